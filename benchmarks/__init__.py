@@ -1,0 +1,1 @@
+"""How long a gradient takes beside its function: `python -m benchmarks`, or `make bench`."""

@@ -1,0 +1,33 @@
+// The one contract between generated machine code and the run time.
+//
+// Every kernel and every derived function is compiled to one entry point of this type. It runs the function for the
+// batch elements lo <= b < hi, with buffer i at `buffers[i] + b * strides[i]`, and stops at the first one that fails.
+
+#ifndef JAX_ENZYME_ABI_H_
+#define JAX_ENZYME_ABI_H_
+
+#include <cstdint>
+
+namespace jax_enzyme {
+
+using Entry = std::int64_t (*)(void** buffers, const std::int64_t* strides, std::int64_t lo, std::int64_t hi);
+
+// What an entry point returns: 0, or a kind in the high and a number in the low 32 bits.
+enum class Failure : std::uint32_t {
+  kStatus = 1,       // the kernel returned this status itself
+  kOutOfMemory = 2,  // working memory could not be had
+  kTerminated = 3,   // the kernel called exit or abort, or ran into a trap
+  kException = 4,    // a C++ exception or a Rust panic left the kernel
+};
+
+constexpr Failure FailureKind(std::int64_t status) {
+  return static_cast<Failure>(static_cast<std::uint64_t>(status) >> 32);
+}
+
+constexpr std::int32_t FailureNumber(std::int64_t status) {
+  return static_cast<std::int32_t>(static_cast<std::uint64_t>(status) & 0xffffffffu);
+}
+
+}  // namespace jax_enzyme
+
+#endif  // JAX_ENZYME_ABI_H_

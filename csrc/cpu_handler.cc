@@ -1,0 +1,270 @@
+#include "cpu_handler.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "float_environment.h"
+#include "kernel_table.h"
+#include "xla/ffi/api/ffi.h"
+
+namespace jax_enzyme {
+namespace {
+
+namespace ffi = xla::ffi;
+
+using Clock = std::chrono::steady_clock;
+
+// Handing work to the pool costs some microseconds: below this much work one thread does it all.
+constexpr double kWorthSharing = 20e-6;
+// A share that takes this long leaves the pool balanced and its overhead invisible.
+constexpr double kShareSeconds = 50e-6;
+constexpr size_t kInlineBuffers = 48;
+
+Rebuild g_rebuild = nullptr;
+
+// Everything about one custom call that does not change from run to run.
+struct KernelState {
+  static ffi::TypeId id;
+
+  Entry entry = nullptr;
+  std::string name;
+  std::vector<int32_t> arguments;  // per buffer: the operand that holds it, or -1
+  std::vector<int32_t> results;    // per buffer: the result that holds it, or -1
+  std::vector<int64_t> sizes;      // batch dimensions, outermost first; those that run on without a gap are merged
+  std::vector<int64_t> strides;    // [dimension][buffer], bytes; 0 where all batch elements share the buffer
+  int64_t total = 1;               // batch elements
+
+  size_t buffers() const { return arguments.size(); }
+};
+
+ffi::TypeId KernelState::id = {};
+XLA_FFI_TypeInfo g_state_info = ffi::MakeTypeInfo<KernelState>();
+
+// Drops batch dimensions of one element and joins neighbours that are one dimension to every buffer.
+void MergeDimensions(KernelState* state) {
+  const size_t buffers = state->buffers();
+  std::vector<int64_t> sizes, strides;
+  for (size_t d = 0; d < state->sizes.size(); ++d) {
+    const int64_t* own = &state->strides[d * buffers];
+    if (state->sizes[d] == 1) continue;
+    bool joins = !sizes.empty();
+    for (size_t i = 0; joins && i < buffers; ++i) {
+      joins = strides[strides.size() - buffers + i] == own[i] * state->sizes[d];
+    }
+    if (joins) {
+      sizes.back() *= state->sizes[d];
+      std::copy(own, own + buffers, strides.end() - static_cast<ptrdiff_t>(buffers));
+    } else {
+      sizes.push_back(state->sizes[d]);
+      strides.insert(strides.end(), own, own + buffers);
+    }
+  }
+  if (sizes.empty()) {
+    sizes.push_back(1);
+    strides.assign(buffers, 0);
+  }
+  state->sizes = std::move(sizes);
+  state->strides = std::move(strides);
+}
+
+ffi::Error Describe(const KernelState& state, int64_t status) {
+  const std::string kernel = "kernel `" + state.name + "` ";
+  const std::string number = std::to_string(FailureNumber(status));
+  switch (FailureKind(status)) {
+    case Failure::kStatus:
+      return ffi::Error(ffi::ErrorCode::kAborted, kernel + "returned status " + number);
+    case Failure::kOutOfMemory:
+      return ffi::Error(ffi::ErrorCode::kResourceExhausted, kernel + "ran out of memory for its working storage");
+    case Failure::kTerminated:
+      return ffi::Error(ffi::ErrorCode::kAborted,
+                        kernel + "tried to end the process (exit, abort, a failed assertion or a trap; number " +
+                            number + ")");
+    case Failure::kException:
+      return ffi::Error(ffi::ErrorCode::kAborted, kernel + "was left by a C++ exception or a Rust panic");
+  }
+  return ffi::Error(ffi::ErrorCode::kInternal, kernel + "failed with the unknown code " + std::to_string(status));
+}
+
+// Runs the batch elements [lo, hi), numbered through all batch dimensions; the innermost one runs inside the entry.
+int64_t RunRange(const KernelState& state, void* const* bases, int64_t lo, int64_t hi) {
+  DefaultFloatEnvironment environment;
+  const size_t buffers = state.buffers();
+  const size_t inner = state.sizes.size() - 1;
+  const int64_t* inner_strides = &state.strides[inner * buffers];
+  if (inner == 0) return state.entry(const_cast<void**>(bases), inner_strides, lo, hi);
+  std::vector<void*> shifted(buffers);
+  while (lo < hi) {
+    int64_t row = lo / state.sizes[inner];
+    const int64_t start = lo % state.sizes[inner];
+    const int64_t stop = std::min(state.sizes[inner], start + (hi - lo));
+    std::copy(bases, bases + buffers, shifted.begin());
+    for (size_t d = inner; d-- > 0; row /= state.sizes[d]) {
+      const int64_t index = row % state.sizes[d];
+      for (size_t i = 0; i < buffers; ++i) {
+        shifted[i] = static_cast<char*>(shifted[i]) + index * state.strides[d * buffers + i];
+      }
+    }
+    if (int64_t status = state.entry(shifted.data(), inner_strides, start, stop)) return status;
+    lo += stop - start;
+  }
+  return 0;
+}
+
+// One batch, shared out between the calling thread and whichever threads of the pool come to help. Helpers hold it by
+// shared pointer: one that starts after the batch is done finds no share left, and touches none of the buffers.
+class SharedBatch {
+ public:
+  SharedBatch(const KernelState& state, void* const* bases, int64_t first, int64_t share)
+      : state_(state), bases_(bases), next_(first), share_(share) {}
+
+  void Work() {
+    while (true) {
+      {
+        std::lock_guard<std::mutex> lock(mutex_);
+        if (status_ != 0 || next_ >= total_) return;
+        ++running_;
+      }
+      const int64_t lo = next_.fetch_add(share_);
+      const int64_t status = lo < total_ ? RunRange(state_, bases_, lo, std::min(total_, lo + share_)) : 0;
+      std::lock_guard<std::mutex> lock(mutex_);
+      if (status != 0 && (status_ == 0 || lo < failed_at_)) {
+        status_ = status;
+        failed_at_ = lo;
+      }
+      if (--running_ == 0) idle_.notify_all();
+    }
+  }
+
+  // Only the caller waits, after its own Work: what is left then is being run by helpers that have started.
+  int64_t Wait() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    idle_.wait(lock, [this] { return running_ == 0; });
+    return status_;
+  }
+
+ private:
+  const KernelState& state_;
+  void* const* bases_;
+  const int64_t total_ = state_.total;
+  std::atomic<int64_t> next_;
+  const int64_t share_;
+  std::mutex mutex_;
+  std::condition_variable idle_;
+  int64_t running_ = 0;
+  int64_t status_ = 0;
+  int64_t failed_at_ = 0;
+};
+
+int64_t RunBatch(const KernelState& state, void* const* bases, const ffi::ThreadPool& pool) {
+  // The first element is timed: it tells whether the rest is worth sharing, and how large a share should be.
+  const auto start = Clock::now();
+  if (int64_t status = RunRange(state, bases, 0, 1)) return status;
+  const double each = std::max(std::chrono::duration<double>(Clock::now() - start).count(), 1e-9);
+  const int64_t rest = state.total - 1;
+  const int64_t threads = pool.num_threads();
+  if (threads < 2 || each * static_cast<double>(rest) < kWorthSharing) return RunRange(state, bases, 1, state.total);
+  const int64_t wanted = static_cast<int64_t>(kShareSeconds / each) + 1;
+  const int64_t share = std::max<int64_t>(1, std::min(wanted, rest / (4 * threads) + 1));
+  const int64_t helpers = std::min(threads, (rest + share - 1) / share) - 1;
+  auto batch = std::make_shared<SharedBatch>(state, bases, 1, share);
+  for (int64_t i = 0; i < helpers; ++i) {
+    const_cast<ffi::ThreadPool&>(pool).Schedule([batch] { batch->Work(); });
+  }
+  batch->Work();
+  return batch->Wait();
+}
+
+ffi::Error Execute(KernelState* state, ffi::ThreadPool pool, ffi::RemainingArgs args, ffi::RemainingRets rets) {
+  if (state->total == 0) return ffi::Error::Success();
+  const size_t buffers = state->buffers();
+  void* few[kInlineBuffers];
+  std::vector<void*> many;
+  void** bases = few;
+  if (buffers > kInlineBuffers) {
+    many.resize(buffers);
+    bases = many.data();
+  }
+  for (size_t i = 0; i < buffers; ++i) {
+    void* source = nullptr;
+    if (state->arguments[i] >= 0) {
+      auto buffer = args.get<ffi::AnyBuffer>(static_cast<size_t>(state->arguments[i]));
+      if (buffer.has_error()) return buffer.error();
+      source = buffer->untyped_data();
+    }
+    bases[i] = source;
+    if (state->results[i] >= 0) {
+      auto buffer = rets.get<ffi::AnyBuffer>(static_cast<size_t>(state->results[i]));
+      if (buffer.has_error()) return buffer.error();
+      bases[i] = (*buffer)->untyped_data();
+      // XLA lets a result take the place of its operand; where it did not, the contents have to follow.
+      if (source != nullptr && source != bases[i]) std::memcpy(bases[i], source, (*buffer)->size_bytes());
+    }
+  }
+  const int64_t status =
+      state->total == 1 ? RunRange(*state, bases, 0, 1) : RunBatch(*state, bases, pool);
+  return status == 0 ? ffi::Error::Success() : Describe(*state, status);
+}
+
+ffi::ErrorOr<std::unique_ptr<KernelState>> Instantiate(std::string_view key, std::string_view name,
+                                                       std::string_view recipe, ffi::Span<const int32_t> arguments,
+                                                       ffi::Span<const int32_t> results,
+                                                       ffi::Span<const int64_t> sizes,
+                                                       ffi::Span<const int64_t> strides) {
+  auto state = std::make_unique<KernelState>();
+  state->name = name;
+  state->entry = KernelTable::Instance().Find(key);
+  if (state->entry == nullptr) {
+    std::string error = "the extension is not initialised";
+    if (g_rebuild != nullptr) state->entry = g_rebuild(key, recipe, &error);
+    if (state->entry == nullptr) {
+      return ffi::Unexpected(ffi::Error(ffi::ErrorCode::kInternal,
+                                        "kernel `" + state->name + "` could not be rebuilt: " + error));
+    }
+  }
+  state->arguments.assign(arguments.begin(), arguments.end());
+  state->results.assign(results.begin(), results.end());
+  state->sizes.assign(sizes.begin(), sizes.end());
+  state->strides.assign(strides.begin(), strides.end());
+  if (state->results.size() != state->buffers() || state->strides.size() != state->sizes.size() * state->buffers()) {
+    return ffi::Unexpected(
+        ffi::Error(ffi::ErrorCode::kInvalidArgument, "kernel `" + state->name + "`: malformed attributes"));
+  }
+  for (int64_t size : state->sizes) state->total *= size;
+  MergeDimensions(state.get());
+  return state;
+}
+
+XLA_FFI_DEFINE_HANDLER(kInstantiate, Instantiate,
+                       ffi::Ffi::BindInstantiate()
+                           .Attr<std::string_view>("key")
+                           .Attr<std::string_view>("name")
+                           .Attr<std::string_view>("recipe")
+                           .Attr<ffi::Span<const int32_t>>("arguments")
+                           .Attr<ffi::Span<const int32_t>>("results")
+                           .Attr<ffi::Span<const int64_t>>("sizes")
+                           .Attr<ffi::Span<const int64_t>>("strides"));
+
+XLA_FFI_DEFINE_HANDLER(kExecute, Execute,
+                       ffi::Ffi::Bind()
+                           .Ctx<ffi::State<KernelState>>()
+                           .Ctx<ffi::ThreadPool>()
+                           .RemainingArgs()
+                           .RemainingRets());
+
+}  // namespace
+
+void SetRebuild(Rebuild rebuild) { g_rebuild = rebuild; }
+XLA_FFI_Error* CpuInstantiate(XLA_FFI_CallFrame* call_frame) { return kInstantiate(call_frame); }
+XLA_FFI_Error* CpuExecute(XLA_FFI_CallFrame* call_frame) { return kExecute(call_frame); }
+XLA_FFI_TypeId* CpuStateTypeId() { return &KernelState::id; }
+XLA_FFI_TypeInfo* CpuStateTypeInfo() { return &g_state_info; }
+
+}  // namespace jax_enzyme

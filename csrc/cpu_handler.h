@@ -1,0 +1,27 @@
+// The CPU handler: one foreign-function target that runs every kernel and every derived function.
+
+#ifndef JAX_ENZYME_CPU_HANDLER_H_
+#define JAX_ENZYME_CPU_HANDLER_H_
+
+#include <string>
+#include <string_view>
+
+#include "abi.h"
+#include "xla/ffi/api/c_api.h"
+
+namespace jax_enzyme {
+
+// Builds the function that a recipe describes and publishes it under its key; returns null and an error text if that
+// fails. Called without any lock, from a thread of XLA's.
+using Rebuild = Entry (*)(std::string_view key, std::string_view recipe, std::string* error);
+void SetRebuild(Rebuild rebuild);
+
+// What jax.ffi registers: the two stages, and the type of the state that instantiate hands to execute.
+XLA_FFI_Error* CpuInstantiate(XLA_FFI_CallFrame* call_frame);
+XLA_FFI_Error* CpuExecute(XLA_FFI_CallFrame* call_frame);
+XLA_FFI_TypeId* CpuStateTypeId();
+XLA_FFI_TypeInfo* CpuStateTypeInfo();
+
+}  // namespace jax_enzyme
+
+#endif  // JAX_ENZYME_CPU_HANDLER_H_

@@ -1,0 +1,47 @@
+"""Numerical kernels in JAX, with gradients, from C, C++, Fortran, Rust, Numba, CUDA or LLVM IR."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jax_enzyme.errors import (
+    ArgumentError,
+    CompileError,
+    DifferentiationError,
+    JaxEnzymeError,
+    LoweringError,
+    NoRuleError,
+    NotDifferentiableError,
+    SignatureError,
+)
+from jax_enzyme.options import Options
+
+if TYPE_CHECKING:
+    from jax_enzyme.primitives import Kernel, kernel
+
+__all__ = [
+    "ArgumentError",
+    "CompileError",
+    "DifferentiationError",
+    "JaxEnzymeError",
+    "Kernel",
+    "LoweringError",
+    "NoRuleError",
+    "NotDifferentiableError",
+    "Options",
+    "SignatureError",
+    "kernel",
+]
+
+
+def __getattr__(name: str) -> object:
+    """JAX is imported with the first kernel: the command line and the engine do without it."""
+    if name in ("Kernel", "kernel"):
+        from jax_enzyme import primitives
+
+        return getattr(primitives, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,318 @@
+"""The reverse of one instruction: from the cotangent of its result to those of its operands.
+
+    forward   %y = fmul double %x, %w            reverse   %ybar = load, then zero, the adjoint of %y
+                                                           adjoint of %x += %ybar * %w
+                                                           adjoint of %w += %ybar * %x
+    forward   %x = load double, ptr %p           reverse   *%p.shadow += adjoint of %x
+    forward   store double %x, ptr %p            reverse   adjoint of %x += *%p.shadow; *%p.shadow = 0
+
+The adjoint of each SSA value is a stack variable of the reverse function, zero at its start and whenever the value's
+definition has been reversed; the optimiser turns them into registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from jax_enzyme.ad.common import SUM_FLAGS, Partials, active_rule, nonzero_partials, refuse, variables_of
+from jax_enzyme.ad.lookup import Sources
+from jax_enzyme.ad.runtime import Runtime
+from jax_enzyme.analysis.activity import Activity
+from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import Builder, zero
+from jax_enzyme.ir.module import Module
+from jax_enzyme.ir.values import Constant, ConstantInt, Value
+from jax_enzyme.rules.declare import Declarations
+from jax_enzyme.rules.effects import Effect
+from jax_enzyme.rules.table import Rules
+
+
+class Facts:
+    """What is known about the function that is being reversed. `origin` leads to the instructions of its source, `dynamic`
+    are the allocations whose shadows are made and freed along with them."""
+
+    def __init__(
+        self,
+        module: Module,
+        rules: Rules,
+        points_to: PointsTo,
+        activity: Activity,
+        shadowed: frozenset[MemoryObject],
+        origin: dict[Value, I.Instruction],
+        dynamic: frozenset[Value],
+    ) -> None:
+        self.module = module
+        self.rules = rules
+        self.points_to = points_to
+        self.activity = activity
+        self.shadowed = shadowed
+        self.origin = origin
+        self.dynamic = dynamic
+
+    def shadowed_memory(self, pointer: Value) -> bool:
+        return not self.shadowed.isdisjoint(self.points_to.of(pointer))
+
+    def active_memory(self, pointer: Value) -> bool:
+        return self.activity.memory(pointer)
+
+    def has_adjoint(self, instruction: I.Instruction) -> bool:
+        """Whether the reverse of an instruction does anything (phis are reversed with the edges into their block)."""
+        match instruction:
+            case I.Phi():
+                return self.activity.value(instruction)
+            case I.Store():
+                return self.active_memory(instruction.operands[1]) and not T.is_pointer(instruction.operands[0].type)
+            case I.CallBase() if call_effect(instruction) in (Effect.MEMORY_COPY, Effect.MEMORY_SET):
+                return self.active_memory(instruction.operands[0])
+            case I.AtomicRMW() | I.CmpXchg():
+                return self.active_memory(instruction.operands[0])
+            case _:
+                return self.activity.value(instruction)
+
+    def refused(self, instruction: I.Instruction, cause: str, remedy: str):  # noqa: ANN201
+        return refuse(self.module, self.origin.get(instruction, instruction), cause, remedy)
+
+
+class Adjoints:
+    """Adjoint variables, and the reverse of each instruction. `prologue` builds where the variables are made."""
+
+    def __init__(
+        self,
+        facts: Facts,
+        sources: Sources,
+        builder: Builder,
+        prologue: Builder,
+        declarations: Declarations,
+        runtime: Runtime,
+    ) -> None:
+        self._facts = facts
+        self._sources = sources
+        self._builder = builder
+        self._prologue = prologue
+        self._partials = Partials(builder, declarations)
+        self._declarations = declarations
+        self._runtime = runtime
+        self._variables: dict[Value, Value] = {}
+
+    def is_active(self, value: Value) -> bool:
+        return not isinstance(value, Constant) and self._facts.activity.value(value)
+
+    def take(self, value: Value) -> Value:
+        """The adjoint of a value, which is zero from now on."""
+        variable = self._variable(value)
+        type_ = self._type(value)
+        adjoint = self._builder.load(type_, variable)
+        self._builder.store(zero(type_), variable)
+        return adjoint
+
+    def add(self, value: Value, term: Value) -> None:
+        """Adds to the adjoint of a value, if the value is active."""
+        if not self.is_active(value):
+            return
+        variable = self._variable(value)
+        old = self._builder.load(term.type, variable)
+        self._builder.store(self._partials.add(old, term), variable)
+
+    def reverse(self, instruction: I.Instruction) -> None:
+        """Emits the reverse of an instruction that has one and is no phi."""
+        match instruction:
+            case I.Load():
+                pointer = self._sources.shadow(instruction.operands[0])
+                adjoint = self.take(instruction)
+                old = self._builder.load(adjoint.type, pointer, instruction.align)
+                total = self._builder.binary("fadd", old, adjoint, SUM_FLAGS) if T.is_float(adjoint.type) else None
+                self._builder.store(total or self._partials.add(old, adjoint), pointer, instruction.align)
+            case I.Store():
+                self._store(instruction)
+            case I.CallBase():
+                self._call(instruction)
+            case I.AtomicRMW() | I.CmpXchg():
+                remedy = "atomic operations on active memory have no adjoint on the CPU: use a plain sum"
+                raise self._facts.refused(instruction, "an atomic operation that a derivative depends on", remedy)
+            case _:
+                structural = self._structural(instruction)
+                if structural is not None:
+                    structural(instruction, self.take(instruction))
+                else:
+                    self._arithmetic(instruction)
+
+    # -- adjoint variables ---------------------------------------------------------------------------------------------
+
+    def _type(self, value: Value) -> T.Type:
+        """An integer that carries the bits of a number has that number's adjoint."""
+        match value.type:
+            case T.IntType(64):
+                return T.DOUBLE
+            case T.IntType(32):
+                return T.FLOAT
+            case T.IntType() | T.VectorType(_, T.IntType()):
+                assert isinstance(value, I.Instruction)
+                cause = "a number that a derivative depends on passes as an integer of this width"
+                raise self._facts.refused(value, cause, "copy numbers as numbers of their own type")
+            case other:
+                return other
+
+    def _variable(self, value: Value) -> Value:
+        if value not in self._variables:
+            type_ = self._type(value)
+            variable = self._prologue.alloca(type_)
+            self._prologue.store(zero(type_), variable)
+            self._variables[value] = variable
+        return self._variables[value]
+
+    # -- memory --------------------------------------------------------------------------------------------------------
+
+    def _store(self, instruction: I.Store) -> None:
+        value, target = instruction.operands
+        if T.is_int(value.type) and not self.is_active(value) and not isinstance(value, Constant):
+            return
+        pointer = self._sources.shadow(target)
+        type_ = self._type(value) if T.is_int(value.type) and self.is_active(value) else value.type
+        adjoint = self._builder.load(type_, pointer, instruction.align) if self.is_active(value) else None
+        self._builder.store(zero(type_), pointer, instruction.align)
+        if adjoint is not None:
+            self.add(value, adjoint)
+
+    def _call(self, call: I.CallBase) -> None:
+        match call_effect(call):
+            case Effect.MEMORY_SET:
+                length = self._length(call)
+                type_ = T.FunctionType(T.VOID, (T.PTR, T.I8, T.I64, T.I1))
+                memset = self._declarations.function("llvm.memset.p0.i64", type_)
+                target = self._sources.shadow(call.operands[0])
+                self._builder.call(memset, [target, ConstantInt(T.I8, 0), length, ConstantInt(T.I1, 0)])
+            case Effect.MEMORY_COPY:
+                self._copy(call)
+            case _:
+                self._arithmetic(call)
+
+    def _length(self, call: I.CallBase) -> Value:
+        length = self._sources.value(call.operands[2])
+        return length if length.type == T.I64 else self._builder.cast("zext", length, T.I64)
+
+    def _copy(self, call: I.CallBase) -> None:
+        target, source = call.operands[:2]
+        kind = self._facts_kind(call)
+        length = self._length(call)
+        to = self._sources.shadow(target)
+        if not self._facts.shadowed_memory(source):
+            type_ = T.FunctionType(T.VOID, (T.PTR, T.I8, T.I64, T.I1))
+            memset = self._declarations.function("llvm.memset.p0.i64", type_)
+            self._builder.call(memset, [to, ConstantInt(T.I8, 0), length, ConstantInt(T.I1, 0)])
+            return
+        self._builder.call(self._runtime.copy_adjoint(kind), [to, self._sources.shadow(source), length])
+
+    def _facts_kind(self, call: I.CallBase) -> T.FloatType:
+        """The one floating-point type that the objects of a copy hold."""
+        objects = self._facts.points_to.of(call.operands[0]) | self._facts.points_to.of(call.operands[1])
+        kinds = {k for o in objects for k in self._runtime.kinds.of(o)}
+        pointers = any(self._facts.points_to.contents[o] for o in objects)
+        if len(kinds) != 1 or pointers:
+            held = ", ".join(sorted(str(k) for k in kinds)) or "numbers of unknown type"
+            cause = f"a copy of memory that holds {held}{' and pointers' if pointers else ''}, on which a derivative depends"
+            raise self._facts.refused(call, cause, "copy the members one by one")
+        return kinds.pop()
+
+    # -- arithmetic ----------------------------------------------------------------------------------------------------
+
+    def _arithmetic(self, instruction: I.Instruction) -> None:
+        rule = active_rule(self._facts.module, self._facts.origin.get(instruction, instruction), self._facts.rules)
+        names = variables_of(instruction)
+        adjoint = self.take(instruction)
+        for index, partial in nonzero_partials(rule):
+            operand = instruction.operands[index]
+            if not self.is_active(operand):
+                continue
+            chosen = [i == index for i in range(rule.arity)]
+            environment = {name: self._sources.value(names[name]) for name in sorted(rule.needs(chosen))}
+            self.add(operand, self._partials.scaled(partial, environment, adjoint))
+
+    def _structural(self, instruction: I.Instruction) -> Callable[[I.Instruction, Value], None] | None:
+        return {
+            "select": self._select,
+            "freeze": lambda i, a: self.add(i.operands[0], a),
+            "fpext": lambda i, a: self._converted(i, a, "fptrunc"),
+            "fptrunc": lambda i, a: self._converted(i, a, "fpext"),
+            "bitcast": self._bitcast,
+            "extractvalue": self._extract_value,
+            "insertvalue": self._insert_value,
+            "extractelement": self._extract_element,
+            "insertelement": self._insert_element,
+            "shufflevector": self._shuffle,
+        }.get(instruction.opcode)
+
+    def _select(self, instruction: I.Instruction, adjoint: Value) -> None:
+        condition = self._sources.value(instruction.operands[0])
+        nothing = zero(adjoint.type)
+        _, then, other = instruction.operands
+        if self.is_active(then):
+            self.add(then, self._builder.select(condition, adjoint, nothing))
+        if self.is_active(other):
+            self.add(other, self._builder.select(condition, nothing, adjoint))
+
+    def _converted(self, instruction: I.Instruction, adjoint: Value, opcode: str) -> None:
+        operand = instruction.operands[0]
+        self.add(operand, self._builder.cast(opcode, adjoint, operand.type))
+
+    def _bitcast(self, instruction: I.Instruction, adjoint: Value) -> None:
+        operand = instruction.operands[0]
+        type_ = self._type(operand)
+        self.add(operand, adjoint if type_ == adjoint.type else self._builder.cast("bitcast", adjoint, type_))
+
+    def _extract_value(self, instruction: I.Instruction, adjoint: Value) -> None:
+        assert isinstance(instruction, I.ExtractValue)
+        aggregate = instruction.operands[0]
+        if self.is_active(aggregate):
+            part = I.InsertValue(
+                aggregate.type, "insertvalue", [zero(aggregate.type), adjoint], instruction.indices
+            )
+            self.add(aggregate, self._builder.insert(part))
+
+    def _insert_value(self, instruction: I.Instruction, adjoint: Value) -> None:
+        assert isinstance(instruction, I.InsertValue)
+        aggregate, element = instruction.operands
+        if self.is_active(element):
+            part = I.ExtractValue(element.type, "extractvalue", [adjoint], instruction.indices)
+            self.add(element, self._builder.insert(part))
+        if self.is_active(aggregate):
+            rest = I.InsertValue(adjoint.type, "insertvalue", [adjoint, zero(element.type)], instruction.indices)
+            self.add(aggregate, self._builder.insert(rest))
+
+    def _extract_element(self, instruction: I.Instruction, adjoint: Value) -> None:
+        vector, index = instruction.operands
+        if self.is_active(vector):
+            self.add(vector, self._with_lane(zero(vector.type), adjoint, self._sources.value(index)))
+
+    def _insert_element(self, instruction: I.Instruction, adjoint: Value) -> None:
+        vector, element, index = instruction.operands
+        lane = self._sources.value(index)
+        if self.is_active(element):
+            self.add(element, self._lane(adjoint, lane))
+        if self.is_active(vector):
+            self.add(vector, self._with_lane(adjoint, zero(element.type), lane))
+
+    def _shuffle(self, instruction: I.Instruction, adjoint: Value) -> None:
+        assert isinstance(instruction, I.ShuffleVector)
+        first, second = instruction.operands
+        assert isinstance(first.type, T.VectorType)
+        count = first.type.count
+        for source, start in ((first, 0), (second, count)):
+            if not self.is_active(source):
+                continue
+            total: Value = zero(first.type)
+            for lane, chosen in enumerate(instruction.mask):
+                if start <= chosen < start + count:
+                    index = ConstantInt(T.I32, chosen - start)
+                    part = self._lane(adjoint, ConstantInt(T.I32, lane))
+                    old = self._lane(total, index)
+                    total = self._with_lane(total, self._builder.binary("fadd", old, part, SUM_FLAGS), index)
+            self.add(source, total)
+
+    def _lane(self, vector: Value, index: Value) -> Value:
+        assert isinstance(vector.type, T.VectorType)
+        return self._builder.insert(I.ExtractElement(vector.type.element, "extractelement", [vector, index]))
+
+    def _with_lane(self, vector: Value, element: Value, index: Value) -> Value:
+        return self._builder.insert(I.InsertElement(vector.type, "insertelement", [vector, element, index]))

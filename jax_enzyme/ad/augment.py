@@ -1,0 +1,265 @@
+"""The forward sweep of reverse mode: the primal, storing what the plan tapes.
+
+    before   %y = call double @llvm.exp.f64(double %x)      after   %y = call double @llvm.exp.f64(double %x)
+                                                                    store double %y, ptr %slot
+
+Local objects that reverse reads live in the tape instead of the stack or the heap. A loop without a bound gets a node of
+the arena at the start of each iteration. Where reverse needs shadows of pointers that only the forward sweep can find,
+the forward sweep carries shadow pointers along, as forward mode does.
+"""
+
+from __future__ import annotations
+
+from jax_enzyme.ad.adjoints import Facts
+from jax_enzyme.ad.common import copied, refuse
+from jax_enzyme.ad.plan import Plan, ShadowPointer
+from jax_enzyme.ad.runtime import Runtime
+from jax_enzyme.ad.tape import Slot, address
+from jax_enzyme.analysis.loops import Loop
+from jax_enzyme.analysis.memory import call_effect
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import Builder
+from jax_enzyme.ir.module import Function, GlobalVariable
+from jax_enzyme.ir.values import BasicBlock, Constant, ConstantExpr, ConstantInt, ConstantNull, Value
+from jax_enzyme.rules.effects import Effect
+
+
+class Augmenter:
+    """Emits one augmented function into `target`, whose parameters are mapped by `arguments`; `shadows` has those of
+    buffers and static objects, and is empty where no shadow pointer is needed."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        facts: Facts,
+        runtime: Runtime,
+        target: Function,
+        arguments: dict[Value, Value],
+        shadows: dict[Value, Value],
+        pointers: dict[Value, ShadowPointer],
+        tape: Value,
+        arena: Value,
+    ) -> None:
+        self._plan = plan
+        self._facts = facts
+        self._runtime = runtime
+        self._target = target
+        self._values: dict[Value, Value] = dict(arguments)
+        self._shadows: dict[Value, Value] = dict(shadows)
+        self._pointers = pointers
+        self._tape = tape
+        self._arena = arena
+        self._blocks = {b: BasicBlock(name=b.name) for b in plan.code.cfg.rpo}
+        self._prologue = BasicBlock(name="prologue")
+        self._builder = Builder(self._prologue)
+        self._nodes: dict[Loop, Value] = {}
+        self._phis: list[tuple[I.Phi, I.Phi, bool]] = []
+        self._freed_late = {o for o in plan.residents if o.kind == "heap"}
+
+    def run(self) -> None:
+        code = self._plan.code
+        for loop in self._plan.tape.frames:
+            self._nodes[loop] = self._builder.alloca(T.PTR)
+        for item in self._plan.residents:
+            assert item.site is not None
+            self._values[item.site] = self._at(self._plan.tape.slots[item])
+        for block in code.cfg.rpo:
+            self._builder.block = self._blocks[block]
+            self._emit(block)
+        Builder(self._prologue).br(self._blocks[code.cfg.entry])
+        for phi, twin, is_shadow in self._phis:
+            find = self._shadow if is_shadow else self._value
+            twin.operands = [find(v) for v in phi.operands]
+            twin.targets = [self._blocks[b] for b in phi.targets]
+        self._target.blocks = [self._prologue, *self._blocks.values()]
+
+    def _value(self, value: Value) -> Value:
+        return value if isinstance(value, Constant) else self._values.get(value, value)
+
+    def _iteration(self, loop: Loop) -> Value:
+        return self._values[self._plan.code.iteration[loop]]
+
+    def _at(self, slot: Slot) -> Value:
+        frame = slot.frame.loop
+        base = self._tape if frame is None else self._builder.load(T.PTR, self._nodes[frame])
+        return address(self._builder, slot, base, self._iteration)
+
+    def _emit(self, block: BasicBlock) -> None:
+        phis = [i for i in block.instructions if isinstance(i, I.Phi)]
+        for phi in phis:
+            self._phi(phi)
+        loop = self._plan.code.loop_of(block)
+        if loop is not None and loop.header is block and loop in self._plan.tape.frames:
+            self._new_node(loop)
+        preds = self._plan.code.cfg.preds[block]
+        for left in self._plan.code.left(preds[0], block) if preds else ():
+            if left in self._plan.tape.frames:
+                node = self._builder.load(T.PTR, self._nodes[left])
+                self._builder.store(node, self._at(self._plan.tape.slots["last", left]))
+        for phi in phis:
+            self._keep(phi)
+        for instruction in block.instructions[len(phis) :]:
+            if instruction.is_terminator:
+                self._start_chains(block)
+            self._instruction(instruction)
+
+    def _start_chains(self, block: BasicBlock) -> None:
+        for loop, variable in self._nodes.items():
+            if loop.preheader is block:
+                self._builder.store(ConstantNull(T.PTR), variable)
+
+    def _new_node(self, loop: Loop) -> None:
+        size = -(-self._plan.tape.frames[loop].size // 16) * 16
+        node = self._builder.call(self._runtime.arena("allocate"), [self._arena, ConstantInt(T.I64, size)])
+        self._builder.store(self._builder.load(T.PTR, self._nodes[loop]), node)
+        self._builder.store(node, self._nodes[loop])
+
+    def _phi(self, phi: I.Phi) -> None:
+        twin = self._builder.phi(phi.type)
+        twin.flags = phi.flags
+        self._values[phi] = twin
+        self._phis.append((phi, twin, False))
+        if self._carries(phi):
+            shadow = self._builder.phi(phi.type)
+            self._shadows[phi] = shadow
+            self._phis.append((phi, shadow, True))
+
+    def _keep(self, value: I.Instruction) -> None:
+        """Stores a value, and its shadow pointer, where the plan has slots for them."""
+        if value in self._plan.taped:
+            self._store(self._values[value], self._plan.tape.slots[value])
+        pointer = self._pointers.get(value)
+        if pointer is not None and pointer in self._plan.taped:
+            self._store(self._shadow(value), self._plan.tape.slots[pointer])
+
+    def _store(self, value: Value, slot: Slot) -> None:
+        if value.type == T.I1:
+            value = self._builder.cast("zext", value, T.I8)
+        self._builder.store(value, self._at(slot))
+
+    def _instruction(self, instruction: I.Instruction) -> None:
+        if self._is_resident(instruction):
+            self._fill_calloc(instruction)
+            self._keep(instruction)
+            return
+        if isinstance(instruction, I.CallBase) and self._dropped(instruction):
+            return
+        twin = copied(instruction, self._value, self._blocks.__getitem__)
+        self._builder.insert(twin)
+        self._values[instruction] = twin
+        if self._shadows:
+            self._companion(instruction, twin)
+        if not instruction.is_terminator and not isinstance(instruction.type, T.VoidType):
+            self._keep(instruction)
+
+    def _is_resident(self, instruction: I.Instruction) -> bool:
+        return self._facts.points_to.objects.get(instruction) in self._plan.residents
+
+    def _fill_calloc(self, instruction: I.Instruction) -> None:
+        if isinstance(instruction, I.CallBase) and instruction.callee.name == "calloc":
+            size = self._plan.recipes.object_size(self._facts.points_to.objects[instruction]) or 0
+            type_ = T.FunctionType(T.VOID, (T.PTR, T.I8, T.I64, T.I1))
+            memset = self._runtime.declarations.function("llvm.memset.p0.i64", type_)
+            zero_byte, no = ConstantInt(T.I8, 0), ConstantInt(T.I1, 0)
+            self._builder.call(memset, [self._values[instruction], zero_byte, ConstantInt(T.I64, size), no])
+
+    def _dropped(self, call: I.CallBase) -> bool:
+        """Markers mean nothing in the new function; a resident object is not freed."""
+        match call_effect(call):
+            case Effect.IGNORED:
+                return True
+            case Effect.FREE:
+                return not self._freed_late.isdisjoint(self._facts.points_to.of(call.operands[0]))
+            case _:
+                return False
+
+    # -- shadow pointers -----------------------------------------------------------------------------------------------
+
+    def _carries(self, value: Value) -> bool:
+        return bool(self._shadows) and T.is_pointer(value.type) and self._facts.shadowed_memory(value)
+
+    def _shadow(self, pointer: Value) -> Value:
+        found = self._shadows.get(pointer)
+        if found is not None:
+            return found
+        if isinstance(pointer, GlobalVariable) and self._facts.shadowed_memory(pointer):
+            raise self._facts.refused(
+                next(self._plan.code.function.instructions()),
+                f"the global variable `{pointer.name}` holds numbers that a derivative depends on",
+                "pass the state as an inout parameter",
+            )
+        if isinstance(pointer, ConstantExpr):
+            twin = ConstantExpr(
+                pointer.type,
+                pointer.opcode,
+                [self._constant_shadow(v) for v in pointer.operands],
+                pointer.flags,
+                pointer.source_type,
+            )
+            return twin
+        if isinstance(pointer, Constant):
+            return pointer
+        assert isinstance(pointer, I.Instruction)
+        cause = "the memory behind this pointer is unknown, and a derivative depends on it"
+        raise self._facts.refused(pointer, cause, "keep pointers in memory that the kernel allocates or is given")
+
+    def _constant_shadow(self, value: Constant) -> Constant:
+        shadow = self._shadow(value)
+        assert isinstance(shadow, Constant)
+        return shadow
+
+    def _companion(self, instruction: I.Instruction, twin: I.Instruction) -> None:
+        match instruction:
+            case I.Store():
+                value, target = instruction.operands
+                if T.is_pointer(value.type) and self._facts.shadowed_memory(target):
+                    self._builder.store(self._shadow(value), self._shadow(target), instruction.align)
+            case I.Load() if self._carries(instruction):
+                pointer = self._shadow(instruction.operands[0])
+                self._shadows[instruction] = self._builder.load(instruction.type, pointer, instruction.align)
+            case I.CallBase():
+                self._call_companion(instruction, twin)
+            case _ if self._carries(instruction) and instruction not in self._shadows:
+                self._pointer_companion(instruction, twin)
+            case _:
+                pass
+
+    def _pointer_companion(self, instruction: I.Instruction, twin: I.Instruction) -> None:
+        shadow = copied(twin, lambda v: v, lambda b: b)
+        first, last = (1, 3) if instruction.opcode == "select" else (0, 1)
+        for index in range(first, last):
+            shadow.operands[index] = self._shadow(instruction.operands[index])
+        self._shadows[instruction] = self._builder.insert(shadow)
+
+    def _call_companion(self, call: I.CallBase, twin: I.Instruction) -> None:
+        effect = call_effect(call)
+        if effect is Effect.ALLOCATE and call in self._facts.dynamic:
+            self._shadows[call] = self._allocate_shadow(call)
+        elif effect is Effect.MEMORY_COPY and self._facts.shadowed_memory(call.operands[0]):
+            held = [self._facts.points_to.contents[o] for o in self._facts.points_to.of(call.operands[1])]
+            if any(held):
+                copy = copied(twin, lambda v: v, lambda b: b)
+                copy.operands[:2] = [self._shadow(v) for v in call.operands[:2]]
+                self._builder.insert(copy)
+        elif effect is Effect.REALLOCATE and self._carries(call):
+            raise refuse(self._facts.module, self._facts.origin.get(call, call), _REALLOC, _REALLOC_REMEDY)
+
+    def _allocate_shadow(self, call: I.CallBase) -> Value:
+        name = call.callee.name
+        sizes = [self._value(v) for v in call.arguments]
+        if name == "calloc":
+            size = self._builder.binary("mul", sizes[0], sizes[1])
+        elif name in ("malloc", "_Znwm", "_Znam"):
+            size = sizes[0]
+        elif name == "aligned_alloc":
+            size = sizes[1]
+        else:
+            cause = "the shadow of memory from this allocator cannot be made"
+            raise self._facts.refused(call, cause, "allocate with malloc, calloc, aligned_alloc or new")
+        calloc = self._runtime.declarations.function("calloc", T.FunctionType(T.PTR, (T.I64, T.I64)))
+        return self._builder.call(calloc, [size, ConstantInt(T.I64, 1)])
+
+
+_REALLOC = "memory that a derivative depends on is resized"
+_REALLOC_REMEDY = "allocate the final size at once, or copy into new memory"

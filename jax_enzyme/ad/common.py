@@ -1,0 +1,137 @@
+"""What forward and reverse emission share: extending a module, copying instructions, applying partials, refusals."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from jax_enzyme.analysis.flow import rule_of
+from jax_enzyme.errors import DifferentiationError, NoRuleError, NotDifferentiableError
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.arrays import Buffer
+from jax_enzyme.ir.builder import Builder
+from jax_enzyme.ir.debug import location
+from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.values import Argument, BasicBlock, Value
+from jax_enzyme.rules.declare import Declarations
+from jax_enzyme.rules.emit import emit_product
+from jax_enzyme.rules.expr import Expr
+from jax_enzyme.rules.rule import ZERO, Outcome, Rule
+from jax_enzyme.rules.table import Rules
+
+# The order in which derivative terms are added is ours to choose, and products may be fused into sums.
+SUM_FLAGS = ("reassoc", "nsz", "contract")
+PRODUCT_FLAGS = ("contract",)
+
+MapValue = Callable[[Value], Value]
+
+
+def extended(module: Module) -> Module:
+    """A module that shares the functions of `module`, which stay as they are, and can be added to."""
+    return replace(
+        module,
+        globals=dict(module.globals),
+        functions=dict(module.functions),
+        struct_bodies=dict(module.struct_bodies),
+        attribute_groups=dict(module.attribute_groups),
+        metadata=dict(module.metadata),
+        named_metadata=dict(module.named_metadata),
+    )
+
+
+def array_function(symbol: str, buffers: tuple[Buffer, ...]) -> Function:
+    """An empty array function: one `noalias` pointer per buffer, i64 status."""
+    arguments: list[Argument] = []
+    for index, buffer in enumerate(buffers):
+        words = ["noalias", "nonnull"]
+        if buffer.nbytes:
+            words.append(f"dereferenceable({buffer.nbytes})")
+        arguments.append(Argument(T.PTR, tuple(words), index, name=f"b{index}.{buffer.name}"))
+    type_ = T.FunctionType(T.I64, tuple(a.type for a in arguments))
+    return Function(T.PTR, type_, arguments=arguments, attributes=("nounwind", "mustprogress"), name=symbol)
+
+
+def copied(instruction: I.Instruction, value: MapValue, block: Callable[[BasicBlock], BasicBlock]) -> I.Instruction:
+    """A copy over mapped operands and targets, without metadata (debug scopes belong to the source function)."""
+    twin = copy.copy(instruction)
+    twin.operands = [value(v) for v in instruction.operands]
+    twin.targets = [block(b) for b in instruction.targets]
+    twin.metadata = []
+    twin.records = []
+    if isinstance(twin, I.CallBase):
+        twin.bundles = [(tag, [value(v) for v in inputs]) for tag, inputs in twin.bundles]
+    return twin
+
+
+def active_rule(module: Module, instruction: I.Instruction, rules: Rules) -> Rule:
+    """The rule of an instruction on which a derivative depends; the three kinds of refusal are told apart."""
+    rule = rule_of(instruction, rules)
+    place = location(module, instruction)
+    if rule is None:
+        raise NoRuleError(
+            f"no derivative rule for {describe(instruction)}, on which a derivative depends",
+            place=place,
+            remedy="give the function's source to the kernel, or a rule for it",
+        )
+    if rule.refusal is not None:
+        error = NotDifferentiableError if rule.refusal.outcome is Outcome.NOT_DIFFERENTIABLE else NoRuleError
+        raise error(f"{describe(instruction)}: {rule.refusal.cause}", place=place, remedy=rule.refusal.remedy)
+    return rule
+
+
+def refuse(module: Module, instruction: I.Instruction, cause: str, remedy: str) -> DifferentiationError:
+    """The error for an instruction that cannot be differentiated, at its place in the user's source."""
+    return DifferentiationError(f"{describe(instruction)}: {cause}", place=location(module, instruction), remedy=remedy)
+
+
+def describe(instruction: I.Instruction) -> str:
+    """A short name of an instruction for messages: a call by its callee, anything else by opcode and result."""
+    if isinstance(instruction, I.CallBase):
+        callee = instruction.callee
+        return f"call of `{callee.name}`" if callee.name else "an indirect call"
+    result = f"%{instruction.name} = " if instruction.name else ""
+    return f"`{result}{instruction.opcode}`"
+
+
+class Partials:
+    """Emits products of partial derivatives: the arithmetic of both sweeps."""
+
+    def __init__(self, builder: Builder, declarations: Declarations) -> None:
+        self.builder = builder
+        self._declarations = declarations
+
+    def scaled(self, partial: Expr, environment: Mapping[str, Value], factor: Value) -> Value:
+        """`partial * factor`, in the factor's type."""
+        return emit_product(partial, factor, self.builder, environment, self._declarations, PRODUCT_FLAGS)
+
+    def add(self, total: Value | None, term: Value) -> Value:
+        """`total + term`, where no total is zero; element by element for aggregates."""
+        if total is None:
+            return term
+        return self._add(total, term, total.type)
+
+    def _add(self, x: Value, y: Value, type_: T.Type) -> Value:
+        if T.is_float(type_):
+            return self.builder.binary("fadd", x, y, SUM_FLAGS)
+        assert isinstance(type_, T.StructType | T.ArrayType)
+        elements = type_.elements if isinstance(type_, T.StructType) else (type_.element,) * type_.count
+        result = x
+        for index, element in enumerate(elements):
+            if T.is_float(element) or isinstance(element, T.StructType | T.ArrayType):
+                left = self.builder.extract_value(x, index, element)
+                right = self.builder.extract_value(y, index, element)
+                result = self.builder.insert_value(result, self._add(left, right, element), index)
+        return result
+
+
+def nonzero_partials(rule: Rule) -> list[tuple[int, Expr]]:
+    """(operand index, partial) of the operands that a derivative flows through."""
+    return [(i, p) for i, p in enumerate(rule.partials) if p is not None and p is not ZERO]
+
+
+def variables_of(instruction: I.Instruction) -> dict[str, Value]:
+    """The names that a rule's formulas may use: x0, x1 ... for the operands, y for the result."""
+    arguments = instruction.arguments if isinstance(instruction, I.CallBase) else instruction.operands
+    return {**{f"x{i}": v for i, v in enumerate(arguments)}, "y": instruction}

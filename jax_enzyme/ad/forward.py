@@ -1,0 +1,414 @@
+"""Forward mode: a function that computes the primal and one directional derivative side by side.
+
+    before      %y = fmul double %x, %x               after       %y = fmul double %x, %x
+                store double %y, ptr %p                           %t = fmul double %x.dot, %x
+                                                                  %y.dot = fadd double %t, %t
+                                                                  store double %y, ptr %p
+                                                                  store double %y.dot, ptr %p.dot
+
+Every pointer into shadowed memory travels with a pointer into its shadow; loads, stores, copies and allocations of
+shadowed memory are done twice. A value without a tangent has tangent zero, proved by activity analysis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from jax_enzyme.ad.common import (
+    SUM_FLAGS,
+    Partials,
+    active_rule,
+    array_function,
+    copied,
+    extended,
+    nonzero_partials,
+    refuse,
+    variables_of,
+)
+from jax_enzyme.analysis.activity import Activity
+from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.analysis.flow import is_defined_call
+from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect
+from jax_enzyme.analysis.shadows import shadowed_objects
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.arrays import ArrayFunction, Jvp, jvp_buffers
+from jax_enzyme.ir.builder import Builder, zero
+from jax_enzyme.ir.module import Function, GlobalVariable, Module
+from jax_enzyme.ir.values import Argument, BasicBlock, Constant, ConstantExpr, ConstantInt, Value
+from jax_enzyme.rules.declare import Declarations
+from jax_enzyme.rules.effects import Effect
+from jax_enzyme.rules.table import Rules
+
+_LINEAR = frozenset(
+    "select freeze extractvalue insertvalue extractelement insertelement shufflevector bitcast fpext fptrunc".split()
+)
+
+
+def forward(base: ArrayFunction, step: Jvp, rules: Rules) -> ArrayFunction:
+    """The forward derivative of an array function, as a new array function (see `ir.arrays` for its buffers).
+
+    Raises DifferentiationError where a tangent would have to pass something that has no rule.
+    """
+    module = extended(base.module)
+    root = module.functions[base.symbol]
+    points_to = PointsTo(module, root)
+    inputs = [points_to.objects[a] for a, given in zip(root.arguments, step.tangents, strict=True) if given]
+    activity = Activity(points_to, rules, inputs, None)
+    buffers = jvp_buffers(base.buffers, step)
+    symbol = f"{base.symbol}.jvp"
+    target = array_function(symbol, buffers)
+    module.functions[symbol] = target
+    shared = _Shared(module, rules, points_to, activity)
+    shadows: dict[Value, Value] = {}
+    count = len(base.buffers)
+    for argument, buffer in zip(target.arguments[count:], buffers[count:], strict=True):
+        shadows[root.arguments[buffer.of]] = argument
+    emitter = _Emitter(shared, root, target, dict(zip(root.arguments, target.arguments, strict=False)), shadows)
+    for argument, buffer in zip(root.arguments, base.buffers, strict=True):
+        if argument not in shadows and points_to.objects[argument] in shared.shadowed:
+            emitter.zero_shadow(argument, buffer.nbytes)
+    emitter.run()
+    return ArrayFunction(module, symbol, buffers)
+
+
+class _Shared:
+    """Facts and state of one differentiation that all its functions share."""
+
+    def __init__(self, module: Module, rules: Rules, points_to: PointsTo, activity: Activity) -> None:
+        self.module = module
+        self.rules = rules
+        self.points_to = points_to
+        self.activity = activity
+        self.shadowed: frozenset[MemoryObject] = shadowed_objects(points_to, activity)
+        self.layout = DataLayout(module)
+        self.declarations = Declarations(module)
+        self._derived: dict[Function, Function] = {}
+        self._global_shadows: dict[GlobalVariable, GlobalVariable] = {}
+
+    def needs_shadow(self, value: Value) -> bool:
+        """A pointer that may point into shadowed memory."""
+        return not self.shadowed.isdisjoint(self.points_to.of(value))
+
+    def carries(self, value: Value) -> bool:
+        """Whether a value has a companion: a tangent, or a shadow pointer."""
+        if T.is_pointer(value.type):
+            return self.needs_shadow(value)
+        return value in self.activity.varied
+
+    def global_shadow(self, variable: GlobalVariable) -> GlobalVariable:
+        if variable not in self._global_shadows:
+            name = f"{variable.name}.dot"
+            type_ = variable.value_type
+            shadow = GlobalVariable(variable.type, type_, zero(type_), variable.is_constant, ("internal",), name=name)
+            self.module.globals[name] = shadow
+            self._global_shadows[variable] = shadow
+        return self._global_shadows[variable]
+
+    def derived(self, source: Function) -> Function:
+        """The forward derivative of an inner function: parameters and their companions in, both results out."""
+        if source not in self._derived:
+            extra = [a for a in source.arguments if self.carries(a)]
+            types = [a.type for a in source.arguments] + [a.type for a in extra]
+            result = source.function_type.result
+            both = self.returns_both(source)
+            type_ = T.FunctionType(T.StructType((result, result)) if both else result, tuple(types))
+            arguments = [Argument(t, (), i) for i, t in enumerate(types)]
+            name = f"{source.name}.jvp"
+            target = Function(T.PTR, type_, arguments=arguments, prefix=("internal",), name=name)
+            target.attributes = ("nounwind",)
+            self._derived[source] = target
+            self.module.functions[name] = target
+            count = len(source.arguments)
+            primal = dict(zip(source.arguments, arguments[:count], strict=True))
+            companions = dict(zip(extra, arguments[count:], strict=True))
+            _Emitter(self, source, target, primal, companions).run()
+        return self._derived[source]
+
+    def returns_both(self, source: Function) -> bool:
+        return any(
+            self.carries(block.terminator.operands[0])
+            for block in source.blocks
+            if isinstance(block.terminator, I.Return) and block.terminator.operands
+        )
+
+
+class _Emitter:
+    """Emits the derivative of one function, block by block; phis get their operands when all blocks are there."""
+
+    def __init__(
+        self,
+        shared: _Shared,
+        source: Function,
+        target: Function,
+        primal: dict[Value, Value],
+        companions: dict[Value, Value],
+    ) -> None:
+        self.shared = shared
+        self.source = source
+        self.target = target
+        self.primal: dict[Value, Value] = dict(primal)
+        self.companions: dict[Value, Value] = dict(companions)
+        # In reverse post-order a definition comes before its uses; blocks that are never reached are left out.
+        self.blocks = {b: BasicBlock(name=b.name) for b in Cfg(source).rpo}
+        self.prologue = BasicBlock(name="prologue")
+        target.blocks = [self.prologue, *self.blocks.values()]
+        self.builder = Builder(self.prologue)
+        self.owned: list[Value] = []
+        self._phis: list[tuple[I.Phi, I.Phi, I.Phi | None]] = []
+
+    def zero_shadow(self, argument: Value, nbytes: int) -> None:
+        """A shadow of zeros for a buffer without tangent that shares pointers with one that has."""
+        calloc = self.shared.declarations.function("calloc", T.FunctionType(T.PTR, (T.I64, T.I64)))
+        shadow = self.builder.call(calloc, [ConstantInt(T.I64, max(nbytes, 1)), ConstantInt(T.I64, 1)])
+        self.owned.append(shadow)
+        self.companions[argument] = shadow
+
+    def run(self) -> None:
+        for block in self.blocks:
+            self.builder.block = self.blocks[block]
+            for instruction in block.instructions:
+                self._visit(instruction)
+        Builder(self.prologue).br(self.blocks[self.source.entry])
+        for phi, twin, companion in self._phis:
+            incoming = [(v, self.blocks[b]) for v, b in phi.incoming if b in self.blocks]
+            twin.operands, twin.targets = [self.value(v) for v, _ in incoming], [b for _, b in incoming]
+            if companion is not None:
+                companion.operands = [self._constant_companion(v) for v, _ in incoming]
+                companion.targets = [b for _, b in incoming]
+
+    def value(self, value: Value) -> Value:
+        if isinstance(value, Constant):
+            return value
+        return self.primal[value]
+
+    def tangent(self, value: Value) -> Value | None:
+        """The tangent of a value that is no pointer; None for zero."""
+        return self.companions.get(value)
+
+    def tangent_or_zero(self, value: Value) -> Value:
+        found = self.companions.get(value)
+        return zero(value.type) if found is None else found
+
+    def _constant_companion(self, value: Value) -> Value:
+        """A companion that needs no emission at this place: of a constant, or one that exists."""
+        return self.shadow(value) if T.is_pointer(value.type) else self.tangent_or_zero(value)
+
+    def shadow(self, pointer: Value) -> Value:
+        """The shadow of a pointer."""
+        found = self.companions.get(pointer)
+        if found is not None:
+            return found
+        match pointer:
+            case GlobalVariable() if self.shared.needs_shadow(pointer):
+                return self.shared.global_shadow(pointer)
+            case ConstantExpr():
+                return replace(pointer, operands=[self.shadow(v) for v in pointer.operands])
+            case Constant():
+                return pointer
+            case I.Instruction():
+                raise refuse(self.shared.module, pointer, "the memory behind this pointer is unknown", _UNKNOWN_REMEDY)
+            case _:
+                raise AssertionError(f"no shadow for {pointer}")
+
+    def _visit(self, instruction: I.Instruction) -> None:
+        match instruction:
+            case I.Phi():
+                self._phi(instruction)
+            case I.Return():
+                self._return(instruction)
+            case _ if is_defined_call(instruction):
+                assert isinstance(instruction, I.CallBase)
+                self._defined_call(instruction)
+            case _:
+                twin = copied(instruction, self.value, self.blocks.__getitem__)
+                self.builder.insert(twin)
+                self.primal[instruction] = twin
+                self._companion(instruction, twin)
+
+    def _phi(self, phi: I.Phi) -> None:
+        twin = self.builder.phi(phi.type)
+        twin.flags = phi.flags
+        self.primal[phi] = twin
+        companion = None
+        if self.shared.carries(phi):
+            companion = self.builder.phi(phi.type)
+            self.companions[phi] = companion
+        self._phis.append((phi, twin, companion))
+
+    def _return(self, instruction: I.Return) -> None:
+        calls = self.shared.declarations
+        for pointer in self.owned:
+            self.builder.call(calls.function("free", T.FunctionType(T.VOID, (T.PTR,))), [pointer])
+        if not instruction.operands:
+            self.builder.ret()
+            return
+        result = self.value(instruction.operands[0])
+        if self.shared.returns_both(self.source) and self.source is not self.shared.points_to.root:
+            companion = self._constant_companion(instruction.operands[0])
+            type_ = T.StructType((result.type, result.type))
+            pair = self.builder.insert_value(zero_pair(type_), result, 0)
+            result = self.builder.insert_value(pair, companion, 1)
+        self.builder.ret(result)
+
+    def _companion(self, instruction: I.Instruction, twin: I.Instruction) -> None:
+        match instruction:
+            case I.Store():
+                self._store(instruction, twin)
+            case I.Load():
+                if self.shared.carries(instruction):
+                    self._load(instruction, twin)
+            case I.AtomicRMW() | I.CmpXchg():
+                if self.shared.needs_shadow(instruction.operands[0]):
+                    self._atomic(instruction)
+            case I.CallBase():
+                self._call(instruction, twin)
+            case I.Alloca():
+                if self.shared.needs_shadow(instruction):
+                    self.companions[instruction] = self.builder.insert(copied(twin, lambda v: v, lambda b: b))
+            case _ if T.is_pointer(instruction.type):
+                if self.shared.needs_shadow(instruction):
+                    self._pointer(instruction, twin)
+            case _ if instruction in self.shared.activity.varied:
+                if instruction.opcode in _LINEAR:
+                    self._linear(instruction, twin)
+                else:
+                    self._arithmetic(instruction)
+            case _:
+                self._check_bits(instruction)
+
+    def _load(self, instruction: I.Load, twin: I.Instruction) -> None:
+        load = copied(twin, lambda v: v, lambda b: b)
+        load.operands = [self.shadow(instruction.operands[0])]
+        self.companions[instruction] = self.builder.insert(load)
+
+    def _store(self, instruction: I.Store, twin: I.Instruction) -> None:
+        value, pointer = instruction.operands
+        if not self.shared.needs_shadow(pointer):
+            return
+        store = copied(twin, lambda v: v, lambda b: b)
+        store.operands = [self._constant_companion(value), self.shadow(pointer)]
+        self.builder.insert(store)
+
+    def _atomic(self, instruction: I.Instruction) -> None:
+        if not isinstance(instruction, I.AtomicRMW) or instruction.operation not in ("fadd", "fsub", "xchg"):
+            if T.is_int(instruction.operands[1].type) and instruction not in self.companions:
+                return
+            raise refuse(self.shared.module, instruction, "no derivative of this atomic operation", _ATOMIC_REMEDY)
+        pointer, value = instruction.operands
+        twin = copied(instruction, self.value, self.blocks.__getitem__)
+        twin.operands = [self.shadow(pointer), self._constant_companion(value)]
+        self.companions[instruction] = self.builder.insert(twin)
+
+    def _pointer(self, instruction: I.Instruction, twin: I.Instruction) -> None:
+        shadow = copied(twin, lambda v: v, lambda b: b)
+        first = 1 if instruction.opcode == "select" else 0
+        last = len(instruction.operands) if instruction.opcode == "select" else 1
+        for index in range(first, last):
+            shadow.operands[index] = self.shadow(instruction.operands[index])
+        self.companions[instruction] = self.builder.insert(shadow)
+
+    def _linear(self, instruction: I.Instruction, twin: I.Instruction) -> None:
+        tangent = copied(twin, lambda v: v, lambda b: b)
+        tangent.flags = ()
+        carried = {"select": (1, 2), "insertvalue": (0, 1), "insertelement": (0, 1), "shufflevector": (0, 1)}
+        for index in carried.get(instruction.opcode, (0,)):
+            tangent.operands[index] = self._constant_companion(instruction.operands[index])
+        self.companions[instruction] = self.builder.insert(tangent)
+
+    def _arithmetic(self, instruction: I.Instruction) -> None:
+        rule = active_rule(self.shared.module, instruction, self.shared.rules)
+        partials = Partials(self.builder, self.shared.declarations)
+        environment = {name: self.value(v) for name, v in variables_of(instruction).items()}
+        total: Value | None = None
+        for index, partial in nonzero_partials(rule):
+            tangent = self.tangent(instruction.operands[index])
+            if tangent is not None:
+                term = partials.scaled(partial, environment, tangent)
+                total = term if total is None else self.builder.binary("fadd", total, term, SUM_FLAGS)
+        assert total is not None
+        self.companions[instruction] = total
+
+    def _check_bits(self, instruction: I.Instruction) -> None:
+        """Arithmetic on the bits of an active number: the derivative would be lost in silence, so it is refused."""
+        if not T.is_int(instruction.type) or instruction.opcode in ("icmp", "fcmp", "fptosi", "fptoui"):
+            return
+        for operand in instruction.operands:
+            if isinstance(operand, I.Cast) and operand.opcode == "bitcast" and operand in self.shared.activity.varied:
+                cause = "integer arithmetic on the bits of a number that a derivative depends on"
+                raise refuse(self.shared.module, instruction, cause, _BITS_REMEDY)
+
+    def _defined_call(self, call: I.CallBase) -> None:
+        callee = call.callee
+        assert isinstance(callee, Function)
+        relevant = [a for a in callee.arguments if self.shared.carries(a)]
+        if not relevant and not self.shared.returns_both(callee):
+            twin = copied(call, self.value, self.blocks.__getitem__)
+            self.primal[call] = self.builder.insert(twin)
+            return
+        derived = self.shared.derived(callee)
+        arguments = [self.value(a) for a in call.arguments]
+        for parameter, argument in zip(callee.arguments, call.arguments, strict=True):
+            if parameter in relevant:
+                arguments.append(self._constant_companion(argument))
+        result = self.builder.call(derived, arguments)
+        if not self.shared.returns_both(callee):
+            self.primal[call] = result
+            return
+        self.primal[call] = self.builder.extract_value(result, 0, call.type)
+        if self.shared.carries(call):
+            self.companions[call] = self.builder.extract_value(result, 1, call.type)
+
+    def _call(self, call: I.CallBase, twin: I.Instruction) -> None:
+        effect = call_effect(call)
+        match effect:
+            case Effect.ALLOCATE | Effect.REALLOCATE if self.shared.needs_shadow(call):
+                shadow = copied(twin, lambda v: v, lambda b: b)
+                if effect is Effect.REALLOCATE:
+                    shadow.operands[0] = self.shadow(call.operands[0])
+                self.companions[call] = self.builder.insert(shadow)
+            case Effect.FREE if self.shared.needs_shadow(call.operands[0]):
+                shadow = copied(twin, lambda v: v, lambda b: b)
+                shadow.operands[0] = self.shadow(call.operands[0])
+                self.builder.insert(shadow)
+            case Effect.MEMORY_SET if self.shared.needs_shadow(call.operands[0]):
+                self._set_shadow(call.operands[0], call.operands[2])
+            case Effect.MEMORY_COPY if self.shared.needs_shadow(call.operands[0]):
+                if not self.shared.needs_shadow(call.operands[1]):
+                    self._set_shadow(call.operands[0], call.operands[2])
+                    return
+                copy = copied(twin, lambda v: v, lambda b: b)
+                copy.operands[:2] = [self.shadow(v) for v in call.operands[:2]]
+                self.builder.insert(copy)
+            case _ if call in self.shared.activity.varied:
+                self._arithmetic(call)
+            case None:
+                self._check_unknown(call)
+            case _:
+                pass
+
+    def _set_shadow(self, pointer: Value, size: Value) -> None:
+        type_ = T.FunctionType(T.VOID, (T.PTR, T.I8, T.I64, T.I1))
+        memset = self.shared.declarations.function("llvm.memset.p0.i64", type_)
+        length = self.value(size)
+        if length.type != T.I64:
+            length = self.builder.cast("zext", length, T.I64)
+        self.builder.call(memset, [self.shadow(pointer), ConstantInt(T.I8, 0), length, ConstantInt(T.I1, 0)])
+
+    def _check_unknown(self, call: I.CallBase) -> None:
+        """A call without a body may do anything with active data: without a rule it is refused."""
+        reached: Sequence[Value] = call.arguments
+        if any(v in self.shared.activity.varied or self.shared.needs_shadow(v) for v in reached):
+            active_rule(self.shared.module, call, self.shared.rules)
+
+
+def zero_pair(type_: T.Type) -> Constant:
+    """The starting value of a pair that is filled element by element."""
+    return zero(type_)
+
+
+_UNKNOWN_REMEDY = "keep pointers in memory that the kernel itself allocates or is given"
+_ATOMIC_REMEDY = "atomic add, subtract and exchange of floating-point numbers have derivatives"
+_BITS_REMEDY = "use fabs, copysign, frexp or ldexp from math.h instead of the number's bits"

@@ -1,0 +1,156 @@
+"""Makes control flow a matter of values: iteration numbers and branch choices become phis that reverse can ask for.
+
+    before   loop:  %x = phi double [ %a, %entry ], [ %y, %loop ]       after   loop:  %x = phi double ...
+             ...                                                                       %iteration = phi i64 [ 0, %entry ], [ %next, %loop ]
+                    br i1 %c, label %loop, label %exit                                 ...
+             exit:  ret                                                                %next = add nuw nsw i64 %iteration, 1
+                                                                                       br i1 %c, label %loop, label %exit
+                                                                               exit:   %last = phi i64 [ %iteration, %loop ]
+
+Per loop an iteration number (0 in the first iteration); per exit block and loop left there, the number of the last
+iteration; per merge of control flow the number of the predecessor that control came from. They are ordinary values: the
+plan recomputes or tapes those that reverse needs, and dead ones are removed by the optimiser.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jax_enzyme.ad.common import copied
+from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.analysis.dominators import Dominators
+from jax_enzyme.analysis.loops import Loop, Loops
+from jax_enzyme.errors import DifferentiationError
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.values import BasicBlock, Constant, ConstantInt, Value
+
+
+@dataclass(frozen=True, eq=False)
+class Instrumented:
+    """The instrumented copy, its analyses, and where the new values are. `origin` maps its instructions to those of the
+    source function (for places in messages)."""
+
+    function: Function
+    cfg: Cfg
+    dominators: Dominators
+    loops: Loops
+    origin: dict[Value, I.Instruction]
+    iteration: dict[Loop, I.Phi]
+    last: dict[tuple[BasicBlock, Loop], I.Phi]
+    choice: dict[BasicBlock, I.Phi]
+
+    def loop_of(self, block: BasicBlock) -> Loop | None:
+        return self.loops.loop_of[block]
+
+    def nest(self, block: BasicBlock) -> list[Loop]:
+        """The loops around a block, outermost first."""
+        loop = self.loop_of(block)
+        return list(reversed(list(loop.ancestors))) if loop is not None else []
+
+    def left(self, source: BasicBlock, target: BasicBlock) -> list[Loop]:
+        """The loops that the edge leaves, innermost first."""
+        loop = self.loop_of(source)
+        return [] if loop is None else [x for x in loop.ancestors if target not in x.blocks]
+
+
+def instrument(source: Function) -> Instrumented:
+    """An instrumented copy of a function in canonical form (simplified, reducible loops; at most one return).
+
+    Raises DifferentiationError where the function is not in that form.
+    """
+    function, origin = clone(source)
+    cfg = Cfg(function)
+    function.blocks = [b for b in function.blocks if cfg.is_reachable(b)]
+    cfg = Cfg(function)
+    _check_canonical(source, cfg)
+    loops = Loops(cfg, Dominators(cfg))
+    _check_loops(source, loops)
+    iteration: dict[Loop, I.Phi] = {}
+    for loop in loops:
+        iteration[loop] = _count_iterations(loop)
+    last: dict[tuple[BasicBlock, Loop], I.Phi] = {}
+    choice: dict[BasicBlock, I.Phi] = {}
+    for block in cfg.rpo:
+        preds = cfg.preds[block]
+        inner = loops.loop_of[preds[0]] if preds else None
+        for loop in inner.ancestors if inner is not None else ():
+            if block not in loop.blocks:
+                counts: list[tuple[Value, BasicBlock]] = [(iteration[loop], p) for p in preds]
+                last[block, loop] = _phi(block, T.I64, counts, f"{loop.header.name}.last")
+        is_header = any(loop.header is block for loop in loops)
+        if len(preds) > 1 and not is_header:
+            width = T.I8 if len(preds) < 128 else T.I32
+            numbers: list[tuple[Value, BasicBlock]] = [(ConstantInt(width, i), p) for i, p in enumerate(preds)]
+            choice[block] = _phi(block, width, numbers, f"{block.name}.choice")
+    return Instrumented(function, cfg, Dominators(cfg), loops, origin, iteration, last, choice)
+
+
+def clone(source: Function) -> tuple[Function, dict[Value, I.Instruction]]:
+    """A deep copy of a function's blocks over the same arguments, and the map back to the source's instructions."""
+    blocks = {b: BasicBlock(name=b.name) for b in source.blocks}
+    values: dict[Value, Value] = {}
+    origin: dict[Value, I.Instruction] = {}
+    for block in source.blocks:
+        for instruction in block.instructions:
+            twin = copied(instruction, lambda v: v, blocks.__getitem__)
+            twin.metadata = list(instruction.metadata)
+            values[instruction] = twin
+            origin[twin] = instruction
+            blocks[block].instructions.append(twin)
+    for twin in origin:
+        assert isinstance(twin, I.Instruction)
+        twin.operands = [v if isinstance(v, Constant) else values.get(v, v) for v in twin.operands]
+    function = Function(
+        T.PTR,
+        source.value_type,
+        arguments=source.arguments,
+        blocks=list(blocks.values()),
+        attributes=source.attributes,
+        name=source.name,
+    )
+    return function, origin
+
+
+def _phi(block: BasicBlock, type_: T.Type, incoming: list[tuple[Value, BasicBlock]], name: str) -> I.Phi:
+    phi = I.Phi(type_, "phi", [v for v, _ in incoming], targets=[b for _, b in incoming], name=name)
+    block.instructions.insert(0, phi)
+    return phi
+
+
+def _count_iterations(loop: Loop) -> I.Phi:
+    (latch,) = loop.latches
+    assert loop.preheader is not None
+    phi = _phi(loop.header, T.I64, [(ConstantInt(T.I64, 0), loop.preheader)], f"{loop.header.name}.iteration")
+    following = I.BinaryOp(T.I64, "add", [phi, ConstantInt(T.I64, 1)], flags=("nuw", "nsw"))
+    latch.instructions.insert(len(latch.instructions) - 1, following)
+    phi.operands.append(following)
+    phi.targets.append(latch)
+    return phi
+
+
+def _check_canonical(source: Function, cfg: Cfg) -> None:
+    returns = [b for b in cfg.rpo if isinstance(b.terminator, I.Return)]
+    if len(returns) > 1:
+        raise DifferentiationError(f"`{source.name}` has {len(returns)} returns", remedy=_CANONICAL)
+    if not returns:
+        raise DifferentiationError(f"`{source.name}` never returns", remedy="there is nothing to differentiate")
+
+
+def _check_loops(source: Function, loops: Loops) -> None:
+    if loops.irreducible:
+        a, b = loops.irreducible[0]
+        raise DifferentiationError(
+            f"`{source.name}` has a loop with several entries (a jump from {a.name} into {b.name})",
+            remedy="jump to the loop's start instead of into its middle",
+        )
+    for loop in loops:
+        if loop.preheader is None or len(loop.latches) != 1:
+            raise DifferentiationError(f"loop {loop.header.name} of `{source.name}` is not simplified", remedy=_CANONICAL)
+        for block in loop.exits:
+            if any(p not in loop.blocks for p in loops.cfg.preds[block]):
+                raise DifferentiationError(f"loop {loop.header.name} shares its exit {block.name}", remedy=_CANONICAL)
+
+
+_CANONICAL = "bring the module into canonical form first (`jax-enzyme opt --pass canonical`)"

@@ -1,0 +1,221 @@
+"""Values of the forward sweep, asked for in the reverse sweep.
+
+`Recorder` and `Lookup` answer the same questions. The emitter of the reverse sweep runs first over a `Recorder`, into code
+that is thrown away, which notes every value that it asks for; the plan decides how each can be had; then the emitter runs
+again over a `Lookup`, which emits what the plan says. So the plan covers exactly what emission needs.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from jax_enzyme.ad.common import copied
+from jax_enzyme.ad.plan import Plan, ShadowPointer
+from jax_enzyme.ad.recipes import Choice, Closed, Fork, Gate, Recipes, Reload, Repeat, Resident
+from jax_enzyme.ad.tape import address
+from jax_enzyme.analysis.loops import Loop
+from jax_enzyme.analysis.polynomials import Atom, Iteration, emit
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import Builder
+from jax_enzyme.ir.module import GlobalVariable
+from jax_enzyme.ir.values import Argument, Constant, ConstantExpr, Poison, Value
+
+
+class Sources(ABC):
+    """Where the reverse sweep gets forward values from. `builder` is where code is being emitted; `forget` is called when
+    emission moves to a block that the last one does not dominate."""
+
+    def __init__(self, recipes: Recipes, builder: Builder, shadows: dict[Value, Value]) -> None:
+        self.recipes = recipes
+        self.builder = builder
+        self.shadows = shadows
+        self._cache: dict[Value, Value] = {}
+        self._shadow_cache: dict[Value, Value] = {}
+
+    @abstractmethod
+    def value(self, value: Value) -> Value:
+        """A forward value, as it was in the current iterations."""
+
+    @abstractmethod
+    def iteration(self, loop: Loop) -> Value:
+        """The number of the current iteration (i64)."""
+
+    @abstractmethod
+    def taped_shadow(self, pointer: Value) -> Value:
+        """The shadow of a pointer that only the forward sweep could find."""
+
+    @abstractmethod
+    def enter(self, loop: Loop) -> None:
+        """Reverse enters a loop from its exit: its iteration number has been set."""
+
+    @abstractmethod
+    def step_back(self, loop: Loop) -> None:
+        """Reverse goes on to the iteration before."""
+
+    def forget(self) -> None:
+        self._cache = {}
+        self._shadow_cache = {}
+
+    def shadow(self, pointer: Value) -> Value:
+        """The shadow of a pointer, found along the address arithmetic of the primal."""
+        if pointer in self.shadows:
+            return self.shadows[pointer]
+        if pointer not in self._shadow_cache:
+            self._shadow_cache[pointer] = self._find_shadow(pointer)
+        return self._shadow_cache[pointer]
+
+    def _find_shadow(self, pointer: Value) -> Value:
+        if isinstance(pointer, ConstantExpr | GlobalVariable | Argument):
+            return self.taped_shadow(pointer)
+        if isinstance(pointer, Constant):
+            return pointer
+        recipe = self.recipes.of(pointer)
+        match recipe:
+            case Repeat() if pointer.opcode in ("getelementptr", "addrspacecast", "freeze", "phi"):
+                base = self.shadow(recipe.operands[0])
+                if isinstance(pointer, I.Phi):
+                    return base
+                return self._again(pointer, [base, *(self.value(v) for v in recipe.operands[1:])])
+            case Repeat() if isinstance(pointer, I.Select):
+                condition, then, other = recipe.operands
+                return self._again(pointer, [self.value(condition), self.shadow(then), self.shadow(other)])
+            case Closed(_, base) if base is not None:
+                return self.builder.gep(T.I8, self.shadow(base), [self._polynomial(recipe, T.I64)])
+            case Gate(tree):
+                return self._choose(tree, self.shadow)
+            case _:
+                return self.taped_shadow(pointer)
+
+    def _again(self, instruction: Value, operands: list[Value]) -> Value:
+        assert isinstance(instruction, I.Instruction)
+        twin = copied(instruction, lambda v: v, lambda b: b)
+        twin.operands = operands + ([instruction.callee] if isinstance(instruction, I.CallBase) else [])
+        twin.name = ""
+        return self.builder.insert(twin)
+
+    def _polynomial(self, recipe: Closed, type_: T.Type) -> Value:
+        def operand(atom: Atom) -> Value:
+            return self.iteration(atom.loop) if isinstance(atom, Iteration) else self.value(atom.value)
+
+        assert isinstance(type_, T.IntType)
+        return emit(self.builder, recipe.polynomial, type_, operand)
+
+    def _choose(self, tree: Choice, leaf) -> Value:  # noqa: ANN001
+        if not isinstance(tree, Fork):
+            return leaf(tree)
+        condition = self.value(tree.condition)
+        then, other = self._choose(tree.then, leaf), self._choose(tree.other, leaf)
+        return self.builder.select(condition, then, other)
+
+
+class Recorder(Sources):
+    """Notes what is asked for; `pointers` are those whose shadows only the forward sweep can find."""
+
+    def __init__(self, recipes: Recipes, builder: Builder, shadows: dict[Value, Value]) -> None:
+        super().__init__(recipes, builder, shadows)
+        self.required: dict[Value, None] = {}
+        self.pointers: dict[Value, ShadowPointer] = {}
+
+    def value(self, value: Value) -> Value:
+        if isinstance(value, Constant):
+            return value
+        if not self.recipes.is_free(value):
+            self.required[value] = None
+        return Poison(value.type)
+
+    def iteration(self, loop: Loop) -> Value:
+        return Poison(T.I64)
+
+    def taped_shadow(self, pointer: Value) -> Value:
+        if pointer not in self.pointers:
+            self.pointers[pointer] = ShadowPointer(pointer)
+        return Poison(T.PTR)
+
+    def enter(self, loop: Loop) -> None:
+        pass
+
+    def step_back(self, loop: Loop) -> None:
+        pass
+
+
+class Lookup(Sources):
+    """Emits what the plan says. `arguments` maps the parameters of the primal to those of the reverse function,
+    `iterations` each loop to the variable that holds the number of its current iteration, `frames` each frame's loop
+    (None for the root) to the variable, or for the root the value, that points to it."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        builder: Builder,
+        shadows: dict[Value, Value],
+        pointers: dict[Value, ShadowPointer],
+        arguments: dict[Value, Value],
+        iterations: dict[Loop, Value],
+        frames: dict[Loop | None, Value],
+    ) -> None:
+        super().__init__(plan.recipes, builder, shadows)
+        self.plan = plan
+        self.pointers = pointers
+        self.arguments = arguments
+        self.used_arguments: set[Value] = set()
+        self._iterations = iterations
+        self._frames = frames
+
+    def iteration(self, loop: Loop) -> Value:
+        return self.builder.load(T.I64, self._iterations[loop])
+
+    def enter(self, loop: Loop) -> None:
+        if loop in self.plan.tape.frames:
+            slot = self.plan.tape.slots["last", loop]
+            at = address(self.builder, slot, self.frame(slot.frame.loop), self.iteration)
+            self.builder.store(self.builder.load(T.PTR, at), self._frames[loop])
+
+    def step_back(self, loop: Loop) -> None:
+        if loop in self.plan.tape.frames:
+            self.builder.store(self.builder.load(T.PTR, self.frame(loop)), self._frames[loop])
+
+    def frame(self, loop: Loop | None) -> Value:
+        base = self._frames[loop]
+        return base if loop is None else self.builder.load(T.PTR, base)
+
+    def taped_shadow(self, pointer: Value) -> Value:
+        return self._taped(self.pointers[pointer])
+
+    def value(self, value: Value) -> Value:
+        if isinstance(value, Constant):
+            return value
+        if isinstance(value, Argument):
+            self.used_arguments.add(value)
+            return self.arguments[value]
+        loop = self.recipes.loop_counted_by(value)
+        if loop is not None:
+            return self.iteration(loop)
+        if value not in self._cache:
+            self._cache[value] = self._taped(value) if value in self.plan.taped else self._computed(value)
+        return self._cache[value]
+
+    def _taped(self, value: Value) -> Value:
+        slot = self.plan.tape.slots[value]
+        pointer = address(self.builder, slot, self.frame(slot.frame.loop), self.iteration)
+        loaded = self.builder.load(slot.type, pointer)
+        return self.builder.cast("trunc", loaded, T.I1) if value.type == T.I1 else loaded
+
+    def _computed(self, value: Value) -> Value:
+        recipe = self.recipes.of(value)
+        match recipe:
+            case Repeat() if isinstance(value, I.Phi):
+                return self.value(recipe.operands[0])
+            case Repeat() | Reload():
+                return self._again(value, [self.value(v) for v in recipe.operands])
+            case Closed(_, None):
+                return self._polynomial(recipe, value.type)
+            case Closed(_, base):
+                assert base is not None
+                return self.builder.gep(T.I8, self.value(base), [self._polynomial(recipe, T.I64)])
+            case Gate(tree):
+                return self._choose(tree, self.value)
+            case Resident((item,)):
+                return address(self.builder, self.plan.tape.slots[item], self.frame(None), self.iteration)
+            case _:
+                raise AssertionError(f"the plan does not cover %{value.name}")

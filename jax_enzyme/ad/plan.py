@@ -1,0 +1,108 @@
+"""The plan: for every value that the reverse sweep reads, whether it is taped or computed again.
+
+The choice is a minimum cut. Each value is an edge whose capacity is what taping costs: bytes times the number of times
+that the value is made. A value with a recipe can be had from the values that the recipe reads at the cost of the recipe's
+instructions; one without can only come from the tape. The cut separates the forward sweep's values (source) from what
+reverse reads (sink): values cut are taped, values on the sink's side are computed again.
+
+    source --cost of recipe x trips--> in(v) --bytes x trips--> out(v) --> sink     (where reverse reads v)
+    out(operand) --infinite--> in(v)                                                (v's recipe reads the operand)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from math import inf
+
+from jax_enzyme.ad.instrument import Instrumented
+from jax_enzyme.ad.mincut import Network
+from jax_enzyme.ad.recipes import Recipes, Reload, Resident
+from jax_enzyme.ad.tape import Tape
+from jax_enzyme.analysis.memory import MemoryObject
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.values import BasicBlock, Value
+
+
+class ShadowPointer(Value):
+    """The shadow of a pointer that only the forward sweep can find, as a value to be taped."""
+
+    def __init__(self, of: Value) -> None:
+        super().__init__(of.type, name=f"{of.name}.shadow")
+        self.of = of
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """`taped` values have a slot in `tape`; `residents` are local objects that live there; all other values that reverse
+    reads are free or have a recipe whose operands the plan covers as well."""
+
+    code: Instrumented
+    recipes: Recipes
+    tape: Tape
+    taped: frozenset[Value]
+    residents: frozenset[MemoryObject]
+
+    def describe(self) -> str:
+        return self.tape.describe()
+
+
+def block_of(recipes: Recipes, value: Value) -> BasicBlock:
+    """The block in which a value, or the pointer whose shadow it is, is made."""
+    return recipes.block_of[value.of if isinstance(value, ShadowPointer) else value]
+
+
+def make_plan(recipes: Recipes, tape: Tape, required: Collection[Value]) -> Plan:
+    """Decides for `required` and everything that their recipes read. Slots are added to `tape`."""
+    network = Network()
+    work = [v for v in required if isinstance(v, ShadowPointer) or not recipes.is_free(v)]
+    for value in work:
+        network.edge(("out", value), "sink", inf)
+    seen: set[Value] = set()
+    objects: set[MemoryObject] = set()
+    while work:
+        value = work.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        trips = tape.frequency(block_of(recipes, value))
+        recipe = None if isinstance(value, ShadowPointer) else recipes.of(value)
+        capacity = inf if isinstance(recipe, Resident) else _taping_cost(tape, value) * trips
+        network.edge(("in", value), ("out", value), capacity)
+        if recipe is None:
+            network.edge("source", ("in", value), inf)
+            continue
+        network.edge("source", ("in", value), recipe.cost * trips)
+        for operand in recipe.operands:
+            if not recipes.is_free(operand):
+                network.edge(("out", operand), ("in", value), inf)
+                work.append(operand)
+        for item in recipe.residents if isinstance(recipe, Reload | Resident) else ():
+            network.edge(("object", item), ("in", value), inf)
+            objects.add(item)
+    for item in objects:
+        network.edge("source", ("object", item), float(recipes.object_size(item) or 0))
+    side = network.source_side("source", "sink") if seen else set()
+    taped = frozenset(v for v in seen if ("in", v) in side and ("out", v) not in side)
+    residents = frozenset(o for o in objects if ("object", o) not in side)
+    for value in sorted(taped, key=lambda v: _order(recipes, v)):
+        tape.add(value, block_of(recipes, value), value.type)
+    for item in sorted(residents, key=lambda o: _order(recipes, o.site)):
+        tape.add_bytes(item, recipes.object_size(item) or 0)
+    return Plan(recipes.code, recipes, tape, taped, residents)
+
+
+def _taping_cost(tape: Tape, value: Value) -> float:
+    """Bytes, a pointer dearer than others: it keeps the tape from crossing between calls."""
+    size = 1.0 if value.type == T.I1 else float(tape.layout.store_size(value.type))
+    return size * (1000.0 if T.is_pointer(value.type) and not isinstance(value, ShadowPointer) else 1.0) + 0.5
+
+
+def _order(recipes: Recipes, value: Value | None) -> tuple[int, int]:
+    """Program order, so that a plan does not depend on the order of a set."""
+    if isinstance(value, ShadowPointer):
+        value = value.of
+    assert isinstance(value, I.Instruction)
+    block = recipes.block_of[value]
+    return recipes.code.cfg.index[block], block.instructions.index(value)

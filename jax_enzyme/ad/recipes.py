@@ -1,0 +1,381 @@
+"""How the reverse sweep can have a value of the forward sweep again without a tape: its *recipe*.
+
+    Repeat      the instruction again, over its operands (arithmetic, casts, comparisons, pure calls, addresses)
+    Reload      a load again, from memory that nothing overwrites after it
+    Closed      a polynomial in iteration numbers: integers and pointers that step through a loop
+    Gate        a phi of an acyclic region as selects over the branch conditions that lead to it
+    Resident    the address of a local object that lives in the tape
+
+A recipe names the values that it reads; whether they are taped or have recipes themselves is the plan's business. Values
+that need none (constants, parameters, iteration numbers) are *free*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from jax_enzyme.ad.instrument import Instrumented
+from jax_enzyme.analysis.flow import rule_of
+from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.loops import Loop
+from jax_enzyme.analysis.memory import Access, MemoryObject, PointsTo, accesses, call_effect, is_memory_free
+from jax_enzyme.analysis.polynomials import Iteration, Leaf, Polynomial
+from jax_enzyme.analysis.recurrences import Recurrences
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.arrays import Buffer
+from jax_enzyme.ir.module import Function, GlobalVariable
+from jax_enzyme.ir.values import Argument, BasicBlock, Constant, Value, int_value
+from jax_enzyme.rules.effects import Effect
+from jax_enzyme.rules.table import Rules
+
+
+@dataclass(frozen=True, eq=False)
+class Repeat:
+    operands: tuple[Value, ...]
+    cost: float
+
+
+@dataclass(frozen=True, eq=False)
+class Reload:
+    """`residents` are the local objects that have to live in the tape for the memory to be there."""
+
+    operands: tuple[Value, ...]
+    residents: tuple[MemoryObject, ...]
+    cost: float = 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class Closed:
+    """`base` is the pointer that the polynomial is an offset (in bytes) from, None for an integer. `last` gives, per loop
+    that the value is used outside of, the phi that holds its last iteration number there."""
+
+    polynomial: Polynomial
+    base: Value | None
+    operands: tuple[Value, ...]
+    cost: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Gate:
+    """A tree of choices: a leaf is a value, a node a condition with the trees for true and false."""
+
+    tree: Choice
+    operands: tuple[Value, ...]
+    cost: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Fork:
+    condition: Value
+    then: Choice
+    other: Choice
+
+
+Choice = Fork | Value
+
+
+@dataclass(frozen=True, eq=False)
+class Resident:
+    residents: tuple[MemoryObject, ...]
+    operands: tuple[Value, ...] = ()
+    cost: float = 0.0
+
+
+Recipe = Repeat | Reload | Closed | Gate | Resident
+
+_COST = {"fdiv": 8.0, "frem": 30.0, "sdiv": 12.0, "udiv": 12.0, "srem": 12.0, "urem": 12.0}
+_CHEAP_CALLS = frozenset("fabs fma fmuladd copysign floor ceil trunc rint nearbyint maxnum minnum abs smax smin".split())
+_PURE = frozenset(
+    "fneg add sub mul udiv sdiv urem srem shl lshr ashr and or xor fadd fsub fmul fdiv frem trunc zext sext fptrunc fpext "
+    "fptoui fptosi uitofp sitofp ptrtoint ptrtoaddr inttoptr bitcast addrspacecast icmp fcmp select freeze getelementptr "
+    "extractvalue insertvalue extractelement insertelement shufflevector".split()
+)
+_MAY_TRAP = frozenset("udiv sdiv urem srem".split())
+
+
+class Recipes:
+    """Finds recipes in one instrumented function."""
+
+    def __init__(
+        self,
+        code: Instrumented,
+        points_to: PointsTo,
+        rules: Rules,
+        recurrences: Recurrences,
+        layout: DataLayout,
+        buffers: dict[Argument, Buffer],
+    ) -> None:
+        self.code = code
+        self.points_to = points_to
+        self.rules = rules
+        self.recurrences = recurrences
+        self.layout = layout
+        self.buffers = buffers
+        self.block_of: dict[Value, BasicBlock] = {}
+        self._position: dict[Value, int] = {}
+        for block in code.cfg.rpo:
+            for position, instruction in enumerate(block.instructions):
+                self.block_of[instruction] = block
+                self._position[instruction] = position
+        self._accesses: list[Access] = list(accesses(points_to, code.function, layout))
+        self._writes = [a for a in self._accesses if a.writes]
+        self._loop_of_phi = {phi: loop for loop, phi in code.iteration.items()}
+        self._recipes: dict[Value, Recipe | None] = {}
+
+    def is_free(self, value: Value) -> bool:
+        """Constants, parameters and iteration numbers are at hand wherever they mean something."""
+        return isinstance(value, Constant | Argument) or value in self._loop_of_phi or not isinstance(value, I.Instruction)
+
+    def loop_counted_by(self, value: Value):  # noqa: ANN201
+        """The loop whose iteration number a value is, or None."""
+        return self._loop_of_phi.get(value)
+
+    def of(self, value: Value) -> Recipe | None:
+        """The recipe of a value that is not free, or None where only a tape will do."""
+        if value not in self._recipes:
+            assert isinstance(value, I.Instruction)
+            self._recipes[value] = self._find(value)
+        return self._recipes[value]
+
+    def object_size(self, item: MemoryObject) -> int | None:
+        """Bytes of a local object that exists once per call and has a constant size, else None: it can be resident."""
+        site = item.site
+        if not isinstance(site, I.Alloca | I.Call) or site not in self.block_of:
+            return None
+        if self.code.loop_of(self.block_of[site]) is not None:
+            return None
+        if isinstance(site, I.Alloca):
+            count = int_value(site.operands[0])
+            return None if count is None else count * self.layout.alloc_size(site.allocated_type)
+        return self._heap_size(item, site)
+
+    def _heap_size(self, item: MemoryObject, call: I.Call) -> int | None:
+        size = allocation_size(call)
+        if size is None:
+            return None
+        for access in self._accesses:
+            moved = isinstance(access.instruction, I.CallBase) and call_effect(access.instruction) is Effect.REALLOCATE
+            if access.kills and item in access.objects and (len(access.objects) > 1 or moved):
+                return None
+        return size
+
+    def reloadable(self, load: I.Instruction, pointer: Value) -> tuple[MemoryObject, ...] | None:
+        """Where a load can be done again in the reverse sweep: the local objects that must be resident; else None."""
+        objects = self.points_to.of(pointer)
+        residents: list[MemoryObject] = []
+        if not objects:
+            return None
+        for item in objects:
+            match item.kind:
+                case "buffer":
+                    pass
+                case "stack" | "heap" if self.object_size(item) is not None:
+                    residents.append(item)
+                case "global" if isinstance(item.site, GlobalVariable) and item.site.is_constant:
+                    continue
+                case _:
+                    return None
+            if self._overwritten(load, item):
+                return None
+        return tuple(residents)
+
+    def _overwritten(self, load: I.Instruction, item: MemoryObject) -> bool:
+        """Whether anything may write into an object after the load."""
+        block = self.block_of[load]
+        for access in self._writes:
+            if item not in access.objects and self.points_to.unknown not in access.objects:
+                continue
+            if access.kills and item.kind != "buffer":
+                continue  # a resident object outlives its `free`
+            later = access.instruction
+            where = self.block_of.get(later)
+            if where is None:
+                continue
+            if where is block and self._position[later] > self._position[load]:
+                return True
+            if self.code.cfg.reaches(block, where):
+                return True
+        return False
+
+    def _find(self, value: I.Instruction) -> Recipe | None:
+        closed = self._closed(value)
+        if closed is not None:
+            return closed
+        match value:
+            case I.Phi():
+                return self._gate(value)
+            case I.Load() if not value.ordering and "volatile" not in value.flags:
+                residents = self.reloadable(value, value.operands[0])
+                return None if residents is None else Reload((value.operands[0],), residents)
+            case I.Alloca() | I.Call() if value in self.points_to.objects:
+                item = self.points_to.objects[value]
+                return None if self.object_size(item) is None else Resident((item,))
+            case I.Call():
+                return self._pure_call(value)
+            case _ if value.opcode in _PURE:
+                cost = _COST.get(value.opcode, 0.5 if T.is_int(value.type) or T.is_pointer(value.type) else 1.0)
+                return Repeat(tuple(value.operands), cost)
+            case _:
+                return None
+
+    def _pure_call(self, call: I.Call) -> Recipe | None:
+        callee = call.callee
+        if not isinstance(callee, Function) or not callee.is_declaration or isinstance(call.type, T.VoidType):
+            return None
+        if call_effect(call) is Effect.PURE_INT and is_memory_free(call):
+            return Repeat(tuple(call.arguments), 1.0)
+        rule = rule_of(call, self.rules)
+        if rule is None or not is_memory_free(call):
+            return None
+        cheap = rule.name in _CHEAP_CALLS
+        return Repeat(tuple(call.arguments), 1.0 if cheap else 8.0 if rule.name == "sqrt" else 40.0)
+
+    # -- closed forms --------------------------------------------------------------------------------------------------
+
+    def _closed(self, value: I.Instruction) -> Recipe | None:
+        if not isinstance(value, I.Phi) or not (T.is_int(value.type) or T.is_pointer(value.type)):
+            return None
+        polynomial = self.recurrences.value_as_polynomial(value)
+        if polynomial is None:
+            return None
+        base = None
+        if isinstance(value.type, T.PointerType):
+            bases = [a.value for a in polynomial.atoms if isinstance(a, Leaf) and T.is_pointer(a.value.type)]
+            if len(bases) != 1 or bases[0] is value:
+                return None
+            base = bases[0]
+            rest = polynomial - Polynomial.atom(Leaf(base))
+            if any(a == Leaf(base) for a in rest.atoms):
+                return None
+            polynomial = rest
+        nest = self.code.nest(self.block_of[value])
+        operands: list[Value] = [] if base is None else [base]
+        for atom in polynomial.atoms:
+            if isinstance(atom, Iteration):
+                if atom.loop not in nest:
+                    return None
+            elif atom.value is value or not self._in_reach(atom.value, nest):
+                return None
+            else:
+                operands.append(atom.value)
+        return Closed(polynomial, base, tuple(operands))
+
+    def _in_reach(self, value: Value, nest: list[Loop]) -> bool:
+        """Whether a value means something where the loops `nest` are being run: it is not from inside another loop."""
+        block = self.block_of.get(value)
+        loop = self.code.loop_of(block) if block is not None else None
+        return loop is None or loop in nest
+
+    # -- gates ---------------------------------------------------------------------------------------------------------
+
+    def _gate(self, phi: I.Phi) -> Recipe | None:
+        block = self.block_of[phi]
+        loop = self.code.loop_of(block)
+        preds = self.code.cfg.preds[block]
+        if loop is not None and loop.header is block:
+            return None
+        if len(preds) == 1:
+            same = self.code.loop_of(preds[0]) is loop
+            return Repeat((phi.operands[0],), 0.0) if same else None
+        top = self.code.dominators.idom[block]
+        if top is None:
+            return None
+        values = dict(zip(phi.targets, phi.operands, strict=True))
+        gate = _GateBuilder(self, block, values).build(top)
+        if gate is None:
+            return None
+        operands = tuple(dict.fromkeys(v for v in _leaves(gate)))
+        if not all(self._safe(v, block, 8) for v in operands):
+            return None
+        return Gate(gate, operands, cost=float(len(operands)))
+
+    def _safe(self, value: Value, block: BasicBlock, depth: int) -> bool:
+        """Whether computing a value is harmless even where the forward sweep did not: it dominates `block`, or it is
+        arithmetic that cannot trap over such values."""
+        if self.is_free(value) or self.code.dominators.dominates(self.block_of[value], block):
+            return True
+        assert isinstance(value, I.Instruction)
+        if depth == 0 or value.opcode in _MAY_TRAP or value.opcode not in _PURE:
+            return False
+        if self.code.loop_of(self.block_of[value]) is not self.code.loop_of(block):
+            return False
+        return all(self._safe(v, block, depth - 1) for v in value.operands)
+
+
+class _GateBuilder:
+    """Walks the acyclic region between a block's immediate dominator and the block."""
+
+    def __init__(self, recipes: Recipes, block: BasicBlock, values: dict[BasicBlock, Value]) -> None:
+        self._code = recipes.code
+        self._block = block
+        self._values = values
+        self._loop = recipes.code.loop_of(block)
+        self._seen: dict[BasicBlock, Choice | None] = {}
+        self._failed = False
+
+    def build(self, top: BasicBlock) -> Choice | None:
+        if self._code.loop_of(top) is not self._loop:
+            return None
+        tree = self._tree(top)
+        return None if self._failed else tree
+
+    def _tree(self, block: BasicBlock) -> Choice | None:
+        """The choice that control makes from the end of `block`; None where it does not come to the merge."""
+        if block not in self._seen:
+            self._seen[block] = None
+            self._seen[block] = self._step(block)
+        return self._seen[block]
+
+    def _step(self, block: BasicBlock) -> Choice | None:
+        last = block.terminator
+        match last:
+            case I.Branch():
+                return self._edge(block, last.targets[0])
+            case I.CondBranch():
+                then, other = (self._edge(block, t) for t in last.targets)
+                if then is None or other is None or then is other:
+                    return other if then is None else then
+                return Fork(last.operands[0], then, other)
+            case I.Return() | I.Unreachable():
+                return None
+            case _:
+                self._failed = True
+                return None
+
+    def _edge(self, source: BasicBlock, target: BasicBlock) -> Choice | None:
+        if target is self._block:
+            return self._values[source]
+        cfg = self._code.cfg
+        if target not in cfg.index or not cfg.reaches(target, self._block):
+            return None
+        if self._loop is not None and (target is self._loop.header or target not in self._loop.blocks):
+            return None
+        if self._code.loop_of(target) is not self._loop or len(self._seen) > 24:
+            self._failed = True
+            return None
+        return self._tree(target)
+
+
+def _leaves(choice: Choice) -> Iterator[Value]:
+    if isinstance(choice, Fork):
+        yield choice.condition
+        yield from _leaves(choice.then)
+        yield from _leaves(choice.other)
+    else:
+        yield choice
+
+
+def allocation_size(call: I.CallBase) -> int | None:
+    """The constant number of bytes that an allocation call asks for, or None."""
+    if call_effect(call) is not Effect.ALLOCATE:
+        return None
+    name = call.callee.name
+    sizes = [int_value(v) for v in call.arguments]
+    if name == "calloc":
+        return None if None in sizes else sizes[0] * sizes[1]  # type: ignore[operator]
+    if name == "malloc" or name in ("_Znwm", "_Znam"):
+        return sizes[0]
+    return None
+

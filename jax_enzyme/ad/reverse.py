@@ -1,0 +1,188 @@
+"""The reverse sweep: the blocks of the forward sweep, each reversed, joined in reverse order of control.
+
+    forward    entry -> header <-> latch,  header -> exit
+    reverse    rev.exit -> rev.header <-> rev.latch,  rev.header -> rev.entry
+
+Control finds its way back by values: at a merge by the number of the predecessor that control came from, at a loop's
+header by the iteration number, which a variable of the reverse function counts down; entering a loop from an exit sets it
+to the number of the last iteration. Regions and loops in which nothing has an adjoint are jumped over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jax_enzyme.ad.adjoints import Adjoints, Facts
+from jax_enzyme.ad.instrument import Instrumented
+from jax_enzyme.ad.lookup import Sources
+from jax_enzyme.analysis.loops import Loop
+from jax_enzyme.analysis.memory import call_effect
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import Builder
+from jax_enzyme.ir.values import BasicBlock, ConstantInt, Value
+from jax_enzyme.rules.effects import Effect
+
+
+class Work:
+    """Which blocks and loops the reverse sweep has to visit."""
+
+    def __init__(self, code: Instrumented, facts: Facts) -> None:
+        self.code = code
+        self.facts = facts
+        self.blocks = {b for b in code.cfg.rpo if any(map(self.has_reverse, b.instructions))}
+        self.inert = {loop for loop in code.loops if self.blocks.isdisjoint(loop.blocks)}
+
+    def has_reverse(self, instruction: I.Instruction) -> bool:
+        """Whether the reverse sweep does anything for an instruction."""
+        return self.facts.has_adjoint(instruction) or self.owns_shadow(instruction)
+
+    def owns_shadow(self, instruction: I.Instruction) -> bool:
+        """An allocation whose shadow the forward sweep makes and the reverse sweep frees."""
+        return (
+            isinstance(instruction, I.CallBase)
+            and call_effect(instruction) is Effect.ALLOCATE
+            and instruction in self.facts.dynamic
+        )
+
+    def active_phis(self, block: BasicBlock) -> list[I.Phi]:
+        return [i for i in block.instructions if isinstance(i, I.Phi) and self.facts.has_adjoint(i)]
+
+    def shortcut(self, block: BasicBlock) -> BasicBlock | None:
+        """An earlier block to which reverse can go from `block` directly, since nothing between them has a reverse."""
+        if self.active_phis(block):
+            return None
+        cfg, loop_of = self.code.cfg, self.code.loop_of
+        target = self.code.dominators.idom[block]
+        if target is None:
+            return None
+        left = self.code.left(target, block)
+        if left and all(loop in self.inert for loop in left):
+            target = left[-1].preheader
+            assert target is not None
+        if loop_of(target) is not loop_of(block):
+            return None
+        seen = {target, block}
+        stack = list(cfg.preds[block])
+        while stack:
+            between = stack.pop()
+            if between in seen:
+                continue
+            if between in self.blocks:
+                return None
+            seen.add(between)
+            stack.extend(cfg.preds[between])
+        return target
+
+
+class Sweep:
+    """Emits the reverse sweep into `blocks`; run over a Recorder first, over a Lookup in earnest."""
+
+    def __init__(
+        self,
+        work: Work,
+        sources: Sources,
+        adjoints: Adjoints,
+        builder: Builder,
+        iterations: dict[Loop, Value],
+        free: Value,
+    ) -> None:
+        self._work = work
+        self._code = work.code
+        self._sources = sources
+        self._adjoints = adjoints
+        self._builder = builder
+        self._iterations = iterations
+        self._free = free
+        self._reversed: dict[BasicBlock, BasicBlock] = {}
+        self._pending: list[BasicBlock] = []
+        self.blocks: list[BasicBlock] = []
+
+    def run(self) -> BasicBlock:
+        """Emits everything; returns the block to start from."""
+        (end,) = [b for b in self._code.cfg.rpo if isinstance(b.terminator, I.Return)]
+        start = self._block(end)
+        while self._pending:
+            self._reverse(self._pending.pop())
+        return start
+
+    def _block(self, block: BasicBlock) -> BasicBlock:
+        if block not in self._reversed:
+            self._reversed[block] = self._new(f"rev.{block.name}")
+            self._pending.append(block)
+        return self._reversed[block]
+
+    def _new(self, name: str) -> BasicBlock:
+        fresh = BasicBlock(name=name)
+        self.blocks.append(fresh)
+        return fresh
+
+    def _reverse(self, block: BasicBlock) -> None:
+        self._builder.block = self._reversed[block]
+        self._sources.forget()
+        for instruction in reversed(block.instructions):
+            if isinstance(instruction, I.Phi):
+                continue
+            if self._work.facts.has_adjoint(instruction):
+                self._adjoints.reverse(instruction)
+            if self._work.owns_shadow(instruction):
+                shadow = self._sources.shadow(instruction)
+                self._builder.call(self._free, [shadow])
+        self._go_back(block)
+
+    def _go_back(self, block: BasicBlock) -> None:
+        loop = self._code.loop_of(block)
+        preds = self._code.cfg.preds[block]
+        if not preds:
+            self._builder.ret()
+        elif loop is not None and loop.header is block:
+            self._header(block, loop)
+        else:
+            target = self._work.shortcut(block)
+            if target is not None:
+                self._builder.br(self._block(target))
+            else:
+                self._merge(block, preds)
+
+    def _merge(self, block: BasicBlock, preds: Sequence[BasicBlock]) -> None:
+        phis = [(phi, self._adjoints.take(phi)) for phi in self._work.active_phis(block)]
+        if len(preds) == 1:
+            self._edge(block, preds[0], phis)
+            return
+        choice = self._sources.value(self._code.choice[block])
+        edges = [self._new(f"rev.{block.name}.to.{pred.name}") for pred in preds]
+        numbers = [ConstantInt(choice.type, i) for i in range(1, len(preds))]
+        self._builder.insert(I.Switch(T.VOID, "switch", [choice, *numbers], targets=edges))
+        for pred, edge in zip(preds, edges, strict=True):
+            self._builder.block = edge
+            self._sources.forget()
+            self._edge(block, pred, phis)
+
+    def _edge(self, block: BasicBlock, pred: BasicBlock, phis: list[tuple[I.Phi, Value]]) -> None:
+        """From the start of a block to the end of one before it."""
+        for phi, adjoint in phis:
+            self._adjoints.add(phi.operands[phi.targets.index(pred)], adjoint)
+        left = self._code.left(pred, block)
+        numbers = [self._sources.value(self._code.last[block, loop]) for loop in left]
+        for loop, number in reversed(list(zip(left, numbers, strict=True))):
+            self._builder.store(number, self._iterations[loop])
+            self._sources.enter(loop)
+        self._builder.br(self._block(pred))
+
+    def _header(self, block: BasicBlock, loop: Loop) -> None:
+        phis = [(phi, self._adjoints.take(phi)) for phi in self._work.active_phis(block)]
+        number = self._sources.iteration(loop)
+        first = self._builder.icmp("eq", number, ConstantInt(T.I64, 0))
+        assert loop.preheader is not None
+        outward = self._new(f"rev.{block.name}.first")
+        back = self._new(f"rev.{block.name}.back")
+        self._builder.cond_br(first, outward, back)
+        self._builder.block = outward
+        self._sources.forget()
+        self._edge(block, loop.preheader, phis)
+        self._builder.block = back
+        self._sources.forget()
+        less = self._builder.binary("sub", self._sources.iteration(loop), ConstantInt(T.I64, 1), ("nuw", "nsw"))
+        self._builder.store(less, self._iterations[loop])
+        self._sources.step_back(loop)
+        self._edge(block, loop.latches[0], phis)

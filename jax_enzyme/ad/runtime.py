@@ -1,0 +1,220 @@
+"""Helper functions that derived code calls: defined in IR, added to a module when first asked for, inlined by the optimiser.
+
+    je.arena.allocate(arena, size)   memory for a node of the tape; chunks double in size
+    je.arena.release(arena)          frees all chunks
+    je.copy.adjoint.T(to, from, n)   the adjoint of a copy: from[i] += to[i]; to[i] = 0, in an order that is right for
+                                     overlapping ranges
+
+An arena is 24 bytes: the chunk in use (whose first word points to the one before it), the next free byte, the end.
+"""
+
+from __future__ import annotations
+
+from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.memory import MemoryObject, PointsTo
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.arrays import Buffer
+from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.reader import parse
+from jax_enzyme.ir.values import Argument, ConstantInt, Value
+from jax_enzyme.rules.declare import Declarations
+
+ARENA = T.ArrayType(24, T.I8)
+
+_ARENA_TEXT = """
+declare noalias ptr @malloc(i64)
+declare void @free(ptr)
+
+define internal ptr @je.arena.allocate(ptr %arena, i64 %size) nounwind alwaysinline {
+entry:
+  %next.at = getelementptr inbounds i8, ptr %arena, i64 8
+  %end.at = getelementptr inbounds i8, ptr %arena, i64 16
+  %next = load ptr, ptr %next.at
+  %end = load ptr, ptr %end.at
+  %a = ptrtoint ptr %next to i64
+  %b = ptrtoint ptr %end to i64
+  %room = sub i64 %b, %a
+  %fits = icmp ule i64 %size, %room
+  br i1 %fits, label %done, label %grow
+
+grow:
+  %fresh = call ptr @je.arena.grow(ptr %arena, i64 %size)
+  br label %done
+
+done:
+  %result = phi ptr [ %next, %entry ], [ %fresh, %grow ]
+  %after = getelementptr inbounds i8, ptr %result, i64 %size
+  store ptr %after, ptr %next.at
+  ret ptr %result
+}
+
+define internal ptr @je.arena.grow(ptr %arena, i64 %size) nounwind noinline {
+  %end.at = getelementptr inbounds i8, ptr %arena, i64 16
+  %chunk = load ptr, ptr %arena
+  %start = ptrtoint ptr %chunk to i64
+  %end = load ptr, ptr %end.at
+  %stop = ptrtoint ptr %end to i64
+  %old = sub i64 %stop, %start
+  %double = shl i64 %old, 1
+  %capped = call i64 @llvm.umin.i64(i64 %double, i64 67108864)
+  %wanted = add i64 %size, 4096
+  %bytes = call i64 @llvm.umax.i64(i64 %capped, i64 %wanted)
+  %new = call ptr @malloc(i64 %bytes)
+  store ptr %chunk, ptr %new
+  store ptr %new, ptr %arena
+  %new.end = getelementptr inbounds i8, ptr %new, i64 %bytes
+  store ptr %new.end, ptr %end.at
+  %first = getelementptr inbounds i8, ptr %new, i64 16
+  ret ptr %first
+}
+
+define internal void @je.arena.release(ptr %arena) nounwind noinline {
+entry:
+  %first = load ptr, ptr %arena
+  br label %test
+
+test:
+  %chunk = phi ptr [ %first, %entry ], [ %before, %body ]
+  %done = icmp eq ptr %chunk, null
+  br i1 %done, label %exit, label %body
+
+body:
+  %before = load ptr, ptr %chunk
+  call void @free(ptr %chunk)
+  br label %test
+
+exit:
+  ret void
+}
+
+declare i64 @llvm.umin.i64(i64, i64)
+declare i64 @llvm.umax.i64(i64, i64)
+"""
+
+_COPY_TEXT = """
+define internal void @je.copy.adjoint.TYPE(ptr %to, ptr %from, i64 %bytes) nounwind {
+entry:
+  %count = udiv i64 %bytes, SIZE
+  %empty = icmp eq i64 %count, 0
+  br i1 %empty, label %exit, label %start
+
+start:
+  %down = icmp ult ptr %to, %from
+  %last = sub i64 %count, 1
+  br label %loop
+
+loop:
+  %k = phi i64 [ 0, %start ], [ %k.next, %loop ]
+  %mirror = sub i64 %last, %k
+  %i = select i1 %down, i64 %mirror, i64 %k
+  %to.at = getelementptr inbounds TYPE, ptr %to, i64 %i
+  %from.at = getelementptr inbounds TYPE, ptr %from, i64 %i
+  %x = load TYPE, ptr %to.at, align ALIGN
+  store TYPE ZERO, ptr %to.at, align ALIGN
+  %y = load TYPE, ptr %from.at, align ALIGN
+  %sum = fadd reassoc nsz contract TYPE %y, %x
+  store TYPE %sum, ptr %from.at, align ALIGN
+  %k.next = add nuw nsw i64 %k, 1
+  %more = icmp ult i64 %k.next, %count
+  br i1 %more, label %loop, label %exit
+
+exit:
+  ret void
+}
+"""
+
+
+class FloatKinds:
+    """Which floating-point types each memory object holds: declared for buffers, seen in accesses for the rest."""
+
+    def __init__(self, points_to: PointsTo, buffers: dict[Argument, Buffer]) -> None:
+        self._kinds: dict[MemoryObject, set[T.FloatType]] = {}
+        self._copies: list[tuple[frozenset[MemoryObject], frozenset[MemoryObject]]] = []
+        for argument, buffer in buffers.items():
+            kind = _DTYPES.get(buffer.dtype)
+            item = points_to.objects.get(argument)
+            if kind is not None and item is not None:
+                self._kinds.setdefault(item, set()).add(kind)
+        for function in points_to.functions:
+            for instruction in function.instructions():
+                self._see(points_to, instruction)
+        changed = True
+        while changed:
+            changed = False
+            for a, b in self._copies:
+                both = set().union(*(self._kinds.get(o, set()) for o in a | b))
+                for item in a | b:
+                    if not both <= self._kinds.setdefault(item, set()):
+                        self._kinds[item] |= both
+                        changed = True
+
+    def of(self, item: MemoryObject) -> frozenset[T.FloatType]:
+        return frozenset(self._kinds.get(item, ()))
+
+    def _see(self, points_to: PointsTo, instruction: I.Instruction) -> None:
+        if isinstance(instruction, I.Load):
+            self._note(points_to, instruction.operands[0], instruction.type)
+        elif isinstance(instruction, I.Store):
+            self._note(points_to, instruction.operands[1], instruction.operands[0].type)
+        elif isinstance(instruction, I.CallBase) and len(instruction.operands) > 3:
+            a, b = (points_to.of(v) for v in instruction.operands[:2])
+            name = instruction.callee.name
+            if a and b and ("memcpy" in name or "memmove" in name):
+                self._copies.append((a, b))
+
+    def _note(self, points_to: PointsTo, pointer: Value, type_: T.Type) -> None:
+        kind = T.scalar(type_)
+        if isinstance(kind, T.FloatType):
+            for item in points_to.of(pointer):
+                self._kinds.setdefault(item, set()).add(kind)
+
+
+_DTYPES = {"f64": T.DOUBLE, "f32": T.FLOAT, "c128": T.DOUBLE, "c64": T.FLOAT, "f16": T.HALF, "bf16": T.BFLOAT}
+
+
+class Runtime:
+    """Adds helpers to `module` on demand. `kinds` answers which numbers an object holds."""
+
+    def __init__(self, module: Module, kinds: FloatKinds) -> None:
+        self.module = module
+        self.kinds = kinds
+        self.declarations = Declarations(module)
+        self._layout = DataLayout(module)
+
+    def arena(self, name: str) -> Function:
+        """`allocate` or `release`."""
+        return self._helper(f"je.arena.{name}", _ARENA_TEXT)
+
+    def copy_adjoint(self, kind: T.FloatType) -> Function:
+        size = str(self._layout.store_size(kind))
+        text = _COPY_TEXT.replace("TYPE", str(kind)).replace("SIZE", size).replace("ALIGN", size)
+        zero = {"half": "0xH0000", "bfloat": "0xR0000"}.get(kind.kind, "0.0")
+        return self._helper(f"je.copy.adjoint.{kind}", text.replace("ZERO", zero))
+
+    def allocate(self, builder, size: int) -> Value:  # noqa: ANN001
+        """Zeroed memory of constant size (the caller frees it)."""
+        calloc = self.declarations.function("calloc", T.FunctionType(T.PTR, (T.I64, T.I64)))
+        return builder.call(calloc, [ConstantInt(T.I64, max(size, 1)), ConstantInt(T.I64, 1)])
+
+    def free(self, builder, pointer: Value) -> None:  # noqa: ANN001
+        free = self.declarations.function("free", T.FunctionType(T.VOID, (T.PTR,)))
+        builder.call(free, [pointer])
+
+    def _helper(self, name: str, text: str) -> Function:
+        if name not in self.module.functions:
+            helper = parse(text)
+            for function in helper.functions.values():
+                present = self.module.functions.get(function.name)
+                if present is not None:
+                    _redirect(helper, function, present)
+                else:
+                    self.module.functions[function.name] = function
+        return self.module.functions[name]
+
+
+def _redirect(helper: Module, old: Function, new: Function) -> None:
+    """Makes the helper's code refer to a function that the module already has."""
+    for function in helper.functions.values():
+        for instruction in function.instructions():
+            instruction.operands = [new if v is old else v for v in instruction.operands]

@@ -1,0 +1,146 @@
+"""The tape: where each kept value lives.
+
+A *frame* is a block of memory of fixed layout. The root frame is the tape itself; its size is known when the code is
+emitted, so it can be an XLA buffer. A loop whose number of iterations has a proved bound gives each of its values an array
+in the frame around it, indexed by iteration numbers (one array per value: the innermost index runs fastest, so that
+vector loads are possible). A loop without a bound gets a frame per iteration, a *node*, allocated from an arena as the
+forward sweep goes; nodes are chained backwards, and the frame around the loop keeps the last one.
+
+    root frame   [ value A: 8 bytes ][ value B: n x m x 8 bytes ][ last node of loop L: 8 bytes ]
+    node of L    [ node before: 8 bytes ][ value C: 8 bytes ] ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+
+from jax_enzyme.ad.instrument import Instrumented
+from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.loops import Loop
+from jax_enzyme.analysis.recurrences import Recurrences
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import Builder
+from jax_enzyme.ir.values import BasicBlock, ConstantInt, Value
+
+ALIGNMENT = 16
+_BOUNDED_BUT_NOT_EXACT = 1024
+_GUESS = 64.0
+
+
+@dataclass(eq=False)
+class Frame:
+    """`loop` is None for the root; `size` grows as slots are added."""
+
+    loop: Loop | None
+    size: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Slot:
+    """`loops` index the slot, outermost first, with the number of iterations of each; `step` is the bytes per item."""
+
+    frame: Frame
+    offset: int
+    loops: tuple[tuple[Loop, int], ...]
+    step: int
+    type: T.Type
+
+
+@dataclass(eq=False)
+class Tape:
+    """All frames and slots of one function. Keys of slots are values, objects, or (`"last"`, loop)."""
+
+    code: Instrumented
+    recurrences: Recurrences
+    layout: DataLayout
+    root: Frame = field(default_factory=lambda: Frame(None))
+    frames: dict[Loop, Frame] = field(default_factory=dict)
+    slots: dict[Hashable, Slot] = field(default_factory=dict)
+
+    def bound(self, loop: Loop) -> int | None:
+        """A number of iterations that the loop never exceeds, where its values are to be kept in arrays; else None."""
+        count = self.recurrences.trip_count(loop)
+        if count.maximum is None:
+            return None
+        exact = count.exact is not None and count.exact.value is not None
+        return count.maximum + 1 if exact or count.maximum < _BOUNDED_BUT_NOT_EXACT else None
+
+    def frequency(self, block: BasicBlock) -> float:
+        """How often a block runs, estimated from the bounds of the loops around it."""
+        total = 1.0
+        for loop in self.code.nest(block):
+            total *= float(self.bound(loop) or _GUESS)
+        return total
+
+    def add(self, key: Hashable, block: BasicBlock, type_: T.Type) -> Slot:
+        """A slot for a value made in `block`."""
+        stored = T.I8 if type_ == T.I1 else type_
+        size = self.layout.alloc_size(stored)
+        frame, loops = self._place(block)
+        self.slots[key] = self._slot(frame, loops, size, stored)
+        return self.slots[key]
+
+    def add_bytes(self, key: Hashable, size: int) -> Slot:
+        """Room for an object in the root frame."""
+        self.slots[key] = self._slot(self.root, (), size, T.I8)
+        return self.slots[key]
+
+    def frame_of(self, loop: Loop) -> Frame:
+        """The node layout of a loop without a bound, made at first use together with the slot of its last node."""
+        if loop not in self.frames:
+            self.frames[loop] = Frame(loop, 8)
+            assert loop.preheader is not None
+            frame, loops = self._place(loop.preheader)
+            self.slots["last", loop] = self._slot(frame, loops, 8, T.PTR)
+        return self.frames[loop]
+
+    @property
+    def is_static(self) -> bool:
+        """Whether the whole tape is the root frame, and holds no pointers: it can cross from one call to another."""
+        return not self.frames and not any(T.is_pointer(s.type) for s in self.slots.values())
+
+    def describe(self) -> str:
+        """One line per slot."""
+        lines = [f"root: {self.root.size} bytes"]
+        for key, slot in self.slots.items():
+            name = key.name if isinstance(key, Value) else str(key)
+            shape = "".join(f"[{count}]" for _, count in slot.loops)
+            lines.append(f"  {name}: {slot.type}{shape} at {slot.offset}")
+        return "\n".join(lines)
+
+    def _place(self, block: BasicBlock) -> tuple[Frame, tuple[tuple[Loop, int], ...]]:
+        frame, loops = self.root, []
+        for loop in self.code.nest(block):
+            bound = self.bound(loop)
+            if bound is None:
+                frame, loops = self.frame_of(loop), []
+            else:
+                loops.append((loop, bound))
+        return frame, tuple(loops)
+
+    def _slot(self, frame: Frame, loops: Sequence[tuple[Loop, int]], size: int, type_: T.Type) -> Slot:
+        align = min(ALIGNMENT, max(self.layout.align(type_), 8 if size >= 8 else 1))
+        if loops or size > 8:
+            align = ALIGNMENT
+        offset = -(-frame.size // align) * align
+        count = 1
+        for _, bound in loops:
+            count *= bound
+        frame.size = offset + size * count
+        return Slot(frame, offset, tuple(loops), size, type_)
+
+
+def address(builder: Builder, slot: Slot, base: Value, iteration: Callable[[Loop], Value]) -> Value:
+    """The address of a slot's item for the current iterations; `base` is the frame's."""
+    pointer = builder.offset(base, slot.offset)
+    index: Value | None = None
+    for loop, bound in slot.loops:
+        number = iteration(loop)
+        if index is not None:
+            scaled = builder.binary("mul", index, ConstantInt(T.I64, bound), ("nuw", "nsw"))
+            number = builder.binary("add", scaled, number, ("nuw", "nsw"))
+        index = number
+    if index is None:
+        return pointer
+    return builder.gep(T.ArrayType(slot.step, T.I8), pointer, [index])

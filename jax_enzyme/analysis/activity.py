@@ -1,0 +1,206 @@
+"""Activity: which values and memory objects carry a derivative from the inputs of interest to the outputs of interest.
+
+    varied   lattice {no, yes} per value and object, forward: yes where it may depend on a varied input
+    useful   lattice {no, yes} per value and object, backward: yes where a seeded output may depend on it
+    active   varied and useful; for forward mode every output counts, and active means varied
+
+Both are solved as least fixed points, so a `no` is proved: the derivative there is exactly zero. Only floating-point
+values (and aggregates or bit copies of them) can be active. Objects are those of `memory.PointsTo`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from jax_enzyme.analysis.flow import flow, holds_float, is_defined_call
+from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.values import Constant, Value
+from jax_enzyme.rules.effects import Effect
+from jax_enzyme.rules.table import Rules
+
+_BIT_COPIES = frozenset(["load", "phi", "select", "freeze", "bitcast", "extractvalue", "insertvalue"])
+
+
+class Activity:
+    """Solved activity of one differentiation. `inputs` and `outputs` are buffer objects; `outputs=None`: all count."""
+
+    def __init__(
+        self,
+        points_to: PointsTo,
+        rules: Rules,
+        inputs: Collection[MemoryObject],
+        outputs: Collection[MemoryObject] | None,
+    ) -> None:
+        self._points_to = points_to
+        self._rules = rules
+        self.varied_objects: set[MemoryObject] = set(inputs)
+        self.varied: set[Value] = set()
+        self._solve(self._varied_step)
+        self.useful: set[Value] = set()
+        self.useful_objects: set[MemoryObject] = set(outputs or ())
+        self._all_useful = outputs is None
+        if not self._all_useful:
+            self._solve(self._useful_step)
+
+    def value(self, value: Value) -> bool:
+        """Whether a value is active."""
+        return value in self.varied and (self._all_useful or value in self.useful)
+
+    def object(self, item: MemoryObject) -> bool:
+        """Whether a memory object holds anything active."""
+        return item in self.varied_objects and (self._all_useful or item in self.useful_objects)
+
+    def memory(self, pointer: Value) -> bool:
+        """Whether any object that a pointer may point to is active."""
+        return any(self.object(o) for o in self._points_to.of(pointer))
+
+    def describe(self) -> str:
+        """Active values and objects, one a line."""
+        lines = [f"object {o}" for o in self._points_to.objects.values() if self.object(o)]
+        for function in self._points_to.functions:
+            lines += [f"{function.name}: {v.name}" for v in function.instructions() if self.value(v)]
+        return "\n".join(lines)
+
+    def _solve(self, step) -> None:  # noqa: ANN001
+        changed = True
+        while changed:
+            changed = False
+            for function in self._points_to.functions:
+                for instruction in function.instructions():
+                    changed |= step(function, instruction)
+
+    # -- forward -------------------------------------------------------------------------------------------------------
+
+    def _mark(self, value: Value) -> bool:
+        if isinstance(value, Constant) or value in self.varied or not _can_carry(value):
+            return False
+        self.varied.add(value)
+        return True
+
+    def _mark_objects(self, pointer: Value) -> bool:
+        objects = self._points_to.of(pointer)
+        if objects <= self.varied_objects:
+            return False
+        self.varied_objects |= objects
+        return True
+
+    def _varied_memory(self, pointer: Value) -> bool:
+        return not self.varied_objects.isdisjoint(self._points_to.of(pointer))
+
+    def _varied_step(self, function: Function, instruction: I.Instruction) -> bool:
+        match instruction:
+            case I.Load():
+                return self._varied_memory(instruction.operands[0]) and self._mark(instruction)
+            case I.Store():
+                value, pointer = instruction.operands
+                return value in self.varied and self._mark_objects(pointer)
+            case I.AtomicRMW() | I.CmpXchg():
+                changed = any(v in self.varied for v in instruction.operands[1:])
+                changed = changed and self._mark_objects(instruction.operands[0])
+                return (self._varied_memory(instruction.operands[0]) and self._mark(instruction)) or changed
+            case I.CallBase():
+                return self._varied_call(instruction)
+            case _:
+                carries = any(instruction.operands[i] in self.varied for i in flow(instruction, self._rules))
+                return carries and self._mark(instruction)
+
+    def _varied_call(self, call: I.CallBase) -> bool:
+        if is_defined_call(call):
+            callee = call.callee
+            assert isinstance(callee, Function)
+            changed = False
+            for parameter, argument in zip(callee.arguments, call.arguments, strict=False):
+                if argument in self.varied:
+                    changed |= self._mark(parameter)
+            for block in callee.blocks:
+                last = block.terminator
+                if isinstance(last, I.Return) and last.operands and last.operands[0] in self.varied:
+                    changed |= self._mark(call)
+            return changed
+        match call_effect(call):
+            case Effect.MEMORY_COPY:
+                return self._varied_memory(call.operands[1]) and self._mark_objects(call.operands[0])
+            case Effect.REALLOCATE:
+                return self._varied_memory(call.operands[0]) and self._mark_objects(call)
+            case _:
+                carries = any(call.operands[i] in self.varied for i in flow(call, self._rules))
+                return carries and self._mark(call)
+
+    # -- backward ------------------------------------------------------------------------------------------------------
+
+    def _use(self, value: Value) -> bool:
+        if isinstance(value, Constant) or value in self.useful:
+            return False
+        self.useful.add(value)
+        return True
+
+    def _use_objects(self, pointer: Value) -> bool:
+        objects = self._points_to.of(pointer)
+        if objects <= self.useful_objects:
+            return False
+        self.useful_objects |= objects
+        return True
+
+    def _useful_memory(self, pointer: Value) -> bool:
+        return not self.useful_objects.isdisjoint(self._points_to.of(pointer))
+
+    def _useful_step(self, function: Function, instruction: I.Instruction) -> bool:
+        match instruction:
+            case I.Load():
+                return instruction in self.useful and self._use_objects(instruction.operands[0])
+            case I.Store():
+                value, pointer = instruction.operands
+                return self._useful_memory(pointer) and _can_carry(value) and self._use(value)
+            case I.AtomicRMW() | I.CmpXchg():
+                pointer, *values = instruction.operands
+                if not self._useful_memory(pointer) and instruction not in self.useful:
+                    return False
+                changed = self._use_objects(pointer)
+                for value in values:
+                    changed |= _can_carry(value) and self._use(value)
+                return changed
+            case I.CallBase():
+                return self._useful_call(instruction)
+            case _ if instruction in self.useful:
+                changed = False
+                for index in flow(instruction, self._rules):
+                    changed |= self._use(instruction.operands[index])
+                return changed
+            case _:
+                return False
+
+    def _useful_call(self, call: I.CallBase) -> bool:
+        changed = False
+        if is_defined_call(call):
+            callee = call.callee
+            assert isinstance(callee, Function)
+            for parameter, argument in zip(callee.arguments, call.arguments, strict=False):
+                if parameter in self.useful:
+                    changed |= self._use(argument)
+            if call in self.useful:
+                for block in callee.blocks:
+                    last = block.terminator
+                    if isinstance(last, I.Return) and last.operands:
+                        changed |= self._use(last.operands[0])
+            return changed
+        match call_effect(call):
+            case Effect.MEMORY_COPY:
+                return self._useful_memory(call.operands[0]) and self._use_objects(call.operands[1])
+            case Effect.REALLOCATE:
+                return self._useful_memory(call) and self._use_objects(call.operands[0])
+            case _ if call in self.useful:
+                for index in flow(call, self._rules):
+                    changed |= self._use(call.operands[index])
+                return changed
+            case _:
+                return False
+
+
+def _can_carry(value: Value) -> bool:
+    """Floats, aggregates of them, and integers that are mere copies of bits (loaded, merged, reinterpreted)."""
+    if holds_float(value.type):
+        return True
+    return T.is_int(value.type) and isinstance(value, I.Instruction) and value.opcode in _BIT_COPIES

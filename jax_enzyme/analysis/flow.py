@@ -1,0 +1,81 @@
+"""Through which operands a derivative flows into an instruction's result: the local facts that activity builds on.
+
+Memory is not dealt with here: a load's result depends on memory, and copying calls write memory, see `activity`.
+"""
+
+from __future__ import annotations
+
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.values import Value
+from jax_enzyme.rules.effects import effect
+from jax_enzyme.rules.rule import ZERO, Kind, Rule
+from jax_enzyme.rules.table import Rules
+
+_STRUCTURAL = {
+    "phi": None,
+    "select": (1, 2),
+    "freeze": (0,),
+    "extractvalue": (0,),
+    "insertvalue": (0, 1),
+    "extractelement": (0,),
+    "insertelement": (0, 1),
+    "shufflevector": (0, 1),
+    "bitcast": (0,),
+    "fpext": (0,),
+    "fptrunc": (0,),
+}
+
+
+def holds_float(type_: T.Type) -> bool:
+    """True where a value of the type can hold a floating-point number as such."""
+    match type_:
+        case T.FloatType():
+            return True
+        case T.VectorType(_, element) | T.ArrayType(_, element):
+            return holds_float(element)
+        case T.StructType(elements):
+            return any(map(holds_float, elements))
+        case _:
+            return False
+
+
+def rule_of(instruction: I.Instruction, rules: Rules) -> Rule | None:
+    """The derivative rule of an arithmetic instruction or of a call to a function without a body."""
+    if isinstance(instruction, I.CallBase):
+        callee = instruction.callee
+        if isinstance(callee, Function) and callee.is_declaration:
+            return rules.for_call(callee.name, instruction.function_type)
+        return None
+    return rules.for_opcode(instruction.opcode)
+
+
+def flow(instruction: I.Instruction, rules: Rules) -> tuple[int, ...]:
+    """Indices of the operands on which the result depends differentiably."""
+    if instruction.opcode in _STRUCTURAL:
+        indices = _STRUCTURAL[instruction.opcode]
+        return tuple(range(len(instruction.operands))) if indices is None else indices
+    rule = rule_of(instruction, rules)
+    if rule is None or rule.kind is Kind.REFUSED:
+        # Nothing is known, or it is known that there is no derivative: the result depends on every argument, so that
+        # a derivative that would have to pass here is refused and not lost.
+        return tuple(range(len(instruction.operands))) if is_opaque_call(instruction) or rule is not None else ()
+    return tuple(i for i, partial in enumerate(rule.partials) if partial is not None and partial is not ZERO)
+
+
+def is_defined_call(instruction: Value) -> bool:
+    """A direct call of a function that has a body."""
+    return (
+        isinstance(instruction, I.CallBase)
+        and isinstance(instruction.callee, Function)
+        and not instruction.callee.is_declaration
+    )
+
+
+def is_opaque_call(instruction: Value) -> bool:
+    """A call of which nothing is known: of a pointer, of inline assembly, or of a function without body or effect."""
+    if not isinstance(instruction, I.CallBase):
+        return False
+    callee = instruction.callee
+    return not isinstance(callee, Function) or (callee.is_declaration and effect(callee.name) is None)

@@ -1,0 +1,120 @@
+"""What branch conditions imply about polynomials: equations and inequalities over the integers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from jax_enzyme.analysis.guards import Condition
+from jax_enzyme.analysis.polynomials import Atom, Polynomial, TooComplex
+from jax_enzyme.analysis.ranges import Interval
+from jax_enzyme.ir import types as T
+
+if TYPE_CHECKING:
+    from jax_enzyme.analysis.recurrences import Form, Recurrences
+
+
+@dataclass(frozen=True)
+class Implied:
+    """Polynomials that are zero, and ones that are zero or greater."""
+
+    zero: tuple[Polynomial, ...] = ()
+    natural: tuple[Polynomial, ...] = ()
+
+
+NOTHING = Implied()
+
+
+def implied(facts: Recurrences, conditions: Iterable[Condition]) -> Implied:
+    """All that the conditions say that can be stated over the integers."""
+    found = [facts.memoised(("implied", c), lambda c=c: _of_condition(facts, c), NOTHING) for c in conditions]
+    return Implied(tuple(p for f in found for p in f.zero), tuple(p for f in found for p in f.natural))
+
+
+def _of_condition(facts: Recurrences, condition: Condition) -> Implied:
+    bits = facts.bits(condition.x.type)
+    predicate = condition.predicate
+    if bits is None or (isinstance(condition.x.type, T.PointerType) and predicate[0] == "s"):
+        return NOTHING
+    x, y = facts.form_at(condition.x, condition.block), facts.form_at(condition.y, condition.block)
+    if not _comparable(facts, x, y, bits, predicate):
+        return NOTHING
+    try:
+        difference = x.polynomial - y.polynomial
+        match predicate[-2:]:
+            case "eq":
+                return Implied((difference,), (difference, -difference))
+            case "ne":
+                return _nonzero(facts.interval(difference), difference)
+            case "lt":
+                return Implied((), ((-difference).add_constant(-1),))
+            case "le":
+                return Implied((), (-difference,))
+            case "gt":
+                return Implied((), (difference.add_constant(-1),))
+            case _:
+                return Implied((), (difference,))
+    except TooComplex:
+        return NOTHING
+
+
+def _comparable(facts: Recurrences, x: Form, y: Form, bits: int, predicate: str) -> bool:
+    """Does comparing the values tell about the polynomials?"""
+    signed = facts.is_signed(x, bits) and facts.is_signed(y, bits)
+    if predicate[0] == "s":
+        return signed
+    if predicate in ("eq", "ne") and signed:
+        return True
+    return facts.is_unsigned(x, bits) and facts.is_unsigned(y, bits)
+
+
+def _nonzero(known: Interval, difference: Polynomial) -> Implied:
+    if known.low >= 0:
+        return Implied((), (difference.add_constant(-1),))
+    if known.high <= 0:
+        return Implied((), ((-difference).add_constant(-1),))
+    return NOTHING
+
+
+def bounds(facts: Recurrences, polynomial: Polynomial, conditions: Iterable[Condition]) -> Interval:
+    """An interval for the polynomial: from the ranges of its atoms, narrowed by inequalities in one atom, and from
+    inequalities that differ from it by a constant."""
+    known = facts.interval(polynomial)
+    mine = set(polynomial.atoms)
+    if not mine:
+        return known
+    narrowed: dict[Atom, Interval] = {}
+    for natural in implied(facts, conditions).natural:
+        theirs = natural.atoms
+        if len(theirs) == 1 and theirs[0] in mine:
+            _narrow(facts, natural, theirs[0], narrowed)
+        if not mine.isdisjoint(theirs):
+            known = known.meet(_compare(polynomial, natural, known))
+    if narrowed:
+        known = known.meet(polynomial.interval(lambda atom: narrowed.get(atom) or facts.atom_range(atom)))
+    return known
+
+
+def _narrow(facts: Recurrences, natural: Polynomial, atom: Atom, narrowed: dict[Atom, Interval]) -> None:
+    """c + m*atom >= 0 bounds the atom from one side."""
+    parts = natural.coefficients(atom)
+    factor, constant = parts[1].value, parts[0].value
+    if len(parts) != 2 or factor is None or constant is None:
+        return
+    old = narrowed.get(atom) or facts.atom_range(atom)
+    limit = -(constant // factor) if factor > 0 else constant // -factor
+    low, high = (max(old.low, limit), old.high) if factor > 0 else (old.low, min(old.high, limit))
+    if low <= high:
+        narrowed[atom] = Interval(low, high)
+
+
+def _compare(polynomial: Polynomial, natural: Polynomial, known: Interval) -> Interval:
+    """From `natural >= 0` where it is the polynomial plus a constant, or a constant less the polynomial."""
+    above = (polynomial - natural).value
+    if above is not None and above <= known.high:
+        return Interval(max(above, known.low), known.high)
+    below = (polynomial + natural).value
+    if below is not None and below >= known.low:
+        return Interval(known.low, min(below, known.high))
+    return known

@@ -1,0 +1,89 @@
+"""Sizes and offsets of types in memory, for the data layout that the CPU and NVPTX targets share.
+
+Pointers are 8 bytes; integers and floats are aligned to their size, up to 16 bytes; `x86_fp80` takes 16 bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.module import Module
+
+_FLOAT_BYTES = {"half": 2, "bfloat": 2, "float": 4, "double": 8, "x86_fp80": 10, "fp128": 16, "ppc_fp128": 16}
+
+
+def _round_up(value: int, unit: int) -> int:
+    return -(-value // unit) * unit
+
+
+@dataclass(frozen=True, eq=False)
+class DataLayout:
+    """Answers for the types of one module (named structures have their bodies there)."""
+
+    module: Module
+
+    def body(self, type_: T.Type) -> T.Type:
+        """A named structure's body, any other type itself."""
+        if isinstance(type_, T.NamedStructType):
+            body = self.module.struct_bodies.get(type_.name)
+            if body is None:
+                raise ValueError(f"type {type_} is opaque: it has no size")
+            return body
+        return type_
+
+    def store_size(self, type_: T.Type) -> int:
+        """Bytes that a store of the type writes."""
+        match self.body(type_):
+            case T.IntType(bits):
+                return (bits + 7) // 8
+            case T.FloatType(kind):
+                return _FLOAT_BYTES[kind]
+            case T.PointerType():
+                return 8
+            case T.VectorType(count, element, _):
+                if isinstance(element, T.IntType) and element.bits < 8:
+                    return (count * element.bits + 7) // 8
+                return count * self.store_size(element)
+            case T.ArrayType(count, element):
+                return count * self.alloc_size(element)
+            case T.StructType() as structure:
+                return self._struct(structure)[1]
+            case other:
+                raise ValueError(f"type {other} has no size")
+
+    def align(self, type_: T.Type) -> int:
+        """ABI alignment in bytes."""
+        match self.body(type_):
+            case T.ArrayType(_, element):
+                return self.align(element)
+            case T.StructType(elements, packed):
+                return 1 if packed else max((self.align(e) for e in elements), default=1)
+            case other:
+                size = 1
+                while size < self.store_size(other):
+                    size *= 2
+                return min(size, 64 if isinstance(other, T.VectorType) else 16)
+
+    def alloc_size(self, type_: T.Type) -> int:
+        """Distance between neighbours in an array."""
+        return _round_up(self.store_size(type_), self.align(type_))
+
+    def offsets(self, type_: T.Type) -> list[int]:
+        """Byte offsets of the elements of a structure or array."""
+        body = self.body(type_)
+        if isinstance(body, T.ArrayType):
+            step = self.alloc_size(body.element)
+            return [i * step for i in range(body.count)]
+        assert isinstance(body, T.StructType)
+        return self._struct(body)[0]
+
+    def _struct(self, structure: T.StructType) -> tuple[list[int], int]:
+        offsets: list[int] = []
+        end = 0
+        for element in structure.elements:
+            if not structure.packed:
+                end = _round_up(end, self.align(element))
+            offsets.append(end)
+            end += self.alloc_size(element)
+        return offsets, end if structure.packed else _round_up(end, self.align(structure))

@@ -1,0 +1,283 @@
+"""Memory objects, and which of them each pointer may point to.
+
+An *object* is a piece of storage known by the place that makes it: a parameter of the root function, an alloca, an
+allocation call, a global. The analysis is Andersen's, insensitive to flow, fields and calling context:
+
+    lattice     P(objects), one element per SSA value, and one per object for the pointers stored inside it
+    join        union
+    transfer    address-of adds the object; copies, casts and address arithmetic keep the set; a load adds the contents
+                of every object pointed to; a store adds to them; a call into a defined function joins its arguments
+                into the parameters and its returned pointers into the result
+    unknown     results of calls without a body and of `inttoptr` from an integer of unknown origin: aliases everything
+                that has escaped to such calls
+
+Two pointers into different objects never alias (array functions promise it for their buffers).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.module import Function, GlobalAlias, GlobalVariable, Module
+from jax_enzyme.ir.values import Argument, ConstantAggregate, ConstantExpr, ConstantSplat, Value, int_value
+from jax_enzyme.rules.effects import Effect, effect
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryObject:
+    """`site` is what makes the object: an Argument, an Alloca, the allocating Call, a GlobalVariable, or None (unknown)."""
+
+    kind: str
+    site: Value | None = None
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.site.name}" if self.site is not None else self.kind
+
+
+Objects = frozenset[MemoryObject]
+NOTHING: Objects = frozenset()
+
+_KEEPS_POINTER = frozenset(
+    "getelementptr addrspacecast bitcast inttoptr ptrtoint ptrtoaddr freeze phi select extractvalue insertvalue "
+    "extractelement insertelement shufflevector add sub and or xor trunc zext".split()
+)
+
+
+def callee_name(call: I.CallBase) -> str | None:
+    """The name of the function that is called directly, else None."""
+    callee = call.callee
+    return callee.name if isinstance(callee, Function) else None
+
+
+def call_effect(call: I.CallBase) -> Effect | None:
+    """What a call to a function without a body does to memory, by its name; None for the unknown and for defined ones."""
+    callee = call.callee
+    if isinstance(callee, Function) and callee.is_declaration:
+        return effect(callee.name)
+    return None
+
+
+class PointsTo:
+    """The solved relation for all functions of a module that `root` can reach."""
+
+    def __init__(self, module: Module, root: Function) -> None:
+        self.module = module
+        self.root = root
+        self.functions = reachable_functions(root)
+        self.unknown = MemoryObject("unknown")
+        self.contents: dict[MemoryObject, Objects] = {self.unknown: frozenset([self.unknown])}
+        self.objects: dict[Value, MemoryObject] = {}
+        self._values: dict[Value, Objects] = {}
+        self._changed = True
+        for argument in root.arguments:
+            if T.is_pointer(argument.type):
+                self._values[argument] = frozenset([self._object("buffer", argument)])
+        for variable in module.globals.values():
+            if variable.initializer is not None:
+                held = self.of(variable.initializer)
+                if held:
+                    self._fill(self._object("global", variable), held)
+        while self._changed:
+            self._changed = False
+            for function in self.functions:
+                for instruction in function.instructions():
+                    self._visit(function, instruction)
+
+    def of(self, value: Value) -> Objects:
+        """The objects that a pointer (or an integer or aggregate that holds one) may point into."""
+        known = self._values.get(value)
+        if known is not None:
+            return known
+        match value:
+            case GlobalVariable():
+                return frozenset([self._object("global", value)])
+            case GlobalAlias():
+                return self.of(value.target) if value.target is not None else NOTHING
+            case ConstantExpr() | ConstantAggregate():
+                parts = value.operands if isinstance(value, ConstantExpr) else value.elements
+                return frozenset().union(*(self.of(p) for p in parts)) if parts else NOTHING
+            case ConstantSplat():
+                return self.of(value.element)
+            case _:
+                return NOTHING
+
+    def describe(self) -> str:
+        """One line per pointer value, for tests and reports."""
+        lines: list[str] = []
+        for function in self.functions:
+            for value in [*function.arguments, *function.instructions()]:
+                held = self._values.get(value)
+                if held:
+                    lines.append(f"{function.name}: {value.name} -> {', '.join(sorted(map(str, held)))}")
+        return "\n".join(lines)
+
+    def _object(self, kind: str, site: Value) -> MemoryObject:
+        if site not in self.objects:
+            self.objects[site] = MemoryObject(kind, site)
+            self.contents.setdefault(self.objects[site], NOTHING)
+        return self.objects[site]
+
+    def _set(self, value: Value, objects: Objects) -> None:
+        old = self._values.get(value, NOTHING)
+        if not objects <= old:
+            self._values[value] = old | objects
+            self._changed = True
+
+    def _fill(self, target: MemoryObject, objects: Objects) -> None:
+        if target is not self.unknown and not objects <= self.contents[target]:
+            self.contents[target] |= objects
+            self._changed = True
+
+    def _loaded(self, pointer: Value) -> Objects:
+        return frozenset().union(*(self.contents[o] for o in self.of(pointer)))
+
+    def _visit(self, function: Function, instruction: I.Instruction) -> None:
+        match instruction:
+            case I.Alloca():
+                self._set(instruction, frozenset([self._object("stack", instruction)]))
+            case I.Load():
+                self._set(instruction, self._loaded(instruction.operands[0]))
+            case I.Store():
+                held = self.of(instruction.operands[0])
+                if held:
+                    for target in self.of(instruction.operands[1]):
+                        self._fill(target, held)
+            case I.AtomicRMW() | I.CmpXchg():
+                pointer, *values = instruction.operands
+                held = frozenset().union(*(self.of(v) for v in values))
+                for target in self.of(pointer):
+                    self._fill(target, held)
+                self._set(instruction, self._loaded(pointer))
+            case I.CallBase():
+                self._visit_call(instruction)
+            case I.Cast() if instruction.opcode == "inttoptr" and not self.of(instruction.operands[0]):
+                if int_value(instruction.operands[0]) is None:
+                    self._set(instruction, frozenset([self.unknown]))
+            case _ if instruction.opcode in _KEEPS_POINTER:
+                operands = instruction.operands
+                if instruction.opcode in ("getelementptr", "extractelement"):
+                    operands = operands[:1]
+                elif instruction.opcode == "select":
+                    operands = operands[1:]
+                self._set(instruction, frozenset().union(*(self.of(v) for v in operands)))
+            case _:
+                pass
+
+    def _visit_call(self, call: I.CallBase) -> None:
+        callee = call.callee
+        if isinstance(callee, Function) and not callee.is_declaration:
+            for parameter, argument in zip(callee.arguments, call.arguments, strict=False):
+                self._set(parameter, self.of(argument))
+            for block in callee.blocks:
+                last = block.terminator
+                if isinstance(last, I.Return) and last.operands:
+                    self._set(call, self.of(last.operands[0]))
+            return
+        match call_effect(call):
+            case Effect.ALLOCATE:
+                self._set(call, frozenset([self._object("heap", call)]))
+            case Effect.REALLOCATE:
+                fresh = self._object("heap", call)
+                self._fill(fresh, self._loaded(call.operands[0]))
+                self._set(call, frozenset([fresh]))
+            case Effect.MEMORY_COPY:
+                held = self._loaded(call.operands[1])
+                for target in self.of(call.operands[0]):
+                    self._fill(target, held)
+            case None:
+                self._visit_unknown(call)
+            case _:
+                pass
+
+    def _visit_unknown(self, call: I.CallBase) -> None:
+        """A call without a body may store any pointer that it is given anywhere it can reach."""
+        if is_memory_free(call):
+            return
+        given = frozenset().union(*(self.of(a) for a in call.arguments))
+        for target in given:
+            self._fill(target, given | {self.unknown})
+        if T.is_pointer(call.type):
+            self._set(call, given | {self.unknown})
+
+
+def reachable_functions(root: Function) -> list[Function]:
+    """`root` and every defined function that it may call directly or name, in order of discovery."""
+    found = [root]
+    for function in found:
+        for instruction in function.instructions():
+            for operand in instruction.operands:
+                if isinstance(operand, Function) and not operand.is_declaration and operand not in found:
+                    found.append(operand)
+    return found
+
+
+def is_memory_free(call: I.CallBase) -> bool:
+    """True where the call is declared to touch no memory (`memory(none)`), on itself or on its callee."""
+    words = list(call.attributes)
+    if isinstance(call.callee, Function):
+        words += call.callee.attributes
+    return any("memory(none)" in word for word in words)
+
+
+@dataclass(frozen=True, eq=False)
+class Access:
+    """An instruction that reads or writes memory through `pointer`; `size` in bytes, None where it varies."""
+
+    instruction: I.Instruction
+    pointer: Value
+    objects: Objects
+    size: int | None
+    reads: bool
+    writes: bool
+    kills: bool = False
+
+
+def accesses(points_to: PointsTo, function: Function, layout: DataLayout) -> Iterator[Access]:
+    """Every memory access of a function; `kills` marks the end of an object's life (free)."""
+    for instruction in function.instructions():
+        match instruction:
+            case I.Load():
+                pointer = instruction.operands[0]
+                yield Access(
+                    instruction, pointer, points_to.of(pointer), layout.store_size(instruction.type), True, False
+                )
+            case I.Store():
+                value, pointer = instruction.operands
+                yield Access(instruction, pointer, points_to.of(pointer), layout.store_size(value.type), False, True)
+            case I.AtomicRMW() | I.CmpXchg():
+                pointer = instruction.operands[0]
+                size = layout.store_size(instruction.operands[1].type)
+                yield Access(instruction, pointer, points_to.of(pointer), size, True, True)
+            case I.CallBase():
+                yield from _call_accesses(points_to, instruction)
+            case _:
+                pass
+
+
+def _call_accesses(points_to: PointsTo, call: I.CallBase) -> Iterator[Access]:
+    match call_effect(call):
+        case Effect.MEMORY_COPY:
+            size = int_value(call.operands[2])
+            target, source = call.operands[0], call.operands[1]
+            yield Access(call, source, points_to.of(source), size, True, False)
+            yield Access(call, target, points_to.of(target), size, False, True)
+        case Effect.MEMORY_SET:
+            target = call.operands[0]
+            yield Access(call, target, points_to.of(target), int_value(call.operands[2]), False, True)
+        case Effect.FREE:
+            target = call.operands[0]
+            yield Access(call, target, points_to.of(target), None, False, True, kills=True)
+        case Effect.REALLOCATE:
+            target = call.operands[0]
+            yield Access(call, target, points_to.of(target), None, True, True, kills=True)
+        case None if not is_memory_free(call):
+            for argument in call.arguments:
+                held = points_to.of(argument)
+                if held:
+                    yield Access(call, argument, held, None, True, True)
+        case _:
+            pass

@@ -1,0 +1,120 @@
+"""Ranges of loop headers' phis: by running the loop, by choice among values, by steps of bounded size."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jax_enzyme.analysis.loops import Loop
+from jax_enzyme.analysis.ranges import Interval, full_range
+from jax_enzyme.analysis.simulation import simulate
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.values import Value
+
+if TYPE_CHECKING:
+    from jax_enzyme.analysis.recurrences import Recurrences
+
+_PICKS_ONE = ("llvm.smax.", "llvm.smin.", "llvm.umax.", "llvm.umin.")
+
+
+def header_phi_range(facts: Recurrences, phi: I.Phi, loop: Loop) -> Interval:
+    """The range of a phi in the header of a loop; the full range if nothing is known."""
+    assert isinstance(phi.type, T.IntType)
+    full = full_range(phi.type.bits)
+    if facts.bits(phi.type) is not None and not facts.form(phi).polynomial.is_atom(facts.leaf(phi)):
+        return full  # the closed form says more than what follows
+    known = full
+    for found in (_simulated(facts, phi, loop), _chosen(facts, phi), _stepped(facts, phi, loop)):
+        if found is not None and found.within(full):
+            known = known.meet(found)
+    return known
+
+
+def _simulated(facts: Recurrences, phi: I.Phi, loop: Loop) -> Interval | None:
+    for source in dict.fromkeys(source for source, _ in loop.exit_edges):
+        branch = source.terminator
+        if not isinstance(branch, I.CondBranch) or not facts.once_per_iteration(source, loop):
+            continue
+        simulation = simulate(facts, loop, source, branch.targets[0] in loop)
+        if simulation is not None and phi in simulation.ranges:
+            return simulation.ranges[phi]
+    return None
+
+
+def _choices(value: Value) -> list[Value] | None:
+    """The values one of which this one is."""
+    match value:
+        case I.Phi():
+            return value.operands
+        case I.Select():
+            return value.operands[1:]
+        case I.Call() if isinstance(value.callee, Function) and value.callee.name.startswith(_PICKS_ONE):
+            return value.arguments
+        case _:
+            return None
+
+
+def _chosen(facts: Recurrences, phi: I.Phi) -> Interval | None:
+    """The hull of everything that flows into the phi, if there is nothing but choosing on the way."""
+    seen: set[Value] = set()
+    stack: list[Value] = [phi]
+    known: Interval | None = None
+    while stack:
+        value = stack.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        choices = _choices(value)
+        if choices is not None:
+            stack.extend(choices)
+            continue
+        here = facts.range_of(value)
+        known = here if known is None else known.hull(here)
+    return known
+
+
+def _stepped(facts: Recurrences, phi: I.Phi, loop: Loop) -> Interval | None:
+    """Start plus as many steps as the back edge is taken. If that stays in the type's range, no step wraps."""
+    ends = facts.header_operands(phi, loop)
+    if ends is None:
+        return None
+    total = _drift(facts, ends[1][0], phi, loop, frozenset())
+    start = facts.edge_range(ends[0][0], ends[0][1], loop.header)
+    return None if total is None else start + _repeated(facts, total, loop)
+
+
+def _repeated(facts: Recurrences, step: Interval, loop: Loop) -> Interval:
+    maximum = facts.trip_count(loop).maximum
+    times = Interval(0, (1 << 63) - 1 if maximum is None else maximum)
+    return (step * times).hull(Interval(0, 0))
+
+
+def _drift(facts: Recurrences, value: Value, origin: I.Phi, loop: Loop, busy: frozenset[Value]) -> Interval | None:
+    """The range of value - origin, if value is made from origin by additions, choices and inner loops of these."""
+    if value is origin:
+        return Interval(0, 0)
+    if value in busy or facts.block_of.get(value) not in loop.blocks or len(busy) > 40:
+        return None
+    busy = busy | {value}
+    inner = facts.loops.loop_of.get(facts.block_of[value])
+    if isinstance(value, I.Phi) and inner is not None and inner.header is facts.block_of[value]:
+        ends = facts.header_operands(value, inner)
+        before = _drift(facts, ends[0][0], origin, loop, busy) if ends is not None else None
+        step = _drift(facts, ends[1][0], value, inner, busy) if ends is not None else None
+        return None if before is None or step is None else before + _repeated(facts, step, inner)
+    choices = _choices(value)
+    if choices is not None:
+        drifts = [_drift(facts, choice, origin, loop, busy) for choice in choices]
+        known = [drift for drift in drifts if drift is not None]
+        return Interval(min(d.low for d in known), max(d.high for d in known)) if len(known) == len(drifts) else None
+    if isinstance(value, I.BinaryOp) and value.opcode in ("add", "sub"):
+        x, y = value.operands
+        block = facts.block_of[value]
+        left = _drift(facts, x, origin, loop, busy)
+        if left is not None:
+            step = facts.range_at(y, block)
+            return left + (step if value.opcode == "add" else -step)
+        right = _drift(facts, y, origin, loop, busy) if value.opcode == "add" else None
+        return None if right is None else right + facts.range_at(x, block)
+    return None

@@ -1,0 +1,37 @@
+"""Which memory objects need a shadow: a second object of the same shape that holds tangents or cotangents.
+
+    lattice     {no, yes} per object; least fixed point from the active objects
+    transfer    an object that holds a pointer to a shadowed one is shadowed (its shadow holds the shadow pointer);
+                where one pointer value may point to a shadowed and to another object, the other gets a shadow as well,
+                so that `shadow of the pointer` is always defined
+"""
+
+from __future__ import annotations
+
+from jax_enzyme.analysis.activity import Activity
+from jax_enzyme.analysis.memory import MemoryObject, PointsTo
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.values import Value
+
+
+def shadowed_objects(points_to: PointsTo, activity: Activity) -> frozenset[MemoryObject]:
+    """The least set of objects that need shadows."""
+    shadowed = {o for o in points_to.contents if activity.object(o)}
+    pointers: list[Value] = [
+        value
+        for function in points_to.functions
+        for value in [*function.arguments, *function.instructions()]
+        if T.is_pointer(value.type)
+    ]
+    changed = True
+    while changed:
+        before = len(shadowed)
+        for item, held in points_to.contents.items():
+            if not held.isdisjoint(shadowed):
+                shadowed.add(item)
+        for pointer in pointers:
+            held = points_to.of(pointer)
+            if not held.isdisjoint(shadowed):
+                shadowed |= held
+        changed = len(shadowed) != before
+    return frozenset(shadowed)

@@ -1,0 +1,217 @@
+"""Trip counts: how often a loop's back edge is taken, from the closed forms of what its exits compare.
+
+A *trip count* is the number of times that a back edge is taken from entering the loop to leaving it: the header runs
+that number plus one times. The count of one exit is the first iteration in which its condition says "leave"; the loop's
+count is the least of those of its exits.
+
+With `D = y - x` affine in the iteration number k, `D = d0 - s*k`:
+
+    continue while x < y    count = max(0, ceil(d0 / s)), for s > 0
+    continue while x != y   count = d0 / s, if that is a whole number and not negative
+    continue while x == y   at most 1, for s != 0
+
+`x < y` needs D as an integer, so both sides must be known not to wrap; or it is shown here, by induction, that the side
+that moves does not wrap while the loop continues. `x != y` with s = 1 or -1 is right modulo 2**bits as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import gcd
+from typing import TYPE_CHECKING
+
+from jax_enzyme.analysis.guards import Condition, conjuncts
+from jax_enzyme.analysis.loops import Loop
+from jax_enzyme.analysis.polynomials import Iteration, Polynomial
+from jax_enzyme.analysis.ranges import Interval, full_range, unsigned_range
+from jax_enzyme.analysis.simulation import simulate
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.values import BasicBlock, Value
+
+if TYPE_CHECKING:
+    from jax_enzyme.analysis.recurrences import Form, Recurrences
+
+_SWAP = {"sgt": "slt", "sge": "sle", "ugt": "ult", "uge": "ule"}
+
+
+@dataclass(frozen=True)
+class TripCount:
+    """How often the back edge is taken between entering the loop and leaving it (iterations minus one).
+
+    `exact`: the number as a polynomial in iteration numbers of outer loops and values from outside the loop, as an
+    integer, if the loop is left at all and not by ending the program. `maximum`: no run of the loop takes its back edge
+    more often.
+    """
+
+    exact: Polynomial | None = None
+    maximum: int | None = None
+
+    def text(self, name_of: Callable[[Value], str]) -> str:
+        """For reading; `name_of` says how a value or block is called."""
+        exact = "?" if self.exact is None else self.exact.text(name_of)
+        return f"exact {exact} maximum {'?' if self.maximum is None else self.maximum}"
+
+    def __str__(self) -> str:
+        return self.text(lambda value: f"%{value.name}")
+
+
+UNKNOWN = TripCount()
+
+
+def trip_count(facts: Recurrences, loop: Loop) -> TripCount:
+    """The trip count of a loop, by its exits."""
+    exits = [edge for edge in loop.exit_edges if not facts.ends_program(edge[1])]
+    alone = len(exits) == 1
+    counts = [_exit_count(facts, loop, source, alone) for source, _ in exits if facts.once_per_iteration(source, loop)]
+    maxima = [count.maximum for count in counts if count.maximum is not None]
+    exact = counts[0].exact if alone and counts else None
+    return TripCount(exact, min(maxima, default=None))
+
+
+def _exit_count(facts: Recurrences, loop: Loop, source: BasicBlock, alone: bool) -> TripCount:
+    branch = source.terminator
+    if not isinstance(branch, I.CondBranch):
+        return UNKNOWN
+    stay = branch.targets[0] in loop
+    conditions, whole = conjuncts(branch.operands[0], stay, source)
+    counts = [_count(facts, loop, condition, alone and whole and len(conditions) == 1) for condition in conditions]
+    maxima = [count.maximum for count in counts if count.maximum is not None]
+    exact = counts[0].exact if whole and len(counts) == 1 else None
+    if exact is None:
+        simulated = simulate(facts, loop, source, stay)
+        if simulated is not None:
+            return TripCount(Polynomial.constant(simulated.count), simulated.count)
+    return TripCount(exact, min(maxima, default=None))
+
+
+def _count(facts: Recurrences, loop: Loop, condition: Condition, alone: bool) -> TripCount:
+    """The first iteration in which the condition fails; `alone` if nothing else ends the loop."""
+    predicate, x, y = condition.predicate, condition.x, condition.y
+    if predicate in _SWAP:
+        predicate, x, y = _SWAP[predicate], y, x
+    bits = facts.bits(x.type)
+    if bits is None or (isinstance(x.type, T.PointerType) and predicate[0] == "s"):
+        return UNKNOWN
+    left, right = facts.form_at(x, condition.block), facts.form_at(y, condition.block)
+    count = _Count(facts, loop, bits, alone)
+    if predicate == "ne":
+        return count.while_different(left, right)
+    if predicate == "eq":
+        return count.while_equal(left, right)
+    return count.while_less(left, right, predicate[0] == "s", predicate in ("sle", "ule"))
+
+
+@dataclass(frozen=True)
+class _Count:
+    """The rules of the module's table, for one comparison."""
+
+    facts: Recurrences
+    loop: Loop
+    bits: int
+    alone: bool
+
+    @property
+    def _k(self) -> Iteration:
+        return self.facts.iteration(self.loop)
+
+    def _affine(self, left: Form, right: Form) -> tuple[Polynomial, Polynomial] | None:
+        """(d0, s) with y - x = d0 - s*k, if both are the same in all iterations."""
+        parts = (right.polynomial - left.polynomial).coefficients(self._k)
+        if len(parts) > 2 or not all(self.facts.is_invariant(part, self.loop) for part in parts):
+            return None
+        return parts[0], -parts[1] if len(parts) == 2 else Polynomial.constant(0)
+
+    def _bounds(self, polynomial: Polynomial) -> Interval:
+        """Its range on entering the loop."""
+        return self.facts.bounds(polynomial, self.facts.guards.at(self.loop.preheader or self.loop.header))
+
+    def while_less(self, left: Form, right: Form, signed: bool, inclusive: bool) -> TripCount:
+        affine = self._affine(left, right)
+        if affine is None or not self._no_wrap(left, right, signed, inclusive):
+            return UNKNOWN
+        start, step = affine[0].add_constant(inclusive), affine[1]
+        known, slowest = self._bounds(start), self._bounds(step).low
+        if known.high <= 0:
+            return TripCount(Polynomial.constant(0), 0)
+        if slowest < 1:
+            return UNKNOWN
+        stride = step.value
+        rest = start.add_constant(-start.constant_term).divide(stride) if stride is not None else None
+        if stride is None or rest is None:
+            return TripCount(None, -(-known.high // slowest))
+        count = rest.add_constant(-(-start.constant_term // stride))
+        known = self._bounds(count)
+        return TripCount(count if known.low >= 0 else None, max(0, known.high))
+
+    def _no_wrap(self, left: Form, right: Form, signed: bool, inclusive: bool) -> bool:
+        """Are both sides equal to their closed forms as integers, in every iteration that is reached?"""
+        exact = self.facts.is_signed if signed else self.facts.is_unsigned
+        sides = (exact(left, self.bits), exact(right, self.bits))
+        if all(sides):
+            return True
+        moving, still = (left, right) if sides[1] else (right, left)
+        if not any(sides) or not self.facts.is_invariant(still.polynomial, self.loop):
+            return False
+        parts = moving.polynomial.coefficients(self._k)
+        if len(parts) != 2 or not self.facts.is_invariant(parts[0], self.loop):
+            return False
+        full = full_range(self.bits) if signed else unsigned_range(self.bits)
+        step, limit = parts[1].value, self._bounds(still.polynomial)
+        if step is None or not self._bounds(parts[0]).within(full):
+            return False
+        # While the loop continues, the moving side has not passed the other: one step more must stay in range.
+        if moving is left:
+            return step > 0 and limit.high - 1 + inclusive + step <= full.high
+        return step < 0 and limit.low + 1 - inclusive + step >= full.low
+
+    def while_different(self, left: Form, right: Form) -> TripCount:
+        affine = self._affine(left, right)
+        if affine is None:
+            return UNKNOWN
+        start, step = affine[0], affine[1].value
+        if step is None or step == 0:
+            return UNKNOWN
+        if start.value is not None:
+            return self._first_zero(start.value, step)
+        exact = self._same_reading(left, right)
+        count = start.divide(step)
+        if count is None:
+            if not (exact and self.alone):
+                return UNKNOWN
+            # The loop is left here or not at all, so d0/s is a whole number.
+            ends = self._bounds(start)
+            return TripCount(None, max(0, ends.high // step if step > 0 else ends.low // step))
+        known = self._bounds(count)
+        proved = known.low >= 0 and (exact or (abs(step) == 1 and known.high < 1 << self.bits))
+        if proved or (exact and self.alone):
+            return TripCount(count, max(0, known.high))
+        return UNKNOWN
+
+    def _first_zero(self, start: int, step: int) -> TripCount:
+        """The least k >= 0 with start = step*k modulo 2**bits."""
+        modulus = 1 << self.bits
+        common = gcd(step, modulus)
+        if start % common:
+            return UNKNOWN
+        modulus //= common
+        count = (start // common) * pow(step // common, -1, modulus) % modulus
+        return TripCount(Polynomial.constant(count), count)
+
+    def _same_reading(self, left: Form, right: Form) -> bool:
+        facts, bits = self.facts, self.bits
+        if facts.is_signed(left, bits) and facts.is_signed(right, bits):
+            return True
+        return facts.is_unsigned(left, bits) and facts.is_unsigned(right, bits)
+
+    def while_equal(self, left: Form, right: Form) -> TripCount:
+        affine = self._affine(left, right)
+        step = affine[1].value if affine is not None else None
+        if affine is None or step is None or step % (1 << self.bits) == 0:
+            return UNKNOWN
+        start = affine[0].value
+        if start is None:
+            return TripCount(None, 1)
+        count = int(start % (1 << self.bits) == 0)
+        return TripCount(Polynomial.constant(count), count)

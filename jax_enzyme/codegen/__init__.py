@@ -1,0 +1,1 @@
+"""From array functions to machine code: canonical form, entry, optimisation, objects, linking."""

@@ -1,0 +1,87 @@
+"""The form of a kernel that the engine differentiates: optimised, flat, and regular.
+
+    before    what a front end left, behind `je.primal`: local variables in memory, calls, switches, several exits
+    after     one function wherever recursion allows it, after LLVM's -O2 without vectorising and unrolling (optimised
+              first, differentiated later); library calls that have a rule; loops with preheader, single latch and
+              exits of their own; values that leave a loop in phis (LCSSA); two-way branches; one return
+
+Alias scopes go. They hold between the accesses of one iteration or one call; the reverse sweep accesses the same memory
+in other orders, where LLVM's reading of the same scopes would be wrong.
+"""
+
+from __future__ import annotations
+
+import llvmlite.binding as llvm
+
+from jax_enzyme.codegen.hoisting import keep_invariant_calls
+from jax_enzyme.codegen.host import target_machine
+from jax_enzyme.ir.arrays import ArrayFunction
+from jax_enzyme.ir.clone import clone
+from jax_enzyme.ir.inlining import mark_for_inlining
+from jax_enzyme.ir.instructions import Call, Instruction
+from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.reader import parse
+from jax_enzyme.ir.verify import parse_checked
+from jax_enzyme.transform.lower_calls import lower_calls
+
+_SCOPES = ("noalias", "alias.scope")
+_SCOPE_DECLARATION = "llvm.experimental.noalias.scope.decl"
+
+
+def canonical(function: ArrayFunction) -> ArrayFunction:
+    """The canonical form of an array function, in a module of its own."""
+    module = clone(lower_calls(function.module))
+    mark_for_inlining(module, [function.symbol])
+    if keep_invariant_calls(module):
+        module = parse(str(_optimised(module)[0]))
+        mark_for_inlining(module, [function.symbol])
+    native, builder = _optimised(module)
+    _regularise(native, builder)
+    result = lower_calls(parse(str(native)))
+    drop_scopes(result)
+    return ArrayFunction(result, function.symbol, function.buffers)
+
+
+def _optimised(module: Module) -> tuple[llvm.ModuleRef, llvm.PassBuilder]:
+    """LLVM's module after inlining what is marked and -O2."""
+    native = parse_checked(module)
+    builder = llvm.create_pass_builder(target_machine(), _tuning())
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_always_inliner_pass()
+    passes.add_global_dead_code_eliminate_pass()
+    passes.run(native, builder)
+    builder.getModulePassManager().run(native, builder)
+    return native, builder
+
+
+def _tuning() -> llvm.PipelineTuningOptions:
+    options = llvm.create_pipeline_tuning_options(speed_level=2)
+    options.loop_vectorization = False
+    options.slp_vectorization = False
+    options.loop_interleaving = False
+    options.loop_unrolling = False
+    return options
+
+
+def _regularise(native: llvm.ModuleRef, builder: llvm.PassBuilder) -> None:
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_lower_switch_pass()
+    passes.add_unify_function_exit_nodes_pass()
+    passes.add_loop_simplify_pass()
+    passes.add_lcssa_pass()
+    passes.add_global_dead_code_eliminate_pass()
+    passes.run(native, builder)
+
+
+def drop_scopes(module: Module) -> None:
+    """Removes all alias scopes from a module, in place."""
+    for function in module.functions.values():
+        for block in function.blocks:
+            block.instructions = [i for i in block.instructions if not _declares_scope(i)]
+            for instruction in block.instructions:
+                instruction.metadata = [(kind, node) for kind, node in instruction.metadata if kind not in _SCOPES]
+
+
+def _declares_scope(instruction: Instruction) -> bool:
+    callee = instruction.callee if isinstance(instruction, Call) else None
+    return isinstance(callee, Function) and callee.name == _SCOPE_DECLARATION

@@ -1,0 +1,206 @@
+"""From a program to callable derivatives: the one place that runs bind, canonicalise, derive and compile in order.
+
+Everything is remembered three times over: what is callable, in this process, by content; its object code, on disk, for
+the next process, which then needs neither LLVM nor the engine; and, for as long as a kernel is in use, the canonical
+module that all its derivatives start from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from pathlib import Path
+
+from jax_enzyme import ad
+from jax_enzyme.cache import DiskCache, digest
+from jax_enzyme.codegen.canonical import canonical
+from jax_enzyme.codegen.host import host
+from jax_enzyme.codegen.memo import Memo
+from jax_enzyme.codegen.object import Built, compiled, loaded
+from jax_enzyme.codegen.stored import Stored
+from jax_enzyme.codegen.vector_math import vector_functions
+from jax_enzyme.errors import LoweringError
+from jax_enzyme.frontends.program import Program
+from jax_enzyme.ir import reader
+from jax_enzyme.ir.arrays import (
+    ArrayFunction,
+    Augmented,
+    Buffer,
+    Derivation,
+    Jvp,
+    Pullback,
+    Step,
+    Vjp,
+    jvp_buffers,
+    shadow_buffers,
+    vjp_buffers,
+)
+from jax_enzyme.options import Options
+from jax_enzyme.signature import Binding, Signature
+from jax_enzyme.transform.bind import bind, buffers_of
+
+
+def build(
+    program: Program, signature: Signature, binding: Binding, steps: Derivation = (), options: Options | None = None
+) -> Built:
+    """A kernel (no steps) or a derivative of it as a callable address. Safe to call from several threads."""
+    return _Job(program, signature, binding, steps, options or Options()).build()
+
+
+def layout(
+    program: Program, signature: Signature, binding: Binding, steps: Derivation = (), options: Options | None = None
+) -> tuple[Buffer, ...]:
+    """The buffers of a derivative. Runs the engine where they follow from its plan (tapes)."""
+    return _Job(program, signature, binding, steps, options or Options()).layout()
+
+
+def split(program: Program, signature: Signature, binding: Binding, step: Vjp, options: Options | None = None) -> bool:
+    """Can this derivative be split into a forward sweep that leaves a tape of fixed size, and a pullback?"""
+    return _Job(program, signature, binding, (step,), options or Options()).split()
+
+
+def derived(
+    program: Program, signature: Signature, binding: Binding, steps: Derivation = (), options: Options | None = None
+) -> ArrayFunction:
+    """A kernel or a derivative of it as IR, before the last optimisation. Not to be changed: others share it."""
+    return _Job(program, signature, binding, steps, options or Options()).derived()
+
+
+_bound: Memo[ArrayFunction] = Memo(16)
+_canonical: Memo[ArrayFunction] = Memo(64)
+_derived: Memo[ArrayFunction] = Memo(64)
+_built: Memo[Built] = Memo(1024)
+_split: Memo[bool] = Memo(1024)
+
+
+@dataclass(frozen=True)
+class _Job:
+    """One derivative of one specialisation of one kernel."""
+
+    program: Program
+    signature: Signature
+    binding: Binding
+    steps: Derivation
+    options: Options
+
+    @cached_property
+    def base_key(self) -> str:
+        """Says which specialisation of which kernel."""
+        return digest(self.program.key, str(self.signature), self.signature.order, repr(self.binding))
+
+    @cached_property
+    def key(self) -> str:
+        """Says which derivative, compiled how, by which version of us and for which machine."""
+        return digest(self.base_key, repr(self.steps), repr(self.options), _environment())
+
+    def build(self) -> Built:
+        return _built.get(self.key, lambda: loaded(self._stored(), self.key))
+
+    def layout(self) -> tuple[Buffer, ...]:
+        if any(isinstance(s, Augmented | Pullback) for s in self.steps):
+            stored = _disk().get(self.key)
+            return self.derived().buffers if stored is None else Stored.from_bytes(stored).buffers
+        return _predicted(buffers_of(self.signature, self.binding), self.steps)
+
+    def split(self) -> bool:
+        def decide() -> bool:
+            key = digest("split", self.key)
+            known = _disk().get(key)
+            if known is not None:
+                return known == b"1"
+            (step,) = self.steps
+            assert isinstance(step, Vjp)
+            answer = ad.splittable(self.before().canonical(), step, self.options)
+            _disk().put(key, b"1" if answer else b"0")
+            return answer
+
+        return _split.get(self.key, decide)
+
+    def derived(self) -> ArrayFunction:
+        return _derived.get(self.key, self._derive) if self.steps else self.bound()
+
+    def bound(self) -> ArrayFunction:
+        """The kernel itself as an array function, as its compiler left it."""
+
+        def make() -> ArrayFunction:
+            module = reader.parse(self.program.ir)
+            return bind(module, self.program.symbol, self.signature, self.binding)
+
+        return _bound.get(self.base_key, make)
+
+    def before(self) -> _Job:
+        """The same without the last step."""
+        return replace(self, steps=self.steps[:-1])
+
+    def canonical(self) -> ArrayFunction:
+        """The same in the form that the engine differentiates."""
+        return _canonical.get(self.key, lambda: canonical(self.derived()))
+
+    def _derive(self) -> ArrayFunction:
+        base, step = self.before().canonical(), self.steps[-1]
+        result = ad.derive(base, (step,), self.options)
+        _check(result.buffers, base.buffers, step)
+        return result
+
+    def _stored(self) -> Stored:
+        data = _disk().get(self.key)
+        if data is not None:
+            return Stored.from_bytes(data)
+        stored = compiled(self.derived(), self.options)
+        _disk().put(self.key, stored.to_bytes())
+        return stored
+
+
+def _predicted(base: tuple[Buffer, ...], steps: Derivation) -> tuple[Buffer, ...]:
+    """The buffers after steps that keep no tape."""
+    for step in steps:
+        match step:
+            case Jvp():
+                base = jvp_buffers(base, step)
+            case Vjp():
+                base = vjp_buffers(base, step)
+    return base
+
+
+def _check(buffers: tuple[Buffer, ...], base: tuple[Buffer, ...], step: Step) -> None:
+    """What the engine delivers is what `ir.arrays` says: the run time relies on it without looking."""
+    match step:
+        case Augmented():
+            expected, found = _shapes(base), _shapes(buffers[: len(base)])
+        case Pullback():
+            expected = shadow_buffers(base, step)
+            found = buffers[len(buffers) - len(expected) :]
+        case _:
+            expected, found = _predicted(base, (step,)), buffers
+    if found != expected:
+        raise LoweringError(
+            f"the engine delivered the buffers {found} where {expected} were expected",
+            remedy="this is a defect of jax_enzyme: please report it with the source of the kernel",
+        )
+
+
+def _shapes(buffers: tuple[Buffer, ...]) -> tuple[object, ...]:
+    """What Augmented keeps of the buffers of its base; scratch that reverse reads becomes a result."""
+    return tuple((b.name, b.dtype, b.shape, b.is_input) for b in buffers)
+
+
+def _disk() -> DiskCache:
+    return DiskCache.named("objects")
+
+
+@cache
+def _environment() -> str:
+    """What else decides what the same inputs compile to: this machine, and this package."""
+    vectors = sorted(f.name for functions in vector_functions().values() for f in functions)
+    return digest(host().fingerprint, " ".join(vectors), _own_digest())
+
+
+def _own_digest() -> str:
+    """A digest of the package's sources: a version number would not change while somebody works on a checkout."""
+    root = Path(__file__).parent.parent
+    state = hashlib.sha256()
+    for path in sorted(p for p in root.rglob("*") if p.suffix in (".py", ".ll")):
+        state.update(f"{path.relative_to(root)}\n".encode())
+        state.update(path.read_bytes())
+    return state.hexdigest()

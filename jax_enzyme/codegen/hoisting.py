@@ -1,0 +1,76 @@
+"""Which calls stay calls while LLVM looks for loop invariants.
+
+    for (i = 0; i < n; i++)            A loop cannot leave a loop, but a call can: LLVM moves it out in front
+        y[i] = x[i] / mag(x, n);       if `mag` only reads, and only what the loop does not write. Inlined, it stays.
+
+So functions with loops that are called in loops are inlined in a second round, after an optimisation; calls outside
+loops and functions without loops at once, so that what is known of the buffers reaches the calls that stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.ir.inlining import without_attributes
+from jax_enzyme.ir.instructions import Call
+from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.values import BasicBlock
+
+_INLINE = "alwaysinline"
+
+
+def keep_invariant_calls(module: Module) -> bool:
+    """Changes a module that is marked for inlining: calls in loops of functions with loops stay. False: none."""
+    heavy = {f for f in module.functions.values() if not f.is_declaration and any(_cyclic_blocks(f))}
+    _add_callers(module, heavy)
+    repeated = {
+        callee
+        for caller in module.functions.values()
+        if caller in heavy
+        for block in _cyclic_blocks(caller)
+        for _, callee in _calls(block)
+        if callee in heavy and _INLINE in callee.attributes
+    }
+    for caller in module.functions.values():
+        if repeated.isdisjoint(callee for block in caller.blocks for _, callee in _calls(block)):
+            continue
+        cyclic = set(_cyclic_blocks(caller))
+        for block in caller.blocks:
+            for call, callee in _calls(block):
+                if callee in repeated and block not in cyclic:
+                    call.attributes = (_INLINE, *call.attributes)
+    for function in repeated:
+        rest = without_attributes(module, function.attributes, frozenset({_INLINE}))
+        function.attributes = (*rest, "noinline")
+    return bool(repeated)
+
+
+def _add_callers(module: Module, heavy: set[Function]) -> None:
+    """Adds the functions that call one of the set, and so on."""
+    callers: dict[Function, list[Function]] = {}
+    for caller in module.functions.values():
+        for block in caller.blocks:
+            for _, callee in _calls(block):
+                callers.setdefault(callee, []).append(caller)
+    pending = list(heavy)
+    while pending:
+        for caller in callers.get(pending.pop(), ()):
+            if caller not in heavy:
+                heavy.add(caller)
+                pending.append(caller)
+
+
+def _calls(block: BasicBlock) -> Iterator[tuple[Call, Function]]:
+    for instruction in block.instructions:
+        if isinstance(instruction, Call) and isinstance(callee := instruction.callee, Function):
+            yield instruction, callee
+
+
+def _cyclic_blocks(function: Function) -> Iterator[BasicBlock]:
+    if function.is_declaration:
+        return
+    cfg = Cfg(function)
+    for block in cfg.rpo:
+        if cfg.reaches(block, block):
+            yield block

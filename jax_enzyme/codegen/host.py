@@ -1,0 +1,62 @@
+"""The machine that code is made for: triple, processor and features, and the target machines that LLVM uses for it."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from functools import cache
+
+import llvmlite
+import llvmlite.binding as llvm
+
+_start = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Host:
+    """What the code generator has to know of this machine; all of it goes into the keys of cached objects."""
+
+    triple: str
+    cpu: str
+    features: str
+    compiler: str
+
+    @property
+    def is_elf(self) -> bool:
+        return "linux" in self.triple or "bsd" in self.triple
+
+    @property
+    def fingerprint(self) -> str:
+        return "\n".join((self.triple, self.cpu, self.features, self.compiler))
+
+    def has(self, feature: str) -> bool:
+        return f"+{feature}" in self.features.split(",")
+
+
+@cache
+def host() -> Host:
+    """This machine."""
+    _start_llvm()
+    version = ".".join(map(str, llvm.llvm_version_info))
+    return Host(
+        triple=llvm.get_process_triple(),
+        cpu=llvm.get_host_cpu_name(),
+        features=llvm.get_host_cpu_features().flatten(),
+        compiler=f"llvmlite {llvmlite.__version__}, LLVM {version}",
+    )
+
+
+@cache
+def _start_llvm() -> None:
+    with _start:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+
+
+def target_machine() -> llvm.TargetMachine:
+    """A new target machine for this host: position-independent code in the small model, as JITLink links it best."""
+    this = host()
+    target = llvm.Target.from_triple(this.triple)
+    return target.create_target_machine(
+        cpu=this.cpu, features=this.features, opt=3, reloc="pic", codemodel="small", jit=True
+    )

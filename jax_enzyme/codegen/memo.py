@@ -1,0 +1,47 @@
+"""A bounded memory of results that are expensive to make, each made once however many threads ask for it."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future
+from typing import Generic, TypeVar
+
+V = TypeVar("V")
+
+
+class Memo(Generic[V]):
+    """Keeps the `size` results that were asked for last.
+
+    Different keys are made at the same time; threads that ask for one key wait for the first of them. What raised is
+    not kept, so that a later call tries again.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._lock = threading.Lock()
+        self._results: OrderedDict[Hashable, Future[V]] = OrderedDict()
+
+    def get(self, key: Hashable, make: Callable[[], V]) -> V:
+        """The result for a key, made by `make` where there is none."""
+        with self._lock:
+            future = self._results.get(key)
+            mine = future is None
+            if future is None:
+                future = self._results[key] = Future()
+            self._results.move_to_end(key)
+            while len(self._results) > self._size:
+                self._results.popitem(last=False)
+        if mine:
+            self._run(key, future, make)
+        return future.result()
+
+    def _run(self, key: Hashable, future: Future[V], make: Callable[[], V]) -> None:
+        try:
+            future.set_result(make())
+        except BaseException as error:
+            with self._lock:
+                if self._results.get(key) is future:
+                    del self._results[key]
+            future.set_exception(error)

@@ -1,0 +1,62 @@
+"""Array function to object code, and to a `Built` that can be called."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jax_enzyme.cache import digest
+from jax_enzyme.codegen.copying import private_copy
+from jax_enzyme.codegen.entry import ENTRY, INITIALISER, add_entry, add_initialiser
+from jax_enzyme.codegen.jit import jit
+from jax_enzyme.codegen.optimise import object_code
+from jax_enzyme.codegen.stored import Stored
+from jax_enzyme.errors import LoweringError
+from jax_enzyme.ir.arrays import ArrayFunction, Buffer
+from jax_enzyme.ir.module import Module
+from jax_enzyme.options import Options
+from jax_enzyme.rules.helpers import link
+
+
+@dataclass(frozen=True)
+class Built:
+    """A function in this process. `address` is that of the entry of `csrc/abi.h`, good as long as the process; `key` is
+    the same in every process that would build the same."""
+
+    address: int
+    key: str
+    buffers: tuple[Buffer, ...]
+
+
+def entry_module(function: ArrayFunction) -> Module:
+    """A module of its own, to be changed at will, that exports the entry (and the initialiser, where there is something
+    to initialise) of an array function, and nothing else."""
+    module = private_copy(function.module)
+    link(module)
+    for name, variable in module.globals.items():
+        if any(word.startswith("thread_local") for word in variable.prefix):
+            raise LoweringError(
+                f"`{name}` is a thread-local variable, which code that is linked at run time cannot have",
+                remedy="make it a local variable, or pass it in as `scratch`",
+            )
+    add_entry(module, function.symbol, function.buffers)
+    add_initialiser(module)
+    return module
+
+
+def compiled(function: ArrayFunction, options: Options) -> Stored:
+    """The object code of an array function."""
+    module = entry_module(function)
+    code = object_code(module, vector_math=options.vector_math, fast_math=options.fast_math)
+    return Stored(function.buffers, INITIALISER in module.functions, code)
+
+
+def loaded(stored: Stored, key: str) -> Built:
+    """The function of an object, in this process."""
+    address = jit().address(stored.code, ENTRY, INITIALISER if stored.initialises else None)
+    return Built(address, key, stored.buffers)
+
+
+def build_function(function: ArrayFunction, options: Options | None = None) -> Built:
+    """Compiles and loads an array function, without any cache."""
+    stored = compiled(function, options or Options())
+    return loaded(stored, digest(stored.to_bytes()))

@@ -1,0 +1,113 @@
+"""The last optimisation of a module and its translation to an object: all that knows this machine's processor."""
+
+from __future__ import annotations
+
+import re
+
+import llvmlite.binding as llvm
+
+from jax_enzyme.codegen.host import target_machine
+from jax_enzyme.codegen.vector_math import KEEP, add_vector_math
+from jax_enzyme.errors import LoweringError
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.instructions import CallBase
+from jax_enzyme.ir.module import Module
+from jax_enzyme.ir.writer import to_text
+
+# What clang fixes per function for the processor that it compiled for; without these the target machine's own hold.
+# `min-legal-vector-width` would forbid 512-bit registers.
+_TARGET_ATTRIBUTES = (
+    '"target-cpu"=', '"target-features"=', '"tune-cpu"=', '"min-legal-vector-width"=', '"frame-pointer"=',
+    '"stack-protector-buffer-size"=', '"prefer-vector-width"=', "optnone", "ssp", "sspstrong", "sspreq",
+)  # fmt: skip
+_RELAXABLE = {
+    "fneg", "fadd", "fsub", "fmul", "fdiv", "frem", "fcmp", "fptrunc", "fpext", "select", "phi", "call",
+}  # fmt: skip
+_RELAXED = {"fast", "nnan", "ninf", "nsz", "arcp", "contract", "afn", "reassoc"}
+
+
+def optimised_text(module: Module, *, vector_math: bool = True, fast_math: bool = False) -> str:
+    """The text of a private module after -O3 with both vectorisers, for this machine."""
+    return str(_optimise(module, target_machine(), vector_math, fast_math))
+
+
+def object_code(module: Module, *, vector_math: bool = True, fast_math: bool = False) -> bytes:
+    """The object of a private module, optimised."""
+    machine = target_machine()
+    return machine.emit_object(_optimise(module, machine, vector_math, fast_math))
+
+
+def assembly(module: Module, *, vector_math: bool = True, fast_math: bool = False) -> str:
+    """The assembly of a private module, optimised."""
+    machine = target_machine()
+    return machine.emit_assembly(_optimise(module, machine, vector_math, fast_math))
+
+
+def _optimise(module: Module, machine: llvm.TargetMachine, vector_math: bool, fast_math: bool) -> llvm.ModuleRef:
+    _retarget(module, machine)
+    if fast_math:
+        _relax(module)
+    ours = KEEP not in module.globals
+    vectors = vector_math and add_vector_math(module)
+    native = _parsed(to_text(module))
+    builder = llvm.create_pass_builder(machine, _tuning())
+    builder.getModulePassManager().run(native, builder)
+    if vectors and ours:
+        # The vectorisers have run: what they did not use can go, and the masked wrappers are inlined.
+        native = _parsed(re.sub(rf"^@{re.escape(KEEP)} = .*\n", "", str(native), flags=re.MULTILINE))
+        passes = llvm.create_new_module_pass_manager()
+        passes.add_always_inliner_pass()
+        passes.add_instruction_combine_pass()
+        passes.add_global_dead_code_eliminate_pass()
+        passes.run(native, builder)
+    return native
+
+
+def _parsed(text: str) -> llvm.ModuleRef:
+    """The module in a context of its own, which goes when the module goes."""
+    try:
+        native = llvm.parse_assembly(text, llvm.create_context())
+        native.verify()
+    except RuntimeError as error:
+        raise LoweringError(
+            f"the code generator made IR that LLVM rejects: {error}",
+            remedy="this is a defect of jax_enzyme: please report it with the source of the kernel",
+        ) from error
+    return native
+
+
+def _tuning() -> llvm.PipelineTuningOptions:
+    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options.loop_vectorization = True
+    options.slp_vectorization = True
+    options.loop_interleaving = True
+    options.loop_unrolling = True
+    return options
+
+
+def _retarget(module: Module, machine: llvm.TargetMachine) -> None:
+    """Makes the module one for this machine."""
+    module.triple = machine.triple
+    module.data_layout = str(machine.target_data)
+    groups = {k: _portable(words) for k, words in module.attribute_groups.items()}
+    module.attribute_groups = {k: words for k, words in groups.items() if words}
+    empty = {f"#{k}" for k, words in groups.items() if not words}
+    for function in module.functions.values():
+        function.attributes = tuple(w for w in _portable(function.attributes) if w not in empty)
+        for instruction in function.instructions():
+            if isinstance(instruction, CallBase):
+                instruction.attributes = tuple(w for w in instruction.attributes if w not in empty)
+
+
+def _portable(words: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(w for w in words if not w.startswith(_TARGET_ATTRIBUTES))
+
+
+def _relax(module: Module) -> None:
+    """Gives every floating-point instruction the flag `fast`."""
+    for function in module.functions.values():
+        for instruction in function.instructions():
+            float_result = T.is_float(instruction.type) or instruction.opcode == "fcmp"
+            if instruction.opcode in _RELAXABLE and float_result:
+                kept = tuple(f for f in instruction.flags if f not in _RELAXED)
+                instruction.flags = (*kept, "fast")

@@ -1,0 +1,85 @@
+"""Where the functions that a kernel calls are found: this process, the run-time libraries, SciPy's BLAS and LAPACK."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+from collections.abc import Iterable
+from functools import cache
+from types import ModuleType
+
+from jax_enzyme.errors import LoweringError
+
+# Looked through in this order, after the process itself: mathematics and its vector forms, what compilers call for
+# complex and narrow arithmetic (`__muldc3`, `__truncdfhf2`), C++'s run time.
+LIBRARIES = ("libm.so.6", "libmvec.so.1", "libgcc_s.so.1", "libstdc++.so.6")
+# Each has a table of C function pointers; `dgemm_` in a kernel is `dgemm` there.
+CAPSULES = ("scipy.linalg.cython_blas", "scipy.linalg.cython_lapack")
+# The linker defines these itself.
+_OF_THE_LINKER = {"__dso_handle", "__cxa_atexit", "_GLOBAL_OFFSET_TABLE_"}
+
+
+def addresses(names: Iterable[str]) -> dict[str, int]:
+    """The address of every name; a LoweringError that lists those which nobody defines."""
+    found: dict[str, int] = {}
+    missing: list[str] = []
+    for name in names:
+        if name in _OF_THE_LINKER:
+            continue
+        address = address_of(name)
+        if address is None:
+            missing.append(name)
+        else:
+            found[name] = address
+    if missing:
+        listed = ", ".join(f"`{n}`" for n in missing)
+        raise LoweringError(
+            f"the kernel calls {listed}, which neither its source nor this process defines",
+            remedy="define it in the source, or load the library that has it before the first call: "
+            "ctypes.CDLL('libname.so', mode=ctypes.RTLD_GLOBAL)",
+        )
+    return found
+
+
+def address_of(name: str) -> int | None:
+    """The address of a function or variable by its name in object code, or None."""
+    for library in (None, *LIBRARIES):
+        handle = _library(library)
+        if handle is not None and hasattr(handle, name):
+            return ctypes.cast(getattr(handle, name), ctypes.c_void_p).value
+    if name.endswith("_") and not name.startswith("_"):
+        return _capsule_address(name[:-1])
+    return None
+
+
+@cache
+def _library(name: str | None) -> ctypes.CDLL | None:
+    try:
+        return ctypes.CDLL(name)
+    except OSError:
+        return None
+
+
+def _capsule_address(name: str) -> int | None:
+    for module in CAPSULES:
+        table: dict[str, object] = getattr(_imported(module), "__pyx_capi__", {})
+        if name in table:
+            return _pointer(table[name])
+    return None
+
+
+@cache
+def _imported(module: str) -> ModuleType | None:
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        return None
+
+
+def _pointer(capsule: object) -> int | None:
+    """The pointer in a capsule, whatever its name (Cython names a capsule by the function's C type)."""
+    name = ctypes.pythonapi.PyCapsule_GetName
+    name.restype, name.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    return pointer(capsule, name(capsule))

@@ -1,0 +1,215 @@
+"""Vector versions of `math.h` from glibc's libmvec, offered to LLVM's vectorisers.
+
+    before    %e = call double @exp(double %x)
+    after     %e = call double @llvm.exp.f64(double %x) #1
+              #1 = { memory(none) ... "vector-function-abi-variant"="_ZGV_LLVM_N4v_llvm.exp.f64(_ZGVdN4v_exp),..." }
+
+LLVM carries name tables for several vector libraries but no switch for them that we can reach, and without one it
+vectorises a loop around `llvm.exp` only to call the scalar function lane by lane. A call that names its vector variants
+is vectorised with them. It has to be an intrinsic where there is one, since LLVM makes intrinsics of library calls and
+drops their attributes. A call under a condition needs a variant with a mask; libmvec has none, so small wrappers
+(`je.masked.*`) replace the arguments of idle lanes by a harmless value.
+
+The functions of libmvec are within 4 ulp, the scalar ones within 1; which elements of a loop are computed by which
+depends on the width of the machine. `Options(vector_math=False)` keeps every call scalar.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from functools import cache
+
+from jax_enzyme.codegen.host import host
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import Builder, const_float
+from jax_enzyme.ir.module import Function, GlobalVariable, Module
+from jax_enzyme.ir.values import Argument, BasicBlock, Constant, ConstantAggregate
+
+LIBRARY = "libmvec.so.1"
+KEEP = "llvm.compiler.used"
+
+_UNARY = (
+    "acos", "acosh", "asin", "asinh", "atan", "atanh", "cbrt", "cos", "cosh", "erf", "erfc", "exp", "exp10", "exp2",
+    "expm1", "log", "log10", "log1p", "log2", "sin", "sinh", "tan", "tanh",
+)  # fmt: skip
+_BINARY = ("atan2", "hypot", "pow")
+_INTRINSICS = {
+    "acos", "asin", "atan", "atan2", "cos", "cosh", "exp", "exp10", "exp2", "log", "log10", "log2", "pow", "sin",
+    "sinh", "tan", "tanh",
+}  # fmt: skip
+_PURE = ("nofree", "nosync", "nounwind", "willreturn", "memory(none)")
+
+
+@dataclass(frozen=True)
+class VectorFunction:
+    """One function of libmvec, `name`, over vectors of `lanes` elements; `stem` is `exp` for `exp` and `expf`."""
+
+    name: str
+    stem: str
+    scalar: str
+    element: T.FloatType
+    lanes: int
+    arity: int
+
+    @property
+    def type(self) -> T.VectorType:
+        return T.VectorType(self.lanes, self.element)
+
+    @property
+    def scalar_type(self) -> T.FunctionType:
+        return T.FunctionType(self.element, (self.element,) * self.arity)
+
+    @property
+    def callee(self) -> str:
+        """The intrinsic for the scalar function, or that itself where there is none."""
+        if self.stem not in _INTRINSICS:
+            return self.scalar
+        return f"llvm.{self.stem}.{'f64' if self.element == T.DOUBLE else 'f32'}"
+
+    @property
+    def masked_name(self) -> str:
+        return f"je.masked.{self.scalar}.{self.lanes}"
+
+    @property
+    def variants(self) -> str:
+        """What the attribute `vector-function-abi-variant` says of it: without a mask, and with."""
+        shape = f"{self.lanes}{'v' * self.arity}_{self.callee}"
+        return f"_ZGV_LLVM_N{shape}({self.name}),_ZGV_LLVM_M{shape}({self.masked_name})"
+
+
+@cache
+def vector_functions() -> dict[str, tuple[VectorFunction, ...]]:
+    """The vector functions that this machine has, by scalar name; empty where there is no libmvec."""
+    try:
+        library = ctypes.CDLL(LIBRARY)
+    except OSError:
+        return {}
+    letters = [(letter, width) for letter, width, feature in _WIDTHS if host().has(feature)]
+    arities = {**dict.fromkeys(_UNARY, 1), **dict.fromkeys(_BINARY, 2)}
+    table: dict[str, tuple[VectorFunction, ...]] = {}
+    for stem, arity in arities.items():
+        for scalar, element, bits in ((stem, T.DOUBLE, 64), (stem + "f", T.FLOAT, 32)):
+            candidates = [
+                VectorFunction(
+                    f"_ZGV{letter}N{width // bits}{'v' * arity}_{scalar}", stem, scalar, element, width // bits, arity
+                )
+                for letter, width in letters
+            ]
+            if found := tuple(f for f in candidates if hasattr(library, f.name)):
+                table[scalar] = found
+    return table
+
+
+# The letter of the x86-64 vector ABI, the width in bits, and the processor feature it needs.
+_WIDTHS = (("b", 128, "sse4.1"), ("d", 256, "avx2"), ("e", 512, "avx512f"))
+
+
+def add_vector_math(module: Module) -> bool:
+    """Makes the calls of `math.h` in a private module name their vector variants; False where it has no such call.
+
+    A module that reads `errno` is left alone, since the calls are taken to have no effect but their result.
+    """
+    table = vector_functions()
+    if "__errno_location" in module.functions:
+        return False
+    groups: dict[str, str] = {}
+    for function in list(module.functions.values()):
+        for instruction in function.instructions():
+            scalar = _vectorisable(instruction, table)
+            if scalar is None:
+                continue
+            assert isinstance(instruction, I.Call)
+            if scalar not in groups:
+                groups[scalar] = _declare(module, table[scalar])
+            instruction.operands[-1] = module.functions[table[scalar][0].callee]
+            instruction.attributes = (groups[scalar],)
+    _keep(module, [name for s in groups for f in table[s] for name in (f.name, f.masked_name)])
+    return bool(groups)
+
+
+def _vectorisable(instruction: I.Instruction, table: dict[str, tuple[VectorFunction, ...]]) -> str | None:
+    if not isinstance(instruction, I.Call) or not isinstance(callee := instruction.callee, Function):
+        return None
+    scalar = scalar_name(callee)
+    if scalar not in table or instruction.function_type != table[scalar][0].scalar_type:
+        return None
+    return None if instruction.bundles or "nobuiltin" in instruction.attributes else scalar
+
+
+def scalar_name(function: Function) -> str | None:
+    """The function of `math.h` that a declaration stands for, `llvm.exp.f32` being `expf`."""
+    if not function.is_declaration:
+        return None
+    match function.name.split("."):
+        case ["llvm", stem, "f64"] if stem in _INTRINSICS:
+            return stem
+        case ["llvm", stem, "f32"] if stem in _INTRINSICS:
+            return stem + "f"
+        case [name]:
+            return name
+        case _:
+            return None
+
+
+def _declare(module: Module, vectors: tuple[VectorFunction, ...]) -> str:
+    """Declares a scalar function, its vector variants and the masked ones; the attribute group of its calls."""
+    name = vectors[0].callee
+    kind = vectors[0].scalar_type
+    if name not in module.functions:
+        module.functions[name] = Function(T.PTR, kind, _arguments(kind.parameters), attributes=_PURE, name=name)
+    for vector in vectors:
+        types = (vector.type,) * vector.arity
+        callee = Function(
+            T.PTR, T.FunctionType(vector.type, types), _arguments(types), attributes=_PURE, name=vector.name
+        )
+        module.functions[vector.name] = callee
+        module.functions[vector.masked_name] = _masked(vector, callee)
+    number = str(1 + max((int(g) for g in module.attribute_groups), default=-1))
+    variants = ",".join(v.variants for v in vectors)
+    module.attribute_groups[number] = (*_PURE, f'"vector-function-abi-variant"="{variants}"')
+    return f"#{number}"
+
+
+def _arguments(types: tuple[T.Type, ...]) -> list[Argument]:
+    return [Argument(t, index=i) for i, t in enumerate(types)]
+
+
+def _masked(vector: VectorFunction, callee: Function) -> Function:
+    mask_type = T.VectorType(vector.lanes, T.I1)
+    types = (vector.type,) * vector.arity + (mask_type,)
+    *values, mask = arguments = _arguments(types)
+    block = BasicBlock(name="start")
+    at = Builder(block)
+    # Inside the domain of every function of the table, and no special case of any.
+    harmless = const_float(vector.type, 0.5 if vector.scalar != "acosh" and vector.scalar != "acoshf" else 2.0)
+    selected = [at.select(mask, value, harmless) for value in values]
+    at.ret(at.call(callee, selected))
+    return Function(
+        T.PTR,
+        T.FunctionType(vector.type, types),
+        arguments,
+        [block],
+        prefix=("internal",),
+        attributes=("alwaysinline", *_PURE),
+        name=vector.masked_name,
+    )
+
+
+def _keep(module: Module, names: list[str]) -> None:
+    """Lists functions in `@llvm.compiler.used`, since nothing but an attribute refers to them until LLVM vectorises."""
+    if not names:
+        return
+    elements: list[Constant] = [module.functions[n] for n in names]
+    if (present := module.globals.get(KEEP)) is not None and isinstance(present.initializer, ConstantAggregate):
+        elements = [*present.initializer.elements, *elements]
+    kind = T.ArrayType(len(elements), T.PTR)
+    module.globals[KEEP] = GlobalVariable(
+        T.PTR,
+        kind,
+        ConstantAggregate(kind, elements),
+        prefix=("appending",),
+        suffix=('section "llvm.metadata"',),
+        name=KEEP,
+    )

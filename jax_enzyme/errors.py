@@ -1,0 +1,77 @@
+"""The tree of errors. Every one has a cause, and where they are known a place and a remedy.
+
+    JaxEnzymeError
+        SignatureError              (also a ValueError) a signature that does not parse, or does not fit the source
+            ArgumentError           (also a TypeError) the arguments of a call do not fit the signature
+        CompileError                a source that does not compile, is not there, or lacks the symbol; a missing tool
+        DifferentiationError        the engine refuses
+            NotDifferentiableError  the function has no derivative there: no rule could help
+            NoRuleError             a derivative may exist, but nobody told the engine
+        LoweringError               code generation and the call from XLA
+
+That a derivative is *zero* is no error, so the three outcomes of differentiation stay apart: a zero, a
+NotDifferentiableError, a NoRuleError. SignatureError and ArgumentError are ValueError and TypeError too, because that
+is what callers of array functions catch for a wrong shape and a wrong dtype or count.
+"""
+
+from __future__ import annotations
+
+_MAX_LINES = 40
+
+
+class JaxEnzymeError(Exception):
+    """Base of all errors of this package.
+
+    `cause` says what is wrong, `place` where (`file:line`, an argument, an instruction), `remedy` what to do about it.
+    The message is the three in that order, never longer than a screen: a long cause (a compiler's output) is cut in the
+    message and kept whole in the attribute.
+    """
+
+    def __init__(self, cause: str, place: str | None = None, remedy: str | None = None) -> None:
+        super().__init__(cause, place, remedy)
+        self.cause = cause
+        self.place = place
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        lines = self.cause.rstrip().splitlines()
+        if len(lines) > _MAX_LINES:
+            lines = [*lines[:_MAX_LINES], f"... ({len(lines) - _MAX_LINES} more lines in .cause)"]
+        if self.place:
+            lines.append(_labelled("place", self.place))
+        if self.remedy:
+            lines.append(_labelled("remedy", self.remedy))
+        return "\n".join(lines)
+
+
+def _labelled(label: str, text: str) -> str:
+    indent = " " * (len(label) + 4)
+    return f"  {label}: " + f"\n{indent}".join(text.rstrip().splitlines())
+
+
+class SignatureError(JaxEnzymeError, ValueError):
+    """A signature that does not parse, does not make sense, or does not fit the source."""
+
+
+class ArgumentError(SignatureError, TypeError):
+    """The arguments of a call do not fit the signature: count, name, dtype, rank or shape."""
+
+
+class CompileError(JaxEnzymeError):
+    """A source that does not compile, is not there or lacks the symbol, or a compiler that is not there."""
+
+
+class DifferentiationError(JaxEnzymeError):
+    """The engine refuses to differentiate; the primal still runs."""
+
+
+class NotDifferentiableError(DifferentiationError):
+    """The function has no derivative where one is asked for."""
+
+
+class NoRuleError(DifferentiationError):
+    """The derivative may exist, but the engine has no rule for an operation or a call."""
+
+
+class LoweringError(JaxEnzymeError):
+    """Generating machine code, or calling it from XLA, failed."""

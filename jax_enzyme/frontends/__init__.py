@@ -1,0 +1,44 @@
+"""Front ends: from a source to a Program. One row in the table below per language."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+
+from jax_enzyme.errors import CompileError
+from jax_enzyme.frontends.clang import compile_c, compile_cpp
+from jax_enzyme.frontends.flang import compile_fortran
+from jax_enzyme.frontends.llvm import read_ir
+from jax_enzyme.frontends.program import Program
+from jax_enzyme.frontends.rustc import compile_rust
+from jax_enzyme.frontends.source import Source, identify
+from jax_enzyme.frontends.symbols import choose
+
+__all__ = ["FRONTENDS", "Program", "load"]
+
+FRONTENDS: Mapping[str, Callable[[Source, Sequence[str]], str]] = MappingProxyType(
+    {
+        "c": compile_c,
+        "c++": compile_cpp,
+        "fortran": compile_fortran,
+        "rust": compile_rust,
+        "llvm": read_ir,
+    }
+)
+"""What turns a source of each language, with compiler flags, into the text of an LLVM module."""
+
+
+def load(source: object, symbol: str | None = None, lang: str | None = None, flags: Sequence[str] = ()) -> Program:
+    """The program of a source: a path, inline text with `lang`, or bitcode. Raises CompileError."""
+    if isinstance(flags, str):
+        raise CompileError(f"flags is a sequence of strings, not the string {flags!r}", None, f"flags=({flags!r},)")
+    identified = identify(source, lang)
+    frontend = FRONTENDS.get(identified.lang)
+    if frontend is None:
+        raise CompileError(
+            f"there is no front end for the language {identified.lang!r}",
+            identified.name,
+            f"languages: {', '.join(FRONTENDS)}",
+        )
+    ir = frontend(identified, tuple(flags))
+    return Program(ir, choose(ir, symbol, identified), identified.lang, identified.name)

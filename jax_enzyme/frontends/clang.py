@@ -1,0 +1,36 @@
+"""C and C++, through the clang of the `ziglang` package."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jax_enzyme.frontends import toolchain
+from jax_enzyme.frontends.source import Source
+
+_READ = (
+    # No particular CPU: the machine that runs the code is asked when it is known. zig defines NDEBUG of itself.
+    "-mcpu=baseline", "-UNDEBUG", "-iquote", ".", "{flags}", "-O2",
+)  # fmt: skip
+_WRITE = (
+    # What an optimiser is to see (lifetimes, type-based aliasing, no `optnone`), but not optimised yet.
+    "-S", "-emit-llvm", "-Xclang", "-disable-llvm-passes",
+    "-g", "-fdebug-compilation-dir=.",
+    # `errno` is what keeps libm calls from being pure; no value changes. zig adds the traps and the protector.
+    "-fno-math-errno", "-fno-sanitize=all", "-fno-stack-protector", "-fomit-frame-pointer",
+    "-fno-color-diagnostics", "-fspell-checking", "-Wno-error=date-time", "-w",
+    "{source}", "-o", "{output}",
+)  # fmt: skip
+_LIST = ("-w", "-M", "-MF", "{dependencies}", "{source}")
+
+
+def compile_c(source: Source, flags: Sequence[str]) -> str:
+    return _compile(source, ("cc", "-x", "c"), flags)
+
+
+def compile_cpp(source: Source, flags: Sequence[str]) -> str:
+    return _compile(source, ("c++", "-x", "c++"), flags)
+
+
+def _compile(source: Source, driver: tuple[str, ...], flags: Sequence[str]) -> str:
+    recipe = toolchain.Recipe(toolchain.zig(), (*driver, *_READ, *_WRITE), (*driver, *_READ, *_LIST))
+    return toolchain.compile_cached(source, recipe, flags)

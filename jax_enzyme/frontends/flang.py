@@ -1,0 +1,27 @@
+"""Fortran, through LLVM's flang. A subroutine `f` outside a module has the symbol `f_`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from jax_enzyme.frontends import toolchain
+from jax_enzyme.frontends.source import Source
+
+_ARGUMENTS = (
+    "-S", "-emit-llvm",
+    "{flags}",
+    # flang's own passes at -O2 remove array temporaries; vector code would only be undone by the engine.
+    "-O2", "-fno-vectorize", "-fno-slp-vectorize", "-fno-unroll-loops",
+    "-g", "{source}", "-o", "{output}",
+)  # fmt: skip
+_READS_FILES = re.compile(
+    rb"^[ \t]*#?[ \t]*(include\b|use\b(?![ \t,:]*(intrinsic\b|iso_|ieee_)))", re.IGNORECASE | re.MULTILINE
+)
+"""Included files and modules: flang cannot list what it read, so sources with these are compiled every time."""
+
+
+def compile_fortran(source: Source, flags: Sequence[str]) -> str:
+    tool = toolchain.program(("flang-22", "flang-new-22", "flang"), "Fortran", "apt install flang-22 (apt.llvm.org)")
+    recipe = toolchain.Recipe(tool, _ARGUMENTS)
+    return toolchain.compile_cached(source, recipe, flags, cacheable=not _READS_FILES.search(source.contents))

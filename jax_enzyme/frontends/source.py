@@ -1,0 +1,84 @@
+"""What the caller of `load` gave, told apart: a file, inline text, bitcode or a Python function."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from jax_enzyme.errors import CompileError
+
+SUFFIXES = {
+    ".c": "c",
+    ".cc": "c++", ".cpp": "c++", ".cxx": "c++", ".c++": "c++", ".C": "c++",
+    ".f": "fortran", ".for": "fortran", ".f90": "fortran", ".f95": "fortran", ".f03": "fortran", ".f08": "fortran",
+    ".F": "fortran", ".F90": "fortran",
+    ".rs": "rust",
+    ".ll": "llvm", ".bc": "llvm",
+    ".cu": "cuda",
+}  # fmt: skip
+"""The language of a path, by its suffix."""
+
+INLINE_NAMES = {"c": "kernel.c", "c++": "kernel.cpp", "fortran": "kernel.f90", "rust": "kernel.rs", "llvm": "kernel.ll"}
+"""What inline text is called in messages and debug information."""
+
+_BITCODE_MAGIC = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
+
+
+@dataclass(frozen=True)
+class Source:
+    """`contents` are the bytes of a file, inline text or bitcode; `path` is None unless there is a file. `function` is
+    a Python function (then there are no contents)."""
+
+    lang: str
+    name: str
+    contents: bytes = b""
+    path: Path | None = None
+    function: Callable[..., object] | None = None
+
+
+def identify(source: object, lang: str | None) -> Source:
+    """What `source` is. CompileError if it is nothing known, or a file that is not there."""
+    if isinstance(source, bytes | bytearray | memoryview):
+        contents = bytes(source)
+        if not contents.startswith(_BITCODE_MAGIC):
+            raise CompileError("these bytes are no LLVM bitcode", None, "pass source text as a string, with lang=")
+        return Source("llvm", "<bitcode>", contents)
+    if isinstance(source, str) and not _looks_like_path(source):
+        if lang is None:
+            raise CompileError(
+                "inline source text needs lang=", f"source starts {source[:60]!r}", 'for example lang="c"'
+            )
+        return Source(lang, INLINE_NAMES.get(lang, "kernel"), source.encode())
+    if isinstance(source, str | os.PathLike):
+        return _file(Path(os.fsdecode(source)), lang)
+    if callable(source):
+        return Source(lang or "numba", getattr(source, "__name__", "function"), function=source)
+    raise CompileError(
+        f"a source is a path, text, bitcode or a Numba function, not {type(source).__name__}", None, "see je.kernel"
+    )
+
+
+def _looks_like_path(source: str) -> bool:
+    """A string is a path unless it holds what source text has and file names do not."""
+    return not any(mark in source for mark in "\n{};")
+
+
+def _file(path: Path, lang: str | None) -> Source:
+    found = lang or SUFFIXES.get(path.suffix) or SUFFIXES.get(path.suffix.lower())
+    try:
+        contents = path.read_bytes()
+    except OSError as error:
+        raise CompileError(
+            f"the source file cannot be read: {error.strerror or error}",
+            str(path),
+            f"relative paths start at {Path.cwd()}" if not path.is_absolute() else None,
+        ) from None
+    if found is None:
+        raise CompileError(
+            f"the suffix {path.suffix!r} does not tell the language",
+            str(path),
+            f"give lang=, or a file that ends in one of {' '.join(SUFFIXES)}",
+        )
+    return Source(found, str(path), contents, path)

@@ -1,0 +1,173 @@
+"""Finds compilers, runs them, and keeps what they made in the disk cache."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from jax_enzyme.cache import DiskCache, digest
+from jax_enzyme.errors import CompileError
+from jax_enzyme.frontends.source import Source
+
+_FORMAT = "2"
+"""Changes whenever the same source would give other IR for a reason that is not in the key."""
+
+_HEADER_VARIABLES = ("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH")
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A compiler: the words that start it, and a version to key caches with."""
+
+    command: tuple[str, ...]
+    version: str
+
+
+@lru_cache(maxsize=1)
+def zig() -> Tool:
+    """The clang inside the `ziglang` package: C and C++ without anything but pip."""
+    spec = importlib.util.find_spec("ziglang")
+    if spec is None or spec.origin is None:
+        raise CompileError(
+            "no compiler for C and C++: the package ziglang is not installed", None, "pip install ziglang"
+        )
+    binary = Path(spec.origin).parent / ("zig.exe" if os.name == "nt" else "zig")
+    if not binary.exists():
+        raise CompileError("the package ziglang has no zig program in it", str(binary), "pip install --force ziglang")
+    return Tool((str(binary),), f"ziglang {importlib.metadata.version('ziglang')}")
+
+
+@lru_cache(maxsize=8)
+def program(names: tuple[str, ...], purpose: str, remedy: str) -> Tool:
+    """The first of these programs that is on the path."""
+    for name in names:
+        found = shutil.which(name)
+        if found is not None:
+            answer = subprocess.run([found, "--version"], capture_output=True, text=True, check=False)
+            return Tool((found,), answer.stdout)
+    raise CompileError(f"no compiler for {purpose}: {' or '.join(names)} is not on the path", None, remedy)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to call a compiler. Words of `compile` and `list_files` may hold `{source}`, `{folder}` (a temporary one) and
+    `{output}`, the IR's file; the word `{flags}` stands for the user's flags.
+
+    `list_files` is a second command that writes, to `{dependencies}`, a Makefile rule with all files that the compiler
+    read; empty where `compile` writes that itself, or nothing.
+    """
+
+    tool: Tool
+    compile: tuple[str, ...]
+    list_files: tuple[str, ...] = ()
+
+
+def compile_cached(source: Source, recipe: Recipe, flags: Sequence[str], *, cacheable: bool = True) -> str:
+    """The IR text that a compiler writes for a source, from the cache if nothing changed that it was made of.
+
+    `cacheable` is False where files went into it that nobody listed.
+    """
+    cache = DiskCache.named("ir")
+    environment = [f"{name}={os.environ.get(name, '')}" for name in _HEADER_VARIABLES]
+    words = (recipe.tool.version, *recipe.tool.command, *recipe.compile, "", *flags, *environment)
+    key = digest(_FORMAT, *words, source.name, os.getcwd(), source.contents)
+    entry = cache.get(key) if cacheable else None
+    if entry is not None and (ir := _unpack(entry)) is not None:
+        return ir
+    with tempfile.TemporaryDirectory(prefix="jax_enzyme-") as name:
+        folder = Path(name)
+        path = source.path
+        if path is None:
+            path = folder / source.name
+            path.write_bytes(source.contents)
+        output, dependencies = folder / "output.ll", folder / "output.d"
+        places = {"source": path, "output": output, "folder": folder, "dependencies": dependencies}
+        for template in (recipe.compile, recipe.list_files):
+            words = [*template] and [*recipe.tool.command]
+            for word in template:
+                words.extend(flags if word == "{flags}" else [word.format(**places)])
+            if words:
+                _run(source, words, folder)
+        ir = portable(output.read_text().replace(f"{folder}{os.sep}", "").replace(str(folder), "."))
+        headers = _dependencies(dependencies, path)
+    if cacheable:
+        cache.put(key, _pack(ir, headers))
+    return ir
+
+
+def _run(source: Source, command: Sequence[str], folder: Path) -> None:
+    # zig keeps a cache of its own, which would only double this one.
+    environment = {
+        **os.environ,
+        "ZIG_GLOBAL_CACHE_DIR": str(folder / "zig"),
+        "ZIG_LOCAL_CACHE_DIR": str(folder / "zig"),
+    }
+    try:
+        result = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            stdin=subprocess.DEVNULL,
+            env=environment,
+        )
+    except OSError as error:
+        raise CompileError(f"the compiler cannot be started: {error}", command[0]) from None
+    if result.returncode:
+        message = result.stderr.replace(f"{folder}{os.sep}", "")
+        lines = [line for line in message.splitlines() if not line.startswith("zig: warning:")]
+        first = next((m for line in lines if (m := re.match(r"(.+?:\d+(?::\d+)?): (?:fatal )?error", line))), None)
+        raise CompileError(
+            f"the {source.lang} source does not compile:\n" + "\n".join(lines),
+            first[1] if first else source.name,
+            "the compiler's own message is above; further flags go into flags=(...)",
+        )
+
+
+def portable(ir: str) -> str:
+    """The IR without the CPU that a compiler wrote on every function (whoever runs the code decides), and without the
+    versions of kernel and libc that zig writes into the triple."""
+    ir = re.sub(r' "(?:target-cpu|target-features|tune-cpu)"="[^"]*"', "", ir)
+    return re.sub(r'^(target triple = "[^"]*-linux)[\d.]*(-\w+?)[\d.]*"$', r'\1\2"', ir, count=1, flags=re.M)
+
+
+def _dependencies(rule: Path, source: Path) -> list[str]:
+    """The files that a Makefile rule lists, but the source itself."""
+    try:
+        text = rule.read_text()
+    except OSError:
+        return []
+    _, _, listed = text.replace("\\\n", " ").partition(": ")
+    names = [name.replace("\\ ", " ").replace("$$", "$") for name in re.findall(r"(?:\\ |\S)+", listed)]
+    return [os.path.abspath(name) for name in names if name != str(source)]
+
+
+def _file_digest(path: str) -> str:
+    try:
+        return digest(Path(path).read_bytes())
+    except OSError:
+        return ""
+
+
+def _pack(ir: str, headers: Sequence[str]) -> bytes:
+    manifest = [[path, _file_digest(path)] for path in headers]
+    return json.dumps(manifest).encode() + b"\n" + ir.encode()
+
+
+def _unpack(entry: bytes) -> str | None:
+    """The IR of an entry, or None if a header that went into it is not what it was."""
+    manifest, _, ir = entry.partition(b"\n")
+    if any(_file_digest(path) != known for path, known in json.loads(manifest)):
+        return None
+    return ir.decode()

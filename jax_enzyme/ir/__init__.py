@@ -1,0 +1,1 @@
+"""The program: types, values, instructions and modules; read from text, written to text, checked, copied."""

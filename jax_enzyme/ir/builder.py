@@ -1,0 +1,182 @@
+"""Appends instructions to a block. The one place that knows how an instruction's type follows from its operands."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import TypeVar
+
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.values import (
+    BasicBlock,
+    Constant,
+    ConstantFloat,
+    ConstantInt,
+    ConstantNull,
+    ConstantSplat,
+    InlineAsm,
+    Value,
+    ZeroInitializer,
+)
+
+_I = TypeVar("_I", bound=I.Instruction)
+
+
+def const_int(type_: T.Type, value: int) -> Constant:
+    """An integer constant, wrapped into the signed range of its type; a splat for a vector type."""
+    if isinstance(type_, T.VectorType):
+        return ConstantSplat(type_, const_int(type_.element, value))
+    assert isinstance(type_, T.IntType)
+    if type_.bits == 1:
+        return ConstantInt(type_, value & 1)
+    half = 1 << (type_.bits - 1)
+    return ConstantInt(type_, (value + half) % (1 << type_.bits) - half)
+
+
+def const_float(type_: T.Type, value: float) -> Constant:
+    """A floating-point constant, rounded to its type; a splat for a vector type."""
+    if isinstance(type_, T.VectorType):
+        return ConstantSplat(type_, const_float(type_.element, value))
+    assert isinstance(type_, T.FloatType)
+    match type_.kind:
+        case "double":
+            return ConstantFloat(type_, f"0x{struct.unpack('>Q', struct.pack('>d', value))[0]:016X}")
+        case "float":
+            single = struct.unpack(">f", struct.pack(">f", value))[0]
+            return ConstantFloat(type_, f"0x{struct.unpack('>Q', struct.pack('>d', single))[0]:016X}")
+        case "half":
+            return ConstantFloat(type_, f"0xH{struct.unpack('>H', struct.pack('>e', value))[0]:04X}")
+        case "bfloat":
+            return ConstantFloat(type_, f"0xR{_bfloat_bits(value):04X}")
+        case kind:
+            raise ValueError(f"no constants of type {kind}")
+
+
+def _bfloat_bits(value: float) -> int:
+    bits = struct.unpack(">I", struct.pack(">f", value))[0]
+    if value != value:
+        return 0x7FC0
+    return (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+
+
+def zero(type_: T.Type) -> Constant:
+    """The zero of any first-class type: 0, 0.0, null or zeroinitializer."""
+    match type_:
+        case T.IntType():
+            return ConstantInt(type_, 0)
+        case T.FloatType("x86_fp80"):
+            return ConstantFloat(type_, "0xK00000000000000000000")
+        case T.FloatType("fp128"):
+            return ConstantFloat(type_, "0xL00000000000000000000000000000000")
+        case T.FloatType("ppc_fp128"):
+            return ConstantFloat(type_, "0xM00000000000000000000000000000000")
+        case T.FloatType():
+            return const_float(type_, 0.0)
+        case T.PointerType():
+            return ConstantNull(type_)
+        case _:
+            return ZeroInitializer(type_)
+
+
+def _condition_type(operand: T.Type) -> T.Type:
+    if isinstance(operand, T.VectorType):
+        return T.VectorType(operand.count, T.I1, operand.scalable)
+    return T.I1
+
+
+class Builder:
+    """Builds at the end of `block`."""
+
+    def __init__(self, block: BasicBlock) -> None:
+        self.block = block
+
+    def insert(self, instruction: _I) -> _I:
+        self.block.instructions.append(instruction)
+        return instruction
+
+    def unary(self, opcode: str, x: Value, flags: tuple[str, ...] = ()) -> Value:
+        return self.insert(I.UnaryOp(x.type, opcode, [x], flags=flags))
+
+    def binary(self, opcode: str, x: Value, y: Value, flags: tuple[str, ...] = ()) -> Value:
+        return self.insert(I.BinaryOp(x.type, opcode, [x, y], flags=flags))
+
+    def cast(self, opcode: str, x: Value, to: T.Type, flags: tuple[str, ...] = ()) -> Value:
+        return self.insert(I.Cast(to, opcode, [x], flags=flags))
+
+    def icmp(self, predicate: str, x: Value, y: Value) -> Value:
+        return self.insert(I.Compare(_condition_type(x.type), "icmp", [x, y], predicate))
+
+    def fcmp(self, predicate: str, x: Value, y: Value, flags: tuple[str, ...] = ()) -> Value:
+        return self.insert(I.Compare(_condition_type(x.type), "fcmp", [x, y], predicate, flags=flags))
+
+    def select(self, condition: Value, then: Value, other: Value) -> Value:
+        return self.insert(I.Select(then.type, "select", [condition, then, other]))
+
+    def phi(self, type_: T.Type, incoming: Sequence[tuple[Value, BasicBlock]] = ()) -> I.Phi:
+        return self.insert(I.Phi(type_, "phi", [v for v, _ in incoming], targets=[b for _, b in incoming]))
+
+    def alloca(self, type_: T.Type, count: Value | None = None, align: int | None = None) -> Value:
+        size = count if count is not None else ConstantInt(T.I32, 1)
+        printed = count is not None
+        return self.insert(I.Alloca(T.PTR, "alloca", [size], type_, align, printed))
+
+    def load(self, type_: T.Type, pointer: Value, align: int | None = None) -> Value:
+        return self.insert(I.Load(type_, "load", [pointer], align))
+
+    def store(self, value: Value, pointer: Value, align: int | None = None) -> I.Store:
+        return self.insert(I.Store(T.VOID, "store", [value, pointer], align))
+
+    def gep(
+        self, source: T.Type, base: Value, indices: Sequence[Value], flags: tuple[str, ...] = ("inbounds",)
+    ) -> Value:
+        """`getelementptr`; the result has the type of its base (no vector-of-pointer indexing from a scalar base)."""
+        return self.insert(I.GetElementPtr(base.type, "getelementptr", [base, *indices], source, flags=flags))
+
+    def offset(self, base: Value, byte_offset: int) -> Value:
+        """`base` itself for 0, else a byte-wise `getelementptr`."""
+        if byte_offset == 0:
+            return base
+        return self.gep(T.I8, base, [ConstantInt(T.I64, byte_offset)])
+
+    def call(
+        self,
+        callee: Function | InlineAsm | Value,
+        arguments: Sequence[Value],
+        function_type: T.FunctionType | None = None,
+        flags: tuple[str, ...] = (),
+        attributes: tuple[str, ...] = (),
+    ) -> Value:
+        if function_type is None:
+            assert isinstance(callee, Function)
+            function_type = callee.function_type
+        return self.insert(
+            I.Call(
+                function_type.result,
+                "call",
+                [*arguments, callee],
+                function_type,
+                parameter_attributes=[() for _ in arguments],
+                attributes=attributes,
+                flags=flags,
+            )
+        )
+
+    def extract_value(self, aggregate: Value, index: int, type_: T.Type) -> Value:
+        return self.insert(I.ExtractValue(type_, "extractvalue", [aggregate], (index,)))
+
+    def insert_value(self, aggregate: Value, element: Value, index: int) -> Value:
+        return self.insert(I.InsertValue(aggregate.type, "insertvalue", [aggregate, element], (index,)))
+
+    def br(self, target: BasicBlock) -> None:
+        self.insert(I.Branch(T.VOID, "br", [], targets=[target]))
+
+    def cond_br(self, condition: Value, then: BasicBlock, other: BasicBlock) -> None:
+        self.insert(I.CondBranch(T.VOID, "br", [condition], targets=[then, other]))
+
+    def ret(self, value: Value | None = None) -> None:
+        self.insert(I.Return(T.VOID, "ret", [] if value is None else [value]))
+
+    def unreachable(self) -> None:
+        self.insert(I.Unreachable(T.VOID, "unreachable", []))

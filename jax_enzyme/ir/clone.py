@@ -1,0 +1,204 @@
+"""Copies of modules and functions. Passes copy what they are given, so that no argument ever changes.
+
+A copy shares with its original only what never changes: types, texts, and constants that name no global.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+from jax_enzyme.ir import values as V
+from jax_enzyme.ir.instructions import CallBase, Instruction
+from jax_enzyme.ir.metadata import DebugRecord, MDConstant, MDNode, MDValue
+from jax_enzyme.ir.module import Function, Module
+
+_T = TypeVar("_T")
+
+
+def clone(module: Module) -> Module:
+    """A deep copy."""
+    return clone_with_map(module)[0]
+
+
+def clone_with_map(module: Module) -> tuple[Module, dict[V.Value, V.Value]]:
+    """A deep copy, and for every global, argument, block and instruction of the original its copy."""
+    cloner = Cloner()
+    copy = Module(
+        module.source_filename,
+        module.identifier,
+        module.data_layout,
+        module.triple,
+        list(module.module_asm),
+        dict(module.struct_bodies),
+        dict(module.comdats),
+        attribute_groups=dict(module.attribute_groups),
+    )
+    copy.globals = {name: cloner.shell(g) for name, g in module.globals.items()}
+    copy.aliases = {name: cloner.shell(a) for name, a in module.aliases.items()}
+    copy.functions = {name: cloner.function_shell(f) for name, f in module.functions.items()}
+    for variable in copy.globals.values():
+        if variable.initializer is not None:
+            variable.initializer = cloner.constant(variable.initializer)
+        variable.metadata = cloner.attachments(variable.metadata)
+    for alias in copy.aliases.values():
+        if alias.target is not None:
+            alias.target = cloner.constant(alias.target)
+    for name, function in module.functions.items():
+        cloner.fill(function, copy.functions[name])
+    copy.named_metadata = {name: cloner.metadata_list(nodes) for name, nodes in module.named_metadata.items()}
+    copy.metadata = {number: cloner.node(node) for number, node in module.metadata.items()}
+    return copy, cloner.map
+
+
+def clone_function(function: Function, name: str, substitution: dict[V.Value, V.Value] | None = None) -> Function:
+    """A copy of a function under another name, not yet in any module.
+
+    Values in `substitution` are replaced by what they map to; afterwards the dictionary also maps every argument, block
+    and instruction to its copy. Calls of the function to itself still call the original, unless `substitution` says
+    otherwise; addresses of its blocks are those of the copy."""
+    cloner = Cloner({} if substitution is None else substitution)
+    recursion = cloner.map.get(function)
+    copy = cloner.function_shell(function)
+    copy.name = name
+    if recursion is not None:
+        cloner.map[function] = recursion
+    else:
+        del cloner.map[function]
+    cloner.own = (function, copy)
+    cloner.fill(function, copy)
+    return copy
+
+
+class Cloner:
+    """`map` takes every value that has been copied, or is to be replaced, to what stands in its place."""
+
+    def __init__(self, substitution: dict[V.Value, V.Value] | None = None) -> None:
+        self.map: dict[V.Value, V.Value] = {} if substitution is None else substitution
+        self.own: tuple[Function, Function] | None = None
+
+    @staticmethod
+    def _copy(thing: _T) -> _T:
+        """Slot by slot, without running a constructor."""
+        kind = type(thing)
+        copy = object.__new__(kind)
+        for base in kind.__mro__:
+            for slot in base.__dict__.get("__slots__", ()):
+                object.__setattr__(copy, slot, getattr(thing, slot))
+        return copy
+
+    def shell(self, value: _T) -> _T:
+        copy = self._copy(value)
+        assert isinstance(value, V.Value) and isinstance(copy, V.Value)
+        self.map[value] = copy
+        return copy
+
+    def function_shell(self, function: Function) -> Function:
+        """A copy with arguments and empty blocks."""
+        copy = self.shell(function)
+        copy.arguments = [self._argument(a) for a in function.arguments]
+        copy.blocks = [self._block(b) for b in function.blocks]
+        return copy
+
+    def _argument(self, argument: V.Argument) -> V.Argument:
+        if argument in self.map:
+            return self._copy(argument)
+        return self.shell(argument)
+
+    def _block(self, block: V.BasicBlock) -> V.BasicBlock:
+        copy = self.shell(block)
+        copy.instructions = []
+        return copy
+
+    def fill(self, function: Function, copy: Function) -> None:
+        """The bodies of the blocks, and all else that refers to values."""
+        shells: list[Instruction] = []
+        for block, target in zip(function.blocks, copy.blocks, strict=True):
+            target.instructions = [self.shell(i) for i in block.instructions]
+            shells += target.instructions
+        for instruction in shells:
+            self._operands(instruction)
+        if function.personality is not None:
+            copy.personality = self.constant(function.personality)
+        if function.prefix_data is not None:
+            copy.prefix_data = self.constant(function.prefix_data)
+        if function.prologue_data is not None:
+            copy.prologue_data = self.constant(function.prologue_data)
+        copy.metadata = self.attachments(function.metadata)
+        copy.trailing_records = self._records(function.trailing_records)
+
+    def _operands(self, copy: Instruction) -> None:
+        copy.operands = [self.value(v) for v in copy.operands]
+        copy.targets = [self._target(b) for b in copy.targets]
+        if copy.metadata:
+            copy.metadata = self.attachments(copy.metadata)
+        else:
+            copy.metadata = []
+        copy.records = self._records(copy.records) if copy.records else []
+        if isinstance(copy, CallBase):
+            copy.parameter_attributes = list(copy.parameter_attributes)
+            copy.bundles = [(tag, [self.value(v) for v in values]) for tag, values in copy.bundles]
+
+    def _target(self, block: V.BasicBlock) -> V.BasicBlock:
+        found = self.map.get(block, block)
+        assert isinstance(found, V.BasicBlock)
+        return found
+
+    def value(self, value: V.Value) -> V.Value:
+        found = self.map.get(value)
+        if found is not None:
+            return found
+        if isinstance(value, V.Constant):
+            return self.constant(value)
+        if isinstance(value, V.MetadataOperand):
+            return V.MetadataOperand(value.type, self.metadata(value.metadata))
+        return value
+
+    def constant(self, value: V.Constant) -> V.Constant:
+        found = self.map.get(value)
+        if isinstance(found, V.Constant):
+            return found
+        match value:
+            case V.ConstantAggregate():
+                return V.ConstantAggregate(value.type, self._constants(value.elements))
+            case V.ConstantSplat():
+                return V.ConstantSplat(value.type, self.constant(value.element))
+            case V.ConstantExpr():
+                operands = self._constants(value.operands)
+                return V.ConstantExpr(value.type, value.opcode, operands, value.flags, value.source_type)
+            case V.DSOLocalEquivalent():
+                return V.DSOLocalEquivalent(value.type, value.keyword, self.constant(value.target))
+            case V.PtrAuth():
+                return V.PtrAuth(value.type, self._constants(value.operands))
+            case V.BlockAddress():
+                function = self.constant(value.function)
+                if self.own is not None and value.function is self.own[0]:
+                    function = self.own[1]
+                return V.BlockAddress(value.type, function, self._target(value.block))
+            case _:
+                return value
+
+    def _constants(self, values: Iterable[V.Constant]) -> list[V.Constant]:
+        return [self.constant(v) for v in values]
+
+    # Metadata
+
+    def metadata(self, value: MDValue) -> MDValue:
+        if isinstance(value, MDConstant):
+            return MDConstant(self.value(value.value))
+        if isinstance(value, MDNode):
+            return self.node(value)
+        return value
+
+    def node(self, node: MDNode) -> MDNode:
+        fields = [(key, v if isinstance(v, str) else self.metadata(v)) for key, v in node.fields]
+        return MDNode(node.kind, self.metadata_list(node.operands), fields, node.distinct)
+
+    def metadata_list(self, values: Iterable[MDValue]) -> list[MDValue]:
+        return [self.metadata(v) for v in values]
+
+    def attachments(self, pairs: Iterable[tuple[str, MDValue]]) -> list[tuple[str, MDValue]]:
+        return [(kind, self.metadata(node)) for kind, node in pairs]
+
+    def _records(self, records: Iterable[DebugRecord]) -> list[DebugRecord]:
+        return [DebugRecord(r.kind, self.metadata_list(r.operands)) for r in records]

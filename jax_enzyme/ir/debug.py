@@ -1,0 +1,108 @@
+"""Where in the user's source an instruction comes from, as far as debug information says."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+
+from jax_enzyme.ir.instructions import Instruction
+from jax_enzyme.ir.lexer import unescape
+from jax_enzyme.ir.metadata import MDNode, MDRef, MDValue
+from jax_enzyme.ir.module import Function, Module
+
+
+def location(module: Module, instruction: Instruction) -> str | None:
+    """`file:line:column` of an instruction: of the innermost inlined call that lies in the user's own files, or the
+    innermost at all. Where all lines are unknown (0), the function's own line. None without debug information."""
+    places = list(_places(module, instruction.metadata))
+    if not places:
+        return None
+    ours = _user_directories(module)
+    known = [place for place in places if place[1]]
+    for place in known:
+        if _is_users(place[0], ours):
+            return _spell(place)
+    return _spell(known[0]) if known else _function_line(module, instruction.metadata)
+
+
+def trace(module: Module, instruction: Instruction) -> list[str]:
+    """Where an instruction comes from, innermost first, then the calls through which it was inlined."""
+    return [_spell(place) for place in _places(module, instruction.metadata)]
+
+
+def function_location(module: Module, function: Function) -> str | None:
+    """`file:line` of a function's definition."""
+    for kind, value in function.metadata:
+        node = resolve(module, value)
+        if kind == "dbg" and node is not None:
+            return _subprogram_line(module, node)
+    return None
+
+
+def resolve(module: Module, value: MDValue | str | None) -> MDNode | None:
+    """The node that a reference names, or the node itself; None for all else."""
+    if isinstance(value, MDRef):
+        return module.metadata.get(value.number)
+    return value if isinstance(value, MDNode) else None
+
+
+def _debug_node(module: Module, metadata: Sequence[tuple[str, MDValue]]) -> MDNode | None:
+    for kind, value in metadata:
+        if kind == "dbg":
+            return resolve(module, value)
+    return None
+
+
+def _places(module: Module, metadata: Sequence[tuple[str, MDValue]]) -> Iterator[tuple[str, int, int]]:
+    node = _debug_node(module, metadata)
+    while node is not None and node.kind == "DILocation":
+        file = _file_of(module, resolve(module, node.get("scope")))
+        if file is not None:
+            yield file, node.number("line") or 0, node.number("column") or 0
+        node = resolve(module, node.get("inlinedAt"))
+
+
+def _file_of(module: Module, scope: MDNode | None) -> str | None:
+    """A scope without a file has that of the scope around it."""
+    while scope is not None:
+        file = resolve(module, scope.get("file"))
+        if file is not None:
+            return unescape(file.string("filename") or "?")
+        scope = resolve(module, scope.get("scope"))
+    return None
+
+
+def _user_directories(module: Module) -> list[str]:
+    """Where the compile units' main files lie. A relative file name is the user's anyway."""
+    found: list[str] = []
+    for value in module.named_metadata.get("llvm.dbg.cu", ()):
+        unit = resolve(module, value)
+        file = resolve(module, unit.get("file")) if unit is not None else None
+        if file is not None:
+            name = os.path.join(file.string("directory") or "", file.string("filename") or "")
+            found.append(os.path.dirname(unescape(name)))
+    return found
+
+
+def _is_users(file: str, directories: list[str]) -> bool:
+    if not os.path.isabs(file):
+        return True
+    return any(directory and file.startswith(directory + os.sep) for directory in directories)
+
+
+def _function_line(module: Module, metadata: Sequence[tuple[str, MDValue]]) -> str | None:
+    node = _debug_node(module, metadata)
+    scope = resolve(module, node.get("scope")) if node is not None else None
+    while scope is not None and scope.kind != "DISubprogram":
+        scope = resolve(module, scope.get("scope"))
+    return None if scope is None else _subprogram_line(module, scope)
+
+
+def _subprogram_line(module: Module, subprogram: MDNode) -> str | None:
+    file = _file_of(module, subprogram)
+    return None if file is None else f"{file}:{subprogram.number('line') or 0}"
+
+
+def _spell(place: tuple[str, int, int]) -> str:
+    file, line, column = place
+    return f"{file}:{line}:{column}" if column else f"{file}:{line}"

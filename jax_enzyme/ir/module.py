@@ -1,0 +1,103 @@
+"""A module: globals, functions, types, metadata. Plain containers; all ordering is the order of printing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.values import Argument, BasicBlock, Constant, GlobalValue, Value
+
+if TYPE_CHECKING:
+    from jax_enzyme.ir.instructions import Instruction
+    from jax_enzyme.ir.metadata import DebugRecord, MDNode, MDValue
+
+
+@dataclass(eq=False, slots=True)
+class GlobalVariable(GlobalValue):
+    """`prefix` are the words before `global`/`constant` (linkage, visibility, `unnamed_addr` ...), `suffix` those after
+    the initialiser (section, comdat, align), each as printed."""
+
+    initializer: Constant | None = None
+    is_constant: bool = False
+    prefix: tuple[str, ...] = ()
+    suffix: tuple[str, ...] = ()
+    metadata: list[tuple[str, MDValue]] = field(default_factory=list)
+
+
+@dataclass(eq=False, slots=True)
+class GlobalAlias(GlobalValue):
+    """An alias or ifunc; `keyword` is which."""
+
+    keyword: str = "alias"
+    target: Constant | None = None
+    prefix: tuple[str, ...] = ()
+    suffix: tuple[str, ...] = ()
+
+
+@dataclass(eq=False, slots=True)
+class Function(GlobalValue):
+    """A definition (has blocks) or a declaration (has none). `prefix` are the words before the return type (linkage,
+    visibility, calling convention), `return_attributes` those of the result, `attributes` what follows the parameter
+    list (`unnamed_addr`, `#0`, `section`, `align`, `gc`, `personality ...` is `personality`)."""
+
+    arguments: list[Argument] = field(default_factory=list)
+    blocks: list[BasicBlock] = field(default_factory=list)
+    prefix: tuple[str, ...] = ()
+    return_attributes: tuple[str, ...] = ()
+    attributes: tuple[str, ...] = ()
+    personality: Constant | None = None
+    prefix_data: Constant | None = None
+    prologue_data: Constant | None = None
+    metadata: list[tuple[str, MDValue]] = field(default_factory=list)
+    trailing_records: list[DebugRecord] = field(default_factory=list)
+
+    @property
+    def is_declaration(self) -> bool:
+        return not self.blocks
+
+    @property
+    def function_type(self) -> T.FunctionType:
+        assert isinstance(self.value_type, T.FunctionType)
+        return self.value_type
+
+    @property
+    def entry(self) -> BasicBlock:
+        return self.blocks[0]
+
+    def instructions(self) -> Iterator[Instruction]:
+        for block in self.blocks:
+            yield from block.instructions
+
+
+@dataclass(eq=False, slots=True)
+class Module:
+    """Whole module. `attribute_groups["0"]` is the text tuple of `attributes #0`; `metadata["12"]` the node `!12`;
+    `named_metadata["llvm.module.flags"]` its operands."""
+
+    source_filename: str | None = None
+    identifier: str = ""
+    data_layout: str = ""
+    triple: str = ""
+    module_asm: list[str] = field(default_factory=list)
+    struct_bodies: dict[str, T.Type | None] = field(default_factory=dict)
+    comdats: dict[str, str] = field(default_factory=dict)
+    globals: dict[str, GlobalVariable] = field(default_factory=dict)
+    aliases: dict[str, GlobalAlias] = field(default_factory=dict)
+    functions: dict[str, Function] = field(default_factory=dict)
+    attribute_groups: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    named_metadata: dict[str, list[MDValue]] = field(default_factory=dict)
+    metadata: dict[str, MDNode] = field(default_factory=dict)
+
+    def symbol(self, name: str) -> GlobalValue | None:
+        return self.functions.get(name) or self.globals.get(name) or self.aliases.get(name)
+
+
+def uses(function: Function) -> dict[Value, list[tuple[Instruction, int]]]:
+    """Where each value is used in a function: value -> [(user, operand index)]. Made on demand, not kept up to date."""
+    table: dict[Value, list[tuple[Instruction, int]]] = {}
+    for instruction in function.instructions():
+        for index, operand in enumerate(instruction.operands):
+            table.setdefault(operand, []).append((instruction, index))
+    return table

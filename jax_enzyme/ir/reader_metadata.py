@@ -1,0 +1,118 @@
+"""Reads metadata: nodes, attachments, debug records."""
+
+from __future__ import annotations
+
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir import values as V
+from jax_enzyme.ir.metadata import DebugRecord, MDConstant, MDNode, MDNull, MDRef, MDString, MDValue
+from jax_enzyme.ir.reader_values import ValueReader
+
+
+class MetadataReader(ValueReader):
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.metadata_constants: list[MDConstant] = []
+        self.references: dict[str, MDRef] = {}
+
+    def metadata(self) -> MDValue:
+        token = self.tokens[self.pos]
+        if token[0] != "!":
+            if token == "null":
+                self.pos += 1
+                return MDNull()
+            return self._value_as_metadata()
+        if token in self.references:
+            self.pos += 1
+            return self.references[token]
+        if token[1:].isdigit():
+            self.pos += 1
+            found = self.references[token] = MDRef(token[1:])
+            return found
+        if token[1:2] == '"':
+            self.pos += 1
+            return MDString(token[2:-1])
+        return self.node()
+
+    def _value_as_metadata(self) -> MDConstant:
+        found = MDConstant(self.typed_value())
+        self.metadata_constants.append(found)
+        return found
+
+    def node(self) -> MDNode:
+        """A node itself: `!{...}` or `!DISomething(...)`, either of which may be `distinct`."""
+        distinct = self.accept("distinct")
+        token = self.take()
+        if token == "!":
+            self.expect("{")
+            return MDNode("", self._operands("}"), distinct=distinct)
+        if token[0] != "!":
+            self.pos -= 1
+            raise self.error("expected a metadata node")
+        self.expect("(")
+        fields: list[tuple[str, MDValue | str]] = []
+        while not self.accept(")"):
+            word = self.tokens[self.pos]
+            key = ""
+            if word[-1] == ":" and word[0] != '"':
+                key = word[:-1]
+                self.pos += 1
+            fields.append((key, self._field()))
+            self.accept(",")
+        return MDNode(token[1:], fields=fields, distinct=distinct)
+
+    def _operands(self, closing: str) -> list[MDValue]:
+        found: list[MDValue] = []
+        while not self.accept(closing):
+            found.append(self.metadata())
+            self.accept(",")
+        return found
+
+    def _field(self) -> MDValue | str:
+        token = self.tokens[self.pos]
+        if token[0] == "!":
+            return self.metadata()
+        if token == "{":
+            self.pos += 1
+            return MDNode("{", self._operands("}"))
+        following = self.tokens[self.pos + 1]
+        if following in (",", ")"):
+            self.pos += 1
+            return token
+        if following == "|":
+            words = [self.take()]
+            while self.accept("|"):
+                words.append(self.take())
+            return " | ".join(words)
+        return self._value_as_metadata()
+
+    def attachments(self) -> list[tuple[str, MDValue]]:
+        """`, !kind !node ...` after an instruction."""
+        found: list[tuple[str, MDValue]] = []
+        tokens = self.tokens
+        while tokens[self.pos] == "," and tokens[self.pos + 1][0] == "!":
+            kind = tokens[self.pos + 1][1:]
+            self.pos += 2
+            found.append((kind, self.metadata()))
+        return found
+
+    def bare_attachments(self) -> list[tuple[str, MDValue]]:
+        """`!kind !node ...` of a function, without commas."""
+        found: list[tuple[str, MDValue]] = []
+        while self.tokens[self.pos][0] == "!":
+            kind = self.take()[1:]
+            found.append((kind, self.metadata()))
+        return found
+
+    def metadata_operand(self) -> V.Value:
+        """What follows the type `metadata` in an argument list."""
+        return V.MetadataOperand(T.METADATA, self.metadata())
+
+    def debug_record(self) -> DebugRecord:
+        kind = self.take().removeprefix("#dbg_")
+        self.expect("(")
+        return DebugRecord(kind, self._operands(")"))
+
+    def resolve_metadata(self) -> None:
+        for constant in self.metadata_constants:
+            if isinstance(constant.value, V.Constant):
+                constant.value = self.resolved(constant.value)

@@ -1,0 +1,5 @@
+"""The JAX side: the kernel object, its primitive, and the rules for every transformation."""
+
+from jax_enzyme.primitives.kernel import Kernel, kernel
+
+__all__ = ["Kernel", "kernel"]

@@ -1,0 +1,144 @@
+"""The primitive: one bound call of a derived function on a batch, and what its parameters mean.
+
+Every kernel has one JAX primitive, named after it; its only parameter is a `Call`. Kernel, forward derivative, pullback and
+what derives from them are all calls of it, told apart by the function they run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any
+
+import jax
+from jax.core import ShapedArray
+
+from jax_enzyme.ir.arrays import Jvp, Vjp
+from jax_enzyme.primitives.compat import Primitive
+from jax_enzyme.xla_ffi import Batch, Function, buffer_type
+from jax_enzyme.xla_ffi import call as custom_call
+from jax_enzyme.xla_ffi.call import Flags
+
+
+@dataclass(frozen=True)
+class Call:
+    """`batch.flags` covers all operands. `taped`: the operands are followed by what the augmented function kept, so that
+    a pullback need not run the kernel again. `linear`: only the results that are linear in the last step's tangents."""
+
+    function: Function
+    batch: Batch
+    taped: bool = False
+    linear: bool = False
+
+    def __repr__(self) -> str:
+        extra = [f"batch={self.batch.sizes}"] * bool(self.batch.sizes) + ["taped"] * self.taped + ["linear"] * self.linear
+        return " ".join([repr(self.function), *extra])
+
+    @cached_property
+    def results(self) -> tuple[int, ...]:
+        """The buffers of the function that come out."""
+        return self.function.linear_results if self.linear else self.function.results
+
+    @property
+    def own_flags(self) -> tuple[Flags, ...]:
+        """The batch flags of the function's operands, without those of residuals."""
+        return self.batch.flags[: len(self.function.operands)]
+
+    @property
+    def residual_flags(self) -> tuple[Flags, ...]:
+        return self.batch.flags[len(self.function.operands) :]
+
+    @property
+    def types(self) -> list[jax.ShapeDtypeStruct]:
+        return [buffer_type(self.function.buffers[i], self.batch.sizes) for i in self.results]
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A value for one operand, and which batch dimensions it has."""
+
+    value: Any
+    flags: Flags
+
+
+def bind(
+    function: Function,
+    sizes: tuple[int, ...],
+    operands: Sequence[Operand],
+    *,
+    taped: bool = False,
+    linear: bool = False,
+) -> list[Any]:
+    """Calls a function; the results are in the order of `Call.results`."""
+    call = Call(function, Batch(sizes, tuple(o.flags for o in operands)), taped, linear)
+    return primitive(function.base.name).bind(*(o.value for o in operands), call=call)
+
+
+def operands_of(call: Call, values: Sequence[Any]) -> dict[int, Operand]:
+    """The function's operands by buffer, without residuals."""
+    pairs = zip(call.function.operands, values, call.batch.flags, strict=False)
+    return {i: Operand(value, flags) for i, value, flags in pairs}
+
+
+def residuals_of(call: Call, values: Sequence[Any]) -> list[Operand]:
+    """The residuals that follow the function's operands in a taped call."""
+    count = len(call.function.operands)
+    return [Operand(v, f) for v, f in zip(values[count:], call.residual_flags, strict=True)]
+
+
+@cache
+def primitive(name: str) -> Primitive:
+    """The primitive of the kernels of this name."""
+    from jax_enzyme.primitives.rules import install_rules  # the rules bind primitives themselves
+
+    made = Primitive(name)
+    install_rules(made)
+    return made
+
+
+def types(*operands: Any, call: Call) -> list[ShapedArray]:
+    """The rule for the types of the results."""
+    return [ShapedArray(t.shape, t.dtype) for t in call.types]
+
+
+def lower(*values: Any, call: Call) -> list[Any]:
+    """The rule for lowering: the custom call, with the pullback in the place of a Vjp where there is a tape for it."""
+    function = call.function
+    if call.taped and isinstance(function.last, Vjp):
+        return _pull_back(call, values)
+    results = custom_call(function, Batch(call.batch.sizes, call.own_flags), values[: len(function.operands)])
+    by_buffer = dict(zip(function.results, results, strict=True))
+    return [by_buffer[i] for i in call.results]
+
+
+def _pull_back(call: Call, values: Sequence[Any]) -> list[Any]:
+    function, pullback = call.function, call.function.pullback
+    own = {(b.role, b.of): i for i, b in enumerate(function.buffers) if b.is_input}
+    given = operands_of(call, values)
+    residuals = iter(residuals_of(call, values))
+    operands: list[Operand] = []
+    for i in pullback.operands:
+        buffer = pullback.buffers[i]
+        if buffer.role in ("final", "tape"):
+            operands.append(next(residuals))
+        else:
+            operands.append(given[own["primal" if buffer.role == "initial" else "shadow", buffer.of]])
+    batch = Batch(call.batch.sizes, tuple(o.flags for o in operands))
+    return custom_call(pullback, batch, [o.value for o in operands])
+
+
+def reverse_step(base: Function, wanted: frozenset[int], seeded: frozenset[int]) -> Function:
+    """The Vjp of a function for the cotangents of these inputs, given those of these outputs, by buffer."""
+    everything = range(len(base.buffers))
+    return base.then(Vjp(tuple(i in wanted for i in everything), tuple(i in seeded for i in everything)))
+
+
+def forward_step(base: Function, active: frozenset[int]) -> Function:
+    """The Jvp of a function for tangents of these buffers."""
+    return base.then(Jvp(tuple(i in active for i in range(len(base.buffers)))))
+
+
+def seedable(base: Function) -> frozenset[int]:
+    """The results of a function that can have cotangents."""
+    return frozenset(i for i in base.results if base.buffers[i].is_floating)

@@ -1,0 +1,81 @@
+"""Everything that differs between JAX versions, and the parts of JAX that other modules of this layer build on.
+
+The floor is JAX 0.10.2. What changed since, as far as it matters here: from 0.12 on a dead-code rule also gets the inputs that
+are alive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+from jax.extend.core import JaxprEqn, Primitive, Var
+from jax.interpreters import ad, batching, mlir, partial_eval, xla
+
+__all__ = [
+    "JaxprEqn",
+    "Primitive",
+    "Var",
+    "Zero",
+    "install",
+    "instantiate",
+    "is_undefined",
+    "is_zero",
+    "keeps",
+    "no_tangent",
+]
+
+Zero = ad.Zero
+
+DeadCodeRule = Callable[[Sequence[bool], JaxprEqn], tuple[list[bool], JaxprEqn | None]]
+
+
+def is_zero(tangent: object) -> bool:
+    """Whether a tangent or cotangent is a symbolic zero."""
+    return isinstance(tangent, Zero)
+
+
+def no_tangent(primal: Any) -> Any:
+    """The symbolic zero that is the tangent of a value (of dtype float0 for integers)."""
+    return Zero(jax.typeof(primal).to_tangent_aval())
+
+
+def instantiate(tangent: Any) -> Any:
+    """A symbolic zero as an array; any other tangent as it is."""
+    return ad.instantiate_zeros(tangent)
+
+
+def is_undefined(operand: object) -> bool:
+    """Whether a transpose rule is asked for the cotangent of this operand."""
+    return ad.is_undefined_primal(operand)
+
+
+def keeps(decision: object) -> bool:
+    """Whether what a checkpoint policy answered means that the value is saved where it is."""
+    return decision is True or type(decision).__name__ == "SaveableType"
+
+
+def install(
+    primitive: Primitive,
+    *,
+    types: Callable[..., Any],
+    lower: Callable[..., Any],
+    jvp: Callable[..., Any],
+    transpose: Callable[..., Any],
+    batch: Callable[..., Any],
+    partial_eval_rule: Callable[..., Any],
+    partial_eval_equation: Callable[..., Any],
+    dead_code: DeadCodeRule,
+) -> None:
+    """Tells JAX all rules of a primitive."""
+    primitive.multiple_results = True
+    primitive.def_abstract_eval(types)
+    primitive.def_impl(lambda *operands, **params: xla.apply_primitive(primitive, *operands, **params))
+    mlir.register_lowering(primitive, mlir.lower_fun(lower, multiple_results=True), platform="cpu")
+    ad.primitive_jvps[primitive] = jvp
+    ad.primitive_transposes[primitive] = transpose
+    batching.primitive_batchers[primitive] = batch
+    partial_eval.custom_partial_eval_rules[primitive] = partial_eval_rule
+    partial_eval.partial_eval_jaxpr_custom_rules[primitive] = partial_eval_equation
+    partial_eval.dce_rules[primitive] = lambda used, *live_and_equation: dead_code(used, live_and_equation[-1])

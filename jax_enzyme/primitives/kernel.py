@@ -1,0 +1,188 @@
+"""The public kernel object and the function that makes it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import Any
+
+import jax
+from jax import lax
+
+from jax_enzyme.errors import LoweringError, SignatureError
+from jax_enzyme.frontends import Program, load
+from jax_enzyme.options import Options
+from jax_enzyme.primitives.bound import Operand, bind
+from jax_enzyme.signature import RETURN, Actual, Binding, Param, Signature, inspect_signature, match, parse
+from jax_enzyme.signature import bind as bind_arguments
+from jax_enzyme.signature.model import INTEGERS
+from jax_enzyme.xla_ffi import Backend, Function, Specialised, default_backend, function, signature_dtype
+
+
+def kernel(
+    source: object,
+    symbol: str | None = None,
+    signature: str | None = None,
+    *,
+    lang: str | None = None,
+    flags: Sequence[str] = (),
+    options: Options | None = None,
+    order: str = "C",
+    grid: object = None,
+    block: object = None,
+    shared: object = None,
+) -> Kernel:
+    """Makes a kernel of a source: a function that JAX can call, differentiate and map.
+
+    `source` is a path, source text (then `lang` says in which language), or LLVM bitcode; `symbol` the function in it, which
+    may be left out where there is only one; `signature` describes its parameters in its own order:
+
+        je.kernel("gmm.c", "gmm_objective", "d: i32, n: i32, x: f64[n,d], out err: f64[]")
+
+    `flags` go to the compiler. `order="F"` reads dims in Fortran order. `grid`, `block` and `shared` are for CUDA.
+    """
+    if signature is None:
+        raise SignatureError(
+            "a kernel needs a signature", None, 'signature="n: i32, x: f64[n], out y: f64[n]": the parameters, in order'
+        )
+    parsed = parse(signature, order)
+    if lang == "cuda" or not (grid is None and block is None and shared is None):
+        raise LoweringError(
+            "CUDA kernels are not supported yet", "grid=, block=, shared=, lang='cuda'", "leave them out for CPU kernels"
+        )
+    return Kernel(load(source, symbol, lang, flags), parsed, options or Options())
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Kernel:
+    """A kernel: an immutable value, equal to any other of the same contents. Call it like a function of arrays."""
+
+    program: Program
+    signature: Signature
+    options: Options = field(default_factory=Options)
+    backend: Backend | None = field(default=None, kw_only=True)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if kwargs or len(args) != len(self._integers):
+            args = match(self.signature, args, kwargs)
+        static: tuple[tuple[str, int], ...] = ()
+        if self._any_integer:
+            static = tuple(
+                (name, value) for name, value in zip(self._integers, args, strict=True) if name and type(value) is int
+            )
+        for value in args:
+            if isinstance(value, jax.core.Tracer):
+                return self._bind(args)
+        dynamic = args if not static else tuple(v for v, name in zip(args, self._integers, strict=True) if not (name and type(v) is int))
+        return _eager(self, static)(*dynamic)
+
+    @property
+    def __name__(self) -> str:
+        return self.program.symbol
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return inspect_signature(self.signature)
+
+    @cached_property
+    def _identity(self) -> tuple[str, Signature, Options]:
+        return self.program.key, self.signature, self.options
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self._identity)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Kernel) and self._identity == other._identity)
+
+    def __repr__(self) -> str:
+        names = ", ".join(p.name for p in self.signature.caller_params)
+        results = ", ".join(r.name for r in self.signature.results)
+        return f"Kernel {self.__name__}({names}) -> {results} [{self.program.lang}, cpu]"
+
+    def __reduce__(self) -> tuple[type[Kernel], tuple[Program, Signature, Options]]:
+        return (Kernel, (self.program, self.signature, self.options))
+
+    @cached_property
+    def __doc__(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Parameters and results, for help()."""
+        parameters = "\n".join(f"    {p.name}: {_described(p)}" for p in self.signature.caller_params)
+        results = "\n".join(f"    {r.name}: {_described(r)}" for r in self.signature.results)
+        solved = ", ".join(p.name for p in self.signature.dimensions)
+        note = f"\n\n{solved}: solved from the shapes of the arguments." if solved else ""
+        return (
+            f"{self!r}\n\nMade from {self.program.source_name}. Differentiable in its floating-point arguments.\n\n"
+            f"Parameters:\n{parameters or '    none'}\n\nResults:\n{results}{note}"
+        )
+
+    @cached_property
+    def _integers(self) -> tuple[str | None, ...]:
+        """Per caller parameter: its name if a Python int there is a constant of the kernel."""
+        return tuple(
+            p.name if p.is_scalar and p.direction == "in" and p.dtype in INTEGERS else None
+            for p in self.signature.caller_params
+        )
+
+    @cached_property
+    def _any_integer(self) -> bool:
+        return any(self._integers)
+
+    def specialise(self, binding: Binding) -> Function:
+        """The function that this kernel is for one set of dimensions and static integers."""
+        backend = self.backend or default_backend()
+        return function(Specialised(self.program, self.signature, binding, self.options, backend))
+
+    def _bind(self, args: Sequence[Any]) -> Any:
+        """Checks arguments (in the order of the signature), converts them and binds the primitive."""
+        binding = bind_arguments(
+            self.signature, [_actual(v, n) for v, n in zip(args, self._integers, strict=True)], x64=_x64()
+        )
+        static = dict(binding.static)
+        given = {
+            p.name: lax.convert_element_type(v, signature_dtype(p.dtype))
+            for p, v in zip(self.signature.caller_params, args, strict=True)
+            if p.name not in static
+        }
+        primal = self.specialise(binding)
+        operands = [Operand(given[primal.buffers[i].name], ()) for i in primal.operands]
+        results = bind(primal, (), operands)
+        by_name = {primal.buffers[i].name: v for i, v in zip(primal.results, results, strict=True)}
+        out = tuple(by_name[r.name] for r in self.signature.results)
+        return out[0] if len(out) == 1 else out
+
+
+@lru_cache(maxsize=1024)
+def _eager(kernel: Kernel, static: tuple[tuple[str, int], ...]) -> Any:
+    """A compiled call for arguments that are no tracers. JAX keys its own cache by their types; static integers are here."""
+    fixed = dict(static)
+    names = [p.name for p in kernel.signature.caller_params]
+
+    def run(*dynamic: Any) -> Any:
+        values = iter(dynamic)
+        return kernel._bind([fixed[n] if n in fixed else next(values) for n in names])  # pyright: ignore[reportPrivateUsage]
+
+    run.__name__ = run.__qualname__ = kernel.__name__
+    return jax.jit(run)
+
+
+def _actual(value: Any, integer: str | None) -> Actual:
+    if integer and type(value) is int:
+        return Actual((), "int64", weak=True, static=value)
+    kind = jax.typeof(value)
+    return Actual(tuple(kind.shape), kind.dtype.name, weak=bool(getattr(kind, "weak_type", False)))
+
+
+def _x64() -> bool:
+    return bool(jax.config.jax_enable_x64)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _described(param: Param) -> str:
+    kind = f"{param.dtype}[{','.join(map(str, param.dims))}]" if param.dims else param.dtype
+    if param.name == RETURN:
+        return f"{kind}, the value that the function returns"
+    return f"{kind}, returned with its new contents" if param.direction == "inout" else kind

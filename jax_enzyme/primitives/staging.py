@@ -1,0 +1,185 @@
+"""The rules for partial evaluation and dead code: where a fused call comes apart, and what nobody asked for goes away.
+
+A forward derivative whose inputs are known and whose tangents are not (that is what linearize, vjp and checkpoint make of a
+jvp) splits: the known part runs the kernel, keeping a tape where the derivative has one; the unknown part is the linear map
+alone, which can be transposed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from jax_enzyme.errors import DifferentiationError
+from jax_enzyme.ir.arrays import Augmented, Jvp, Vjp
+from jax_enzyme.primitives import compat
+from jax_enzyme.primitives.bound import (
+    Call,
+    Operand,
+    bind,
+    operands_of,
+    primitive,
+    residuals_of,
+    reverse_step,
+    seedable,
+)
+from jax_enzyme.xla_ffi import Batch, Function
+
+
+def partial_eval(trace: Any, *tracers: Any, call: Call) -> list[Any]:
+    """The rule for tracing with some operands known."""
+    function = call.function
+    known = [t.is_known() for t in tracers]
+    if not _comes_apart(call, known):
+        return trace.default_process_primitive(primitive(function.base.name), tracers, {"call": call})
+    values = [t.pval.get_known() if k else None for t, k in zip(tracers, known, strict=True)]
+    results, tape = _run_known(call, values)
+    linear = _linear_part(call, tape)
+    operands = [*tracers[: len(function.operands)], *(o.value for o in tape)]
+    unknown = trace.default_process_primitive(primitive(function.base.name), operands, {"call": linear})
+    results.update(zip(function.linear_results, unknown, strict=True))
+    return [results[i] for i in call.results]
+
+
+def _comes_apart(call: Call, known: Sequence[bool]) -> bool:
+    function = call.function
+    if call.linear or not isinstance(function.last, Jvp) or all(known):
+        return False
+    count = len(function.operands)
+    unknown = {i for i, k in zip(function.operands, known, strict=False) if not k}
+    return unknown <= set(function.linear_operands) and all(known[count:])
+
+
+def _run_known(call: Call, values: Sequence[Any]) -> tuple[dict[int, Any], list[Operand]]:
+    """The results of the function before the Jvp step, by buffer, and a tape for the step's reverse (or nothing)."""
+    function = call.function
+    base = function.parent
+    sizes = call.batch.sizes
+    given = operands_of(call, values)
+    operands = [given[i] for i in base.operands]
+    reverse = _reverse_with_tape(function)
+    if reverse is None:
+        taped = call.taped
+        out = bind(base, sizes, [*operands, *(residuals_of(call, values) if taped else ())], taped=taped)
+        return dict(zip(base.results, out, strict=True)), []
+    augmented = reverse.augmented
+    found = dict(zip(augmented.results, bind(augmented, sizes, operands), strict=True))
+    full = (True,) * len(sizes)
+    return {i: found[i] for i in base.results}, [Operand(found[i], full) for i in residual_results(reverse)]
+
+
+def _reverse_with_tape(function: Function) -> Function | None:
+    """The reverse of what a Jvp step was applied to, if it splits at a tape."""
+    base, step = function.parent, function.last
+    assert isinstance(step, Jvp)
+    if base.steps:
+        return None
+    wanted = frozenset(i for i, active in enumerate(step.tangents) if active)
+    reverse = reverse_step(base, wanted, seedable(base))
+    try:
+        return reverse if reverse.can_split else None
+    except DifferentiationError:
+        return None  # forward mode may be all that is asked for; a transposition will say what is wrong
+
+
+def residual_results(reverse: Function) -> list[int]:
+    """The buffers of the augmented function that its pullback reads, in the pullback's order."""
+    tapes = (i for i in reverse.augmented.results if reverse.augmented.buffers[i].role == "tape")
+    kept = (reverse.pullback.buffers[i] for i in reverse.residuals)
+    return [next(tapes) if buffer.role == "tape" else buffer.of for buffer in kept]
+
+
+def _linear_part(call: Call, tape: Sequence[Operand]) -> Call:
+    batch = Batch(call.batch.sizes, (*call.own_flags, *(o.flags for o in tape)))
+    return Call(call.function, batch, taped=bool(tape), linear=True)
+
+
+def partial_eval_equation(
+    policy: Callable[..., Any], unknown: Sequence[bool], instantiated: Sequence[bool], equation: compat.JaxprEqn
+) -> tuple[Any, Any, list[bool], list[bool], list[Any]]:
+    """The rule for splitting an equation of a checkpointed or scanned function into what runs at once and what runs
+    later. Returns both equations, which results are not known at once, which exist later, and the operands to keep."""
+    call: Call = equation.params["call"]
+    count = len(equation.outvars)
+    kept = [v for v, i in zip(equation.invars, instantiated, strict=True) if isinstance(v, compat.Var) and not i]
+    saved = compat.keeps(policy(equation.primitive, *(v.aval for v in equation.invars), **equation.params))
+    if not any(unknown):
+        if saved:
+            return equation, None, [False] * count, [False] * count, []
+        return equation, equation, [False] * count, [True] * count, kept
+    if not _comes_apart(call, [not u for u in unknown]):
+        return None, equation, [True] * count, [True] * count, kept
+    late = [i in call.function.linear_results for i in call.results]
+    first = _known_equation(equation, call, late)
+    if not saved:
+        return first, equation, late, [True] * count, kept
+    params = {**equation.params, "call": _linear_part(call, [])}
+    operands = equation.invars[: len(call.function.operands)]
+    outvars = [v for v, is_late in zip(equation.outvars, late, strict=True) if is_late]
+    return first, equation.replace(invars=operands, outvars=outvars, params=params), late, late, kept
+
+
+def _known_equation(equation: compat.JaxprEqn, call: Call, late: Sequence[bool]) -> compat.JaxprEqn:
+    base = call.function.parent
+    given = operands_of(call, equation.invars)
+    operands = [given[i] for i in base.operands]
+    operands += residuals_of(call, equation.invars) if call.taped else []
+    known = Call(base, Batch(call.batch.sizes, tuple(o.flags for o in operands)), taped=call.taped)
+    outvars = [v for v, is_late in zip(equation.outvars, late, strict=True) if not is_late]
+    return equation.replace(
+        invars=[o.value for o in operands], outvars=outvars, params={**equation.params, "call": known}
+    )
+
+
+def dead_code(used: Sequence[bool], equation: compat.JaxprEqn) -> tuple[list[bool], compat.JaxprEqn | None]:
+    """The rule for results that nobody uses: an augmented call without its tape is the kernel again, a forward derivative
+    without its tangents too, and a cotangent that is not wanted is not computed."""
+    call: Call = equation.params["call"]
+    if not any(used):
+        return [False] * len(equation.invars), None
+    wanted = {i for i, u in zip(call.results, used, strict=True) if u}
+    smaller = _smaller(call, wanted)
+    if smaller is call:
+        return [True] * len(equation.invars), equation
+    # The operands of the smaller function come first in the larger one's; residuals come last in both.
+    own, total = len(smaller.function.operands), len(call.function.operands)
+    reads = [n < own or (smaller.taped and n >= total) for n in range(len(equation.invars))]
+    new = equation.replace(
+        invars=[v for v, r in zip(equation.invars, reads, strict=True) if r],
+        outvars=_results_of(smaller, call, equation.outvars),
+        params={**equation.params, "call": smaller},
+    )
+    return reads, new
+
+
+def _results_of(smaller: Call, call: Call, outvars: Sequence[Any]) -> list[Any]:
+    if len(smaller.function.steps) < len(call.function.steps):
+        by_index = dict(zip(call.results, outvars, strict=True))
+        return [by_index[i] for i in smaller.results]
+    before, after = call.function.buffers, smaller.function.buffers
+    by_role = {(before[i].role, before[i].of): v for i, v in zip(call.results, outvars, strict=True)}
+    return [by_role[after[i].role, after[i].of] for i in smaller.results]
+
+
+def _smaller(call: Call, wanted: set[int]) -> Call:
+    function = call.function
+    step = function.last
+    if isinstance(step, Augmented) and wanted <= set(function.parent.results):
+        return _on(call, function.parent)
+    if isinstance(step, Jvp) and not call.linear and not wanted & set(function.linear_results):
+        return _on(call, function.parent, taped=call.taped)
+    if isinstance(step, Vjp) and not isinstance(step, Augmented) and not call.taped:
+        of = {function.buffers[i].of for i in wanted}
+        mask = tuple(w and i in of for i, w in enumerate(step.wanted))
+        if mask != step.wanted:
+            return _on(call, function.parent.then(Vjp(mask, step.seeded)))
+    if call.taped and isinstance(step, Jvp) and not call.linear:
+        return _on(call, function)
+    return call
+
+
+def _on(call: Call, function: Function, taped: bool = False) -> Call:
+    flags = call.own_flags[: len(function.operands)]
+    kept = call.residual_flags if taped else ()
+    return replace(call, function=function, batch=Batch(call.batch.sizes, (*flags, *kept)), taped=taped)

@@ -1,0 +1,1 @@
+"""Derivative rules as data: formulas, rows, names, and how they become IR."""

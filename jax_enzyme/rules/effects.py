@@ -1,0 +1,154 @@
+"""What a called function does besides, or instead of, computing a floating-point number.
+
+`effect(name)` answers for functions that the engine treats by what they do to memory and control; for all others it is
+None, and if there is no rule either, the call is unknown.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import re
+
+
+class Effect(enum.Enum):
+    PURE_INT = "computes an integer or a pointer; reads memory at most, and no floating-point number from it"
+    IGNORED = "tells the optimiser or the debugger something; may be dropped"
+    SAME_POINTER = "returns a pointer into the memory that its first argument points to"
+    MEMORY_COPY = "copies bytes: (destination, source, count)"
+    MEMORY_SET = "fills bytes with one byte: (destination, byte, count)"
+    STACK = "saves or restores the stack pointer"
+    ALLOCATE = "returns new memory"
+    REALLOCATE = "moves memory to a new size"
+    FREE = "gives memory back: (pointer, ...)"
+    OUTPUT = "prints; not differentiated, and done by the primal alone"
+    ABORT = "never returns: ends the program"
+    TRAP = "never returns: stops at a fault"
+    THROW = "throws, catches or ends a C++ exception, or a Rust panic"
+    MASKED_LOAD = "loads lanes of a vector under a mask"
+    MASKED_STORE = "stores lanes of a vector under a mask"
+    GATHER = "loads lanes of a vector through a vector of pointers"
+    SCATTER = "stores lanes of a vector through a vector of pointers"
+    VECTOR_REDUCE = "reduces the lanes of a floating-point vector to a scalar"
+    READ_CLOCK = "reads a clock, an environment or a random source: an inactive number"
+
+
+_INTRINSICS: dict[Effect, str] = {
+    Effect.IGNORED: (
+        "lifetime.start lifetime.end assume dbg.declare dbg.value dbg.assign dbg.label donothing sideeffect "
+        "experimental.noalias.scope.decl prefetch invariant.start invariant.end var.annotation annotation "
+        "pseudoprobe codeview.annotation fake.use"
+    ),
+    Effect.PURE_INT: (
+        "expect expect.with.probability ctpop ctlz cttz bswap bitreverse fshl fshr abs smax smin umax umin "
+        "scmp ucmp sadd.sat uadd.sat ssub.sat usub.sat sshl.sat ushl.sat sadd.with.overflow "
+        "uadd.with.overflow ssub.with.overflow usub.with.overflow smul.with.overflow umul.with.overflow "
+        "objectsize is.constant vscale "
+        "get.active.lane.mask stepvector returnaddress frameaddress allow.runtime.check allow.ubsan.check "
+        "vector.reduce.add vector.reduce.mul vector.reduce.and vector.reduce.or "
+        "vector.reduce.xor vector.reduce.smax vector.reduce.smin vector.reduce.umax vector.reduce.umin "
+        "get.rounding eh.typeid.for type.test public.type.test smul.fix umul.fix"
+    ),
+    Effect.SAME_POINTER: "ptrmask launder.invariant.group strip.invariant.group ptr.annotation threadlocal.address",
+    Effect.MEMORY_COPY: "memcpy memcpy.inline memmove",
+    Effect.MEMORY_SET: "memset memset.inline",
+    Effect.STACK: "stacksave stackrestore",
+    Effect.TRAP: "trap ubsantrap debugtrap",
+    Effect.MASKED_LOAD: "masked.load masked.expandload",
+    Effect.MASKED_STORE: "masked.store masked.compressstore",
+    Effect.GATHER: "masked.gather",
+    Effect.SCATTER: "masked.scatter",
+    Effect.VECTOR_REDUCE: (
+        "vector.reduce.fadd vector.reduce.fmul vector.reduce.fmax vector.reduce.fmin vector.reduce.fmaximum "
+        "vector.reduce.fminimum"
+    ),
+    Effect.READ_CLOCK: "readcyclecounter readsteadycounter",
+}
+
+_FUNCTIONS: dict[Effect, str] = {
+    Effect.IGNORED: "feraiseexcept feclearexcept _FortranAferaiseexcept",
+    Effect.PURE_INT: (
+        "abs labs llabs imaxabs strlen strnlen strcmp strncmp memcmp memchr strchr strrchr strstr isalpha "
+        "isdigit isspace isupper islower isalnum isxdigit ispunct isprint tolower toupper __ctype_b_loc "
+        "__errno_location ffs ffsl ffsll __cxa_guard_acquire __cxa_guard_release malloc_usable_size "
+        "omp_get_thread_num omp_get_num_threads omp_get_max_threads pthread_self _FortranAMapException bcmp"
+    ),
+    Effect.MEMORY_COPY: "memcpy memmove __memcpy_chk __memmove_chk",
+    Effect.MEMORY_SET: "memset __memset_chk",
+    Effect.ALLOCATE: (
+        "malloc calloc aligned_alloc memalign valloc _Znwm _Znam _ZnwmSt11align_val_t _ZnamSt11align_val_t "
+        "_ZnwmRKSt9nothrow_t _ZnamRKSt9nothrow_t _ZnwmSt11align_val_tRKSt9nothrow_t "
+        "_ZnamSt11align_val_tRKSt9nothrow_t __rust_alloc __rust_alloc_zeroed"
+    ),
+    Effect.REALLOCATE: "realloc reallocarray __rust_realloc",
+    Effect.FREE: (
+        "free cfree _ZdlPv _ZdaPv _ZdlPvm _ZdaPvm _ZdlPvSt11align_val_t _ZdaPvSt11align_val_t "
+        "_ZdlPvmSt11align_val_t _ZdaPvmSt11align_val_t _ZdlPvRKSt9nothrow_t _ZdaPvRKSt9nothrow_t "
+        "__rust_dealloc"
+    ),
+    Effect.OUTPUT: (
+        "printf fprintf vprintf vfprintf dprintf puts putchar putc fputc fputs fwrite fflush perror "
+        "__printf_chk __fprintf_chk __vprintf_chk __vfprintf_chk fputc_unlocked putchar_unlocked "
+        "write setbuf setvbuf _FortranAioBeginExternalListOutput _FortranAioBeginExternalFormattedOutput "
+        "_FortranAioOutputAscii _FortranAioOutputCharacter _FortranAioOutputInteger8 "
+        "_FortranAioOutputInteger16 _FortranAioOutputInteger32 _FortranAioOutputInteger64 "
+        "_FortranAioOutputReal32 _FortranAioOutputReal64 _FortranAioOutputComplex32 "
+        "_FortranAioOutputComplex64 _FortranAioOutputLogical _FortranAioEndIoStatement"
+    ),
+    Effect.ABORT: (
+        "abort exit _exit _Exit quick_exit __assert_fail __assert_rtn __assert __stack_chk_fail __chk_fail "
+        "_ZSt9terminatev __cxa_pure_virtual __cxa_deleted_virtual __fortify_fail __clang_call_terminate "
+        "_FortranAStopStatement _FortranAStopStatementText _FortranAErrorStop _FortranAReportFatalUserError "
+        "_FortranAAbort _FortranAExit _FortranAProgramEndStatement __assertfail longjmp"
+    ),
+    Effect.THROW: (
+        "__cxa_throw __cxa_rethrow __cxa_allocate_exception __cxa_free_exception __cxa_begin_catch "
+        "__cxa_end_catch __cxa_get_exception_ptr _Unwind_Resume __cxa_bad_cast __cxa_bad_typeid "
+        "__cxa_throw_bad_array_new_length rust_begin_unwind __rust_start_panic"
+    ),
+    Effect.READ_CLOCK: "clock time gettimeofday clock_gettime getenv rand srand random drand48 omp_get_wtime sysconf",
+}
+
+_PATTERNS: tuple[tuple[re.Pattern[str], Effect], ...] = tuple(
+    (re.compile(pattern), effect)
+    for pattern, effect in (
+        (r"_ZSt\d+__throw_", Effect.THROW),
+        (r"_ZNSt3__1\d+__throw_", Effect.THROW),
+        (r"_ZN4core9panicking", Effect.THROW),
+        (r"_ZN4core\d+option\d+(unwrap|expect)_failed", Effect.THROW),
+        (r"_ZN4core\d+result\d+unwrap_failed", Effect.THROW),
+        (r"_ZN5alloc\d+raw_vec\d+(handle_error|capacity_overflow)", Effect.THROW),
+        (r"_ZN5alloc\d+alloc\d+handle_alloc_error", Effect.THROW),
+        (r"_R.*___rust_alloc_zeroed$", Effect.ALLOCATE),
+        (r"_R.*___rust_alloc$", Effect.ALLOCATE),
+        (r"_R.*___rust_dealloc$", Effect.FREE),
+        (r"_R.*___rust_realloc$", Effect.REALLOCATE),
+        (r"_R.*___rust_no_alloc_shim_is_unstable", Effect.IGNORED),
+    )
+)
+
+_OVERLOADS = re.compile(r"(\.(nx)?(v\d+)?(p\d+|[if]\d+|bf16|sl_\w+s))+$")
+
+
+@functools.cache
+def _tables() -> tuple[dict[str, Effect], dict[str, Effect]]:
+    def inverted(table: dict[Effect, str]) -> dict[str, Effect]:
+        return {name: effect for effect, names in table.items() for name in names.split()}
+
+    return inverted(_INTRINSICS), inverted(_FUNCTIONS)
+
+
+def effect(name: str) -> Effect | None:
+    """What a call of `name` does, or None where this table does not know it."""
+    intrinsics, functions = _tables()
+    if name.startswith("llvm."):
+        base = name.removeprefix("llvm.")
+        return intrinsics.get(base) or intrinsics.get(_OVERLOADS.sub("", base))
+    if found := functions.get(name):
+        return found
+    return next((effect for pattern, effect in _PATTERNS if pattern.match(name)), None)
+
+
+def inert(name: str) -> bool:
+    """Has a call of `name` neither a floating-point result nor an effect on memory or control?"""
+    return effect(name) in (Effect.PURE_INT, Effect.IGNORED)

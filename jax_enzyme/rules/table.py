@@ -1,0 +1,45 @@
+"""The table of rules as one immutable value."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from jax_enzyme.ir import types as T
+from jax_enzyme.rules import complex, instructions, intrinsics, libm
+from jax_enzyme.rules.names import canonical
+from jax_enzyme.rules.rule import Rule
+
+
+@dataclass(frozen=True, eq=False)
+class Rules:
+    """Rules of called functions by canonical name, and of instructions by opcode."""
+
+    functions: Mapping[str, Rule]
+    opcodes: Mapping[str, Rule]
+
+    def for_call(self, name: str, signature: T.FunctionType | None = None) -> Rule | None:
+        """The rule of a called function under any of its names. With `signature`, a function that merely shares its
+        name with the one that the rule is about (`double y0(int)`) has none."""
+        key = canonical(name, self.functions)
+        rule = self.functions[key] if key is not None else None
+        if rule is None or (signature is not None and not rule.accepts(signature)):
+            return None
+        return rule
+
+    def for_opcode(self, opcode: str) -> Rule | None:
+        return self.opcodes.get(opcode)
+
+    def with_rules(self, rules: Iterable[Rule]) -> Rules:
+        """A table that also holds `rules` for called functions; they take precedence over those of the same name."""
+        return Rules({**self.functions, **{rule.name: rule for rule in rules}}, self.opcodes)
+
+
+@functools.cache
+def standard() -> Rules:
+    """The rules that come with the package."""
+    opcodes = {rule.name: rule for rule in instructions.ROWS}
+    functions = {rule.name: rule for rule in (*libm.ROWS, *intrinsics.ROWS, *complex.rows())}
+    # Some functions are instructions under another name (`__nv_fmul_rn`): `names` calls them `%fmul`, as no user can.
+    return Rules({**functions, **{f"%{name}": rule for name, rule in opcodes.items()}}, opcodes)

@@ -1,0 +1,22 @@
+"""The one-line signature of a kernel: parsing, solving dimensions, checking the arguments of a call."""
+
+from jax_enzyme.signature.call import NUMPY_NAMES, Actual, bind, inspect_signature, match
+from jax_enzyme.signature.dimensions import solve
+from jax_enzyme.signature.model import RETURN, Binding, Direction, Order, Param, Signature
+from jax_enzyme.signature.parser import parse
+
+__all__ = [
+    "NUMPY_NAMES",
+    "RETURN",
+    "Actual",
+    "Binding",
+    "Direction",
+    "Order",
+    "Param",
+    "Signature",
+    "bind",
+    "inspect_signature",
+    "match",
+    "parse",
+    "solve",
+]

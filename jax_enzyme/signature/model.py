@@ -1,0 +1,174 @@
+"""What a signature says: parameters with dtype, direction and shape, a result, and the storage order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal as Choice
+
+from jax_enzyme.errors import ArgumentError, SignatureError
+from jax_enzyme.signature.expressions import EvaluationError, Expression, evaluate, names_in
+
+DTYPES = ("bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bf16", "f16", "f32", "f64", "c64", "c128")
+INTEGERS = frozenset({"i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"})
+WIDE = frozenset({"i64", "u64", "f64", "c128"})
+"""The dtypes that JAX has only with 64-bit types enabled."""
+
+Direction = Choice["in", "out", "inout", "scratch"]
+DIRECTIONS: tuple[Direction, ...] = ("in", "out", "inout", "scratch")
+Order = Choice["C", "F"]
+
+RETURN = "return"
+"""The name of the return value among the results; no parameter can have it, as it is a Python keyword."""
+
+
+def integer_range(dtype: str) -> tuple[int, int]:
+    """The least and the greatest value of an integer dtype."""
+    bits = int(dtype[1:])
+    return (0, 2**bits - 1) if dtype[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """One parameter. `dims` is None for a scalar passed by value, `()` for a pointer to one value."""
+
+    name: str
+    dtype: str
+    direction: Direction = "in"
+    dims: tuple[Expression, ...] | None = None
+
+    @property
+    def by_value(self) -> bool:
+        return self.dims is None
+
+    @property
+    def is_scalar(self) -> bool:
+        return not self.dims
+
+    @property
+    def is_input(self) -> bool:
+        return self.direction in ("in", "inout")
+
+    @property
+    def rank(self) -> int:
+        return len(self.dims or ())
+
+    @property
+    def type_text(self) -> str:
+        """The part after the colon: `f64[n,d]`."""
+        return self.dtype if self.dims is None else f"{self.dtype}[{','.join(map(str, self.dims))}]"
+
+    def __str__(self) -> str:
+        prefix = "" if self.direction == "in" else f"{self.direction} "
+        return f"{prefix}{self.name}: {self.type_text}"
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """The constants of one specialisation: the solved dimensions (free shape variables too), and the values of integer
+    scalars that were given as Python ints. Both sorted by name, so that equal bindings are equal values."""
+
+    dims: tuple[tuple[str, int], ...] = ()
+    static: tuple[tuple[str, int], ...] = ()
+
+    @staticmethod
+    def of(dims: Mapping[str, int], static: Mapping[str, int]) -> Binding:
+        return Binding(tuple(sorted(dims.items())), tuple(sorted(static.items())))
+
+    @property
+    def constants(self) -> dict[str, int]:
+        """All bound names with their values."""
+        return {**dict(self.dims), **dict(self.static)}
+
+
+@dataclass(frozen=True)
+class Signature:
+    """A whole signature: an immutable value, made by `parse` (which checks it).
+
+    `result` is a dtype (the return value is an output), `"status"` (a non-zero int return is a failure) or None.
+    `str()` gives the text in canonical form; parsing that gives an equal signature.
+    """
+
+    params: tuple[Param, ...]
+    result: str | None = None
+    order: Order = "C"
+    _by_name: dict[str, Param] = field(init=False, repr=False, compare=False, hash=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_by_name", {param.name: param for param in self.params})
+
+    def __str__(self) -> str:
+        text = ", ".join(map(str, self.params))
+        return text if self.result is None else f"{text} -> {self.result}"
+
+    def __reduce__(self) -> tuple[type[Signature], tuple[tuple[Param, ...], str | None, Order]]:
+        return (Signature, (self.params, self.result, self.order))
+
+    def __getitem__(self, name: str) -> Param:
+        return self._by_name[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._by_name
+
+    def __iter__(self) -> Iterator[Param]:
+        return iter(self.params)
+
+    @cached_property
+    def shape_names(self) -> frozenset[str]:
+        """Every name that occurs in a shape: dimensions, and free shape variables that no parameter carries."""
+        found: frozenset[str] = frozenset()
+        return found.union(*(names_in(dim) for param in self.params for dim in param.dims or ()))
+
+    @cached_property
+    def dimensions(self) -> tuple[Param, ...]:
+        """The integer scalars whose names occur in shapes: solved, never passed by the caller."""
+        return tuple(p for p in self.params if p.name in self.shape_names)
+
+    def is_dimension(self, name: str) -> bool:
+        return name in self.shape_names and name in self
+
+    @cached_property
+    def caller_params(self) -> tuple[Param, ...]:
+        """What the caller passes: `in` and `inout` parameters that are no dimensions, in signature order."""
+        return tuple(p for p in self.params if p.is_input and p.name not in self.shape_names)
+
+    @cached_property
+    def results(self) -> tuple[Param, ...]:
+        """What the caller gets: the return value (named `return`), then `inout` and `out` parameters in order."""
+        own = tuple(p for p in self.params if p.direction in ("inout", "out"))
+        if self.result is None or self.result == "status":
+            return own
+        return (Param(RETURN, self.result, "out", ()), *own)
+
+    def shape(self, name: str, dims: Mapping[str, int]) -> tuple[int, ...]:
+        """The shape of a parameter for solved dimensions; an ArgumentError if it has none (negative, inexact)."""
+        param = self[name]
+        return tuple(self._extent(param, dim, dims) for dim in param.dims or ())
+
+    def _extent(self, param: Param, dim: Expression, dims: Mapping[str, int]) -> int:
+        given = ", ".join(f"{n} = {dims[n]}" for n in sorted(names_in(dim)))
+        try:
+            extent = evaluate(dim, dims)
+        except EvaluationError as error:
+            raise ArgumentError(f"the shape of `{param.name}` has no value: {error}", f"{param} with {given}") from None
+        if extent < 0:
+            raise ArgumentError(f"the shape of `{param.name}` would be negative: {dim} = {extent}", f"{param}, {given}")
+        return extent
+
+    def check_meaning(self) -> None:
+        """Raises SignatureError for what parses but makes no sense. `parse` calls it."""
+        for param in self.dimensions:
+            if not param.is_scalar or param.dtype not in INTEGERS or param.direction != "in":
+                uses = ", ".join(str(p) for p in self.params if any(param.name in names_in(d) for d in p.dims or ()))
+                raise SignatureError(
+                    f"`{param.name}` occurs in a shape, but it is no integer scalar that goes in: {param}",
+                    f"used by {uses}",
+                    f"declare it as `{param.name}: i32` or `{param.name}: i64`, or rename the one or the other",
+                )
+        if not self.results:
+            raise SignatureError(
+                "nothing comes out of this kernel: no `out` or `inout` parameter and no return value",
+                str(self),
+                "mark what the kernel writes with `out` or `inout`, or declare its return value: `-> f64`",
+            )

@@ -1,0 +1,220 @@
+"""Reads the text of a signature: a recursive descent parser with one function per line of the grammar.
+
+signature := param ("," param)* [ "->" dtype | "->" "status" ]
+param     := [ "in" | "out" | "inout" | "scratch" ] name ":" dtype [ "[" dims "]" ]
+dims      := [ expression ("," expression)* ]           (expressions: see the module `expressions`)
+"""
+
+from __future__ import annotations
+
+import difflib
+import keyword
+import re
+from dataclasses import dataclass
+from typing import NoReturn
+
+from jax_enzyme.errors import SignatureError
+from jax_enzyme.signature.dimensions import plan
+from jax_enzyme.signature.expressions import Expression, Literal, Name, Negation, Operation
+from jax_enzyme.signature.model import DIRECTIONS, DTYPES, Direction, Order, Param, Signature
+
+_TOKEN = re.compile(r"\s*(?:(?P<name>[A-Za-z_]\w*)|(?P<number>\d+)|(?P<symbol>->|//|[-+*/%()\[\]:,])|(?P<bad>\S))")
+_WINDOW = 100
+_MAX_NESTING = 50
+
+_CLOSEST_DTYPES = {
+    "double": "f64", "float": "f32", "float64": "f64", "float32": "f32", "float16": "f16", "bfloat16": "bf16",
+    "int": "i32", "long": "i64", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "size_t": "u64",
+    "unsigned": "u32", "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64", "char": "i8", "short": "i16",
+    "complex64": "c64", "complex128": "c128", "complex": "c128", "_Bool": "bool", "i1": "bool",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    """`kind` is name, number, symbol or end."""
+
+    kind: str
+    text: str
+    start: int
+
+
+def parse(text: str, order: str = "C") -> Signature:
+    """The signature that `text` is. SignatureError, with a caret under the place, if it is none."""
+    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise SignatureError(f"a signature is a string, not {type(text).__name__}: {text!r}")
+    if order not in ("C", "F"):
+        raise SignatureError(f"order is 'C' or 'F', not {order!r}")
+    checked: Order = "C" if order == "C" else "F"
+    signature = _Parser(text).signature(checked)
+    signature.check_meaning()
+    plan(signature)
+    return signature
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = self._tokens()
+        self.index = 0
+        self.depth = 0
+
+    def _tokens(self) -> list[_Token]:
+        tokens: list[_Token] = []
+        end = len(self.text.rstrip())
+        position = 0
+        while position < end:
+            match = _TOKEN.match(self.text, position)
+            assert match is not None and match.lastgroup is not None
+            start = match.start(match.lastgroup)
+            if match.lastgroup == "bad":
+                self.fail(f"unexpected character {match['bad']!r}", start)
+            tokens.append(_Token(match.lastgroup, match[match.lastgroup], start))
+            position = match.end()
+        tokens.append(_Token("end", "", end))
+        return tokens
+
+    # -- helpers
+
+    @property
+    def token(self) -> _Token:
+        return self.tokens[self.index]
+
+    def advance(self) -> _Token:
+        token = self.token
+        self.index += 1
+        return token
+
+    def accept(self, symbol: str) -> bool:
+        if self.token.kind == "symbol" and self.token.text == symbol:
+            self.index += 1
+            return True
+        return False
+
+    def fail(self, cause: str, start: int, remedy: str | None = None) -> NoReturn:
+        raise SignatureError(f"the signature does not parse: {cause}", _caret(self.text, start), remedy)
+
+    def expect(self, symbol: str, after: str) -> None:
+        if not self.accept(symbol):
+            found = f"`{self.token.text}`" if self.token.text else "the end"
+            self.fail(f"expected `{symbol}` after {after}, found {found}", self.token.start)
+
+    # -- the grammar
+
+    def signature(self, order: Order) -> Signature:
+        params: list[Param] = []
+        while True:
+            start = self.token.start
+            param = self.param()
+            if any(param.name == other.name for other in params):
+                self.fail(f"two parameters are named `{param.name}`", start)
+            params.append(param)
+            if not self.accept(","):
+                break
+        result = self.result() if self.accept("->") else None
+        if self.token.kind != "end":
+            self.fail(
+                f"expected `,` or `->` or the end after `{params[-1]}`, found `{self.token.text}`", self.token.start
+            )
+        return Signature(tuple(params), result, order)
+
+    def result(self) -> str:
+        if self.token.text == "status":
+            return self.advance().text
+        if self.token.text == "void":
+            self.fail("a kernel that returns nothing has no `->`", self.token.start, "leave `-> void` out")
+        return self.dtype("`->`")
+
+    def param(self) -> Param:
+        direction: Direction = "in"
+        for word in DIRECTIONS:
+            # A direction is a direction only before a name: `in: f64` is caught below as a bad name.
+            if self.token.text == word and self.tokens[self.index + 1].kind == "name":
+                self.advance()
+                direction = word
+                break
+        token = self.advance()
+        if token.kind != "name":
+            self.index -= 1
+            found = f"`{token.text}`" if token.text else "the end"
+            self.fail(f"expected a parameter, `name: dtype`, found {found}", token.start)
+        if keyword.iskeyword(token.text):
+            self.fail(
+                f"`{token.text}` is a Python keyword and cannot name an argument",
+                token.start,
+                f"names need not be the source's: call it `{token.text}_`",
+            )
+        self.expect(":", f"`{token.text}`")
+        start = self.token.start
+        dtype = self.dtype(f"`{token.text}:`")
+        dims = self.dims() if self.accept("[") else None
+        if dims is None and direction != "in":
+            self.fail(
+                f"`{direction} {token.text}` is passed by value, so nothing can be written to it",
+                start,
+                f"a pointer to one value is `{token.text}: {dtype}[]`",
+            )
+        return Param(token.text, dtype, direction, dims)
+
+    def dtype(self, after: str) -> str:
+        token = self.token
+        if token.kind == "name" and token.text in DTYPES:
+            return self.advance().text
+        if token.kind != "name":
+            found = f"`{token.text}`" if token.text else "the end"
+            self.fail(f"expected a dtype after {after}, found {found}", token.start, f"dtypes: {' '.join(DTYPES)}")
+        near = [_CLOSEST_DTYPES[token.text]] if token.text in _CLOSEST_DTYPES else []
+        near = near or difflib.get_close_matches(token.text, DTYPES, 1)
+        hint = f"did you mean `{near[0]}`? " if near else ""
+        self.fail(f"`{token.text}` is no dtype", token.start, f"{hint}dtypes: {' '.join(DTYPES)}")
+
+    def dims(self) -> tuple[Expression, ...]:
+        if self.accept("]"):
+            return ()
+        found = [self.expression()]
+        while self.accept(","):
+            found.append(self.expression())
+        self.expect("]", f"`{found[-1]}`")
+        return tuple(found)
+
+    def expression(self) -> Expression:
+        left = self.term()
+        while self.token.text in ("+", "-"):
+            left = Operation(self.advance().text, left, self.term())
+        return left
+
+    def term(self) -> Expression:
+        left = self.factor()
+        while self.token.text in ("*", "/", "//", "%"):
+            left = Operation(self.advance().text, left, self.factor())
+        return left
+
+    def factor(self) -> Expression:
+        token = self.token
+        self.depth += 1
+        if self.depth > _MAX_NESTING:
+            self.fail("the expression is nested too deeply", token.start)
+        try:
+            if self.accept("-"):
+                return Negation(self.factor())
+            if self.accept("("):
+                inner = self.expression()
+                self.expect(")", f"`{inner}`")
+                return inner
+        finally:
+            self.depth -= 1
+        if token.kind == "number":
+            return Literal(int(self.advance().text))
+        if token.kind == "name":
+            return Name(self.advance().text)
+        found = f"`{token.text}`" if token.text else "the end"
+        self.fail(f"expected a dimension (a name, a number or an expression), found {found}", token.start)
+
+
+def _caret(text: str, start: int) -> str:
+    """The line around a position, cut to a window, with a caret under it."""
+    flat = re.sub(r"\s", " ", text)
+    begin = max(0, min(start - _WINDOW // 2, len(flat) - _WINDOW))
+    end = min(len(flat), begin + _WINDOW)
+    shown = ("..." if begin else "") + flat[begin:end] + ("..." if end < len(flat) else "")
+    return shown.rstrip() + "\n" + " " * (start - begin + (3 if begin else 0)) + "^"

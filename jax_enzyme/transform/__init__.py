@@ -1,0 +1,1 @@
+"""Passes over modules: one file each, none changes its argument."""

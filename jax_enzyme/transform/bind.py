@@ -1,0 +1,299 @@
+"""Makes an array function of a kernel: dimensions and static integers become constants.
+
+    before    "n: i32, a: f64, x: f64[n], out y: f64[n] -> f64", n = 4
+
+              define double @f(i32 %n, double %a, ptr %x, ptr %y)
+
+    after     define i64 @je.primal(ptr noalias %a, ptr noalias %x, ptr noalias %y, ptr noalias %return) {
+                %1 = load double, ptr %a
+                %2 = call double @f(i32 4, double %1, ptr %x, ptr %y)
+                store double %2, ptr %return
+                ret i64 0
+              }
+
+The buffers are the parameters that are no constants, in signature order, then the return value. Before that, the
+kernel's parameters are held against the signature, by their IR types and, behind pointers, by debug information.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jax_enzyme.errors import SignatureError
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.arrays import ITEM_BYTES, ArrayFunction, Buffer
+from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.clone import clone
+from jax_enzyme.ir.instructions import Call
+from jax_enzyme.ir.module import Function, GlobalAlias, Module
+from jax_enzyme.ir.values import Argument, BasicBlock, Value
+from jax_enzyme.signature import RETURN, Binding, Param, Signature
+from jax_enzyme.transform.prototype import Prototype, SourceType, prototype
+
+PRIMAL = "je.primal"
+
+STATUS_RETURNED = 1
+"""The upper 32 bits of a status: the kernel returned the number in the lower 32 (see csrc/abi.h)."""
+
+_SCALARS: dict[str, T.Type] = {
+    "i8": T.I8, "u8": T.I8, "i16": T.I16, "u16": T.I16, "i32": T.I32, "u32": T.I32, "i64": T.I64, "u64": T.I64,
+    "bf16": T.BFLOAT, "f16": T.HALF, "f32": T.FLOAT, "f64": T.DOUBLE,
+}  # fmt: skip
+_PARTS: dict[str, T.Type] = {"c64": T.FLOAT, "c128": T.DOUBLE}
+_C_NAMES = {
+    "i1": "bool", "i8": "char", "i16": "short", "i32": "int", "i64": "long", "half": "_Float16", "bfloat": "__bf16",
+    "float": "float", "double": "double", "ptr": "a pointer", "void": "nothing",
+}  # fmt: skip
+_CONVENTIONS = ("ccc", "fastcc", "coldcc", "tailcc", "swiftcc", "swifttailcc")
+_MAX_ALIGN = 16
+
+
+def bind(module: Module, symbol: str, signature: Signature, binding: Binding) -> ArrayFunction:
+    """The array function `je.primal` in a copy of the module. SignatureError if the kernel is not what it should be."""
+    copy = clone(module)
+    kernel = _definition(copy, symbol)
+    return _Binder(copy, kernel, signature, binding).bind()
+
+
+def _definition(module: Module, symbol: str) -> Function:
+    value: object = module.symbol(symbol)
+    while isinstance(value, GlobalAlias):
+        value = value.target
+    if not isinstance(value, Function) or value.is_declaration:
+        raise SignatureError(f"the module defines no function `{symbol}`")
+    return value
+
+
+def buffers_of(signature: Signature, binding: Binding) -> tuple[Buffer, ...]:
+    """The buffers of the primal array function."""
+    dims, constants = dict(binding.dims), binding.constants
+    buffers = [
+        Buffer(p.name, p.dtype, signature.shape(p.name, dims), p.direction, of=i, zero=p.direction == "out")
+        for i, p in enumerate(p for p in signature.params if p.name not in constants)
+    ]
+    if signature.result is not None and signature.result != "status":
+        buffers.append(Buffer(RETURN, signature.result, (), "out", of=len(buffers), zero=True))
+    return tuple(buffers)
+
+
+class _Binder:
+    def __init__(self, module: Module, kernel: Function, signature: Signature, binding: Binding) -> None:
+        self.module = module
+        self.kernel = kernel
+        self.signature = signature
+        self.constants = binding.constants
+        self.buffers = buffers_of(signature, binding)
+        self.prototype: Prototype = prototype(module, kernel)
+        self.arguments = {b.name: _argument(i, b) for i, b in enumerate(self.buffers)}
+        self.at = Builder(BasicBlock(name="entry"))
+
+    def bind(self) -> ArrayFunction:
+        self._check_count()
+        operands: list[Value] = []
+        for index, param in enumerate(self.signature.params):
+            rest = self.kernel.arguments[len(operands) :]
+            if not rest:
+                raise self._wrong_count()
+            if not param.by_value and isinstance(rest[0].type, T.PointerType):
+                self._check_memory(index, param)
+            operands += self._pass(index, param, rest)
+        if len(operands) != len(self.kernel.arguments):
+            raise self._wrong_count()
+        result = self.at.call(self.kernel, operands)
+        assert isinstance(result, Call)
+        result.parameter_attributes = [a.attributes for a in self.kernel.arguments]
+        result.calling_convention = next((w for w in self.kernel.prefix if w in _CONVENTIONS), "")
+        self.at.ret(self._finish(result))
+        self.module.functions[PRIMAL] = Function(
+            T.PTR,
+            T.FunctionType(T.I64, tuple(T.PTR for _ in self.buffers)),
+            list(self.arguments.values()),
+            [self.at.block],
+            name=PRIMAL,
+        )
+        return ArrayFunction(self.module, PRIMAL, self.buffers)
+
+    # -- parameters
+
+    def _pass(self, index: int, param: Param, rest: Sequence[Argument]) -> list[Value]:
+        """The operands of the call that one parameter of the signature becomes."""
+        kind = rest[0].type
+        if not param.by_value:
+            if not isinstance(kind, T.PointerType):
+                raise self._wrong_type(index, param, kind, "a pointer")
+            return [self._reference(param)]
+        if param.dtype in _PARTS:
+            return self._pass_complex(index, param, rest)
+        if param.dtype == "bool":
+            if kind not in (T.I1, T.I8):
+                raise self._wrong_type(index, param, kind, "bool")
+            byte = self.at.load(T.I8, self.arguments[param.name], 1)
+            return [byte if kind == T.I8 else self.at.icmp("ne", byte, const_int(T.I8, 0))]
+        expected = _SCALARS[param.dtype]
+        if kind != expected:
+            raise self._wrong_type(index, param, kind, _C_NAMES[str(expected)])
+        if param.name in self.constants:
+            return [const_int(expected, self.constants[param.name])]
+        return [self.at.load(expected, self.arguments[param.name], ITEM_BYTES[param.dtype])]
+
+    def _reference(self, param: Param) -> Value:
+        if param.name not in self.constants:
+            return self.arguments[param.name]
+        kind = _SCALARS[param.dtype]
+        slot = self.at.alloca(kind, align=ITEM_BYTES[param.dtype])
+        self.at.store(const_int(kind, self.constants[param.name]), slot, ITEM_BYTES[param.dtype])
+        return slot
+
+    def _pass_complex(self, index: int, param: Param, rest: Sequence[Argument]) -> list[Value]:
+        """Targets pass a complex number as two numbers, a vector, a structure or array of two, or a copy in memory."""
+        buffer, part = self.arguments[param.name], _PARTS[param.dtype]
+        size = ITEM_BYTES[param.dtype] // 2
+        kind = rest[0].type
+        if len(rest) > 1 and kind == part and rest[1].type == part:
+            return [self.at.load(part, buffer, size), self.at.load(part, self.at.offset(buffer, size), size)]
+        if _is_pair(kind, part):
+            return [self.at.load(kind, buffer, size)]
+        if any(word.startswith("byval") for word in rest[0].attributes):
+            return [buffer]
+        raise self._wrong_type(index, param, kind, f"complex {part}")
+
+    # -- the result
+
+    def _finish(self, result: Value) -> Value:
+        """Stores what the call returned where it belongs; the status of the array function."""
+        wanted, kind = self.signature.result, result.type
+        if wanted is None:
+            return const_int(T.I64, 0)
+        if wanted == "status":
+            return self._status(result)
+        pointer, size = self.arguments[RETURN], ITEM_BYTES[wanted]
+        if wanted in _PARTS:
+            if not _is_pair(kind, _PARTS[wanted]):
+                raise self._wrong_result(kind)
+            self.at.store(result, pointer, size // 2)
+        elif wanted == "bool":
+            if kind not in (T.I1, T.I8):
+                raise self._wrong_result(kind)
+            byte = result if kind == T.I8 else self.at.cast("zext", result, T.I8)
+            self.at.store(byte, pointer, 1)
+        else:
+            if kind != _SCALARS[wanted]:
+                raise self._wrong_result(kind)
+            self.at.store(result, pointer, size)
+        return const_int(T.I64, 0)
+
+    def _status(self, result: Value) -> Value:
+        kind = result.type
+        if not isinstance(kind, T.IntType) or kind.bits > 64:
+            raise self._wrong_result(kind)
+        failed = self.at.icmp("ne", result, const_int(kind, 0))
+        number = result
+        if kind.bits != 32:
+            number = self.at.cast("trunc" if kind.bits > 32 else "sext" if kind.bits > 1 else "zext", result, T.I32)
+        low = self.at.cast("zext", number, T.I64)
+        whole = self.at.binary("or", low, const_int(T.I64, STATUS_RETURNED << 32))
+        return self.at.select(failed, whole, const_int(T.I64, 0))
+
+    # -- checks and errors
+
+    def _check_count(self) -> None:
+        if any(word.startswith("sret") for a in self.kernel.arguments[:1] for word in a.attributes):
+            raise SignatureError(
+                f"`{self.kernel.name}` returns a structure, which no signature can say",
+                self._place(),
+                "write a wrapper that stores what it returns through pointers",
+            )
+        least = len(self.signature.params)
+        most = least + sum(1 for p in self.signature.params if p.by_value and p.dtype in _PARTS)
+        if not least <= len(self.kernel.arguments) <= most:
+            raise self._wrong_count()
+
+    def _source_type(self, index: int) -> SourceType | None:
+        """The type of a parameter in the source, if the debug information counts parameters as the signature does."""
+        known = self.prototype.parameters
+        return known[index] if known is not None and len(known) == len(self.signature.params) else None
+
+    def _check_memory(self, index: int, param: Param) -> None:
+        """What a pointer leads to, as far as debug information tells, must be what the signature says."""
+        known = self._source_type(index)
+        if known is None:
+            return
+        if known.refused is not None:
+            raise SignatureError(
+                f"`{param}` is plain memory, but in the source parameter {index + 1}{self._named(index)}"
+                f" {known.refused}: `{known.text}`",
+                self._place(),
+                "give the kernel a parameter of explicit shape, or write a wrapper that makes one of the other",
+            )
+        element = known.element
+        if element is not None and not _same_memory(element, param.dtype):
+            raise SignatureError(
+                f"`{param.name}` is {param.dtype} in the signature, but in the source parameter {index + 1}"
+                f"{self._named(index)} is `{known.text}`",
+                self._place(),
+                f"declare it as `{param.name}: {element}{str(param.type_text).removeprefix(param.dtype)}`",
+            )
+
+    def _place(self) -> str:
+        text = str(self.prototype)
+        return f"{self.prototype.place}: {text}" if self.prototype.place else text
+
+    def _named(self, index: int) -> str:
+        name = self.prototype.parameter_name(index)
+        return f", `{name}`," if name else ""
+
+    def _wrong_count(self) -> SignatureError:
+        known = self.prototype.parameters
+        there = len(known) if known else len(self.kernel.arguments)
+        given = len(self.signature.params)
+        return SignatureError(
+            f"{given} parameter{'s' if given != 1 else ''} in the signature, but `{self.kernel.name}` has {there}",
+            f"{self._place()}\nsignature: {self.signature}",
+            "the signature lists the source's parameters, all of them, in the source's order",
+        )
+
+    def _wrong_type(self, index: int, param: Param, kind: T.Type, expected: str) -> SignatureError:
+        known = self._source_type(index)
+        found = f"`{known.text}`" if known else _C_NAMES.get(str(kind), f"`{kind}`")
+        remedy = None
+        if param.by_value and isinstance(kind, T.PointerType):
+            remedy = f"a pointer to one value is `{param.name}: {param.dtype}[]`"
+        elif not param.by_value:
+            remedy = f"a scalar passed by value has no brackets: `{param.name}: {param.dtype}`"
+        else:
+            same = [d for d, t in _SCALARS.items() if t == kind]
+            remedy = f"declare it as `{param.name}: {same[0]}`" if same else None
+        return SignatureError(
+            f"`{param}` in the signature means {expected}, but in the source parameter {index + 1}{self._named(index)}"
+            f" is {found}",
+            self._place(),
+            remedy,
+        )
+
+    def _wrong_result(self, kind: T.Type) -> SignatureError:
+        known = self.prototype.result if self.prototype.parameters is not None else None
+        found = f"`{known.text}`" if known else _C_NAMES.get(str(kind), f"`{kind}`")
+        same = [d for d, t in _SCALARS.items() if t == kind]
+        remedy = "leave the `->` out" if kind == T.VOID else f"write `-> {same[0]}`" if same else None
+        return SignatureError(
+            f"the signature says `-> {self.signature.result}`, but `{self.kernel.name}` returns {found}",
+            self._place(),
+            remedy,
+        )
+
+
+def _argument(index: int, buffer: Buffer) -> Argument:
+    align = min(ITEM_BYTES[buffer.dtype], _MAX_ALIGN)
+    size = (f"dereferenceable({buffer.nbytes})",) if buffer.nbytes else ()
+    return Argument(T.PTR, ("noalias", "noundef", f"align {align}", *size), index, name=buffer.name)
+
+
+def _is_pair(kind: T.Type, part: T.Type) -> bool:
+    return kind in (T.VectorType(2, part), T.StructType((part, part)), T.ArrayType(2, part))
+
+
+def _same_memory(element: str, dtype: str) -> bool:
+    """Whether memory of one dtype may be read as the other's: signs aside, and a complex number as its two parts."""
+    parts = {"c64": "f32", "c128": "f64", "bool": "i8"}
+    plain = [parts.get(d, d).replace("u", "i") for d in (element, dtype)]
+    return plain[0] == plain[1]

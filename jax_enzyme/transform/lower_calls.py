@@ -1,0 +1,343 @@
+"""Rewrites library calls that have no derivative as they stand into calls and instructions that have one.
+
+Calls that return results through pointers, calls with complex arguments or results, intrinsics with several results and
+reductions of vectors become scalar calls with a rule each (`rules.table`), arithmetic, and stores:
+
+    before    %r = call double @modf(double %x, ptr %p)
+              %z = call { double, double } @cexp(double %a, double %b)
+              %s = call double @llvm.vector.reduce.fadd.v2f64(double %t, <2 x double> %v)
+
+    after     %r = call double @je.modf_fraction.f64(double %x)
+              %i = call double @llvm.trunc.f64(double %x)
+              store double %i, ptr %p
+              %re = call double @je.cexp_re.f64(double %a, double %b)
+              %im = call double @je.cexp_im.f64(double %a, double %b)
+              %z.1 = insertvalue { double, double } poison, double %re, 0
+              %z = insertvalue { double, double } %z.1, double %im, 1
+              %v.0 = extractelement <2 x double> %v, i64 0
+              %v.1 = extractelement <2 x double> %v, i64 1
+              %s.1 = fadd double %t, %v.0
+              %s = fadd double %s.1, %v.1
+
+The `je.*` functions are declarations that `rules.helpers.link` completes; their values are those of the original calls.
+A call that the module defines itself, or whose type is not the library's, stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.clone import clone
+from jax_enzyme.ir.metadata import MDConstant, MDNode, MDValue
+from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.values import Poison, Value
+from jax_enzyme.rules.complex import ANALYTIC, REAL_PARTS
+from jax_enzyme.rules.declare import Declarations
+from jax_enzyme.rules.emit import emit
+from jax_enzyme.rules.expr import parse
+from jax_enzyme.rules.names import canonical
+
+
+def lower_calls(module: Module) -> Module:
+    """A copy of the module with all such calls rewritten; the module itself where there are none."""
+    if not any(_lowering(i) for f in module.functions.values() for i in f.instructions()):
+        return module
+    copy = clone(module)
+    declarations = Declarations(copy)
+    for function in list(copy.functions.values()):
+        _rewrite(function, declarations)
+    return copy
+
+
+def _rewrite(function: Function, declarations: Declarations) -> None:
+    replaced: dict[Value, Value] = {}
+    for block in function.blocks:
+        old, block.instructions = block.instructions, []
+        builder = Builder(block)
+        for instruction in old:
+            lowering = _lowering(instruction)
+            if lowering is None:
+                block.instructions.append(instruction)
+                continue
+            start = len(block.instructions)
+            site = _Site(instruction, builder, declarations)
+            value = lowering(site)
+            made = block.instructions[start:]
+            _place(instruction, made)
+            if value is not None:
+                replaced[instruction] = value
+                if value in made:
+                    value.name = instruction.name
+    for instruction in function.instructions():
+        instruction.operands[:] = [replaced.get(operand, operand) for operand in instruction.operands]
+        for record in instruction.records:
+            record.operands[:] = [_renewed(operand, replaced) for operand in record.operands]
+
+
+def _place(old: I.Instruction, new: list[I.Instruction]) -> None:
+    """Gives the new instructions the source position of the old one, and the first its debug records."""
+    place = [(kind, node) for kind, node in old.metadata if kind == "dbg"]
+    for instruction in new:
+        instruction.metadata = list(place)
+    if new:
+        new[0].records = old.records
+
+
+def _renewed(operand: MDValue, replaced: Mapping[Value, Value]) -> MDValue:
+    """A debug record's operand with replaced values exchanged."""
+    match operand:
+        case MDConstant(value) if value in replaced:
+            return MDConstant(replaced[value])
+        case MDNode("DIArgList", fields=fields):
+            renewed = [(name, f if isinstance(f, str) else _renewed(f, replaced)) for name, f in fields]
+            return MDNode("DIArgList", fields=renewed)
+        case _:
+            return operand
+
+
+class _Site:
+    """A call to rewrite, and the means to do it."""
+
+    def __init__(self, call: I.Instruction, builder: Builder, declarations: Declarations) -> None:
+        assert isinstance(call, I.Call)
+        self.call = call
+        self.arguments = call.arguments
+        self.builder = builder
+        self.declarations = declarations
+
+    def math(self, name: str, *arguments: Value) -> Value:
+        """A call of a function of the rules, in the type of its first argument."""
+        return self.declarations.call(self.builder, name, arguments, arguments[0].type)
+
+    def pack(self, parts: list[Value]) -> Value:
+        """The result of the call from its parts."""
+        type_ = self.call.type
+        if isinstance(type_, T.VectorType):
+            result: Value = Poison(type_)
+            for lane, part in enumerate(parts):
+                operands = [result, part, const_int(T.I64, lane)]
+                result = self.builder.insert(I.InsertElement(type_, "insertelement", operands))
+            return result
+        if len(parts) == 1:
+            return parts[0]
+        result = Poison(type_)
+        for index, part in enumerate(parts):
+            result = self.builder.insert_value(result, part, index)
+        return result
+
+    def lanes(self, vector: Value) -> list[Value]:
+        assert isinstance(vector.type, T.VectorType)
+        return [
+            self.builder.insert(
+                I.ExtractElement(vector.type.element, "extractelement", [vector, const_int(T.I64, lane)])
+            )
+            for lane in range(vector.type.count)
+        ]
+
+    def parts(self) -> list[Value]:
+        """The real numbers that the arguments consist of."""
+        flat: list[Value] = []
+        for argument in self.arguments:
+            match argument.type:
+                case T.VectorType():
+                    flat += self.lanes(argument)
+                case T.ArrayType(count, element):
+                    flat += [self.builder.extract_value(argument, i, element) for i in range(count)]
+                case T.StructType(elements):
+                    flat += [self.builder.extract_value(argument, i, t) for i, t in enumerate(elements)]
+                case _:
+                    flat.append(argument)
+        return flat
+
+
+_Lowering = Callable[[_Site], Value | None]
+
+
+def _sincos(site: _Site) -> None:
+    x, sine, cosine = site.arguments
+    site.builder.store(site.math("sin", x), sine)
+    site.builder.store(site.math("cos", x), cosine)
+
+
+def _sincos_pair(site: _Site) -> Value:
+    (x,) = site.arguments
+    return site.pack([site.math("sin", x), site.math("cos", x)])
+
+
+def _modf(site: _Site) -> Value:
+    x, whole = site.arguments
+    site.builder.store(site.math("trunc", x), whole)
+    return site.math("modf_fraction", x)
+
+
+def _modf_pair(site: _Site) -> Value:
+    (x,) = site.arguments
+    return site.pack([site.math("modf_fraction", x), site.math("trunc", x)])
+
+
+def _frexp(site: _Site) -> Value:
+    x, exponent = site.arguments
+    site.builder.store(site.math("frexp_exponent", x), exponent)
+    return site.math("frexp_fraction", x)
+
+
+def _frexp_pair(site: _Site) -> Value:
+    (x,) = site.arguments
+    return site.pack([site.math("frexp_fraction", x), site.math("frexp_exponent", x)])
+
+
+def _remquo(site: _Site) -> Value:
+    x, y, quotient = site.arguments
+    site.builder.store(site.math("remquo_quotient", x, y), quotient)
+    return site.math("remainder", x, y)
+
+
+def _lgamma_r(site: _Site) -> Value:
+    x, sign = site.arguments
+    site.builder.store(site.math("lgamma_sign", x), sign)
+    return site.math("lgamma", x)
+
+
+def _posix_memalign(site: _Site) -> Value:
+    place, alignment, size = site.arguments
+    type_ = T.FunctionType(T.PTR, (alignment.type, size.type))
+    memory = site.builder.call(site.declarations.function("aligned_alloc", type_), [alignment, size])
+    site.builder.store(memory, place)
+    return const_int(site.call.type, 0)
+
+
+def _analytic(name: str) -> _Lowering:
+    def lower(site: _Site) -> Value:
+        flat = site.parts()
+        return site.pack([site.math(f"{name}_re", *flat), site.math(f"{name}_im", *flat)])
+
+    return lower
+
+
+def _formulas(texts: tuple[str, ...]) -> _Lowering:
+    def lower(site: _Site) -> Value:
+        flat = site.parts()
+        names = {f"x{i}": value for i, value in enumerate(flat)}
+        type_ = flat[0].type
+        return site.pack([emit(parse(t), site.builder, names, site.declarations, type_) for t in texts])
+
+    return lower
+
+
+def _mod(site: _Site) -> Value:
+    return site.math("fmod", site.arguments[0], site.arguments[1])
+
+
+def _modulo(site: _Site) -> Value:
+    """Fortran's MODULO, whose result has the sign of the divisor."""
+    x, y = site.arguments[:2]
+    known = {"x0": site.math("fmod", x, y), "x1": y}
+    formula = parse("x0 + x1 if x0 < 0 and x1 > 0 or x0 > 0 and x1 < 0 else x0")
+    return emit(formula, site.builder, known, site.declarations, x.type)
+
+
+def _integer_power(site: _Site) -> Value:
+    flat = site.parts()
+    return site.pack([site.math("cpowi_re", *flat), site.math("cpowi_im", *flat)])
+
+
+def _reduction(opcode: str) -> _Lowering:
+    def lower(site: _Site) -> Value:
+        result, vector = site.arguments
+        flags = tuple(flag for flag in site.call.flags if flag not in ("tail", "notail", "musttail"))
+        for lane in site.lanes(vector):
+            result = site.builder.binary(opcode, result, lane, flags)
+        return result
+
+    return lower
+
+
+def _chain(function: str) -> _Lowering:
+    def lower(site: _Site) -> Value:
+        result, *rest = site.lanes(site.arguments[0])
+        for lane in rest:
+            result = site.math(function, result, lane)
+        return result
+
+    return lower
+
+
+_LIBRARY: Mapping[str, _Lowering] = {
+    "sincos": _sincos,
+    "modf": _modf,
+    "frexp": _frexp,
+    "remquo": _remquo,
+    "lgamma_r": _lgamma_r,
+    "posix_memalign": _posix_memalign,
+    "fortran_mod": _mod,
+    "fortran_modulo": _modulo,
+    "cpowi": _integer_power,
+    **{name: _formulas(texts) for name, texts in REAL_PARTS.items()},
+    **{function.name: _analytic(function.name) for function in ANALYTIC},
+}
+_INTRINSICS: Mapping[str, _Lowering] = {
+    "sincos": _sincos_pair,
+    "modf": _modf_pair,
+    "frexp": _frexp_pair,
+    "vector.reduce.fadd": _reduction("fadd"),
+    "vector.reduce.fmul": _reduction("fmul"),
+    "vector.reduce.fmax": _chain("fmax"),
+    "vector.reduce.fmin": _chain("fmin"),
+    "vector.reduce.fmaximum": _chain("maximum"),
+    "vector.reduce.fminimum": _chain("minimum"),
+}
+_SHAPES: Mapping[str, str] = {
+    "sincos": "v:fpp", "modf": "f:fp", "frexp": "f:fp", "remquo": "f:ffp", "lgamma_r": "f:fp",
+    "posix_memalign": "i:pii", "fortran_mod": "f:ffpi", "fortran_modulo": "f:ffpi", "cpowi": "c:ci",
+    "cabs": "f:c", "carg": "f:c", "creal": "f:c", "cimag": "f:c", "conj": "c:c", "cproj": "c:c",
+    "cmultiply": "c:cc", "cdivide": "c:cc", "cpow": "c:cc",
+}  # fmt: skip
+"""Result and parameters of library functions: `f` floating, `i` integer, `p` pointer, `v` none, `c` complex."""
+
+
+def _lowering(instruction: I.Instruction) -> _Lowering | None:
+    """How an instruction is rewritten, None if it stays."""
+    if not isinstance(instruction, I.Call):
+        return None
+    callee = instruction.callee
+    if not isinstance(callee, Function) or not callee.is_declaration:
+        return None
+    if callee.name.startswith("llvm."):
+        name = canonical(callee.name, _INTRINSICS)
+        return _INTRINSICS[name] if name is not None and not _scalable(instruction) else None
+    name = canonical(callee.name, _LIBRARY)
+    if name is None or not _fits(instruction.function_type, _SHAPES.get(name, "c:c")):
+        return None
+    return _LIBRARY[name]
+
+
+def _scalable(call: I.Call) -> bool:
+    return any(isinstance(a.type, T.VectorType) and a.type.scalable for a in call.arguments)
+
+
+def _fits(type_: T.FunctionType, shape: str) -> bool:
+    result, parameters = shape.split(":")
+    letters = "".join(_letters(t) for t in type_.parameters)
+    return _letters(type_.result) == result.replace("c", "ff") and letters == parameters.replace("c", "ff")
+
+
+def _letters(type_: T.Type) -> str:
+    """The real numbers, integers or pointers that a value of a type consists of."""
+    match type_:
+        case T.FloatType("float" | "double"):
+            return "f"
+        case T.IntType():
+            return "i"
+        case T.PointerType():
+            return "p"
+        case T.VoidType():
+            return "v"
+        case T.VectorType(count, element, False) | T.ArrayType(count, element):
+            return _letters(element) * count
+        case T.StructType(elements):
+            return "".join(map(_letters, elements))
+        case _:
+            return "?"

@@ -1,0 +1,15 @@
+"""The C++ extension: one XLA FFI handler per platform, and the table of entry points."""
+
+from typing import Any
+
+def publish(key: str, address: int) -> None:
+    """Makes an entry point known under its content key."""
+
+def is_published(key: str) -> bool:
+    """Whether an entry point is known under this key."""
+
+def cpu_handlers() -> dict[str, Any]:
+    """The stages of the CPU handler, for jax.ffi.register_ffi_target."""
+
+def cpu_state_type() -> dict[str, Any]:
+    """The type of the handler's state, for jax.ffi.register_ffi_type."""

@@ -1,0 +1,162 @@
+"""Functions as JAX sees them: a specialised kernel, and what any sequence of derivation steps makes of it.
+
+A `Function` is an immutable value whose equality is its contents, so it can be a parameter of a JAX primitive. All
+questions about its buffers are answered here: which are operands, which are results, which belong together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+
+from jax_enzyme.frontends.program import Program
+from jax_enzyme.ir.arrays import Augmented, Buffer, Derivation, Jvp, Pullback, Step, Vjp
+from jax_enzyme.options import Options
+from jax_enzyme.signature import Binding, Signature
+from jax_enzyme.xla_ffi.backend import Backend, Built
+
+
+@dataclass(frozen=True)
+class Specialised:
+    """A kernel with its dimensions and static integers bound: what code is generated from."""
+
+    program: Program
+    signature: Signature
+    binding: Binding
+    options: Options
+    backend: Backend = field(repr=False, compare=False)
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.program, self.signature, self.binding, self.options))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @property
+    def name(self) -> str:
+        return self.program.symbol
+
+
+@dataclass(frozen=True, eq=False)
+class Function:
+    """A derived function: `steps` applied to a specialised kernel, first step first. Made by `function` and `then`,
+    which give the same object for the same contents."""
+
+    base: Specialised
+    steps: Derivation
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, Function) and self.steps == other.steps and self.base == other.base
+        )
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.base, self.steps))
+
+    def __repr__(self) -> str:
+        text = self.base.name
+        for step in self.steps:
+            text = f"{type(step).__name__.lower()}({text})"
+        return text
+
+    def then(self, step: Step) -> Function:
+        """This function's derivative."""
+        return function(self.base, (*self.steps, step))
+
+    @cached_property
+    def parent(self) -> Function:
+        """The function that the last step was applied to."""
+        return function(self.base, self.steps[:-1])
+
+    @cached_property
+    def last(self) -> Step | None:
+        return self.steps[-1] if self.steps else None
+
+    @cached_property
+    def buffers(self) -> tuple[Buffer, ...]:
+        base = self.base
+        return base.backend.layout(base.program, base.signature, base.binding, self.steps, base.options)
+
+    @cached_property
+    def operands(self) -> tuple[int, ...]:
+        """The buffers that go in, in order."""
+        return tuple(i for i, buffer in enumerate(self.buffers) if buffer.is_input)
+
+    @cached_property
+    def results(self) -> tuple[int, ...]:
+        """The buffers that come out, in order."""
+        return tuple(i for i, buffer in enumerate(self.buffers) if buffer.is_result)
+
+    @cached_property
+    def linear_operands(self) -> tuple[int, ...]:
+        """The operands that the function is linear in by construction: the last step's tangents or cotangents."""
+        role = "tangent" if isinstance(self.last, Jvp) else "shadow"
+        return tuple(i for i in self.operands if self.steps and self.buffers[i].role == role)
+
+    @cached_property
+    def linear_results(self) -> tuple[int, ...]:
+        """The results that are linear in `linear_operands`; the others do not depend on them."""
+        role = "tangent" if isinstance(self.last, Jvp) else "shadow"
+        return tuple(i for i in self.results if self.steps and self.buffers[i].role == role)
+
+    @cached_property
+    def can_split(self) -> bool:
+        """For a Vjp step on the kernel itself: whether the derivative splits at a tape of static size."""
+        base, step = self.base, self.last
+        if len(self.steps) != 1 or not isinstance(step, Vjp):
+            return False
+        return base.backend.split(base.program, base.signature, base.binding, step, base.options)
+
+    @cached_property
+    def augmented(self) -> Function:
+        """For a Vjp step: the function that keeps a tape for it."""
+        step = self.last
+        assert isinstance(step, Vjp)
+        return self.parent.then(Augmented(step.wanted, step.seeded))
+
+    @cached_property
+    def pullback(self) -> Function:
+        """For a Vjp step: the reverse sweep that reads the tape."""
+        step = self.last
+        assert isinstance(step, Vjp)
+        return self.parent.then(Pullback(step.wanted, step.seeded))
+
+    @cached_property
+    def residuals(self) -> tuple[int, ...]:
+        """For a Vjp step that splits: the buffers of `pullback` that `augmented` left."""
+        found = enumerate(self.pullback.buffers)
+        return tuple(i for i, buffer in found if buffer.is_input and buffer.role in ("final", "tape"))
+
+    @cached_property
+    def dependencies(self) -> tuple[frozenset[int], ...]:
+        """Per result: the operands that it can depend on. The primal results of a Jvp do not see its tangents."""
+        everything = frozenset(self.operands)
+        if not isinstance(self.last, Jvp):
+            return (everything,) * len(self.results)
+        inner = dict(zip(self.parent.results, self.parent.dependencies, strict=True))
+        return tuple(inner.get(i, everything) if self.buffers[i].role == "primal" else everything for i in self.results)
+
+    @cached_property
+    def cotangents(self) -> frozenset[int]:
+        """The buffers that hold cotangents, or tangents of cotangents, at any level."""
+        if not self.steps:
+            return frozenset()
+        inner = self.parent.cotangents
+        found = enumerate(self.buffers)
+        return frozenset(i for i, b in found if b.role == "shadow" or (b.role != "tape" and b.of in inner))
+
+    def build(self) -> Built:
+        """The machine code."""
+        base = self.base
+        return base.backend.build(base.program, base.signature, base.binding, self.steps, base.options)
+
+
+@lru_cache(maxsize=4096)
+def function(base: Specialised, steps: Derivation = ()) -> Function:
+    """The function that these steps make of a kernel: one object for one content."""
+    return Function(base, steps)

@@ -1,0 +1,1 @@
+"""Facts about functions, without differentiating any."""

@@ -1,0 +1,114 @@
+"""The canonical form: optimised before differentiation, regular, without alias scopes."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from jax_enzyme.codegen.canonical import canonical
+from jax_enzyme.codegen.object import build_function
+from jax_enzyme.frontends import load
+from jax_enzyme.ir.arrays import ArrayFunction
+from jax_enzyme.ir.reader import parse
+from jax_enzyme.ir.verify import verify
+from jax_enzyme.ir.writer import to_text
+from jax_enzyme.signature import Binding
+from jax_enzyme.signature import parse as parse_signature
+from jax_enzyme.transform.bind import bind
+from tests.support.native import call
+
+_NORM = """
+#include <math.h>
+static {inline} double mag(const double *a, long n) {{
+    double s = 0;
+    for (long i = 0; i < n; i++) s += a[i] * a[i];
+    return sqrt(s);
+}}
+void norm(double *out, const double *in, long n) {{
+    for (long i = 0; i < n; i++) out[i] = in[i] / mag(in, n);
+}}
+"""
+_EXITS = """
+void f(const double *x, double *y, int n) {
+    for (int i = 0; i < n; i++) {
+        if (x[i] > 10) { *y = -1; return; }
+        switch ((int)x[i]) {
+            case 0: *y += x[i]; break;
+            case 3: *y *= x[i]; break;
+            case 4: *y -= 1; break;
+            case 7: *y = 2 * x[i]; return;
+            default: *y += 0.5;
+        }
+    }
+}
+"""
+_RECURSIVE = """
+static double power(double x, int n) { return n == 0 ? 1 : n % 2 ? x * power(x * x, n / 2) : power(x * x, n / 2); }
+void f(const double *x, double *y, int n) { for (int i = 0; i < n; i++) y[i] = power(x[i], i); }
+"""
+
+
+def _bound(source: str, symbol: str, signature: str, **dims: int) -> ArrayFunction:
+    program = load(source, symbol, lang="c")
+    return bind(parse(program.ir), symbol, parse_signature(signature), Binding.of(dims, {}))
+
+
+def _agrees(function: ArrayFunction, *arrays: np.ndarray) -> ArrayFunction:
+    """The canonical form, checked to be valid and to compute what the original does."""
+    result = canonical(function)
+    verify(result.module)
+    expected = call(build_function(function), arrays)
+    for ours, theirs in zip(call(build_function(result), arrays), expected, strict=True):
+        assert np.array_equal(ours, theirs)
+    return result
+
+
+@pytest.mark.parametrize("inline", ["", "__attribute__((noinline))", "__attribute__((always_inline))"])
+def test_invariant_call_leaves_the_loop_before_it_is_inlined(inline: str) -> None:
+    function = _bound(_NORM.format(inline=inline), "norm", "out y: f64[n], x: f64[n], n: i64", n=100)
+    result = _agrees(function, np.linspace(1, 2, 100))
+    text = to_text(result.module)
+    assert "call double @mag" not in text
+    # Two loops one after the other, not one in the other: the root is taken between them.
+    sqrt, loops = text.index("@llvm.sqrt.f64(double %"), [m.start() for m in re.finditer("= icmp eq i64 .*, 100", text)]
+    assert len(loops) == 2 and loops[0] < sqrt < loops[1]
+
+
+def test_one_exit_and_no_switch() -> None:
+    function = _bound(_EXITS, "f", "x: f64[n], inout y: f64[], n: i32", n=6)
+    for x in ([0.5, 3.5, 4.5, 5, 6, 0.1], [0.5, 7.5, 1, 1, 1, 1], [0.5, 11, 1, 1, 1, 1]):
+        result = _agrees(function, np.array(x), np.array(1.0))
+    text = to_text(result.module)
+    assert text.count(" ret i64") == 1
+    assert " switch " not in text
+
+
+def test_recursion_stays_a_call() -> None:
+    result = _agrees(_bound(_RECURSIVE, "f", "x: f64[n], out y: f64[n], n: i32", n=9), np.linspace(-1, 2, 9))
+    assert "@power(" in to_text(result.module)
+
+
+def test_alias_scopes_go() -> None:
+    source = """
+static inline void add(double *restrict a, const double *restrict b, int n) {
+    for (int i = 0; i < n; i++) a[i] += b[i];
+}
+void f(double *x, const double *y, int n) { add(x, y, n); add(x + 1, y + 1, n - 1); }
+"""
+    function = _bound(source, "f", "inout x: f64[n], y: f64[n], n: i32", n=8)
+    text = to_text(_agrees(function, np.arange(8.0), np.ones(8)).module)
+    assert "!alias.scope" not in text and "!noalias" not in text and "noalias.scope.decl" not in text
+
+
+def test_lines_of_the_source_stay() -> None:
+    text = to_text(canonical(_bound(_EXITS, "f", "x: f64[n], inout y: f64[], n: i32", n=6)).module)
+    assert "!DILocation(line: 7" in text
+
+
+def test_the_argument_does_not_change() -> None:
+    function = _bound(_EXITS, "f", "x: f64[n], inout y: f64[], n: i32", n=6)
+    before = to_text(function.module)
+    canonical(function)
+    assert to_text(function.module) == before

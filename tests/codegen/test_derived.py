@@ -1,0 +1,128 @@
+"""Programs to callable functions: memory, disk, threads, layouts."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from jax_enzyme.codegen import derived
+from jax_enzyme.codegen.memo import Memo
+from jax_enzyme.codegen.object import build_function
+from jax_enzyme.codegen.stored import Stored
+from jax_enzyme.frontends import load
+from jax_enzyme.frontends.program import Program
+from jax_enzyme.ir.arrays import Buffer, Jvp, Vjp, jvp_buffers, vjp_buffers
+from jax_enzyme.options import Options
+from jax_enzyme.signature import Binding, parse
+from tests.support.native import call
+
+SIGNATURE = parse("n: i32, a: f64, x: f64[n], inout y: f64[n] -> f64")
+BINDING = Binding.of({"n": 7}, {})
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAX_ENZYME_CACHE_DIR", str(tmp_path))
+
+
+def _axpy(salt: int = 0) -> Program:
+    """A kernel that no other test has."""
+    return load(
+        f"""double axpy(int n, double a, const double *x, double *y) {{
+            double s = {salt};
+            for (int i = 0; i < n; i++) {{ y[i] += a * x[i]; s += y[i]; }}
+            return s;
+        }}""",
+        lang="c",
+    )
+
+
+def test_a_c_kernel() -> None:
+    built = derived.build(_axpy(), SIGNATURE, BINDING)
+    assert [b.name for b in built.buffers] == ["a", "x", "y", "return"]
+    x, y = np.arange(7.0), np.ones(7)
+    result, s = call(built, [2.0, x, y])
+    assert np.array_equal(result, 1 + 2 * x) and s == result.sum()
+
+
+def test_built_once_per_process() -> None:
+    program = _axpy(1)
+    assert derived.build(program, SIGNATURE, BINDING) is derived.build(program, SIGNATURE, BINDING)
+    other = Binding.of({"n": 8}, {})
+    assert derived.build(program, SIGNATURE, other).key != derived.build(program, SIGNATURE, BINDING).key
+    scalar = derived.build(program, SIGNATURE, BINDING, (), Options(vector_math=False))
+    assert scalar.key != derived.build(program, SIGNATURE, BINDING).key
+
+
+def test_eight_threads_build_eight_kernels() -> None:
+    programs = [_axpy(100 + i) for i in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        built = list(pool.map(lambda p: derived.build(p, SIGNATURE, BINDING), programs))
+    for i, one in enumerate(built):
+        assert call(one, [0.0, np.zeros(7), np.zeros(7)])[1] == 100 + i
+
+
+def test_eight_threads_build_one_kernel() -> None:
+    program = _axpy(200)
+    with ThreadPoolExecutor(8) as pool:
+        built = list(pool.map(lambda _: derived.build(program, SIGNATURE, BINDING), range(8)))
+    assert all(one is built[0] for one in built)
+
+
+def test_another_process_takes_the_object_from_disk(tmp_path: Path) -> None:
+    program = _axpy(300)
+    key = derived.build(program, SIGNATURE, BINDING).key
+    script = f"""
+        from jax_enzyme.codegen import derived, object
+        from jax_enzyme.frontends.program import Program
+        from jax_enzyme.signature import Binding, parse
+        from tests.support.native import call
+
+        def never(*_):
+            raise AssertionError("compiled again")
+
+        derived.compiled = derived.canonical = derived.bind = never
+        program = Program({program.ir!r}, {program.symbol!r}, {program.lang!r}, {program.source_name!r})
+        built = derived.build(program, parse({str(SIGNATURE)!r}), Binding.of({{"n": 7}}, {{}}))
+        print(built.key, call(built, [0.0, [0.0] * 7, [0.0] * 7])[1])
+    """
+    command = [sys.executable, "-c", textwrap.dedent(script)]
+    result = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2])
+    assert result.stdout.split() == [key, "300.0"]
+
+
+def test_a_damaged_entry_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    derived.build(_axpy(400), SIGNATURE, BINDING)
+    (entry,) = (tmp_path / "objects").iterdir()
+    entry.write_bytes(entry.read_bytes()[:-1] + b"?")
+    monkeypatch.setattr(derived, "_built", Memo(8))
+    assert call(derived.build(_axpy(400), SIGNATURE, BINDING), [0.0, np.zeros(7), np.zeros(7)])[1] == 400
+
+
+def test_layouts_without_a_tape_need_no_engine() -> None:
+    program = Program("not even IR", "f", "c", "f.c")
+    base = derived.layout(program, SIGNATURE, BINDING)
+    forward = Jvp((True, False, True, False))
+    reverse = Vjp((True, True, True, False), (False, False, True, True))
+    assert derived.layout(program, SIGNATURE, BINDING, (forward,)) == jvp_buffers(base, forward)
+    both = jvp_buffers(vjp_buffers(base, reverse), step := Jvp((True, True, True, False, False, False, True, True)))
+    assert derived.layout(program, SIGNATURE, BINDING, (reverse, step)) == both
+
+
+def test_stored_form_is_complete() -> None:
+    stored = Stored((Buffer("x", "f64", (2, 3), "inout", "shadow", 4, zero=True, discard=True),), True, b"\n{code}\n")
+    assert Stored.from_bytes(stored.to_bytes()) == stored
+
+
+def test_the_module_of_a_kernel_is_shared_and_stays_as_it_is() -> None:
+    program = _axpy(500)
+    function = derived.derived(program, SIGNATURE, BINDING)
+    assert function is derived.derived(program, SIGNATURE, BINDING)
+    assert call(build_function(function), [0.0, np.zeros(7), np.zeros(7)])[1] == 500
+    assert call(build_function(function), [0.0, np.zeros(7), np.zeros(7)])[1] == 500

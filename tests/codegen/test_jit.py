@@ -1,0 +1,131 @@
+"""Linking: symbols from where they are promised to come from, refusals by name, initialisation, sharing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from jax_enzyme.codegen.elf import undefined_symbols
+from jax_enzyme.codegen.host import host
+from jax_enzyme.codegen.jit import jit
+from jax_enzyme.codegen.object import build_function, compiled
+from jax_enzyme.codegen.symbols import address_of, addresses
+from jax_enzyme.errors import LoweringError
+from jax_enzyme.ir.arrays import Buffer
+from jax_enzyme.options import Options
+from tests.codegen.support import array_function, vector
+from tests.support.native import call
+
+_ONE = (Buffer("x", "f64", (), "in"), Buffer("y", "f64", (), "out", zero=True))
+_UNKNOWN = """
+declare double @nobody_has_this(double)
+define i64 @je.primal(ptr noalias %x, ptr noalias %y) {
+  %a = load double, ptr %x
+  %b = call double @nobody_has_this(double %a)
+  store double %b, ptr %y
+  ret i64 0
+}
+"""
+_DOT = """
+@one = internal constant i32 1
+@n = internal constant i32 5
+declare double @ddot_(ptr, ptr, ptr, ptr, ptr)
+define i64 @je.primal(ptr noalias %x, ptr noalias %y, ptr noalias %d) {
+  %r = call double @ddot_(ptr @n, ptr %x, ptr @one, ptr %y, ptr @one)
+  store double %r, ptr %d
+  ret i64 0
+}
+"""
+_COMPLEX = """
+declare { double, double } @__muldc3(double, double, double, double)
+define i64 @je.primal(ptr noalias %x, ptr noalias %y) {
+  %a = load double, ptr %x
+  %z = call { double, double } @__muldc3(double %a, double 1.0, double %a, double 1.0)
+  %i = extractvalue { double, double } %z, 1
+  store double %i, ptr %y
+  ret i64 0
+}
+"""
+_CONSTRUCTED = """
+@state = internal global double 0.0
+@llvm.global_ctors = appending global [2 x { i32, ptr, ptr }] [
+  { i32, ptr, ptr } { i32 200, ptr @second, ptr null }, { i32, ptr, ptr } { i32 100, ptr @first, ptr null }]
+define internal void @first() {
+  store double 2.0, ptr @state
+  ret void
+}
+define internal void @second() {
+  %s = load double, ptr @state
+  %t = fmul double %s, 10.0
+  store double %t, ptr @state
+  ret void
+}
+define i64 @je.primal(ptr noalias %x, ptr noalias %y) {
+  %a = load double, ptr %x
+  %s = load double, ptr @state
+  %t = fadd double %s, %a
+  store double %t, ptr @state
+  store double %t, ptr %y
+  ret i64 0
+}
+"""
+
+
+def test_a_symbol_that_nobody_has_is_refused_by_name() -> None:
+    with pytest.raises(LoweringError, match="`nobody_has_this`") as raised:
+        build_function(array_function(_UNKNOWN, *_ONE))
+    assert raised.value.remedy is not None and "RTLD_GLOBAL" in raised.value.remedy
+
+
+def test_the_linker_goes_on_after_a_refusal() -> None:
+    with pytest.raises(LoweringError):
+        build_function(array_function(_UNKNOWN, *_ONE))
+    assert call(build_function(array_function(_COMPLEX, *_ONE)), [3.0])[0] == 6.0
+
+
+def test_blas_comes_from_scipy() -> None:
+    built = build_function(
+        array_function(_DOT, vector("x", 5), vector("y", 5), Buffer("d", "f64", (), "out", zero=True))
+    )
+    x, y = np.arange(5.0), np.arange(5.0) + 1
+    assert call(built, [x, y])[0] == x @ y
+
+
+@pytest.mark.parametrize("name", ["dgemm_", "dpotrf_", "sgemv_", "tgamma", "malloc", "__muldc3", "__divdc3"])
+def test_promised_symbols_are_found(name: str) -> None:
+    assert address_of(name)
+
+
+def test_all_missing_symbols_are_listed() -> None:
+    with pytest.raises(LoweringError, match="`no_such_one`, `no_such_two`"):
+        addresses(["no_such_one", "malloc", "no_such_two"])
+
+
+def test_global_constructors_run_once_and_in_order() -> None:
+    built = build_function(array_function(_CONSTRUCTED, *_ONE))
+    assert call(built, [1.0])[0] == 21.0
+    assert call(built, [1.0])[0] == 22.0
+
+
+def test_thread_local_variables_are_refused_by_name() -> None:
+    text = _CONSTRUCTED.replace("@state = internal global", "@state = internal thread_local global")
+    with pytest.raises(LoweringError, match="`state` is a thread-local"):
+        build_function(array_function(text, *_ONE))
+
+
+def test_equal_objects_are_linked_once() -> None:
+    function = array_function(_COMPLEX, *_ONE)
+    assert build_function(function).address == build_function(function).address
+
+
+def test_broken_objects_are_an_error() -> None:
+    code = compiled(array_function(_COMPLEX, *_ONE), Options()).code
+    with pytest.raises((LoweringError, ValueError)):
+        jit().address(b"\x7fELF nonsense", "je.entry")
+    with pytest.raises(LoweringError):
+        jit().address(code, "no.such.entry")
+
+
+@pytest.mark.skipif(not host().is_elf, reason="ELF objects only")
+def test_undefined_symbols_of_an_object() -> None:
+    assert undefined_symbols(compiled(array_function(_UNKNOWN, *_ONE), Options()).code) == ("nobody_has_this",)

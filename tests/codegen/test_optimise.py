@@ -1,0 +1,116 @@
+"""The last optimisation uses this machine's vectors, and no fast arithmetic that nobody asked for."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from jax_enzyme.codegen.host import host
+from jax_enzyme.codegen.object import build_function, entry_module
+from jax_enzyme.codegen.optimise import assembly, optimised_text
+from jax_enzyme.errors import LoweringError
+from jax_enzyme.ir.arrays import ArrayFunction, Buffer
+from jax_enzyme.options import Options
+from tests.codegen.support import array_function, elementwise, vector
+from tests.support.native import call
+
+_SQUARE = elementwise("%y = fmul double %x, %x", 1024)
+# A function as clang leaves it: for a processor without AVX, and bound to 128 bits.
+_CLANG = _SQUARE.replace("ptr noalias %out) {", "ptr noalias %out) #0 {") + (
+    'attributes #0 = { "target-cpu"="x86-64" "target-features"="+sse2" "min-legal-vector-width"="0" }\n'
+)
+_SUM = """
+define i64 @je.primal(ptr noalias %in, ptr noalias %out) {
+entry:
+  br label %loop
+
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %s = phi double [ 0.0, %entry ], [ %t, %loop ]
+  %from = getelementptr inbounds double, ptr %in, i64 %i
+  %x = load double, ptr %from
+  %t = fadd double %s, %x
+  %next = add nuw nsw i64 %i, 1
+  %more = icmp ult i64 %next, 1024
+  br i1 %more, label %loop, label %done
+
+done:
+  store double %t, ptr %out
+  ret i64 0
+}
+"""
+
+
+def _square(text: str) -> ArrayFunction:
+    return array_function(text, vector("x", 1024), vector("y", 1024, "out"))
+
+
+@pytest.mark.parametrize("text", [_SQUARE, _CLANG], ids=["plain", "for another processor"])
+def test_vectors_are_as_wide_as_the_machines(text: str) -> None:
+    lanes = 8 if host().has("avx512f") and not host().has("prefer-256-bit") else 4 if host().has("avx") else 2
+    optimised = optimised_text(entry_module(_square(text)))
+    assert f"fmul <{lanes} x double>" in optimised
+    assert "x86-64" not in "".join(re.findall(r'"target-cpu"="[^"]*"', optimised))
+
+
+def test_noalias_needs_no_check_at_run_time() -> None:
+    optimised = optimised_text(entry_module(_square(_SQUARE)))
+    assert "vector.memcheck" not in optimised
+    assert "%zmm" in assembly(entry_module(_square(_SQUARE))) or not host().has("avx512f")
+
+
+def test_a_sum_is_reordered_only_with_fast_math() -> None:
+    function = array_function(_SUM, vector("x", 1024), Buffer("s", "f64", (), "out", zero=True))
+    assert "vector.reduce" not in optimised_text(entry_module(function))
+    assert "vector.reduce.fadd" in optimised_text(entry_module(function), fast_math=True)
+    x = np.random.default_rng(1).normal(size=1024)
+    assert call(build_function(function), [x])[0] == np.add.accumulate(x)[-1]
+    assert np.isclose(call(build_function(function, Options(fast_math=True)), [x])[0], x.sum(), rtol=1e-12)
+
+
+def test_nothing_reaches_standard_error(capfd: pytest.CaptureFixture[str]) -> None:
+    text = """
+define i64 @je.primal(ptr noalias %x, ptr noalias %y) !dbg !4 {
+entry:
+  br label %loop, !dbg !7
+
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %next = add i64 %i, 1, !dbg !7
+    #dbg_value(i64 %next, !8, !DIExpression(), !7)
+  %p = getelementptr i8, ptr %y, i64 %i
+  store i8 3, ptr %p, !dbg !7
+  %more = icmp ult i64 %next, 8
+  br i1 %more, label %loop, label %done, !dbg !7, !llvm.loop !9
+
+done:
+  ret i64 0, !dbg !7
+}
+!llvm.dbg.cu = !{!0}
+!llvm.module.flags = !{!2}
+!0 = distinct !DICompileUnit(language: DW_LANG_C11, file: !1, emissionKind: FullDebug)
+!1 = !DIFile(filename: "k.c", directory: "/")
+!2 = !{i32 2, !"Debug Info Version", i32 3}
+!3 = !DISubroutineType(types: !6)
+!4 = distinct !DISubprogram(name: "k", scope: !1, file: !1, line: 1, type: !3, unit: !0, spFlags: DISPFlagDefinition)
+!6 = !{null}
+!7 = !DILocation(line: 2, column: 1, scope: !4)
+!8 = !DILocalVariable(name: "i", scope: !4, file: !1, line: 2)
+!9 = distinct !{!9, !7, !10}
+!10 = !{!"llvm.loop.unroll.disable"}
+"""
+    function = array_function(text, vector("x", 1), Buffer("y", "u8", (8,), "out", zero=True))
+    optimised = optimised_text(entry_module(function))
+    assert "DILocation" not in optimised and "#dbg" not in optimised
+    assert call(build_function(function), [np.zeros(1)])[0].tolist() == [3] * 8
+    captured = capfd.readouterr()
+    assert captured.err == "" and captured.out == ""
+
+
+def test_invalid_ir_is_an_error_of_ours() -> None:
+    function = _square(_SQUARE)
+    function.module.functions["je.primal"].blocks[-1].instructions.pop()
+    with pytest.raises(LoweringError, match="LLVM rejects"):
+        build_function(function)

@@ -1,0 +1,49 @@
+"""Forward mode, reverse mode and finite differences agree on programs that Hypothesis writes.
+
+A short fixed sequence in every run; `make fuzz` draws many more. A failure prints the smallest program that shows it:
+it belongs into the corpus, as a kernel and a row.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from hypothesis import event, given
+from hypothesis import strategies as st
+
+from tests.kernels.case import Case
+from tests.support import three_way, through_jax
+from tests.support.programs import SIGNATURE, M, N, programs
+
+
+def _case(folder: Path, source: str, seed: int) -> Case:
+    path = folder / "program.c"
+    path.write_text(source)
+    r = np.random.default_rng(seed)
+    arguments = {
+        "a": float(r.uniform(0.2, 1)),
+        "x": r.normal(size=N),
+        "place": r.integers(0, N, M, dtype=np.int32),
+        "y": r.normal(size=N),
+        "z": r.normal(size=M),
+    }
+    return Case("program", SIGNATURE, lambda _: arguments, file=str(path), step=2e-3)
+
+
+@given(programs(), st.integers(0, 2**16))
+def test_programs(source: str, seed: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        case = _case(Path(folder), source, seed)
+        subject = through_jax.subject(case)
+        three_way.check_primal(subject, case)
+        try:
+            known = three_way.truth(case)
+        except three_way.RoughError:
+            # A branch turns next to these inputs, or the program is chaotic: only the modes can be compared.
+            event("without finite differences")
+            three_way.check_modes(subject, case)
+            return
+        event("with finite differences")
+        three_way.check_reverse(subject, known, three_way.check_forward(subject, known))

@@ -1,0 +1,103 @@
+"""IR comes from the cache exactly while nothing changed that it was made of."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+from jax_enzyme.errors import CompileError
+from jax_enzyme.frontends import load, toolchain
+
+
+@pytest.fixture
+def runs() -> Iterator[mock.Mock]:
+    with mock.patch.object(subprocess, "run", wraps=subprocess.run) as run:
+        yield run
+
+
+def test_the_second_time_nothing_runs(runs: mock.Mock) -> None:
+    first = load("double f(double x) { return x; }", lang="c")
+    assert runs.call_count > 0
+    runs.reset_mock()
+    assert load("double f(double x) { return x; }", lang="c") == first
+    assert runs.call_count == 0
+
+
+def test_a_header_that_changes(tmp_path: Path, runs: mock.Mock) -> None:
+    header, source = tmp_path / "factor.h", tmp_path / "k.c"
+    header.write_text("#define FACTOR 2.0\n")
+    source.write_text('#include "factor.h"\ndouble f(double x) { return FACTOR * x; }\n')
+    first = load(source)
+    header.write_text("#define FACTOR 3.0\n")
+    second = load(source)
+    assert "3.000000e+00" in second.ir
+    assert first != second
+    runs.reset_mock()
+    assert load(source) == second
+    assert runs.call_count == 0
+    header.unlink()
+    with pytest.raises(CompileError, match=r"factor\.h"):
+        load(source)
+
+
+def test_headers_next_to_inline_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inline text includes files from the working directory, and knows one directory from the other."""
+    text = '#include "factor.h"\ndouble f(double x) { return FACTOR * x; }\n'
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "factor.h").write_text(f"#define FACTOR {ord(name)}.0\n")
+    monkeypatch.chdir(tmp_path / "a")
+    assert "9.700000e+01" in load(text, lang="c").ir
+    monkeypatch.chdir(tmp_path / "b")
+    assert "9.800000e+01" in load(text, lang="c").ir
+
+
+def test_names_with_spaces(tmp_path: Path, runs: mock.Mock) -> None:
+    folder = tmp_path / "a folder"
+    folder.mkdir()
+    (folder / "a header.h").write_text("#define FACTOR 2.0\n")
+    (folder / "a kernel.c").write_text('#include "a header.h"\ndouble f(double x) { return FACTOR * x; }\n')
+    first = load(folder / "a kernel.c")
+    runs.reset_mock()
+    assert load(folder / "a kernel.c") == first
+    assert runs.call_count == 0
+    (folder / "a header.h").write_text("#define FACTOR 3.0\n")
+    assert load(folder / "a kernel.c") != first
+
+
+@pytest.mark.parametrize("damage", [b"", b"not an entry"])
+def test_damaged_entries(cache_folder: Path, damage: bytes) -> None:
+    first = load("double f(double x) { return x; }", lang="c")
+    for entry in (cache_folder / "ir").iterdir():
+        entry.write_bytes(damage)
+    assert load("double f(double x) { return x; }", lang="c") == first
+
+
+def test_without_a_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAX_ENZYME_CACHE_DIR", "")
+    assert load("double f(double x) { return x; }", lang="c").symbol == "f"
+
+
+def test_at_once(cache_folder: Path) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        programs = list(pool.map(lambda _: load("double f(double x) { return x; }", lang="c"), range(4)))
+    assert len(set(programs)) == 1
+    assert len(list((cache_folder / "ir").iterdir())) == 1
+
+
+def test_a_missing_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(toolchain.importlib.util, "find_spec", lambda name: None)
+    toolchain.zig.cache_clear()
+    with pytest.raises(CompileError, match="ziglang is not installed") as caught:
+        load("double f(double x) { return x; }", lang="c")
+    assert caught.value.remedy == "pip install ziglang"
+    monkeypatch.setenv("PATH", "")
+    toolchain.program.cache_clear()
+    with pytest.raises(CompileError, match="no compiler for Fortran") as caught:
+        load("end\n", lang="fortran")
+    assert "flang-22" in (caught.value.remedy or "")

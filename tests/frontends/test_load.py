@@ -1,0 +1,181 @@
+"""`load`: every kind of source, and what is said when something is missing."""
+
+from __future__ import annotations
+
+import pickle
+import shutil
+from pathlib import Path
+
+import pytest
+
+from jax_enzyme.errors import CompileError
+from jax_enzyme.frontends import load
+from jax_enzyme.ir import reader
+
+SQUARE = "double square(double x) { return x * x; }\n"
+NORM = """#include <math.h>
+static double mag(int n, const double *x) { double s = 0; while (n-- > 0) s += x[n] * x[n]; return sqrt(s); }
+void norm(int n, const double *x, double *y) { for (int i = 0; i < n; i++) y[i] = x[i] / mag(n, x); }
+"""
+
+
+def test_inline_c() -> None:
+    program = load(NORM, lang="c")
+    assert (program.symbol, program.lang, program.source_name) == ("norm", "c", "kernel.c")
+    assert "define internal double @mag" in program.ir
+    assert "optnone" not in program.ir
+    assert "target-cpu" not in program.ir
+    assert 'DIFile(filename: "kernel.c", directory: "")' in program.ir
+    assert "call double @llvm.sqrt.f64" in program.ir
+    assert "jax_enzyme-" not in program.ir, "temporary folders are not part of a program"
+    assert pickle.loads(pickle.dumps(program)) == program
+    assert load(NORM, lang="c") == program
+    assert load(NORM, "norm", lang="c").key == program.key
+
+
+def test_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "norm.c"
+    path.write_text(NORM)
+    assert load(path) == load(str(path)) == load(str(path), lang="c")
+    assert load(path).source_name == str(path)
+    monkeypatch.chdir(tmp_path)
+    assert load("norm.c").source_name == "norm.c"
+
+
+def test_flags() -> None:
+    source = "double f(double x) { return FACTOR * x; }"
+    assert "2.000000e+00" in load(source, lang="c", flags=("-DFACTOR=2.0",)).ir
+    assert load(source, lang="c", flags=["-DFACTOR=2.0"]) != load(source, lang="c", flags=["-DFACTOR=3.0"])
+    assert "optnone" not in load(source, lang="c", flags=["-DFACTOR=2.0", "-O0"]).ir
+    with pytest.raises(CompileError, match="sequence of strings"):
+        load(source, lang="c", flags="-DFACTOR=2.0")
+
+
+def test_asserts_are_on_unless_switched_off() -> None:
+    source = "#include <assert.h>\ndouble f(double x) { assert(x > 0); return x; }"
+    assert "__assert_fail" in load(source, lang="c").ir
+    assert "__assert_fail" not in load(source, lang="c", flags=("-DNDEBUG",)).ir
+
+
+def test_cpp() -> None:
+    source = "namespace a { double f(const double *x) { auto g = [&](int i) { return x[i]; }; return g(0); } }"
+    assert load(source, lang="c++").symbol == "_ZN1a1fEPKd"
+    assert load(source, "f", lang="c++").symbol == load(source, "a::f", lang="c++").symbol == "_ZN1a1fEPKd"
+    both = "double f(double x) { return x; } double f(float x) { return x; }"
+    with pytest.raises(CompileError, match="`f` is not unique: _Z1fd, _Z1ff"):
+        load(both, "f", lang="c++")
+    assert load(both, "_Z1ff", lang="c++").symbol == "_Z1ff"
+    throws = 'extern "C" double f(double x) { if (x < 0) throw 1; return x; }'
+    assert "__cxa_throw" in load(throws, lang="c++").ir
+
+
+def test_llvm_text_and_bitcode() -> None:
+    import llvmlite.binding as llvm
+
+    text = load(SQUARE, lang="c").ir
+    again = load(text, "square", lang="llvm")
+    assert again.lang == "llvm"
+    bitcode = llvm.parse_assembly(text).as_bitcode()
+    assert load(bitcode, "square").symbol == "square"
+    assert load(bitcode).source_name == "<bitcode>"
+    assert reader.parse(load(bitcode).ir).functions["square"]
+    with pytest.raises(CompileError, match="no LLVM bitcode"):
+        load(b"nothing")
+    with pytest.raises(CompileError, match="no LLVM IR"):
+        load("define double @f(double %x) {\n ret float %x\n}", lang="llvm")
+    with pytest.raises(CompileError, match="flags -O3 mean nothing"):
+        load(text, "square", lang="llvm", flags=("-O3",))
+
+
+def test_files_of_llvm(tmp_path: Path) -> None:
+    import llvmlite.binding as llvm
+
+    text = load(SQUARE, lang="c").ir
+    (tmp_path / "k.ll").write_text(text)
+    (tmp_path / "k.bc").write_bytes(llvm.parse_assembly(text).as_bitcode())
+    assert load(tmp_path / "k.ll").symbol == load(tmp_path / "k.bc").symbol == "square"
+
+
+@pytest.mark.parametrize(
+    ("source", "lang", "message"),
+    [
+        ("nowhere.c", None, "cannot be read: No such file"),
+        ("nowhere.c", "c", "cannot be read: No such file"),
+        (Path("nowhere.c"), None, "cannot be read: No such file"),
+        (SQUARE, None, "inline source text needs lang="),
+        (SQUARE, "cobol", "no front end for the language 'cobol'"),
+        (3, None, "a source is a path"),
+    ],
+)
+def test_no_source(source: object, lang: str | None, message: str) -> None:
+    with pytest.raises(CompileError, match=message):
+        load(source, None, lang)
+
+
+def test_an_unknown_suffix(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.xyz"
+    path.write_text(SQUARE)
+    with pytest.raises(CompileError, match=r"'\.xyz' does not tell the language") as caught:
+        load(path)
+    assert caught.value.place == str(path)
+    assert load(path, lang="c").symbol == "square"
+
+
+def test_the_compiler_s_message_is_in_the_exception(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(CompileError, match="undeclared identifier 'y'") as caught:
+        load("double f(double x)\n{\n  return x * y;\n}\n", lang="c")
+    assert caught.value.place == "kernel.c:3:14"
+    assert caught.value.remedy
+    assert "zig" not in caught.value.cause
+    assert capfd.readouterr() == ("", "")
+
+
+def test_warnings_are_not_shown(capfd: pytest.CaptureFixture[str]) -> None:
+    load("double f(double x) { int unused; return x; }", lang="c", flags=("-Wall",))
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("source", "symbol", "lang", "parts"),
+    [
+        (SQUARE, "sqare", "c", ["`sqare` is not in the source", "similar names: square", "did you mean `square`"]),
+        (SQUARE, "something", "c", ["it defines square"]),
+        (NORM, "magnitude", "c", ["it defines norm"]),
+        (SQUARE + NORM, None, "c", ["exactly one external function", "defines 2: square, norm"]),
+        ("static double f(double x) { return x; }", None, "c", ["defines none", "must not be `static`"]),
+        (SQUARE, "squared", "c++", ["similar names: _Z6squared"]),
+        (SQUARE, "other", "c++", ['extern "C"']),
+    ],
+)
+def test_no_such_symbol(source: str, symbol: str | None, lang: str, parts: list[str]) -> None:
+    with pytest.raises(CompileError) as caught:
+        load(source, symbol, lang)
+    for part in parts:
+        assert part in str(caught.value)
+
+
+def test_static_functions_can_be_kernels_by_name() -> None:
+    assert load(NORM + "double g(int n, double *x) { return mag(n, x); }", "mag", lang="c").symbol == "mag"
+
+
+@pytest.mark.skipif(shutil.which("rustc") is None, reason="needs rustc")
+def test_rust() -> None:
+    source = '#[no_mangle]\npub extern "C" fn square(x: f64) -> f64 { x * x }\npub fn other(x: f64) -> f64 { x }\n'
+    program = load(source, "square", lang="rust")
+    assert program.symbol == "square"
+    assert "target-cpu" not in program.ir
+    with pytest.raises(CompileError, match="no_mangle"):
+        load("fn f(x: f64) -> f64 { x }", "nothing_like_it", lang="rust")
+    with pytest.raises(CompileError, match="the rust source does not compile") as caught:
+        load("pub fn f(x: f64) -> f64 { y }", lang="rust")
+    assert "cannot find value `y`" in caught.value.cause
+
+
+@pytest.mark.skipif(shutil.which("flang-22") is None, reason="needs flang-22")
+def test_fortran() -> None:
+    source = "subroutine square(x)\n  double precision, intent(inout) :: x\n  x = x * x\nend subroutine\n"
+    program = load(source, "square", lang="fortran")
+    assert program.symbol == "square_"
+    assert load(source, lang="fortran") == program
+    with pytest.raises(CompileError, match="the fortran source does not compile"):
+        load("subroutine f(x)\n  x = \nend subroutine\n", lang="fortran")

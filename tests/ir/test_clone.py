@@ -1,0 +1,86 @@
+"""Copies share nothing that can change."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jax_enzyme.ir import values as V
+from jax_enzyme.ir.clone import clone, clone_function, clone_with_map
+from jax_enzyme.ir.instructions import CallBase
+from jax_enzyme.ir.module import Module
+from jax_enzyme.ir.reader import parse
+from jax_enzyme.ir.verify import verify
+from jax_enzyme.ir.writer import to_text
+from tests.ir.support import FIXTURES
+
+
+def _values(module: Module) -> set[int]:
+    found = [*module.globals.values(), *module.aliases.values(), *module.functions.values()]
+    ids = {id(value) for value in found}
+    for function in module.functions.values():
+        ids |= {id(a) for a in function.arguments} | {id(b) for b in function.blocks}
+        for instruction in function.instructions():
+            ids |= {id(instruction), id(instruction.operands), id(instruction.targets), id(instruction.metadata)}
+            ids |= {id(record) for record in instruction.records}
+            if isinstance(instruction, CallBase):
+                ids |= {id(instruction.parameter_attributes), id(instruction.bundles)}
+    return ids | {id(node) for node in module.metadata.values()}
+
+
+@pytest.mark.parametrize("path", FIXTURES, ids=lambda path: path.stem)
+def test_copy_shares_no_value(path: Path) -> None:
+    module = parse(path.read_text())
+    copy, mapping = clone_with_map(module)
+    assert not _values(module) & _values(copy)
+    assert to_text(copy) == to_text(module)
+    assert all(mapping[f] is copy.functions[name] for name, f in module.functions.items())
+    verify(copy)
+
+
+def test_change_of_a_copy_leaves_the_original() -> None:
+    module = parse("@x = global i32 1\ndefine ptr @f() {\n  ret ptr @x\n}")
+    before = to_text(module)
+    copy = clone(module)
+    copy.globals["x"].name = "y"
+    copy.functions["f"].entry.instructions.clear()
+    copy.metadata.clear()
+    assert to_text(module) == before
+
+
+def test_clone_function() -> None:
+    module = parse(
+        """
+        @where = global ptr null
+        define i64 @f(i64 %n, i64 %k) {
+        entry:
+          store ptr blockaddress(@f, %again), ptr @where
+          br label %again
+        again:
+          %r = call i64 @f(i64 %n, i64 %k)
+          ret i64 %r
+        }
+        """
+    )
+    function = module.functions["f"]
+    substitution: dict[V.Value, V.Value] = {}
+    copy = clone_function(function, "g", substitution)
+    module.functions["g"] = copy
+    verify(module)
+    store, _ = copy.entry.instructions
+    address = store.operands[0]
+    assert isinstance(address, V.BlockAddress) and address.function is copy and address.block is copy.blocks[1]
+    call = copy.blocks[1].instructions[0]
+    assert call.operands == [*copy.arguments, function]
+    assert substitution[function.blocks[1]] is copy.blocks[1] and function not in substitution
+
+
+def test_clone_function_with_substitution() -> None:
+    module = parse("declare i64 @h(i64)\ndefine i64 @f(i64 %n) {\n  %r = call i64 @f(i64 %n)\n  ret i64 %r\n}")
+    function = module.functions["f"]
+    five = V.ConstantInt(function.arguments[0].type, 5)
+    copy = clone_function(function, "g", {function.arguments[0]: five, function: module.functions["h"]})
+    module.functions["g"] = copy
+    assert copy.entry.instructions[0].operands == [five, module.functions["h"]]
+    verify(module)

@@ -1,0 +1,261 @@
+"""What the parser makes of single constructs, and what it says of text that it does not understand."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir import values as V
+from jax_enzyme.ir.builder import const_float, const_int
+from jax_enzyme.ir.metadata import MDConstant, MDNode, MDRef, MDString
+from jax_enzyme.ir.module import GlobalVariable, Module
+from jax_enzyme.ir.reader import ReadError, parse, read
+from jax_enzyme.ir.writer import to_text
+from tests.ir.support import printed_by_llvm
+
+
+def _function(body: str, header: str = "i32 %x, ptr %p") -> list[I.Instruction]:
+    return list(parse(f"define void @f({header}) {{\n{body}\n}}").functions["f"].instructions())
+
+
+def test_operands_and_targets_follow_the_model() -> None:
+    module = parse(
+        """
+        declare i32 @g(i32, ptr)
+        define i32 @f(i32 %x, ptr %p) {
+        entry:
+          %c = icmp slt i32 %x, 3
+          br i1 %c, label %a, label %b
+        a:
+          %r = call i32 @g(i32 noundef %x, ptr align 8 %p) #0
+          br label %b
+        b:
+          %s = phi i32 [ 7, %entry ], [ %r, %a ]
+          store i32 %s, ptr %p, align 4
+          ret i32 %s
+        }
+        attributes #0 = { nounwind "key"="value" memory(none) }
+        """
+    )
+    function = module.functions["f"]
+    entry, a, b = function.blocks
+    assert [block.name for block in function.blocks] == ["entry", "a", "b"]
+    assert entry.successors == [a, b]
+    call = a.instructions[0]
+    assert isinstance(call, I.Call)
+    assert call.operands == [*function.arguments, module.functions["g"]]
+    assert call.parameter_attributes == [("noundef",), ("align 8",)]
+    assert module.attribute_groups["0"] == ("nounwind", '"key"="value"', "memory(none)")
+    phi, store, _ = b.instructions
+    assert isinstance(phi, I.Phi) and phi.targets == [entry, a] and phi.operands[1] is call
+    assert V.int_value(phi.operands[0]) == 7
+    assert isinstance(store, I.Store) and store.align == 4 and store.operands == [phi, function.arguments[1]]
+
+
+def test_names() -> None:
+    module = parse('define void @"odd name"(i32 %"1", i32 %0, i32 %"a\\22b", i32) {\n  ret void\n}')
+    function = module.functions["odd name"]
+    assert [argument.name for argument in function.arguments] == ["1", "", 'a"b', ""]
+
+
+def test_result_types() -> None:
+    body = """
+      %a = getelementptr i8, ptr %p, <2 x i64> zeroinitializer
+      %b = extractvalue { i32, [2 x { float, ptr }] } undef, 1, 0, 1
+      %c = cmpxchg ptr %p, i32 %x, i32 1 seq_cst seq_cst
+      %d = shufflevector <2 x float> poison, <2 x float> poison, <8 x i32> zeroinitializer
+      %e = icmp eq <2 x ptr> %a, zeroinitializer
+      ret void"""
+    types = [str(i.type) for i in _function(body)]
+    assert types == ["<2 x ptr>", "ptr", "{ i32, i1 }", "<8 x float>", "<2 x i1>", "void"]
+
+
+def test_constants_used_before_their_globals() -> None:
+    module = parse(
+        "@a = global ptr getelementptr (i8, ptr @b, i64 4)\n@b = global [2 x ptr] [ptr @a, ptr @c]\n@c = alias ptr, ptr @a"
+    )
+    a, b = module.globals["a"], module.globals["b"]
+    assert isinstance(a.initializer, V.ConstantExpr) and a.initializer.operands[0] is b
+    assert isinstance(b.initializer, V.ConstantAggregate) and b.initializer.elements == [a, module.aliases["c"]]
+
+
+def test_block_addresses_before_and_after_their_function() -> None:
+    module = parse(
+        """
+        @before = global ptr blockaddress(@f, %1)
+        define void @f() {
+          br label %1
+        1:
+          ret void
+        }
+        define ptr @after() {
+          ret ptr blockaddress(@f, %1)
+        }
+        """
+    )
+    function = module.functions["f"]
+    for address in (module.globals["before"].initializer, module.functions["after"].blocks[0].terminator.operands[0]):
+        assert isinstance(address, V.BlockAddress)
+        assert address.function is function and address.block is function.blocks[1]
+
+
+def test_metadata() -> None:
+    module = parse(
+        """
+        define void @f(i32 %x) !dbg !1 {
+          #dbg_value(i32 %x, !2, !DIExpression(DW_OP_plus_uconst, 8), !3)
+          ret void, !dbg !3, !kind !{!"text", i32 5, null}
+        }
+        !1 = distinct !DISubprogram(name: "f", line: 12, flags: DIFlagPrototyped | DIFlagVector)
+        !2 = !DILocalVariable(name: "x", scope: !1)
+        !3 = !DILocation(line: 3, column: 7, scope: !1)
+        """
+    )
+    function = module.functions["f"]
+    assert function.metadata == [("dbg", MDRef("1"))]
+    subprogram = module.metadata["1"]
+    assert subprogram.distinct and subprogram.number("line") == 12 and subprogram.string("name") == "f"
+    assert subprogram.get("flags") == "DIFlagPrototyped | DIFlagVector" and subprogram.get("unit") is None
+    instruction = function.entry.terminator
+    [record] = instruction.records
+    value, _, expression, _ = record.operands
+    assert record.kind == "value"
+    assert isinstance(value, MDConstant) and value.value is function.arguments[0]
+    assert isinstance(expression, MDNode) and expression.fields == [("", "DW_OP_plus_uconst"), ("", "8")]
+    (_, location), (kind, node) = instruction.metadata
+    assert location == MDRef("3") and kind == "kind"
+    assert isinstance(node, MDNode) and node.operands[0] == MDString("text")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("define void @f() {\n  ret i32 %x\n}", "use of undefined value %x in @f"),
+        ("define void @f() {\n  br label %b\n}", "use of undefined block %b in @f"),
+        ("@x = global ptr @y", "use of undefined global @y"),
+        ("define void @f() {\n  %a = frobnicate i32 1\n  ret void\n}", "line 2, column 8: expected an instruction"),
+        ("define void @f(i32 %a, i32 %a) {\n  ret void\n}", "%a is defined twice"),
+        ("define i64 @f(i32 %a) {\n  ret i64 %a\n}", "%a has type i32 but is used as i64"),
+        ("define i64 @f() {\n  %y = add i64 %z, 1\n  %z = add i32 1, 1\n  ret i64 %y\n}", "%z has type i32 but"),
+        ("^0 = module: (path: \"x\")", "summary entries"),
+        ("@x = global i32", "expected a value, found the end of the text"),
+        ("@x = global [2 x i32", "expected ']'"),
+        ("target nonsense = \"x\"", "unknown target property"),
+        ("nonsense", "expected a top-level entity"),
+        ("@x = 5", "expected global, constant, alias or ifunc"),
+        ("!0 = 5", "expected a metadata node"),
+        ("declare void @f(i32 bogus)", "expected"),
+        ("define void @f() {\n  %a = add i32 1 2\n  ret void\n}", "expected ','"),
+        ("declare void @f(", "found"),
+    ],
+)  # fmt: skip
+def test_errors_name_the_place(text: str, message: str) -> None:
+    with pytest.raises(ReadError) as caught:
+        parse(text)
+    assert message in str(caught.value)
+
+
+def test_llvm_s_own_complaints_come_as_read_errors() -> None:
+    with pytest.raises(ReadError, match="expected type"):
+        read("define flub @f()")
+    with pytest.raises(ReadError):
+        read(b"no bitcode")
+    with pytest.raises(ReadError, match="dominate"):
+        read("define i32 @f() {\n  %a = add i32 %b, 1\n  %b = add i32 %a, 1\n  ret i32 %a\n}")
+
+
+def test_broken_module_with_debug_information_raises() -> None:
+    """LLVM alone would end the process here."""
+    text = """
+        define i32 @f() !dbg !2 {
+          %a = add i32 %b, 1
+          %b = add i32 %a, 1
+          ret i32 %a
+        }
+        !llvm.dbg.cu = !{!0}
+        !llvm.module.flags = !{!1}
+        !0 = distinct !DICompileUnit(language: DW_LANG_C11, file: !3)
+        !1 = !{i32 2, !"Debug Info Version", i32 3}
+        !2 = distinct !DISubprogram(name: "f", unit: !0, file: !3, line: 1, type: !4, spFlags: DISPFlagDefinition)
+        !3 = !DIFile(filename: "a.c", directory: "/")
+        !4 = !DISubroutineType(types: !{})
+        """
+    with pytest.raises(ReadError, match="dominate"):
+        read(text)
+
+
+def test_bitcode() -> None:
+    import llvmlite.binding as llvm
+
+    native = llvm.parse_assembly("define i32 @f(i32 %x) {\n  ret i32 %x\n}", llvm.create_context())
+    assert list(read(native.as_bitcode()).functions) == ["f"]
+
+
+def _through_text(constant: V.Constant) -> V.Constant:
+    module = Module()
+    module.globals["x"] = GlobalVariable(T.PTR, constant.type, constant, name="x")
+    text = to_text(module)
+    ours = parse(text).globals["x"].initializer
+    theirs = parse(printed_by_llvm(text)).globals["x"].initializer
+    assert ours is not None and theirs is not None
+    assert to_text(module) == to_text(parse(text))
+    return theirs
+
+
+@given(st.floats(width=64))
+def test_doubles(value: float) -> None:
+    found = _through_text(const_float(T.DOUBLE, value))
+    assert isinstance(found, V.ConstantFloat)
+    text = found.text
+    back = struct.unpack(">d", bytes.fromhex(text[2:]))[0] if text.startswith("0x") else float(text)
+    assert struct.pack(">d", back) == struct.pack(">d", value)
+
+
+@given(st.sampled_from(["half", "bfloat", "float"]), st.floats(width=16))
+def test_small_floats(kind: str, value: float) -> None:
+    found = _through_text(const_float(T.FloatType(kind), value))
+    assert isinstance(found, V.ConstantFloat) and found.type == T.FloatType(kind)
+
+
+@given(st.integers(1, 130), st.integers())
+def test_integers(bits: int, value: int) -> None:
+    constant = const_int(T.IntType(bits), value)
+    found = _through_text(constant)
+    assert V.int_value(found) == V.int_value(constant)
+
+
+@given(st.binary(max_size=12))
+def test_strings(data: bytes) -> None:
+    found = _through_text(V.ConstantString(T.ArrayType(len(data), T.I8), data))
+    if any(data):
+        assert isinstance(found, V.ConstantString) and found.data == data
+
+
+_TYPES = st.recursive(
+    st.one_of(
+        st.builds(T.IntType, st.integers(1, 256)),
+        st.sampled_from([T.DOUBLE, T.HALF, T.PTR, T.PointerType(3), T.FloatType("x86_fp80")]),
+        st.builds(T.VectorType, st.integers(1, 9), st.sampled_from([T.I1, T.FLOAT, T.PTR]), st.booleans()),
+    ),
+    lambda inner: st.one_of(
+        st.builds(T.ArrayType, st.integers(0, 5), inner),
+        st.builds(T.StructType, st.lists(inner, max_size=4).map(tuple), st.booleans()),
+    ),
+)
+
+
+@given(st.lists(_TYPES, max_size=4), st.booleans())
+def test_types(types: list[T.Type], variadic: bool) -> None:
+    signature = T.FunctionType(T.VOID, tuple(types), variadic)
+    parameters = ", ".join([*map(str, types), *(["..."] if variadic else [])])
+    assert parse(f"declare void @f({parameters})").functions["f"].value_type == signature
+
+
+def test_scan_of_comments_and_spaces() -> None:
+    module = parse("; leading\n\n  @x  =  global\ti32;same line\n ; more\n 7 ; end\n; last")
+    assert V.int_value(module.globals["x"].initializer or V.Undef(T.I32)) == 7

@@ -1,0 +1,88 @@
+"""Reading and writing lose nothing: LLVM prints our text as it prints the original."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from jax_enzyme.ir import passes
+from jax_enzyme.ir.clone import clone
+from jax_enzyme.ir.reader import parse, read
+from jax_enzyme.ir.verify import verify
+from jax_enzyme.ir.writer import to_text
+from tests.ir.support import FIXTURES, SOURCES, compiled, printed_by_llvm
+
+
+def _assert_identity(text: str) -> None:
+    module = parse(text)
+    ours = to_text(module)
+    assert printed_by_llvm(ours) == printed_by_llvm(text)
+    assert to_text(parse(ours)) == ours
+    assert to_text(clone(module)) == ours
+
+
+@pytest.mark.parametrize("path", FIXTURES, ids=lambda path: path.stem)
+def test_fixture(path: Path) -> None:
+    text = path.read_text()
+    _assert_identity(text)
+    _assert_identity(printed_by_llvm(text))
+    verify(parse(text))
+
+
+@pytest.mark.parametrize("debug", ["-g", "-g0"])
+@pytest.mark.parametrize("level", ["-O0", "-O1", "-O2", "-O3"])
+@pytest.mark.parametrize("source", [s for s in SOURCES if s.suffix == ".c"], ids=lambda path: path.name)
+def test_c(source: Path, level: str, debug: str, tmp_path: Path) -> None:
+    text = compiled(source, tmp_path, level, debug)
+    _assert_identity(printed_by_llvm(text))
+    verify(read(text))
+
+
+@pytest.mark.parametrize("flags", [("-O0", "-g"), ("-O2", "-g"), ("-O3", "-g0")], ids=" ".join)
+@pytest.mark.parametrize("source", [s for s in SOURCES if s.suffix == ".cpp"], ids=lambda path: path.name)
+def test_cpp(source: Path, flags: tuple[str, ...], tmp_path: Path) -> None:
+    text = compiled(source, tmp_path, *flags)
+    _assert_identity(printed_by_llvm(text))
+    verify(read(text))
+
+
+@pytest.mark.parametrize("level", [1, 2, 3])
+def test_vectorised(level: int, tmp_path: Path) -> None:
+    """What LLVM's vectorisers and unroller make of unoptimised code."""
+    source = tmp_path / "kernel.c"
+    source.write_text(
+        """
+        void axpy(double *restrict y, const double *restrict x, int n) {
+            for (int i = 0; i < n; i++) y[i] += 2 * x[i];
+        }
+        float dot(const float *x, const float *y, int n) {
+            #pragma clang fp reassociate(on)
+            float s = 0;
+            for (int i = 0; i < n; i++) s += x[i] > 0 ? x[i] * y[i] : 0;
+            return s;
+        }
+        """
+    )
+    module = read(compiled(source, tmp_path, "-O2", "-Xclang", "-disable-llvm-passes"))
+    optimised = passes.optimise(module, level, vectorise=True, unroll=True)
+    assert "vector.body" in to_text(optimised)
+    _assert_identity(to_text(optimised))
+
+
+def test_speed() -> None:
+    """Far above what is asked (10,000 instructions a second), so that a slow machine passes too."""
+    lines = [
+        f"  %x{i} = fmul double %x{i - 1}, 1.5\n"
+        f"  %p{i} = getelementptr inbounds double, ptr %p, i64 {i}\n"
+        f"  store double %x{i}, ptr %p{i}, align 8\n"
+        for i in range(1, 5001)
+    ]
+    text = "define void @f(ptr %p, double %x0) {\n" + "".join(lines) + "  ret void\n}\n"
+    start = time.perf_counter()
+    module = parse(text)
+    seconds = time.perf_counter() - start
+    count = sum(1 for _ in module.functions["f"].instructions())
+    assert count == 15001
+    assert count / seconds > 10_000

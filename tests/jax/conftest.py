@@ -1,0 +1,129 @@
+"""Every test of a transformation runs over all example kernels, with the stand-in (with a tape and without) and with the
+engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from jax import numpy as jnp
+
+import jax_enzyme as je
+from jax_enzyme.frontends import Program
+from jax_enzyme.signature import parse, solve
+from tests.jax.kernels import EXAMPLES, Example
+from tests.jax.stand_in import StandIn
+
+@cache
+def stand_in(splits: bool) -> StandIn:
+    """One for all tests, as machine code is shared by content too."""
+    return StandIn({e.symbol: e.body for e in EXAMPLES}, splits)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A kernel under test, the same function in jax.numpy, and arguments for both."""
+
+    example: Example
+    kernel: je.Kernel
+    stand_in: StandIn | None
+    args: tuple[Any, ...]
+
+    @property
+    def floats(self) -> tuple[int, ...]:
+        return self.example.floats
+
+    def expected(self, *args: Any) -> Any:
+        """The function in jax.numpy."""
+        signature = self.kernel.signature
+        args = tuple(jnp.asarray(a) for a in args)
+        given = {p.name: a for p, a in zip(signature.caller_params, args, strict=True)}
+        dims = solve(signature, {name: tuple(a.shape) for name, a in given.items()})
+        found = self.example.body(jnp, **dims, **given)
+        out = tuple(found[r.name] for r in signature.results)
+        return out[0] if len(out) == 1 else out
+
+    def other_args(self, seed: int) -> tuple[Any, ...]:
+        return self.example.args(np.random.default_rng(seed))
+
+    def batch_args(self, size: int, which: tuple[int, ...] | None = None) -> tuple[Any, ...]:
+        """Arguments with a new leading dimension on some of them."""
+        many = [self.other_args(seed) for seed in range(size)]
+        where = range(len(self.args)) if which is None else which
+        return tuple(np.stack([m[i] for m in many]) if i in where else a for i, a in enumerate(self.args))
+
+    def close(self, actual: Any, expected: Any) -> None:
+        """Asserts that two results agree: structure, dtype and value."""
+        assert jax.tree.structure(actual) == jax.tree.structure(expected)
+        for a, e in zip(jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True):
+            assert np.shape(a) == np.shape(e)
+            assert jnp.result_type(a) == jnp.result_type(e)
+            if a.dtype != jax.dtypes.float0:
+                tolerance = self.example.tolerance
+                np.testing.assert_allclose(np.asarray(a), np.asarray(e), rtol=tolerance, atol=tolerance)
+
+    def scalar(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A real scalar of the kernel's floating results, so that jax.grad applies."""
+
+        def total(*args: Any) -> Any:
+            leaves = jax.tree.leaves(function(*args))
+            floating = [leaf for leaf in leaves if jnp.issubdtype(leaf.dtype, jnp.inexact)]
+            return sum(jnp.sum(jnp.real(leaf * (1.5 - 0.5 * n)) ** 2) for n, leaf in enumerate(floating))
+
+        return total
+
+    def vary(self, function: Callable[..., Any], args: tuple[Any, ...] | None = None) -> Callable[..., Any]:
+        """A function of the differentiable arguments alone."""
+        fixed = self.args if args is None else args
+
+        def of_floats(*values: Any) -> Any:
+            full = list(fixed)
+            for i, value in zip(self.floats, values, strict=True):
+                full[i] = value
+            return function(*full)
+
+        return of_floats
+
+    @property
+    def points(self) -> tuple[Any, ...]:
+        """The differentiable arguments."""
+        return tuple(jnp.asarray(self.args[i]) for i in self.floats)
+
+    def directions(self, seed: int) -> tuple[Any, ...]:
+        """Random tangents for them."""
+        other = self.other_args(seed)
+        return tuple(jnp.asarray(other[i]) for i in self.floats)
+
+
+def make(example: Example, backend: str) -> Subject:
+    """A kernel with the engine or a stand-in behind it."""
+    args = example.args(np.random.default_rng(7))
+    if backend == "engine":
+        kernel = je.kernel(example.source, example.symbol, example.signature, lang="c", order=example.order)
+        return Subject(example, kernel, None, args)
+    behind = stand_in(backend == "taped")
+    program = Program(f"; {backend}", example.symbol, "c", f"{example.symbol}.c")
+    kernel = je.Kernel(program, parse(example.signature, example.order), backend=behind)
+    return Subject(example, kernel, behind, args)
+
+
+@pytest.fixture(autouse=True)
+def wide_types() -> Iterator[None]:
+    jax.config.update("jax_enable_x64", True)
+    yield
+    jax.config.update("jax_enable_x64", True)
+
+
+@pytest.fixture(params=["taped", "tapeless", "engine"])
+def backend(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture(params=EXAMPLES, ids=lambda e: e.symbol)
+def subject(request: pytest.FixtureRequest, backend: str) -> Subject:
+    return make(request.param, backend)

@@ -1,0 +1,106 @@
+"""Second and third derivatives, in every order of modes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import pytest
+
+from tests.jax.conftest import Subject
+
+Transform = Callable[..., Any]
+ORDERS = [(a, b) for a in (jax.jacfwd, jax.jacrev) for b in (jax.jacfwd, jax.jacrev)]
+
+
+def _name(order: tuple[Transform, Transform]) -> str:
+    return " of ".join(f.__name__ for f in order)
+
+
+@pytest.mark.parametrize("order", ORDERS, ids=_name)
+def test_hessian(subject: Subject, order: tuple[Transform, Transform]) -> None:
+    if subject.example.symbol == "spin":
+        pytest.skip("Jacobians take real inputs")
+    outer, inner = order
+    which = tuple(range(len(subject.floats)))
+
+    def hessian(function: Transform) -> Any:
+        return outer(inner(subject.scalar(subject.vary(function)), which), which)(*subject.points)
+
+    subject.close(hessian(subject.kernel), hessian(subject.expected))
+
+
+def test_hessian_vector_products(subject: Subject) -> None:
+    """Forward over reverse, reverse over forward, reverse over reverse, forward over forward: also where inputs are complex."""
+    along = subject.directions(3)
+
+    def products(function: Transform) -> Any:
+        f = subject.scalar(subject.vary(function))
+        g = jax.grad(f, tuple(range(len(subject.floats))))
+
+        def slope(*x: Any) -> Any:
+            return jax.jvp(f, x, along)[1]
+
+        def inner(*x: Any) -> Any:
+            return sum(jax.numpy.sum(jax.numpy.real(a * b)) for a, b in zip(g(*x), along, strict=True))
+
+        where = tuple(range(len(subject.floats)))
+        return (
+            jax.jvp(g, subject.points, along),
+            jax.grad(slope, where)(*subject.points),
+            jax.grad(inner, where)(*subject.points),
+            jax.jvp(slope, subject.points, along),
+        )
+
+    subject.close(products(subject.kernel), products(subject.expected))
+    subject.close(jax.jit(lambda: products(subject.kernel))(), products(subject.expected))
+
+
+def test_third_derivatives(subject: Subject) -> None:
+    along = subject.directions(3)
+
+    def thirds(function: Transform) -> Any:
+        f = subject.scalar(subject.vary(function))
+        where = tuple(range(len(subject.floats)))
+
+        def slope(h: Transform) -> Transform:
+            return lambda *x: jax.jvp(h, x, along)[1]
+
+        def through_reverse(h: Transform) -> Transform:
+            return lambda *x: sum(
+                jax.numpy.sum(jax.numpy.real(a * b)) for a, b in zip(jax.grad(h, where)(*x), along, strict=True)
+            )
+
+        out = [jax.grad(slope(slope(f)), where)(*subject.points)]
+        out.append(jax.grad(slope(through_reverse(f)), where)(*subject.points))
+        out.append(jax.grad(through_reverse(slope(f)), where)(*subject.points))
+        out.append(jax.grad(through_reverse(through_reverse(f)), where)(*subject.points))
+        out.append(slope(slope(slope(f)))(*subject.points))
+        return out
+
+    subject.close(jax.jit(lambda: thirds(subject.kernel))(), thirds(subject.expected))
+
+
+def test_vmap_of_hessian(subject: Subject) -> None:
+    if subject.example.symbol == "spin":
+        pytest.skip("Jacobians take real inputs")
+    args = subject.batch_args(2)
+
+    def hessian(function: Transform) -> Any:
+        return jax.vmap(jax.hessian(subject.scalar(function), subject.floats[0]))(*args)
+
+    subject.close(hessian(subject.kernel), hessian(subject.expected))
+
+
+def test_linearize_of_grad_and_vjp_of_linear(subject: Subject) -> None:
+    along = subject.directions(3)
+    where = tuple(range(len(subject.floats)))
+
+    def products(function: Transform) -> Any:
+        g = jax.grad(subject.scalar(subject.vary(function)), where)
+        y, linear = jax.linearize(g, *subject.points)
+        back = jax.linear_transpose(linear, *subject.points)
+        return y, linear(*along), back(along)
+
+    subject.close(products(subject.kernel), products(subject.expected))

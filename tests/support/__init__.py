@@ -1,0 +1,1 @@
+"""What tests share: references, finite differences, raw calls, generated programs."""

@@ -1,0 +1,80 @@
+"""The disk cache: whole entries or none, whatever happens to the folder."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from jax_enzyme.cache import DiskCache, digest
+
+
+def test_put_and_get(tmp_path: Path) -> None:
+    cache = DiskCache(tmp_path / "a" / "b")
+    assert cache.get("key") is None
+    cache.put("key", b"one")
+    cache.put("key", b"two")
+    assert cache.get("key") == b"two"
+    assert [p.name for p in (tmp_path / "a" / "b").iterdir()] == ["key"]
+
+
+@pytest.mark.parametrize("damage", [b"", b"short", b"x" * 100])
+def test_a_damaged_entry_is_absent(tmp_path: Path, damage: bytes) -> None:
+    cache = DiskCache(tmp_path)
+    cache.put("key", b"contents")
+    (tmp_path / "key").write_bytes(damage)
+    assert cache.get("key") is None
+    cache.put("key", b"contents")
+    assert cache.get("key") == b"contents"
+
+
+def test_the_oldest_go_first(tmp_path: Path) -> None:
+    cache = DiskCache(tmp_path, max_bytes=1000)
+    for i in range(4):
+        cache.put(f"k{i}", bytes(200))
+        os.utime(tmp_path / f"k{i}", (1000 + i, 1000 + i))
+    assert cache.get("k0") is not None  # used now: no longer the oldest
+    cache.put("new", bytes(200))
+    assert [k for k in ("k0", "k1", "k2", "k3", "new") if cache.get(k)] == ["k0", "k2", "k3", "new"]
+
+
+def test_no_folder(tmp_path: Path) -> None:
+    for folder in (None, tmp_path / "file" / "below"):
+        (tmp_path / "file").write_text("in the way")
+        cache = DiskCache(folder)
+        cache.put("key", b"x")
+        assert cache.get("key") is None
+
+
+def test_the_variable_moves_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAX_ENZYME_CACHE_DIR", str(tmp_path))
+    assert DiskCache.named("ir").folder == tmp_path / "ir"
+    monkeypatch.setenv("JAX_ENZYME_CACHE_DIR", "")
+    assert DiskCache.named("ir").folder is None
+    monkeypatch.delenv("JAX_ENZYME_CACHE_DIR")
+    assert "jax_enzyme" in str(DiskCache.named("ir").folder)
+
+
+def test_many_writers(tmp_path: Path) -> None:
+    seen: list[bytes | None] = []
+
+    def work(byte: int) -> None:
+        cache = DiskCache(tmp_path)
+        for _ in range(50):
+            cache.put("key", bytes([byte]) * 10000)
+            seen.append(cache.get("key"))
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    whole = {bytes([i]) * 10000 for i in range(4)}
+    assert set(seen) <= whole
+
+
+def test_digests_tell_parts_apart() -> None:
+    assert digest("ab", "c") != digest("a", "bc")
+    assert digest("a") == digest(b"a")

@@ -1,0 +1,315 @@
+"""Array functions of kernels: their text, their buffers, and what they compute when they are run."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+from collections.abc import Mapping
+
+import llvmlite.binding as llvm
+import ml_dtypes
+import numpy as np
+import pytest
+
+from jax_enzyme.errors import SignatureError
+from jax_enzyme.frontends import load
+from jax_enzyme.ir import reader, writer
+from jax_enzyme.ir.arrays import ITEM_BYTES, ArrayFunction
+from jax_enzyme.signature import Binding, parse
+from jax_enzyme.transform.bind import bind
+
+DTYPES = {
+    "bool": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64, "u8": np.uint8,
+    "u16": np.uint16, "u32": np.uint32, "u64": np.uint64, "f16": np.float16, "bf16": ml_dtypes.bfloat16,
+    "f32": np.float32, "f64": np.float64, "c64": np.complex64, "c128": np.complex128,
+}  # fmt: skip
+
+
+def bound(
+    source: str,
+    signature: str,
+    dims: Mapping[str, int] | None = None,
+    static: Mapping[str, int] | None = None,
+    lang: str = "c",
+) -> ArrayFunction:
+    program = load(source, "f", lang=lang)
+    return bind(reader.parse(program.ir), program.symbol, parse(signature), Binding.of(dims or {}, static or {}))
+
+
+def primal_text(function: ArrayFunction) -> list[str]:
+    text = writer.function_text(function.module, function.module.functions[function.symbol])
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def run(function: ArrayFunction, *arrays: np.ndarray) -> int:
+    """Compiles as it is, and calls with these buffers; the status."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    module = llvm.parse_assembly(writer.to_text(function.module))
+    module.verify()
+    machine = llvm.Target.from_default_triple().create_target_machine()
+    with llvm.create_mcjit_compiler(module, machine) as engine:
+        engine.finalize_object()
+        address = engine.get_function_address(function.symbol)
+        entry = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * len(arrays))(address)
+        return entry(*[a.ctypes.data for a in arrays])
+
+
+AXPY = """double f(int n, double a, const double *x, double *y) {
+  double s = 0;
+  for (int i = 0; i < n; i++) { y[i] += a * x[i]; s += y[i]; }
+  return s;
+}"""
+
+
+def test_text() -> None:
+    function = bound(AXPY, "n: i32, a: f64, x: f64[n], inout y: f64[n] -> f64", {"n": 3})
+    assert primal_text(function) == [
+        "define i64 @je.primal(ptr noalias noundef align 8 dereferenceable(8) %a,"
+        " ptr noalias noundef align 8 dereferenceable(24) %x, ptr noalias noundef align 8 dereferenceable(24) %y,"
+        " ptr noalias noundef align 8 dereferenceable(8) %return) {",
+        "entry:",
+        "%0 = load double, ptr %a, align 8",
+        "%1 = call double @f(i32 noundef 3, double noundef %0, ptr noundef %x, ptr noundef %y)",
+        "store double %1, ptr %return, align 8",
+        "ret i64 0",
+        "}",
+    ]
+    assert [(b.name, b.shape, b.io, b.of, b.zero) for b in function.buffers] == [
+        ("a", (), "in", 0, False),
+        ("x", (3,), "in", 1, False),
+        ("y", (3,), "inout", 2, False),
+        ("return", (), "out", 3, True),
+    ]
+
+
+def test_it_runs() -> None:
+    function = bound(AXPY, "n: i32, a: f64, x: f64[n], inout y: f64[n] -> f64", {"n": 3})
+    y, result = np.ones(3), np.zeros(())
+    assert run(function, np.array(2.0), np.arange(3.0), y, result) == 0
+    assert y.tolist() == [1, 3, 5]
+    assert result == 9
+
+
+def test_the_argument_is_not_changed() -> None:
+    module = reader.parse(load(AXPY, lang="c").ir)
+    before = writer.to_text(module)
+    bind(module, "f", parse("n: i32, a: f64, x: f64[n], inout y: f64[n]"), Binding.of({"n": 3}, {}))
+    assert writer.to_text(module) == before
+
+
+def test_empty_arrays_are_not_dereferenceable() -> None:
+    text = primal_text(bound(AXPY, "n: i32, a: f64, x: f64[n], inout y: f64[n]", {"n": 0}))
+    assert "ptr noalias noundef align 8 %x" in text[0]
+
+
+def test_scratch_and_out() -> None:
+    source = "void f(const double *x, double *w, double *y) { w[0] = x[0]; y[0] = w[0]; }"
+    function = bound(source, "x: f64[], scratch w: f64[4], out y: f64[]")
+    assert [(b.name, b.io, b.zero) for b in function.buffers] == [
+        ("x", "in", False),
+        ("w", "scratch", False),
+        ("y", "out", True),
+    ]
+
+
+def test_integers_by_reference() -> None:
+    """Fortran's way: a dimension and a static integer are constants in memory, a traced one is a buffer."""
+    source = "void f(const int *n, const long *k, const short *t, double *y) { y[*n - 1] += (double)*k * *t; }"
+    function = bound(source, "n: i32[], k: i64[], t: i16[], inout y: f64[n]", {"n": 2}, {"k": 2**40})
+    assert [b.name for b in function.buffers] == ["t", "y"]
+    y = np.zeros(2)
+    run(function, np.array(-3, np.int16), y)
+    assert y.tolist() == [0, -3 * 2.0**40]
+
+
+def test_static_integers_keep_their_sign() -> None:
+    source = "long f(signed char a, unsigned char b, unsigned c) { return a + (long)b + c; }"
+    function = bound(source, "a: i8, b: u8, c: u32 -> i64", {}, {"a": -5, "b": 255, "c": 2**32 - 1})
+    result = np.zeros((), np.int64)
+    run(function, result)
+    assert result == -5 + 255 + 2**32 - 1
+
+
+C_TYPES = {
+    "bool": "_Bool", "i8": "signed char", "i16": "short", "i32": "int", "i64": "long", "u8": "unsigned char",
+    "u16": "unsigned short", "u32": "unsigned", "u64": "unsigned long", "f16": "_Float16", "bf16": "__bf16",
+    "f32": "float", "f64": "double", "c64": "float _Complex", "c128": "double _Complex",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", C_TYPES)
+def test_every_dtype_by_value_by_reference_and_returned(dtype: str) -> None:
+    c = C_TYPES[dtype]
+    source = f"{c} f({c} a, double pad, {c} b, const {c} *p, {c} *q) {{ q[1] = a; q[0] = *p; return b; }}"
+    function = bound(source, f"a: {dtype}, pad: f64, b: {dtype}, p: {dtype}[], out q: {dtype}[2] -> {dtype}")
+    kind = DTYPES[dtype]
+    values = {"bool": [True, False, True], "c64": [1 - 2j, 3j, -1 + 1j], "c128": [1 - 2j, 3j, -1 + 1j]}
+    a, b, p = (np.array(v, kind) for v in values.get(dtype, [100, 7, 5] if dtype[0] == "u" else [-100, 7, -5]))
+    q, result = np.zeros(2, kind), np.zeros((), kind)
+    assert function.buffers[-1].nbytes == ITEM_BYTES[dtype] == result.nbytes
+    assert run(function, a, np.array(1.0), b, p, q, result) == 0
+    assert (q[0], q[1], result[()]) == (p, a, b)
+
+
+def test_complex_numbers_that_registers_do_not_hold() -> None:
+    """Beyond eight registers, x86-64 passes a copy in memory."""
+    names = "abcdefg"
+    arguments = ", ".join(f"double _Complex {n}" for n in names)
+    source = f"double _Complex f({arguments}) {{ return {' + '.join(names)}; }}"
+    function = bound(source, ", ".join(f"{n}: c128" for n in names) + " -> c128")
+    result = np.zeros((), np.complex128)
+    run(function, *(np.array(1j + i) for i in range(7)), result)
+    assert result == 21 + 7j
+
+
+def test_c_plus_plus_and_aliases() -> None:
+    source = 'extern "C" double g(double x) { return 2 * x; }\nextern "C" double f(double) __attribute__((alias("g")));'
+    program = load(source, "g", lang="c++")
+    function = bind(reader.parse(program.ir), "f", parse("x: f64 -> f64"), Binding())
+    result = np.zeros(())
+    run(function, np.array(3.0), result)
+    assert result == 6
+
+
+@pytest.mark.parametrize("c_type", ["int", "long", "short", "_Bool", "unsigned char"])
+@pytest.mark.parametrize("status", [0, 1, -7, 300])
+def test_status(c_type: str, status: int) -> None:
+    """Zero stays zero; what is not keeps its number below the word that says that the kernel returned it."""
+    function = bound(f"{c_type} f(int s, int *t) {{ return s; }}", "s: i32, inout t: i32[] -> status")
+    found = run(function, np.array(status, np.int32), np.array(0, np.int32))
+    seen = {"_Bool": int(status != 0), "short": status, "unsigned char": status % 256}.get(c_type, status)
+    if c_type == "unsigned char" and seen > 127:
+        seen -= 256
+    assert found == ((1 << 32) | (seen % 2**32) if status else 0)
+
+
+@pytest.mark.parametrize(
+    ("source", "signature", "cause", "remedy"),
+    [
+        (
+            "double f(int n, double *x) { return *x; }",
+            "x: f64[n] -> f64",
+            "1 parameter in the signature, but `f` has 2",
+            "all of them",
+        ),
+        (
+            "double f(double *x) { return *x; }",
+            "n: i32, x: f64[n] -> f64",
+            "2 parameters in the signature, but `f` has 1",
+            "all of them",
+        ),
+        (
+            "double f(long n, double *x) { return *x; }",
+            "n: i32, x: f64[n] -> f64",
+            "`n: i32` in the signature means int, but in the source parameter 1, `n`, is `long`",
+            "`n: i64`",
+        ),
+        (
+            "double f(double *x) { return *x; }",
+            "x: f64 -> f64",
+            "means double, but in the source parameter 1, `x`, is `double *`",
+            "`x: f64[]`",
+        ),
+        (
+            "double f(double x) { return x; }",
+            "x: f64[] -> f64",
+            "means a pointer, but in the source parameter 1, `x`, is `double`",
+            "`x: f64`",
+        ),
+        (
+            "double f(const float *x) { return *x; }",
+            "x: f64[n] -> f64",
+            "`x` is f64 in the signature, but in the source parameter 1, `x`, is `const float *`",
+            "`x: f32[n]`",
+        ),
+        (
+            "double f(double x[][3]) { return x[0][0]; }",
+            "x: f32[n,3] -> f64",
+            "`x` is f32 in the signature",
+            "`x: f64[n,3]`",
+        ),
+        (
+            "double f(const long *k) { return *k; }",
+            "k: i32[n] -> f64",
+            "`k` is i32 in the signature, but in the source parameter 1, `k`, is `const long *`",
+            "`k: i64[n]`",
+        ),
+        (
+            "float f(double x) { return x; }",
+            "x: f64 -> f64",
+            "says `-> f64`, but `f` returns `float`",
+            "`-> f32`",
+        ),
+        ("void f(double x) { }", "x: f64 -> f64", "says `-> f64`, but `f` returns nothing", "leave the `->` out"),
+        ("double f(double *x) { return *x; }", "inout x: f64[] -> status", "says `-> status`", "`-> f64`"),
+        ("double f(double x) { return x; }", "x: c128 -> f64", "means complex double", "`x: f64`"),
+        ("double f(_Bool x) { return x; }", "x: f64 -> f64", "is `_Bool`", None),
+        (
+            "struct s { double a[9]; }; struct s f(double x) { struct s r = {{x}}; return r; }",
+            "x: f64 -> f64",
+            "`f` returns a structure",
+            "wrapper",
+        ),
+    ],
+)
+def test_a_kernel_that_is_not_as_the_signature_says(
+    source: str, signature: str, cause: str, remedy: str | None
+) -> None:
+    parsed = parse(signature)
+    with pytest.raises(SignatureError) as caught:
+        bound(source, signature, dict.fromkeys(parsed.shape_names, 3))
+    assert cause in caught.value.cause
+    assert "kernel.c:1" in (caught.value.place or "")
+    assert remedy is None or remedy in (caught.value.remedy or "")
+
+
+def test_objects_of_a_library_are_no_plain_memory() -> None:
+    source = '#include <vector>\nextern "C" double f(const std::vector<double> &v) { return v[0]; }'
+    with pytest.raises(
+        SignatureError, match="parameter 1, `v`, is an object of the C\\+\\+ library: `const vector<double"
+    ):
+        bound(source, "v: f64[n] -> f64", {"n": 3}, lang="c++")
+    bound(
+        '#include <array>\nextern "C" double f(const std::array<double, 3> &v) { return v[0]; }',
+        "v: f64[3] -> f64",
+        lang="c++",
+    )
+
+
+@pytest.mark.skipif(shutil.which("flang-22") is None, reason="needs flang-22")
+def test_fortran_arguments() -> None:
+    source = """subroutine f(n, x, y, z)
+  integer :: n
+  double precision :: x(n), z
+  {kind} :: y
+  z = x(1)
+end subroutine
+"""
+    plain = source.replace("{kind}", "integer(8)")
+    bound(plain, "n: i32[], x: f64[n], y: i64[], out z: f64[]", {"n": 3}, lang="fortran")
+    with pytest.raises(SignatureError, match=r"`y` is i32 in the signature.*parameter 3, `y`, is `integer"):
+        bound(plain, "n: i32[], x: f64[n], y: i32[], out z: f64[]", {"n": 3}, lang="fortran")
+    described = source.replace("{kind} :: y", "double precision :: y(:)")
+    with pytest.raises(SignatureError, match="parameter 3, `y`, is passed with a descriptor"):
+        bound(described, "n: i32[], x: f64[n], y: f64[n], out z: f64[]", {"n": 3}, lang="fortran")
+
+
+def test_memory_may_be_seen_in_more_than_one_way() -> None:
+    """Signs, bytes, structures and the parts of complex numbers are the caller's business."""
+    source = (
+        "struct p { double x, y; }; double f(void *a, struct p *b, double *c, unsigned *d, char *e) { return b->y; }"
+    )
+    bound(source, "a: f32[n], b: f64[n,2], c: c128[n], d: i32[n], e: bool[n] -> f64", {"n": 3})
+
+
+def test_without_debug_information() -> None:
+    source = "define double @f(i64 %n, ptr %x) {\n  %v = load double, ptr %x\n  ret double %v\n}\n"
+    function = bound(source, "n: i64, x: f64[n] -> f64", {"n": 2}, lang="llvm")
+    result = np.zeros(())
+    run(function, np.array([3.0, 4.0]), result)
+    assert result == 3
+    with pytest.raises(SignatureError, match="means int, but in the source parameter 1 is long"):
+        bound(source, "n: i32, x: f64[n] -> f64", {"n": 2}, lang="llvm")
+    with pytest.raises(SignatureError, match="defines no function `g`"):
+        bind(reader.parse(source), "g", parse("x: f64 -> f64"), Binding())
