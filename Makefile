@@ -13,33 +13,36 @@ PYTEST_ARGS ?= -n auto
 VENV := .venv
 NEXT := .venv-next
 BUILT_FROM := pyproject.toml CMakeLists.txt $(wildcard csrc/*)
+C_SOURCES = $$(git ls-files 'csrc/*.cc' 'csrc/*.h' 'examples/*.c' 'tests/kernels/*.c' 'tests/kernels/*.cpp')
 
 .PHONY: demo test test-main test-next test-wheel lint format bench fuzz clean
 .NOTPARALLEL:
 .DEFAULT_GOAL := test
 
-# One stamp per environment and extra: the second run installs nothing.
-$(VENV)/bin/python:
-	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; set PYTHON to its path" >&2; exit 1; }
-	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/python -m pip install --quiet --upgrade pip
-
-$(VENV)/.installed-%: $(BUILT_FROM) | $(VENV)/bin/python
-	$(VENV)/bin/python -m pip install --quiet --editable ".[$*]"
+# One stamp for the package and one for each dependency group of pyproject.toml: the second run installs nothing.
+$(VENV)/.installed: PYTHON_HERE = $(PYTHON)
+$(NEXT)/.installed: PYTHON_HERE = $(NEXT_PYTHON)
+%/.installed: $(BUILT_FROM)
+	@test -n "$(PYTHON_HERE)" || { echo "Python 3.11 or newer is needed; set PYTHON to its path" >&2; exit 1; }
+	test -x $*/bin/python || $(PYTHON_HERE) -m venv $*
+	$*/bin/python -m pip install --quiet --upgrade pip
+	$*/bin/python -m pip install --quiet --editable .
 	@touch $@
 
-$(NEXT)/.installed-test: $(BUILT_FROM)
-	test -x $(NEXT)/bin/python || $(NEXT_PYTHON) -m venv $(NEXT)
-	$(NEXT)/bin/python -m pip install --quiet --upgrade pip
-	$(NEXT)/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager --editable ".[test]"
+$(VENV)/.group-%: pyproject.toml | $(VENV)/.installed
+	$(VENV)/bin/python -m pip install --quiet --group $*
 	@touch $@
 
-demo: $(VENV)/.installed-demo
+$(NEXT)/.group-%: pyproject.toml | $(NEXT)/.installed
+	$(NEXT)/bin/python -m pip install --quiet --group $*
+	@touch $@
+
+demo: $(VENV)/.installed $(VENV)/.group-demo
 	$(VENV)/bin/python examples/gmm/demo.py --picture build/gmm.png
 
 test: test-wheel test-next test-main
 
-test-main: $(VENV)/.installed-test
+test-main: $(VENV)/.installed $(VENV)/.group-test
 	$(VENV)/bin/python -m pytest $(PYTEST_ARGS)
 
 ifeq ($(NEXT_PYTHON),)
@@ -47,29 +50,29 @@ test-next:
 	@echo "left out: the tests on Python 3.12 or newer with the newest JAX (no such interpreter was found)"
 	@test "$(CI)" != true || { echo "in CI that is a failure" >&2; exit 1; }
 else
-test-next: $(NEXT)/.installed-test
+test-next: $(NEXT)/.installed $(NEXT)/.group-test
 	$(NEXT)/bin/python -m pytest $(PYTEST_ARGS)
 endif
 
-test-wheel: $(VENV)/.installed-test
+test-wheel: $(VENV)/.installed $(VENV)/.group-test
 	.ci/test-wheel $(VENV)/bin/python
 
-lint: $(VENV)/.installed-lint $(VENV)/.installed-test
+lint: $(VENV)/.installed $(VENV)/.group-lint $(VENV)/.group-test
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
-	$(VENV)/bin/clang-format --dry-run --Werror $$(git ls-files '*.c' '*.cc' '*.cpp' '*.h')
+	$(VENV)/bin/clang-format --dry-run --Werror $(C_SOURCES)
 	$(VENV)/bin/lint-imports --no-logo
 	$(VENV)/bin/pyright
 
-format: $(VENV)/.installed-lint
+format: $(VENV)/.installed $(VENV)/.group-lint
 	$(VENV)/bin/ruff check --fix .
 	$(VENV)/bin/ruff format .
-	$(VENV)/bin/clang-format -i $$(git ls-files '*.c' '*.cc' '*.cpp' '*.h')
+	$(VENV)/bin/clang-format -i $(C_SOURCES)
 
-bench: $(VENV)/.installed-bench
+bench: $(VENV)/.installed $(VENV)/.group-bench
 	$(VENV)/bin/python -m benchmarks
 
-fuzz: $(VENV)/.installed-test
+fuzz: $(VENV)/.installed $(VENV)/.group-test
 	$(VENV)/bin/python -m pytest tests/engine/test_generated.py --hypothesis-profile=long $(PYTEST_ARGS)
 
 clean:

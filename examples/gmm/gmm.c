@@ -67,7 +67,8 @@ void gmm_objective(int d, int k, int n, const double *alphas, const double *mean
     double loglik = 0;
     for (int i = 0; i < n; i++) {
         for (int j = 0; j < k; j++) {
-            double distance = squared_distance(d, diagonal + j * d, icf + j * packed + d, means + j * d, x + i * d, u, qu);
+            double distance =
+                squared_distance(d, diagonal + j * d, icf + j * packed + d, means + j * d, x + i * d, u, qu);
             terms[j] = alphas[j] + logdet[j] - 0.5 * distance;
         }
         loglik += log_sum_exp(k, terms);

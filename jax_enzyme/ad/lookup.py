@@ -11,10 +11,10 @@ from abc import ABC, abstractmethod
 
 from jax_enzyme.ad.common import copied
 from jax_enzyme.ad.plan import Plan, ShadowPointer
-from jax_enzyme.ad.recipes import Choice, Closed, Fork, Gate, Recipes, Reload, Repeat, Resident
+from jax_enzyme.ad.recipes import Choice, Closed, Fork, Forward, Gate, Recipes, Reload, Repeat, Resident
 from jax_enzyme.ad.tape import address
 from jax_enzyme.analysis.loops import Loop
-from jax_enzyme.analysis.polynomials import Atom, Iteration, emit
+from jax_enzyme.analysis.polynomials import Atom, Iteration, Polynomial, emit
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
@@ -95,11 +95,14 @@ class Sources(ABC):
         return self.builder.insert(twin)
 
     def _polynomial(self, recipe: Closed, type_: T.Type) -> Value:
+        return self._emitted(recipe.polynomial, type_)
+
+    def _emitted(self, polynomial: Polynomial, type_: T.Type) -> Value:
         def operand(atom: Atom) -> Value:
             return self.iteration(atom.loop) if isinstance(atom, Iteration) else self.value(atom.value)
 
         assert isinstance(type_, T.IntType)
-        return emit(self.builder, recipe.polynomial, type_, operand)
+        return emit(self.builder, polynomial, type_, operand)
 
     def _choose(self, tree: Choice, leaf) -> Value:  # noqa: ANN001
         if not isinstance(tree, Fork):
@@ -161,8 +164,11 @@ class Lookup(Sources):
         self.used_arguments: set[Value] = set()
         self._iterations = iterations
         self._frames = frames
+        self._elsewhere: dict[Loop, Value] = {}
 
     def iteration(self, loop: Loop) -> Value:
+        if loop in self._elsewhere:
+            return self._elsewhere[loop]
         return self.builder.load(T.I64, self._iterations[loop])
 
     def enter(self, loop: Loop) -> None:
@@ -215,7 +221,20 @@ class Lookup(Sources):
                 return self.builder.gep(T.I8, self.value(base), [self._polynomial(recipe, T.I64)])
             case Gate(tree):
                 return self._choose(tree, self.value)
+            case Forward(stored, loop, index):
+                return self._forwarded(stored, loop, index)
             case Resident((item,)):
                 return address(self.builder, self.plan.tape.slots[item], self.frame(None), self.iteration)
             case _:
                 raise AssertionError(f"the plan does not cover %{value.name}")
+
+    def _forwarded(self, stored: Value, loop: Loop | None, index: Polynomial) -> Value:
+        """A value as it was in another iteration of a loop that is over."""
+        if loop is None:
+            return self.value(stored)
+        number = self._emitted(index, T.I64)
+        outer, cache = self._elsewhere, self._cache
+        self._elsewhere, self._cache = {**outer, loop: number}, {}
+        result = self.value(stored)
+        self._elsewhere, self._cache = outer, cache
+        return result

@@ -4,6 +4,7 @@
     Reload      a load again, from memory that nothing overwrites after it
     Closed      a polynomial in iteration numbers: integers and pointers that step through a loop
     Gate        a phi of an acyclic region as selects over the branch conditions that lead to it
+    Forward     a load as the value that an earlier loop stored there, computed for the iteration that stored it
     Resident    the address of a local object that lives in the tape
 
 A recipe names the values that it reads; whether they are taped or have recipes themselves is the plan's business. Values
@@ -83,7 +84,18 @@ class Resident:
     cost: float = 0.0
 
 
-Recipe = Repeat | Reload | Closed | Gate | Resident
+@dataclass(frozen=True, eq=False)
+class Forward:
+    """`value` as it was in iteration `index` of `loop` (None: in the current iterations)."""
+
+    value: Value
+    loop: Loop | None
+    index: Polynomial
+    operands: tuple[Value, ...]
+    cost: float = 0.5
+
+
+Recipe = Repeat | Reload | Closed | Gate | Forward | Resident
 
 _COST = {"fdiv": 8.0, "frem": 30.0, "sdiv": 12.0, "udiv": 12.0, "srem": 12.0, "urem": 12.0}
 _CHEAP_CALLS = frozenset("fabs fma fmuladd copysign floor ceil trunc rint nearbyint maxnum minnum abs smax smin".split())
@@ -208,7 +220,12 @@ class Recipes:
                 return self._gate(value)
             case I.Load() if not value.ordering and "volatile" not in value.flags:
                 residents = self.reloadable(value, value.operands[0])
-                return None if residents is None else Reload((value.operands[0],), residents)
+                if residents == ():
+                    return Reload((value.operands[0],), residents)
+                forwarded = self._forwarded(value)
+                if forwarded is not None or residents is None:
+                    return forwarded
+                return Reload((value.operands[0],), residents)
             case I.Alloca() | I.Call() if value in self.points_to.objects:
                 item = self.points_to.objects[value]
                 return None if self.object_size(item) is None else Resident((item,))
@@ -232,13 +249,79 @@ class Recipes:
         cheap = rule.name in _CHEAP_CALLS
         return Repeat(tuple(call.arguments), 1.0 if cheap else 8.0 if rule.name == "sqrt" else 40.0)
 
+    # -- what was stored -----------------------------------------------------------------------------------------------
+
+    def _forwarded(self, load: I.Load) -> Forward | None:
+        """Where one store alone fills the memory that is read, and is done with it before the load: the stored value."""
+        objects = self.points_to.of(load.operands[0])
+        writes = [a for a in self._writes if not objects.isdisjoint(a.objects) or self.points_to.unknown in a.objects]
+        writes = [a for a in writes if not a.kills]
+        if len(objects) != 1 or len(writes) != 1 or not isinstance(writes[0].instruction, I.Store):
+            return None
+        store = writes[0].instruction
+        stored, target = store.operands
+        if stored.type != load.type or writes[0].instruction not in self.block_of:
+            return None
+        read = self.recurrences.form(load.operands[0]).polynomial
+        written = self.recurrences.form(target).polynomial
+        above, below = self.code.nest(self.block_of[store]), self.code.nest(self.block_of[load])
+        common = [a for a, b in zip(above, below, strict=False) if a is b]
+        index = Polynomial({})
+        loop = None
+        if len(above) == len(common):
+            if not self._before(store, load) or (read - written).terms:
+                return None
+        elif len(above) == len(common) + 1:
+            loop = above[-1]
+            found = self._iteration_that_wrote(store, load, loop, read, written)
+            if found is None:
+                return None
+            index = found
+        else:
+            return None
+        leaves = [a.value for a in index.atoms if isinstance(a, Leaf)]
+        loops = [a.loop for a in index.atoms if isinstance(a, Iteration)]
+        if not all(self._in_reach(v, below) for v in leaves) or not all(x in below for x in loops):
+            return None
+        return Forward(stored, loop, index, (stored, *leaves))
+
+    def _before(self, first: I.Instruction, second: I.Instruction) -> bool:
+        a, b = self.block_of[first], self.block_of[second]
+        if a is b:
+            return self._position[first] < self._position[second]
+        return self.code.dominators.dominates(a, b)
+
+    def _iteration_that_wrote(
+        self, store: I.Instruction, load: I.Instruction, loop: Loop, read: Polynomial, written: Polynomial
+    ) -> Polynomial | None:
+        """The iteration of `loop` in which the store wrote what the load reads, if it is one that took place."""
+        dominates = self.code.dominators.dominates
+        count = self.recurrences.trip_count(loop).exact
+        if len(loop.exit_edges) != 1 or count is None or count.value is None:
+            return None
+        leaving, after = loop.exit_edges[0]
+        block = self.block_of[store]
+        if not dominates(after, self.block_of[load]) or not dominates(block, loop.latches[0]):
+            return None
+        last = count if dominates(block, leaving) else count.add_constant(-1)
+        parts = written.coefficients(self.recurrences.iteration(loop))
+        if len(parts) != 2 or not parts[1].value:
+            return None
+        index = (read - parts[0]).divide(parts[1].value)
+        if index is None or any(isinstance(a, Iteration) and a.loop is loop for a in index.atoms):
+            return None
+        inside = self.recurrences.interval(index).low >= 0 and self.recurrences.interval(last - index).low >= 0
+        return index if inside else None
+
     # -- closed forms --------------------------------------------------------------------------------------------------
 
     def _closed(self, value: I.Instruction) -> Recipe | None:
         if not isinstance(value, I.Phi) or not (T.is_int(value.type) or T.is_pointer(value.type)):
             return None
-        polynomial = self.recurrences.value_as_polynomial(value)
-        if polynomial is None:
+        if self.recurrences.bits(value.type) is None:
+            return None
+        polynomial = self.recurrences.form(value).polynomial
+        if polynomial.is_atom(self.recurrences.leaf(value)):
             return None
         base = None
         if isinstance(value.type, T.PointerType):

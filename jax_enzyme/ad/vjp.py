@@ -7,7 +7,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from threading import Lock
 
 from jax_enzyme.ad.adjoints import Adjoints, Facts
 from jax_enzyme.ad.augment import Augmenter
@@ -39,7 +41,7 @@ _STACK_BYTES = 4096
 
 @dataclass(frozen=True, eq=False)
 class Reversal:
-    """One reverse differentiation, planned: what both sweeps are emitted from."""
+    """One reverse differentiation, planned: what both sweeps are emitted from, by one thread at a time."""
 
     base: ArrayFunction
     step: Vjp
@@ -51,6 +53,7 @@ class Reversal:
     runtime: Runtime
     pointers: dict[Value, ShadowPointer]
     shadow_objects: tuple[MemoryObject, ...]
+    lock: Lock = field(default_factory=Lock)
 
     @property
     def carries_shadows(self) -> bool:
@@ -64,7 +67,16 @@ class Reversal:
 
 
 def plan_reversal(base: ArrayFunction, step: Vjp, rules: Rules) -> Reversal:
-    """Analyses an array function and decides where everything that its reverse reads will come from."""
+    """Analyses an array function and decides where everything that its reverse reads will come from.
+
+    Whether it splits, Augmented and Pullback are asked for one after the other: the last few plans are kept.
+    """
+    return _plan(base, step.wanted, step.seeded, rules)
+
+
+@lru_cache(maxsize=8)
+def _plan(base: ArrayFunction, wanted: tuple[bool, ...], seeded: tuple[bool, ...], rules: Rules) -> Reversal:
+    step = Vjp(wanted, seeded)
     module = extended(base.module)
     code = instrument(module.functions[base.symbol])
     arguments = code.function.arguments
@@ -313,11 +325,14 @@ class _Frame:
 
 def derive_reverse(base: ArrayFunction, step: Vjp, rules: Rules) -> ArrayFunction:
     """The array function of one reverse step."""
-    reversal = plan_reversal(base, step, rules)
-    match step:
-        case Augmented():
-            return augmented(reversal)
-        case Pullback():
-            return pullback(reversal)
-        case _:
-            return combined(reversal)
+    planned = plan_reversal(base, step, rules)
+    with planned.lock:
+        module = extended(planned.module)
+        reversal = replace(planned, module=module, runtime=Runtime(module, planned.runtime.kinds))
+        match step:
+            case Augmented():
+                return augmented(reversal)
+            case Pullback():
+                return pullback(reversal)
+            case _:
+                return combined(reversal)

@@ -12,7 +12,7 @@ class Memo:
     """A table of facts, each computed on demand.
 
     Computing a fact may ask for others and so, around a cycle, for itself. Every cycle must go through a *cut*: asked
-    for while it is being computed, a cut is answered by its fallback, which must be true but may say little ("the phi is
+    for while it is being computed, a cut is answered by its fallback, which must be true but may say little ("a phi is
     itself", "the range is full"). Whatever was found with its help is true too, but perhaps weaker than need be, so it
     is forgotten once the cut is settled, and found again, better, when next asked for. Cuts are placed where the
     recursion should turn around (a loop header's phi, not whichever value of the cycle was asked for first). Beyond

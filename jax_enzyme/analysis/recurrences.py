@@ -65,7 +65,7 @@ class Recurrences:
         self.dominators = loops.dominators
         self.guards = Guards(cfg, loops.dominators)
         self._transfer = Transfer(function, module, self)
-        self.block_of: dict[Value, BasicBlock] = dict(self._transfer.block_of)
+        self.block_of: dict[Value, BasicBlock] = {**self._transfer.block_of}
         self._layout = DataLayout(module or Module())
         self._memo = Memo()
         self._pending: dict[I.Phi, None] = {}
@@ -427,7 +427,9 @@ class Recurrences:
 
     def _vanishes(self, difference: Polynomial, conditions: Iterable[Condition]) -> bool:
         """Is it zero wherever the conditions hold? Tries each equation that they imply, solved for one atom."""
-        for equation in implied(self, conditions).zero:
+        found = implied(self, conditions)
+        # What is zero or greater is zero where it cannot be greater: the last iteration, left by an inequality.
+        for equation in (*found.zero, *(p for p in found.natural if self.interval(p).high == 0)):
             for monomial, c in equation.terms.items():
                 if len(monomial) != 1 or monomial[0][1] != 1 or abs(c) != 1:
                     continue

@@ -45,7 +45,7 @@ def simulate(facts: Recurrences, loop: Loop, source: BasicBlock, stay: bool) -> 
         now = {phi: _constant(outer) for phi, (outer, _) in phis.items()}
         seen = {phi: Interval(x, x) for phi, x in now.items()}
         for count in range(MAX_ITERATIONS):
-            table: dict[Value, int] = dict(now)
+            table: dict[Value, int] = {**now}
             if bool(_evaluate(condition, table)) is not stay:
                 return Simulation(count, seen)
             now = {phi: _evaluate(latch, table) for phi, (_, latch) in phis.items()}

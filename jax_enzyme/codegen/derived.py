@@ -8,6 +8,8 @@ module that all its derivatives start from.
 from __future__ import annotations
 
 import hashlib
+import os
+import time
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -147,7 +149,8 @@ class _Job:
         data = _disk().get(self.key)
         if data is not None:
             return Stored.from_bytes(data)
-        stored = compiled(self.derived(), self.options)
+        # A kernel itself goes through the canonical form too: what is hoisted and refused there is so for every mode.
+        stored = compiled(self.derived() if self.steps else self.canonical(), self.options)
         _disk().put(self.key, stored.to_bytes())
         return stored
 
@@ -197,10 +200,20 @@ def _environment() -> str:
 
 
 def _own_digest() -> str:
-    """A digest of the package's sources: a version number would not change while somebody works on a checkout."""
+    """A digest of the package's sources: a version number would not change while somebody works on a checkout.
+
+    Sources that changed after this process loaded them do not describe it: then the digest is one that no other process
+    has, so that it neither finds nor leaves anything on disk for others.
+    """
     root = Path(__file__).parent.parent
     state = hashlib.sha256()
     for path in sorted(p for p in root.rglob("*") if p.suffix in (".py", ".ll")):
         state.update(f"{path.relative_to(root)}\n".encode())
         state.update(path.read_bytes())
+        if path.stat().st_mtime > _LOADED:
+            state.update(os.urandom(16))
     return state.hexdigest()
+
+
+_LOADED = time.time() - 1.0
+"""When this module, and just before it the engine, was loaded."""

@@ -66,14 +66,13 @@ class Jit:
         return tracker[symbol]
 
 
-@cache
+_starting = threading.Lock()
+
+
 def jit() -> Jit:
     """The linker of this process."""
-    with _making:
+    with _starting:
         return _only()
-
-
-_making = threading.Lock()
 
 
 @cache

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 from jax_enzyme.ir import values as V
+from jax_enzyme.ir.collector import collector_paused
 from jax_enzyme.ir.instructions import CallBase, Instruction
 from jax_enzyme.ir.metadata import DebugRecord, MDConstant, MDNode, MDValue
 from jax_enzyme.ir.module import Function, Module
@@ -23,6 +24,11 @@ def clone(module: Module) -> Module:
 
 def clone_with_map(module: Module) -> tuple[Module, dict[V.Value, V.Value]]:
     """A deep copy, and for every global, argument, block and instruction of the original its copy."""
+    with collector_paused():
+        return _clone(module)
+
+
+def _clone(module: Module) -> tuple[Module, dict[V.Value, V.Value]]:
     cloner = Cloner()
     copy = Module(
         module.source_filename,
@@ -56,7 +62,8 @@ def clone_function(function: Function, name: str, substitution: dict[V.Value, V.
 
     Values in `substitution` are replaced by what they map to; afterwards the dictionary also maps every argument, block
     and instruction to its copy. Calls of the function to itself still call the original, unless `substitution` says
-    otherwise; addresses of its blocks are those of the copy."""
+    otherwise; addresses of its blocks are those of the copy. The copy has no `!dbg` of its own, since LLVM allows one
+    function per subprogram; its instructions keep theirs."""
     cloner = Cloner({} if substitution is None else substitution)
     recursion = cloner.map.get(function)
     copy = cloner.function_shell(function)
@@ -67,6 +74,7 @@ def clone_function(function: Function, name: str, substitution: dict[V.Value, V.
         del cloner.map[function]
     cloner.own = (function, copy)
     cloner.fill(function, copy)
+    copy.metadata = [(kind, node) for kind, node in copy.metadata if kind != "dbg"]
     return copy
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import llvmlite.binding as llvm
 
 from jax_enzyme.ir import types as T
+from jax_enzyme.ir.collector import collector_paused
 from jax_enzyme.ir.keywords import LINKAGE, UNNAMED
 from jax_enzyme.ir.lexer import ReadError, normal
 from jax_enzyme.ir.metadata import MDValue
@@ -28,7 +29,8 @@ _GLOBAL_WORDS = frozenset(
 
 def parse(text: str) -> Module:
     """Text to module, without LLVM. Raises `ReadError`."""
-    return _ModuleReader(text).read()
+    with collector_paused():
+        return _ModuleReader(text).read()
 
 
 def read(source: str | bytes) -> Module:
@@ -62,6 +64,14 @@ def _check_without_debug_info(source: str) -> None:
 
 class _ModuleReader(FunctionReader):
     def read(self) -> Module:
+        try:
+            return self._module()
+        except ReadError:
+            raise
+        except (IndexError, ValueError) as error:  # an early end, a number that is none
+            raise self.error("the text makes no sense here") from error
+
+    def _module(self) -> Module:
         module = self.module
         self._identifier()
         while True:

@@ -7,6 +7,8 @@ from jax_enzyme.ir import values as V
 from jax_enzyme.ir.metadata import DebugRecord, MDConstant, MDNode, MDNull, MDRef, MDString, MDValue
 from jax_enzyme.ir.reader_values import ValueReader
 
+_FIELD_ENDS = frozenset((",", ")"))
+
 
 class MetadataReader(ValueReader):
     def __init__(self, text: str) -> None:
@@ -16,14 +18,15 @@ class MetadataReader(ValueReader):
 
     def metadata(self) -> MDValue:
         token = self.tokens[self.pos]
+        known = self.references.get(token)
+        if known is not None:
+            self.pos += 1
+            return known
         if token[0] != "!":
             if token == "null":
                 self.pos += 1
                 return MDNull()
             return self._value_as_metadata()
-        if token in self.references:
-            self.pos += 1
-            return self.references[token]
         if token[1:].isdigit():
             self.pos += 1
             found = self.references[token] = MDRef(token[1:])
@@ -49,16 +52,34 @@ class MetadataReader(ValueReader):
             self.pos -= 1
             raise self.error("expected a metadata node")
         self.expect("(")
+        return MDNode(token[1:], [], self._fields(), distinct)
+
+    def _fields(self) -> list[tuple[str, MDValue | str]]:
+        """Up to the closing parenthesis. Most of a module with debug information is read here, so the two common kinds
+        of value, a plain word and a reference, go without a call."""
         fields: list[tuple[str, MDValue | str]] = []
-        while not self.accept(")"):
-            word = self.tokens[self.pos]
+        tokens = self.tokens
+        references = self.references
+        pos = self.pos
+        while (word := tokens[pos]) != ")":
             key = ""
             if word[-1] == ":" and word[0] != '"':
                 key = word[:-1]
-                self.pos += 1
-            fields.append((key, self._field()))
-            self.accept(",")
-        return MDNode(token[1:], fields=fields, distinct=distinct)
+                pos += 1
+                word = tokens[pos]
+            value: MDValue | str | None
+            value = references.get(word) if word[0] == "!" else word
+            if value is not None and tokens[pos + 1] in _FIELD_ENDS:
+                pos += 1
+            else:
+                self.pos = pos
+                value = self._field()
+                pos = self.pos
+            fields.append((key, value))
+            if tokens[pos] == ",":
+                pos += 1
+        self.pos = pos + 1
+        return fields
 
     def _operands(self, closing: str) -> list[MDValue]:
         found: list[MDValue] = []
@@ -74,11 +95,7 @@ class MetadataReader(ValueReader):
         if token == "{":
             self.pos += 1
             return MDNode("{", self._operands("}"))
-        following = self.tokens[self.pos + 1]
-        if following in (",", ")"):
-            self.pos += 1
-            return token
-        if following == "|":
+        if self.tokens[self.pos + 1] == "|":
             words = [self.take()]
             while self.accept("|"):
                 words.append(self.take())

@@ -117,7 +117,8 @@ class ValueReader(TypeReader):
         if token[:2] == 'c"':
             return V.ConstantString(type_, unescape(token[2:-1]).encode("latin-1"))
         if token[:3] in ("u0x", "s0x"):
-            assert isinstance(type_, T.IntType)
+            if not isinstance(type_, T.IntType):
+                raise self.error(f"an integer as {type_}")
             return V.ConstantInt(type_, self._hex(token, type_.bits))
         found = self._nested(token, type_)
         self.nested.append(found)

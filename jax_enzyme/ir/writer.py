@@ -10,6 +10,8 @@ from jax_enzyme.ir.naming import quoted
 from jax_enzyme.ir.values import ConstantExpr
 from jax_enzyme.ir.writer_instructions import InstructionWriter
 
+_EXTERNAL = frozenset(("external", "extern_weak"))
+
 
 def to_text(module: Module, *, debug: bool = True) -> str:
     """The module as text that LLVM reads. Values without a name are numbered, names used twice made unique. Without
@@ -81,7 +83,9 @@ class _ModuleWriter(InstructionWriter):
         return f"!{name} = !{{{operands}}}"
 
     def _variable(self, variable: GlobalVariable) -> str:
-        words = [f"{self.names[variable]} =", *variable.prefix, "constant" if variable.is_constant else "global"]
+        declared = variable.initializer is None and not _EXTERNAL.intersection(variable.prefix)
+        prefix = ("external", *variable.prefix) if declared else variable.prefix
+        words = [f"{self.names[variable]} =", *prefix, "constant" if variable.is_constant else "global"]
         words.append(str(variable.value_type))
         if variable.initializer is not None:
             words.append(self.ref(variable.initializer))
@@ -101,6 +105,7 @@ class _ModuleWriter(InstructionWriter):
     def function(self, function: Function) -> None:
         self.lines.append("")
         self.add_locals(function)
+        self.subprogram = self._subprogram(function)
         if function.is_declaration:
             self.lines.append(self._header("declare", function))
             return
@@ -115,6 +120,11 @@ class _ModuleWriter(InstructionWriter):
         for record in function.trailing_records:
             self.record(record)
         self.lines.append("}")
+
+    def _subprogram(self, function: Function) -> str:
+        """The function's `!dbg`, as text; empty where it has none or none is wanted."""
+        nodes = [node for kind, node in function.metadata if kind == "dbg"]
+        return self.metadata(nodes[0]) if nodes and self.debug else ""
 
     def _header(self, keyword: str, function: Function) -> str:
         words = [keyword]

@@ -7,7 +7,7 @@ from typing import Any
 
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import values as V
-from jax_enzyme.ir.module import Module
+from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.writer_values import ValueWriter
 
 _CALL_KINDS = ("tail", "musttail", "notail")
@@ -16,6 +16,7 @@ _CALL_KINDS = ("tail", "musttail", "notail")
 class InstructionWriter(ValueWriter):
     def __init__(self, module: Module, debug: bool = True) -> None:
         super().__init__(module, debug)
+        self.subprogram = ""
         self.shapes: dict[type, Callable[[Any], str]] = {
             I.UnaryOp: self._plain,
             I.BinaryOp: self._binary,
@@ -63,8 +64,18 @@ class InstructionWriter(ValueWriter):
         text = self.shapes[type(instruction)](instruction)
         if instruction.metadata:
             text += self.attachments(instruction.metadata)
+        if self.subprogram and isinstance(instruction, I.CallBase):
+            text += self._call_location(instruction)
         name = self.names.get(instruction)
         return text if name is None else f"{name} = {text}"
+
+    def _call_location(self, call: I.CallBase) -> str:
+        """Line 0 for a call that has none. LLVM drops all debug information of a module where a function that has some
+        calls, at no known place, what can be inlined into it."""
+        callee = call.callee
+        if not isinstance(callee, Function) or callee.is_declaration or any(kind == "dbg" for kind, _ in call.metadata):
+            return ""
+        return f", !dbg !DILocation(line: 0, scope: {self.subprogram})"
 
     # Pieces
 

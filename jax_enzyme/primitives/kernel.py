@@ -65,18 +65,24 @@ class Kernel:
     backend: Backend | None = field(default=None, kw_only=True)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if kwargs or len(args) != len(self._integers):
+        integers = self._integers
+        if kwargs or len(args) != len(integers):
             args = match(self.signature, args, kwargs)
-        static: tuple[tuple[str, int], ...] = ()
-        if self._any_integer:
-            static = tuple(
-                (name, value) for name, value in zip(self._integers, args, strict=True) if name and type(value) is int
-            )
         for value in args:
             if isinstance(value, jax.core.Tracer):
                 return self._bind(args)
-        dynamic = args if not static else tuple(v for v, name in zip(args, self._integers, strict=True) if not (name and type(v) is int))
-        return _eager(self, static)(*dynamic)
+        static: tuple[tuple[str, int], ...] = ()
+        if self._any_integer:
+            pairs = list(zip(integers, args, strict=True))
+            static = tuple((name, value) for name, value in pairs if name and type(value) is int)
+            args = tuple(value for name, value in pairs if not (name and type(value) is int))
+        try:
+            return _eager(self, static)(*args)
+        except ValueError as error:
+            # The compiled path of jax.jit turns what a handler reports into a plain ValueError.
+            if type(error) is ValueError and "kernel `" in str(error):
+                raise jax.errors.JaxRuntimeError(str(error)) from None
+            raise
 
     @property
     def __name__(self) -> str:

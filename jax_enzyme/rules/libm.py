@@ -84,7 +84,7 @@ _POWERS = (
         "0.5 if y == 0 else x0 / y",
         "0.5 if y == 0 else x1 / y",
         domain=((-3.0, 3.0), (0.2, 3.0)),
-        edges="1/2 and 1/2 at (0, 0), as in jax.numpy.hypot",
+        edges="1/2 and 1/2 at (0, 0), as in jax.numpy.hypot of JAX 0.10 (NaN in later versions)",
     ),
     smooth("fma", "x1", "x0", "1", domain=_ALL * 3),
 )

@@ -85,8 +85,8 @@ class Rule:
         return frozenset[str]().union(*map(variables, used))
 
     def accepts(self, signature: T.FunctionType) -> bool:
-        """Can a function of this type be the one that the rule is about? (Another function may have the same name.) What
-        is refused is refused under any type."""
+        """Can a function of this type be the one that the rule is about? (Another one may have the same name.) What is
+        refused is refused under any type."""
         if self.kind is Kind.REFUSED:
             return True
         return (

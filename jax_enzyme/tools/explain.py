@@ -16,11 +16,12 @@ from jax_enzyme.errors import DifferentiationError, SignatureError
 from jax_enzyme.frontends import load
 from jax_enzyme.ir.arrays import ArrayFunction, Augmented, Buffer, Jvp
 from jax_enzyme.ir.debug import location
-from jax_enzyme.ir.instructions import CallBase
+from jax_enzyme.ir.instructions import CallBase, Instruction
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.reader import parse as parse_ir
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.options import Options
+from jax_enzyme.rules.effects import effect
 from jax_enzyme.rules.table import standard
 from jax_enzyme.signature import Binding, Signature
 from jax_enzyme.signature import parse as parse_signature
@@ -104,10 +105,16 @@ def _calls(module: Module) -> list[str]:
         for instruction in function.instructions():
             callee = instruction.callee if isinstance(instruction, CallBase) else None
             if isinstance(callee, Function) and callee.is_declaration and callee.name not in lines:
-                rule = rule_of(instruction, standard())
-                verdict = "no rule" if rule is None else rule.refusal.cause if rule.refusal else rule.kind.value
-                lines[callee.name] = f"  {callee.name}: {verdict} ({location(module, instruction) or 'no place known'})"
+                place = location(module, instruction) or "no place known"
+                lines[callee.name] = f"  {callee.name}: {_verdict(instruction, callee)} ({place})"
     return list(lines.values())
+
+
+def _verdict(call: Instruction, callee: Function) -> str:
+    rule = rule_of(call, standard())
+    if rule is not None:
+        return rule.refusal.cause if rule.refusal else rule.kind.value
+    return "no rule" if effect(callee.name) is None else "memory"
 
 
 def _forward(kernel: ArrayFunction) -> str:

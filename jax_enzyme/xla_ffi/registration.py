@@ -17,6 +17,7 @@ CPU_TARGET = "jax_enzyme_cpu"
 @cache
 def register() -> None:
     """Makes the handler known to XLA."""
+    jax.devices("cpu")  # a client that is made later would meet the handler before the type that it needs
     jax.ffi.register_ffi_type("jax_enzyme_cpu_state", _ext.cpu_state_type(), platform="cpu")
     jax.ffi.register_ffi_target(CPU_TARGET, _ext.cpu_handlers(), platform="cpu")
 

@@ -128,7 +128,7 @@ def cast(value: I.Cast, x: int, source: int, bits: int) -> Number:
             return two(x, source)
         case "trunc":
             result = signed(x, bits)
-            lost = "nsw" in value.flags and two(result, bits) != x or "nuw" in value.flags and unsigned >> bits
+            lost = ("nsw" in value.flags and two(result, bits) != x) or ("nuw" in value.flags and unsigned >> bits)
             return POISON if lost else result
         case _:
             raise Undefined(value.opcode)
@@ -140,7 +140,9 @@ def binary(value: I.BinaryOp, x: int, y: int, bits: int) -> Number:
     opcode, flags = value.opcode, value.flags
     if opcode in ("shl", "lshr", "ashr") and b >= bits:
         return POISON
-    if opcode in ("udiv", "urem", "sdiv", "srem") and (b == 0 or (opcode[0] == "s" and y == -1 and a == 1 << (bits - 1))):
+    if opcode in ("udiv", "urem", "sdiv", "srem") and (
+        b == 0 or (opcode[0] == "s" and y == -1 and a == 1 << (bits - 1))
+    ):
         raise Undefined("division")
     quotient = abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1) if y else 0
     exact, unsigned = {

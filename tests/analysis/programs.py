@@ -112,7 +112,18 @@ class Writer:
         bits = self.widths[variable]
         self.lines.append(f"  store i{bits} {self.operand(bits)}, ptr %v{variable}")
         step, predicate = self.pick(
-            [(1, "slt")] * 6 + [(1, "sle"), (1, "sle"), (1, "ne"), (-1, "sge"), (-1, "sgt"), (-1, "ne"), (1, "ult"), (3, "slt"), (2, "ne")]
+            [(1, "slt")] * 6
+            + [
+                (1, "sle"),
+                (1, "sle"),
+                (1, "ne"),
+                (-1, "sge"),
+                (-1, "sgt"),
+                (-1, "ne"),
+                (1, "ult"),
+                (3, "slt"),
+                (2, "ne"),
+            ]
             + [(-2, "sgt"), (2, "ult"), (1, "sgt"), (-1, "uge"), (-1, "ugt"), (1, "eq"), (5, "ule")]
         )
         top = self.draw(st.booleans())

@@ -13,6 +13,7 @@ from jax_enzyme.analysis.polynomials import Atom, Iteration, Polynomial
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import passes
+from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.values import BasicBlock
@@ -106,11 +107,31 @@ def prepared(text: str, optimise: bool) -> Function:
     return module.functions["f"]
 
 
+def leaves_are_at_hand(function: Function, facts: Recurrences) -> None:
+    """A value's closed form is in iteration numbers of loops around it, and in values that dominate it."""
+    home = facts.block_of
+    for value in function.instructions():
+        if value not in home or value.type == T.VOID or home[value] not in facts.cfg.index:
+            continue
+        for atom in (facts.value_as_polynomial(value) or Polynomial({})).atoms:
+            if isinstance(atom, Iteration):
+                assert home[value] in atom.loop
+            elif isinstance(atom.value, I.Instruction):
+                assert facts.dominators.dominates(home[atom.value], home[value])
+                assert home[atom.value] is not home[value] or before(atom.value, value, home[value])
+
+
+def before(a: I.Instruction, b: I.Instruction, block: BasicBlock) -> bool:
+    return block.instructions.index(a) < block.instructions.index(b)
+
+
 @pytest.mark.parametrize("optimise", [False, True], ids=["ssa", "O2"])
 @settings(suppress_health_check=list(HealthCheck))
 @given(text=programs(), arguments=st.lists(st.tuples(st.integers(-3, 12), st.integers(-3, 12)), min_size=3, max_size=3))
 def test_facts_hold(optimise: bool, text: str, arguments: list[tuple[int, int]]) -> None:
     function = prepared(text, optimise)
-    watch = Watch(function, analyse(function))
+    facts = analyse(function)
+    leaves_are_at_hand(function, facts)
+    watch = Watch(function, facts)
     for pair in arguments:
         watch.go(list(pair))

@@ -49,16 +49,17 @@ def _square(text: str) -> ArrayFunction:
 
 @pytest.mark.parametrize("text", [_SQUARE, _CLANG], ids=["plain", "for another processor"])
 def test_vectors_are_as_wide_as_the_machines(text: str) -> None:
-    lanes = 8 if host().has("avx512f") and not host().has("prefer-256-bit") else 4 if host().has("avx") else 2
+    # Some processors with 512-bit registers are faster with 256 bits, and LLVM knows which.
+    lanes = "[48]" if host().has("avx512f") else "4" if host().has("avx") else "2"
     optimised = optimised_text(entry_module(_square(text)))
-    assert f"fmul <{lanes} x double>" in optimised
+    assert re.search(f"fmul <{lanes} x double>", optimised)
     assert "x86-64" not in "".join(re.findall(r'"target-cpu"="[^"]*"', optimised))
 
 
 def test_noalias_needs_no_check_at_run_time() -> None:
     optimised = optimised_text(entry_module(_square(_SQUARE)))
     assert "vector.memcheck" not in optimised
-    assert "%zmm" in assembly(entry_module(_square(_SQUARE))) or not host().has("avx512f")
+    assert not host().has("avx") or re.search("%[yz]mm", assembly(entry_module(_square(_SQUARE))))
 
 
 def test_a_sum_is_reordered_only_with_fast_math() -> None:

@@ -7,7 +7,6 @@ import re
 import numpy as np
 import pytest
 
-from jax_enzyme.codegen.host import host
 from jax_enzyme.codegen.object import build_function, entry_module
 from jax_enzyme.codegen.optimise import optimised_text
 from jax_enzyme.codegen.vector_math import vector_functions
@@ -35,8 +34,7 @@ def _function(expression: str, declarations: str, dtype: str = "f64") -> ArrayFu
 @needs_libmvec
 def test_intrinsics_become_vector_calls() -> None:
     function = _function("%y = call double @llvm.exp.f64(double %x)", _EXP)
-    lanes = "e" if host().has("avx512f") else "d"
-    assert any(name.startswith(f"_ZGV{lanes}N") and name.endswith("_exp") for name in _calls(function))
+    assert any(name.startswith(("_ZGVdN", "_ZGVeN", "_ZGVbN")) and name.endswith("_exp") for name in _calls(function))
     x = np.linspace(-700, 700, N)
     assert np.allclose(call(build_function(function), [x])[0], np.exp(x), rtol=1e-15 * 5, atol=0)
 

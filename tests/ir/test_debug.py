@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from jax_enzyme.ir import passes
+from jax_enzyme.ir.clone import clone_function
 from jax_enzyme.ir.debug import function_location, location, trace
+from jax_enzyme.ir.instructions import CallBase
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.reader import parse, read
 from tests.ir.support import compiled
@@ -66,6 +68,21 @@ def test_trace() -> None:
         "/home/me/src/helper.h:12:2",
         "src/main.c:6:3",
     ]
+
+
+def test_debug_information_survives_new_calls_and_copies(tmp_path: Path) -> None:
+    """LLVM drops all of it, with a word on stderr only, for a call without a place or a subprogram of two functions."""
+    source = tmp_path / "kernel.c"
+    source.write_text("double inner(double x) {\n    return x * x;\n}\ndouble outer(double x) { return inner(x); }\n")
+    module = read(compiled(source, tmp_path, "-O1", "-g", "-Xclang", "-disable-llvm-passes"))
+    outer = module.functions["outer"]
+    module.functions["copy"] = clone_function(module.functions["inner"], "copy")
+    [call] = [i for i in outer.instructions() if isinstance(i, CallBase) and i.callee.name == "inner"]
+    call.metadata = []
+    call.operands[-1] = module.functions["copy"]
+    module = passes.inline_everything(module, ["outer"])
+    found = {i.opcode: location(module, i) for i in module.functions["outer"].instructions()}
+    assert (found["fmul"] or "").endswith("kernel.c:2:14")
 
 
 def test_lines_survive_compiling_inlining_and_optimising(tmp_path: Path) -> None:

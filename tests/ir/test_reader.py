@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import struct
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -12,11 +14,12 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir import values as V
 from jax_enzyme.ir.builder import const_float, const_int
+from jax_enzyme.ir.lexer import tokenize
 from jax_enzyme.ir.metadata import MDConstant, MDNode, MDRef, MDString
 from jax_enzyme.ir.module import GlobalVariable, Module
 from jax_enzyme.ir.reader import ReadError, parse, read
 from jax_enzyme.ir.writer import to_text
-from tests.ir.support import printed_by_llvm
+from tests.ir.support import FIXTURES, printed_by_llvm
 
 
 def _function(body: str, header: str = "i32 %x, ptr %p") -> list[I.Instruction]:
@@ -77,7 +80,9 @@ def test_result_types() -> None:
 
 def test_constants_used_before_their_globals() -> None:
     module = parse(
-        "@a = global ptr getelementptr (i8, ptr @b, i64 4)\n@b = global [2 x ptr] [ptr @a, ptr @c]\n@c = alias ptr, ptr @a"
+        "@a = global ptr getelementptr (i8, ptr @b, i64 4) "
+        "@b = global [2 x ptr] [ptr @a, ptr @c] "
+        "@c = alias ptr, ptr @a"
     )
     a, b = module.globals["a"], module.globals["b"]
     assert isinstance(a.initializer, V.ConstantExpr) and a.initializer.operands[0] is b
@@ -254,6 +259,28 @@ def test_types(types: list[T.Type], variadic: bool) -> None:
     signature = T.FunctionType(T.VOID, tuple(types), variadic)
     parameters = ", ".join([*map(str, types), *(["..."] if variadic else [])])
     assert parse(f"declare void @f({parameters})").functions["f"].value_type == signature
+
+
+@pytest.mark.parametrize("path", FIXTURES, ids=lambda path: path.stem)
+@given(data=st.data())
+def test_damaged_text_is_read_or_refused(path: Path, data: st.DataObject) -> None:
+    """Nothing but `ReadError` comes out of a text with a few tokens taken out or exchanged."""
+    tokens = tokenize(path.read_text())[:-2]
+    for _ in range(data.draw(st.integers(1, 3))):
+        if len(tokens) < 3:
+            break
+        at = data.draw(st.integers(0, len(tokens) - 2))
+        match data.draw(st.sampled_from(["drop", "swap", "cut", "copy"])):
+            case "drop":
+                del tokens[at]
+            case "swap":
+                tokens[at], tokens[at + 1] = tokens[at + 1], tokens[at]
+            case "cut":
+                del tokens[at + 2 :]
+            case _:
+                tokens[at] = tokens[data.draw(st.integers(0, len(tokens) - 1))]
+    with suppress(ReadError):
+        parse(" ".join(tokens))
 
 
 def test_scan_of_comments_and_spaces() -> None:

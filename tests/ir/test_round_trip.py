@@ -12,7 +12,7 @@ from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.reader import parse, read
 from jax_enzyme.ir.verify import verify
 from jax_enzyme.ir.writer import to_text
-from tests.ir.support import FIXTURES, SOURCES, compiled, printed_by_llvm
+from tests.ir.support import FIXTURES, SOURCES, compiled, compiled_elsewhere, printed_by_llvm
 
 
 def _assert_identity(text: str) -> None:
@@ -43,9 +43,17 @@ def test_c(source: Path, level: str, debug: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("flags", [("-O0", "-g"), ("-O2", "-g"), ("-O3", "-g0")], ids=" ".join)
 @pytest.mark.parametrize("source", [s for s in SOURCES if s.suffix == ".cpp"], ids=lambda path: path.name)
 def test_cpp(source: Path, flags: tuple[str, ...], tmp_path: Path) -> None:
-    text = compiled(source, tmp_path, *flags)
-    _assert_identity(printed_by_llvm(text))
-    verify(read(text))
+    text = printed_by_llvm(compiled(source, tmp_path, *flags))
+    _assert_identity(text)
+    verify(parse(text))
+
+
+@pytest.mark.parametrize("level", [0, 2])
+@pytest.mark.parametrize("source", [s for s in SOURCES if s.suffix in (".f90", ".rs")], ids=lambda path: path.name)
+def test_fortran_and_rust(source: Path, level: int, tmp_path: Path) -> None:
+    text = printed_by_llvm(compiled_elsewhere(source, tmp_path, level))
+    _assert_identity(text)
+    verify(parse(text))
 
 
 @pytest.mark.parametrize("level", [1, 2, 3])

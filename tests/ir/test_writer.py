@@ -10,7 +10,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir import values as V
 from jax_enzyme.ir.builder import Builder, const_float
 from jax_enzyme.ir.metadata import DebugRecord, MDConstant, MDNode
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.verify import verify
 from jax_enzyme.ir.writer import function_text, to_text
@@ -71,6 +71,13 @@ def test_value_from_elsewhere_is_refused() -> None:
     builder.ret(Builder(V.BasicBlock()).unary("fneg", function.arguments[0]))
     with pytest.raises(WriteError, match="UnaryOp '' of type double is not defined"):
         to_text(module)
+
+
+def test_declared_global() -> None:
+    variable = GlobalVariable(T.PTR, T.I32, name="x", prefix=("thread_local",))
+    text = to_text(Module(globals={"x": variable}))
+    assert "@x = external thread_local global i32" in text
+    verify(parse(text))
 
 
 def test_unnamed_globals_are_numbered_again() -> None:

@@ -20,10 +20,14 @@ class Dual:
         return *split(self, level), *split(other, level), level
 
     def __add__(self, other: Any) -> Dual:
+        if isinstance(other, np.ndarray):
+            return NotImplemented  # the array's own operator goes over its elements
         a, da, b, db, level = self._parts(other)
         return Dual(a + b, da + db, level)
 
     def __mul__(self, other: Any) -> Dual:
+        if isinstance(other, np.ndarray):
+            return NotImplemented
         a, da, b, db, level = self._parts(other)
         return Dual(a * b, da * b + a * db, level)
 

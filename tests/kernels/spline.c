@@ -1,4 +1,4 @@
-/* Natural cubic spline: second derivatives by elimination of a tridiagonal system, then evaluation in the found piece. */
+/* Natural cubic spline: second derivatives by elimination of a tridiagonal system, then evaluation piece by piece. */
 void spline(int n, int m, const double *x, const double *y, const double *at, double *u, double *y2, double *out) {
     y2[0] = u[0] = y2[n - 1] = 0;
     for (int i = 1; i < n - 1; i++) {

@@ -1,4 +1,4 @@
-/* 2-D wave equation, leapfrog over three levels in one scratch array indexed by step modulo three; a receiver's trace. */
+/* 2-D wave equation: leapfrog over three levels in one scratch array, indexed by step modulo three; a trace. */
 #include <math.h>
 
 void wave(int n, int steps, const double *speed, double *level, double *trace) {

@@ -35,7 +35,7 @@ CASES: dict[str, tuple[Callable[..., Any], list[tuple[float, ...]]]] = {
     "expm1": (jnp.expm1, [(-inf,), (-50.0,)]),
     "exp2": (jnp.exp2, [(-inf,), (0.0,)]),
     "atan2": (jnp.arctan2, [(0.0, 0.0), (0.0, 1.0), (0.0, -1.0), (1.0, 0.0), (inf, 1.0)]),
-    "hypot": (jnp.hypot, [(0.0, 0.0), (0.0, 2.0), (-3.0, 0.0)]),
+    "hypot": (jnp.hypot, [(0.0, 2.0), (-3.0, 0.0)]),
     "pow": (
         jnp.power,
         [(0.0, 2.0), (0.0, 1.0), (0.0, 0.5), (0.0, -1.0), (0.0, 3.0), (2.0, 0.0), (-2.0, 3.0), (-2.0, 0.0)],
@@ -47,18 +47,21 @@ CASES: dict[str, tuple[Callable[..., Any], list[tuple[float, ...]]]] = {
     "fmin": (jnp.fmin, [(nan, 1.0), (1.0, nan), (1.0, 2.0), (2.0, 1.0)]),
     "fdim": (lambda x, y: jnp.maximum(x - y, 0.0), [(1.0, 1.0), (2.0, 1.0), (1.0, 2.0)]),
     "fmod": (jnp.fmod, [(5.5, 2.0), (-5.5, 2.0), (4.0, 2.0), (1.0, inf)]),
-    "lgamma": (jax.lax.lgamma, [(0.0,), (-1.0,), (-2.5,), (0.5,)]),
+    "lgamma": (jax.lax.lgamma, [(-1.0,), (-2.5,), (0.5,)]),
     "digamma": (jax.lax.digamma, [(-2.5,), (0.5,)]),
     "modf_fraction": (lambda x: jnp.modf(x)[0], [(2.0,), (-2.0,), (0.0,)]),
     "frexp_fraction": (lambda x: jnp.frexp(x)[0], [(3.0,), (-4.0,), (0.75,)]),
 }
 # x**0 is one everywhere; fmax must not depend on the order of its arguments; digamma has poles with two signs, and
-# becomes flat at infinity.
+# becomes flat at infinity. At the origin of hypot and at the pole of lgamma versions of JAX differ.
 OURS: dict[tuple[str, int, tuple[float, ...]], float] = {
     ("pow", 0, (0.0, 0.0)): 0.0,
     ("fmax", 0, (1.0, 1.0)): 0.5,
     ("fmax", 1, (1.0, 1.0)): 0.5,
     ("fmin", 0, (0.0, -0.0)): 0.5,
+    ("hypot", 0, (0.0, 0.0)): 0.5,
+    ("hypot", 1, (0.0, 0.0)): 0.5,
+    ("lgamma", 0, (0.0,)): nan,
     ("digamma", 0, (0.0,)): nan,
     ("digamma", 0, (-1.0,)): nan,
     ("digamma", 0, (inf,)): 0.0,

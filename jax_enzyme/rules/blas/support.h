@@ -1,0 +1,57 @@
+/* What all instances share: flags of operations, and the convention between the engine and these rules.
+
+   For a routine R(a1 ... an), with s1 ... the shadows of its pointers to floating-point numbers, NULL where inactive:
+
+     je_R_jvp(a1 ... an, s1 ...)                        the primal, and the tangent into the shadows
+     je_R_forward(a1 ... an, s1 ..., stable, arena)     the primal; returns a frame with what the reverse needs
+     je_R_reverse(frame)                                shadows of what is only read grow by their cotangents; the shadow
+                                                        of what was overwritten becomes the cotangent of the old contents
+
+   A routine that returns a number x returns {x, tangent} and {x, frame}, and its reverse has the cotangent of x as second
+   argument. Bit i of `stable` says that what the i-th pointer to numbers points to is, after the call, left as it is until
+   the reverse has run: then it is read where it is, otherwise a copy is kept in the arena.
+
+   Derivatives are computed by BLAS and LAPACK again, so that they can be differentiated in turn. No branch depends on the
+   value of a tangent or cotangent, for the same reason. Complex numbers are pairs of real ones here: the cotangent of z has
+   the derivatives by its real and its imaginary part, so that the adjoint of a linear map is its conjugate transpose. */
+
+#define JOIN_(a, b) a##b
+#define JOIN(a, b) JOIN_(a, b)
+#define JOIN3_(a, b, c) a##b##c
+#define JOIN3(a, b, c) JOIN3_(a, b, c)
+
+typedef long index_t;
+
+extern void *malloc(unsigned long);
+extern void free(void *);
+extern void *je_arena_allocate(void *arena, long bytes);
+
+static const int je_one_int = 1;
+static const int je_minus_one_int = -1;
+
+/* Operations on a matrix: N as it is, T transposed, C conjugate transposed, R conjugated. R is unknown to BLAS. */
+
+static inline char je_upper(const char *flag) { return (char)(*flag & 0xDF); }
+
+static inline char je_adjoint(char op) { return op == 'N' ? 'C' : op == 'C' ? 'N' : op == 'T' ? 'R' : 'T'; }
+
+static inline char je_transposed(char op) { return op == 'N' ? 'T' : op == 'T' ? 'N' : op == 'C' ? 'R' : 'C'; }
+
+static inline char je_conjugated(char op) { return op == 'N' ? 'R' : op == 'R' ? 'N' : op == 'T' ? 'C' : 'T'; }
+
+static inline int je_is_transposed(char op) { return op == 'T' || op == 'C'; }
+
+static inline int je_at_least_one(int n) { return n > 1 ? n : 1; }
+
+static inline int je_is_stable(long stable, int bit) { return (int)(stable >> bit & 1); }
+
+/* Where the first element of a vector lies: at the far end, if the stride is negative. */
+static inline index_t je_start(int n, int inc) { return inc < 0 ? (index_t)(1 - n) * inc : 0; }
+
+/* The rows [first, last) of column j that a triangle has; 'A' stands for the whole matrix. */
+static inline int je_first_row(char uplo, int strict, int j) { return uplo == 'L' ? j + strict : 0; }
+
+static inline int je_last_row(char uplo, int strict, int j, int rows) {
+  int last = j + 1 - strict;
+  return uplo == 'U' && last < rows ? last : rows;
+}

@@ -1,0 +1,201 @@
+"""Where a program ends itself or throws: which calls never return, how, and what to tell the user about each.
+
+A failure has a kind and a number (see `csrc/abi.h`). Numbers below `FIRST_MESSAGE` are exit codes; the others count the
+texts in the module's named metadata `!je.failures`, from which `message` finds the text for a status again.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir.debug import location, resolve
+from jax_enzyme.ir.inlining import expanded_attributes
+from jax_enzyme.ir.lexer import unescape
+from jax_enzyme.ir.metadata import MDNode, MDRef, MDString
+from jax_enzyme.ir.module import Function, GlobalVariable, Module
+from jax_enzyme.ir.values import (
+    ConstantAggregate,
+    ConstantExpr,
+    ConstantString,
+    Value,
+    int_value,
+)
+from jax_enzyme.rules.effects import Effect, effect
+
+TERMINATED = 3
+EXCEPTION = 4
+FIRST_MESSAGE = 256
+TABLE = "je.failures"
+
+_RETURNING = frozenset(
+    "__cxa_allocate_exception __cxa_free_exception __cxa_begin_catch __cxa_end_catch __cxa_get_exception_ptr "
+    "llvm.debugtrap".split()
+)
+# Control that stays inside the program: `setjmp` is where it arrives.
+_JUMPS = frozenset("longjmp _longjmp siglongjmp __longjmp_chk".split())
+_EXITS = frozenset("exit _exit _Exit quick_exit _FortranAExit _FortranAStopStatement".split())
+_HELPERS = re.compile(r"_ZSt\d+__throw_([a-z_]+?)(?:PKcz?|v|i|_fmtPKcz)$")
+_PANIC = re.compile(r"panicking\d+(panic\w*?|\w*unwrap_failed|assert_failed\w*?|slice\w*|copy\w*)(?=17h|$)")
+
+
+@dataclass(frozen=True, eq=False)
+class Site:
+    """A call that never returns. `thrown` is the symbol of the exception's type, `thrown_object` the exception; both are
+    None where they are not known. `code` is the exit code of a program that ends itself."""
+
+    call: I.CallBase
+    kind: int
+    what: str
+    thrown: str | None = None
+    thrown_object: Value | None = None
+    code: Value | None = None
+
+
+def site(module: Module, instruction: I.Instruction) -> Site | None:
+    """The failure that an instruction is; None for one that goes on."""
+    if not isinstance(instruction, I.Call | I.Invoke) or not isinstance(instruction.callee, Function):
+        return None
+    callee = instruction.callee
+    if not callee.is_declaration or callee.name in _RETURNING or callee.name in _JUMPS:
+        return None
+    found = effect(callee.name)
+    if found is Effect.THROW:
+        return _thrown(instruction, callee.name)
+    words = expanded_attributes(module, (*callee.attributes, *instruction.attributes))
+    if found in (Effect.ABORT, Effect.TRAP):
+        return _terminated(instruction, callee.name)
+    if "noreturn" not in words:
+        return None
+    panics = "panic" in callee.name or callee.name.startswith("_R")
+    if panics or "throw" in callee.name:
+        return _thrown(instruction, callee.name)
+    return _terminated(instruction, callee.name)
+
+
+def _terminated(call: I.CallBase, name: str) -> Site:
+    if name in _EXITS:
+        return Site(call, TERMINATED, "exit", code=call.arguments[0] if call.arguments else None)
+    if name in ("__assert_fail", "__assert"):
+        text = constant_text(call.arguments[0])
+        return Site(call, TERMINATED, f"assertion `{text}` failed" if text else "an assertion failed")
+    if name.startswith("llvm."):
+        return Site(call, TERMINATED, "the kernel ran into a trap")
+    if name == "_FortranAErrorStop" or name == "_FortranAStopStatementText":
+        text = _counted_text(call.arguments[0], call.arguments[1]) if len(call.arguments) > 1 else None
+        return Site(call, TERMINATED, f"STOP {text}" if text else "STOP")
+    plain = {"_ZSt9terminatev": "std::terminate", "__clang_call_terminate": "std::terminate"}.get(name, name)
+    return Site(call, TERMINATED, f"`{plain}` was called")
+
+
+def _thrown(call: I.CallBase, name: str) -> Site:
+    if name == "__cxa_throw":
+        thrown = call.arguments[1]
+        symbol = thrown.name if isinstance(thrown, GlobalVariable) else None
+        shown = f"C++ exception `{readable_type(symbol)}`" if symbol else "C++ exception"
+        return Site(call, EXCEPTION, shown, symbol, call.arguments[0])
+    if name == "__cxa_rethrow":
+        return Site(call, EXCEPTION, "C++ exception")
+    helper = _HELPERS.match(name)
+    if helper:
+        text = constant_text(call.arguments[0]) if call.arguments else None
+        what = f"C++ exception `std::{helper[1]}`" + (f": {text}" if text else "")
+        return Site(call, EXCEPTION, what, f"_ZTISt{len(helper[1])}{helper[1]}")
+    if name.startswith(("__cxa", "_ZSt", "_ZNSt")):
+        return Site(call, EXCEPTION, f"C++ exception in `{name}`")
+    return Site(call, EXCEPTION, f"Rust panic{_panic_text(call, name)}")
+
+
+def _panic_text(call: I.CallBase, name: str) -> str:
+    known = _PANIC.search(name)
+    if known and known[1] == "panic_bounds_check":
+        return ": index out of bounds"
+    if len(call.arguments) >= 2:
+        text = _counted_text(call.arguments[0], call.arguments[1])
+        if text:
+            return f": {text}"
+    return f": {known[1].replace('_', ' ')}" if known and known[1] != "panic_fmt" else ""
+
+
+def _counted_text(pointer: Value, count: Value) -> str | None:
+    """Text by address and length. Rust marks the length of a format without arguments by a low bit."""
+    length = int_value(count)
+    if isinstance(count, ConstantExpr) and count.opcode == "inttoptr":
+        tagged = int_value(count.operands[0])
+        length = tagged >> 1 if tagged is not None and tagged & 1 else None
+    data = _bytes(pointer)
+    return None if data is None or length is None else data[:length].decode("utf-8", "replace").strip()
+
+
+def constant_text(value: Value) -> str | None:
+    """The C string that a constant points to."""
+    data = _bytes(value)
+    return None if data is None else data.split(b"\0", 1)[0].decode("utf-8", "replace")
+
+
+def _bytes(value: Value) -> bytes | None:
+    if not isinstance(value, GlobalVariable) or not value.is_constant:
+        return None
+    held = value.initializer
+    if isinstance(held, ConstantAggregate) and len(held.elements) == 1:
+        held = held.elements[0]
+    return held.data if isinstance(held, ConstantString) else None
+
+
+def readable_type(symbol: str) -> str:
+    """`std::runtime_error` of `_ZTISt13runtime_error`; the symbol itself where it is not as simple as that."""
+    basic = {"i": "int", "d": "double", "f": "float", "PKc": "const char *", "l": "long", "j": "unsigned", "b": "bool"}
+    rest = symbol.removeprefix("_ZTI")
+    if rest in basic:
+        return basic[rest]
+    if rest.startswith("N") and rest.endswith("E"):
+        rest = rest[1:-1]
+    parts: list[str] = []
+    if rest.startswith("St"):
+        parts, rest = ["std"], rest[2:]
+    while found := re.match(r"\d+", rest):
+        end = found.end() + int(found[0])
+        parts.append(rest[found.end() : end])
+        rest = rest[end:]
+    return "::".join(parts) if parts and not rest else symbol
+
+
+# -- the table of messages ---------------------------------------------------------------------------------------------
+
+
+def describe(module: Module, found: Site, detail: str | None = None) -> str:
+    """The message of a site: what happened, and where in the user's source."""
+    text = found.what + (f": {detail}" if detail else "")
+    place = location(module, found.call)
+    return f"{text} ({place})" if place else text
+
+
+def add_message(module: Module, text: str) -> int:
+    """The number that stands for a message, which joins the module's table."""
+    known = messages(module)
+    if text in known:
+        return FIRST_MESSAGE + known.index(text)
+    number = str(1 + max((int(n) for n in module.metadata), default=-1))
+    module.metadata[number] = MDNode(operands=[MDString(_escaped(text))])
+    module.named_metadata.setdefault(TABLE, []).append(MDRef(number))
+    return FIRST_MESSAGE + len(known)
+
+
+def messages(module: Module) -> tuple[str, ...]:
+    """The table of messages: the text of number `FIRST_MESSAGE + i` at index i."""
+    nodes = [resolve(module, value) for value in module.named_metadata.get(TABLE, ())]
+    found = [node.operands[0] for node in nodes if node is not None]
+    escaped = [text.text for text in found if isinstance(text, MDString)]
+    return tuple(unescape(text).encode("latin-1").decode("utf-8", "replace") for text in escaped)
+
+
+def message(module: Module, status: int) -> str | None:
+    """What a status of an array function of this module means, if the table has it."""
+    index = (status & 0xFFFFFFFF) - FIRST_MESSAGE
+    known = messages(module)
+    return known[index] if status >> 32 in (TERMINATED, EXCEPTION) and 0 <= index < len(known) else None
+
+
+def _escaped(text: str) -> str:
+    return "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in text.encode())

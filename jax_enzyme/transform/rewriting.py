@@ -1,0 +1,129 @@
+"""What passes that rewrite a private copy in place have in common: blocks split, edges moved, dead blocks, attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir.metadata import DebugRecord, MDConstant, MDNode, MDNull, MDValue
+from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.values import BasicBlock, Value
+
+
+def phis(block: BasicBlock) -> list[I.Phi]:
+    """The phis at the start of a block."""
+    return [i for i in block.instructions if isinstance(i, I.Phi)]
+
+
+def redirect_phis(block: BasicBlock, old: BasicBlock, new: BasicBlock) -> None:
+    """The edge into a block that came from `old` now comes from `new`."""
+    for phi in phis(block):
+        phi.targets = [new if b is old else b for b in phi.targets]
+
+
+def drop_edge(block: BasicBlock, source: BasicBlock) -> None:
+    """One edge from `source` into a block is gone."""
+    for phi in phis(block):
+        if source in phi.targets:
+            at = phi.targets.index(source)
+            del phi.targets[at], phi.operands[at]
+
+
+def split_before(function: Function, block: BasicBlock, index: int, name: str = "") -> BasicBlock:
+    """Moves the instructions from `index` on into a new block behind; the old one is left without a terminator."""
+    rest = BasicBlock(name=name or (f"{block.name}.rest" if block.name else ""))
+    rest.instructions = block.instructions[index:]
+    del block.instructions[index:]
+    function.blocks.insert(function.blocks.index(block) + 1, rest)
+    for successor in dict.fromkeys(rest.successors):
+        redirect_phis(successor, block, rest)
+    return rest
+
+
+def remove_unreachable(function: Function) -> None:
+    """Removes the blocks that control cannot reach, and what came from them."""
+    cfg = Cfg(function)
+    dead = {b for b in function.blocks if not cfg.is_reachable(b)}
+    if not dead:
+        return
+    function.blocks = [b for b in function.blocks if b not in dead]
+    for block in function.blocks:
+        for phi in phis(block):
+            kept = [(v, b) for v, b in phi.incoming if b not in dead]
+            phi.operands, phi.targets = [v for v, _ in kept], [b for _, b in kept]
+
+
+def replace_values(function: Function, replaced: Mapping[Value, Value]) -> None:
+    """Every use of a value becomes one of what it maps to (chains are followed), debug records included."""
+    if not replaced:
+        return
+    final = {old: _last(replaced, old) for old in replaced}
+    for instruction in function.instructions():
+        instruction.operands[:] = [final.get(v, v) for v in instruction.operands]
+        if isinstance(instruction, I.CallBase):
+            instruction.bundles = [(tag, [final.get(v, v) for v in vs]) for tag, vs in instruction.bundles]
+        for record in instruction.records:
+            record.operands[:] = [_renewed(operand, final) for operand in record.operands]
+    for record in function.trailing_records:
+        record.operands[:] = [_renewed(operand, final) for operand in record.operands]
+
+
+def _last(replaced: Mapping[Value, Value], value: Value) -> Value:
+    while value in replaced:
+        value = replaced[value]
+    return value
+
+
+def _renewed(operand: MDValue, replaced: Mapping[Value, Value]) -> MDValue:
+    match operand:
+        case MDConstant(value) if value in replaced:
+            return MDConstant(replaced[value])
+        case MDNode("DIArgList", fields=fields):
+            return MDNode(
+                "DIArgList", fields=[(n, f if isinstance(f, str) else _renewed(f, replaced)) for n, f in fields]
+            )
+        case _:
+            return operand
+
+
+def forget_records(function: Function, gone: set[Value]) -> None:
+    """Drops the debug records that speak of values which no longer exist."""
+    for instruction in function.instructions():
+        if instruction.records:
+            instruction.records = [r for r in instruction.records if not _speaks_of(r, gone)]
+    function.trailing_records = [r for r in function.trailing_records if not _speaks_of(r, gone)]
+
+
+def _speaks_of(record: DebugRecord, gone: set[Value]) -> bool:
+    def named(operand: MDValue | str) -> bool:
+        match operand:
+            case MDConstant(value):
+                return value in gone
+            case MDNode("DIArgList", fields=fields):
+                return any(named(f) for _, f in fields)
+            case _:
+                return False
+
+    return any(not isinstance(o, MDNull) and named(o) for o in record.operands)
+
+
+def place(old: I.Instruction, new: list[I.Instruction]) -> None:
+    """Gives new instructions the source position of the old one, and the first its debug records."""
+    position = [(kind, node) for kind, node in old.metadata if kind == "dbg"]
+    for instruction in new:
+        instruction.metadata = list(position)
+    if new:
+        new[0].records = [*old.records, *new[0].records]
+
+
+def kept_attributes(module: Module, words: tuple[str, ...], keep: Callable[[str], bool]) -> tuple[str, ...]:
+    """The attributes that `keep` wants; a group (`#3`) stays as it is where it holds nothing else."""
+    found: list[str] = []
+    for word in words:
+        held = module.attribute_groups.get(word[1:], ()) if word[0] == "#" else (word,)
+        if all(map(keep, held)):
+            found.append(word)
+        else:
+            found += [w for w in held if keep(w)]
+    return tuple(found)

@@ -1,0 +1,64 @@
+"""Kernels that fail, and the floating-point environment they run in."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytest
+from jax import numpy as jnp
+
+import jax_enzyme as je
+
+CHECKED = """
+int root(const double *x, double *y) { if (*x < 0) return 7; *y = *x * *x; return 0; }
+"""
+
+
+@pytest.fixture(scope="module")
+def root() -> je.Kernel:
+    return je.kernel(CHECKED, "root", "x: f64[], out y: f64[] -> status", lang="c")
+
+
+def test_status_becomes_an_error_with_name_and_number(root: je.Kernel) -> None:
+    assert root(2.0) == 4.0
+    for _ in range(2):
+        with pytest.raises(jax.errors.JaxRuntimeError, match="kernel `root` returned status 7"):
+            jax.block_until_ready(root(-1.0))
+
+
+def test_status_under_jit(root: je.Kernel) -> None:
+    call = jax.jit(root)
+    assert call(2.0) == 4.0
+    # JAX reports what fails in the compiled path of a jitted function as ValueError, whatever it was.
+    with pytest.raises((jax.errors.JaxRuntimeError, ValueError), match="kernel `root` returned status 7"):
+        jax.block_until_ready(call(-1.0))
+
+
+def test_status_in_a_derivative_and_in_a_batch(root: je.Kernel) -> None:
+    with pytest.raises(jax.errors.JaxRuntimeError, match="returned status 7"):
+        jax.block_until_ready(jax.grad(root)(-1.0))
+    with pytest.raises(jax.errors.JaxRuntimeError, match="returned status 7"):
+        jax.block_until_ready(jax.vmap(root)(jnp.array([1.0, -1.0, 2.0])))
+    assert root(3.0) == 9.0
+
+
+def test_denormals_are_kept() -> None:
+    half = je.kernel("double half(double x) { return x * 0.5; }", "half", "x: f64 -> f64", lang="c")
+    tiny = np.float64(5e-324) * 2
+    assert half(tiny) == 5e-324
+    assert jax.jit(jax.vmap(half))(np.full(1000, tiny)).min() == 5e-324
+
+
+def test_large_batch_over_threads() -> None:
+    slow = je.kernel(
+        "double slow(double x) { double s = x; for (int i = 0; i < 2000; i++) s = s * 0.999 + x; return s; }",
+        "slow",
+        "x: f64 -> f64",
+        lang="c",
+    )
+    x = np.linspace(0, 1, 5000)
+    s = x.copy()
+    for _ in range(2000):
+        s = s * 0.999 + x
+    np.testing.assert_allclose(jax.vmap(slow)(x), s, rtol=1e-12)
+    np.testing.assert_allclose(jax.vmap(jax.vmap(slow))(x.reshape(50, 100)), s.reshape(50, 100), rtol=1e-12)
