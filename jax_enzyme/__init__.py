@@ -17,12 +17,13 @@ from jax_enzyme.errors import (
 from jax_enzyme.options import Options
 
 if TYPE_CHECKING:
-    from jax_enzyme.primitives import Kernel, kernel
+    from jax_enzyme.primitives import GradientReport, Kernel, check_grads, kernel
 
 __all__ = [
     "ArgumentError",
     "CompileError",
     "DifferentiationError",
+    "GradientReport",
     "JaxEnzymeError",
     "Kernel",
     "LoweringError",
@@ -30,13 +31,14 @@ __all__ = [
     "NotDifferentiableError",
     "Options",
     "SignatureError",
+    "check_grads",
     "kernel",
 ]
 
 
 def __getattr__(name: str) -> object:
     """JAX is imported with the first kernel: the command line and the engine do without it."""
-    if name in ("Kernel", "kernel"):
+    if name in ("GradientReport", "Kernel", "check_grads", "kernel"):
         from jax_enzyme import primitives
 
         return getattr(primitives, name)

@@ -14,69 +14,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from jax_enzyme.ad.common import SUM_FLAGS, Partials, active_rule, nonzero_partials, refuse, variables_of
+from jax_enzyme.ad.common import SUM_FLAGS, Partials, active_rule, nonzero_partials, variables_of
+from jax_enzyme.ad.facts import Facts
 from jax_enzyme.ad.lookup import Sources
 from jax_enzyme.ad.runtime import Runtime
-from jax_enzyme.analysis.activity import Activity
-from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect
+from jax_enzyme.analysis.flow import is_defined_call
+from jax_enzyme.analysis.memory import call_effect
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, zero
-from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.values import Constant, ConstantInt, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.rules.effects import Effect
-from jax_enzyme.rules.table import Rules
 
 
-class Facts:
-    """What is known about the function that is being reversed. `origin` leads to the instructions of its source, `dynamic`
-    are the allocations whose shadows are made and freed along with them."""
-
-    def __init__(
-        self,
-        module: Module,
-        rules: Rules,
-        points_to: PointsTo,
-        activity: Activity,
-        shadowed: frozenset[MemoryObject],
-        origin: dict[Value, I.Instruction],
-        dynamic: frozenset[Value],
-    ) -> None:
-        self.module = module
-        self.rules = rules
-        self.points_to = points_to
-        self.activity = activity
-        self.shadowed = shadowed
-        self.origin = origin
-        self.dynamic = dynamic
-
-    def shadowed_memory(self, pointer: Value) -> bool:
-        return not self.shadowed.isdisjoint(self.points_to.of(pointer))
-
-    def active_memory(self, pointer: Value) -> bool:
-        return self.activity.memory(pointer)
-
-    def has_adjoint(self, instruction: I.Instruction) -> bool:
-        """Whether the reverse of an instruction does anything (phis are reversed with the edges into their block)."""
-        match instruction:
-            case I.Phi():
-                return self.activity.value(instruction)
-            case I.Store():
-                return self.active_memory(instruction.operands[1]) and not T.is_pointer(instruction.operands[0].type)
-            case I.CallBase() if call_effect(instruction) in (Effect.MEMORY_COPY, Effect.MEMORY_SET):
-                return self.active_memory(instruction.operands[0])
-            case I.AtomicRMW() | I.CmpXchg():
-                return self.active_memory(instruction.operands[0])
-            case _:
-                return self.activity.value(instruction)
-
-    def refused(self, instruction: I.Instruction, cause: str, remedy: str):  # noqa: ANN201
-        return refuse(self.module, self.origin.get(instruction, instruction), cause, remedy)
+Pulled = Callable[[I.CallBase, Value, Value | None], list[tuple[int, Value]]]
 
 
 class Adjoints:
-    """Adjoint variables, and the reverse of each instruction. `prologue` builds where the variables are made."""
+    """Adjoint variables, and the reverse of each instruction. `prologue` builds where the variables are made; `pulled`
+    emits the reverse of a call of an inner routine, from its frame and the adjoint of its result, and returns adjoints
+    with the numbers of the arguments that they belong to."""
 
     def __init__(
         self,
@@ -86,7 +44,9 @@ class Adjoints:
         prologue: Builder,
         declarations: Declarations,
         runtime: Runtime,
+        pulled: Pulled,
     ) -> None:
+        self._pulled = pulled
         self._facts = facts
         self._sources = sources
         self._builder = builder
@@ -176,13 +136,16 @@ class Adjoints:
             self.add(value, adjoint)
 
     def _call(self, call: I.CallBase) -> None:
+        if is_defined_call(call):
+            frame = self._sources.forward_pointer(call, "frame")
+            adjoint = self.take(call) if self.is_active(call) else None
+            for index, part in self._pulled(call, frame, adjoint):
+                self.add(call.operands[index], part)
+            return
         match call_effect(call):
             case Effect.MEMORY_SET:
                 length = self._length(call)
-                type_ = T.FunctionType(T.VOID, (T.PTR, T.I8, T.I64, T.I1))
-                memset = self._declarations.function("llvm.memset.p0.i64", type_)
-                target = self._sources.shadow(call.operands[0])
-                self._builder.call(memset, [target, ConstantInt(T.I8, 0), length, ConstantInt(T.I1, 0)])
+                self._runtime.clear(self._builder, self._sources.shadow(call.operands[0]), length)
             case Effect.MEMORY_COPY:
                 self._copy(call)
             case _:
@@ -198,9 +161,7 @@ class Adjoints:
         length = self._length(call)
         to = self._sources.shadow(target)
         if not self._facts.shadowed_memory(source):
-            type_ = T.FunctionType(T.VOID, (T.PTR, T.I8, T.I64, T.I1))
-            memset = self._declarations.function("llvm.memset.p0.i64", type_)
-            self._builder.call(memset, [to, ConstantInt(T.I8, 0), length, ConstantInt(T.I1, 0)])
+            self._runtime.clear(self._builder, to, length)
             return
         self._builder.call(self._runtime.copy_adjoint(kind), [to, self._sources.shadow(source), length])
 
@@ -265,9 +226,7 @@ class Adjoints:
         assert isinstance(instruction, I.ExtractValue)
         aggregate = instruction.operands[0]
         if self.is_active(aggregate):
-            part = I.InsertValue(
-                aggregate.type, "insertvalue", [zero(aggregate.type), adjoint], instruction.indices
-            )
+            part = I.InsertValue(aggregate.type, "insertvalue", [zero(aggregate.type), adjoint], instruction.indices)
             self.add(aggregate, self._builder.insert(part))
 
     def _insert_value(self, instruction: I.Instruction, adjoint: Value) -> None:

@@ -10,24 +10,54 @@ the forward sweep carries shadow pointers along, as forward mode does.
 
 from __future__ import annotations
 
-from jax_enzyme.ad.adjoints import Facts
-from jax_enzyme.ad.common import copied, refuse
-from jax_enzyme.ad.plan import Plan, ShadowPointer
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from jax_enzyme.ad.common import copied
+from jax_enzyme.ad.facts import Facts
+from jax_enzyme.ad.lookup import Pointers
+from jax_enzyme.ad.plan import Plan
 from jax_enzyme.ad.runtime import Runtime
 from jax_enzyme.ad.tape import Slot, address
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.memory import call_effect
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.builder import Builder
+from jax_enzyme.ir.builder import Builder, const_int, zero
 from jax_enzyme.ir.module import Function, GlobalVariable
-from jax_enzyme.ir.values import BasicBlock, Constant, ConstantExpr, ConstantInt, ConstantNull, Value
+from jax_enzyme.ir.values import (
+    Argument,
+    BasicBlock,
+    Constant,
+    ConstantExpr,
+    ConstantInt,
+    ConstantNull,
+    Value,
+    int_value,
+)
 from jax_enzyme.rules.effects import Effect
 
 
+@dataclass(frozen=True, eq=False)
+class ForwardSweep:
+    """The forward sweep of an inner routine: `shadowed` parameters come with their shadows, behind the parameters; then
+    comes the arena. The results are packed: the routine's own, its shadow where it is a pointer that has one, the frame."""
+
+    function: Function
+    shadowed: tuple[Argument, ...]
+    returns_shadow: bool
+
+    def pack(self, builder: Builder, results: list[Value]) -> Value:
+        packed: Value = zero(self.function.function_type.result)
+        for index, result in enumerate(results):
+            packed = builder.insert_value(packed, result, index)
+        return packed
+
+
 class Augmenter:
-    """Emits one augmented function into `target`, whose parameters are mapped by `arguments`; `shadows` has those of
-    buffers and static objects, and is empty where no shadow pointer is needed."""
+    """Emits the forward sweep of one routine into `target`, whose parameters are mapped by `arguments`. `shadows` has those
+    of buffers and static objects (or of parameters), and is empty where no shadow pointer is needed. `inner` has the
+    forward sweeps of other routines, `own` that of this one unless it is the root."""
 
     def __init__(
         self,
@@ -37,10 +67,18 @@ class Augmenter:
         target: Function,
         arguments: dict[Value, Value],
         shadows: dict[Value, Value],
-        pointers: dict[Value, ShadowPointer],
-        tape: Value,
+        pointers: Pointers,
+        tape: Value | None,
         arena: Value,
+        inner: Mapping[Function, ForwardSweep],
+        originals: Mapping[Function, Function],
+        carries_shadows: bool,
+        own: ForwardSweep | None = None,
     ) -> None:
+        self._inner = inner
+        self._originals = originals
+        self._carries_shadows = carries_shadows
+        self._own = own
         self._plan = plan
         self._facts = facts
         self._runtime = runtime
@@ -48,11 +86,11 @@ class Augmenter:
         self._values: dict[Value, Value] = dict(arguments)
         self._shadows: dict[Value, Value] = dict(shadows)
         self._pointers = pointers
-        self._tape = tape
         self._arena = arena
         self._blocks = {b: BasicBlock(name=b.name) for b in plan.code.cfg.rpo}
         self._prologue = BasicBlock(name="prologue")
         self._builder = Builder(self._prologue)
+        self._tape = tape if tape is not None else self._allocate(plan.tape.root.size)
         self._nodes: dict[Loop, Value] = {}
         self._phis: list[tuple[I.Phi, I.Phi, bool]] = []
         self._freed_late = {o for o in plan.residents if o.kind == "heap"}
@@ -64,6 +102,9 @@ class Augmenter:
         for item in self._plan.residents:
             assert item.site is not None
             self._values[item.site] = self._at(self._plan.tape.slots[item])
+        if self._own is not None:
+            for argument in code.function.arguments:
+                self._keep(argument)
         for block in code.cfg.rpo:
             self._builder.block = self._blocks[block]
             self._emit(block)
@@ -75,7 +116,16 @@ class Augmenter:
         self._target.blocks = [self._prologue, *self._blocks.values()]
 
     def _value(self, value: Value) -> Value:
+        if isinstance(value, Function):
+            return self._originals.get(value, value)
         return value if isinstance(value, Constant) else self._values.get(value, value)
+
+    def _allocate(self, size: int) -> Value:
+        """Memory from the arena, for as long as the derivative runs."""
+        if size == 0:
+            return ConstantNull(T.PTR)
+        rounded = ConstantInt(T.I64, -(-size // 16) * 16)
+        return self._builder.call(self._runtime.arena("allocate"), [self._arena, rounded])
 
     def _iteration(self, loop: Loop) -> Value:
         return self._values[self._plan.code.iteration[loop]]
@@ -110,8 +160,7 @@ class Augmenter:
                 self._builder.store(ConstantNull(T.PTR), variable)
 
     def _new_node(self, loop: Loop) -> None:
-        size = -(-self._plan.tape.frames[loop].size // 16) * 16
-        node = self._builder.call(self._runtime.arena("allocate"), [self._arena, ConstantInt(T.I64, size)])
+        node = self._allocate(self._plan.tape.frames[loop].size)
         self._builder.store(self._builder.load(T.PTR, self._nodes[loop]), node)
         self._builder.store(node, self._nodes[loop])
 
@@ -125,11 +174,11 @@ class Augmenter:
             self._shadows[phi] = shadow
             self._phis.append((phi, shadow, True))
 
-    def _keep(self, value: I.Instruction) -> None:
+    def _keep(self, value: Value) -> None:
         """Stores a value, and its shadow pointer, where the plan has slots for them."""
         if value in self._plan.taped:
             self._store(self._values[value], self._plan.tape.slots[value])
-        pointer = self._pointers.get(value)
+        pointer = self._pointers.get((value, "shadow"))
         if pointer is not None and pointer in self._plan.taped:
             self._store(self._shadow(value), self._plan.tape.slots[pointer])
 
@@ -143,15 +192,49 @@ class Augmenter:
             self._fill_calloc(instruction)
             self._keep(instruction)
             return
-        if isinstance(instruction, I.CallBase) and self._dropped(instruction):
+        if isinstance(instruction, I.CallBase):
+            if self._dropped(instruction):
+                return
+            if instruction.callee in self._inner:
+                self._inner_call(instruction, self._inner[instruction.callee])
+                return
+        if isinstance(instruction, I.Return) and self._own is not None:
+            self._return(instruction, self._own)
             return
         twin = copied(instruction, self._value, self._blocks.__getitem__)
         self._builder.insert(twin)
         self._values[instruction] = twin
-        if self._shadows:
+        if self._carries_shadows:
             self._companion(instruction, twin)
         if not instruction.is_terminator and not isinstance(instruction.type, T.VoidType):
             self._keep(instruction)
+
+    def _inner_call(self, call: I.CallBase, sweep: ForwardSweep) -> None:
+        callee = call.callee
+        assert isinstance(callee, Function)
+        given = dict(zip(callee.arguments, call.arguments, strict=True))
+        arguments = [self._value(a) for a in call.arguments]
+        arguments += [self._shadow(given[p]) for p in sweep.shadowed]
+        results = self._builder.call(sweep.function, [*arguments, self._arena])
+        index = 0
+        if not isinstance(call.type, T.VoidType):
+            self._values[call] = self._builder.extract_value(results, 0, call.type)
+            index = 1
+        if sweep.returns_shadow:
+            self._shadows[call] = self._builder.extract_value(results, index, T.PTR)
+            index += 1
+        frame = self._pointers.get((call, "frame"))
+        if frame is not None and frame in self._plan.taped:
+            at = self._plan.tape.slots[frame]
+            self._store(self._builder.extract_value(results, index, T.PTR), at)
+        if index:
+            self._keep(call)
+
+    def _return(self, instruction: I.Return, sweep: ForwardSweep) -> None:
+        results = [self._value(v) for v in instruction.operands]
+        if sweep.returns_shadow:
+            results.append(self._shadow(instruction.operands[0]))
+        self._builder.ret(sweep.pack(self._builder, [*results, self._tape]))
 
     def _is_resident(self, instruction: I.Instruction) -> bool:
         return self._facts.points_to.objects.get(instruction) in self._plan.residents
@@ -159,10 +242,7 @@ class Augmenter:
     def _fill_calloc(self, instruction: I.Instruction) -> None:
         if isinstance(instruction, I.CallBase) and instruction.callee.name == "calloc":
             size = self._plan.recipes.object_size(self._facts.points_to.objects[instruction]) or 0
-            type_ = T.FunctionType(T.VOID, (T.PTR, T.I8, T.I64, T.I1))
-            memset = self._runtime.declarations.function("llvm.memset.p0.i64", type_)
-            zero_byte, no = ConstantInt(T.I8, 0), ConstantInt(T.I1, 0)
-            self._builder.call(memset, [self._values[instruction], zero_byte, ConstantInt(T.I64, size), no])
+            self._runtime.clear(self._builder, self._values[instruction], ConstantInt(T.I64, size))
 
     def _dropped(self, call: I.CallBase) -> bool:
         """Markers mean nothing in the new function; a resident object is not freed."""
@@ -177,7 +257,7 @@ class Augmenter:
     # -- shadow pointers -----------------------------------------------------------------------------------------------
 
     def _carries(self, value: Value) -> bool:
-        return bool(self._shadows) and T.is_pointer(value.type) and self._facts.shadowed_memory(value)
+        return self._carries_shadows and T.is_pointer(value.type) and self._facts.shadowed_memory(value)
 
     def _shadow(self, pointer: Value) -> Value:
         found = self._shadows.get(pointer)
@@ -198,7 +278,7 @@ class Augmenter:
                 pointer.source_type,
             )
             return twin
-        if isinstance(pointer, Constant):
+        if isinstance(pointer, Constant) or not self._facts.shadowed_memory(pointer):
             return pointer
         assert isinstance(pointer, I.Instruction)
         cause = "the memory behind this pointer is unknown, and a derivative depends on it"
@@ -220,10 +300,26 @@ class Augmenter:
                 self._shadows[instruction] = self._builder.load(instruction.type, pointer, instruction.align)
             case I.CallBase():
                 self._call_companion(instruction, twin)
+            case I.Alloca() if instruction in self._facts.dynamic:
+                self._shadows[instruction] = self._local_shadow(instruction)
             case _ if self._carries(instruction) and instruction not in self._shadows:
                 self._pointer_companion(instruction, twin)
             case _:
                 pass
+
+    def _local_shadow(self, alloca: I.Alloca) -> Value:
+        """The shadow of a local variable that has no fixed place in the tape."""
+        layout = self._plan.recipes.layout
+        count, item = self._value(alloca.operands[0]), layout.alloc_size(alloca.allocated_type)
+        if count.type != T.I64:
+            wide = const_int(T.I64, known) if (known := int_value(count)) is not None else None
+            count = wide or self._builder.cast("zext", count, T.I64)
+        size = self._builder.binary("mul", count, ConstantInt(T.I64, item))
+        padded = self._builder.binary("add", size, ConstantInt(T.I64, 15))
+        size = self._builder.binary("and", padded, const_int(T.I64, -16))
+        shadow = self._builder.call(self._runtime.arena("allocate"), [self._arena, size])
+        self._runtime.clear(self._builder, shadow, size)
+        return shadow
 
     def _pointer_companion(self, instruction: I.Instruction, twin: I.Instruction) -> None:
         shadow = copied(twin, lambda v: v, lambda b: b)
@@ -243,7 +339,7 @@ class Augmenter:
                 copy.operands[:2] = [self._shadow(v) for v in call.operands[:2]]
                 self._builder.insert(copy)
         elif effect is Effect.REALLOCATE and self._carries(call):
-            raise refuse(self._facts.module, self._facts.origin.get(call, call), _REALLOC, _REALLOC_REMEDY)
+            raise self._facts.refused(call, _REALLOC, _REALLOC_REMEDY)
 
     def _allocate_shadow(self, call: I.CallBase) -> Value:
         name = call.callee.name

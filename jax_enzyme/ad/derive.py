@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from jax_enzyme.ad.forward import forward
-from jax_enzyme.ad.vjp import derive_reverse, plan_reversal
+from jax_enzyme.ad.reversal import plan_reversal
+from jax_enzyme.ad.vjp import derive_reverse
 from jax_enzyme.ir.arrays import ArrayFunction, Derivation, Jvp, Vjp
 from jax_enzyme.options import Options
 from jax_enzyme.rules.table import standard

@@ -147,7 +147,9 @@ def _check_loops(source: Function, loops: Loops) -> None:
         )
     for loop in loops:
         if loop.preheader is None or len(loop.latches) != 1:
-            raise DifferentiationError(f"loop {loop.header.name} of `{source.name}` is not simplified", remedy=_CANONICAL)
+            raise DifferentiationError(
+                f"loop {loop.header.name} of `{source.name}` is not simplified", remedy=_CANONICAL
+            )
         for block in loop.exits:
             if any(p not in loop.blocks for p in loops.cfg.preds[block]):
                 raise DifferentiationError(f"loop {loop.header.name} shares its exit {block.name}", remedy=_CANONICAL)

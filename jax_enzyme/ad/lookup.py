@@ -8,9 +8,10 @@ again over a `Lookup`, which emits what the plan says. So the plan covers exactl
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Literal
 
 from jax_enzyme.ad.common import copied
-from jax_enzyme.ad.plan import Plan, ShadowPointer
+from jax_enzyme.ad.plan import Plan, ForwardPointer
 from jax_enzyme.ad.recipes import Choice, Closed, Fork, Forward, Gate, Recipes, Reload, Repeat, Resident
 from jax_enzyme.ad.tape import address
 from jax_enzyme.analysis.loops import Loop
@@ -20,6 +21,10 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.module import GlobalVariable
 from jax_enzyme.ir.values import Argument, Constant, ConstantExpr, Poison, Value
+
+
+What = Literal["shadow", "frame"]
+Pointers = dict[tuple[Value, What], ForwardPointer]
 
 
 class Sources(ABC):
@@ -42,8 +47,8 @@ class Sources(ABC):
         """The number of the current iteration (i64)."""
 
     @abstractmethod
-    def taped_shadow(self, pointer: Value) -> Value:
-        """The shadow of a pointer that only the forward sweep could find."""
+    def forward_pointer(self, of: Value, what: What) -> Value:
+        """The shadow of a pointer, or the frame of a call, that only the forward sweep has."""
 
     @abstractmethod
     def enter(self, loop: Loop) -> None:
@@ -67,7 +72,7 @@ class Sources(ABC):
 
     def _find_shadow(self, pointer: Value) -> Value:
         if isinstance(pointer, ConstantExpr | GlobalVariable | Argument):
-            return self.taped_shadow(pointer)
+            return self.forward_pointer(pointer, "shadow")
         if isinstance(pointer, Constant):
             return pointer
         recipe = self.recipes.of(pointer)
@@ -85,7 +90,7 @@ class Sources(ABC):
             case Gate(tree):
                 return self._choose(tree, self.shadow)
             case _:
-                return self.taped_shadow(pointer)
+                return self.forward_pointer(pointer, "shadow")
 
     def _again(self, instruction: Value, operands: list[Value]) -> Value:
         assert isinstance(instruction, I.Instruction)
@@ -113,12 +118,12 @@ class Sources(ABC):
 
 
 class Recorder(Sources):
-    """Notes what is asked for; `pointers` are those whose shadows only the forward sweep can find."""
+    """Notes what is asked for; `pointers` are those that only the forward sweep has."""
 
     def __init__(self, recipes: Recipes, builder: Builder, shadows: dict[Value, Value]) -> None:
         super().__init__(recipes, builder, shadows)
         self.required: dict[Value, None] = {}
-        self.pointers: dict[Value, ShadowPointer] = {}
+        self.pointers: Pointers = {}
 
     def value(self, value: Value) -> Value:
         if isinstance(value, Constant):
@@ -130,9 +135,9 @@ class Recorder(Sources):
     def iteration(self, loop: Loop) -> Value:
         return Poison(T.I64)
 
-    def taped_shadow(self, pointer: Value) -> Value:
-        if pointer not in self.pointers:
-            self.pointers[pointer] = ShadowPointer(pointer)
+    def forward_pointer(self, of: Value, what: What) -> Value:
+        if (of, what) not in self.pointers:
+            self.pointers[of, what] = ForwardPointer(of, what)
         return Poison(T.PTR)
 
     def enter(self, loop: Loop) -> None:
@@ -152,7 +157,7 @@ class Lookup(Sources):
         plan: Plan,
         builder: Builder,
         shadows: dict[Value, Value],
-        pointers: dict[Value, ShadowPointer],
+        pointers: Pointers,
         arguments: dict[Value, Value],
         iterations: dict[Loop, Value],
         frames: dict[Loop | None, Value],
@@ -185,13 +190,13 @@ class Lookup(Sources):
         base = self._frames[loop]
         return base if loop is None else self.builder.load(T.PTR, base)
 
-    def taped_shadow(self, pointer: Value) -> Value:
-        return self._taped(self.pointers[pointer])
+    def forward_pointer(self, of: Value, what: What) -> Value:
+        return self._taped(self.pointers[of, what])
 
     def value(self, value: Value) -> Value:
         if isinstance(value, Constant):
             return value
-        if isinstance(value, Argument):
+        if isinstance(value, Argument) and self.recipes.is_free(value):
             self.used_arguments.add(value)
             return self.arguments[value]
         loop = self.recipes.loop_counted_by(value)

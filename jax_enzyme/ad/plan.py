@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from math import inf
+from typing import Literal
 
 from jax_enzyme.ad.instrument import Instrumented
 from jax_enzyme.ad.mincut import Network
@@ -22,15 +23,16 @@ from jax_enzyme.ad.tape import Tape
 from jax_enzyme.analysis.memory import MemoryObject
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.values import BasicBlock, Value
+from jax_enzyme.ir.values import Argument, BasicBlock, Value
 
 
-class ShadowPointer(Value):
-    """The shadow of a pointer that only the forward sweep can find, as a value to be taped."""
+class ForwardPointer(Value):
+    """A pointer that only the forward sweep has, as a value to be taped: the shadow of a pointer, or the frame of a call."""
 
-    def __init__(self, of: Value) -> None:
-        super().__init__(of.type, name=f"{of.name}.shadow")
+    def __init__(self, of: Value, what: Literal["shadow", "frame"]) -> None:
+        super().__init__(T.PTR, name=f"{of.name}.{what}")
         self.of = of
+        self.what = what
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,14 +51,14 @@ class Plan:
 
 
 def block_of(recipes: Recipes, value: Value) -> BasicBlock:
-    """The block in which a value, or the pointer whose shadow it is, is made."""
-    return recipes.block_of[value.of if isinstance(value, ShadowPointer) else value]
+    """The block in which a value, or what a forward pointer belongs to, is made."""
+    return recipes.block_of[value.of if isinstance(value, ForwardPointer) else value]
 
 
 def make_plan(recipes: Recipes, tape: Tape, required: Collection[Value]) -> Plan:
     """Decides for `required` and everything that their recipes read. Slots are added to `tape`."""
     network = Network()
-    work = [v for v in required if isinstance(v, ShadowPointer) or not recipes.is_free(v)]
+    work = [v for v in required if isinstance(v, ForwardPointer) or not recipes.is_free(v)]
     for value in work:
         network.edge(("out", value), "sink", inf)
     seen: set[Value] = set()
@@ -67,7 +69,7 @@ def make_plan(recipes: Recipes, tape: Tape, required: Collection[Value]) -> Plan
             continue
         seen.add(value)
         trips = tape.frequency(block_of(recipes, value))
-        recipe = None if isinstance(value, ShadowPointer) else recipes.of(value)
+        recipe = None if isinstance(value, ForwardPointer) else recipes.of(value)
         capacity = inf if isinstance(recipe, Resident) else _taping_cost(tape, value) * trips
         network.edge(("in", value), ("out", value), capacity)
         if recipe is None:
@@ -96,13 +98,15 @@ def make_plan(recipes: Recipes, tape: Tape, required: Collection[Value]) -> Plan
 def _taping_cost(tape: Tape, value: Value) -> float:
     """Bytes, a pointer dearer than others: it keeps the tape from crossing between calls."""
     size = 1.0 if value.type == T.I1 else float(tape.layout.store_size(value.type))
-    return size * (1000.0 if T.is_pointer(value.type) and not isinstance(value, ShadowPointer) else 1.0) + 0.5
+    return size * (1000.0 if T.is_pointer(value.type) and not isinstance(value, ForwardPointer) else 1.0) + 0.5
 
 
 def _order(recipes: Recipes, value: Value | None) -> tuple[int, int]:
     """Program order, so that a plan does not depend on the order of a set."""
-    if isinstance(value, ShadowPointer):
+    if isinstance(value, ForwardPointer):
         value = value.of
+    if isinstance(value, Argument):
+        return -1, value.index
     assert isinstance(value, I.Instruction)
     block = recipes.block_of[value]
     return recipes.code.cfg.index[block], block.instructions.index(value)

@@ -20,12 +20,20 @@ from jax_enzyme.ad.instrument import Instrumented
 from jax_enzyme.analysis.flow import rule_of
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
-from jax_enzyme.analysis.memory import Access, MemoryObject, PointsTo, accesses, call_effect, is_memory_free
+from jax_enzyme.analysis.memory import (
+    NOTHING,
+    Access,
+    MemoryObject,
+    Objects,
+    PointsTo,
+    accesses,
+    call_effect,
+    is_memory_free,
+)
 from jax_enzyme.analysis.polynomials import Iteration, Leaf, Polynomial
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.arrays import Buffer
 from jax_enzyme.ir.module import Function, GlobalVariable
 from jax_enzyme.ir.values import Argument, BasicBlock, Constant, Value, int_value
 from jax_enzyme.rules.effects import Effect
@@ -98,7 +106,9 @@ class Forward:
 Recipe = Repeat | Reload | Closed | Gate | Forward | Resident
 
 _COST = {"fdiv": 8.0, "frem": 30.0, "sdiv": 12.0, "udiv": 12.0, "srem": 12.0, "urem": 12.0}
-_CHEAP_CALLS = frozenset("fabs fma fmuladd copysign floor ceil trunc rint nearbyint maxnum minnum abs smax smin".split())
+_CHEAP_CALLS = frozenset(
+    "fabs fma fmuladd copysign floor ceil trunc rint nearbyint maxnum minnum abs smax smin".split()
+)
 _PURE = frozenset(
     "fneg add sub mul udiv sdiv urem srem shl lshr ashr and or xor fadd fsub fmul fdiv frem trunc zext sext fptrunc fpext "
     "fptoui fptosi uitofp sitofp ptrtoint ptrtoaddr inttoptr bitcast addrspacecast icmp fcmp select freeze getelementptr "
@@ -117,28 +127,35 @@ class Recipes:
         rules: Rules,
         recurrences: Recurrences,
         layout: DataLayout,
-        buffers: dict[Argument, Buffer],
+        writers: dict[Function, Objects],
+        is_root: bool,
     ) -> None:
         self.code = code
         self.points_to = points_to
         self.rules = rules
         self.recurrences = recurrences
         self.layout = layout
-        self.buffers = buffers
+        self.is_root = is_root
         self.block_of: dict[Value, BasicBlock] = {}
         self._position: dict[Value, int] = {}
         for block in code.cfg.rpo:
             for position, instruction in enumerate(block.instructions):
                 self.block_of[instruction] = block
                 self._position[instruction] = position
+        if not is_root:
+            self.block_of.update(dict.fromkeys(code.function.arguments, code.cfg.entry))
         self._accesses: list[Access] = list(accesses(points_to, code.function, layout))
         self._writes = [a for a in self._accesses if a.writes]
+        self._writes += _writing_calls(code.function, writers)
+        self._written_anywhere: Objects = frozenset().union(*writers.values())
         self._loop_of_phi = {phi: loop for loop, phi in code.iteration.items()}
         self._recipes: dict[Value, Recipe | None] = {}
 
     def is_free(self, value: Value) -> bool:
         """Constants, parameters and iteration numbers are at hand wherever they mean something."""
-        return isinstance(value, Constant | Argument) or value in self._loop_of_phi or not isinstance(value, I.Instruction)
+        if isinstance(value, Argument):
+            return self.is_root
+        return isinstance(value, Constant) or value in self._loop_of_phi
 
     def loop_counted_by(self, value: Value):  # noqa: ANN201
         """The loop whose iteration number a value is, or None."""
@@ -147,14 +164,13 @@ class Recipes:
     def of(self, value: Value) -> Recipe | None:
         """The recipe of a value that is not free, or None where only a tape will do."""
         if value not in self._recipes:
-            assert isinstance(value, I.Instruction)
-            self._recipes[value] = self._find(value)
+            self._recipes[value] = self._find(value) if isinstance(value, I.Instruction) else None
         return self._recipes[value]
 
     def object_size(self, item: MemoryObject) -> int | None:
         """Bytes of a local object that exists once per call and has a constant size, else None: it can be resident."""
         site = item.site
-        if not isinstance(site, I.Alloca | I.Call) or site not in self.block_of:
+        if not self.is_root or not isinstance(site, I.Alloca | I.Call) or site not in self.block_of:
             return None
         if self.code.loop_of(self.block_of[site]) is not None:
             return None
@@ -194,7 +210,10 @@ class Recipes:
         return tuple(residents)
 
     def _overwritten(self, load: I.Instruction, item: MemoryObject) -> bool:
-        """Whether anything may write into an object after the load."""
+        """Whether anything may write into an object after the load. What callers of an inner function do later is not
+        seen from inside it: there, nothing may write at all."""
+        if not self.is_root:
+            return item in self._written_anywhere or self.points_to.unknown in self._written_anywhere
         block = self.block_of[load]
         for access in self._writes:
             if item not in access.objects and self.points_to.unknown not in access.objects:
@@ -450,6 +469,33 @@ def _leaves(choice: Choice) -> Iterator[Value]:
         yield choice
 
 
+def _writing_calls(function: Function, writers: dict[Function, Objects]) -> Iterator[Access]:
+    """Calls of functions with bodies, as writes to all that they may write."""
+    for instruction in function.instructions():
+        if isinstance(instruction, I.CallBase) and isinstance(instruction.callee, Function):
+            objects = writers.get(instruction.callee)
+            if objects:
+                yield Access(instruction, instruction.callee, objects, None, True, True)
+
+
+def written_objects(points_to: PointsTo, layout: DataLayout) -> dict[Function, Objects]:
+    """The objects that each function, or anything it calls, may write."""
+    written = {
+        f: frozenset().union(*(a.objects for a in accesses(points_to, f, layout) if a.writes))
+        for f in points_to.functions
+    }
+    changed = True
+    while changed:
+        changed = False
+        for function in points_to.functions:
+            for instruction in function.instructions():
+                callee = instruction.callee if isinstance(instruction, I.CallBase) else None
+                if isinstance(callee, Function) and not written.get(callee, NOTHING) <= written[function]:
+                    written[function] |= written[callee]
+                    changed = True
+    return written
+
+
 def allocation_size(call: I.CallBase) -> int | None:
     """The constant number of bytes that an allocation call asks for, or None."""
     if call_effect(call) is not Effect.ALLOCATE:
@@ -461,4 +507,3 @@ def allocation_size(call: I.CallBase) -> int | None:
     if name == "malloc" or name in ("_Znwm", "_Znam"):
         return sizes[0]
     return None
-

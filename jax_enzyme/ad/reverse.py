@@ -10,9 +10,10 @@ to the number of the last iteration. Regions and loops in which nothing has an a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from jax_enzyme.ad.adjoints import Adjoints, Facts
+from jax_enzyme.ad.adjoints import Adjoints
+from jax_enzyme.ad.facts import Facts
 from jax_enzyme.ad.instrument import Instrumented
 from jax_enzyme.ad.lookup import Sources
 from jax_enzyme.analysis.loops import Loop
@@ -76,7 +77,8 @@ class Work:
 
 
 class Sweep:
-    """Emits the reverse sweep into `blocks`; run over a Recorder first, over a Lookup in earnest."""
+    """Emits the reverse sweep into `blocks`; run over a Recorder first, over a Lookup in earnest. `free` emits the release
+    of a shadow, `finish` what comes after everything has been reversed."""
 
     def __init__(
         self,
@@ -85,7 +87,8 @@ class Sweep:
         adjoints: Adjoints,
         builder: Builder,
         iterations: dict[Loop, Value],
-        free: Value,
+        free: Callable[[Builder, Value], None],
+        finish: Callable[[], None],
     ) -> None:
         self._work = work
         self._code = work.code
@@ -94,6 +97,7 @@ class Sweep:
         self._builder = builder
         self._iterations = iterations
         self._free = free
+        self._finish = finish
         self._reversed: dict[BasicBlock, BasicBlock] = {}
         self._pending: list[BasicBlock] = []
         self.blocks: list[BasicBlock] = []
@@ -127,14 +131,14 @@ class Sweep:
                 self._adjoints.reverse(instruction)
             if self._work.owns_shadow(instruction):
                 shadow = self._sources.shadow(instruction)
-                self._builder.call(self._free, [shadow])
+                self._free(self._builder, shadow)
         self._go_back(block)
 
     def _go_back(self, block: BasicBlock) -> None:
         loop = self._code.loop_of(block)
         preds = self._code.cfg.preds[block]
         if not preds:
-            self._builder.ret()
+            self._finish()
         elif loop is not None and loop.header is block:
             self._header(block, loop)
         else:

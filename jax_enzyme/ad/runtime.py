@@ -15,6 +15,7 @@ from jax_enzyme.analysis.memory import MemoryObject, PointsTo
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import Buffer
+from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.values import Argument, ConstantInt, Value
@@ -192,12 +193,18 @@ class Runtime:
         zero = {"half": "0xH0000", "bfloat": "0xR0000"}.get(kind.kind, "0.0")
         return self._helper(f"je.copy.adjoint.{kind}", text.replace("ZERO", zero))
 
-    def allocate(self, builder, size: int) -> Value:  # noqa: ANN001
+    def allocate(self, builder: Builder, size: int) -> Value:
         """Zeroed memory of constant size (the caller frees it)."""
         calloc = self.declarations.function("calloc", T.FunctionType(T.PTR, (T.I64, T.I64)))
         return builder.call(calloc, [ConstantInt(T.I64, max(size, 1)), ConstantInt(T.I64, 1)])
 
-    def free(self, builder, pointer: Value) -> None:  # noqa: ANN001
+    def clear(self, builder: Builder, pointer: Value, size: Value) -> None:
+        """Fills memory with zeros."""
+        type_ = T.FunctionType(T.VOID, (T.PTR, T.I8, T.I64, T.I1))
+        memset = self.declarations.function("llvm.memset.p0.i64", type_)
+        builder.call(memset, [pointer, ConstantInt(T.I8, 0), size, ConstantInt(T.I1, 0)])
+
+    def free(self, builder: Builder, pointer: Value) -> None:
         free = self.declarations.function("free", T.FunctionType(T.VOID, (T.PTR,)))
         builder.call(free, [pointer])
 

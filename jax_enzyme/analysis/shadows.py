@@ -1,9 +1,9 @@
 """Which memory objects need a shadow: a second object of the same shape that holds tangents or cotangents.
 
-    lattice     {no, yes} per object; least fixed point from the active objects
-    transfer    an object that holds a pointer to a shadowed one is shadowed (its shadow holds the shadow pointer);
-                where one pointer value may point to a shadowed and to another object, the other gets a shadow as well,
-                so that `shadow of the pointer` is always defined
+lattice     {no, yes} per object; least fixed point from the active objects
+transfer    an object that holds a pointer to a shadowed one is shadowed (its shadow holds the shadow pointer);
+            where one pointer value may point to a shadowed and to another object, the other gets a shadow as well,
+            so that `shadow of the pointer` is always defined
 """
 
 from __future__ import annotations

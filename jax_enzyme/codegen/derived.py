@@ -41,6 +41,7 @@ from jax_enzyme.ir.arrays import (
 from jax_enzyme.options import Options
 from jax_enzyme.signature import Binding, Signature
 from jax_enzyme.transform.bind import bind, buffers_of
+from jax_enzyme.transform.prepare import prepare
 
 
 def build(
@@ -127,7 +128,7 @@ class _Job:
 
         def make() -> ArrayFunction:
             module = reader.parse(self.program.ir)
-            return bind(module, self.program.symbol, self.signature, self.binding)
+            return prepare(bind(module, self.program.symbol, self.signature, self.binding))
 
         return _bound.get(self.base_key, make)
 

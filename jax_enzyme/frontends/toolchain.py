@@ -19,7 +19,7 @@ from jax_enzyme.cache import DiskCache, digest
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends.source import Source
 
-_FORMAT = "2"
+_FORMAT = "3"
 """Changes whenever the same source would give other IR for a reason that is not in the key."""
 
 _HEADER_VARIABLES = ("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH")
@@ -98,7 +98,7 @@ def compile_cached(source: Source, recipe: Recipe, flags: Sequence[str], *, cach
                 words.extend(flags if word == "{flags}" else [word.format(**places)])
             if words:
                 _run(source, words, folder)
-        ir = portable(output.read_text().replace(f"{folder}{os.sep}", "").replace(str(folder), "."))
+        ir = portable(_without_folder(output.read_text(), folder))
         headers = _dependencies(dependencies, path)
     if cacheable:
         cache.put(key, _pack(ir, headers))
@@ -139,7 +139,34 @@ def portable(ir: str) -> str:
     """The IR without the CPU that a compiler wrote on every function (whoever runs the code decides), and without the
     versions of kernel and libc that zig writes into the triple."""
     ir = re.sub(r' "(?:target-cpu|target-features|tune-cpu)"="[^"]*"', "", ir)
+    if emptied := re.findall(r"^attributes #(\d+) = \{ *\}\n", ir, re.M):
+        # LLVM does not read a group without attributes.
+        ir = re.sub(r"^attributes #\d+ = \{ *\}\n", "", ir, flags=re.M)
+        reference = re.compile(rf" #(?:{'|'.join(emptied)})(?=[\s,])")
+        lines = (line if line.startswith("@") else reference.sub("", line) for line in ir.splitlines(keepends=True))
+        ir = "".join(lines)
     return re.sub(r'^(target triple = "[^"]*-linux)[\d.]*(-\w+?)[\d.]*"$', r'\1\2"', ir, count=1, flags=re.M)
+
+
+def _without_folder(ir: str, folder: Path) -> str:
+    """The IR without the name of a temporary folder, which differs from run to run: not in debug information, nor in
+    strings (`__FILE__`, the places that Fortran's run time reports), nor in names that are digests of such strings."""
+    prefix = f"{folder}{os.sep}"
+    renamed: dict[str, str] = {}
+
+    def shorter(match: re.Match[str]) -> str:
+        name, between, length, text = match.groups()
+        if prefix not in text:
+            return match[0]
+        short = text.replace(prefix, "")
+        if digested := re.fullmatch(r"(_QQclX)[0-9a-fA-F]+", name):
+            renamed[name] = digested[1] + digest(short)[:32]
+        return f'@{name}{between}[{int(length) - len(prefix) * text.count(prefix)} x i8] c"{short}"'
+
+    ir = re.sub(r'^@([-\w.$]+)( = [^\[\n]*)\[(\d+) x i8\] c"([^"\n]*)"', shorter, ir, flags=re.M)
+    if renamed:
+        ir = re.sub(r"_QQclX[0-9a-fA-F]+\b", lambda m: renamed.get(m[0], m[0]), ir)
+    return ir.replace(prefix, "").replace(str(folder), ".")
 
 
 def _dependencies(rule: Path, source: Path) -> list[str]:

@@ -1,5 +1,6 @@
 """The JAX side: the kernel object, its primitive, and the rules for every transformation."""
 
+from jax_enzyme.primitives.checks import GradientReport, check_grads
 from jax_enzyme.primitives.kernel import Kernel, kernel
 
-__all__ = ["Kernel", "kernel"]
+__all__ = ["GradientReport", "Kernel", "check_grads", "kernel"]

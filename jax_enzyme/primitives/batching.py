@@ -12,8 +12,8 @@ from jax_enzyme.primitives.bound import Call, Operand, bind
 
 
 def batch(values: Sequence[Any], dims: Sequence[int | None], *, call: Call) -> tuple[list[Any], list[int | None]]:
-    """Operands without the new dimension are shared, not copied. A result that depends on shared operands only (the value
-    beside a batch of tangents, as in jacfwd) comes out without it."""
+    """Operands without the new dimension are shared, not copied. A result that depends on shared operands only (the
+    value beside a batch of tangents, as in jacfwd) comes out without it."""
     mapped = [(v, d) for v, d in zip(values, dims, strict=True) if d is not None]
     if not mapped:
         return _bind(call, values, call.batch.sizes, call.batch.flags), [None] * len(call.results)

@@ -1,7 +1,7 @@
 """The primitive: one bound call of a derived function on a batch, and what its parameters mean.
 
-Every kernel has one JAX primitive, named after it; its only parameter is a `Call`. Kernel, forward derivative, pullback and
-what derives from them are all calls of it, told apart by the function they run.
+Every kernel has one JAX primitive, named after it; its only parameter is a `Call`. Kernel, forward derivative,
+pullback and what derives from them are all calls of it, told apart by the function they run.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from jax_enzyme.xla_ffi.call import Flags
 
 @dataclass(frozen=True)
 class Call:
-    """`batch.flags` covers all operands. `taped`: the operands are followed by what the augmented function kept, so that
-    a pullback need not run the kernel again. `linear`: only the results that are linear in the last step's tangents."""
+    """`batch.flags` covers all operands. `taped`: the operands are followed by what the augmented function kept, so
+    that a pullback need not run the kernel again. `linear`: only the results that are linear in the last step's
+    tangents."""
 
     function: Function
     batch: Batch
@@ -32,7 +33,9 @@ class Call:
     linear: bool = False
 
     def __repr__(self) -> str:
-        extra = [f"batch={self.batch.sizes}"] * bool(self.batch.sizes) + ["taped"] * self.taped + ["linear"] * self.linear
+        extra = (
+            [f"batch={self.batch.sizes}"] * bool(self.batch.sizes) + ["taped"] * self.taped + ["linear"] * self.linear
+        )
         return " ".join([repr(self.function), *extra])
 
     @cached_property

@@ -1,7 +1,7 @@
 """Everything that differs between JAX versions, and the parts of JAX that other modules of this layer build on.
 
-The floor is JAX 0.10.2. What changed since, as far as it matters here: from 0.12 on a dead-code rule also gets the inputs that
-are alive.
+The floor is JAX 0.10.2. What changed since, as far as it matters here: from 0.12 on a dead-code rule also gets the
+inputs that are alive.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from typing import Any
 
 import jax
 from jax import lax
+from jax.core import Tracer
 
 from jax_enzyme.errors import LoweringError, SignatureError
 from jax_enzyme.frontends import Program, load
@@ -36,8 +37,8 @@ def kernel(
 ) -> Kernel:
     """Makes a kernel of a source: a function that JAX can call, differentiate and map.
 
-    `source` is a path, source text (then `lang` says in which language), or LLVM bitcode; `symbol` the function in it, which
-    may be left out where there is only one; `signature` describes its parameters in its own order:
+    `source` is a path, source text (then `lang` says in which language), or LLVM bitcode; `symbol` the function in it,
+    which may be left out where there is only one; `signature` describes its parameters in its own order:
 
         je.kernel("gmm.c", "gmm_objective", "d: i32, n: i32, x: f64[n,d], out err: f64[]")
 
@@ -50,7 +51,9 @@ def kernel(
     parsed = parse(signature, order)
     if lang == "cuda" or not (grid is None and block is None and shared is None):
         raise LoweringError(
-            "CUDA kernels are not supported yet", "grid=, block=, shared=, lang='cuda'", "leave them out for CPU kernels"
+            "CUDA kernels are not supported yet",
+            "grid=, block=, shared=, lang='cuda'",
+            "leave them out for CPU kernels",
         )
     return Kernel(load(source, symbol, lang, flags), parsed, options or Options())
 
@@ -64,12 +67,15 @@ class Kernel:
     options: Options = field(default_factory=Options)
     backend: Backend | None = field(default=None, kw_only=True)
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "__doc__", _description(self))  # what help() shows
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         integers = self._integers
         if kwargs or len(args) != len(integers):
             args = match(self.signature, args, kwargs)
         for value in args:
-            if isinstance(value, jax.core.Tracer):
+            if isinstance(value, Tracer):
                 return self._bind(args)
         static: tuple[tuple[str, int], ...] = ()
         if self._any_integer:
@@ -115,18 +121,6 @@ class Kernel:
         return (Kernel, (self.program, self.signature, self.options))
 
     @cached_property
-    def __doc__(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Parameters and results, for help()."""
-        parameters = "\n".join(f"    {p.name}: {_described(p)}" for p in self.signature.caller_params)
-        results = "\n".join(f"    {r.name}: {_described(r)}" for r in self.signature.results)
-        solved = ", ".join(p.name for p in self.signature.dimensions)
-        note = f"\n\n{solved}: solved from the shapes of the arguments." if solved else ""
-        return (
-            f"{self!r}\n\nMade from {self.program.source_name}. Differentiable in its floating-point arguments.\n\n"
-            f"Parameters:\n{parameters or '    none'}\n\nResults:\n{results}{note}"
-        )
-
-    @cached_property
     def _integers(self) -> tuple[str | None, ...]:
         """Per caller parameter: its name if a Python int there is a constant of the kernel."""
         return tuple(
@@ -164,7 +158,8 @@ class Kernel:
 
 @lru_cache(maxsize=1024)
 def _eager(kernel: Kernel, static: tuple[tuple[str, int], ...]) -> Any:
-    """A compiled call for arguments that are no tracers. JAX keys its own cache by their types; static integers are here."""
+    """A compiled call for arguments that are no tracers. JAX keys its own cache by their types; static integers are
+    here."""
     fixed = dict(static)
     names = [p.name for p in kernel.signature.caller_params]
 
@@ -192,3 +187,15 @@ def _described(param: Param) -> str:
     if param.name == RETURN:
         return f"{kind}, the value that the function returns"
     return f"{kind}, returned with its new contents" if param.direction == "inout" else kind
+
+
+def _description(kernel: Kernel) -> str:
+    signature = kernel.signature
+    parameters = "\n".join(f"    {p.name}: {_described(p)}" for p in signature.caller_params)
+    results = "\n".join(f"    {r.name}: {_described(r)}" for r in signature.results)
+    solved = ", ".join(p.name for p in signature.dimensions)
+    note = f"\n\n{solved}: solved from the shapes of the arguments." if solved else ""
+    return (
+        f"{kernel!r}\n\nMade from {kernel.program.source_name}. Differentiable in its floating-point arguments.\n\n"
+        f"Parameters:\n{parameters or '    none'}\n\nResults:\n{results}{note}"
+    )

@@ -1,8 +1,8 @@
 """The rule for transposition, and reverse mode through every kind of derived function.
 
-Only the kernel itself is ever differentiated in reverse by the engine. The reverse of a derived function is put together
-from forward derivatives of what there is (the formulas are in docs/decisions/0001-derivative-closure.md), so the set of
-functions that the engine has to make stays closed: T^k f and T^k P, with P the pullback of the kernel f.
+Only the kernel itself is ever differentiated in reverse by the engine. The reverse of a derived function is put
+together from forward derivatives of what there is (the formulas are in docs/decisions/0001-derivative-closure.md), so
+the set of functions that the engine has to make stays closed: T^k f and T^k P, with P the pullback of the kernel f.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ def vjp(
     wanted: frozenset[int],
     tape: Sequence[Operand] | None = None,
 ) -> dict[int, Any]:
-    """The cotangents of inputs (`wanted`) from those of results (`seeds`), all by buffer and with all batch dimensions."""
+    """The cotangents of inputs (`wanted`) from those of results (`seeds`), all by buffer and with all batch
+    dimensions."""
     if not seeds or not wanted:
         return {}
     if not function.steps:
@@ -119,8 +120,8 @@ def _forward(function: Function, sizes: Sizes, operands: Operands, tangents: Map
 def _vjp_of_vjp(
     function: Function, sizes: Sizes, operands: Operands, seeds: Mapping[int, Any], wanted: frozenset[int]
 ) -> dict[int, Any]:
-    """Of a pullback P(x, c) with cotangents w: that of c is the forward derivative of the base in direction w, and that of
-    x the derivative of P(x, c) itself in that direction, because second derivatives are symmetric."""
+    """Of a pullback P(x, c) with cotangents w: that of c is the forward derivative of the base in direction w, and
+    that of x the derivative of P(x, c) itself in that direction, because second derivatives are symmetric."""
     base = function.parent
     buffers = function.buffers
     inputs = {i: o for i, o in operands.items() if buffers[i].role == "primal"}
@@ -147,8 +148,8 @@ def _reverse_operands(step: Function, inputs: Operands, cotangents: Mapping[int,
 def _vjp_of_jvp(
     function: Function, sizes: Sizes, operands: Operands, seeds: Mapping[int, Any], wanted: frozenset[int]
 ) -> dict[int, Any]:
-    """Of a forward derivative T g(x, v) with cotangents c0 of the value and c1 of the tangent: the pullback of g at (x, c1)
-    gives the cotangent of v, and its own derivative in direction (v, c0) gives that of x."""
+    """Of a forward derivative T g(x, v) with cotangents c0 of the value and c1 of the tangent: the pullback of g at
+    (x, c1) gives the cotangent of v, and its own derivative in direction (v, c0) gives that of x."""
     base = function.parent
     buffers = function.buffers
     inputs = {i: o for i, o in operands.items() if buffers[i].role == "primal"}

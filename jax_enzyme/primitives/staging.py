@@ -1,8 +1,8 @@
 """The rules for partial evaluation and dead code: where a fused call comes apart, and what nobody asked for goes away.
 
-A forward derivative whose inputs are known and whose tangents are not (that is what linearize, vjp and checkpoint make of a
-jvp) splits: the known part runs the kernel, keeping a tape where the derivative has one; the unknown part is the linear map
-alone, which can be transposed.
+A forward derivative whose inputs are known and whose tangents are not (that is what linearize, vjp and checkpoint make
+of a jvp) splits: the known part runs the kernel, keeping a tape where the derivative has one; the unknown part is the
+linear map alone, which can be transposed.
 """
 
 from __future__ import annotations
@@ -133,8 +133,8 @@ def _known_equation(equation: compat.JaxprEqn, call: Call, late: Sequence[bool])
 
 
 def dead_code(used: Sequence[bool], equation: compat.JaxprEqn) -> tuple[list[bool], compat.JaxprEqn | None]:
-    """The rule for results that nobody uses: an augmented call without its tape is the kernel again, a forward derivative
-    without its tangents too, and a cotangent that is not wanted is not computed."""
+    """The rule for results that nobody uses: an augmented call without its tape is the kernel again, a forward
+    derivative without its tangents too, and a cotangent that is not wanted is not computed."""
     call: Call = equation.params["call"]
     if not any(used):
         return [False] * len(equation.invars), None

@@ -36,6 +36,8 @@ _RETURNING = frozenset(
 # Control that stays inside the program: `setjmp` is where it arrives.
 _JUMPS = frozenset("longjmp _longjmp siglongjmp __longjmp_chk".split())
 _EXITS = frozenset("exit _exit _Exit quick_exit _FortranAExit _FortranAStopStatement".split())
+# Where headers and the Rust library lie: a place there says nothing about the user's source.
+_LIBRARIES = ("/include/", "/rustc/", "/rustlib/", "/library/")
 _HELPERS = re.compile(r"_ZSt\d+__throw_([a-z_]+?)(?:PKcz?|v|i|_fmtPKcz)$")
 _PANIC = re.compile(r"panicking\d+(panic\w*?|\w*unwrap_failed|assert_failed\w*?|slice\w*|copy\w*)(?=17h|$)")
 
@@ -168,6 +170,8 @@ def describe(module: Module, found: Site, detail: str | None = None) -> str:
     """The message of a site: what happened, and where in the user's source."""
     text = found.what + (f": {detail}" if detail else "")
     place = location(module, found.call)
+    if place is not None and any(part in place for part in _LIBRARIES):
+        place = None
     return f"{text} ({place})" if place else text
 
 

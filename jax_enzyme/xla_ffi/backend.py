@@ -11,13 +11,10 @@ from jax_enzyme.signature import Binding, Signature
 
 
 class Built(Protocol):
-    """Machine code: where it starts, and the key that names its contents in every process."""
+    """Machine code, which lives as long as this object does."""
 
     @property
     def address(self) -> int: ...
-
-    @property
-    def key(self) -> str: ...
 
 
 class Backend(Protocol):
@@ -27,9 +24,7 @@ class Backend(Protocol):
         self, program: Program, signature: Signature, binding: Binding, steps: Derivation, options: Options
     ) -> tuple[Buffer, ...]: ...
 
-    def split(
-        self, program: Program, signature: Signature, binding: Binding, step: Vjp, options: Options
-    ) -> bool: ...
+    def split(self, program: Program, signature: Signature, binding: Binding, step: Vjp, options: Options) -> bool: ...
 
     def build(
         self, program: Program, signature: Signature, binding: Binding, steps: Derivation, options: Options

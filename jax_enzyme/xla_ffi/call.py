@@ -10,7 +10,8 @@ results that nobody sees: XLA allocates them, so a call never does.
     inout               x         x     the result takes the operand's place; hidden where discarded
 
 A batch is any number of leading dimensions; an operand may lack some of them, and is then shared along those. The
-handler walks the batch by strides, so nothing is copied for that, except for inout operands: they need their own copies.
+handler walks the batch by strides, so nothing is copied for that, except for inout operands: they need their own
+copies.
 """
 
 from __future__ import annotations
@@ -94,9 +95,7 @@ def call(function: Function, batch: Batch, operands: Sequence[jax.Array]) -> lis
     return [_conjugate(function, i, out[results[i]]) for i in function.results]
 
 
-def _prepare(
-    function: Function, index: int, value: jax.Array, flags: Flags, batch: Batch
-) -> tuple[jax.Array, Flags]:
+def _prepare(function: Function, index: int, value: jax.Array, flags: Flags, batch: Batch) -> tuple[jax.Array, Flags]:
     value = _conjugate(function, index, value)
     buffer = function.buffers[index]
     if buffer.io == "in" or all(flags):
@@ -109,8 +108,8 @@ def _prepare(
 def _conjugate(function: Function, index: int, value: jax.Array) -> jax.Array:
     """Between the two conventions for complex cotangents.
 
-    The engine sees a complex number as two reals, so its reverse is the adjoint under Re(conj(a) b). JAX's is the transpose
-    under Re(a b). One is the other with every cotangent conjugated, on the way in and on the way out.
+    The engine sees a complex number as two reals, so its reverse is the adjoint under Re(conj(a) b). JAX's is the
+    transpose under Re(a b). One is the other with every cotangent conjugated, on the way in and on the way out.
     """
     is_complex = function.buffers[index].dtype in ("c64", "c128")
     return lax.conj(value) if is_complex and index in function.cotangents else value

@@ -47,9 +47,7 @@ class Function:
     steps: Derivation
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (
-            isinstance(other, Function) and self.steps == other.steps and self.base == other.base
-        )
+        return self is other or (isinstance(other, Function) and self.steps == other.steps and self.base == other.base)
 
     def __hash__(self) -> int:
         return self._hash

@@ -1,7 +1,7 @@
 """Recipes: text from which any process can build a function, and nothing else.
 
-A custom call carries one, so that a program that JAX exported or cached runs where its kernels were never registered. Equal
-functions have equal recipes, whatever the process: JAX keys its caches by them.
+A custom call carries one, so that a program that JAX exported or cached runs where its kernels were never registered.
+Equal functions have equal recipes, whatever the process: JAX keys its caches by them.
 """
 
 from __future__ import annotations

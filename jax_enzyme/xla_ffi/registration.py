@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import jax
 
+from jax_enzyme.cache import digest
 from jax_enzyme.xla_ffi import _ext
 from jax_enzyme.xla_ffi.backend import Built, default_backend
 from jax_enzyme.xla_ffi.function import Function
-from jax_enzyme.xla_ffi.recipe import decode
+from jax_enzyme.xla_ffi.recipe import decode, encode
 
 CPU_TARGET = "jax_enzyme_cpu"
 
@@ -18,13 +20,15 @@ CPU_TARGET = "jax_enzyme_cpu"
 def register() -> None:
     """Makes the handler known to XLA."""
     jax.devices("cpu")  # a client that is made later would meet the handler before the type that it needs
-    jax.ffi.register_ffi_type("jax_enzyme_cpu_state", _ext.cpu_state_type(), platform="cpu")
+    state: Any = _ext.cpu_state_type()
+    jax.ffi.register_ffi_type("jax_enzyme_cpu_state", state, platform="cpu")
     jax.ffi.register_ffi_target(CPU_TARGET, _ext.cpu_handlers(), platform="cpu")
 
 
 def publish(function: Function) -> str:
-    """Builds a function, makes it known to the handler, and returns its key."""
-    return _published(function).key
+    """Builds a function, makes it known to the handler, and returns its key: a digest of its recipe, so that it is the
+    same on every machine and for every version of this package that can read the recipe."""
+    return _published(function)[0]
 
 
 def rebuild(recipe: str) -> int:
@@ -36,11 +40,12 @@ def rebuild(recipe: str) -> int:
 
 
 @cache
-def _published(function: Function) -> Built:
+def _published(function: Function) -> tuple[str, Built]:
     register()
+    key = digest(encode(function))
     built = function.build()
-    _ext.publish(built.key, built.address)
-    return built
+    _ext.publish(key, built.address)
+    return key, built
 
 
 @cache

@@ -15,27 +15,27 @@ from hypothesis import strategies as st
 
 from tests.kernels.case import Case
 from tests.support import three_way, through_jax
-from tests.support.programs import SIGNATURE, M, N, programs
+from tests.support.programs import SIGNATURE, Program, programs
 
 
-def _case(folder: Path, source: str, seed: int) -> Case:
+def _case(folder: Path, program: Program, seed: int) -> Case:
     path = folder / "program.c"
-    path.write_text(source)
+    path.write_text(program.source)
     r = np.random.default_rng(seed)
     arguments = {
         "a": float(r.uniform(0.2, 1)),
-        "x": r.normal(size=N),
-        "place": r.integers(0, N, M, dtype=np.int32),
-        "y": r.normal(size=N),
-        "z": r.normal(size=M),
+        "x": r.normal(size=program.n),
+        "place": r.integers(0, program.n, program.m, dtype=np.int32),
+        "y": r.normal(size=program.n),
+        "z": r.normal(size=program.m),
     }
     return Case("program", SIGNATURE, lambda _: arguments, file=str(path), step=2e-3)
 
 
 @given(programs(), st.integers(0, 2**16))
-def test_programs(source: str, seed: int) -> None:
+def test_programs(program: Program, seed: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        case = _case(Path(folder), source, seed)
+        case = _case(Path(folder), program, seed)
         subject = through_jax.subject(case)
         three_way.check_primal(subject, case)
         try:

@@ -1,5 +1,5 @@
-"""Every test of a transformation runs over all example kernels, with the stand-in (with a tape and without) and with the
-engine."""
+"""Every test of a transformation runs over all example kernels, with the stand-in (with a tape and without) and with
+the engine."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from jax import numpy as jnp
 import jax_enzyme as je
 from jax_enzyme.frontends import Program
 from jax_enzyme.signature import parse, solve
-from tests.jax.kernels import EXAMPLES, Example
+from tests.jax.kernels import COLUMNS, EULER, EXAMPLES, GATHER, POLY, POWER, SPIN, Example
 from tests.jax.stand_in import StandIn
+
 
 @cache
 def stand_in(splits: bool) -> StandIn:
@@ -127,3 +128,20 @@ def backend(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(params=EXAMPLES, ids=lambda e: e.symbol)
 def subject(request: pytest.FixtureRequest, backend: str) -> Subject:
     return make(request.param, backend)
+
+
+def _few(*engine: Example) -> list[tuple[Example, str]]:
+    stand_ins = [(EULER, "taped"), (SPIN, "taped"), (COLUMNS, "tapeless")]
+    return [*((e, "engine") for e in engine), *stand_ins]
+
+
+@pytest.fixture(params=_few(*EXAMPLES), ids=lambda p: f"{p[0].symbol}-{p[1]}")
+def deep_subject(request: pytest.FixtureRequest) -> Subject:
+    """All kernels with the engine, some with the stand-in: for tests that compile a lot."""
+    return make(*request.param)
+
+
+@pytest.fixture(params=_few(POLY, POWER, EULER, GATHER), ids=lambda p: f"{p[0].symbol}-{p[1]}")
+def few_subject(request: pytest.FixtureRequest) -> Subject:
+    """A kernel of each kind: for tests that multiply with something else."""
+    return make(*request.param)

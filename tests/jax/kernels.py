@@ -12,7 +12,8 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Example:
-    """`body(xp, **inputs)` gives the outputs by name; `args(seed)` arguments; `floats` which of them are differentiable."""
+    """`body(xp, **inputs)` gives the outputs by name; `args(seed)` arguments; `floats` which of them are
+    differentiable."""
 
     symbol: str
     source: str
@@ -46,7 +47,7 @@ POLY = Example(
 def _power(xp: Any, n: int, x: Any, p: Any) -> Mapping[str, Any]:
     out = x * 0.0 + 1.0
     for i in range(4):
-        out = out * xp.where(np.asarray(i) < p, x, 1.0) if not isinstance(p, int | np.ndarray) else out * (x if i < p else 1.0)
+        out = out * ((x if i < p else 1.0) if isinstance(p, int | np.ndarray) else xp.where(i < p, x, 1.0))
     return {"return": out.sum()}
 
 

@@ -1,8 +1,9 @@
-"""A stand-in for code generation: derivatives of kernels that are written in Python, by dual numbers, called back from C.
+"""A stand-in for code generation: derivatives of kernels that are written in Python, by dual numbers, called back from
+C.
 
-It knows the calling convention of array functions and nothing of LLVM, so these tests find what is wrong between JAX and
-the convention and nothing else. Its tape is a copy of the inputs, which a pullback checks against nothing but uses: a tape that
-was batched or ordered wrongly gives wrong derivatives.
+It knows the calling convention of array functions and nothing of LLVM, so these tests find what is wrong between JAX
+and the convention and nothing else. Its tape is a copy of the inputs, which a pullback checks against nothing but
+uses: a tape that was batched or ordered wrongly gives wrong derivatives.
 """
 
 from __future__ import annotations
@@ -44,7 +45,6 @@ class Code:
     """What `build` gives: an address, and what keeps it alive."""
 
     address: int
-    key: str
     callback: Any = field(compare=False)
 
 
@@ -72,9 +72,7 @@ class StandIn:
                     buffers = vjp_buffers(buffers, step)
         return buffers
 
-    def split(
-        self, program: Program, signature: Signature, binding: Binding, step: Vjp, options: Options
-    ) -> bool:
+    def split(self, program: Program, signature: Signature, binding: Binding, step: Vjp, options: Options) -> bool:
         return self.splits
 
     def build(
@@ -99,7 +97,7 @@ class StandIn:
 
         callback = _ENTRY(entry)
         address = ctypes.cast(callback, ctypes.c_void_p).value or 0
-        return Code(address, f"stand-in {program.symbol} {binding} {steps} {self.splits}", callback)
+        return Code(address, callback)
 
 
 @cache

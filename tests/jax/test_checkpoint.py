@@ -9,6 +9,12 @@ import pytest
 
 from tests.jax.conftest import Subject
 
+
+@pytest.fixture
+def subject(few_subject: Subject) -> Subject:
+    return few_subject
+
+
 POLICIES = {
     "default": None,
     "everything": jax.checkpoint_policies.everything_saveable,

@@ -13,6 +13,11 @@ from jax import numpy as jnp
 from tests.jax.conftest import Subject
 
 
+@pytest.fixture
+def subject(few_subject: Subject) -> Subject:
+    return few_subject
+
+
 def _step(subject: Subject, function: Callable[..., Any]) -> Callable[..., Any]:
     """One step of a recurrence over the first differentiable argument, of the same type as it."""
     total = subject.scalar(function)

@@ -12,11 +12,17 @@ import numpy as np
 from jax import export
 
 import jax_enzyme as je
-from jax_enzyme.xla_ffi import CPU_TARGET, decode, default_backend, encode
-from jax_enzyme.signature import Binding
 from jax_enzyme.ir.arrays import Jvp, Vjp
+from jax_enzyme.signature import Binding
+from jax_enzyme.xla_ffi import CPU_TARGET, decode, default_backend, encode
 
-SOURCE = "double f(int n, const double *x, int p) { double s = 0; for (int i = 0; i < n; i++) s += x[i] * x[i] * p; return s; }"
+SOURCE = """
+double f(int n, const double *x, int p) {
+  double s = 0;
+  for (int i = 0; i < n; i++) s += x[i] * x[i] * p;
+  return s;
+}
+"""
 SIGNATURE = "n: i32, x: f64[n], p: i32 -> f64"
 
 LOADER = """

@@ -10,6 +10,12 @@ import pytest
 
 from tests.jax.conftest import Subject
 
+
+@pytest.fixture
+def subject(deep_subject: Subject) -> Subject:
+    return deep_subject
+
+
 Transform = Callable[..., Any]
 ORDERS = [(a, b) for a in (jax.jacfwd, jax.jacrev) for b in (jax.jacfwd, jax.jacrev)]
 
@@ -32,7 +38,8 @@ def test_hessian(subject: Subject, order: tuple[Transform, Transform]) -> None:
 
 
 def test_hessian_vector_products(subject: Subject) -> None:
-    """Forward over reverse, reverse over forward, reverse over reverse, forward over forward: also where inputs are complex."""
+    """Forward over reverse, reverse over forward, reverse over reverse, forward over forward: also where inputs are
+    complex."""
     along = subject.directions(3)
 
     def products(function: Transform) -> Any:

@@ -12,7 +12,9 @@ import pytest
 
 import jax_enzyme as je
 
-SOURCE = "double f(int n, const double *x, double a) { double s = 0; for (int i = 0; i < n; i++) s += a * x[i]; return s; }"
+SOURCE = (
+    "double f(int n, const double *x, double a) { double s = 0; for (int i = 0; i < n; i++) s += a * x[i]; return s; }"
+)
 SIGNATURE = "n: i32, x: f64[n], a: f64 -> f64"
 
 

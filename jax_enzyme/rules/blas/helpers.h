@@ -6,6 +6,18 @@
 #define CONJ(x) (x)
 #endif
 
+/* Operations on a matrix: N as it is, T transposed, C conjugate transposed, R conjugated. BLAS does not know R; real
+   matrices have N and T only. */
+#ifdef COMPLEX
+static inline char OF(operation)(const char *flag) { return je_upper(flag); }
+static inline char OF(adjoint)(char op) { return op == 'N' ? 'C' : op == 'C' ? 'N' : op == 'T' ? 'R' : 'T'; }
+static inline char OF(transposed)(char op) { return op == 'N' ? 'T' : op == 'T' ? 'N' : op == 'C' ? 'R' : 'C'; }
+#else
+static inline char OF(operation)(const char *flag) { return je_upper(flag) == 'N' ? 'N' : 'T'; }
+static inline char OF(adjoint)(char op) { return op == 'N' ? 'T' : 'N'; }
+static inline char OF(transposed)(char op) { return op == 'N' ? 'T' : 'N'; }
+#endif
+
 static const SCALAR OF(zero) = 0;
 static const SCALAR OF(one) = 1;
 static const SCALAR OF(minus_one) = -1;
@@ -16,6 +28,14 @@ extern void BLAS(copy)(const int *, const SCALAR *, const int *, SCALAR *, const
 extern void BLAS(swap)(const int *, SCALAR *, const int *, SCALAR *, const int *);
 extern void BLAS(gemv)(const char *, const int *, const int *, const SCALAR *, const SCALAR *, const int *,
                        const SCALAR *, const int *, const SCALAR *, SCALAR *, const int *);
+#ifndef COMPLEX
+extern void BLAS(ger)(const int *, const int *, const SCALAR *, const SCALAR *, const int *, const SCALAR *,
+                      const int *, SCALAR *, const int *);
+extern void BLAS(symv)(const char *, const int *, const SCALAR *, const SCALAR *, const int *, const SCALAR *,
+                       const int *, const SCALAR *, SCALAR *, const int *);
+extern void BLAS(syr2)(const char *, const int *, const SCALAR *, const SCALAR *, const int *, const SCALAR *,
+                       const int *, SCALAR *, const int *);
+#endif
 extern void BLAS(trmv)(const char *, const char *, const char *, const int *, const SCALAR *, const int *, SCALAR *,
                        const int *);
 extern void BLAS(trsv)(const char *, const char *, const char *, const int *, const SCALAR *, const int *, SCALAR *,
@@ -210,4 +230,48 @@ static void OF(add_symmetric_product)(char uplo, char op, int n, int k, SCALAR a
                              : OF(inner)(k, x + (index_t)i * ldx, 1, y + (index_t)i * ldy, 1);
     abar[i + (index_t)i * lda] -= alpha * twice;
   }
+}
+
+/* y += alpha op(a) x, where a is m x n. */
+static void OF(add_matrix_vector)(char op, int m, int n, SCALAR alpha, const SCALAR *a, int lda, const SCALAR *x,
+                                  int incx, SCALAR *y, int incy) {
+  BLAS(gemv)(&op, &m, &n, &alpha, a, &lda, x, &incx, &OF(one), y, &incy);
+}
+
+/* a += alpha opu(u) opv(v): u is a column, as it is (N) or conjugated (R), v a row, transposed (T) or conjugated too (C). */
+static void OF(add_outer)(int m, int n, SCALAR alpha, char opu, const SCALAR *u, int incu, char opv, const SCALAR *v,
+                          int incv, SCALAR *a, int lda) {
+  (void)opu, (void)opv;
+  BLAS(ger)(&m, &n, &alpha, u, &incu, v, &incv, a, &lda);
+}
+
+/* The triangle of a grows by alpha u v^T, of contiguous vectors; strict: without the diagonal. */
+static void OF(add_outer_triangle)(char uplo, int strict, int n, SCALAR alpha, const SCALAR *u, const SCALAR *v,
+                                   SCALAR *a, int lda) {
+  for (int j = 0; j < n; j++) {
+    int first = je_first_row(uplo, strict, j), count = je_last_row(uplo, strict, j, n) - first;
+    SCALAR factor = alpha * v[j];
+    if (count > 0) BLAS(axpy)(&count, &factor, u + first, &je_one_int, a + first + (index_t)j * lda, &je_one_int);
+  }
+}
+
+/* Conjugates a vector in place: negates its imaginary parts. */
+static void OF(conjugate)(int n, SCALAR *x, int inc) {
+#ifdef COMPLEX
+  index_t step = inc < 0 ? -(index_t)inc : inc;
+  for (int i = 0; i < n; i++) x[i * step] = CONJ(x[i * step]);
+#else
+  (void)n, (void)x, (void)inc;
+#endif
+}
+
+/* sx += sign op(da) x, where da is the tangent of a triangular matrix: its diagonal is zero if that of a is one. */
+static void OF(add_tangent_product)(const char *uplo, const char *trans, const char *diag, int n, SCALAR sign,
+                                    const SCALAR *da, int lda, const SCALAR *x, int incx, SCALAR *sx) {
+  SCALAR *t = OF(new)(n), minus = -sign;
+  OF(pack)(n, x, incx, t);
+  BLAS(trmv)(uplo, trans, diag, &n, da, &lda, t, &je_one_int);
+  BLAS(axpy)(&n, &sign, t, &je_one_int, sx, &incx);
+  if (je_upper(diag) == 'U') BLAS(axpy)(&n, &minus, x, &incx, sx, &incx);
+  free(t);
 }

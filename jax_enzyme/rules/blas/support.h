@@ -29,15 +29,7 @@ extern void *je_arena_allocate(void *arena, long bytes);
 static const int je_one_int = 1;
 static const int je_minus_one_int = -1;
 
-/* Operations on a matrix: N as it is, T transposed, C conjugate transposed, R conjugated. R is unknown to BLAS. */
-
 static inline char je_upper(const char *flag) { return (char)(*flag & 0xDF); }
-
-static inline char je_adjoint(char op) { return op == 'N' ? 'C' : op == 'C' ? 'N' : op == 'T' ? 'R' : 'T'; }
-
-static inline char je_transposed(char op) { return op == 'N' ? 'T' : op == 'T' ? 'N' : op == 'C' ? 'R' : 'C'; }
-
-static inline char je_conjugated(char op) { return op == 'N' ? 'R' : op == 'R' ? 'N' : op == 'T' ? 'C' : 'T'; }
 
 static inline int je_is_transposed(char op) { return op == 'T' || op == 'C'; }
 

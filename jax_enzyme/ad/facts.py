@@ -1,0 +1,100 @@
+"""What is known about the functions that are being reversed, and which of their instructions have a reverse."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from jax_enzyme.ad.common import refuse
+from jax_enzyme.analysis.activity import Activity
+from jax_enzyme.analysis.flow import is_defined_call, is_opaque_call, rule_of
+from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, is_memory_free
+from jax_enzyme.errors import DifferentiationError
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.values import Value
+from jax_enzyme.rules.effects import Effect
+from jax_enzyme.rules.table import Rules
+
+
+class Facts:
+    """`origin` leads to the instructions of the source functions, `dynamic` are the allocations whose shadows are made
+    along with them."""
+
+    def __init__(
+        self,
+        module: Module,
+        rules: Rules,
+        points_to: PointsTo,
+        activity: Activity,
+        shadowed: frozenset[MemoryObject],
+        origin: dict[Value, I.Instruction],
+        dynamic: frozenset[Value],
+    ) -> None:
+        self.module = module
+        self.rules = rules
+        self.points_to = points_to
+        self.activity = activity
+        self.shadowed = shadowed
+        self.origin = origin
+        self.dynamic = dynamic
+
+    def shadowed_memory(self, pointer: Value) -> bool:
+        return not self.shadowed.isdisjoint(self.points_to.of(pointer))
+
+    def active_memory(self, pointer: Value) -> bool:
+        return self.activity.memory(pointer)
+
+    @cached_property
+    def _reversed_functions(self) -> frozenset[Function]:
+        """The functions in which, or below which, something has an adjoint."""
+        found = {f for f in self.points_to.functions if any(map(self._own_adjoint, f.instructions()))}
+        changed = True
+        while changed:
+            callers = {
+                f
+                for f in self.points_to.functions
+                if any(isinstance(i, I.CallBase) and i.callee in found for i in f.instructions())
+            }
+            changed = not callers <= found
+            found |= callers
+        return frozenset(found)
+
+    def has_reverse(self, function: Function) -> bool:
+        """Whether the reverse of a function with a body does anything."""
+        return function in self._reversed_functions
+
+    def has_adjoint(self, instruction: I.Instruction) -> bool:
+        """Whether the reverse of an instruction does anything (phis are reversed with the edges into their block)."""
+        if is_defined_call(instruction):
+            assert isinstance(instruction, I.CallBase) and isinstance(instruction.callee, Function)
+            return self.has_reverse(instruction.callee)
+        return self._own_adjoint(instruction)
+
+    def _own_adjoint(self, instruction: I.Instruction) -> bool:
+        match instruction:
+            case I.Phi():
+                return self.activity.value(instruction)
+            case I.Store():
+                return self.active_memory(instruction.operands[1]) and not T.is_pointer(instruction.operands[0].type)
+            case I.CallBase() if is_defined_call(instruction):
+                return False
+            case I.CallBase() if call_effect(instruction) in (Effect.MEMORY_COPY, Effect.MEMORY_SET):
+                return self.active_memory(instruction.operands[0])
+            case I.CallBase() if is_opaque_call(instruction) and rule_of(instruction, self.rules) is None:
+                return self._touches_active(instruction)
+            case I.AtomicRMW() | I.CmpXchg():
+                return self.active_memory(instruction.operands[0])
+            case _:
+                return self.activity.value(instruction)
+
+    def _touches_active(self, call: I.CallBase) -> bool:
+        """Whether a call of which nothing is known could pass a derivative on: by value, or through memory."""
+        if self.activity.value(call):
+            return True
+        if is_memory_free(call):
+            return False
+        return any(self.active_memory(a) for a in call.arguments)
+
+    def refused(self, instruction: I.Instruction, cause: str, remedy: str) -> DifferentiationError:
+        return refuse(self.module, self.origin.get(instruction, instruction), cause, remedy)

@@ -1,0 +1,131 @@
+"""The rules of BLAS and LAPACK as LLVM IR: compiled from `rules/blas` when a kernel first calls a routine, then kept."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable, Mapping
+from importlib import resources
+
+import llvmlite.binding as llvm
+
+from jax_enzyme.cache import DiskCache, digest
+from jax_enzyme.codegen.host import host, target_machine
+from jax_enzyme.frontends import toolchain
+from jax_enzyme.frontends.clang import compile_c
+from jax_enzyme.frontends.source import Source
+from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.reader import parse
+from jax_enzyme.ir.values import GlobalValue
+from jax_enzyme.rules.blas.table import routines
+
+_FORMAT = "1"
+_FLAGS = ("-fno-strict-aliasing",)
+_INCLUDE = re.compile(r'^#include "(\w+\.h)"$', re.M)
+_NAMES = re.compile(r"@([\w.]+)")
+_KEPT_ATTRIBUTES = re.compile(r"(?<![\w\"-])(?:nounwind|willreturn|norecurse|memory\([^)]*\))(?![\w\"-])")
+
+
+def link(module: Module) -> None:
+    """Adds, in place, the rules of all routines that a module declares, and the bodies of those that only the library
+    defines (the C interface). What is added is internal."""
+    declared = {name for name, function in module.functions.items() if function.is_declaration}
+    wanted: set[str] = set()
+    for symbol in declared & routines().keys():
+        routine = routines()[symbol]
+        wanted.update((routine.jvp, routine.forward, routine.reverse) if routine.is_active else ())
+    if wanted:
+        adopt(module, definitions(frozenset(wanted)))
+
+
+def adopt(module: Module, library: Module) -> None:
+    """Moves the functions and globals of `library` into `module`; what the module has already is used instead."""
+    replaced: dict[int, GlobalValue] = {}
+    for name, value in (*library.globals.items(), *library.functions.items()):
+        present = module.symbol(name)
+        if isinstance(value, Function) and present is not None and value.blocks:
+            assert isinstance(present, Function) and present.is_declaration
+            present.value_type, present.arguments, present.blocks = value.value_type, value.arguments, value.blocks
+            present.prefix, present.attributes = value.prefix, value.attributes
+        if present is not None:
+            replaced[id(value)] = present
+        elif isinstance(value, Function):
+            module.functions[name] = value
+        else:
+            module.globals[name] = library.globals[name]
+    for name, function in library.functions.items():
+        if function.blocks:
+            for instruction in module.functions[name].instructions():
+                instruction.operands = [replaced.get(id(v), v) for v in instruction.operands]
+
+
+@functools.lru_cache(maxsize=64)
+def _text(symbols: frozenset[str]) -> str:
+    """The definitions of some symbols, and of all that they need, as the text of a module."""
+    parts = _parts()
+    found: dict[str, str] = {}
+    waiting = sorted(symbols)
+    while waiting:
+        name = waiting.pop()
+        if name not in found and name in parts:
+            found[name] = parts[name]
+            waiting.extend(sorted(set(_NAMES.findall(parts[name]))))
+    return "\n".join(found[name] for name in sorted(found))
+
+
+def definitions(symbols: frozenset[str]) -> Module:
+    """A new module that defines functions of the library (`je_dgemm_jvp`), internal, and all that they call."""
+    return parse(_text(symbols))
+
+
+@functools.cache
+def _parts() -> Mapping[str, str]:
+    """The text of every function and global of the library by name, without attribute groups and metadata."""
+    text = _library()
+    groups = {number: _plain(words) for number, words in re.findall(r"^attributes #(\d+) = { (.*) }$", text, re.M)}
+    text = re.sub(r"^(?:attributes|!|source_filename|target|;).*\n", "", text, flags=re.M)
+    text = re.sub(r",? ![\w.]+ !\d+", "", text)
+    text = re.sub(r" #(\d+)", lambda match: groups[match[1]], text)
+    text = re.sub(r"^define (?:dso_local |internal )*", "define internal ", text, flags=re.M)
+    pieces = re.findall(r"^(?:define .*\n(?:.*\n)*?}|declare .*|@.*)$", text, re.M)
+    return {_NAMES.search(piece)[1]: piece for piece in pieces}  # pyright: ignore[reportOptionalSubscript]
+
+
+def _plain(words: str) -> str:
+    """The attributes of a group that concern meaning, not the processor."""
+    return "".join(f" {word}" for word in _KEPT_ATTRIBUTES.findall(words))
+
+
+def _library() -> str:
+    """The IR of all rules, optimised as far as it stays differentiable, from the cache if it is there."""
+    source = _expanded("instances.c")
+    cache = DiskCache.named("library")
+    key = digest(_FORMAT, toolchain.zig().version, host().compiler, source)
+    entry = cache.get(key)
+    if entry is None:
+        entry = _optimised(compile_c(Source("c", "blas.c", source.encode()), _FLAGS)).encode()
+        cache.put(key, entry)
+    return entry.decode()
+
+
+def _expanded(name: str) -> str:
+    """A source with what it includes put in."""
+    text = resources.files("jax_enzyme.rules.blas").joinpath(name).read_text(encoding="utf-8")
+    return _INCLUDE.sub(lambda match: _expanded(match[1]), text)
+
+
+def _optimised(text: str) -> str:
+    text = re.sub(r"^(?:!| *#dbg_).*\n", "", text, flags=re.M)
+    text = re.sub(r",? ![\w.]+ !\d+", "", text)
+    native = llvm.parse_assembly(text, llvm.create_context())
+    tuning = llvm.create_pipeline_tuning_options(speed_level=2)
+    tuning.loop_vectorization = tuning.slp_vectorization = False
+    tuning.loop_interleaving = tuning.loop_unrolling = False
+    builder = llvm.create_pass_builder(target_machine(), tuning)
+    builder.getModulePassManager().run(native, builder)
+    return str(native)
+
+
+def names(symbols: Iterable[str]) -> frozenset[str]:
+    """Those of some symbols that the library defines."""
+    return frozenset(symbols) & _parts().keys()

@@ -1,0 +1,161 @@
+"""Compares forward mode, reverse mode and finite differences of a kernel: one number per way, so that any two can be
+told apart.
+
+All derivatives are taken along one random direction v of the floating-point arguments, of the sum of all floating-point
+results weighted by one random w:
+
+    order 1    <w, J v>                 from jvp, from vjp, and from differences of <w, f>
+    order n    d/dv of the order before that, again by each way, and by differences of what the order before gave
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, product
+from typing import Any
+
+import jax
+import numpy as np
+from jax import numpy as jnp
+
+from jax_enzyme.errors import DifferentiationError
+
+Scalar = Callable[[list[Any]], Any]
+
+_STEPS = {"double": 1e-3, "single": 3e-2}
+_TOLERANCES = {"double": 1e-6, "single": 3e-2}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One derivative: `ways` from the innermost to the outermost, its value, that of finite differences, and how far
+    apart they are relative to the larger of both and of the function itself."""
+
+    ways: tuple[str, ...]
+    value: float
+    difference: float
+    error: float
+
+
+@dataclass(frozen=True)
+class GradientReport:
+    """What `check_grads` found. Prints as a table."""
+
+    kernel: str
+    comparisons: tuple[Comparison, ...]
+    tolerance: float
+
+    @property
+    def ok(self) -> bool:
+        return all(c.error <= self.tolerance for c in self.comparisons)
+
+    def __str__(self) -> str:
+        lines = [f"derivatives of {self.kernel}, relative tolerance {self.tolerance:g}"]
+        for c in self.comparisons:
+            verdict = "" if c.error <= self.tolerance else "  <- differs"
+            way = " of ".join(reversed(c.ways))
+            lines.append(f"  {way:<24} {c.value:< 24.15g} differences {c.difference:< 24.15g} {c.error:.1e}{verdict}")
+        return "\n".join(lines)
+
+
+def check_grads(
+    kernel: Callable[..., Any],
+    args: Sequence[Any],
+    order: int = 1,
+    modes: Sequence[str] = ("fwd", "rev"),
+    *,
+    tolerance: float | None = None,
+    seed: int = 0,
+) -> GradientReport:
+    """Compares derivatives up to `order` in all combinations of `modes` with finite differences.
+
+    Returns a report if they agree; raises a DifferentiationError that shows it if they do not. `tolerance` is relative.
+    """
+    unknown = set(modes) - {"fwd", "rev"}
+    if unknown or order < 1:
+        raise ValueError(f"modes are 'fwd' and 'rev', order is at least 1: got {tuple(modes)}, {order}")
+    arrays = [a if type(a) is int else jnp.asarray(a) for a in args]
+    moving = [i for i, a in enumerate(arrays) if isinstance(a, jax.Array) and jnp.issubdtype(a.dtype, jnp.inexact)]
+    if not moving:
+        raise ValueError("no argument is floating-point: there is nothing to differentiate")
+    noise = np.random.default_rng(seed)
+    along = [_random(arrays[i], noise) for i in moving]
+    weighted = _weighted(kernel, arrays, moving, noise)
+    at: list[Any] = [arrays[i] for i in moving]
+    precision = "double" if all(a.dtype in (jnp.float64, jnp.complex128) for a in at) else "single"
+    comparisons: list[Comparison] = []
+    for depth in range(1, order + 1):
+        for ways in product(modes, repeat=depth):
+            inner = _along(weighted, along, ways[:-1])
+            value = float(_along(inner, along, ways[-1:])(at))
+            comparisons.append(_compared(ways, value, inner, at, along, _STEPS[precision]))
+    name = getattr(kernel, "__name__", repr(kernel))
+    report = GradientReport(name, tuple(comparisons), tolerance or _TOLERANCES[precision])
+    if not report.ok:
+        raise DifferentiationError(
+            f"derivatives disagree\n{report}",
+            remedy="if the function is smooth at these arguments, this is a defect of jax_enzyme: please report it",
+        )
+    return report
+
+
+def _random(like: Any, noise: np.random.Generator) -> jax.Array:
+    value = noise.normal(size=like.shape)
+    if jnp.issubdtype(like.dtype, jnp.complexfloating):
+        value = value + 1j * noise.normal(size=like.shape)
+    return jnp.asarray(value, like.dtype)
+
+
+def _weighted(
+    kernel: Callable[..., Any], args: Sequence[Any], moving: Sequence[int], noise: np.random.Generator
+) -> Scalar:
+    """<w, f> as a function of the arguments that move."""
+    leaves = jax.tree.leaves(kernel(*args))
+    weights = [_random(y, noise) if jnp.issubdtype(y.dtype, jnp.inexact) else None for y in leaves]
+    if all(w is None for w in weights):
+        raise ValueError("no result is floating-point: there is nothing to differentiate")
+
+    def weighted(values: list[Any]) -> Any:
+        full = list(args)
+        for i, value in zip(moving, values, strict=True):
+            full[i] = value
+        results = jax.tree.leaves(kernel(*full))
+        return sum(_inner(w, y) for w, y in zip(weights, results, strict=True) if w is not None)
+
+    return weighted
+
+
+def _inner(a: Any, b: Any) -> Any:
+    """The pairing under which JAX's vjp is the transpose of its jvp."""
+    return jnp.sum(jnp.real(a * b))
+
+
+def _along(function: Scalar, direction: list[Any], ways: Sequence[str]) -> Scalar:
+    """The derivative of a scalar function along a direction, once by each way."""
+    for way in ways:
+        function = _forward(function, direction) if way == "fwd" else _reverse(function, direction)
+    return function
+
+
+def _forward(function: Scalar, direction: list[Any]) -> Scalar:
+    return lambda at: jax.jvp(function, (at,), (direction,))[1]
+
+
+def _reverse(function: Scalar, direction: list[Any]) -> Scalar:
+    return lambda at: sum(_inner(g, d) for g, d in zip(jax.grad(function)(at), direction, strict=True))
+
+
+def _compared(
+    ways: tuple[str, ...], value: float, inner: Scalar, at: list[Any], along: list[Any], step: float
+) -> Comparison:
+    def central(h: float) -> float:
+        up, down = ([x + sign * h * d for x, d in zip(at, along, strict=True)] for sign in (1, -1))
+        return (float(inner(up)) - float(inner(down))) / (2 * h)
+
+    # Two steps of Richardson's extrapolation: what is left is of sixth order in the step.
+    once = [central(step / 2**n) for n in range(3)]
+    twice = [(4 * b - a) / 3 for a, b in pairwise(once)]
+    difference = (16 * twice[1] - twice[0]) / 15
+    scale = max(abs(value), abs(difference), abs(float(inner(at))), 1e-30)
+    return Comparison(ways, value, difference, abs(value - difference) / scale)

@@ -1,0 +1,159 @@
+"""The routines of BLAS and LAPACK whose derivatives the package has, and what each does to its arguments.
+
+A rule is C code in this folder (`support.h` tells the convention); this table is what analyses read, and the page of
+documentation is made of it.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from jax_enzyme.ir import types as T
+
+PREFIX = "je_"
+
+
+class Kind(enum.Enum):
+    """What a pointer argument points to."""
+
+    FLAG = "c"
+    INTEGER = "i"
+    INTEGERS = "I"
+    NUMBER = "f"
+    NUMBERS = "F"
+
+
+class Result(enum.Enum):
+    NOTHING = "nothing"
+    NUMBER = "number"
+    INTEGER = "integer"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    name: str
+    kind: Kind
+    reads: bool = True
+    writes: bool = False
+
+    @property
+    def is_float(self) -> bool:
+        """Does it point to floating-point numbers, so that it has a shadow?"""
+        return self.kind in (Kind.NUMBER, Kind.NUMBERS)
+
+
+@dataclass(frozen=True)
+class Routine:
+    """One routine under the name that object code has. All parameters are pointers, and what they point to is read or
+    written during the call only; `reads` and `writes` say what may happen."""
+
+    symbol: str
+    parameters: tuple[Parameter, ...]
+    result: Result
+    scalar: T.FloatType
+    is_complex: bool
+
+    @property
+    def stem(self) -> str:
+        return self.symbol.removesuffix("_")
+
+    @property
+    def is_active(self) -> bool:
+        """Has it a derivative? (`idamax_` has none: its result is an integer.)"""
+        return self.result is Result.NUMBER or any(p.is_float and p.writes for p in self.parameters)
+
+    @property
+    def jvp(self) -> str:
+        return f"{PREFIX}{self.stem}_jvp"
+
+    @property
+    def forward(self) -> str:
+        return f"{PREFIX}{self.stem}_forward"
+
+    @property
+    def reverse(self) -> str:
+        return f"{PREFIX}{self.stem}_reverse"
+
+    @property
+    def floats(self) -> tuple[int, ...]:
+        """The positions of the parameters that have shadows; bit k of `stable` is about the k-th of these."""
+        return tuple(i for i, p in enumerate(self.parameters) if p.is_float)
+
+    def reads(self, index: int) -> bool:
+        return index < len(self.parameters) and self.parameters[index].reads
+
+    def writes(self, index: int) -> bool:
+        return index < len(self.parameters) and self.parameters[index].writes
+
+    def accepts(self, signature: T.FunctionType) -> bool:
+        """Can a function declared like this be the routine? Lengths of character arguments may follow the parameters,
+        and what returns nothing is often declared `int`."""
+        count = len(self.parameters)
+        given = signature.parameters
+        if len(given) < count and not signature.variadic:
+            return False
+        if not all(T.is_pointer(t) for t in given[:count]) or not all(T.is_int(t) for t in given[count:]):
+            return False
+        if self.result is Result.NUMBER:
+            return signature.result == self.scalar
+        return isinstance(signature.result, T.VoidType) or T.is_int(signature.result)
+
+
+_X = "x:F incx:i"
+_Y = "y:F incy:i"
+_TRIANGLE = "uplo:c trans:c diag:c"
+
+# name, kinds of numbers, result, parameters: `name:kind`, then `=` if written only, `+` if read and written.
+_ROWS = f"""
+dot    sd number  | n:i {_X} {_Y}
+axpy   sd nothing | n:i alpha:f {_X} y:F+ incy:i
+scal   sd nothing | n:i alpha:f x:F+ incx:i
+copy   sd nothing | n:i {_X} y:F= incy:i
+swap   sd nothing | n:i x:F+ incx:i y:F+ incy:i
+nrm2   sd number  | n:i {_X}
+asum   sd number  | n:i {_X}
+rot    sd nothing | n:i x:F+ incx:i y:F+ incy:i c:f s:f
+gemv   sd nothing | trans:c m:i n:i alpha:f a:F lda:i {_X} beta:f y:F+ incy:i
+ger    sd nothing | m:i n:i alpha:f {_X} {_Y} a:F+ lda:i
+symv   sd nothing | uplo:c n:i alpha:f a:F lda:i {_X} beta:f y:F+ incy:i
+trmv   sd nothing | {_TRIANGLE} n:i a:F lda:i x:F+ incx:i
+trsv   sd nothing | {_TRIANGLE} n:i a:F lda:i x:F+ incx:i
+gemm   sd nothing | transa:c transb:c m:i n:i k:i alpha:f a:F lda:i b:F ldb:i beta:f c:F+ ldc:i
+symm   sd nothing | side:c uplo:c m:i n:i alpha:f a:F lda:i b:F ldb:i beta:f c:F+ ldc:i
+syrk   sd nothing | uplo:c trans:c n:i k:i alpha:f a:F lda:i beta:f c:F+ ldc:i
+syr2k  sd nothing | uplo:c trans:c n:i k:i alpha:f a:F lda:i b:F ldb:i beta:f c:F+ ldc:i
+trmm   sd nothing | side:c {_TRIANGLE} m:i n:i alpha:f a:F lda:i b:F+ ldb:i
+trsm   sd nothing | side:c {_TRIANGLE} m:i n:i alpha:f a:F lda:i b:F+ ldb:i
+amax   sd integer | n:i {_X}
+"""
+
+
+@functools.cache
+def routines() -> Mapping[str, Routine]:
+    """All routines by symbol (`dgemm_`)."""
+    return {routine.symbol: routine for routine in _parsed()}
+
+
+def routine(symbol: str, signature: T.FunctionType | None = None) -> Routine | None:
+    """The routine of that symbol, or None. With `signature`, a function that merely has its name is none."""
+    found = routines().get(symbol)
+    return None if found is None or (signature is not None and not found.accepts(signature)) else found
+
+
+def _parsed() -> Iterator[Routine]:
+    for line in _ROWS.strip().splitlines():
+        head, _, tail = line.partition("|")
+        name, letters, result = head.split()
+        parameters = tuple(_parameter(text) for text in tail.split())
+        for letter in letters:
+            prefix = f"i{letter}" if result == "integer" else letter
+            scalar = T.FLOAT if letter in "sc" else T.DOUBLE
+            yield Routine(f"{prefix}{name}_", parameters, Result(result), scalar, letter in "cz")
+
+
+def _parameter(text: str) -> Parameter:
+    name, _, kind = text.partition(":")
+    return Parameter(name, Kind(kind[0]), reads=not kind.endswith("="), writes=kind[-1] in "=+")

@@ -1,0 +1,277 @@
+"""Calls through pointers become direct calls, chosen by comparing the pointer.
+
+    before    %f = load ptr, ptr %slot                      (points-to finds @square and @cube behind %slot)
+              %y = call double %f(double %x)
+
+    after     %f = load ptr, ptr %slot
+              %is = icmp eq ptr %f, @square
+              br i1 %is, label %call.square, label %call.cube
+            call.square:
+              %y.1 = call double @square(double %x)
+              br label %called
+            call.cube:
+              %y.2 = call double @cube(double %x)
+              br label %called
+            called:
+              %y = phi double [ %y.1, %call.square ], [ %y.2, %call.cube ]
+
+The candidates are the functions of the call's type that the pointer may point to; of a table that never changes (a C++
+class's virtual functions), those in the slot that is read. Where the pointer may come from elsewhere as well, the call
+through it stays at the end of the chain, and where there are none or too many, nothing changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.memory import PointsTo, named_functions
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.arrays import ArrayFunction
+from jax_enzyme.ir.builder import Builder
+from jax_enzyme.ir.clone import clone_with_map
+from jax_enzyme.ir.module import Function, GlobalVariable, Module
+from jax_enzyme.ir.values import (
+    BasicBlock,
+    Constant,
+    ConstantAggregate,
+    ConstantExpr,
+    InlineAsm,
+    Value,
+    ZeroInitializer,
+    int_value,
+)
+from jax_enzyme.transform.rewriting import phis, redirect_phis, replace_values, split_before
+
+MOST = 32
+"""With more candidates than this a call stays as it is."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Choice:
+    candidates: list[Function]
+    complete: bool
+
+
+def devirtualise(function: ArrayFunction) -> ArrayFunction:
+    """The array function with direct calls in a copy of the module; itself where there is nothing to do."""
+    module = function.module
+    root = module.functions[function.symbol]
+    if not any(map(_is_indirect, (i for f in module.functions.values() for i in f.instructions()))):
+        return function
+    points_to = PointsTo(module, root)
+    tables = _Tables(module)
+    choices: dict[I.CallBase, _Choice] = {}
+    for caller in points_to.functions:
+        for instruction in caller.instructions():
+            if isinstance(instruction, I.Call | I.Invoke) and _is_indirect(instruction):
+                choice = _choice(points_to, tables, instruction)
+                if choice is not None:
+                    choices[instruction] = choice
+    if not choices:
+        return function
+    copy, copied = clone_with_map(module)
+    for caller in points_to.functions:
+        twin = copied[caller]
+        assert isinstance(twin, Function)
+        calls = [i for i in caller.instructions() if i in choices]
+        _rewrite(twin, [(copied[c], _mapped(choices[c], copied)) for c in calls if isinstance(c, I.CallBase)])
+    return ArrayFunction(copy, function.symbol, function.buffers)
+
+
+def _is_indirect(instruction: I.Instruction) -> bool:
+    return isinstance(instruction, I.Call | I.Invoke) and not isinstance(instruction.callee, Function | InlineAsm)
+
+
+def _mapped(choice: _Choice, copied: dict[Value, Value]) -> _Choice:
+    twins = [copied[f] for f in choice.candidates]
+    return _Choice([f for f in twins if isinstance(f, Function)], choice.complete)
+
+
+def _choice(points_to: PointsTo, tables: _Tables, call: I.CallBase) -> _Choice | None:
+    objects = points_to.of(call.callee)
+    in_slot = tables.slot(points_to, call.callee)
+    candidates = [
+        o.site
+        for o in objects
+        if isinstance(o.site, Function)
+        and o.site.function_type == call.function_type
+        and (in_slot is None or o.site in in_slot)
+    ]
+    if not candidates or len(candidates) > MOST:
+        return None
+    order = {f: i for i, f in enumerate(points_to.module.functions.values())}
+    return _Choice(sorted(candidates, key=order.__getitem__), points_to.unknown not in objects)
+
+
+class _Tables:
+    """Constant tables of functions: what is in a slot of theirs, where the address in use is known."""
+
+    def __init__(self, module: Module) -> None:
+        self._layout = DataLayout(module)
+        self._starts: dict[GlobalVariable, set[int | None]] = {}
+        for function in module.functions.values():
+            for instruction in function.instructions():
+                computes = isinstance(instruction, I.GetElementPtr | I.BinaryOp)
+                for operand in instruction.operands:
+                    self._see(operand, None if computes else 0)
+        for variable in module.globals.values():
+            if variable.initializer is not None:
+                self._see(variable.initializer, 0)
+
+    def _see(self, value: Value, start: int | None) -> None:
+        """Notes the offset at which a constant refers to a table; None for what is not known."""
+        match value:
+            case GlobalVariable():
+                self._starts.setdefault(value, set()).add(start)
+            case ConstantExpr(opcode="getelementptr", source_type=T.Type() as type_):
+                offset = self._offset(type_, value.operands[1:])
+                self._see(value.operands[0], None if offset is None or start is None else start + offset)
+            case ConstantExpr():
+                for operand in value.operands:
+                    self._see(operand, None)
+            case ConstantAggregate():
+                for element in value.elements:
+                    self._see(element, 0)
+            case _:
+                pass
+
+    def _offset(self, type_: T.Type, indices: list[Constant] | list[Value]) -> int | None:
+        """The bytes that constant indices step over."""
+        total = 0
+        for position, index in enumerate(indices):
+            number = int_value(index)
+            if number is None:
+                return None
+            if position == 0:
+                total += number * self._layout.alloc_size(type_)
+                continue
+            body = self._layout.body(type_)
+            if isinstance(body, T.StructType):
+                total += self._layout.offsets(body)[number]
+                type_ = body.elements[number]
+            elif isinstance(body, T.ArrayType):
+                total += number * self._layout.alloc_size(body.element)
+                type_ = body.element
+            else:
+                return None
+        return total
+
+    def slot(self, points_to: PointsTo, callee: Value) -> set[Function] | None:
+        """The functions that a load from a constant table may give; None where that cannot be said."""
+        if not isinstance(callee, I.Load):
+            return None
+        base, offset = callee.operands[0], 0
+        while isinstance(base, I.GetElementPtr):
+            step = self._offset(base.source_type, base.operands[1:])
+            if step is None:
+                return None
+            base, offset = base.operands[0], offset + step
+        found: set[Function] = set()
+        for item in points_to.of(base):
+            table = item.site
+            if not isinstance(table, GlobalVariable) or not table.is_constant or table.initializer is None:
+                return None
+            for start in self._starts.get(table, {None}):
+                if start is None:
+                    return None
+                found.update(self._at(table.initializer, start + offset))
+        return found
+
+    def _at(self, constant: Constant, offset: int) -> Iterator[Function]:
+        """The function whose address a constant has at an offset."""
+        if isinstance(constant, ConstantAggregate):
+            starts = self._layout.offsets(constant.type)
+            for element, start in zip(constant.elements, starts, strict=True):
+                size = self._layout.store_size(element.type)
+                if start <= offset < start + size:
+                    yield from self._at(element, offset - start)
+        elif offset == 0 and not isinstance(constant, ZeroInitializer):
+            yield from named_functions(constant)
+
+
+# -- the chain of calls ------------------------------------------------------------------------------------------------
+
+
+def _rewrite(function: Function, calls: list[tuple[Value, _Choice]]) -> None:
+    replaced: dict[Value, Value] = {}
+    for call, choice in calls:
+        assert isinstance(call, I.Call | I.Invoke)
+        if choice.complete and len(choice.candidates) == 1:
+            call.operands[-1] = choice.candidates[0]
+            continue
+        value = _chain(function, call, choice)
+        if value is not None:
+            replaced[call] = value
+    replace_values(function, replaced)
+
+
+def _chain(function: Function, call: I.Call | I.Invoke, choice: _Choice) -> Value | None:
+    block = next(b for b in function.blocks if call in b.instructions)
+    index = block.instructions.index(call)
+    join = BasicBlock(name="called")
+    if isinstance(call, I.Invoke):
+        normal, unwind = call.targets
+        del block.instructions[index:]
+        function.blocks.insert(function.blocks.index(block) + 1, join)
+        Builder(join).br(normal)
+        redirect_phis(normal, block, join)
+    else:
+        unwind = None
+        join = split_before(function, block, index + 1, "called")
+        del block.instructions[index:]
+    targets: list[Value] = [*choice.candidates, *([] if choice.complete else [call.callee])]
+    arms: list[tuple[Value, BasicBlock]] = []
+    at = Builder(block)
+    for position, target in enumerate(targets):
+        arm = _arm(call, target, join)
+        function.blocks.insert(function.blocks.index(join), arm)
+        arms.append((arm.instructions[0], arm))
+        if position == len(targets) - 1:
+            at.br(arm)
+            break
+        following = BasicBlock(name="call.other")
+        at.cond_br(at.icmp("eq", call.callee, target), arm, following)
+        function.blocks.insert(function.blocks.index(join), following)
+        at = Builder(following)
+    if unwind is not None:
+        _multiply_edge(unwind, block, [arm for _, arm in arms])
+    if call.type == T.VOID:
+        return None
+    phi = I.Phi(call.type, "phi", [v for v, _ in arms], targets=[b for _, b in arms], name=call.name)
+    join.instructions.insert(0, phi)
+    return phi
+
+
+def _arm(call: I.Call | I.Invoke, target: Value, join: BasicBlock) -> BasicBlock:
+    """A block with a copy of the call, of one target."""
+    kind = I.Invoke if isinstance(call, I.Invoke) else I.Call
+    twin = kind(
+        call.type,
+        call.opcode,
+        [*call.arguments, target],
+        call.function_type,
+        call.calling_convention,
+        call.return_attributes,
+        list(call.parameter_attributes),
+        call.attributes,
+        list(call.bundles),
+        flags=call.flags,
+        metadata=list(call.metadata),
+        targets=[join, call.targets[1]] if isinstance(call, I.Invoke) else [],
+    )
+    arm = BasicBlock(name=f"call.{target.name}" if isinstance(target, Function) else "call.unknown")
+    arm.instructions = [twin]
+    if isinstance(twin, I.Call):
+        Builder(arm).br(join)
+    return arm
+
+
+def _multiply_edge(block: BasicBlock, old: BasicBlock, new: list[BasicBlock]) -> None:
+    """Several edges into a block where there was one."""
+    for phi in phis(block):
+        at = phi.targets.index(old)
+        phi.operands[at : at + 1] = [phi.operands[at]] * len(new)
+        phi.targets[at : at + 1] = new

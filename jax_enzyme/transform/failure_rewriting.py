@@ -1,0 +1,351 @@
+"""The body of a function whose failures become a status: see `failures`, which decides what is to be done."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, Poison, Value, int_value
+from jax_enzyme.rules.declare import Declarations
+from jax_enzyme.transform.exceptions import clause_type, is_kind_of
+from jax_enzyme.transform.failure_sites import EXCEPTION, Site
+from jax_enzyme.transform.rewriting import (
+    drop_edge,
+    forget_records,
+    kept_attributes,
+    place,
+    redirect_phis,
+    remove_unreachable,
+    replace_values,
+    split_before,
+)
+
+if TYPE_CHECKING:
+    from jax_enzyme.transform.failures import Failures
+
+PLACE = T.StructType((T.I64, T.PTR))
+_PLACE_BYTES = 16
+_TAILS = frozenset(("tail", "musttail"))
+_UNTRUE = ("memory(", "noreturn", "speculatable", "allocsize", "allockind", '"alloc-family"', "returned")
+_STANDARD_OBJECT = re.compile(r"_ZNSt\d+\w*(error|exception|argument|range|alloc|length|cast)(B\w+)?[CD][012]E")
+
+
+class Rewriter:
+    """Rewrites one function of a private module. `place` is where its status goes: none in what cannot fail."""
+
+    def __init__(self, failures: Failures, function: Function, is_root: bool) -> None:
+        self._failures = failures
+        self._function = function
+        self._is_root = is_root
+        self._declarations = Declarations(failures.module)
+        self._replaced: dict[Value, Value] = {}
+        self._gone: set[Value] = set()
+        self._exit: BasicBlock | None = None
+        self._prologue = Builder(BasicBlock())
+        self._place: Value | None = None
+        self._landed: Value | None = None
+        self._types: list[str] = []
+
+    def run(self) -> None:
+        function = self._function
+        if self._is_root and function in self._failures.failing:
+            self._place = self._prologue.alloca(PLACE, align=8)
+            self._place.name = "failure"
+            self._prologue.store(const_int(T.I64, 0), self._place, 8)
+        elif not self._is_root and function in self._failures.twins.values():
+            self._place = function.arguments[0]
+        for block in list(function.blocks):
+            self._rewrite(block)
+        for block in function.blocks:
+            self._land(block)
+        if self._exit is not None:
+            function.blocks.append(self._exit)
+        function.entry.instructions[:0] = self._prologue.block.instructions
+        replace_values(function, self._replaced)
+        forget_records(function, self._gone)
+        remove_unreachable(function)
+        if not any(isinstance(i, I.LandingPad) for i in function.instructions()):
+            function.personality = None
+
+    # -- blocks
+
+    def _rewrite(self, block: BasicBlock) -> None:
+        at: BasicBlock | None = block
+        while at is not None:
+            at = self._rewrite_until_split(at)
+
+    def _rewrite_until_split(self, block: BasicBlock) -> BasicBlock | None:
+        """Rewrites up to the next call that may fail; the block where it goes on after that."""
+        old, block.instructions = block.instructions, []
+        builder = Builder(block)
+        for index, instruction in enumerate(old):
+            found = self._failures.sites.get(instruction)
+            start = len(block.instructions)
+            if found is not None and self._place is not None:
+                self._fail(builder, found, instruction, old[-1])
+            elif isinstance(instruction, I.Resume) and self._place is not None:
+                self._resume(builder, instruction.operands[0])
+            elif isinstance(instruction, I.Call | I.Invoke):
+                rest = self._call(builder, instruction, old[index + 1 :])
+                if rest is not None:
+                    return rest if isinstance(rest, BasicBlock) and rest.instructions else None
+                continue
+            else:
+                block.instructions.append(instruction)
+                continue
+            place(instruction, block.instructions[start:])
+            self._gone.update(old[index:])
+            return None
+        return None
+
+    def _fail(self, builder: Builder, found: Site, instruction: I.Instruction, terminator: I.Instruction) -> None:
+        """A call that never returns: the status, and the way out. Everything behind it goes."""
+        assert self._place is not None
+        builder.store(self._status(builder, found, instruction), self._place, 8)
+        unwind: BasicBlock | None = None
+        if found.kind == EXCEPTION:
+            thrown = found.thrown_object if self._failures.handlers_look else None
+            if instruction.callee.name == "__cxa_rethrow" and self._landed is not None:
+                thrown = builder.load(T.PTR, builder.offset(self._landed_place(), 8), 8)
+            builder.store(thrown or ConstantNull(T.PTR), builder.offset(self._place, 8), 8)
+            unwind = instruction.targets[1] if isinstance(instruction, I.Invoke) else None
+        for successor in terminator.successors:
+            if successor is not unwind:
+                drop_edge(successor, builder.block)
+        builder.br(unwind or self._exit_block())
+
+    def _status(self, builder: Builder, found: Site, instruction: I.Instruction) -> Value:
+        kind = found.kind << 32
+        assert isinstance(instruction, I.CallBase)
+        if instruction.callee.name == "__cxa_rethrow":
+            number = builder.load(T.I32, self._landed_place(), 8)
+            return builder.binary("or", builder.cast("zext", number, T.I64), const_int(T.I64, kind))
+        if instruction in self._failures.numbers:
+            return const_int(T.I64, kind | self._failures.numbers[instruction])
+        code = found.code
+        if code is None or not isinstance(code.type, T.IntType):
+            return const_int(T.I64, kind)
+        constant = int_value(code)
+        if constant is not None:
+            return const_int(T.I64, kind | (constant & 255))
+        # An exit code is what the system keeps of it: its low byte.
+        number = code if code.type.bits == 8 else builder.cast("trunc", code, T.I8) if code.type.bits > 8 else code
+        return builder.binary("or", builder.cast("zext", number, T.I64), const_int(T.I64, kind))
+
+    def _resume(self, builder: Builder, exception: Value) -> None:
+        assert self._place is not None
+        number = builder.extract_value(exception, 1, T.I32)
+        wide = builder.cast("zext", number, T.I64)
+        status = builder.binary("or", wide, const_int(T.I64, EXCEPTION << 32))
+        builder.store(status, self._place, 8)
+        builder.store(builder.extract_value(exception, 0, T.PTR), builder.offset(self._place, 8), 8)
+        builder.br(self._exit_block())
+
+    def _exit_block(self) -> BasicBlock:
+        if self._exit is None:
+            assert self._place is not None
+            self._exit = BasicBlock(name="failed")
+            builder = Builder(self._exit)
+            result = self._function.function_type.result
+            if self._is_root:
+                builder.ret(builder.load(T.I64, self._place, 8))
+            else:
+                builder.ret(None if result == T.VOID else Poison(result))
+        return self._exit
+
+    # -- calls
+
+    def _call(self, builder: Builder, call: I.Call | I.Invoke, behind: list[I.Instruction]) -> BasicBlock | bool | None:
+        """None where the block simply goes on; the block behind a call that may fail; True where the block has ended."""
+        callee = call.callee
+        twin = self._failures.twins.get(callee) if isinstance(callee, Function) else None
+        if twin is None or self._place is None:
+            if self._runtime_call(builder, call):
+                return None
+            if isinstance(call, I.Invoke):
+                plain = _as_call(call)
+                self._replaced[call] = plain
+                builder.insert(plain)
+                drop_edge(call.targets[1], builder.block)
+                builder.br(call.targets[0])
+                place(call, builder.block.instructions[-1:])
+                return True
+            builder.insert(call)
+            return None
+        start = len(builder.block.instructions)
+        plain = _as_call(call)
+        plain.operands = [self._place, *call.arguments, twin]
+        plain.function_type = twin.function_type
+        plain.parameter_attributes = [
+            (),
+            *(tuple(w for w in words if w != "returned") for words in call.parameter_attributes),
+        ]
+        plain.return_attributes = ()
+        plain.flags = tuple(f for f in call.flags if f not in _TAILS)
+        plain.attributes = kept_attributes(self._failures.module, call.attributes, _stays_true)
+        self._replaced[call] = plain
+        builder.insert(plain)
+        status = builder.load(T.I64, self._place, 8)
+        fine = builder.icmp("eq", status, const_int(T.I64, 0))
+        if isinstance(call, I.Invoke):
+            normal, unwind = call.targets
+            builder.cond_br(fine, normal, self._unwinding(callee, builder.block, unwind, status))
+            place(call, builder.block.instructions[start + 1 :])
+            return True
+        builder.block.instructions += behind
+        rest = split_before(self._function, builder.block, len(builder.block.instructions) - len(behind))
+        builder.cond_br(fine, rest, self._exit_block())
+        place(call, builder.block.instructions[start + 1 :])
+        return rest
+
+    def _unwinding(self, callee: Value, source: BasicBlock, unwind: BasicBlock, status: Value) -> BasicBlock:
+        """Where a failed invoke goes on: at the landing pad with an exception, out of the function otherwise."""
+        if callee not in self._failures.throwing:
+            drop_edge(unwind, source)
+            return self._exit_block()
+        block = BasicBlock(name="failing")
+        self._function.blocks.insert(self._function.blocks.index(source) + 1, block)
+        builder = Builder(block)
+        kind = builder.binary("lshr", status, const_int(T.I64, 32))
+        builder.cond_br(builder.icmp("eq", kind, const_int(T.I64, EXCEPTION)), unwind, self._exit_block())
+        redirect_phis(unwind, source, block)
+        return block
+
+    def _runtime_call(self, builder: Builder, call: I.Call | I.Invoke) -> bool:
+        """The C++ run time's part in throwing and catching; True for a call that has been dealt with."""
+        callee = call.callee
+        if not isinstance(callee, Function) or not callee.is_declaration:
+            return False
+        look, result = self._failures.handlers_look, None
+        match callee.name:
+            case "__cxa_allocate_exception":
+                result = self._exception_memory(builder, call)
+            case "__cxa_free_exception":
+                if look:
+                    builder.call(self._library("free", T.VOID, T.PTR), call.arguments)
+            case "__cxa_begin_catch" | "__cxa_get_exception_ptr":
+                result = call.arguments[0]
+            case "__cxa_end_catch":
+                if look and not self._failures.rethrows:
+                    caught = builder.load(T.PTR, builder.offset(self._landed_place(), 8), 8)
+                    builder.store(ConstantNull(T.PTR), builder.offset(self._landed_place(), 8), 8)
+                    builder.call(self._library("free", T.VOID, T.PTR), [caught])
+            case name if name.startswith("llvm.eh.typeid.for"):
+                result = const_int(T.I32, self._type_number(clause_type(call.arguments[0])))
+            case name if not look and _STANDARD_OBJECT.match(name) and call.type == T.VOID:
+                pass
+            case _:
+                return False
+        if result is not None:
+            self._replaced[call] = result
+        else:
+            self._gone.add(call)
+        if isinstance(call, I.Invoke):
+            drop_edge(call.targets[1], builder.block)
+            builder.br(call.targets[0])
+        return True
+
+    def _library(self, name: str, result: T.Type, *parameters: T.Type) -> Function:
+        return self._declarations.function(name, T.FunctionType(result, parameters))
+
+    def _exception_memory(self, builder: Builder, call: I.CallBase) -> Value:
+        """An exception that no handler looks at is a local variable; others live as long as they are on their way."""
+        size = int_value(call.arguments[0])
+        if self._failures.handlers_look or size is None:
+            return builder.call(self._library("malloc", T.PTR, T.I64), call.arguments)
+        return self._prologue.alloca(T.ArrayType(max(size, 1), T.I8), align=16)
+
+    # -- landing pads
+
+    def _type_number(self, type_: str | None) -> int:
+        """Handlers have negative numbers, exceptions that none of them takes the number of their message."""
+        name = type_ or ""
+        if name not in self._types:
+            self._types.append(name)
+        return -1 - self._types.index(name)
+
+    def _landed_place(self) -> Value:
+        """Number and address of the exception that was caught last."""
+        if self._landed is None:
+            self._landed = self._prologue.alloca(PLACE, align=8)
+            self._prologue.store(const_int(T.I64, 0), self._landed, 8)
+            self._prologue.store(ConstantNull(T.PTR), self._prologue.offset(self._landed, 8), 8)
+        return self._landed
+
+    def _land(self, block: BasicBlock) -> None:
+        index = next((i for i, x in enumerate(block.instructions) if isinstance(x, I.LandingPad)), None)
+        if index is None or self._place is None:
+            return
+        pad = block.instructions[index]
+        assert isinstance(pad, I.LandingPad)
+        made = Builder(BasicBlock())
+        exception = made.load(T.PTR, made.offset(self._place, 8), 8)
+        number = made.cast("trunc", made.load(T.I64, self._place, 8), T.I32)
+        made.store(const_int(T.I64, 0), self._place, 8)
+        if self._landed is not None:
+            made.store(number, self._landed, 8)
+            made.store(exception, made.offset(self._landed, 8), 8)
+        selector: Value = number
+        for kind, clause in reversed(list(zip(pad.clauses, pad.operands, strict=True))):
+            if kind == "catch":
+                selector = self._matched(made, clause_type(clause), number, selector)
+        pair = made.insert_value(Poison(pad.type), exception, 0)
+        pair = made.insert_value(pair, selector, 1)
+        block.instructions[index : index + 1] = made.block.instructions
+        place(pad, made.block.instructions)
+        self._replaced[pad] = pair
+
+    def _matched(self, builder: Builder, clause: str | None, number: Value, otherwise: Value) -> Value:
+        """The selector with one more clause in front."""
+        if clause is None:
+            return otherwise
+        taken: Value = const_int(T.I32, self._type_number(clause))
+        if clause == "":
+            return taken
+        selector = otherwise
+        for message, thrown in self._failures.thrown_types.items():
+            known = thrown is not None and is_kind_of(self._failures.module, thrown, clause)
+            if known and (message in self._failures.with_object or not self._failures.handlers_look):
+                selector = builder.select(builder.icmp("eq", number, const_int(T.I32, message)), taken, selector)
+        return selector
+
+
+def add_parameter(module: Module, function: Function) -> None:
+    """Gives a function the place for its status as its first parameter."""
+    kind = function.function_type
+    parameter = Argument(T.PTR, ("noalias", "nonnull", f"dereferenceable({_PLACE_BYTES})"), name="failure")
+    for argument in function.arguments:
+        argument.attributes = tuple(w for w in argument.attributes if w != "returned")
+    function.arguments.insert(0, parameter)
+    for index, argument in enumerate(function.arguments):
+        argument.index = index
+    function.value_type = T.FunctionType(kind.result, (T.PTR, *kind.parameters), kind.variadic)
+    function.return_attributes = ()
+    function.attributes = kept_attributes(module, function.attributes, _stays_true)
+
+
+def _stays_true(word: str) -> bool:
+    """Attributes that hold for the function with a status, too."""
+    return not word.startswith(_UNTRUE)
+
+
+def _as_call(call: I.CallBase) -> I.Call:
+    return I.Call(
+        call.type,
+        "call",
+        list(call.operands),
+        call.function_type,
+        call.calling_convention,
+        call.return_attributes,
+        list(call.parameter_attributes),
+        call.attributes,
+        list(call.bundles),
+        name=call.name,
+        flags=call.flags if isinstance(call, I.Call) else (),
+        metadata=list(call.metadata),
+        records=call.records,
+    )

@@ -1,0 +1,236 @@
+"""Calls that end the process and exceptions become the status of the array function.
+
+    before    define i64 @je.primal(ptr %x) {            define double @f(double %x) {
+                %1 = load double, ptr %x                   %bad = fcmp olt double %x, 0.0
+                %2 = call double @f(double %1)             br i1 %bad, label %die, label %good
+                ...                                      die:
+                ret i64 0                                  call void @abort()
+                                                           unreachable
+                                                         good: ...
+
+    after     define i64 @je.primal(ptr %x) {            define double @f(ptr %failure, double %x) {
+                %failure = alloca { i64, ptr }             %bad = fcmp olt double %x, 0.0
+                store i64 0, ptr %failure                  br i1 %bad, label %die, label %good
+                %1 = load double, ptr %x                 die:
+                %2 = call double @f(ptr %failure, ...)     store i64 <kind, number>, ptr %failure
+                %3 = load i64, ptr %failure                br label %failed
+                %ok = icmp eq i64 %3, 0                  failed:
+                br i1 %ok, label %rest, label %failed      ret double poison
+              ...                                        good: ...
+              failed:
+                %s = load i64, ptr %failure
+                ret i64 %s
+
+Functions that may fail take the place for the status as their first parameter, and their callers look at it after every
+call; recursion is no exception, and once everything is inlined nothing of this is left but the branches. The function
+itself stays as well where its address is taken.
+
+`invoke` becomes a call with such a branch, so that destructors and handlers run: a landing pad finds the exception and
+its type in that place. Landing pads of what is never thrown are unreachable, and go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from jax_enzyme.analysis.memory import reachable_functions
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir.arrays import ArrayFunction
+from jax_enzyme.ir.clone import clone, clone_function
+from jax_enzyme.ir.module import Function, GlobalAlias, Module
+from jax_enzyme.ir.values import BasicBlock, Constant, ConstantAggregate, ConstantExpr, Value
+from jax_enzyme.transform.failure_rewriting import Rewriter, add_parameter
+from jax_enzyme.transform.failure_sites import EXCEPTION, Site, add_message, constant_text, describe, site
+
+
+def lower_failures(function: ArrayFunction) -> ArrayFunction:
+    """The array function in a copy of the module where nothing that it calls directly ends the process or throws; the
+    function itself where there is nothing to do. May be run again after indirect calls have become direct ones."""
+    root = function.module.functions[function.symbol]
+    if not any(_concerns(function.module, i) for f in reachable_functions(root) for i in f.instructions()):
+        return function
+    module = clone(function.module)
+    _call_functions_not_aliases(module)
+    root = module.functions[function.symbol]
+    failures = Failures(module, root)
+    for source in failures.functions:
+        if source is not root and source in failures.failing:
+            failures.give_place(source)
+    for target in [*failures.twins.values(), *(f for f in failures.functions if f not in failures.twins)]:
+        Rewriter(failures, target, target is root).run()
+    return ArrayFunction(module, function.symbol, function.buffers)
+
+
+def _concerns(module: Module, instruction: I.Instruction) -> bool:
+    return isinstance(instruction, I.Invoke) or site(module, instruction) is not None
+
+
+class Failures:
+    """What fails in a module: the sites with their numbers, the functions that may, and those that have been changed."""
+
+    def __init__(self, module: Module, root: Function) -> None:
+        self.module = module
+        self.functions = reachable_functions(root)
+        self.sites: dict[I.Instruction, Site] = {}
+        self.numbers: dict[I.Instruction, int] = {}
+        self.twins: dict[Function, Function] = {}
+        for function in self.functions:
+            for instruction in function.instructions():
+                found = site(module, instruction)
+                if found is not None:
+                    self.sites[instruction] = found
+                    if found.code is None:
+                        text = describe(module, found, _constructed_with(function, found))
+                        self.numbers[instruction] = add_message(module, text)
+        self.failing: set[Function] = set()
+        self.throwing: set[Function] = set()
+        self._find_failing()
+        self.thrown_types = {
+            self.numbers[call]: found.thrown
+            for call, found in self.sites.items()
+            if found.kind == EXCEPTION and call in self.numbers
+        }
+        self.with_object = {n for call, n in self.numbers.items() if self.sites[call].thrown_object is not None}
+        self.handlers_look = any(map(_looks_at_exception, self.functions))
+        self.rethrows = any(
+            isinstance(i, I.CallBase) and i.callee.name == "__cxa_rethrow"
+            for f in self.functions
+            for i in f.instructions()
+        )
+        self._taken = _address_taken(module)
+
+    def _find_failing(self) -> None:
+        """The functions that may fail, and those that may throw: by themselves, or by what they call. Landing pads of
+        what never throws do not count: they hold many a call of `std::terminate`."""
+        changed = True
+        while changed:
+            changed = False
+            for function in self.functions:
+                for instruction in self._live(function):
+                    found = self.sites.get(instruction)
+                    callee = instruction.callee if isinstance(instruction, I.CallBase) else None
+                    if function not in self.failing and (found is not None or callee in self.failing):
+                        self.failing.add(function)
+                        changed = True
+                    throws = found.kind == EXCEPTION if found is not None else callee in self.throwing
+                    if function not in self.throwing and throws:
+                        self.throwing.add(function)
+                        changed = True
+
+    def _live(self, function: Function) -> Iterator[I.Instruction]:
+        """The instructions that control can reach, if nothing throws but what is known to."""
+        seen = {function.entry}
+        pending = [function.entry]
+        while pending:
+            block = pending.pop()
+            yield from block.instructions
+            for successor in block.successors:
+                if successor not in seen and not self._never_taken(block.terminator, successor):
+                    seen.add(successor)
+                    pending.append(successor)
+
+    def _never_taken(self, last: I.Instruction, successor: BasicBlock) -> bool:
+        if not isinstance(last, I.Invoke) or successor is last.targets[0]:
+            return False
+        found = self.sites.get(last)
+        return found.kind != EXCEPTION if found is not None else last.callee not in self.throwing
+
+    def give_place(self, source: Function) -> None:
+        """Decides which function takes the place for the status: the function itself, or a twin of it."""
+        if source not in self._taken:
+            self.twins[source] = source
+            add_parameter(self.module, source)
+            return
+        copies: dict[Value, Value] = {}
+        name = _fresh(self.module, f"{source.name}.failing")
+        twin = clone_function(source, name, copies)
+        self.module.functions[name] = twin
+        _forget_debug(source)
+        for old, new in copies.items():
+            if isinstance(old, I.Instruction) and old in self.sites:
+                assert isinstance(new, I.Instruction)
+                self.sites[new] = self.sites[old]
+                if old in self.numbers:
+                    self.numbers[new] = self.numbers[old]
+        self.twins[source] = twin
+        add_parameter(self.module, twin)
+
+
+def _fresh(module: Module, name: str) -> str:
+    number, found = 0, name
+    while module.symbol(found) is not None:
+        number += 1
+        found = f"{name}.{number}"
+    return found
+
+
+def _call_functions_not_aliases(module: Module) -> None:
+    for function in module.functions.values():
+        for instruction in function.instructions():
+            if isinstance(instruction, I.CallBase):
+                target: object = instruction.callee
+                while isinstance(target, GlobalAlias) and target.keyword == "alias":
+                    target = target.target
+                if isinstance(target, Function):
+                    instruction.operands[-1] = target
+
+
+def _constructed_with(function: Function, found: Site) -> str | None:
+    """The text that a thrown object is made from, where that is a constant."""
+    if found.thrown_object is None:
+        return None
+    for instruction in function.instructions():
+        if isinstance(instruction, I.CallBase) and instruction.arguments[:1] == [found.thrown_object]:
+            for argument in instruction.arguments[1:]:
+                text = constant_text(argument)
+                if text:
+                    return text
+    return None
+
+
+def _looks_at_exception(function: Function) -> bool:
+    """Whether a handler in the function uses the object that it caught."""
+    caught = {
+        i
+        for i in function.instructions()
+        if isinstance(i, I.CallBase) and i.callee.name in ("__cxa_begin_catch", "__cxa_get_exception_ptr")
+    }
+    return bool(caught) and any(not caught.isdisjoint(i.operands) for i in function.instructions())
+
+
+def _address_taken(module: Module) -> set[Function]:
+    """Functions that are used as anything but the callee of a direct call."""
+    found: set[Function] = set()
+    for function in module.functions.values():
+        for instruction in function.instructions():
+            operands = instruction.operands
+            for operand in operands[:-1] if isinstance(instruction, I.CallBase) else operands:
+                found.update(_named(operand))
+    for variable in module.globals.values():
+        if variable.initializer is not None:
+            found.update(_named(variable.initializer))
+    for alias in module.aliases.values():
+        if alias.target is not None:
+            found.update(_named(alias.target))
+    return found
+
+
+def _named(value: Value) -> Iterable[Function]:
+    match value:
+        case Function():
+            yield value
+        case ConstantExpr(operands=parts) | ConstantAggregate(elements=parts):
+            for part in parts:
+                assert isinstance(part, Constant)
+                yield from _named(part)
+        case _:
+            pass
+
+
+def _forget_debug(function: Function) -> None:
+    """A subprogram describes one function: that with the status has it from now on."""
+    function.metadata = [(kind, node) for kind, node in function.metadata if kind != "dbg"]
+    function.trailing_records = []
+    for instruction in function.instructions():
+        instruction.metadata = [(kind, node) for kind, node in instruction.metadata if kind != "dbg"]
+        instruction.records = []

@@ -1,0 +1,136 @@
+"""Kernels that write to a buffer which their signature declares `in`: JAX's arrays must never change.
+
+    "n: i32, x: f64[n]"     store double %y, ptr %x     ->  SignatureError at the line of the store, remedy `inout x`
+
+Where a write certainly goes to the input it is refused. Where a pointer may lead to the input or elsewhere, the kernel
+may be right, and it works on a copy of that input instead:
+
+    after     %copy = call ptr @malloc(i64 <bytes>)
+              call void @llvm.memcpy(ptr %copy, ptr %x, i64 <bytes>, i1 false)
+              ... the kernel, with %copy for %x ...
+              call void @free(ptr %copy)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.memory import Objects, PointsTo, accesses
+from jax_enzyme.errors import SignatureError
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.arrays import ArrayFunction
+from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.clone import clone
+from jax_enzyme.ir.debug import location
+from jax_enzyme.ir.inlining import expanded_attributes
+from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.values import Argument, BasicBlock, Value
+from jax_enzyme.rules.declare import Declarations
+from jax_enzyme.rules.effects import Effect, effect
+from jax_enzyme.transform.rewriting import replace_values
+
+_READ_ONLY = ("readonly", "readnone", "memory(none)", "memory(read)")
+
+
+@dataclass(frozen=True, eq=False)
+class InputWrite:
+    """An instruction that writes to the input buffer `parameter`, `surely` or perhaps."""
+
+    parameter: Argument
+    instruction: I.Instruction
+    surely: bool
+
+
+def input_writes(function: ArrayFunction) -> list[InputWrite]:
+    """All writes to `in` buffers, in program order."""
+    root = function.module.functions[function.symbol]
+    points_to = PointsTo(function.module, root)
+    inputs = {
+        points_to.objects[a]: a for a, b in zip(root.arguments, function.buffers, strict=True) if b.io == "in"
+    }
+    found: list[InputWrite] = []
+    for instruction, objects in _writes(function.module, points_to):
+        found += [InputWrite(inputs[o], instruction, len(objects) == 1) for o in objects if o in inputs]
+    return found
+
+
+def _writes(module: Module, points_to: PointsTo) -> Iterator[tuple[I.Instruction, Objects]]:
+    layout = DataLayout(module)
+    for function in points_to.functions:
+        for access in accesses(points_to, function, layout):
+            instruction = access.instruction
+            if not access.writes:
+                continue
+            if not isinstance(instruction, I.CallBase):
+                yield instruction, access.objects
+            elif _known(instruction) or not _only_reads(module, instruction, access.pointer):
+                yield instruction, access.objects
+
+
+def _known(call: I.CallBase) -> bool:
+    callee = call.callee
+    return isinstance(callee, Function) and effect(callee.name) in (Effect.MEMORY_COPY, Effect.MEMORY_SET)
+
+
+def _only_reads(module: Module, call: I.CallBase, pointer: Value) -> bool:
+    """Calls without a body: those that are known not to write, and parameters that are declared so. A call of which
+    nothing is known is believed: it is the signature that says what the user knows."""
+    callee = call.callee
+    if not isinstance(callee, Function):
+        return True
+    if not callee.is_declaration:
+        return True  # its own stores are looked at
+    words = expanded_attributes(module, (*callee.attributes, *call.attributes))
+    if any(w in _READ_ONLY for w in words) or effect(callee.name) is not None:
+        return effect(callee.name) not in (Effect.FREE, Effect.REALLOCATE)
+    index = next((i for i, a in enumerate(call.arguments) if a is pointer), None)
+    given = call.parameter_attributes[index] if index is not None and index < len(call.parameter_attributes) else ()
+    declared = callee.arguments[index].attributes if index is not None and index < len(callee.arguments) else ()
+    return "writeonly" not in (*given, *declared)
+
+
+def protect_inputs(function: ArrayFunction) -> ArrayFunction:
+    """The array function with its inputs safe from writes; itself where nothing writes to them. For the canonical form:
+    before inlining many a pointer seems to lead to where it never does. SignatureError for a certain write."""
+    writes = input_writes(function)
+    for write in writes:
+        if write.surely:
+            raise _refused(function, write)
+    if not writes:
+        return function
+    indices = sorted({w.parameter.index for w in writes})
+    module = clone(function.module)
+    root = module.functions[function.symbol]
+    for index in indices:
+        _copy_in(module, root, root.arguments[index], function.buffers[index].nbytes)
+    return ArrayFunction(module, function.symbol, function.buffers)
+
+
+def _refused(function: ArrayFunction, write: InputWrite) -> SignatureError:
+    buffer = function.buffers[write.parameter.index]
+    return SignatureError(
+        f"the kernel writes to `{buffer.name}`, which the signature declares as an input",
+        location(function.module, write.instruction),
+        f"declare it as `inout {buffer.name}: {buffer.dtype}[...]`: JAX's arrays never change, the new value is a result",
+    )
+
+
+def _copy_in(module: Module, root: Function, parameter: Argument, nbytes: int) -> None:
+    declarations = Declarations(module)
+    malloc = declarations.function("malloc", T.FunctionType(T.PTR, (T.I64,)))
+    memcpy = declarations.function("llvm.memcpy.p0.p0.i64", T.FunctionType(T.VOID, (T.PTR, T.PTR, T.I64, T.I1)))
+    free = declarations.function("free", T.FunctionType(T.VOID, (T.PTR,)))
+    start = Builder(BasicBlock())
+    size = const_int(T.I64, max(nbytes, 1))
+    copy = start.call(malloc, [size])
+    replace_values(root, {parameter: copy})
+    start.call(memcpy, [copy, parameter, size, const_int(T.I1, 0)])
+    root.entry.instructions[:0] = start.block.instructions
+    for block in root.blocks:
+        if isinstance(block.terminator, I.Return):
+            at = Builder(BasicBlock())
+            at.call(free, [copy])
+            block.instructions[-1:-1] = at.block.instructions

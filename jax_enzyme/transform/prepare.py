@@ -1,0 +1,17 @@
+"""What every kernel goes through before anything else, whether it is differentiated or not: it must not end the process.
+
+    bind -> allocators -> devirtualise -> failures -> (code generation | canonical form)
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from jax_enzyme.ir.arrays import ArrayFunction
+from jax_enzyme.transform.allocators import lower_allocators
+from jax_enzyme.transform.failures import lower_failures
+
+
+def prepare(function: ArrayFunction) -> ArrayFunction:
+    """The array function over C's allocators, its failures a status; the function itself where there is nothing to do."""
+    return lower_failures(replace(function, module=lower_allocators(function.module)))
