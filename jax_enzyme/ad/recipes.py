@@ -164,8 +164,19 @@ class Recipes:
     def of(self, value: Value) -> Recipe | None:
         """The recipe of a value that is not free, or None where only a tape will do."""
         if value not in self._recipes:
-            self._recipes[value] = self._find(value) if isinstance(value, I.Instruction) else None
+            recipe = self._find(value) if isinstance(value, I.Instruction) else None
+            self._check(value, recipe)
+            self._recipes[value] = recipe
         return self._recipes[value]
+
+    def _check(self, value: Value, recipe: Recipe | None) -> None:
+        """A recipe reads only what means something where its value does: nothing from inside a loop that is over."""
+        if recipe is None or isinstance(recipe, Forward):
+            return
+        nest = self.code.nest(self.block_of[value])
+        for operand in recipe.operands:
+            if not self._in_reach(operand, nest):
+                raise AssertionError(f"the recipe of %{value.name} reads %{operand.name} from inside another loop")
 
     def object_size(self, item: MemoryObject) -> int | None:
         """Bytes of a local object that exists once per call and has a constant size, else None: it can be resident."""
@@ -353,6 +364,8 @@ class Recipes:
                 return None
             polynomial = rest
         nest = self.code.nest(self.block_of[value])
+        if base is not None and not self._in_reach(base, nest):
+            return None
         operands: list[Value] = [] if base is None else [base]
         for atom in polynomial.atoms:
             if isinstance(atom, Iteration):

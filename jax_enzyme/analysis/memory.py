@@ -16,14 +16,14 @@ Two pointers into different objects never alias (array functions promise it for 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, GlobalAlias, GlobalVariable, Module
-from jax_enzyme.ir.values import Argument, ConstantAggregate, ConstantExpr, ConstantSplat, Value, int_value
+from jax_enzyme.ir.values import Constant, ConstantAggregate, ConstantExpr, ConstantSplat, Value, int_value
 from jax_enzyme.rules.effects import Effect, effect
 
 
@@ -95,6 +95,8 @@ class PointsTo:
         match value:
             case GlobalVariable():
                 return frozenset([self._object("global", value)])
+            case Function():
+                return frozenset([self._object("function", value)])
             case GlobalAlias():
                 return self.of(value.target) if value.target is not None else NOTHING
             case ConstantExpr() | ConstantAggregate():
@@ -168,14 +170,15 @@ class PointsTo:
                 pass
 
     def _visit_call(self, call: I.CallBase) -> None:
-        callee = call.callee
-        if isinstance(callee, Function) and not callee.is_declaration:
+        callees = self._callees(call)
+        for callee in callees:
             for parameter, argument in zip(callee.arguments, call.arguments, strict=False):
                 self._set(parameter, self.of(argument))
             for block in callee.blocks:
                 last = block.terminator
                 if isinstance(last, I.Return) and last.operands:
                     self._set(call, self.of(last.operands[0]))
+        if callees:
             return
         match call_effect(call):
             case Effect.ALLOCATE:
@@ -193,6 +196,17 @@ class PointsTo:
             case _:
                 pass
 
+    def _callees(self, call: I.CallBase) -> list[Function]:
+        """The functions with a body that a call enters; none where there may be others that are not known. A pointer is
+        taken to lead to functions of the call's own type alone."""
+        callee = call.callee
+        if isinstance(callee, Function):
+            return [] if callee.is_declaration else [callee]
+        objects = self.of(callee)
+        found = [o.site for o in objects if isinstance(o.site, Function) and o.site.value_type == call.function_type]
+        complete = self.unknown not in objects and not any(f.is_declaration for f in found)
+        return found if complete else []
+
     def _visit_unknown(self, call: I.CallBase) -> None:
         """A call without a body may store any pointer that it is given anywhere it can reach."""
         if is_memory_free(call):
@@ -205,14 +219,64 @@ class PointsTo:
 
 
 def reachable_functions(root: Function) -> list[Function]:
-    """`root` and every defined function that it may call directly or name, in order of discovery."""
-    found = [root]
-    for function in found:
-        for instruction in function.instructions():
-            for operand in instruction.operands:
-                if isinstance(operand, Function) and not operand.is_declaration and operand not in found:
-                    found.append(operand)
-    return found
+    """`root` and every defined function that it may call, in order of discovery: through a pointer, it may be any whose
+    address a reachable function names, itself or in a table."""
+    found = {root: None}
+    tables: set[GlobalVariable] = set()
+    pending = [root]
+    named: dict[Function, None] = {}
+    through_pointers = False
+    while pending:
+        for instruction in pending.pop(0).instructions():
+            operands = instruction.operands
+            if isinstance(instruction, I.CallBase):
+                operands, callee = instruction.arguments, instruction.callee
+                if isinstance(callee, Function):
+                    pending += _entered(found, [callee])
+                else:
+                    through_pointers = True
+            for operand in operands:
+                if isinstance(operand, Constant):
+                    held = dict.fromkeys(named_functions(operand, tables))
+                    named.update(held)
+                    through_pointers |= bool(held) and _enters_unknown(instruction)
+        if not pending and through_pointers:
+            pending += _entered(found, named)
+    return list(found)
+
+
+def _entered(found: dict[Function, None], functions: Iterable[Function]) -> list[Function]:
+    """Those with a body that are new, which are then known."""
+    new = [f for f in functions if not f.is_declaration and f not in found]
+    found.update(dict.fromkeys(new))
+    return new
+
+
+def _enters_unknown(instruction: I.Instruction) -> bool:
+    """A call of which nothing is known: it may call the functions that it is given."""
+    if not isinstance(instruction, I.CallBase):
+        return False
+    return not isinstance(instruction.callee, Function) or instruction.callee.is_declaration
+
+
+def named_functions(value: Value, tables: set[GlobalVariable] | None = None) -> Iterator[Function]:
+    """The functions whose addresses a constant holds. With `tables` also those in the globals that it names, each of
+    which is looked through once and noted there."""
+    match value:
+        case Function():
+            yield value
+        case GlobalAlias(target=Constant() as target):
+            yield from named_functions(target, tables)
+        case GlobalVariable(initializer=Constant() as initializer) if tables is not None and value not in tables:
+            tables.add(value)
+            yield from named_functions(initializer, tables)
+        case ConstantExpr(operands=parts) | ConstantAggregate(elements=parts):
+            for part in parts:
+                yield from named_functions(part, tables)
+        case ConstantSplat(element=element):
+            yield from named_functions(element, tables)
+        case _:
+            pass
 
 
 def is_memory_free(call: I.CallBase) -> bool:

@@ -31,14 +31,14 @@ its type in that place. Landing pads of what is never thrown are unreachable, an
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from jax_enzyme.analysis.memory import reachable_functions
+from jax_enzyme.analysis.memory import named_functions, reachable_functions
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.clone import clone, clone_function
 from jax_enzyme.ir.module import Function, GlobalAlias, Module
-from jax_enzyme.ir.values import BasicBlock, Constant, ConstantAggregate, ConstantExpr, Value
+from jax_enzyme.ir.values import BasicBlock, Value
 from jax_enzyme.transform.failure_rewriting import Rewriter, add_parameter
 from jax_enzyme.transform.failure_sites import EXCEPTION, Site, add_message, constant_text, describe, site
 
@@ -205,26 +205,14 @@ def _address_taken(module: Module) -> set[Function]:
         for instruction in function.instructions():
             operands = instruction.operands
             for operand in operands[:-1] if isinstance(instruction, I.CallBase) else operands:
-                found.update(_named(operand))
+                found.update(named_functions(operand))
     for variable in module.globals.values():
         if variable.initializer is not None:
-            found.update(_named(variable.initializer))
+            found.update(named_functions(variable.initializer))
     for alias in module.aliases.values():
         if alias.target is not None:
-            found.update(_named(alias.target))
+            found.update(named_functions(alias.target))
     return found
-
-
-def _named(value: Value) -> Iterable[Function]:
-    match value:
-        case Function():
-            yield value
-        case ConstantExpr(operands=parts) | ConstantAggregate(elements=parts):
-            for part in parts:
-                assert isinstance(part, Constant)
-                yield from _named(part)
-        case _:
-            pass
 
 
 def _forget_debug(function: Function) -> None:

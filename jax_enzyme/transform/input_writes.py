@@ -48,9 +48,7 @@ def input_writes(function: ArrayFunction) -> list[InputWrite]:
     """All writes to `in` buffers, in program order."""
     root = function.module.functions[function.symbol]
     points_to = PointsTo(function.module, root)
-    inputs = {
-        points_to.objects[a]: a for a, b in zip(root.arguments, function.buffers, strict=True) if b.io == "in"
-    }
+    inputs = {points_to.objects[a]: a for a, b in zip(root.arguments, function.buffers, strict=True) if b.io == "in"}
     found: list[InputWrite] = []
     for instruction, objects in _writes(function.module, points_to):
         found += [InputWrite(inputs[o], instruction, len(objects) == 1) for o in objects if o in inputs]

@@ -1,6 +1,6 @@
 """What every kernel goes through before anything else, whether it is differentiated or not: it must not end the process.
 
-    bind -> allocators -> devirtualise -> failures -> (code generation | canonical form)
+bind -> allocators -> devirtualise -> failures -> (code generation | canonical form)
 """
 
 from __future__ import annotations
@@ -9,9 +9,11 @@ from dataclasses import replace
 
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.transform.allocators import lower_allocators
+from jax_enzyme.transform.devirtualise import devirtualise
 from jax_enzyme.transform.failures import lower_failures
 
 
 def prepare(function: ArrayFunction) -> ArrayFunction:
     """The array function over C's allocators, its failures a status; the function itself where there is nothing to do."""
-    return lower_failures(replace(function, module=lower_allocators(function.module)))
+    function = replace(function, module=lower_allocators(function.module))
+    return lower_failures(devirtualise(function))

@@ -111,7 +111,7 @@ void RULE(ger, _reverse)(void *frame) {
   if (!f->sa) return;
   if (f->salpha) {
     SCALAR *t = OF(new)(f->m);
-    BLAS(gemv)("N", &f->m, &f->n, &OF(one), f->sa, &f->lda, f->y, &f->kept_incy, &OF(zero), t, &je_one_int);
+    BLAS(gemv)(&je_as_it_is, &f->m, &f->n, &OF(one), f->sa, &f->lda, f->y, &f->kept_incy, &OF(zero), t, &je_one_int);
     *f->salpha += OF(inner)(f->m, f->x, f->kept_incx, t, 1);
     free(t);
   }

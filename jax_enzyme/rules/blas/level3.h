@@ -156,9 +156,9 @@ void RULE(symm, _reverse)(void *frame) {
 static void OF(add_symmetrised)(char uplo, char op, int n, int k, SCALAR alpha, const SCALAR *g, int ldg,
                                 const SCALAR *a, int lda, SCALAR *bbar, int ldb) {
   if (op == 'N')
-    BLAS(symm)("L", &uplo, &n, &k, &alpha, g, &ldg, a, &lda, &OF(one), bbar, &ldb);
+    BLAS(symm)(&je_left, &uplo, &n, &k, &alpha, g, &ldg, a, &lda, &OF(one), bbar, &ldb);
   else
-    BLAS(symm)("R", &uplo, &k, &n, &alpha, g, &ldg, a, &lda, &OF(one), bbar, &ldb);
+    BLAS(symm)(&je_right, &uplo, &k, &n, &alpha, g, &ldg, a, &lda, &OF(one), bbar, &ldb);
   for (int i = 0; i < n; i++) {
     SCALAR factor = alpha * g[i + (index_t)i * ldg];
     if (op == 'N')

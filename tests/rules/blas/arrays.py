@@ -1,0 +1,58 @@
+"""Arguments of BLAS routines: memory with gaps, where what no routine may touch is no number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.generic]
+
+
+@dataclass
+class Numbers:
+    """Memory behind a pointer to numbers: `mask` says which of its elements the routine may read or write."""
+
+    values: Array
+    mask: NDArray[np.bool_]
+
+    @property
+    def referenced(self) -> Array:
+        return self.values[self.mask]
+
+    def like(self, referenced: Array | float) -> Array:
+        """An array of the same memory with these numbers, and no numbers in the gaps."""
+        result = np.full_like(self.values, np.nan)
+        result[self.mask] = referenced
+        return result
+
+
+def random(rng: np.random.Generator, shape: int, dtype: np.dtype) -> Array:
+    values = rng.standard_normal(shape)
+    if dtype.kind == "c":
+        values = values + 1j * rng.standard_normal(shape)
+    return values.astype(dtype)
+
+
+def _numbers(rng: np.random.Generator, mask: NDArray[np.bool_], dtype: np.dtype) -> Numbers:
+    found = Numbers(np.zeros(mask.size, dtype), mask)
+    found.values = found.like(random(rng, int(mask.sum()), dtype))
+    return found
+
+
+def vector(rng: np.random.Generator, n: int, inc: int, dtype: np.dtype) -> Numbers:
+    mask = np.zeros(max(1, 1 + (max(n, 1) - 1) * abs(inc)) + 2, bool)
+    mask[np.arange(n) * abs(inc)] = True
+    return _numbers(rng, mask, dtype)
+
+
+def matrix(rng: np.random.Generator, rows: int, columns: int, ld: int, dtype: np.dtype, part: str = "A") -> Numbers:
+    """`part` is A for all, L or U for a triangle, l or u for one without its diagonal."""
+    i, j = np.indices((ld, columns))
+    inside = {"A": i >= 0, "L": i >= j, "U": i <= j, "l": i > j, "u": i < j}[part] & (i < rows)
+    return _numbers(rng, inside.T.ravel() if columns else np.zeros(1, bool), dtype)
+
+
+def scalar(value: complex, dtype: np.dtype) -> Numbers:
+    return Numbers(np.array([value], dtype), np.array([True]))
