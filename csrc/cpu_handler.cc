@@ -84,9 +84,9 @@ ffi::Error Describe(const KernelState& state, int64_t status) {
     case Failure::kOutOfMemory:
       return ffi::Error(ffi::ErrorCode::kResourceExhausted, kernel + "ran out of memory for its working storage");
     case Failure::kTerminated:
-      return ffi::Error(ffi::ErrorCode::kAborted,
-                        kernel + "tried to end the process (exit, abort, a failed assertion or a trap; number " +
-                            number + ")");
+      return ffi::Error(
+          ffi::ErrorCode::kAborted,
+          kernel + "tried to end the process (exit, abort, a failed assertion or a trap; number " + number + ")");
     case Failure::kException:
       return ffi::Error(ffi::ErrorCode::kAborted, kernel + "was left by a C++ exception or a Rust panic");
   }
@@ -208,15 +208,13 @@ ffi::Error Execute(KernelState* state, ffi::ThreadPool pool, ffi::RemainingArgs 
       if (source != nullptr && source != bases[i]) std::memcpy(bases[i], source, (*buffer)->size_bytes());
     }
   }
-  const int64_t status =
-      state->total == 1 ? RunRange(*state, bases, 0, 1) : RunBatch(*state, bases, pool);
+  const int64_t status = state->total == 1 ? RunRange(*state, bases, 0, 1) : RunBatch(*state, bases, pool);
   return status == 0 ? ffi::Error::Success() : Describe(*state, status);
 }
 
 ffi::ErrorOr<std::unique_ptr<KernelState>> Instantiate(std::string_view key, std::string_view name,
                                                        std::string_view recipe, ffi::Span<const int32_t> arguments,
-                                                       ffi::Span<const int32_t> results,
-                                                       ffi::Span<const int64_t> sizes,
+                                                       ffi::Span<const int32_t> results, ffi::Span<const int64_t> sizes,
                                                        ffi::Span<const int64_t> strides) {
   auto state = std::make_unique<KernelState>();
   state->name = name;
@@ -225,8 +223,8 @@ ffi::ErrorOr<std::unique_ptr<KernelState>> Instantiate(std::string_view key, std
     std::string error = "the extension is not initialised";
     if (g_rebuild != nullptr) state->entry = g_rebuild(key, recipe, &error);
     if (state->entry == nullptr) {
-      return ffi::Unexpected(ffi::Error(ffi::ErrorCode::kInternal,
-                                        "kernel `" + state->name + "` could not be rebuilt: " + error));
+      return ffi::Unexpected(
+          ffi::Error(ffi::ErrorCode::kInternal, "kernel `" + state->name + "` could not be rebuilt: " + error));
     }
   }
   state->arguments.assign(arguments.begin(), arguments.end());
@@ -252,12 +250,9 @@ XLA_FFI_DEFINE_HANDLER(kInstantiate, Instantiate,
                            .Attr<ffi::Span<const int64_t>>("sizes")
                            .Attr<ffi::Span<const int64_t>>("strides"));
 
-XLA_FFI_DEFINE_HANDLER(kExecute, Execute,
-                       ffi::Ffi::Bind()
-                           .Ctx<ffi::State<KernelState>>()
-                           .Ctx<ffi::ThreadPool>()
-                           .RemainingArgs()
-                           .RemainingRets());
+XLA_FFI_DEFINE_HANDLER(
+    kExecute, Execute,
+    ffi::Ffi::Bind().Ctx<ffi::State<KernelState>>().Ctx<ffi::ThreadPool>().RemainingArgs().RemainingRets());
 
 }  // namespace
 

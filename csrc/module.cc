@@ -45,8 +45,8 @@ PYBIND11_MODULE(_ext, module) {
       },
       py::arg("key"), py::arg("address"), "Makes an entry point known under its content key.");
   module.def(
-      "is_published", [](std::string_view key) { return KernelTable::Instance().Find(key) != nullptr; },
-      py::arg("key"), "Whether an entry point is known under this key.");
+      "is_published", [](std::string_view key) { return KernelTable::Instance().Find(key) != nullptr; }, py::arg("key"),
+      "Whether an entry point is known under this key.");
   module.def(
       "cpu_handlers",
       [] {

@@ -16,14 +16,16 @@ from collections.abc import Callable
 
 from jax_enzyme.ad.common import SUM_FLAGS, Partials, active_rule, nonzero_partials, variables_of
 from jax_enzyme.ad.facts import Facts
+from jax_enzyme.ad.library import LibraryCalls
 from jax_enzyme.ad.lookup import Sources
 from jax_enzyme.ad.runtime import Runtime
 from jax_enzyme.analysis.flow import is_defined_call
-from jax_enzyme.analysis.memory import call_effect
+from jax_enzyme.analysis.memory import call_effect, called_routine
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, zero
 from jax_enzyme.ir.values import Constant, ConstantInt, Value
+from jax_enzyme.rules.blas.table import Result
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.rules.effects import Effect
 
@@ -141,6 +143,14 @@ class Adjoints:
             adjoint = self.take(call) if self.is_active(call) else None
             for index, part in self._pulled(call, frame, adjoint):
                 self.add(call.operands[index], part)
+            return
+        routine = called_routine(call)
+        if routine is not None:
+            frame = self._sources.forward_pointer(call, "frame")
+            adjoint = None
+            if routine.result is Result.NUMBER:
+                adjoint = self.take(call) if self.is_active(call) else zero(call.type)
+            LibraryCalls(self._declarations).reverse(self._builder, routine, frame, adjoint)
             return
         match call_effect(call):
             case Effect.MEMORY_SET:

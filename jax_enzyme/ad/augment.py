@@ -15,12 +15,13 @@ from dataclasses import dataclass
 
 from jax_enzyme.ad.common import copied
 from jax_enzyme.ad.facts import Facts
+from jax_enzyme.ad.library import LibraryCalls, shadow_arguments
 from jax_enzyme.ad.lookup import Pointers
 from jax_enzyme.ad.plan import Plan
 from jax_enzyme.ad.runtime import Runtime
 from jax_enzyme.ad.tape import Slot, address
 from jax_enzyme.analysis.loops import Loop
-from jax_enzyme.analysis.memory import call_effect
+from jax_enzyme.analysis.memory import call_effect, called_routine
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int, zero
@@ -35,6 +36,7 @@ from jax_enzyme.ir.values import (
     Value,
     int_value,
 )
+from jax_enzyme.rules.blas.table import Routine
 from jax_enzyme.rules.effects import Effect
 
 
@@ -198,6 +200,10 @@ class Augmenter:
             if instruction.callee in self._inner:
                 self._inner_call(instruction, self._inner[instruction.callee])
                 return
+            routine = called_routine(instruction)
+            if routine is not None and self._facts.has_adjoint(instruction):
+                self._library_call(instruction, routine)
+                return
         if isinstance(instruction, I.Return) and self._own is not None:
             self._return(instruction, self._own)
             return
@@ -229,6 +235,22 @@ class Augmenter:
             self._store(self._builder.extract_value(results, index, T.PTR), at)
         if index:
             self._keep(call)
+
+    def _library_call(self, call: I.CallBase, routine: Routine) -> None:
+        shadows = shadow_arguments(call, routine, self._facts.shadowed_memory, self._shadow)
+        stable = 0
+        for bit, index in enumerate(routine.floats):
+            if self._plan.recipes.stays(call, call.operands[index]):
+                stable |= 1 << bit
+        calls = LibraryCalls(self._runtime.declarations)
+        self._runtime.arena("allocate")
+        result, frame = calls.forward(self._builder, call, routine, self._value, shadows, stable, self._arena)
+        if result is not None:
+            self._values[call] = result
+            self._keep(call)
+        kept = self._pointers.get((call, "frame"))
+        if kept is not None and kept in self._plan.taped:
+            self._store(frame, self._plan.tape.slots[kept])
 
     def _return(self, instruction: I.Return, sweep: ForwardSweep) -> None:
         results = [self._value(v) for v in instruction.operands]

@@ -7,7 +7,7 @@ from functools import cached_property
 from jax_enzyme.ad.common import refuse
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.flow import is_defined_call, is_opaque_call, rule_of
-from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, is_memory_free
+from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, called_routine, is_memory_free
 from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -81,6 +81,9 @@ class Facts:
                 return False
             case I.CallBase() if call_effect(instruction) in (Effect.MEMORY_COPY, Effect.MEMORY_SET):
                 return self.active_memory(instruction.operands[0])
+            case I.CallBase() if (routine := called_routine(instruction)) is not None:
+                written = (instruction.operands[i] for i in routine.floats if routine.writes(i))
+                return self.activity.value(instruction) or any(map(self.active_memory, written))
             case I.CallBase() if is_opaque_call(instruction) and rule_of(instruction, self.rules) is None:
                 return self._touches_active(instruction)
             case I.AtomicRMW() | I.CmpXchg():

@@ -26,11 +26,12 @@ from jax_enzyme.ad.common import (
     refuse,
     variables_of,
 )
+from jax_enzyme.ad.library import LibraryCalls, shadow_arguments
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.flow import is_defined_call
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect
+from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, called_routine
 from jax_enzyme.analysis.shadows import shadowed_objects
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -38,6 +39,7 @@ from jax_enzyme.ir.arrays import ArrayFunction, Jvp, jvp_buffers
 from jax_enzyme.ir.builder import Builder, zero
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.ir.values import Argument, BasicBlock, Constant, ConstantExpr, ConstantInt, Value
+from jax_enzyme.rules.blas.table import Routine
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.table import Rules
@@ -222,6 +224,10 @@ class _Emitter:
             case _ if is_defined_call(instruction):
                 assert isinstance(instruction, I.CallBase)
                 self._defined_call(instruction)
+            case I.CallBase() if (routine := called_routine(instruction)) is not None and any(
+                self.shared.needs_shadow(instruction.operands[i]) for i in routine.floats
+            ):
+                self._routine(instruction, routine)
             case _:
                 twin = copied(instruction, self.value, self.blocks.__getitem__)
                 self.builder.insert(twin)
@@ -360,6 +366,15 @@ class _Emitter:
         self.primal[call] = self.builder.extract_value(result, 0, call.type)
         if self.shared.carries(call):
             self.companions[call] = self.builder.extract_value(result, 1, call.type)
+
+    def _routine(self, call: I.CallBase, routine: Routine) -> None:
+        calls = LibraryCalls(self.shared.declarations)
+        shadows = shadow_arguments(call, routine, self.shared.needs_shadow, self.shadow)
+        result, tangent = calls.jvp(self.builder, call, routine, self.value, shadows)
+        if result is not None and tangent is not None:
+            self.primal[call] = result
+            if call in self.shared.activity.varied:
+                self.companions[call] = tangent
 
     def _call(self, call: I.CallBase, twin: I.Instruction) -> None:
         effect = call_effect(call)

@@ -220,6 +220,11 @@ class Recipes:
                 return None
         return tuple(residents)
 
+    def stays(self, call: I.Instruction, pointer: Value) -> bool:
+        """Whether the memory behind a pointer can be read in the reverse sweep as the call found it."""
+        objects = self.points_to.of(pointer)
+        return bool(objects) and all(o.kind == "buffer" and not self._overwritten(call, o) for o in objects)
+
     def _overwritten(self, load: I.Instruction, item: MemoryObject) -> bool:
         """Whether anything may write into an object after the load. What callers of an inner function do later is not
         seen from inside it: there, nothing may write at all."""

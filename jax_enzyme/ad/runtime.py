@@ -50,6 +50,13 @@ done:
   ret ptr %result
 }
 
+define internal ptr @je_arena_allocate(ptr %arena, i64 %bytes) nounwind {
+  %padded = add i64 %bytes, 15
+  %size = and i64 %padded, -16
+  %result = call ptr @je.arena.allocate(ptr %arena, i64 %size)
+  ret ptr %result
+}
+
 define internal ptr @je.arena.grow(ptr %arena, i64 %size) nounwind noinline {
   %end.at = getelementptr inbounds i8, ptr %arena, i64 16
   %chunk = load ptr, ptr %arena

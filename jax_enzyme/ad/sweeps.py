@@ -204,7 +204,9 @@ class Sweeps:
         """Of the base's buffers, the shadows of `shadow_objects`, and `extra` more pointers."""
         count = len(self.reversal.base.buffers) + len(self.reversal.shadow_objects) + extra
         name = f"{self.reversal.base.symbol}.{suffix}"
-        return self._function(name, result, [T.PTR] * count, ("noalias",), _ROOT)
+        # Shadow pointers that come back from the tape may lead to the same memory as the parameters.
+        words = () if self.reversal.carries_shadows else ("noalias",)
+        return self._function(name, result, [T.PTR] * count, words, _ROOT)
 
     def _argument_map(self, target: Function) -> tuple[dict[Value, Value], dict[Value, Value]]:
         """The parameters of a root's sweep: for the base's parameters, and for the shadows by their objects' sites."""

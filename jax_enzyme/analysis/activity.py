@@ -13,11 +13,12 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from jax_enzyme.analysis.flow import flow, holds_float, is_defined_call
-from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect
+from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, called_routine
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import Constant, Value
+from jax_enzyme.rules.blas.table import Routine
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.table import Rules
 
@@ -125,9 +126,20 @@ class Activity:
                 return self._varied_memory(call.operands[1]) and self._mark_objects(call.operands[0])
             case Effect.REALLOCATE:
                 return self._varied_memory(call.operands[0]) and self._mark_objects(call)
+            case None if (routine := called_routine(call)) is not None:
+                return self._varied_routine(call, routine)
             case _:
                 carries = any(call.operands[i] in self.varied for i in flow(call, self._rules))
                 return carries and self._mark(call)
+
+    def _varied_routine(self, call: I.CallBase, routine: Routine) -> bool:
+        """A routine's outputs vary with any of its inputs."""
+        if not any(routine.reads(i) and self._varied_memory(call.operands[i]) for i in routine.floats):
+            return False
+        changed = holds_float(call.type) and self._mark(call)
+        for index in routine.floats:
+            changed |= routine.writes(index) and self._mark_objects(call.operands[index])
+        return changed
 
     # -- backward ------------------------------------------------------------------------------------------------------
 
@@ -191,12 +203,24 @@ class Activity:
                 return self._useful_memory(call.operands[0]) and self._use_objects(call.operands[1])
             case Effect.REALLOCATE:
                 return self._useful_memory(call) and self._use_objects(call.operands[0])
+            case None if (routine := called_routine(call)) is not None:
+                return self._useful_routine(call, routine)
             case _ if call in self.useful:
                 for index in flow(call, self._rules):
                     changed |= self._use(call.operands[index])
                 return changed
             case _:
                 return False
+
+    def _useful_routine(self, call: I.CallBase, routine: Routine) -> bool:
+        if call not in self.useful and not any(
+            routine.writes(i) and self._useful_memory(call.operands[i]) for i in routine.floats
+        ):
+            return False
+        changed = False
+        for index in routine.floats:
+            changed |= routine.reads(index) and self._use_objects(call.operands[index])
+        return changed
 
 
 def _can_carry(value: Value) -> bool:

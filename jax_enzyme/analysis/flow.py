@@ -5,6 +5,7 @@ Memory is not dealt with here: a load's result depends on memory, and copying ca
 
 from __future__ import annotations
 
+from jax_enzyme.analysis.memory import called_routine
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function
@@ -78,4 +79,6 @@ def is_opaque_call(instruction: Value) -> bool:
     if not isinstance(instruction, I.CallBase):
         return False
     callee = instruction.callee
-    return not isinstance(callee, Function) or (callee.is_declaration and effect(callee.name) is None)
+    if not isinstance(callee, Function):
+        return True
+    return callee.is_declaration and effect(callee.name) is None and called_routine(instruction) is None

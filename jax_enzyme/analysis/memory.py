@@ -24,6 +24,8 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, GlobalAlias, GlobalVariable, Module
 from jax_enzyme.ir.values import Constant, ConstantAggregate, ConstantExpr, ConstantSplat, Value, int_value
+from jax_enzyme.rules.blas.table import Routine
+from jax_enzyme.rules.blas.table import routine as routine_named
 from jax_enzyme.rules.effects import Effect, effect
 
 
@@ -58,6 +60,14 @@ def call_effect(call: I.CallBase) -> Effect | None:
     callee = call.callee
     if isinstance(callee, Function) and callee.is_declaration:
         return effect(callee.name)
+    return None
+
+
+def called_routine(call: I.CallBase) -> Routine | None:
+    """The BLAS or LAPACK routine that a call is of: it reads and writes what its table says, and keeps no pointer."""
+    callee = call.callee
+    if isinstance(callee, Function) and callee.is_declaration:
+        return routine_named(callee.name, callee.function_type)
     return None
 
 
@@ -209,7 +219,7 @@ class PointsTo:
 
     def _visit_unknown(self, call: I.CallBase) -> None:
         """A call without a body may store any pointer that it is given anywhere it can reach."""
-        if is_memory_free(call):
+        if is_memory_free(call) or called_routine(call) is not None:
             return
         given = frozenset().union(*(self.of(a) for a in call.arguments))
         for target in given:
@@ -338,6 +348,10 @@ def _call_accesses(points_to: PointsTo, call: I.CallBase) -> Iterator[Access]:
         case Effect.REALLOCATE:
             target = call.operands[0]
             yield Access(call, target, points_to.of(target), None, True, True, kills=True)
+        case None if (routine := called_routine(call)) is not None:
+            for index, parameter in enumerate(routine.parameters):
+                pointer = call.operands[index]
+                yield Access(call, pointer, points_to.of(pointer), None, parameter.reads, parameter.writes)
         case None if not is_memory_free(call):
             for argument in call.arguments:
                 held = points_to.of(argument)

@@ -11,6 +11,8 @@ in other orders, where LLVM's reading of the same scopes would be wrong.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import llvmlite.binding as llvm
 
 from jax_enzyme.codegen.hoisting import keep_invariant_calls
@@ -23,8 +25,12 @@ from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.verify import parse_checked
 from jax_enzyme.transform.lower_calls import lower_calls
+from jax_enzyme.transform.reducible import make_reducible
+from jax_enzyme.transform.simplify import simplify
 
 _SCOPES = ("noalias", "alias.scope")
+_ROUNDS = 3
+"""What is simplified shows what more can be: a direct call, once inlined, the next pointer that is called."""
 _SCOPE_DECLARATION = "llvm.experimental.noalias.scope.decl"
 
 
@@ -35,11 +41,37 @@ def canonical(function: ArrayFunction) -> ArrayFunction:
     if keep_invariant_calls(module):
         module = parse(str(_optimised(module)[0]))
         mark_for_inlining(module, [function.symbol])
+    result = replace(function, module=_regular(module))
+    for _ in range(_ROUNDS):
+        simple = simplify(result)
+        if simple is result:
+            break
+        module = clone(simple.module)
+        mark_for_inlining(module, [function.symbol])
+        result = replace(function, module=_regular(module))
+    module = lower_calls(_with_single_entries(result.module))
+    drop_scopes(module)
+    return replace(function, module=module)
+
+
+def _regular(module: Module) -> Module:
     native, builder = _optimised(module)
     _regularise(native, builder)
-    result = lower_calls(parse(str(native)))
-    drop_scopes(result)
-    return ArrayFunction(result, function.symbol, function.buffers)
+    return parse(str(native))
+
+
+def _with_single_entries(module: Module) -> Module:
+    """Loops with one entry each. No optimisation may follow: it would thread the jumps again."""
+    reducible = make_reducible(module)
+    if reducible is module:
+        return module
+    native = parse_checked(reducible)
+    builder = llvm.create_pass_builder(target_machine(), _tuning())
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_sroa_pass()
+    passes.run(native, builder)
+    _regularise(native, builder)
+    return parse(str(native))
 
 
 def _optimised(module: Module) -> tuple[llvm.ModuleRef, llvm.PassBuilder]:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from jax_enzyme import ad
 from jax_enzyme.cache import DiskCache, digest
+from jax_enzyme.codegen import library
 from jax_enzyme.codegen.canonical import canonical
 from jax_enzyme.codegen.host import host
 from jax_enzyme.codegen.memo import Memo
@@ -41,6 +42,7 @@ from jax_enzyme.ir.arrays import (
 from jax_enzyme.options import Options
 from jax_enzyme.signature import Binding, Signature
 from jax_enzyme.transform.bind import bind, buffers_of
+from jax_enzyme.transform.input_writes import protect_inputs
 from jax_enzyme.transform.prepare import prepare
 
 
@@ -128,7 +130,8 @@ class _Job:
 
         def make() -> ArrayFunction:
             module = reader.parse(self.program.ir)
-            return prepare(bind(module, self.program.symbol, self.signature, self.binding))
+            function = bind(module, self.program.symbol, self.signature, self.binding)
+            return protect_inputs(prepare(function), canonical)
 
         return _bound.get(self.base_key, make)
 
@@ -144,6 +147,7 @@ class _Job:
         base, step = self.before().canonical(), self.steps[-1]
         result = ad.derive(base, (step,), self.options)
         _check(result.buffers, base.buffers, step)
+        library.link_rules(result.module)
         return result
 
     def _stored(self) -> Stored:

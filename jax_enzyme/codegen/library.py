@@ -17,46 +17,61 @@ from jax_enzyme.frontends.source import Source
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.values import GlobalValue
-from jax_enzyme.rules.blas.table import routines
+from jax_enzyme.rules.blas.table import bodies, routine
 
 _FORMAT = "1"
 _FLAGS = ("-fno-strict-aliasing",)
 _INCLUDE = re.compile(r'^#include "(\w+\.h)"$', re.M)
+# C returns two floats in one vector register; rules return a structure for every kind of number.
+_FLOATS_RETURNED = re.compile(r"^(define internal )<2 x float>((?:.|\n)*\n)  ret <2 x float> (\S+)\n")
+_AS_STRUCTURE = r"""\1{ float, float }\2  %first = extractelement <2 x float> \3, i64 0
+  %second = extractelement <2 x float> \3, i64 1
+  %half = insertvalue { float, float } poison, float %first, 0
+  %both = insertvalue { float, float } %half, float %second, 1
+  ret { float, float } %both
+"""
 _NAMES = re.compile(r"@([\w.]+)")
 _KEPT_ATTRIBUTES = re.compile(r"(?<![\w\"-])(?:nounwind|willreturn|norecurse|memory\([^)]*\))(?![\w\"-])")
 
 
-def link(module: Module) -> None:
-    """Adds, in place, the rules of all routines that a module declares, and the bodies of those that only the library
-    defines (the C interface). What is added is internal."""
-    declared = {name for name, function in module.functions.items() if function.is_declaration}
-    wanted: set[str] = set()
-    for symbol in declared & routines().keys():
-        routine = routines()[symbol]
-        wanted.update((routine.jvp, routine.forward, routine.reverse) if routine.is_active else ())
+def link_bodies(module: Module) -> None:
+    """Defines, in place, the routines that a module calls and only the library has, such as `cblas_dgemm`. They call
+    Fortran's routines, and are the kernel's own code from then on: to be done before it is optimised."""
+    wanted = frozenset(name for name, f in module.functions.items() if f.is_declaration and name in bodies())
     if wanted:
-        adopt(module, definitions(frozenset(wanted)))
+        adopt(module, definitions(wanted))
+
+
+def link_rules(module: Module) -> None:
+    """Adds, in place, the rules of all routines that a module calls, as internal functions. Those call the routines
+    again, and others: see `rules.blas.table` for what they may be."""
+    found = [routine(name, f.function_type) for name, f in module.functions.items() if f.is_declaration]
+    names = [name for r in found if r is not None and r.is_active for name in (r.jvp, r.forward, r.reverse)]
+    if names:
+        adopt(module, definitions(frozenset(names)))
 
 
 def adopt(module: Module, library: Module) -> None:
-    """Moves the functions and globals of `library` into `module`; what the module has already is used instead."""
+    """Moves the functions and globals of `library` into `module`, where they define what is declared by that name and
+    with that type; what the module defines itself is used instead."""
     replaced: dict[int, GlobalValue] = {}
-    for name, value in (*library.globals.items(), *library.functions.items()):
-        present = module.symbol(name)
-        if isinstance(value, Function) and present is not None and value.blocks:
-            assert isinstance(present, Function) and present.is_declaration
-            present.value_type, present.arguments, present.blocks = value.value_type, value.arguments, value.blocks
-            present.prefix, present.attributes = value.prefix, value.attributes
-        if present is not None:
-            replaced[id(value)] = present
-        elif isinstance(value, Function):
-            module.functions[name] = value
-        else:
-            module.globals[name] = library.globals[name]
+    for name, variable in library.globals.items():
+        replaced[id(variable)] = module.globals.setdefault(name, variable)
+    adopted: list[Function] = []
     for name, function in library.functions.items():
-        if function.blocks:
-            for instruction in module.functions[name].instructions():
-                instruction.operands = [replaced.get(id(v), v) for v in instruction.operands]
+        present = module.functions.setdefault(name, function)
+        replaced[id(function)] = present
+        if function.is_declaration:
+            continue
+        if present is not function and present.is_declaration and present.value_type == function.value_type:
+            present.arguments, present.blocks = function.arguments, function.blocks
+            present.prefix, present.attributes = function.prefix, function.attributes
+            adopted.append(present)
+        elif present is function:
+            adopted.append(function)
+    for function in adopted:
+        for instruction in function.instructions():
+            instruction.operands = [replaced.get(id(v), v) for v in instruction.operands]
 
 
 @functools.lru_cache(maxsize=64)
@@ -88,6 +103,7 @@ def _parts() -> Mapping[str, str]:
     text = re.sub(r" #(\d+)", lambda match: groups[match[1]], text)
     text = re.sub(r"^define (?:dso_local |internal )*", "define internal ", text, flags=re.M)
     pieces = re.findall(r"^(?:define .*\n(?:.*\n)*?}|declare .*|@.*)$", text, re.M)
+    pieces = [_FLOATS_RETURNED.sub(_AS_STRUCTURE, piece) for piece in pieces]
     return {_NAMES.search(piece)[1]: piece for piece in pieces}  # pyright: ignore[reportOptionalSubscript]
 
 
@@ -124,8 +140,3 @@ def _optimised(text: str) -> str:
     builder = llvm.create_pass_builder(target_machine(), tuning)
     builder.getModulePassManager().run(native, builder)
     return str(native)
-
-
-def names(symbols: Iterable[str]) -> frozenset[str]:
-    """Those of some symbols that the library defines."""
-    return frozenset(symbols) & _parts().keys()

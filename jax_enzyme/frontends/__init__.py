@@ -11,6 +11,7 @@ from jax_enzyme.frontends.flang import compile_fortran
 from jax_enzyme.frontends.llvm import read_ir
 from jax_enzyme.frontends.program import Program
 from jax_enzyme.frontends.rustc import compile_rust
+from jax_enzyme.frontends.runtime_library import complete
 from jax_enzyme.frontends.source import Source, identify
 from jax_enzyme.frontends.symbols import choose
 
@@ -40,5 +41,5 @@ def load(source: object, symbol: str | None = None, lang: str | None = None, fla
             identified.name,
             f"languages: {', '.join(FRONTENDS)}",
         )
-    ir = frontend(identified, tuple(flags))
+    ir = complete(frontend(identified, tuple(flags)))
     return Program(ir, choose(ir, symbol, identified), identified.lang, identified.name)

@@ -5,22 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from jax_enzyme.cache import digest
+from jax_enzyme.signature.launch import Launch
 
 
 @dataclass(frozen=True)
 class Program:
     """`ir` is the text of a whole module, not optimised yet, for no particular CPU; `lang` what the source was written
-    in; `source_name` what to call it in messages. Equal contents are equal values, in every process."""
+    in; `source_name` what to call it in messages; `launch` how a CUDA kernel is started, None for other languages.
+    Equal contents are equal values, in every process."""
 
     ir: str
     symbol: str
     lang: str
     source_name: str
+    launch: Launch | None = None
 
     @property
     def key(self) -> str:
         """A hex digest of the contents."""
-        return digest(self.ir, self.symbol, self.lang, self.source_name)
+        return digest(self.ir, self.symbol, self.lang, self.source_name, str(self.launch or ""))
 
     def __repr__(self) -> str:
         return f"Program({self.symbol} from {self.source_name}, {self.lang}, {self.key[:12]})"

@@ -12,7 +12,7 @@ import jax
 from jax import lax
 from jax.core import Tracer
 
-from jax_enzyme.errors import LoweringError, SignatureError
+from jax_enzyme.errors import ArgumentError, LoweringError, SignatureError
 from jax_enzyme.frontends import Program, load
 from jax_enzyme.options import Options
 from jax_enzyme.primitives.bound import Operand, bind
@@ -139,13 +139,13 @@ class Kernel:
 
     def _bind(self, args: Sequence[Any]) -> Any:
         """Checks arguments (in the order of the signature), converts them and binds the primitive."""
-        binding = bind_arguments(
-            self.signature, [_actual(v, n) for v, n in zip(args, self._integers, strict=True)], x64=_x64()
-        )
+        params = self.signature.caller_params
+        actuals = [_actual(v, p, n) for v, p, n in zip(args, params, self._integers, strict=True)]
+        binding = bind_arguments(self.signature, actuals, x64=_x64())
         static = dict(binding.static)
         given = {
             p.name: lax.convert_element_type(v, signature_dtype(p.dtype))
-            for p, v in zip(self.signature.caller_params, args, strict=True)
+            for p, v in zip(params, args, strict=True)
             if p.name not in static
         }
         primal = self.specialise(binding)
@@ -171,10 +171,15 @@ def _eager(kernel: Kernel, static: tuple[tuple[str, int], ...]) -> Any:
     return jax.jit(run)
 
 
-def _actual(value: Any, integer: str | None) -> Actual:
+def _actual(value: Any, param: Param, integer: str | None) -> Actual:
     if integer and type(value) is int:
         return Actual((), "int64", weak=True, static=value)
-    kind = jax.typeof(value)
+    try:
+        kind = jax.typeof(value)
+    except TypeError:
+        got = type(value).__name__
+        remedy = f"pass jnp.asarray({param.name})" if isinstance(value, list | tuple) else None
+        raise ArgumentError(f"argument `{param.name}` must be an array, got {got}", str(param), remedy) from None
     return Actual(tuple(kind.shape), kind.dtype.name, weak=bool(getattr(kind, "weak_type", False)))
 
 

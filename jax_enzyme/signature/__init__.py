@@ -2,6 +2,7 @@
 
 from jax_enzyme.signature.call import NUMPY_NAMES, Actual, bind, inspect_signature, match
 from jax_enzyme.signature.dimensions import solve
+from jax_enzyme.signature.launch import Launch, launch
 from jax_enzyme.signature.model import RETURN, Binding, Direction, Order, Param, Signature
 from jax_enzyme.signature.parser import parse
 
@@ -11,11 +12,13 @@ __all__ = [
     "Actual",
     "Binding",
     "Direction",
+    "Launch",
     "Order",
     "Param",
     "Signature",
     "bind",
     "inspect_signature",
+    "launch",
     "match",
     "parse",
     "solve",

@@ -52,9 +52,15 @@ def parse(text: str, order: str = "C") -> Signature:
     return signature
 
 
+def parse_expression(text: str) -> Expression:
+    """The expression over dimensions that `text` is. SignatureError, with a caret under the place, if it is none."""
+    return _Parser(text, "the expression").whole_expression()
+
+
 class _Parser:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, what: str = "the signature") -> None:
         self.text = text
+        self.what = what
         self.tokens = self._tokens()
         self.index = 0
         self.depth = 0
@@ -92,7 +98,7 @@ class _Parser:
         return False
 
     def fail(self, cause: str, start: int, remedy: str | None = None) -> NoReturn:
-        raise SignatureError(f"the signature does not parse: {cause}", _caret(self.text, start), remedy)
+        raise SignatureError(f"{self.what} does not parse: {cause}", _caret(self.text, start), remedy)
 
     def expect(self, symbol: str, after: str) -> None:
         if not self.accept(symbol):
@@ -176,6 +182,12 @@ class _Parser:
             found.append(self.expression())
         self.expect("]", f"`{found[-1]}`")
         return tuple(found)
+
+    def whole_expression(self) -> Expression:
+        found = self.expression()
+        if self.token.kind != "end":
+            self.fail(f"expected the end after `{found}`, found `{self.token.text}`", self.token.start)
+        return found
 
     def expression(self) -> Expression:
         left = self.term()

@@ -1,15 +1,20 @@
 """Allocators of other languages become those of C, which the engine and LLVM know best.
 
-    before    %p = call ptr @_Znwm(i64 %n)                               after    %p = call ptr @malloc(i64 %n)
-              %q = call ptr @__rust_alloc_zeroed(i64 %n, i64 8)                   %q = call ptr @calloc(i64 %n, i64 1)
-              %r = call ptr @__rust_realloc(ptr %q, i64 %n, i64 8, i64 %m)        %r = call ptr @malloc(i64 %m)
-                                                                                  %c = call i64 @llvm.umin.i64(i64 %n, i64 %m)
-                                                                                  call void @llvm.memcpy(ptr %r, ptr %q, i64 %c, ...)
-                                                                                  call void @free(ptr %q)
-              call void @_ZdlPvm(ptr %p, i64 %n)                                  call void @free(ptr %p)
+    before    %p = call ptr @_Znwm(i64 %n)
+              %q = call ptr @__rust_alloc_zeroed(i64 %n, i64 8)
+              %r = call ptr @__rust_realloc(ptr %q, i64 %n, i64 8, i64 %m)
+              call void @_ZdlPvm(ptr %p, i64 %n)
 
-`aligned_alloc` stands for what asks for more alignment than `malloc` gives. That C++'s `new` never returns null is lost,
-and not needed: without memory the kernel fails where it touches it, as most C does.
+    after     %p = call ptr @malloc(i64 %n)
+              %q = call ptr @calloc(i64 %n, i64 1)
+              %r = call ptr @malloc(i64 %m)
+              %c = call i64 @llvm.umin.i64(i64 %n, i64 %m)
+              call void @llvm.memcpy(ptr %r, ptr %q, i64 %c, i1 false)
+              call void @free(ptr %q)
+              call void @free(ptr %p)
+
+`aligned_alloc` stands for what asks for more alignment than `malloc` gives. That C++'s `new` never returns null is
+lost, and not needed: without memory the kernel fails where it touches it, as most C does.
 """
 
 from __future__ import annotations

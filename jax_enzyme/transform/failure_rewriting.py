@@ -160,7 +160,7 @@ class Rewriter:
     # -- calls
 
     def _call(self, builder: Builder, call: I.Call | I.Invoke, behind: list[I.Instruction]) -> BasicBlock | bool | None:
-        """None where the block simply goes on; the block behind a call that may fail; True where the block has ended."""
+        """None where the block goes on; the block behind a call that may fail; True where the block has ended."""
         callee = call.callee
         twin = self._failures.twins.get(callee) if isinstance(callee, Function) else None
         if twin is None or self._place is None:

@@ -44,8 +44,8 @@ _PANIC = re.compile(r"panicking\d+(panic\w*?|\w*unwrap_failed|assert_failed\w*?|
 
 @dataclass(frozen=True, eq=False)
 class Site:
-    """A call that never returns. `thrown` is the symbol of the exception's type, `thrown_object` the exception; both are
-    None where they are not known. `code` is the exit code of a program that ends itself."""
+    """A call that never returns. `thrown` is the symbol of the exception's type, `thrown_object` the exception; both
+    are None where they are not known. `code` is the exit code of a program that ends itself."""
 
     call: I.CallBase
     kind: int

@@ -66,7 +66,7 @@ def _concerns(module: Module, instruction: I.Instruction) -> bool:
 
 
 class Failures:
-    """What fails in a module: the sites with their numbers, the functions that may, and those that have been changed."""
+    """What fails in a module: the sites with their numbers, the functions that may, and what took their place."""
 
     def __init__(self, module: Module, root: Function) -> None:
         self.module = module

@@ -13,7 +13,7 @@ may be right, and it works on a copy of that input instead:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from jax_enzyme.analysis.layout import DataLayout
@@ -62,9 +62,8 @@ def _writes(module: Module, points_to: PointsTo) -> Iterator[tuple[I.Instruction
             instruction = access.instruction
             if not access.writes:
                 continue
-            if not isinstance(instruction, I.CallBase):
-                yield instruction, access.objects
-            elif _known(instruction) or not _only_reads(module, instruction, access.pointer):
+            call = instruction if isinstance(instruction, I.CallBase) else None
+            if call is None or _known(call) or not _only_reads(module, call, access.pointer):
                 yield instruction, access.objects
 
 
@@ -90,19 +89,22 @@ def _only_reads(module: Module, call: I.CallBase, pointer: Value) -> bool:
     return "writeonly" not in (*given, *declared)
 
 
-def protect_inputs(function: ArrayFunction) -> ArrayFunction:
-    """The array function with its inputs safe from writes; itself where nothing writes to them. For the canonical form:
-    before inlining many a pointer seems to lead to where it never does. SignatureError for a certain write."""
-    writes = input_writes(function)
+def protect_inputs(function: ArrayFunction, canonical: Callable[[ArrayFunction], ArrayFunction]) -> ArrayFunction:
+    """The array function with its inputs safe from writes; itself where nothing writes to them. Before inlining many a
+    pointer seems to lead to where it never does: on suspicion the canonical form decides. SignatureError for a certain
+    write."""
+    if not input_writes(function):
+        return function
+    flat = canonical(function)
+    writes = input_writes(flat)
     for write in writes:
         if write.surely:
-            raise _refused(function, write)
+            raise _refused(flat, write)
     if not writes:
         return function
-    indices = sorted({w.parameter.index for w in writes})
     module = clone(function.module)
     root = module.functions[function.symbol]
-    for index in indices:
+    for index in sorted({w.parameter.index for w in writes}):
         _copy_in(module, root, root.arguments[index], function.buffers[index].nbytes)
     return ArrayFunction(module, function.symbol, function.buffers)
 
@@ -112,7 +114,7 @@ def _refused(function: ArrayFunction, write: InputWrite) -> SignatureError:
     return SignatureError(
         f"the kernel writes to `{buffer.name}`, which the signature declares as an input",
         location(function.module, write.instruction),
-        f"declare it as `inout {buffer.name}: {buffer.dtype}[...]`: JAX's arrays never change, the new value is a result",
+        f"declare it as `inout {buffer.name}: {buffer.dtype}[...]`: its new value is a result, JAX's array stays",
     )
 
 

@@ -1,4 +1,4 @@
-"""What every kernel goes through before anything else, whether it is differentiated or not: it must not end the process.
+"""What every kernel goes through first, whether it is differentiated or not: it must not end the process.
 
 bind -> allocators -> devirtualise -> failures -> (code generation | canonical form)
 """
@@ -14,6 +14,6 @@ from jax_enzyme.transform.failures import lower_failures
 
 
 def prepare(function: ArrayFunction) -> ArrayFunction:
-    """The array function over C's allocators, its failures a status; the function itself where there is nothing to do."""
+    """The array function over C's allocators, its failures a status; itself where there is nothing to do."""
     function = replace(function, module=lower_allocators(function.module))
     return lower_failures(devirtualise(function))

@@ -1,4 +1,4 @@
-"""What passes that rewrite a private copy in place have in common: blocks split, edges moved, dead blocks, attributes."""
+"""What passes that rewrite a private copy have in common: splitting blocks, moving edges, dropping what is dead."""
 
 from __future__ import annotations
 

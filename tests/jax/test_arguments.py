@@ -70,6 +70,7 @@ def test_integers_have_no_gradient(power: Subject) -> None:
         ((np.ones((3, 2)), 1.0), "argument `x` must be an array of rank 1"),
         ((np.ones(3, np.float32), 1.0), "argument `x` must be float64, got float32"),
         ((np.ones(3), np.ones(2)), "argument `a` must be a scalar"),
+        (([1.0, 2.0], 1.0), "argument `x` must be an array, got list"),
     ],
 )
 @pytest.mark.parametrize("traced", [False, True])

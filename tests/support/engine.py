@@ -95,9 +95,7 @@ def three_way(kernel: Native, inputs: list, seed: int = 0, step: float = 1e-6) -
 
     differences = (4 * central(step * 100) - central(step * 200)) / 3
     both = kernel.run((Jvp(wanted),), inputs + tangents)
-    assert all(_same(a, b) for a, b in zip(primal, both[: len(primal)], strict=True)), (
-        "primal of forward mode differs"
-    )
+    assert all(_same(a, b) for a, b in zip(primal, both[: len(primal)], strict=True)), "primal of forward mode differs"
     forward = pair(cotangents, both[len(primal) :])
     vjp = Vjp(wanted, seeded)
     result_of = {b.name: r for b, r in zip(outputs, primal, strict=True)}

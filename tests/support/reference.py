@@ -117,7 +117,7 @@ def parse(signature: str) -> tuple[tuple[Parameter, ...], str]:
 
 
 def solve(parameters: Sequence[Parameter], arguments: Mapping[str, Value]) -> dict[str, int]:
-    """The dimensions, each the least number that gives some given array its extent, found by trying."""
+    """The dimensions, each the least number that gives some array its extent, found by trying."""
     names = {p.name for p in parameters if not p.floating and p.name not in arguments}
     dims: dict[str, int] = {}
     pairs = [
@@ -132,7 +132,8 @@ def solve(parameters: Sequence[Parameter], arguments: Mapping[str, Value]) -> di
             return dims
         expression, extent, (name,) = left[0]
         known: dict[str, int] = dims | {n: int(v) for n, v in arguments.items() if isinstance(v, int)}
-        dims[name] = next(n for n in range(1 << 16) if _evaluate(expression, known | {name: n}) == extent)
+        candidates = range(1 << 12) if expression != name else (int(extent),)
+        dims[name] = next(n for n in candidates if _evaluate(expression, known | {name: n}) == extent)
 
 
 def _names(expression: str) -> set[str]:

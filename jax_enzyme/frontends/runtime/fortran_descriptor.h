@@ -36,7 +36,22 @@ struct Descriptor {
   i8 code;
   u8 attribute;
   u8 extra;
-  Dimension dim[kMaxRank];  // `rank` of them are there
+
+  // The dimensions follow; only `rank` of them are there.
+  Dimension &dim(int k) { return reinterpret_cast<Dimension *>(this + 1)[k]; }
+  const Dimension &dim(int k) const { return reinterpret_cast<const Dimension *>(this + 1)[k]; }
+};
+
+// A descriptor of ours, with room for every dimension.
+struct Local : Descriptor {
+  Dimension room[kMaxRank];
+
+  Local() = default;
+  explicit Local(const Descriptor &other) : Descriptor(other) {
+#pragma unroll
+    for (int k = 0; k < kMaxRank; ++k)
+      if (k < other.rank) room[k] = other.dim(k);
+  }
 };
 
 template <class T> struct Complex {
@@ -55,7 +70,7 @@ using Index = Extents;
 inline Extents extents(const Descriptor &d) {
   Extents result;
 #pragma unroll
-  for (int k = 0; k < kMaxRank; ++k) result.at[k] = k < d.rank ? d.dim[k].extent : 1;
+  for (int k = 0; k < kMaxRank; ++k) result.at[k] = k < d.rank ? d.dim(k).extent : 1;
   if (d.rank > kMaxRank) fail("an array of more than 7 dimensions");
   return result;
 }
@@ -73,7 +88,7 @@ inline char *address(const Descriptor &d, const Index &i) {
   i64 offset = 0;
 #pragma unroll
   for (int k = 0; k < kMaxRank; ++k)
-    if (k < d.rank) offset += i.at[k] * d.dim[k].stride;
+    if (k < d.rank) offset += i.at[k] * d.dim(k).stride;
   return d.base + offset;
 }
 
@@ -82,11 +97,11 @@ template <class T> inline T &element(const Descriptor &d, const Index &i) {
 }
 
 template <class T> inline T &element(const Descriptor &d, i64 i) {
-  return *reinterpret_cast<T *>(d.base + i * d.dim[0].stride);
+  return *reinterpret_cast<T *>(d.base + i * d.dim(0).stride);
 }
 
 template <class T> inline T &element(const Descriptor &d, i64 i, i64 j) {
-  return *reinterpret_cast<T *>(d.base + i * d.dim[0].stride + j * d.dim[1].stride);
+  return *reinterpret_cast<T *>(d.base + i * d.dim(0).stride + j * d.dim(1).stride);
 }
 
 // Calls `f(index)` for every index in array element order.
@@ -207,7 +222,7 @@ inline void set_bounds(Descriptor &d, int rank, const Extents &n) {
   for (int k = 0; k < kMaxRank; ++k)
     if (k < rank) {
       const i64 extent = n.at[k] > 0 ? n.at[k] : 0;
-      d.dim[k] = {1, extent, stride};
+      d.dim(k) = {1, extent, stride};
       stride *= extent;
     }
 }

@@ -275,3 +275,7 @@ static void OF(add_tangent_product)(const char *uplo, const char *trans, const c
   if (je_upper(diag) == 'U') BLAS(axpy)(&n, &minus, x, &incx, sx, &incx);
   free(t);
 }
+
+static void OF(conjugate_part)(int m, int n, SCALAR *a, int lda) {
+  for (int j = 0; j < n; j++) OF(conjugate)(m, a + (index_t)j * lda, 1);
+}

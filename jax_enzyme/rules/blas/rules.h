@@ -9,6 +9,7 @@
 #include "level2.h"
 #include "level3.h"
 #include "lapack.h"
+#include "cblas.h"
 
 #undef BLAS
 #undef RULE

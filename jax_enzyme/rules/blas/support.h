@@ -48,3 +48,21 @@ static inline int je_last_row(char uplo, int strict, int j, int rows) {
   int last = j + 1 - strict;
   return uplo == 'U' && last < rows ? last : rows;
 }
+
+/* What the C interface calls orders, operations, triangles, diagonals and sides, in the letters of the Fortran one. */
+
+enum { JE_BY_COLUMNS = 102, JE_NO_TRANSPOSE = 111, JE_TRANSPOSE = 112, JE_UPPER = 121, JE_UNIT = 132, JE_LEFT = 141 };
+
+static inline char je_operation(int trans) { return trans == JE_NO_TRANSPOSE ? 'N' : trans == JE_TRANSPOSE ? 'T' : 'C'; }
+
+static inline char je_real_operation(int order, int trans) {
+  return (trans == JE_NO_TRANSPOSE) == (order == JE_BY_COLUMNS) ? 'N' : 'T';
+}
+
+static inline char je_triangle(int order, int uplo) {
+  return (uplo == JE_UPPER) == (order == JE_BY_COLUMNS) ? 'U' : 'L';
+}
+
+static inline char je_side(int order, int side) { return (side == JE_LEFT) == (order == JE_BY_COLUMNS) ? 'L' : 'R'; }
+
+static inline char je_diagonal(int diag) { return diag == JE_UNIT ? 'U' : 'N'; }

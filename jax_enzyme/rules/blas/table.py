@@ -128,7 +128,31 @@ syr2k  sd nothing | uplo:c trans:c n:i k:i alpha:f a:F lda:i b:F ldb:i beta:f c:
 trmm   sd nothing | side:c {_TRIANGLE} m:i n:i alpha:f a:F lda:i b:F+ ldb:i
 trsm   sd nothing | side:c {_TRIANGLE} m:i n:i alpha:f a:F lda:i b:F+ ldb:i
 amax   sd integer | n:i {_X}
+potrf  sd nothing | uplo:c n:i a:F+ lda:i info:i=
+potrs  sd nothing | uplo:c n:i nrhs:i a:F lda:i b:F+ ldb:i info:i=
+getrf  sd nothing | m:i n:i a:F+ lda:i ipiv:I= info:i=
+getrs  sd nothing | trans:c n:i nrhs:i a:F lda:i ipiv:I b:F+ ldb:i info:i=
+gesv   sd nothing | n:i nrhs:i a:F+ lda:i ipiv:I= b:F+ ldb:i info:i=
+trtrs  sd nothing | {_TRIANGLE} n:i nrhs:i a:F lda:i b:F+ ldb:i info:i=
+laswp  sd nothing | n:i a:F+ lda:i k1:i k2:i ipiv:I incx:i
 """
+
+
+# Routines that the library defines by calling others: the C interface.
+_BODIES = """
+sd cblas_ dot axpy scal copy swap nrm2 asum rot gemv ger symv trmv trsv gemm symm syrk syr2k trmm trsm
+sd cblas_i amax
+"""
+
+
+@functools.cache
+def bodies() -> frozenset[str]:
+    """The functions that are not differentiated by a rule but as code, which the library has: `cblas_dgemm`."""
+    found: set[str] = set()
+    for line in _BODIES.strip().splitlines():
+        letters, prefix, *names = line.split()
+        found.update(f"{prefix}{letter}{name}" for letter in letters for name in names)
+    return frozenset(found)
 
 
 @functools.cache

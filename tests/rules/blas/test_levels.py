@@ -15,11 +15,6 @@ STRIDES = [(1, 1), (2, -3), (-1, 2), (-2, -1)]
 SCALARS = [(1.3, 0.7), (0.0, 0.7), (1.3, 0.0), (1.0, 1.0)]
 
 
-@pytest.fixture
-def rng(request: pytest.FixtureRequest) -> np.random.Generator:
-    return np.random.default_rng(sum(request.node.name.encode()))
-
-
 @pytest.mark.parametrize("letter", LETTERS)
 @pytest.mark.parametrize(("incx", "incy"), STRIDES)
 @pytest.mark.parametrize("n", [0, 1, 5])

@@ -1,0 +1,78 @@
+"""Calls of the derivatives that the package has for BLAS and LAPACK routines (`rules/blas/support.h` has the convention).
+
+They are declared here and defined when the derivative is compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import Builder
+from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.values import ConstantInt, ConstantNull, Value
+from jax_enzyme.rules.blas.table import Result, Routine
+from jax_enzyme.rules.declare import Declarations
+
+
+class LibraryCalls:
+    """Emits calls of a routine's forward mode, forward sweep and reverse sweep."""
+
+    def __init__(self, declarations: Declarations) -> None:
+        self._declarations = declarations
+
+    def jvp(
+        self,
+        builder: Builder,
+        call: I.CallBase,
+        routine: Routine,
+        value: Callable[[Value], Value],
+        shadows: list[Value],
+    ) -> tuple[Value | None, Value | None]:
+        """The primal and the tangent; the result and its tangent, where the routine returns a number."""
+        arguments = [*self._own(call, routine, value), *shadows]
+        pair = T.StructType((routine.scalar, routine.scalar))
+        result = pair if routine.result is Result.NUMBER else T.VOID
+        out = builder.call(self._function(routine.jvp, result, arguments), arguments)
+        if routine.result is not Result.NUMBER:
+            return None, None
+        return builder.extract_value(out, 0, routine.scalar), builder.extract_value(out, 1, routine.scalar)
+
+    def forward(
+        self,
+        builder: Builder,
+        call: I.CallBase,
+        routine: Routine,
+        value: Callable[[Value], Value],
+        shadows: list[Value],
+        stable: int,
+        arena: Value,
+    ) -> tuple[Value | None, Value]:
+        """The primal; its result, where it is a number, and the frame for the reverse."""
+        arguments = [*self._own(call, routine, value), *shadows, ConstantInt(T.I64, stable), arena]
+        number = routine.result is Result.NUMBER
+        result = T.StructType((routine.scalar, T.PTR)) if number else T.PTR
+        out = builder.call(self._function(routine.forward, result, arguments), arguments)
+        if not number:
+            return None, out
+        return builder.extract_value(out, 0, routine.scalar), builder.extract_value(out, 1, T.PTR)
+
+    def reverse(self, builder: Builder, routine: Routine, frame: Value, adjoint: Value | None) -> None:
+        arguments = [frame] if adjoint is None else [frame, adjoint]
+        builder.call(self._function(routine.reverse, T.VOID, arguments), arguments)
+
+    def _own(self, call: I.CallBase, routine: Routine, value: Callable[[Value], Value]) -> list[Value]:
+        """The routine's arguments, without lengths of strings that a caller may add."""
+        return [value(v) for v in call.arguments[: len(routine.parameters)]]
+
+    def _function(self, name: str, result: T.Type, arguments: list[Value]) -> Function:
+        return self._declarations.function(name, T.FunctionType(result, tuple(a.type for a in arguments)))
+
+
+def shadow_arguments(
+    call: I.CallBase, routine: Routine, needed: Callable[[Value], bool], shadow: Callable[[Value], Value]
+) -> list[Value]:
+    """The shadows of the pointers to numbers; null where the memory has none."""
+    pointers = [call.operands[i] for i in routine.floats]
+    return [shadow(p) if needed(p) else ConstantNull(T.PTR) for p in pointers]

@@ -1,0 +1,198 @@
+// What a CUDA kernel may use, without the CUDA toolkit: included in front of every CUDA source.
+//
+// Functions named `__je_...` are declared and never defined: the lowering of the platform that a kernel runs on knows
+// what they mean. Mathematical functions have the names of C's library for the same reason.
+#pragma once
+
+#define __global__ __attribute__((global))
+#define __device__ __attribute__((device))
+#define __host__ __attribute__((host))
+#define __shared__ __attribute__((shared))
+#define __constant__ __attribute__((constant))
+#define __forceinline__ __inline__ __attribute__((always_inline))
+#define __noinline__ __attribute__((noinline))
+#define __launch_bounds__(...) __attribute__((launch_bounds(__VA_ARGS__)))
+#define __restrict__ __restrict
+#define __align__(n) __attribute__((aligned(n)))
+#define __grid_constant__
+#define __managed__ __attribute__((device))
+#define CUDA_VERSION 12090
+#define __CUDACC__ 1
+#define __CUDA_ARCH_FEAT_NONE 1
+
+#define __JE static __attribute__((device, always_inline, unused)) inline
+#define __JE_EXTERN extern "C" __attribute__((device))
+#define __JE_PURE extern "C" __attribute__((device, const, nothrow))
+
+// ---- vectors
+
+#define __JE_VECTORS(T, name)                                                                       \
+  struct name##1 { T x; };                                                                          \
+  struct alignas(2 * sizeof(T)) name##2 { T x, y; };                                                \
+  struct name##3 { T x, y, z; };                                                                    \
+  struct alignas(4 * sizeof(T) > 16 ? 16 : 4 * sizeof(T)) name##4 { T x, y, z, w; };                \
+  __JE name##1 make_##name##1(T x) { return {x}; }                                                  \
+  __JE name##2 make_##name##2(T x, T y) { return {x, y}; }                                          \
+  __JE name##3 make_##name##3(T x, T y, T z) { return {x, y, z}; }                                  \
+  __JE name##4 make_##name##4(T x, T y, T z, T w) { return {x, y, z, w}; }
+__JE_VECTORS(signed char, char)
+__JE_VECTORS(unsigned char, uchar)
+__JE_VECTORS(short, short)
+__JE_VECTORS(unsigned short, ushort)
+__JE_VECTORS(int, int)
+__JE_VECTORS(unsigned, uint)
+__JE_VECTORS(long, long)
+__JE_VECTORS(unsigned long, ulong)
+__JE_VECTORS(long long, longlong)
+__JE_VECTORS(unsigned long long, ulonglong)
+__JE_VECTORS(float, float)
+__JE_VECTORS(double, double)
+#undef __JE_VECTORS
+
+struct dim3 {
+  unsigned x, y, z;
+  __attribute__((device)) constexpr dim3(unsigned x = 1, unsigned y = 1, unsigned z = 1) : x(x), y(y), z(z) {}
+  __attribute__((device)) constexpr dim3(uint3 v) : x(v.x), y(v.y), z(v.z) {}
+};
+
+// ---- where a thread is
+
+#define __JE_PLACE(name, register)                                                                                     \
+  __JE uint3 name() {                                                                                                  \
+    return {(unsigned)__nvvm_read_ptx_sreg_##register##_x(), (unsigned)__nvvm_read_ptx_sreg_##register##_y(),          \
+            (unsigned)__nvvm_read_ptx_sreg_##register##_z()};                                                          \
+  }
+__JE_PLACE(__je_thread_index, tid)
+__JE_PLACE(__je_block_index, ctaid)
+__JE_PLACE(__je_block_extent, ntid)
+__JE_PLACE(__je_grid_extent, nctaid)
+#undef __JE_PLACE
+#define threadIdx (__je_thread_index())
+#define blockIdx (__je_block_index())
+#define blockDim (__je_block_extent())
+#define gridDim (__je_grid_extent())
+#define warpSize 32
+
+// ---- synchronisation
+
+#define __JE_CONVERGENT extern "C" __attribute__((device, convergent, nothrow))
+__JE_CONVERGENT int __je_barrier_count(int predicate);
+__JE_CONVERGENT int __je_barrier_and(int predicate);
+__JE_CONVERGENT int __je_barrier_or(int predicate);
+__JE int __syncthreads_count(int predicate) { return __je_barrier_count(predicate); }
+__JE int __syncthreads_and(int predicate) { return __je_barrier_and(predicate); }
+__JE int __syncthreads_or(int predicate) { return __je_barrier_or(predicate); }
+__JE void __threadfence() { __nvvm_membar_gl(); }
+__JE void __threadfence_block() { __nvvm_membar_cta(); }
+__JE void __threadfence_system() { __nvvm_membar_sys(); }
+
+__JE_CONVERGENT void __je_warp_sync(unsigned mask);
+__JE_CONVERGENT unsigned __je_ballot(unsigned mask, int predicate);
+__JE_CONVERGENT int __je_any(unsigned mask, int predicate);
+__JE_CONVERGENT int __je_all(unsigned mask, int predicate);
+__JE_CONVERGENT unsigned __je_active_mask();
+__JE void __syncwarp(unsigned mask = 0xffffffffu) { __je_warp_sync(mask); }
+__JE unsigned __ballot_sync(unsigned mask, int predicate) { return __je_ballot(mask, predicate); }
+__JE int __any_sync(unsigned mask, int predicate) { return __je_any(mask, predicate); }
+__JE int __all_sync(unsigned mask, int predicate) { return __je_all(mask, predicate); }
+__JE unsigned __activemask() { return __je_active_mask(); }
+
+// The lane that a shuffle reads from is computed here: a lane outside its section reads its own value.
+__JE_PURE unsigned __je_lane();
+__JE_CONVERGENT int __je_shuffle_i32(unsigned mask, int value, int source);
+__JE_CONVERGENT long long __je_shuffle_i64(unsigned mask, long long value, int source);
+__JE_CONVERGENT float __je_shuffle_f32(unsigned mask, float value, int source);
+__JE_CONVERGENT double __je_shuffle_f64(unsigned mask, double value, int source);
+__JE int __je_move(unsigned m, int v, int s) { return __je_shuffle_i32(m, v, s); }
+__JE unsigned __je_move(unsigned m, unsigned v, int s) { return (unsigned)__je_shuffle_i32(m, (int)v, s); }
+__JE long long __je_move(unsigned m, long long v, int s) { return __je_shuffle_i64(m, v, s); }
+__JE unsigned long long __je_move(unsigned m, unsigned long long v, int s) {
+  return (unsigned long long)__je_shuffle_i64(m, (long long)v, s);
+}
+__JE long __je_move(unsigned m, long v, int s) { return (long)__je_shuffle_i64(m, v, s); }
+__JE unsigned long __je_move(unsigned m, unsigned long v, int s) { return (unsigned long)__je_shuffle_i64(m, v, s); }
+__JE float __je_move(unsigned m, float v, int s) { return __je_shuffle_f32(m, v, s); }
+__JE double __je_move(unsigned m, double v, int s) { return __je_shuffle_f64(m, v, s); }
+
+template <class T> __JE T __shfl_sync(unsigned mask, T value, int lane, int width = 32) {
+  int self = __je_lane();
+  return __je_move(mask, value, (self & ~(width - 1)) | (lane & (width - 1)));
+}
+template <class T> __JE T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32) {
+  int self = __je_lane(), source = self - (int)delta;
+  return __je_move(mask, value, source < (self & ~(width - 1)) ? self : source);
+}
+template <class T> __JE T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32) {
+  int self = __je_lane();
+  return __je_move(mask, value, (self & (width - 1)) + (int)delta >= width ? self : self + (int)delta);
+}
+template <class T> __JE T __shfl_xor_sync(unsigned mask, T value, int bits, int width = 32) {
+  int self = __je_lane(), source = self ^ bits;
+  return __je_move(mask, value, source >= ((self & ~(width - 1)) + width) ? self : source);
+}
+
+// ---- atomics: relaxed, as CUDA's are
+
+#define __JE_ATOMIC(T)                                                                                                 \
+  __JE T atomicAdd(T *p, T v) { return __atomic_fetch_add(p, v, __ATOMIC_RELAXED); }                                   \
+  __JE T atomicAdd_block(T *p, T v) { return __atomic_fetch_add(p, v, __ATOMIC_RELAXED); }                             \
+  __JE T atomicExch(T *p, T v) {                                                                                       \
+    T old;                                                                                                             \
+    __atomic_exchange(p, &v, &old, __ATOMIC_RELAXED);                                                                  \
+    return old;                                                                                                        \
+  }
+__JE_ATOMIC(int)
+__JE_ATOMIC(unsigned)
+__JE_ATOMIC(unsigned long long)
+__JE_ATOMIC(float)
+__JE_ATOMIC(double)
+#undef __JE_ATOMIC
+#define __JE_ATOMIC(T)                                                                                                 \
+  __JE T atomicSub(T *p, T v) { return __atomic_fetch_sub(p, v, __ATOMIC_RELAXED); }                                   \
+  __JE T atomicMax(T *p, T v) { return __atomic_fetch_max(p, v, __ATOMIC_RELAXED); }                                   \
+  __JE T atomicMin(T *p, T v) { return __atomic_fetch_min(p, v, __ATOMIC_RELAXED); }                                   \
+  __JE T atomicAnd(T *p, T v) { return __atomic_fetch_and(p, v, __ATOMIC_RELAXED); }                                   \
+  __JE T atomicOr(T *p, T v) { return __atomic_fetch_or(p, v, __ATOMIC_RELAXED); }                                     \
+  __JE T atomicXor(T *p, T v) { return __atomic_fetch_xor(p, v, __ATOMIC_RELAXED); }                                   \
+  __JE T atomicCAS(T *p, T expected, T v) {                                                                            \
+    __atomic_compare_exchange_n(p, &expected, v, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);                           \
+    return expected;                                                                                                   \
+  }
+__JE_ATOMIC(int)
+__JE_ATOMIC(unsigned)
+__JE_ATOMIC(long long)
+__JE_ATOMIC(unsigned long long)
+#undef __JE_ATOMIC
+__JE unsigned atomicInc(unsigned *p, unsigned limit) { return __nvvm_atom_inc_gen_ui(p, limit); }
+__JE unsigned atomicDec(unsigned *p, unsigned limit) { return __nvvm_atom_dec_gen_ui(p, limit); }
+
+template <class T> __JE T __ldg(const T *p) { return *p; }
+template <class T> __JE T __ldcg(const T *p) { return *p; }
+template <class T> __JE T __ldca(const T *p) { return *p; }
+template <class T> __JE T __ldcs(const T *p) { return *p; }
+template <class T> __JE void __stcg(T *p, T v) { *p = v; }
+template <class T> __JE void __stcs(T *p, T v) { *p = v; }
+
+#include "jax_enzyme_cuda_math.h"
+
+// ---- output and assertions
+
+extern "C" __attribute__((device)) int printf(const char *, ...);
+extern "C" __attribute__((device, noreturn)) void __assert_fail(const char *, const char *, unsigned, const char *);
+extern "C" __attribute__((device)) void *malloc(__SIZE_TYPE__);
+extern "C" __attribute__((device)) void free(void *);
+__JE void __trap() { __builtin_trap(); }
+
+// ---- half precision: storage, and arithmetic in single precision
+
+typedef _Float16 __half;
+typedef _Float16 half;
+typedef __bf16 __nv_bfloat16;
+typedef __bf16 nv_bfloat16;
+__JE float __half2float(__half x) { return (float)x; }
+__JE __half __float2half(float x) { return (__half)x; }
+__JE __half __float2half_rn(float x) { return (__half)x; }
+__JE __half __double2half(double x) { return (__half)x; }
+__JE float __bfloat162float(__nv_bfloat16 x) { return (float)x; }
+__JE __nv_bfloat16 __float2bfloat16(float x) { return (__nv_bfloat16)x; }
+__JE __nv_bfloat16 __float2bfloat16_rn(float x) { return (__nv_bfloat16)x; }

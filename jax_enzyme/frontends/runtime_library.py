@@ -1,0 +1,86 @@
+"""Bodies for what compilers leave as calls into run-time libraries whose source the engine cannot see.
+
+The folder `runtime` holds our own sources of such functions, in C and C++. Those that a program calls and does not define
+are compiled by zig's clang, once, and linked into the program, so that the engine meets ordinary loops. They carry no
+debug information: whatever happens in them is told at the line of the user's source that called them.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib import resources
+
+from jax_enzyme.cache import DiskCache, digest
+from jax_enzyme.frontends import toolchain
+from jax_enzyme.frontends.source import Source
+from jax_enzyme.ir import linking
+
+_FORMAT = "1"
+"""Changes whenever linking would give another module for a reason that is not in the key."""
+
+_COMMAND = (
+    "c++", "-x", "c++",
+    "-std=c++20", "-mcpu=baseline", "-O2", "-fno-exceptions", "-fno-rtti", "-nostdinc++",
+    "-S", "-emit-llvm", "-Xclang", "-disable-llvm-passes", "-g0",
+    # The caller's memory has types of its own language.
+    "-fno-strict-aliasing", "-fno-math-errno", "-fno-sanitize=all", "-fno-stack-protector", "-fomit-frame-pointer",
+    "-fno-color-diagnostics", "-w",
+    "{flags}", "{source}", "-o", "{output}",
+)  # fmt: skip
+_DECLARED = re.compile(r'^declare [^@\n]*@(?:"([^"]*)"|([-\w$.]+))\(', re.M)
+_PROVIDES = re.compile(r"^// provides: (.*)$", re.M)
+_INCLUDE = re.compile(r'^#include "(\w+\.h)"\n', re.M)
+
+
+def complete(ir: str) -> str:
+    """The module with a body for each function that it declares and a library of ours defines."""
+    needed = _needed(ir, frozenset())
+    if not needed:
+        return ir
+    cache = DiskCache.named("completed")
+    key = digest(_FORMAT, ir, toolchain.zig().version, *_sources().values())
+    entry = cache.get(key)
+    if entry is not None:
+        return entry.decode()
+    linked: frozenset[str] = frozenset()
+    while needed:
+        ir = linking.link(ir, [_compiled(name) for name in needed])
+        linked = linked.union(needed)
+        needed = _needed(ir, linked)
+    ir = toolchain.portable(ir)
+    cache.put(key, ir.encode())
+    return ir
+
+
+def _needed(ir: str, linked: frozenset[str]) -> list[str]:
+    """The libraries that define what a module declares, less those that have been linked."""
+    declared = " ".join(quoted or plain for quoted, plain in _DECLARED.findall(ir))
+    return [name for name, pattern in _libraries().items() if name not in linked and pattern.search(declared)]
+
+
+def _compiled(name: str) -> str:
+    source = Source("c++", name, _sources()[name].encode())
+    return toolchain.compile_cached(source, toolchain.Recipe(toolchain.zig(), _COMMAND), ())
+
+
+@cache
+def _libraries() -> dict[str, re.Pattern[str]]:
+    """By the name of each source, what matches the functions that it defines."""
+    found: dict[str, re.Pattern[str]] = {}
+    for name, text in _sources().items():
+        provided = " ".join(_PROVIDES.findall(text)).split()
+        found[name] = re.compile(rf"(?:^| )(?:{'|'.join(provided)})(?= |$)")
+    return found
+
+
+@cache
+def _sources() -> dict[str, str]:
+    """The sources by name, with what they include put in."""
+    folder = resources.files("jax_enzyme.frontends").joinpath("runtime")
+    texts = {file.name: file.read_text(encoding="utf-8") for file in folder.iterdir() if file.is_file()}
+
+    def expanded(text: str) -> str:
+        return _INCLUDE.sub(lambda match: texts[match[1]].replace("#pragma once\n", ""), text)
+
+    return {name: expanded(text) for name, text in sorted(texts.items()) if name.endswith(".cpp")}

@@ -1,0 +1,188 @@
+"""Masked loads and stores, gathers and scatters of vectors become accesses of single lanes.
+
+    before    %v = call <2 x double> @llvm.masked.load.v2f64.p0(ptr %p, <2 x i1> %m, <2 x double> %rest)
+
+    after     %m.0 = extractelement <2 x i1> %m, i64 0
+              %old = extractelement <2 x double> %rest, i64 0
+              br i1 %m.0, label %lane, label %next
+            lane:
+              %new = load double, ptr %p
+              br label %next
+            next:
+              %e = phi double [ %old, %before ], [ %new, %lane ]
+              %v.0 = insertelement <2 x double> poison, double %e, i64 0
+              ... lane 1 ...
+
+Lanes whose mask is a constant need no branch. LLVM 22 has the alignment as an attribute of the pointer;
+the older form has it as an argument.
+"""
+
+from __future__ import annotations
+
+import re
+
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.clone import clone
+from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.values import (
+    BasicBlock,
+    ConstantAggregate,
+    ConstantSplat,
+    Poison,
+    Undef,
+    Value,
+    ZeroInitializer,
+    int_value,
+)
+from jax_enzyme.transform.rewriting import replace_values, split_before
+
+_NAMES = re.compile(r"llvm\.masked\.(load|store|gather|scatter|expandload|compressstore)\.")
+
+
+def lower_masked_memory(module: Module) -> Module:
+    """A copy of the module without such calls; the module itself where there are none."""
+    if not any(_kind(i) for f in module.functions.values() for i in f.instructions()):
+        return module
+    copy = clone(module)
+    for function in copy.functions.values():
+        calls = [i for i in function.instructions() if _kind(i)]
+        replaced: dict[Value, Value] = {}
+        for call in calls:
+            assert isinstance(call, I.Call)
+            value = _Lowering(function, call).run()
+            if value is not None:
+                replaced[call] = value
+        replace_values(function, replaced)
+    return copy
+
+
+def _kind(instruction: I.Instruction) -> str:
+    if not isinstance(instruction, I.Call) or not isinstance(instruction.callee, Function):
+        return ""
+    found = _NAMES.match(instruction.callee.name)
+    if found is None or any(isinstance(a.type, T.VectorType) and a.type.scalable for a in instruction.arguments):
+        return ""
+    return found[1]
+
+
+class _Lowering:
+    """One call. `at` builds where the current lane is dealt with."""
+
+    def __init__(self, function: Function, call: I.Call) -> None:
+        self._function = function
+        self._call = call
+        self._kind = _kind(call)
+        self._place = [(kind, node) for kind, node in call.metadata if kind == "dbg"]
+        vectors = [a for a in call.arguments if isinstance(a.type, T.VectorType)]
+        self._mask = next(a for a in vectors if T.scalar(a.type) == T.I1)
+        self._values = next((a for a in vectors if a is not self._mask and not T.is_pointer(a.type)), None)
+        self._pointer = next(a for a in call.arguments if T.is_pointer(a.type))
+        if self._values is None or T.is_pointer(self._element):
+            # Vectors of pointers: told apart by position.
+            others = [a for a in call.arguments if a is not self._mask and isinstance(a.type, T.VectorType)]
+            stores = self._kind in ("store", "scatter", "compressstore")
+            self._values = others[0] if stores else others[-1]
+            if self._kind in ("gather", "scatter"):
+                self._pointer = others[-1] if stores else others[0]
+        self._align = self._alignment()
+
+    @property
+    def _element(self) -> T.Type:
+        assert self._values is not None
+        return T.scalar(self._values.type)
+
+    def _alignment(self) -> int | None:
+        for argument in self._call.arguments:
+            if argument.type == T.I32:
+                return int_value(argument)
+        index = self._call.arguments.index(self._pointer)
+        for word in self._call.parameter_attributes[index]:
+            if word.startswith("align "):
+                return int(word.split()[1])
+        return 1
+
+    def run(self) -> Value | None:
+        block = next(b for b in self._function.blocks if self._call in b.instructions)
+        index = block.instructions.index(self._call)
+        rest = split_before(self._function, block, index)
+        del rest.instructions[0]
+        at = Builder(block)
+        assert self._values is not None and isinstance(self._values.type, T.VectorType)
+        stores = self._kind in ("store", "scatter", "compressstore")
+        result: Value = Poison(self._values.type)
+        taken: Value = const_int(T.I64, 0)
+        for lane in range(self._values.type.count):
+            number = const_int(T.I64, lane)
+            address = self._address(at, lane, taken)
+            old = self._lane(at, self._values, lane)
+            known = _constant_lane(self._mask, lane)
+            if known is None:
+                at, new = self._guarded(at, rest, address, old, stores, lane)
+            elif not known:
+                new = old
+            else:
+                new = self._access(at, address, old, stores)
+            if self._kind in ("expandload", "compressstore"):
+                here = self._lane(at, self._mask, lane)
+                taken = at.binary("add", taken, at.cast("zext", here, T.I64))
+            if not stores:
+                result = at.insert(I.InsertElement(result.type, "insertelement", [result, new, number]))
+        at.br(rest)
+        made = self._function.blocks[self._function.blocks.index(block) : self._function.blocks.index(rest)]
+        for instruction in [*block.instructions[index:], *(i for b in made[1:] for i in b.instructions)]:
+            instruction.metadata = list(self._place)
+        if stores:
+            return None
+        result.name = self._call.name
+        return result
+
+    def _address(self, at: Builder, lane: int, taken: Value) -> Value:
+        if T.is_pointer(self._pointer.type) and isinstance(self._pointer.type, T.VectorType):
+            return self._lane(at, self._pointer, lane)
+        packed = self._kind in ("expandload", "compressstore")
+        return at.gep(self._element, self._pointer, [taken if packed else const_int(T.I64, lane)])
+
+    def _lane(self, at: Builder, vector: Value, lane: int) -> Value:
+        element = T.scalar(vector.type)
+        if isinstance(vector, Poison | Undef):
+            return Poison(element)
+        return at.insert(I.ExtractElement(element, "extractelement", [vector, const_int(T.I64, lane)]))
+
+    def _access(self, at: Builder, address: Value, old: Value, stores: bool) -> Value:
+        size = {T.DOUBLE: 8, T.FLOAT: 4, T.HALF: 2, T.BFLOAT: 2}.get(self._element, 1)
+        align = min(self._align or 1, size)
+        if stores:
+            at.store(old, address, align)
+            return old
+        return at.load(self._element, address, align)
+
+    def _guarded(
+        self, at: Builder, rest: BasicBlock, address: Value, old: Value, stores: bool, lane: int
+    ) -> tuple[Builder, Value]:
+        inside, behind = BasicBlock(name="lane"), BasicBlock(name="next")
+        where = self._function.blocks.index(rest)
+        self._function.blocks[where:where] = [inside, behind]
+        at.cond_br(self._lane(at, self._mask, lane), inside, behind)
+        within = Builder(inside)
+        new = self._access(within, address, old, stores)
+        within.br(behind)
+        after = Builder(behind)
+        if not stores:
+            new = after.phi(self._element, [(old, at.block), (new, inside)])
+        # The rest is reached from the last block: see `run`, and `split_before`, which named the first one.
+        return after, new
+
+
+def _constant_lane(mask: Value, lane: int) -> bool | None:
+    match mask:
+        case ConstantSplat(element=element):
+            number = int_value(element)
+        case ConstantAggregate(elements=elements):
+            number = int_value(elements[lane])
+        case ZeroInitializer():
+            return False
+        case _:
+            return None
+    return None if number is None else bool(number)

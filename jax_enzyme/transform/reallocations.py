@@ -1,0 +1,132 @@
+"""`realloc` becomes what it means, where the old size is known: new memory, a copy, and the end of the old memory.
+
+    before    %p = call ptr @malloc(i64 %n)           after    %p = call ptr @malloc(i64 %n)
+              ...                                              ...
+              %q = call ptr @realloc(ptr %p, i64 %m)           %q = call ptr @malloc(i64 %m)
+                                                               %c = call i64 @llvm.umin.i64(i64 %n, i64 %m)
+                                                               call void @llvm.memcpy(ptr %q, ptr %p, i64 %c, i1 false)
+                                                               call void @free(ptr %p)
+
+The old size follows the pointer: through phis and selects it becomes a phi or a select of sizes, and that of null is 0.
+A pointer that comes out of memory or out of a call keeps its `realloc`, which forward mode can do and reverse mode
+refuses by name.
+"""
+
+from __future__ import annotations
+
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.clone import clone
+from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.values import BasicBlock, ConstantNull, Value
+from jax_enzyme.rules.declare import Declarations
+from jax_enzyme.transform.rewriting import place, replace_values
+
+_ALLOCATORS = {"malloc": (0,), "calloc": (0, 1), "aligned_alloc": (1,), "realloc": (1,), "reallocarray": (1, 2)}
+_RESIZING = ("realloc", "reallocarray")
+
+
+def lower_reallocations(module: Module) -> Module:
+    """A copy of the module without such calls; the module itself where there are none whose old size is known."""
+    if not any(_traceable(i) for f in module.functions.values() for i in f.instructions()):
+        return module
+    copy = clone(module)
+    declarations = Declarations(copy)
+    for function in list(copy.functions.values()):
+        calls = [i for i in function.instructions() if _traceable(i)]
+        if calls:
+            _Sizes(function, declarations).rewrite(calls)
+    return copy
+
+
+def _name(value: Value) -> str:
+    if not isinstance(value, I.Call) or not isinstance(value.callee, Function) or not value.callee.is_declaration:
+        return ""
+    return value.callee.name
+
+
+def _traceable(instruction: I.Instruction) -> bool:
+    """A `realloc` of memory all of whose origins are in sight."""
+    if _name(instruction) not in _RESIZING:
+        return False
+    seen: set[Value] = set()
+    pending = [instruction.operands[0]]
+    while pending:
+        value = pending.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        if isinstance(value, I.Phi | I.Freeze):
+            pending += value.operands
+        elif isinstance(value, I.Select):
+            pending += value.operands[1:]
+        elif not isinstance(value, ConstantNull) and _name(value) not in _ALLOCATORS:
+            return False
+    return True
+
+
+class _Sizes:
+    """The sizes that go with pointers, as values of their own."""
+
+    def __init__(self, function: Function, declarations: Declarations) -> None:
+        self._function = function
+        self._declarations = declarations
+        self._sizes: dict[Value, Value] = {}
+        self._block = {i: b for b in function.blocks for i in b.instructions}
+
+    def rewrite(self, calls: list[I.Instruction]) -> None:
+        sizes = [self._of(call.operands[0]) for call in calls]
+        new_sizes = [self._of(call) for call in calls]
+        replaced: dict[Value, Value] = {}
+        for call, old, new in zip(calls, sizes, new_sizes, strict=True):
+            replaced[call] = self._resize(call, old, new)
+        replace_values(self._function, replaced)
+
+    def _of(self, pointer: Value) -> Value:
+        """The size of the memory at a pointer's value, made where the pointer is made."""
+        known = self._sizes.get(pointer)
+        if known is not None:
+            return known
+        if isinstance(pointer, ConstantNull):
+            return const_int(T.I64, 0)
+        assert isinstance(pointer, I.Instruction)
+        block = self._block[pointer]
+        made = Builder(BasicBlock())
+        match pointer:
+            case I.Phi():
+                phi = made.phi(T.I64)
+                self._sizes[pointer] = phi
+                block.instructions.insert(0, phi)
+                self._block[phi] = block
+                phi.operands, phi.targets = [self._of(v) for v in pointer.operands], list(pointer.targets)
+                return phi
+            case I.Select():
+                self._sizes[pointer] = made.select(
+                    pointer.operands[0], self._of(pointer.operands[1]), self._of(pointer.operands[2])
+                )
+            case I.Freeze():
+                self._sizes[pointer] = self._of(pointer.operands[0])
+            case _:
+                factors = [pointer.operands[i] for i in _ALLOCATORS[_name(pointer)]]
+                self._sizes[pointer] = factors[0] if len(factors) == 1 else made.binary("mul", factors[0], factors[1])
+        at = block.instructions.index(pointer)
+        block.instructions[at:at] = made.block.instructions
+        return self._sizes[pointer]
+
+    def _resize(self, call: I.Instruction, old: Value, new: Value) -> Value:
+        block = self._block[call]
+        made = Builder(BasicBlock())
+        memory = made.call(self._library("malloc", T.PTR, T.I64), [new])
+        memory.name = call.name
+        least = made.call(self._library("llvm.umin.i64", T.I64, T.I64, T.I64), [old, new])
+        memcpy = self._library("llvm.memcpy.p0.p0.i64", T.VOID, T.PTR, T.PTR, T.I64, T.I1)
+        made.call(memcpy, [memory, call.operands[0], least, const_int(T.I1, 0)])
+        made.call(self._library("free", T.VOID, T.PTR), [call.operands[0]])
+        at = block.instructions.index(call)
+        block.instructions[at : at + 1] = made.block.instructions
+        place(call, made.block.instructions)
+        return memory
+
+    def _library(self, name: str, result: T.Type, *parameters: T.Type) -> Function:
+        return self._declarations.function(name, T.FunctionType(result, parameters))

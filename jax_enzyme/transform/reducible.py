@@ -1,0 +1,192 @@
+"""Loops with several entries get one: a block that knows from a number where to go on.
+
+    before    entry: br i1 %c, label %a, label %b
+              a:     ... br label %b
+              b:     ... br i1 %d, label %a, label %end
+
+    after     entry:    br i1 %c, label %to.a, label %to.b
+              to.a:     br label %dispatch
+              to.b:     br label %dispatch
+              dispatch: %entered = phi i32 [ 0, %to.a ], [ 1, %to.b ], [ 1, %to.b.1 ], [ 0, %to.a.1 ]
+                        switch i32 %entered, label %a [ i32 1, label %b ]
+              a:        ... br label %to.b.1
+              b:        ... br i1 %d, label %to.a.1, label %end
+
+Every edge into an entry of such a loop goes through the dispatch block. What is live across it and does not dominate it
+afterwards goes through stack slots, which the next optimisation turns into phis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.clone import clone
+from jax_enzyme.ir.dominance import Dominance
+from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.values import BasicBlock, Value
+from jax_enzyme.transform.rewriting import phis, remove_unreachable
+
+_ROUNDS = 100
+
+
+def make_reducible(module: Module) -> Module:
+    """A copy of the module whose loops have one entry each; the module itself where that is so already."""
+    if not any(f.blocks and _irreducible(f) for f in module.functions.values()):
+        return module
+    copy = clone(module)
+    for function in copy.functions.values():
+        if function.blocks:
+            _fix(function)
+    return copy
+
+
+def _irreducible(function: Function) -> list[BasicBlock]:
+    """The entries of an outermost loop with several; empty where there is none."""
+    cfg = Cfg(function)
+    return next(_loops_with_entries(cfg, set(cfg.rpo)), [])
+
+
+def _loops_with_entries(cfg: Cfg, region: set[BasicBlock]) -> Iterator[list[BasicBlock]]:
+    """Entries of the strongly connected parts of a region that have several; then of the parts inside the others."""
+    for part in _components(cfg, region):
+        entries = [b for b in cfg.rpo if b in part and any(p not in part for p in cfg.preds[b])]
+        if cfg.entry in part and cfg.entry not in entries:
+            entries.insert(0, cfg.entry)
+        if len(entries) > 1:
+            yield entries
+        else:
+            # Without its header the rest of the loop is what is nested in it.
+            yield from _loops_with_entries(cfg, part - set(entries))
+
+
+def _components(cfg: Cfg, region: set[BasicBlock]) -> list[set[BasicBlock]]:
+    """The strongly connected parts with a cycle, within a region (Kosaraju's two sweeps)."""
+    order: list[BasicBlock] = []
+    seen: set[BasicBlock] = set()
+    for root in cfg.rpo:
+        if root in region and root not in seen:
+            seen.add(root)
+            work = [(root, iter(root.successors))]
+            while work:
+                block, following = work[-1]
+                new = next((s for s in following if s in region and s not in seen), None)
+                if new is None:
+                    order.append(block)
+                    work.pop()
+                else:
+                    seen.add(new)
+                    work.append((new, iter(new.successors)))
+    found: list[set[BasicBlock]] = []
+    placed: set[BasicBlock] = set()
+    for root in reversed(order):
+        if root in placed:
+            continue
+        part, pending = {root}, [root]
+        placed.add(root)
+        while pending:
+            for pred in cfg.preds[pending.pop()]:
+                if pred in region and pred not in placed:
+                    placed.add(pred)
+                    part.add(pred)
+                    pending.append(pred)
+        if len(part) > 1 or root in root.successors:
+            found.append(part)
+    return found
+
+
+def _fix(function: Function) -> None:
+    for round_ in range(_ROUNDS):
+        entries = _irreducible(function)
+        if not entries:
+            break
+        if round_ == 0:
+            remove_unreachable(function)
+        _phis_to_memory(function, entries)
+        _dispatch(function, entries)
+    else:
+        return
+    if round_:
+        _defined_before_use(function)
+
+
+def _phis_to_memory(function: Function, blocks: list[BasicBlock]) -> None:
+    """Phis of blocks whose edges are about to move become loads of slots that the predecessors fill."""
+    for block in blocks:
+        for phi in phis(block):
+            slot = _slot(function, phi)
+            for value, source in dict.fromkeys(phi.incoming):
+                source.instructions.insert(-1, I.Store(T.VOID, "store", [value, slot]))
+            load = I.Load(phi.type, "load", [slot], name=phi.name, metadata=list(phi.metadata), records=phi.records)
+            at = block.instructions.index(phi)
+            del block.instructions[at]
+            block.instructions.insert(len(phis(block)), load)
+            _replace(function, phi, load)
+
+
+def _replace(function: Function, old: Value, new: Value) -> None:
+    for instruction in function.instructions():
+        instruction.operands[:] = [new if v is old else v for v in instruction.operands]
+
+
+def _slot(function: Function, value: Value) -> Value:
+    slot = I.Alloca(T.PTR, "alloca", [const_int(T.I32, 1)], value.type, name=f"{value.name}.slot" if value.name else "")
+    function.entry.instructions.insert(0, slot)
+    return slot
+
+
+def _dispatch(function: Function, entries: list[BasicBlock]) -> None:
+    dispatch = BasicBlock(name="dispatch")
+    function.blocks.insert(function.blocks.index(entries[0]), dispatch)
+    builder = Builder(dispatch)
+    chosen = builder.phi(T.I32)
+    chosen.name = "entered"
+    cases = [const_int(T.I32, i) for i in range(1, len(entries))]
+    builder.insert(I.Switch(T.VOID, "switch", [chosen, *cases], targets=list(entries)))
+    for block in list(function.blocks):
+        if block is dispatch:
+            continue
+        last = block.terminator
+        for index, target in enumerate(last.targets if last.is_terminator else []):
+            if target in entries:
+                # An edge of its own, so that a branch with two such targets stays what it is.
+                edge = BasicBlock(name=f"to.{target.name}" if target.name else "")
+                Builder(edge).br(dispatch)
+                function.blocks.insert(function.blocks.index(dispatch), edge)
+                last.targets[index] = edge
+                chosen.operands.append(const_int(T.I32, entries.index(target)))
+                chosen.targets.append(edge)
+
+
+def _defined_before_use(function: Function) -> None:
+    """Values whose definitions no longer dominate all their uses go through slots."""
+    dominance = Dominance(function)
+    broken: dict[I.Instruction, None] = {}
+    for user in function.instructions():
+        for index, value in enumerate(user.operands):
+            if isinstance(value, I.Instruction) and not dominance.available(value, user, index):
+                broken[value] = None
+    for value in broken:
+        _through_memory(function, value, dominance)
+
+
+def _through_memory(function: Function, value: I.Instruction, dominance: Dominance) -> None:
+    slot = _slot(function, value)
+    home, _ = dominance.position[value]
+    for block in function.blocks:
+        for user in list(block.instructions):
+            for index, operand in enumerate(user.operands):
+                if operand is not value:
+                    continue
+                load = I.Load(value.type, "load", [slot])
+                where = user.targets[index] if isinstance(user, I.Phi) else block
+                at = len(where.instructions) - 1 if isinstance(user, I.Phi) else where.instructions.index(user)
+                where.instructions.insert(at, load)
+                user.operands[index] = load
+    at = home.instructions.index(value) + 1
+    if isinstance(value, I.Phi):
+        at = len(phis(home))
+    home.instructions.insert(at, I.Store(T.VOID, "store", [value, slot]))
