@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 
 @dataclass(frozen=True)
@@ -11,7 +12,20 @@ class Options:
     does. Without it the primal keeps the meaning that its compiler gave it (adjoint sums may always be reordered).
 
     `vector_math`: vectorised loops may call the vector versions of `math.h` where the system has them (glibc's libmvec),
-    which are within 4 ulp where the scalar ones are within 1."""
+    which are within 4 ulp where the scalar ones are within 1.
+
+    `checkpoint`: how reverse mode keeps what it needs of a long loop. `"sqrt"`: the state at the start of every segment
+    of the loop, segments being run again, O(sqrt(iterations)) memory for one more run of the loop; an integer: segments of
+    so many iterations; False: everything, always; None: everything, unless that is more than `tape_budget` (bytes)."""
 
     fast_math: bool = False
     vector_math: bool = True
+    checkpoint: Literal["sqrt", False] | int | None = None
+    tape_budget: int = 1 << 30
+
+    def __post_init__(self) -> None:
+        named = self.checkpoint in (None, "sqrt") or self.checkpoint is False
+        if not named and (type(self.checkpoint) is not int or self.checkpoint < 1):
+            raise ValueError(f'checkpoint is "sqrt", a number of iterations, False or None, not {self.checkpoint!r}')
+        if self.tape_budget < 0:
+            raise ValueError(f"tape_budget is a number of bytes, not {self.tape_budget!r}")

@@ -10,13 +10,15 @@ the forward sweep carries shadow pointers along, as forward mode does.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from jax_enzyme.ad.checkpoint import Snapshot
 from jax_enzyme.ad.common import copied
 from jax_enzyme.ad.facts import Facts
 from jax_enzyme.ad.library import LibraryCalls, shadow_arguments
 from jax_enzyme.ad.lookup import Pointers
+from jax_enzyme.ad.outline import is_segment
 from jax_enzyme.ad.plan import Plan
 from jax_enzyme.ad.runtime import Runtime
 from jax_enzyme.ad.tape import Slot, address
@@ -75,8 +77,10 @@ class Augmenter:
         inner: Mapping[Function, ForwardSweep],
         originals: Mapping[Function, Function],
         carries_shadows: bool,
+        snapshot: Callable[[I.CallBase, int], Snapshot],
         own: ForwardSweep | None = None,
     ) -> None:
+        self._snapshot = snapshot
         self._inner = inner
         self._originals = originals
         self._carries_shadows = carries_shadows
@@ -220,7 +224,11 @@ class Augmenter:
         assert isinstance(callee, Function)
         given = dict(zip(callee.arguments, call.arguments, strict=True))
         arguments = [self._value(a) for a in call.arguments]
-        arguments += [self._shadow(given[p]) for p in sweep.shadowed]
+        shadows = [self._shadow(given[p]) for p in sweep.shadowed]
+        if is_segment(callee):
+            self._segment_call(call, arguments, shadows)
+            return
+        arguments += shadows
         results = self._builder.call(sweep.function, [*arguments, self._arena])
         index = 0
         if not isinstance(call.type, T.VoidType):
@@ -235,6 +243,21 @@ class Augmenter:
             self._store(self._builder.extract_value(results, index, T.PTR), at)
         if index:
             self._keep(call)
+
+    def _segment_call(self, call: I.CallBase, arguments: list[Value], shadows: list[Value]) -> None:
+        """Keeps the state and runs the segment without a tape."""
+        kept = self._snapshot(call, len(shadows))
+        record = self._allocate(kept.size)
+        for value, offset in zip([*arguments, *shadows], (*kept.arguments, *kept.shadows), strict=True):
+            self._builder.store(value, self._builder.offset(record, offset))
+        for objects, base in ((kept.objects, self._values), (kept.shadow_objects, self._shadows)):
+            for item, offset, size in objects:
+                assert item.site is not None
+                self._runtime.copy(self._builder, self._builder.offset(record, offset), base[item.site], size)
+        callee = self._value(call.callee)
+        assert isinstance(callee, Function)
+        self._builder.call(callee, arguments)
+        self._store(record, self._plan.tape.slots[self._pointers[call, "frame"]])
 
     def _library_call(self, call: I.CallBase, routine: Routine) -> None:
         shadows = shadow_arguments(call, routine, self._facts.shadowed_memory, self._shadow)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from jax_enzyme.ad.forward import forward
-from jax_enzyme.ad.reversal import plan_reversal
-from jax_enzyme.ad.vjp import derive_reverse
+from jax_enzyme.ad.vjp import derive_reverse, reversal_of
 from jax_enzyme.ir.arrays import ArrayFunction, Derivation, Jvp, Vjp
 from jax_enzyme.options import Options
 from jax_enzyme.rules.table import standard
@@ -16,10 +15,13 @@ def derive(base: ArrayFunction, steps: Derivation, options: Options) -> ArrayFun
     Raises DifferentiationError where the engine cannot prove a derivative right.
     """
     for step in steps:
-        base = forward(base, step, standard()) if isinstance(step, Jvp) else derive_reverse(base, step, standard())
+        if isinstance(step, Jvp):
+            base = forward(base, step, standard())
+        else:
+            base = derive_reverse(base, step, standard(), options)
     return base
 
 
 def splittable(base: ArrayFunction, step: Vjp, options: Options) -> bool:
     """Whether Augmented and Pullback exist for the masks of `step`: the tape has a fixed size and holds no pointers."""
-    return plan_reversal(base, step, standard()).splits
+    return reversal_of(base, step, standard(), options).splits

@@ -15,6 +15,7 @@ from jax_enzyme.ad.plan import Plan, ForwardPointer
 from jax_enzyme.ad.recipes import Choice, Closed, Fork, Forward, Gate, Recipes, Reload, Repeat, Resident
 from jax_enzyme.ad.tape import address
 from jax_enzyme.analysis.loops import Loop
+from jax_enzyme.analysis.memory import MemoryObject
 from jax_enzyme.analysis.polynomials import Atom, Iteration, Polynomial, emit
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -190,6 +191,12 @@ class Lookup(Sources):
         base = self._frames[loop]
         return base if loop is None else self.builder.load(T.PTR, base)
 
+    def object(self, item: MemoryObject) -> Value:
+        """The address of a buffer, or of a local object that lives in the tape."""
+        if isinstance(item.site, Argument):
+            return self.value(item.site)
+        return address(self.builder, self.plan.tape.slots[item], self.frame(None), self.iteration)
+
     def forward_pointer(self, of: Value, what: What) -> Value:
         return self._taped(self.pointers[of, what])
 
@@ -229,7 +236,7 @@ class Lookup(Sources):
             case Forward(stored, loop, index):
                 return self._forwarded(stored, loop, index)
             case Resident((item,)):
-                return address(self.builder, self.plan.tape.slots[item], self.frame(None), self.iteration)
+                return self.object(item)
             case _:
                 raise AssertionError(f"the plan does not cover %{value.name}")
 

@@ -38,13 +38,14 @@ class ForwardPointer(Value):
 @dataclass(frozen=True, eq=False)
 class Plan:
     """`taped` values have a slot in `tape`; `residents` are local objects that live there; all other values that reverse
-    reads are free or have a recipe whose operands the plan covers as well."""
+    reads are free or `recomputed`: they have a recipe whose operands the plan covers as well."""
 
     code: Instrumented
     recipes: Recipes
     tape: Tape
     taped: frozenset[Value]
     residents: frozenset[MemoryObject]
+    recomputed: frozenset[Value]
 
     def describe(self) -> str:
         return self.tape.describe()
@@ -55,8 +56,11 @@ def block_of(recipes: Recipes, value: Value) -> BasicBlock:
     return recipes.block_of[value.of if isinstance(value, ForwardPointer) else value]
 
 
-def make_plan(recipes: Recipes, tape: Tape, required: Collection[Value]) -> Plan:
-    """Decides for `required` and everything that their recipes read. Slots are added to `tape`."""
+def make_plan(
+    recipes: Recipes, tape: Tape, required: Collection[Value], resident: Collection[MemoryObject] = ()
+) -> Plan:
+    """Decides for `required` and everything that their recipes read. Slots are added to `tape`. The objects `resident` live
+    in the tape in any case."""
     network = Network()
     work = [v for v in required if isinstance(v, ForwardPointer) or not recipes.is_free(v)]
     for value in work:
@@ -87,12 +91,13 @@ def make_plan(recipes: Recipes, tape: Tape, required: Collection[Value]) -> Plan
         network.edge("source", ("object", item), float(recipes.object_size(item) or 0))
     side = network.source_side("source", "sink") if seen else set()
     taped = frozenset(v for v in seen if ("in", v) in side and ("out", v) not in side)
-    residents = frozenset(o for o in objects if ("object", o) not in side)
+    residents = recipes.freed_with([*(o for o in objects if ("object", o) not in side), *resident])
     for value in sorted(taped, key=lambda v: _order(recipes, v)):
         tape.add(value, block_of(recipes, value), value.type)
     for item in sorted(residents, key=lambda o: _order(recipes, o.site)):
         tape.add_bytes(item, recipes.object_size(item) or 0)
-    return Plan(recipes.code, recipes, tape, taped, residents)
+    recomputed = frozenset(v for v in seen if ("in", v) not in side)
+    return Plan(recipes.code, recipes, tape, taped, residents, recomputed)
 
 
 def _taping_cost(tape: Tape, value: Value) -> float:

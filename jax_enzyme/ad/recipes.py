@@ -13,7 +13,7 @@ that need none (constants, parameters, iteration numbers) are *free*.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from jax_enzyme.ad.instrument import Instrumented
@@ -191,14 +191,31 @@ class Recipes:
         return self._heap_size(item, site)
 
     def _heap_size(self, item: MemoryObject, call: I.Call) -> int | None:
+        """The size of an allocation, unless something is freed that may be it or memory of another kind."""
         size = allocation_size(call)
-        if size is None:
-            return None
         for access in self._accesses:
+            if size is None or not access.kills or item not in access.objects:
+                continue
             moved = isinstance(access.instruction, I.CallBase) and call_effect(access.instruction) is Effect.REALLOCATE
-            if access.kills and item in access.objects and (len(access.objects) > 1 or moved):
+            if moved or not all(map(self._is_plain_allocation, access.objects)):
                 return None
         return size
+
+    def _is_plain_allocation(self, item: MemoryObject) -> bool:
+        site = item.site
+        if not isinstance(site, I.Call) or site not in self.block_of or allocation_size(site) is None:
+            return False
+        return self.code.loop_of(self.block_of[site]) is None
+
+    def freed_with(self, items: Iterable[MemoryObject]) -> frozenset[MemoryObject]:
+        """`items`, and the objects that the same calls free: if one lives in the tape, so do all."""
+        found = frozenset(items)
+        changed = True
+        while changed:
+            more = [a.objects for a in self._accesses if a.kills and not found.isdisjoint(a.objects)]
+            grown = found.union(*more)
+            changed, found = grown != found, grown
+        return found
 
     def reloadable(self, load: I.Instruction, pointer: Value) -> tuple[MemoryObject, ...] | None:
         """Where a load can be done again in the reverse sweep: the local objects that must be resident; else None."""
@@ -219,6 +236,11 @@ class Recipes:
             if self._overwritten(load, item):
                 return None
         return tuple(residents)
+
+    def is_unchanged(self, call: I.Instruction, item: MemoryObject) -> bool:
+        """Whether nothing writes into an object from a call on, the call included."""
+        wrote = any(a.instruction is call and item in a.objects for a in self._writes)
+        return not wrote and not self._overwritten(call, item)
 
     def stays(self, call: I.Instruction, pointer: Value) -> bool:
         """Whether the memory behind a pointer can be read in the reverse sweep as the call found it."""

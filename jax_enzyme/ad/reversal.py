@@ -16,6 +16,7 @@ from jax_enzyme.ad.common import extended
 from jax_enzyme.ad.facts import Facts
 from jax_enzyme.ad.instrument import Instrumented, instrument
 from jax_enzyme.ad.lookup import Pointers, Recorder
+from jax_enzyme.ad.outline import is_segment
 from jax_enzyme.ad.plan import Plan, make_plan
 from jax_enzyme.ad.recipes import Recipes, written_objects
 from jax_enzyme.ad.reverse import Sweep, Work
@@ -24,7 +25,7 @@ from jax_enzyme.ad.tape import Tape
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
-from jax_enzyme.analysis.memory import MemoryObject, Objects, PointsTo, reachable_functions
+from jax_enzyme.analysis.memory import MemoryObject, Objects, PointsTo, reachable_functions, reachable_objects
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.analysis.shadows import shadowed_objects
 from jax_enzyme.ir import instructions as I
@@ -155,9 +156,21 @@ def _routine(
     work = Work(code, facts)
     recorder = _record(recipes, facts, kinds, work, static if recipes.is_root else ())
     tape = Tape(code, recipes.recurrences, recipes.layout)
-    plan = make_plan(recipes, tape, [*recorder.required, *recorder.pointers.values()])
+    resident = _read_by_segments(recipes, facts) if recipes.is_root else ()
+    plan = make_plan(recipes, tape, [*recorder.required, *recorder.pointers.values()], resident)
     parameters = () if recipes.is_root else tuple(a for a in code.function.arguments if facts.activity.value(a))
     return Routine(code, work, plan, recorder.pointers, parameters, recipes.is_root)
+
+
+def _read_by_segments(recipes: Recipes, facts: Facts) -> list[MemoryObject]:
+    """Local objects that the reverse sweep needs because it runs segments again."""
+    found: list[MemoryObject] = []
+    for instruction in recipes.code.function.instructions():
+        if isinstance(instruction, I.CallBase) and is_segment(instruction.callee):
+            for item in reachable_objects(facts.points_to, instruction):
+                if item.kind in ("stack", "heap") and recipes.object_size(item) is not None:
+                    found.append(item)
+    return found
 
 
 def _is_static(item: MemoryObject, recipes: Recipes) -> bool:

@@ -1,6 +1,7 @@
 """Helper functions that derived code calls: defined in IR, added to a module when first asked for, inlined by the optimiser.
 
     je.arena.allocate(arena, size)   memory for a node of the tape; chunks double in size
+    je.arena.reset(arena, mark)      frees what came after `mark`, an earlier copy of the arena
     je.arena.release(arena)          frees all chunks
     je.copy.adjoint.T(to, from, n)   the adjoint of a copy: from[i] += to[i]; to[i] = 0, in an order that is right for
                                      overlapping ranges
@@ -75,6 +76,28 @@ define internal ptr @je.arena.grow(ptr %arena, i64 %size) nounwind noinline {
   store ptr %new.end, ptr %end.at
   %first = getelementptr inbounds i8, ptr %new, i64 16
   ret ptr %first
+}
+
+define internal void @je.arena.reset(ptr %arena, ptr %mark) nounwind noinline {
+entry:
+  %kept = load ptr, ptr %mark
+  %first = load ptr, ptr %arena
+  br label %test
+
+test:
+  %chunk = phi ptr [ %first, %entry ], [ %before, %body ]
+  %done = icmp eq ptr %chunk, %kept
+  br i1 %done, label %exit, label %body
+
+body:
+  %before = load ptr, ptr %chunk
+  call void @free(ptr %chunk)
+  br label %test
+
+exit:
+  %words = load [3 x i64], ptr %mark
+  store [3 x i64] %words, ptr %arena
+  ret void
 }
 
 define internal void @je.arena.release(ptr %arena) nounwind noinline {
@@ -191,7 +214,7 @@ class Runtime:
         self._layout = DataLayout(module)
 
     def arena(self, name: str) -> Function:
-        """`allocate` or `release`."""
+        """`allocate`, `reset` or `release`."""
         return self._helper(f"je.arena.{name}", _ARENA_TEXT)
 
     def copy_adjoint(self, kind: T.FloatType) -> Function:
@@ -210,6 +233,12 @@ class Runtime:
         type_ = T.FunctionType(T.VOID, (T.PTR, T.I8, T.I64, T.I1))
         memset = self.declarations.function("llvm.memset.p0.i64", type_)
         builder.call(memset, [pointer, ConstantInt(T.I8, 0), size, ConstantInt(T.I1, 0)])
+
+    def copy(self, builder: Builder, to: Value, source: Value, size: int) -> None:
+        """Copies a constant number of bytes."""
+        type_ = T.FunctionType(T.VOID, (T.PTR, T.PTR, T.I64, T.I1))
+        memcpy = self.declarations.function("llvm.memcpy.p0.p0.i64", type_)
+        builder.call(memcpy, [to, source, ConstantInt(T.I64, size), ConstantInt(T.I1, 0)])
 
     def free(self, builder: Builder, pointer: Value) -> None:
         free = self.declarations.function("free", T.FunctionType(T.VOID, (T.PTR,)))

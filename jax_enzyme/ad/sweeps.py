@@ -1,6 +1,6 @@
 """Emits the two sweeps of every routine of a reversal.
 
-root     i64 forward(buffers..., shadows..., tape, arena)          void reverse(buffers..., shadows..., tape)
+root     i64 forward(buffers..., shadows..., tape, arena)          void reverse(buffers..., shadows..., tape, arena)
 inner    {result, frame} forward(parameters..., shadows..., arena) {adjoints} reverse(frame, adjoint of the result)
 """
 
@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from jax_enzyme.ad.adjoints import Adjoints
 from jax_enzyme.ad.augment import Augmenter, ForwardSweep
+from jax_enzyme.ad.checkpoint import snapshot
 from jax_enzyme.ad.common import extended
 from jax_enzyme.ad.lookup import Lookup
+from jax_enzyme.ad.outline import is_segment
 from jax_enzyme.ad.reversal import Reversal, Routine
 from jax_enzyme.ad.reverse import Sweep
-from jax_enzyme.ad.runtime import Runtime
+from jax_enzyme.ad.runtime import ARENA, Runtime
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -79,6 +81,7 @@ class Sweeps:
             self._forward,
             self.reversal.originals,
             self.reversal.carries_shadows,
+            lambda call, shadows: snapshot(self.reversal, call, shadows),
             own,
         ).run()
 
@@ -112,9 +115,10 @@ class Sweeps:
         """The root's reverse sweep, and the parameters of the base that it reads."""
         for function, routine in self.reversal.inner.items():
             self._emit_reverse(routine, self._reverse[function])
-        target = self._root_function("reverse", T.VOID, 1)
+        target = self._root_function("reverse", T.VOID, 2)
         arguments, shadows = self._argument_map(target)
-        used = self._sweep_back(self.reversal.root, target, arguments, shadows, target.arguments[-1], None)
+        tape, arena = target.arguments[-2:]
+        used = self._sweep_back(self.reversal.root, target, arguments, shadows, tape, arena, None)
         return target, used
 
     def _declare_reverse(self, routine: Routine) -> Function:
@@ -134,7 +138,7 @@ class Sweeps:
 
     def _emit_reverse(self, routine: Routine, target: Function) -> None:
         seed = target.arguments[1] if len(target.arguments) > 1 else None
-        self._sweep_back(routine, target, {}, {}, target.arguments[0], seed)
+        self._sweep_back(routine, target, {}, {}, target.arguments[0], None, seed)
 
     def _sweep_back(
         self,
@@ -143,6 +147,7 @@ class Sweeps:
         arguments: dict[Value, Value],
         shadows: dict[Value, Value],
         tape: Value,
+        arena: Value | None,
         seed: Value | None,
     ) -> set[Value]:
         prologue = Builder(BasicBlock(name="prologue"))
@@ -154,6 +159,9 @@ class Sweeps:
         sources = Lookup(routine.plan, builder, shadows, routine.pointers, arguments, iterations, frames)
 
         def pulled(call: I.CallBase, frame: Value, adjoint: Value | None) -> list[tuple[int, Value]]:
+            if is_segment(call.callee):
+                assert arena is not None
+                return self._pull_segment(builder, sources, call, frame, arena, prologue.alloca(ARENA, align=16))
             return self._pull(builder, call, frame, adjoint)
 
         adjoints = Adjoints(self.reversal.facts, sources, builder, prologue, self._declarations, self.runtime, pulled)
@@ -175,6 +183,31 @@ class Sweeps:
         prologue.br(start)
         target.blocks = [prologue.block, *sweep.blocks]
         return sources.used_arguments
+
+    def _pull_segment(
+        self, builder: Builder, sources: Lookup, call: I.CallBase, record: Value, arena: Value, mark: Value
+    ) -> list[tuple[int, Value]]:
+        """Puts the state back, runs the segment again with a tape, reverses it, and frees the tape."""
+        callee = call.callee
+        assert isinstance(callee, Function)
+        sweep = self._forward[callee]
+        kept = snapshot(self.reversal, call, len(sweep.shadowed))
+        for item, offset, size in kept.objects:
+            self.runtime.copy(builder, sources.object(item), builder.offset(record, offset), size)
+        for item, offset, size in kept.shadow_objects:
+            assert item.site is not None
+            self.runtime.copy(builder, sources.shadows[item.site], builder.offset(record, offset), size)
+        types = sweep.function.function_type.parameters
+        given = [
+            builder.load(type_, builder.offset(record, offset))
+            for type_, offset in zip(types, (*kept.arguments, *kept.shadows), strict=False)
+        ]
+        self.runtime.copy(builder, mark, arena, 24)
+        results = builder.call(sweep.function, [*given, arena])
+        frame = builder.extract_value(results, 0, T.PTR)
+        parts = self._pull(builder, call, frame, None)
+        builder.call(self.runtime.arena("reset"), [arena, mark])
+        return parts
 
     def _pull(self, builder: Builder, call: I.CallBase, frame: Value, adjoint: Value | None) -> list[tuple[int, Value]]:
         callee = call.callee

@@ -8,7 +8,9 @@ Pullback    the reverse sweep, the tape an argument
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
+from jax_enzyme.ad.checkpoint import Cut, choose, cut
 from jax_enzyme.ad.common import array_function
 from jax_enzyme.ad.reversal import Reversal, plan_reversal
 from jax_enzyme.ad.runtime import ARENA
@@ -19,6 +21,7 @@ from jax_enzyme.ir.arrays import ArrayFunction, Augmented, Buffer, Io, Pullback,
 from jax_enzyme.ir.builder import Builder, zero
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import BasicBlock, ConstantNull, Value
+from jax_enzyme.options import Options
 from jax_enzyme.rules.table import Rules
 
 _STACK_BYTES = 4096
@@ -38,7 +41,7 @@ def combined(sweeps: Sweeps) -> ArrayFunction:
     arena = frame.arena()
     shadows = frame.shadows()
     status = frame.builder.call(forward, [*own, *shadows, tape, arena])
-    frame.builder.call(backward, [*own, *shadows, tape])
+    frame.builder.call(backward, [*own, *shadows, tape, arena])
     frame.finish(status)
     return ArrayFunction(sweeps.module, target.name, buffers)
 
@@ -82,7 +85,7 @@ def pullback(sweeps: Sweeps) -> ArrayFunction:
     given = {b.of: a for b, a in zip(read, target.arguments, strict=False)}
     null: Value = ConstantNull(T.PTR)
     own = [given.get(i, null) for i in range(len(base.buffers))]
-    frame.builder.call(backward, [*own, *frame.shadows(), target.arguments[len(read)]])
+    frame.builder.call(backward, [*own, *frame.shadows(), target.arguments[len(read)], null])
     frame.finish(zero(T.I64))
     return ArrayFunction(sweeps.module, target.name, buffers)
 
@@ -153,9 +156,35 @@ class _Frame:
         self.builder.ret(status)
 
 
-def derive_reverse(base: ArrayFunction, step: Vjp, rules: Rules) -> ArrayFunction:
-    """The array function of one reverse step."""
+def reversal_of(base: ArrayFunction, step: Vjp, rules: Rules, options: Options) -> Reversal:
+    """The plan of a reverse step, its longest loop checkpointed where the options say so.
+
+    Raises DifferentiationError where checkpointing is asked for and there is no loop for it.
+    """
     reversal = plan_reversal(base, step, rules)
+    over = reversal.root.plan.tape.root.size > options.tape_budget
+    if options.checkpoint is False or (options.checkpoint is None and not over):
+        return reversal
+    where = choose(reversal, options.checkpoint if type(options.checkpoint) is int else None)
+    if where is None:
+        if options.checkpoint is None:
+            return reversal
+        raise DifferentiationError(
+            f"`{base.symbol}` has no loop to checkpoint",
+            remedy="a loop that can be checkpointed is outermost, its number of iterations is known when the derivative is "
+            "made (from shapes or static integers), and nothing jumps out of it",
+        )
+    return plan_reversal(_cut(base, where), step, rules)
+
+
+@lru_cache(maxsize=4)
+def _cut(base: ArrayFunction, where: Cut) -> ArrayFunction:
+    return cut(base, where)
+
+
+def derive_reverse(base: ArrayFunction, step: Vjp, rules: Rules, options: Options) -> ArrayFunction:
+    """The array function of one reverse step."""
+    reversal = reversal_of(base, step, rules, options)
     with reversal.lock:
         sweeps = Sweeps(reversal)
         match step:

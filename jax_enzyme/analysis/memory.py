@@ -289,6 +289,18 @@ def named_functions(value: Value, tables: set[GlobalVariable] | None = None) -> 
             pass
 
 
+def reachable_objects(points_to: PointsTo, call: I.CallBase) -> Objects:
+    """The objects that a call can reach through its arguments."""
+    found = set[MemoryObject]().union(*(points_to.of(a) for a in call.arguments))
+    work = list(found)
+    while work:
+        for item in points_to.contents[work.pop()]:
+            if item not in found:
+                found.add(item)
+                work.append(item)
+    return frozenset(found)
+
+
 def is_memory_free(call: I.CallBase) -> bool:
     """True where the call is declared to touch no memory (`memory(none)`), on itself or on its callee."""
     words = list(call.attributes)

@@ -26,6 +26,7 @@ from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.verify import parse_checked
 from jax_enzyme.transform.lower_calls import lower_calls
 from jax_enzyme.transform.reducible import make_reducible
+from jax_enzyme.transform.retype import retype
 from jax_enzyme.transform.simplify import simplify
 
 _SCOPES = ("noalias", "alias.scope")
@@ -49,7 +50,8 @@ def canonical(function: ArrayFunction) -> ArrayFunction:
         module = clone(simple.module)
         mark_for_inlining(module, [function.symbol])
         result = replace(function, module=_regular(module))
-    module = lower_calls(_with_single_entries(result.module))
+    result = replace(function, module=_with_single_entries(result.module))
+    module = lower_calls(retype(result).module)
     drop_scopes(module)
     return replace(function, module=module)
 

@@ -21,11 +21,11 @@ from jax_enzyme.codegen.canonical import canonical
 from jax_enzyme.codegen.host import host
 from jax_enzyme.codegen.memo import Memo
 from jax_enzyme.codegen.object import Built, compiled, loaded
+from jax_enzyme.codegen.programs import program_module
 from jax_enzyme.codegen.stored import Stored
 from jax_enzyme.codegen.vector_math import vector_functions
 from jax_enzyme.errors import LoweringError
 from jax_enzyme.frontends.program import Program
-from jax_enzyme.ir import reader
 from jax_enzyme.ir.arrays import (
     ArrayFunction,
     Augmented,
@@ -70,6 +70,13 @@ def derived(
 ) -> ArrayFunction:
     """A kernel or a derivative of it as IR, before the last optimisation. Not to be changed: others share it."""
     return _Job(program, signature, binding, steps, options or Options()).derived()
+
+
+def regular(
+    program: Program, signature: Signature, binding: Binding, options: Options | None = None
+) -> ArrayFunction:
+    """A kernel in the form that the engine differentiates. Not to be changed: others share it."""
+    return _Job(program, signature, binding, (), options or Options()).canonical()
 
 
 _bound: Memo[ArrayFunction] = Memo(16)
@@ -129,7 +136,7 @@ class _Job:
         """The kernel itself as an array function, as its compiler left it."""
 
         def make() -> ArrayFunction:
-            module = reader.parse(self.program.ir)
+            module = program_module(self.program, self.signature, self.binding)
             function = bind(module, self.program.symbol, self.signature, self.binding)
             return protect_inputs(prepare(function), canonical)
 

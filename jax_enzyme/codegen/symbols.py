@@ -9,6 +9,7 @@ from functools import cache
 from types import ModuleType
 
 from jax_enzyme.errors import LoweringError
+from jax_enzyme.frontends.fortran_runtime import fortran_library
 
 # Looked through in this order, after the process itself: mathematics and its vector forms, what compilers call for
 # complex and narrow arithmetic (`__muldc3`, `__truncdfhf2`), C++'s run time.
@@ -49,6 +50,9 @@ def address_of(name: str) -> int | None:
             return ctypes.cast(getattr(handle, name), ctypes.c_void_p).value
     if name.endswith("_") and not name.startswith("_"):
         return _capsule_address(name[:-1])
+    if name.startswith("_Fortran"):
+        library = fortran_library()
+        return ctypes.cast(library[name], ctypes.c_void_p).value if hasattr(library, name) else None
     return None
 
 

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends.clang import compile_c, compile_cpp
+from jax_enzyme.frontends.cuda import compile_cuda
 from jax_enzyme.frontends.flang import compile_fortran
 from jax_enzyme.frontends.llvm import read_ir
 from jax_enzyme.frontends.program import Program
@@ -24,6 +25,7 @@ FRONTENDS: Mapping[str, Callable[[Source, Sequence[str]], str]] = MappingProxyTy
         "fortran": compile_fortran,
         "rust": compile_rust,
         "llvm": read_ir,
+        "cuda": compile_cuda,
     }
 )
 """What turns a source of each language, with compiler flags, into the text of an LLVM module."""
@@ -41,5 +43,6 @@ def load(source: object, symbol: str | None = None, lang: str | None = None, fla
             identified.name,
             f"languages: {', '.join(FRONTENDS)}",
         )
-    ir = complete(frontend(identified, tuple(flags)))
-    return Program(ir, choose(ir, symbol, identified), identified.lang, identified.name)
+    ir = frontend(identified, tuple(flags))
+    chosen = choose(ir, symbol, identified)
+    return Program(complete(ir, chosen), chosen, identified.lang, identified.name)

@@ -21,7 +21,11 @@ _READS_FILES = re.compile(
 """Included files and modules: flang cannot list what it read, so sources with these are compiled every time."""
 
 
+def flang() -> toolchain.Tool:
+    """The compiler. CompileError where there is none."""
+    return toolchain.program(("flang-22", "flang-new-22", "flang"), "Fortran", "apt install flang-22 (apt.llvm.org)")
+
+
 def compile_fortran(source: Source, flags: Sequence[str]) -> str:
-    tool = toolchain.program(("flang-22", "flang-new-22", "flang"), "Fortran", "apt install flang-22 (apt.llvm.org)")
-    recipe = toolchain.Recipe(tool, _ARGUMENTS)
+    recipe = toolchain.Recipe(flang(), _ARGUMENTS)
     return toolchain.compile_cached(source, recipe, flags, cacheable=not _READS_FILES.search(source.contents))

@@ -33,21 +33,21 @@ _PROVIDES = re.compile(r"^// provides: (.*)$", re.M)
 _INCLUDE = re.compile(r'^#include "(\w+\.h)"\n', re.M)
 
 
-def complete(ir: str) -> str:
-    """The module with a body for each function that it declares and a library of ours defines."""
-    needed = _needed(ir, frozenset())
-    if not needed:
+def complete(ir: str, symbol: str) -> str:
+    """The module with a body for each function that it declares and a library of ours defines, for the kernel `symbol`.
+    What that has no use for is left out; a module that needs nothing stays as it is."""
+    if not _needed(ir, frozenset()):
         return ir
     cache = DiskCache.named("completed")
-    key = digest(_FORMAT, ir, toolchain.zig().version, *_sources().values())
+    key = digest(_FORMAT, ir, symbol, toolchain.zig().version, *_sources().values())
     entry = cache.get(key)
     if entry is not None:
         return entry.decode()
     linked: frozenset[str] = frozenset()
-    while needed:
+    ir = linking.reachable(ir, symbol)
+    while needed := _needed(ir, linked):
         ir = linking.link(ir, [_compiled(name) for name in needed])
         linked = linked.union(needed)
-        needed = _needed(ir, linked)
     ir = toolchain.portable(ir)
     cache.put(key, ir.encode())
     return ir

@@ -20,7 +20,10 @@ SUFFIXES = {
 }  # fmt: skip
 """The language of a path, by its suffix."""
 
-INLINE_NAMES = {"c": "kernel.c", "c++": "kernel.cpp", "fortran": "kernel.f90", "rust": "kernel.rs", "llvm": "kernel.ll"}
+INLINE_NAMES = {
+    "c": "kernel.c", "c++": "kernel.cpp", "fortran": "kernel.f90", "rust": "kernel.rs", "llvm": "kernel.ll",
+    "cuda": "kernel.cu",
+}  # fmt: skip
 """What inline text is called in messages and debug information."""
 
 _BITCODE_MAGIC = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")

@@ -24,3 +24,19 @@ def link(program: str, libraries: Sequence[str]) -> str:
         optional = _EXTERNAL.sub("define linkonce_odr ", plain)
         module.link_in(llvm.parse_assembly(target + optional, context))
     return str(module)
+
+
+def reachable(program: str, root: str) -> str:
+    """The program without the functions and variables that `root` does not need."""
+    module = llvm.parse_assembly(program, llvm.create_context())
+    for function in module.functions:
+        if not function.is_declaration and function.name != root and function.linkage is llvm.Linkage.external:
+            function.linkage = llvm.Linkage.linkonce_odr
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_global_dead_code_eliminate_pass()
+    passes.add_strip_dead_prototype_pass()
+    passes.add_strip_dead_debug_info_pass()
+    llvm.initialize_all_targets()
+    machine = llvm.Target.from_triple(module.triple or llvm.get_default_triple()).create_target_machine()
+    passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options()))
+    return str(module)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 from jax import lax
@@ -16,10 +16,23 @@ from jax_enzyme.errors import ArgumentError, LoweringError, SignatureError
 from jax_enzyme.frontends import Program, load
 from jax_enzyme.options import Options
 from jax_enzyme.primitives.bound import Operand, bind
-from jax_enzyme.signature import RETURN, Actual, Binding, Param, Signature, inspect_signature, match, parse
+from jax_enzyme.signature import (
+    RETURN,
+    Actual,
+    Binding,
+    Param,
+    Signature,
+    inspect_signature,
+    match,
+    parse,
+    parse_launch,
+)
 from jax_enzyme.signature import bind as bind_arguments
 from jax_enzyme.signature.model import INTEGERS
 from jax_enzyme.xla_ffi import Backend, Function, Specialised, default_backend, function, signature_dtype
+
+if TYPE_CHECKING:
+    from jax_enzyme.codegen.inspection import Report
 
 
 def kernel(
@@ -49,13 +62,17 @@ def kernel(
             "a kernel needs a signature", None, 'signature="n: i32, x: f64[n], out y: f64[n]": the parameters, in order'
         )
     parsed = parse(signature, order)
-    if lang == "cuda" or not (grid is None and block is None and shared is None):
-        raise LoweringError(
-            "CUDA kernels are not supported yet",
-            "grid=, block=, shared=, lang='cuda'",
-            "leave them out for CPU kernels",
+    program = load(source, symbol, lang, flags)
+    given = not (grid is None and block is None and shared is None)
+    if program.lang == "cuda":
+        program = replace(program, launch=parse_launch(parsed, grid, block, shared))
+    elif given:
+        raise SignatureError(
+            f"grid=, block= and shared= are for CUDA kernels, and this one is {program.lang}",
+            program.source_name,
+            'leave them out, or say lang="cuda"',
         )
-    return Kernel(load(source, symbol, lang, flags), parsed, options or Options())
+    return Kernel(program, parsed, options or Options())
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -137,6 +154,19 @@ class Kernel:
         backend = self.backend or default_backend()
         return function(Specialised(self.program, self.signature, binding, self.options, backend))
 
+    def inspect(self, *args: Any, wrt: int | str | Sequence[int | str] | None = None, **kwargs: Any) -> Report:
+        """What the engine makes of this kernel for arguments of these shapes: activity, what is taped or recomputed and
+        why, and the IR of each derived function. Arguments are arrays or `jax.ShapeDtypeStruct`s; `wrt` are the numbers
+        or names of those whose derivatives are asked for, all by default. The report prints well.
+        """
+        from jax_enzyme.codegen.inspection import inspect as report  # LLVM takes a while to load
+
+        params = self.signature.caller_params
+        values = match(self.signature, args, kwargs)
+        actuals = [_actual(v, p, n) for v, p, n in zip(values, params, self._integers, strict=True)]
+        binding = bind_arguments(self.signature, actuals, x64=_x64())
+        return report(self.program, self.signature, binding, self.options, _names(params, wrt))
+
     def _bind(self, args: Sequence[Any]) -> Any:
         """Checks arguments (in the order of the signature), converts them and binds the primitive."""
         params = self.signature.caller_params
@@ -181,6 +211,19 @@ def _actual(value: Any, param: Param, integer: str | None) -> Actual:
         remedy = f"pass jnp.asarray({param.name})" if isinstance(value, list | tuple) else None
         raise ArgumentError(f"argument `{param.name}` must be an array, got {got}", str(param), remedy) from None
     return Actual(tuple(kind.shape), kind.dtype.name, weak=bool(getattr(kind, "weak_type", False)))
+
+
+def _names(params: Sequence[Param], wrt: int | str | Sequence[int | str] | None) -> list[str] | None:
+    """The parameters that `wrt` means."""
+    if wrt is None:
+        return None
+    known = [p.name for p in params]
+    chosen = [wrt] if isinstance(wrt, int | str) else wrt
+    for item in chosen:
+        if item not in known and not (isinstance(item, int) and -len(known) <= item < len(known)):
+            listed = ", ".join(f"{i}: {name}" for i, name in enumerate(known))
+            raise ArgumentError(f"wrt={item!r} is no argument", listed, "give numbers or names of arguments")
+    return [known[item] if isinstance(item, int) else item for item in chosen]
 
 
 def _x64() -> bool:

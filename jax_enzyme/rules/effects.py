@@ -89,11 +89,7 @@ _FUNCTIONS: dict[Effect, str] = {
     Effect.OUTPUT: (
         "printf fprintf vprintf vfprintf dprintf puts putchar putc fputc fputs fwrite fflush perror "
         "__printf_chk __fprintf_chk __vprintf_chk __vfprintf_chk fputc_unlocked putchar_unlocked "
-        "write setbuf setvbuf _FortranAioBeginExternalListOutput _FortranAioBeginExternalFormattedOutput "
-        "_FortranAioOutputAscii _FortranAioOutputCharacter _FortranAioOutputInteger8 "
-        "_FortranAioOutputInteger16 _FortranAioOutputInteger32 _FortranAioOutputInteger64 "
-        "_FortranAioOutputReal32 _FortranAioOutputReal64 _FortranAioOutputComplex32 "
-        "_FortranAioOutputComplex64 _FortranAioOutputLogical _FortranAioEndIoStatement"
+        "write setbuf setvbuf"
     ),
     Effect.ABORT: (
         "abort exit _exit _Exit quick_exit __assert_fail __assert_rtn __assert __stack_chk_fail __chk_fail "
@@ -112,6 +108,9 @@ _FUNCTIONS: dict[Effect, str] = {
 _PATTERNS: tuple[tuple[re.Pattern[str], Effect], ...] = tuple(
     (re.compile(pattern), effect)
     for pattern, effect in (
+        # Input, and output into a variable of the program, are more than output.
+        (r"_FortranAio(Output\w+|Begin(External|Unformatted)\w*Output|EndIoStatement|Set\w+|BeginFlush)", Effect.OUTPUT),
+        (r"_FortranA(CpuTime|SystemClock\w+|RandomInit|RandomSeed\w*)$", Effect.READ_CLOCK),
         (r"_ZSt\d+__throw_", Effect.THROW),
         (r"_ZNSt3__1\d+__throw_", Effect.THROW),
         (r"_ZN4core9panicking", Effect.THROW),

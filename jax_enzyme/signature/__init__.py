@@ -2,7 +2,7 @@
 
 from jax_enzyme.signature.call import NUMPY_NAMES, Actual, bind, inspect_signature, match
 from jax_enzyme.signature.dimensions import solve
-from jax_enzyme.signature.launch import Launch, launch
+from jax_enzyme.signature.launch import Launch, Shape, parse_launch
 from jax_enzyme.signature.model import RETURN, Binding, Direction, Order, Param, Signature
 from jax_enzyme.signature.parser import parse
 
@@ -15,10 +15,11 @@ __all__ = [
     "Launch",
     "Order",
     "Param",
+    "Shape",
     "Signature",
     "bind",
     "inspect_signature",
-    "launch",
+    "parse_launch",
     "match",
     "parse",
     "solve",

@@ -62,7 +62,7 @@ class Shape:
         return self.block[0] * self.block[1] * self.block[2]
 
 
-def launch(signature: Signature, grid: object, block: object, shared: object = None) -> Launch:
+def parse_launch(signature: Signature, grid: object, block: object, shared: object = None) -> Launch:
     """The launch that the caller of `kernel` described. SignatureError where it cannot mean anything."""
     missing = [name for name, value in (("grid", grid), ("block", block)) if value is None]
     if missing:

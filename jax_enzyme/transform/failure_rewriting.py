@@ -109,7 +109,7 @@ class Rewriter:
         unwind: BasicBlock | None = None
         if found.kind == EXCEPTION:
             thrown = found.thrown_object if self._failures.handlers_look else None
-            if instruction.callee.name == "__cxa_rethrow" and self._landed is not None:
+            if found.call.callee.name == "__cxa_rethrow" and self._landed is not None:
                 thrown = builder.load(T.PTR, builder.offset(self._landed_place(), 8), 8)
             builder.store(thrown or ConstantNull(T.PTR), builder.offset(self._place, 8), 8)
             unwind = instruction.targets[1] if isinstance(instruction, I.Invoke) else None
@@ -236,7 +236,7 @@ class Rewriter:
                     builder.call(self._library("free", T.VOID, T.PTR), [caught])
             case name if name.startswith("llvm.eh.typeid.for"):
                 result = const_int(T.I32, self._type_number(clause_type(call.arguments[0])))
-            case name if not look and _STANDARD_OBJECT.match(name) and call.type == T.VOID:
+            case name if not self._failures.objects_matter and _STANDARD_OBJECT.match(name) and call.type == T.VOID:
                 pass
             case _:
                 return False

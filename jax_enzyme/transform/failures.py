@@ -35,6 +35,7 @@ from collections.abc import Iterator
 
 from jax_enzyme.analysis.memory import named_functions, reachable_functions
 from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.clone import clone, clone_function
 from jax_enzyme.ir.module import Function, GlobalAlias, Module
@@ -92,6 +93,7 @@ class Failures:
         }
         self.with_object = {n for call, n in self.numbers.items() if self.sites[call].thrown_object is not None}
         self.handlers_look = any(map(_looks_at_exception, self.functions))
+        self.objects_matter = self.handlers_look and any(_asks_what(i) for f in self.functions for i in f.instructions())
         self.rethrows = any(
             isinstance(i, I.CallBase) and i.callee.name == "__cxa_rethrow"
             for f in self.functions
@@ -196,6 +198,15 @@ def _looks_at_exception(function: Function) -> bool:
         if isinstance(i, I.CallBase) and i.callee.name in ("__cxa_begin_catch", "__cxa_get_exception_ptr")
     }
     return bool(caught) and any(not caught.isdisjoint(i.operands) for i in function.instructions())
+
+
+def _asks_what(instruction: I.Instruction) -> bool:
+    """Whether a call may be one of an exception's `what()`, directly or through its table."""
+    if not isinstance(instruction, I.CallBase):
+        return False
+    if isinstance(instruction.callee, Function):
+        return instruction.callee.name.endswith("4whatEv")
+    return instruction.function_type == T.FunctionType(T.PTR, (T.PTR,))
 
 
 def _address_taken(module: Module) -> set[Function]:

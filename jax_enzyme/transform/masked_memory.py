@@ -38,6 +38,7 @@ from jax_enzyme.ir.values import (
 )
 from jax_enzyme.transform.rewriting import replace_values, split_before
 
+_SIZES: dict[T.Type, int] = {T.DOUBLE: 8, T.FLOAT: 4, T.HALF: 2, T.BFLOAT: 2}
 _NAMES = re.compile(r"llvm\.masked\.(load|store|gather|scatter|expandload|compressstore)\.")
 
 
@@ -151,8 +152,7 @@ class _Lowering:
         return at.insert(I.ExtractElement(element, "extractelement", [vector, const_int(T.I64, lane)]))
 
     def _access(self, at: Builder, address: Value, old: Value, stores: bool) -> Value:
-        size = {T.DOUBLE: 8, T.FLOAT: 4, T.HALF: 2, T.BFLOAT: 2}.get(self._element, 1)
-        align = min(self._align or 1, size)
+        align = min(self._align or 1, _SIZES.get(self._element, 1))
         if stores:
             at.store(old, address, align)
             return old

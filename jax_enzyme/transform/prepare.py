@@ -1,6 +1,6 @@
 """What every kernel goes through first, whether it is differentiated or not: it must not end the process.
 
-bind -> allocators -> devirtualise -> failures -> (code generation | canonical form)
+bind -> allocators -> devirtualise -> failures -> heap locals -> (code generation | canonical form)
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.transform.allocators import lower_allocators
 from jax_enzyme.transform.devirtualise import devirtualise
 from jax_enzyme.transform.failures import lower_failures
+from jax_enzyme.transform.heap_locals import move_large_locals
 
 
 def prepare(function: ArrayFunction) -> ArrayFunction:
     """The array function over C's allocators, its failures a status; itself where there is nothing to do."""
     function = replace(function, module=lower_allocators(function.module))
-    return lower_failures(devirtualise(function))
+    return move_large_locals(lower_failures(devirtualise(function)))

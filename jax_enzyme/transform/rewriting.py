@@ -87,6 +87,31 @@ def _renewed(operand: MDValue, replaced: Mapping[Value, Value]) -> MDValue:
             return operand
 
 
+_WITHOUT_EFFECT = (I.BinaryOp, I.UnaryOp, I.Cast, I.Compare, I.Select, I.Freeze, I.Phi, I.GetElementPtr)
+
+
+def remove_unused(function: Function) -> None:
+    """Removes arithmetic whose results nothing uses."""
+    counts: dict[Value, int] = {}
+    for instruction in function.instructions():
+        held = [v for _, values in instruction.bundles for v in values] if isinstance(instruction, I.CallBase) else []
+        for operand in [*instruction.operands, *held]:
+            counts[operand] = counts.get(operand, 0) + 1
+    pending = [i for i in function.instructions() if isinstance(i, _WITHOUT_EFFECT) and not counts.get(i)]
+    dead: set[Value] = set()
+    while pending:
+        instruction = pending.pop()
+        dead.add(instruction)
+        for operand in instruction.operands:
+            counts[operand] -= 1
+            if not counts[operand] and isinstance(operand, _WITHOUT_EFFECT):
+                pending.append(operand)
+    if dead:
+        for block in function.blocks:
+            block.instructions = [i for i in block.instructions if i not in dead]
+        forget_records(function, dead)
+
+
 def forget_records(function: Function, gone: set[Value]) -> None:
     """Drops the debug records that speak of values which no longer exist."""
     for instruction in function.instructions():

@@ -17,11 +17,11 @@ from jax_enzyme.errors import LoweringError
 from jax_enzyme.frontends.program import Program
 from jax_enzyme.ir.arrays import Augmented, Jvp, Pullback, Step, Vjp
 from jax_enzyme.options import Options
-from jax_enzyme.signature import Binding, parse
+from jax_enzyme.signature import Binding, Launch, parse
 from jax_enzyme.xla_ffi.backend import Backend
 from jax_enzyme.xla_ffi.function import Function, Specialised, function
 
-_VERSION = 1
+_VERSION = 2
 _STEPS = {"jvp": Jvp, "vjp": Vjp, "augmented": Augmented, "pullback": Pullback}
 
 
@@ -41,7 +41,7 @@ def decode(recipe: str, backend: Backend) -> Function:
         )
     fields = json.loads(zlib.decompress(base64.b64decode(packed)))
     base = Specialised(
-        Program(**fields["program"]),
+        _program(fields["program"]),
         parse(fields["signature"], fields["order"]),
         Binding.of(dict(fields["dims"]), dict(fields["static"])),
         Options(**fields["options"]),
@@ -62,6 +62,13 @@ def _encode_base(base: Specialised) -> str:
     }
     text = json.dumps(fields, sort_keys=True, separators=(",", ":"))
     return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
+
+
+def _program(fields: dict[str, Any]) -> Program:
+    launch = fields["launch"]
+    if launch is not None:
+        launch = Launch(tuple(launch["grid"]), tuple(launch["block"]), launch["shared"])
+    return Program(**{**fields, "launch": launch})
 
 
 def _encode_step(step: Step) -> list[str]:

@@ -278,6 +278,7 @@ ITERATIONS = (
 
 MEMORY_AND_INDICES = (
     Case("prefix_sum", "n: i32, inout x: f64[n]", lambda r: {"x": r.normal(size=8)}),
+    Case("running_state", "n: i32, x: f64[n], out y: f64[n]", lambda r: {"x": r.normal(size=9)}),
     Case("overwrite", "n: i32, inout x: f64[n] -> f64", lambda r: {"x": r.normal(size=7)}),
     Case(
         "memory_moves",
@@ -519,6 +520,15 @@ CONTROL = (
             "limit": 1.7,
             "y": r.normal(size=4),
         },
+    ),
+    Case(
+        "guarded",
+        "n: i32, use: bool[n], x: f64[n], out y: f64[n]",
+        lambda r: {
+            "use": np.array([True, False, True, False, True]),
+            "x": np.array([0.7, -0.3, -1.2, -0.4, 2.1]),
+        },
+        step=1e-3,
     ),
     Case(
         "switch_ops",

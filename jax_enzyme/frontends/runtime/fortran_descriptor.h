@@ -146,6 +146,17 @@ inline i64 extent_of(const Extents &n, int dim) {
   return result;
 }
 
+// Calls `f(line, target)` for every line of `x` along `dim`: the index of its start, and the one in the result.
+template <class F> inline void lines(const Descriptor &x, int dim, F f) {
+  each_line(extents(x), dim, [&](const Index &i) { f(i, without(i, dim)); });
+}
+
+inline Extents without_dimension(const Descriptor &x, int dim) {
+  Extents n = without(extents(x), dim);
+  n.at[kMaxRank - 1] = 1;
+  return n;
+}
+
 inline i64 integer(const void *p, i64 bytes) {
   switch (bytes) {
   case 1: return *static_cast<const i8 *>(p);

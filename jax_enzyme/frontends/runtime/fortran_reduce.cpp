@@ -1,9 +1,8 @@
 // Reductions and products of arrays in Fortran, under the names by which flang calls them where it does not inline them.
 // provides: _FortranA(Sum|Product|Maxval|Minval)(Real[48]|Integer[1248]|Dim) _FortranACpp(Sum|Product)Complex[48]
-// provides: _FortranANorm2(_[48]|Dim) _FortranA(All|Any|Count|Parity)(Dim)? _FortranA(Maxloc|Minloc)(Real[48]|Integer[48]|Dim)
+// provides: _FortranA(All|Any|Count|Parity)(Dim)? _FortranA(Maxloc|Minloc)(Real[48]|Integer[48]|Dim)
 // provides: _FortranAFindloc(Dim)? _FortranADotProduct(Real[48]|Integer[48]) _FortranACppDotProductComplex[48]
 // provides: _FortranAMatmul(Transpose)?(Direct)?(Real4Real4|Real8Real8|Complex4Complex4|Complex8Complex8|Integer4Integer4)?
-// provides: _FortranAReduceReal[48](Ref|Value)
 #include "fortran_descriptor.h"
 
 using namespace je;
@@ -51,17 +50,6 @@ template <class T, class Op> T reduce(const Descriptor &x, const Descriptor *mas
   return result;
 }
 
-// Calls `f(line, target)` for every line of `x` along `dim`: the index of its start, and the one in the result.
-template <class F> void lines(const Descriptor &x, int dim, F f) {
-  each_line(extents(x), dim, [&](const Index &i) { f(i, without(i, dim)); });
-}
-
-Extents without_dimension(const Descriptor &x, int dim) {
-  Extents n = without(extents(x), dim);
-  n.at[kMaxRank - 1] = 1;
-  return n;
-}
-
 template <class T, class Op>
 void reduce_lines(Descriptor &result, const Descriptor &x, int dim, const Descriptor *mask, Op op) {
   const i64 length = extent_of(extents(x), dim);
@@ -72,37 +60,6 @@ void reduce_lines(Descriptor &result, const Descriptor &x, int dim, const Descri
       if (chosen(mask, i)) total = op(total, element<T>(x, i));
     }
     element<T>(result, target) = total;
-  });
-}
-
-template <class T> T norm(i64 n, auto at) {
-  T sum = 0;
-  for (i64 i = 0; i < n; ++i) sum += at(i) * at(i);
-  const T tiny = sizeof(T) == 4 ? T(1e-30) : T(1e-290), huge = sizeof(T) == 4 ? T(1e35) : T(1e300);
-  if (sum > tiny && sum < huge) return sizeof(T) == 4 ? T(__builtin_sqrtf(sum)) : T(__builtin_sqrt(sum));
-  // Again with the greatest taken out, lest squares leave the range.
-  T most = 0;
-  for (i64 i = 0; i < n; ++i) {
-    const T size = at(i) < 0 ? -at(i) : at(i);
-    if (!(size <= most)) most = size;
-  }
-  if (!(most > 0)) return most;
-  T scaled = 0;
-  for (i64 i = 0; i < n; ++i) scaled += (at(i) / most) * (at(i) / most);
-  return most * (sizeof(T) == 4 ? T(__builtin_sqrtf(scaled)) : T(__builtin_sqrt(scaled)));
-}
-
-template <class T> T norm_of(const Descriptor &x) {
-  if (x.rank == 1) return norm<T>(x.dim(0).extent, [&](i64 i) { return element<T>(x, i); });
-  const Extents n = extents(x);
-  return norm<T>(count(x), [&](i64 position) {
-    Index i = {};
-#pragma unroll
-    for (int k = 0; k < kMaxRank; ++k) {
-      i.at[k] = position % n.at[k];
-      position /= n.at[k];
-    }
-    return element<T>(x, i);
   });
 }
 
@@ -248,19 +205,6 @@ ALONG_DIMENSION(
 ALONG_DIMENSION(
     Minval, if constexpr (!requires { t.re; }) reduce_lines<decltype(t)>(r, x, dim - 1, mask, Min());)
 
-float _FortranANorm2_4(const Descriptor &x, LOCATION, int) { return norm_of<float>(x); }
-double _FortranANorm2_8(const Descriptor &x, LOCATION, int) { return norm_of<double>(x); }
-
-void _FortranANorm2Dim(Descriptor &result, const Descriptor &x, i32 dim, LOCATION) {
-  make_like(result, x, x.rank - 1, without_dimension(x, dim - 1));
-  const i64 length = extent_of(extents(x), dim - 1);
-  lines(x, dim - 1, [&](const Index &line, const Index &target) {
-    auto at = [&](auto t) { return [&, t](i64 k) { return element<decltype(t)>(x, with(line, dim - 1, k)); }; };
-    if (x.code == kFloat) element<float>(result, target) = norm<float>(length, at(float{}));
-    else element<double>(result, target) = norm<double>(length, at(double{}));
-  });
-}
-
 bool _FortranAAll(const Descriptor &x, LOCATION, int) {
   bool result = true;
   each(extents(x), [&](const Index &i) { result = result && truth(x, i); });
@@ -360,34 +304,5 @@ PRODUCTS(Real8Real8)
 PRODUCTS(Complex4Complex4)
 PRODUCTS(Complex8Complex8)
 PRODUCTS(Integer4Integer4)
-
-#define FOLDS(KIND, T)                                                                                         \
-  T _FortranAReduceReal##KIND##Ref(const Descriptor &x, T (*step)(const T *, const T *), LOCATION, int,        \
-                                   const Descriptor *mask, const T *identity, bool) {                          \
-    bool started = identity != nullptr;                                                                        \
-    T total = started ? *identity : T(0);                                                                      \
-    each(extents(x), [&](const Index &i) {                                                                     \
-      if (chosen(mask, i)) {                                                                                   \
-        const T value = element<T>(x, i);                                                                      \
-        total = started ? step(&total, &value) : value;                                                        \
-        started = true;                                                                                        \
-      }                                                                                                        \
-    });                                                                                                        \
-    return total;                                                                                              \
-  }                                                                                                            \
-  T _FortranAReduceReal##KIND##Value(const Descriptor &x, T (*step)(T, T), LOCATION, int,                      \
-                                     const Descriptor *mask, const T *identity, bool) {                        \
-    bool started = identity != nullptr;                                                                        \
-    T total = started ? *identity : T(0);                                                                      \
-    each(extents(x), [&](const Index &i) {                                                                     \
-      if (chosen(mask, i)) {                                                                                   \
-        total = started ? step(total, element<T>(x, i)) : element<T>(x, i);                                    \
-        started = true;                                                                                        \
-      }                                                                                                        \
-    });                                                                                                        \
-    return total;                                                                                              \
-  }
-FOLDS(4, float)
-FOLDS(8, double)
 
 }  // extern "C"

@@ -1,5 +1,6 @@
 /* Operations on vectors and matrices that the rules are made of. */
 
+#undef CONJ
 #ifdef COMPLEX
 #define CONJ(x) __builtin_complex(__real__(x), -__imag__(x))
 #else
@@ -28,7 +29,12 @@ extern void BLAS(copy)(const int *, const SCALAR *, const int *, SCALAR *, const
 extern void BLAS(swap)(const int *, SCALAR *, const int *, SCALAR *, const int *);
 extern void BLAS(gemv)(const char *, const int *, const int *, const SCALAR *, const SCALAR *, const int *,
                        const SCALAR *, const int *, const SCALAR *, SCALAR *, const int *);
-#ifndef COMPLEX
+#ifdef COMPLEX
+extern void BLAS(geru)(const int *, const int *, const SCALAR *, const SCALAR *, const int *, const SCALAR *,
+                       const int *, SCALAR *, const int *);
+extern void BLAS(gerc)(const int *, const int *, const SCALAR *, const SCALAR *, const int *, const SCALAR *,
+                       const int *, SCALAR *, const int *);
+#else
 extern void BLAS(ger)(const int *, const int *, const SCALAR *, const SCALAR *, const int *, const SCALAR *,
                       const int *, SCALAR *, const int *);
 extern void BLAS(symv)(const char *, const int *, const SCALAR *, const SCALAR *, const int *, const SCALAR *,
@@ -147,7 +153,8 @@ static const SCALAR *OF(keep_part)(void *arena, int in_place, char uplo, int m, 
 /* Sums of products. inner(x, y) is the sum of conj(x) y, so that the cotangent of alpha in y = alpha x is inner(x, ybar). */
 
 #ifdef COMPLEX
-extern REAL OF(real_dot)(const int *, const REAL *, const int *, const REAL *, const int *);
+extern REAL REAL_BLAS(dot)(const int *, const REAL *, const int *, const REAL *, const int *);
+
 static SCALAR OF(inner)(int n, const SCALAR *x, int incx, const SCALAR *y, int incy) {
   const REAL *a = (const REAL *)x, *b = (const REAL *)y;
   int inca = 2 * incx, incb = 2 * incy;
@@ -155,9 +162,22 @@ static SCALAR OF(inner)(int n, const SCALAR *x, int incx, const SCALAR *y, int i
   REAL imaginary = REAL_BLAS(dot)(&n, a, &inca, b + 1, &incb) - REAL_BLAS(dot)(&n, a + 1, &inca, b, &incb);
   return __builtin_complex(real, imaginary);
 }
+
+/* The sum of x y, nothing conjugated. */
+static SCALAR OF(plain_dot)(int n, const SCALAR *x, int incx, const SCALAR *y, int incy) {
+  const REAL *a = (const REAL *)x, *b = (const REAL *)y;
+  int inca = 2 * incx, incb = 2 * incy;
+  REAL real = REAL_BLAS(dot)(&n, a, &inca, b, &incb) - REAL_BLAS(dot)(&n, a + 1, &inca, b + 1, &incb);
+  REAL imaginary = REAL_BLAS(dot)(&n, a, &inca, b + 1, &incb) + REAL_BLAS(dot)(&n, a + 1, &inca, b, &incb);
+  return __builtin_complex(real, imaginary);
+}
 #else
 extern SCALAR BLAS(dot)(const int *, const SCALAR *, const int *, const SCALAR *, const int *);
 static inline SCALAR OF(inner)(int n, const SCALAR *x, int incx, const SCALAR *y, int incy) {
+  return BLAS(dot)(&n, x, &incx, y, &incy);
+}
+
+static inline SCALAR OF(plain_dot)(int n, const SCALAR *x, int incx, const SCALAR *y, int incy) {
   return BLAS(dot)(&n, x, &incx, y, &incy);
 }
 #endif
@@ -169,6 +189,56 @@ static SCALAR OF(inner_part)(char uplo, int m, int n, const SCALAR *a, int lda, 
     if (count > 0) sum += OF(inner)(count, a + first + (index_t)j * lda, 1, b + first + (index_t)j * ldb, 1);
   }
   return sum;
+}
+
+/* Conjugates a vector in place: negates its imaginary parts. */
+static void OF(conjugate)(int n, SCALAR *x, int inc) {
+#ifdef COMPLEX
+  index_t step = inc < 0 ? -(index_t)inc : inc;
+  for (int i = 0; i < n; i++) x[i * step] = CONJ(x[i * step]);
+#else
+  (void)n, (void)x, (void)inc;
+#endif
+}
+
+static void OF(conjugate_part)(int m, int n, SCALAR *a, int lda) {
+  for (int j = 0; j < n; j++) OF(conjugate)(m, a + (index_t)j * lda, 1);
+}
+
+/* conj(a), to be released; a itself where numbers are real. */
+static const SCALAR *OF(conjugate_of)(int m, int n, const SCALAR *a, int *lda) {
+#ifdef COMPLEX
+  int ld = je_at_least_one(m);
+  SCALAR *copy = OF(new)((index_t)ld * n);
+  OF(copy_part)('A', m, n, a, *lda, copy, ld);
+  OF(conjugate_part)(m, n, copy, ld);
+  *lda = ld;
+  return copy;
+#else
+  (void)m, (void)n, (void)lda;
+  return a;
+#endif
+}
+
+static const SCALAR *OF(conjugate_of_vector)(int n, const SCALAR *x, int *inc) {
+#ifdef COMPLEX
+  SCALAR *copy = OF(new)(n);
+  OF(pack)(n, x, *inc, copy);
+  OF(conjugate)(n, copy, 1);
+  *inc = 1;
+  return copy;
+#else
+  (void)n, (void)inc;
+  return x;
+#endif
+}
+
+static inline void OF(release)(const SCALAR *conjugate) {
+#ifdef COMPLEX
+  free((void *)conjugate);
+#else
+  (void)conjugate;
+#endif
 }
 
 /* y += alpha x, also where a stride is zero: then one number takes part n times. */
@@ -184,19 +254,30 @@ static void OF(accumulate)(int n, SCALAR alpha, const SCALAR *x, int incx, SCALA
 /* z += alpha opx(x) opy(y), of size m x n; the inner size is k. */
 static void OF(product)(char opx, char opy, int m, int n, int k, SCALAR alpha, const SCALAR *x, int ldx,
                         const SCALAR *y, int ldy, SCALAR *z, int ldz) {
-  BLAS(gemm)(&opx, &opy, &m, &n, &k, &alpha, x, &ldx, y, &ldy, &OF(one), z, &ldz);
+  char plain_x = opx == 'R' ? 'N' : opx, plain_y = opy == 'R' ? 'N' : opy;
+  const SCALAR *u = opx == 'R' ? OF(conjugate_of)(m, k, x, &ldx) : x;
+  const SCALAR *v = opy == 'R' ? OF(conjugate_of)(k, n, y, &ldy) : y;
+  BLAS(gemm)(&plain_x, &plain_y, &m, &n, &k, &alpha, u, &ldx, v, &ldy, &OF(one), z, &ldz);
+  if (opx == 'R') OF(release)(u);
+  if (opy == 'R') OF(release)(v);
 }
 
-/* b = op(a) b or b op(a), a triangular. */
+/* b = op(a) b or b op(a), a triangular. The product with a conjugate is the conjugate of a product. */
 static void OF(triangular_product)(char side, char uplo, char op, char diag, int m, int n, const SCALAR *a, int lda,
                                    SCALAR *b, int ldb) {
-  BLAS(trmm)(&side, &uplo, &op, &diag, &m, &n, &OF(one), a, &lda, b, &ldb);
+  char plain = op == 'R' ? 'N' : op;
+  if (op == 'R') OF(conjugate_part)(m, n, b, ldb);
+  BLAS(trmm)(&side, &uplo, &plain, &diag, &m, &n, &OF(one), a, &lda, b, &ldb);
+  if (op == 'R') OF(conjugate_part)(m, n, b, ldb);
 }
 
 /* The same with the inverse of a. */
 static void OF(triangular_solve)(char side, char uplo, char op, char diag, int m, int n, const SCALAR *a, int lda,
                                  SCALAR *b, int ldb) {
-  BLAS(trsm)(&side, &uplo, &op, &diag, &m, &n, &OF(one), a, &lda, b, &ldb);
+  char plain = op == 'R' ? 'N' : op;
+  if (op == 'R') OF(conjugate_part)(m, n, b, ldb);
+  BLAS(trsm)(&side, &uplo, &plain, &diag, &m, &n, &OF(one), a, &lda, b, &ldb);
+  if (op == 'R') OF(conjugate_part)(m, n, b, ldb);
 }
 
 /* t = op(da) x or x op(da), where da is the tangent of a triangular matrix: its diagonal is zero if that of a is one. */
@@ -215,7 +296,8 @@ static void OF(add_triangle_of_product)(char uplo, char diag, char opx, char opy
                                         const SCALAR *x, int ldx, const SCALAR *y, int ldy, SCALAR *abar, int lda) {
   int ld = je_at_least_one(n);
   SCALAR *t = OF(new)((index_t)ld * n);
-  BLAS(gemm)(&opx, &opy, &n, &n, &k, &alpha, x, &ldx, y, &ldy, &OF(zero), t, &ld);
+  OF(fill_part)('A', 0, n, n, 0, t, ld);
+  OF(product)(opx, opy, n, n, k, alpha, x, ldx, y, ldy, t, ld);
   OF(add_part)(uplo, diag == 'U', n, n, 1, t, ld, abar, lda);
   free(t);
 }
@@ -226,8 +308,8 @@ static void OF(add_symmetric_product)(char uplo, char op, int n, int k, SCALAR a
                                       const SCALAR *y, int ldy, SCALAR *abar, int lda) {
   BLAS(syr2k)(&uplo, &op, &n, &k, &alpha, x, &ldx, y, &ldy, &OF(one), abar, &lda);
   for (int i = 0; i < n; i++) {
-    SCALAR twice = op == 'N' ? OF(inner)(k, x + i, ldx, y + i, ldy)
-                             : OF(inner)(k, x + (index_t)i * ldx, 1, y + (index_t)i * ldy, 1);
+    SCALAR twice = op == 'N' ? OF(plain_dot)(k, x + i, ldx, y + i, ldy)
+                             : OF(plain_dot)(k, x + (index_t)i * ldx, 1, y + (index_t)i * ldy, 1);
     abar[i + (index_t)i * lda] -= alpha * twice;
   }
 }
@@ -235,14 +317,32 @@ static void OF(add_symmetric_product)(char uplo, char op, int n, int k, SCALAR a
 /* y += alpha op(a) x, where a is m x n. */
 static void OF(add_matrix_vector)(char op, int m, int n, SCALAR alpha, const SCALAR *a, int lda, const SCALAR *x,
                                   int incx, SCALAR *y, int incy) {
-  BLAS(gemv)(&op, &m, &n, &alpha, a, &lda, x, &incx, &OF(one), y, &incy);
+  if (op != 'R') {
+    BLAS(gemv)(&op, &m, &n, &alpha, a, &lda, x, &incx, &OF(one), y, &incy);
+    return;
+  }
+  SCALAR factor = CONJ(alpha);
+  const SCALAR *u = OF(conjugate_of_vector)(n, x, &incx);
+  OF(conjugate)(m, y, incy);
+  BLAS(gemv)(&je_as_it_is, &m, &n, &factor, a, &lda, u, &incx, &OF(one), y, &incy);
+  OF(conjugate)(m, y, incy);
+  OF(release)(u);
 }
 
 /* a += alpha opu(u) opv(v): u is a column, as it is (N) or conjugated (R), v a row, transposed (T) or conjugated too (C). */
 static void OF(add_outer)(int m, int n, SCALAR alpha, char opu, const SCALAR *u, int incu, char opv, const SCALAR *v,
                           int incv, SCALAR *a, int lda) {
+#ifdef COMPLEX
+  const SCALAR *column = opu == 'R' ? OF(conjugate_of_vector)(m, u, &incu) : u;
+  if (opv == 'T')
+    BLAS(geru)(&m, &n, &alpha, column, &incu, v, &incv, a, &lda);
+  else
+    BLAS(gerc)(&m, &n, &alpha, column, &incu, v, &incv, a, &lda);
+  if (opu == 'R') OF(release)(column);
+#else
   (void)opu, (void)opv;
   BLAS(ger)(&m, &n, &alpha, u, &incu, v, &incv, a, &lda);
+#endif
 }
 
 /* The triangle of a grows by alpha u v^T, of contiguous vectors; strict: without the diagonal. */
@@ -255,16 +355,6 @@ static void OF(add_outer_triangle)(char uplo, int strict, int n, SCALAR alpha, c
   }
 }
 
-/* Conjugates a vector in place: negates its imaginary parts. */
-static void OF(conjugate)(int n, SCALAR *x, int inc) {
-#ifdef COMPLEX
-  index_t step = inc < 0 ? -(index_t)inc : inc;
-  for (int i = 0; i < n; i++) x[i * step] = CONJ(x[i * step]);
-#else
-  (void)n, (void)x, (void)inc;
-#endif
-}
-
 /* sx += sign op(da) x, where da is the tangent of a triangular matrix: its diagonal is zero if that of a is one. */
 static void OF(add_tangent_product)(const char *uplo, const char *trans, const char *diag, int n, SCALAR sign,
                                     const SCALAR *da, int lda, const SCALAR *x, int incx, SCALAR *sx) {
@@ -274,8 +364,4 @@ static void OF(add_tangent_product)(const char *uplo, const char *trans, const c
   BLAS(axpy)(&n, &sign, t, &je_one_int, sx, &incx);
   if (je_upper(diag) == 'U') BLAS(axpy)(&n, &minus, x, &incx, sx, &incx);
   free(t);
-}
-
-static void OF(conjugate_part)(int m, int n, SCALAR *a, int lda) {
-  for (int j = 0; j < n; j++) OF(conjugate)(m, a + (index_t)j * lda, 1);
 }

@@ -34,8 +34,11 @@ static void OF(permute)(int back, int columns, SCALAR *a, int lda, int pivots, c
     BLAS(laswp)(&columns, a, &lda, &je_one_int, &pivots, ipiv, back ? &je_minus_one_int : &je_one_int);
 }
 
-/* The other triangle becomes the conjugate transpose of the one that is stored. */
+/* The other triangle becomes the conjugate transpose of the one that is stored, of a diagonal only the real part counts. */
 static void OF(complete)(char uplo, int n, SCALAR *a, int lda) {
+#ifdef COMPLEX
+  for (int i = 0; i < n; i++) a[i + (index_t)i * lda] = __real__(a[i + (index_t)i * lda]);
+#endif
   for (int j = 0; j < n; j++)
     for (int i = je_first_row(uplo, 1, j); i < je_last_row(uplo, 1, j, n); i++)
       a[j + (index_t)i * lda] = CONJ(a[i + (index_t)j * lda]);

@@ -86,11 +86,9 @@ void RULE(gemm, _reverse)(void *frame) {
   OF(scale_part)('A', m, n, CONJ(f->beta), f->sc, f->ldc);
 }
 
-#ifndef COMPLEX
-
 /* C = alpha S B + beta C, or alpha B S + beta C, S symmetric and stored as a triangle:
-     Bbar += alpha S G or alpha G S; what alpha G B^T or alpha B^T G has at (i, j) and (j, i) goes to the one that is
-     stored; alphabar += <S B, G>, betabar += <C, G>, Cbar = beta G */
+     Bbar += conj(alpha) conj(S) G or conj(alpha) G conj(S); what conj(alpha) G B^H or conj(alpha) B^H G has at (i, j) and
+     (j, i) goes to the one that is stored; alphabar += <S B, G>, betabar += <C, G>, Cbar = conj(beta) G */
 
 void RULE(symm, _jvp)(const char *side, const char *uplo, const int *m, const int *n, const SCALAR *alpha,
                       const SCALAR *a, const int *lda, const SCALAR *b, const int *ldb, const SCALAR *beta, SCALAR *c,
@@ -108,10 +106,10 @@ void RULE(symm, _jvp)(const char *side, const char *uplo, const int *m, const in
   BLAS(symm)(side, uplo, m, n, alpha, a, lda, b, ldb, beta, c, ldc);
 }
 
-void *RULE(symm, _forward)(const char *side, const char *uplo, const int *m, const int *n, const SCALAR *alpha,
-                           const SCALAR *a, const int *lda, const SCALAR *b, const int *ldb, const SCALAR *beta,
-                           SCALAR *c, const int *ldc, SCALAR *salpha, SCALAR *sa, SCALAR *sb, SCALAR *sbeta, SCALAR *sc,
-                           long stable, void *arena) {
+static struct OF(matrix_frame) *
+OF(new_symm_frame)(const char *side, const char *uplo, const int *m, const int *n, const SCALAR *alpha, const SCALAR *a,
+                   const int *lda, const SCALAR *b, const int *ldb, const SCALAR *beta, const SCALAR *c, const int *ldc,
+                   SCALAR *salpha, SCALAR *sa, SCALAR *sb, SCALAR *sbeta, SCALAR *sc, long stable, void *arena) {
   struct OF(matrix_frame) *f = je_arena_allocate(arena, sizeof *f);
   f->side = je_upper(side), f->uplo = je_upper(uplo), f->m = *m, f->n = *n;
   f->lda = f->kept_lda = *lda, f->ldb = f->kept_ldb = *ldb, f->ldc = f->kept_ldc = *ldc;
@@ -123,6 +121,15 @@ void *RULE(symm, _forward)(const char *side, const char *uplo, const int *m, con
     if (sa || salpha) f->b = OF(keep_part)(arena, je_is_stable(stable, 2), 'A', *m, *n, b, &f->kept_ldb);
     if (sbeta) f->c = OF(keep_part)(arena, 0, 'A', *m, *n, c, &f->kept_ldc);
   }
+  return f;
+}
+
+void *RULE(symm, _forward)(const char *side, const char *uplo, const int *m, const int *n, const SCALAR *alpha,
+                           const SCALAR *a, const int *lda, const SCALAR *b, const int *ldb, const SCALAR *beta,
+                           SCALAR *c, const int *ldc, SCALAR *salpha, SCALAR *sa, SCALAR *sb, SCALAR *sbeta, SCALAR *sc,
+                           long stable, void *arena) {
+  void *f = OF(new_symm_frame)(side, uplo, m, n, alpha, a, lda, b, ldb, beta, c, ldc, salpha, sa, sb, sbeta, sc, stable,
+                               arena);
   BLAS(symm)(side, uplo, m, n, alpha, a, lda, b, ldb, beta, c, ldc);
   return f;
 }
@@ -139,22 +146,35 @@ void RULE(symm, _reverse)(void *frame) {
     free(t);
   }
   if (f->sbeta) *f->sbeta += OF(inner_part)('A', m, n, f->c, f->kept_ldc, f->sc, f->ldc);
-  if (f->sa && f->side == 'L')
-    OF(add_symmetric_product)(f->uplo, 'N', m, n, f->alpha, f->sc, f->ldc, f->b, f->kept_ldb, f->sa, f->lda);
-  if (f->sa && f->side != 'L')
-    OF(add_symmetric_product)(f->uplo, 'T', n, m, f->alpha, f->b, f->kept_ldb, f->sc, f->ldc, f->sa, f->lda);
-  if (f->sb)
-    BLAS(symm)(&f->side, &f->uplo, &m, &n, &f->alpha, f->a, &f->kept_lda, f->sc, &f->ldc, &OF(one), f->sb, &f->ldb);
-  OF(scale_part)('A', m, n, f->beta, f->sc, f->ldc);
+  SCALAR alpha = CONJ(f->alpha);
+  if (f->sa) {
+    int ld = f->kept_ldb;
+    const SCALAR *b = OF(conjugate_of)(m, n, f->b, &ld);
+    if (f->side == 'L')
+      OF(add_symmetric_product)(f->uplo, 'N', m, n, alpha, f->sc, f->ldc, b, ld, f->sa, f->lda);
+    else
+      OF(add_symmetric_product)(f->uplo, 'T', n, m, alpha, b, ld, f->sc, f->ldc, f->sa, f->lda);
+    OF(release)(b);
+  }
+  if (f->sb) {
+    int ld = f->ldc;
+    const SCALAR *g = OF(conjugate_of)(m, n, f->sc, &ld);
+    OF(conjugate_part)(m, n, f->sb, f->ldb);
+    BLAS(symm)(&f->side, &f->uplo, &m, &n, &f->alpha, f->a, &f->kept_lda, g, &ld, &OF(one), f->sb, &f->ldb);
+    OF(conjugate_part)(m, n, f->sb, f->ldb);
+    OF(release)(g);
+  }
+  OF(scale_part)('A', m, n, CONJ(f->beta), f->sc, f->ldc);
 }
 
 /* C = alpha A A^T + beta C, or alpha A^T A + beta C, a triangle of it. With S the symmetric matrix that the triangle of G
    stands for and D the diagonal of G:
-     Abar += alpha (S + D) A or alpha A (S + D), Cbar = beta G */
+     Abar += conj(alpha) (S + D) conj(A) or conj(alpha) conj(A) (S + D), Cbar = conj(beta) G */
 
-/* bbar += alpha (S + D) a, n x k, or alpha a (S + D), k x n. */
+/* bbar += alpha (S + D) conj(a), n x k, or alpha conj(a) (S + D), k x n. */
 static void OF(add_symmetrised)(char uplo, char op, int n, int k, SCALAR alpha, const SCALAR *g, int ldg,
-                                const SCALAR *a, int lda, SCALAR *bbar, int ldb) {
+                                const SCALAR *of, int lda, SCALAR *bbar, int ldb) {
+  const SCALAR *a = op == 'N' ? OF(conjugate_of)(n, k, of, &lda) : OF(conjugate_of)(k, n, of, &lda);
   if (op == 'N')
     BLAS(symm)(&je_left, &uplo, &n, &k, &alpha, g, &ldg, a, &lda, &OF(one), bbar, &ldb);
   else
@@ -166,6 +186,7 @@ static void OF(add_symmetrised)(char uplo, char op, int n, int k, SCALAR alpha, 
     else
       BLAS(axpy)(&k, &factor, a + (index_t)i * lda, &je_one_int, bbar + (index_t)i * ldb, &je_one_int);
   }
+  OF(release)(a);
 }
 
 void RULE(syrk, _jvp)(const char *uplo, const char *trans, const int *n, const int *k, const SCALAR *alpha,
@@ -211,12 +232,12 @@ void RULE(syrk, _reverse)(void *frame) {
   }
   if (f->sbeta) *f->sbeta += OF(inner_part)(f->uplo, n, n, f->c, f->kept_ldc, f->sc, f->ldc);
   if (f->sa)
-    OF(add_symmetrised)(f->uplo, f->opa, n, k, f->alpha, f->sc, f->ldc, f->a, f->kept_lda, f->sa, f->lda);
-  OF(scale_part)(f->uplo, n, n, f->beta, f->sc, f->ldc);
+    OF(add_symmetrised)(f->uplo, f->opa, n, k, CONJ(f->alpha), f->sc, f->ldc, f->a, f->kept_lda, f->sa, f->lda);
+  OF(scale_part)(f->uplo, n, n, CONJ(f->beta), f->sc, f->ldc);
 }
 
 /* C = alpha (A B^T + B A^T) + beta C, or alpha (A^T B + B^T A) + beta C, a triangle of it:
-     Abar += alpha (S + D) B or alpha B (S + D), Bbar likewise with A, Cbar = beta G */
+     Abar += conj(alpha) (S + D) conj(B) or conj(alpha) conj(B) (S + D), Bbar likewise with A, Cbar = conj(beta) G */
 
 void RULE(syr2k, _jvp)(const char *uplo, const char *trans, const int *n, const int *k, const SCALAR *alpha,
                        const SCALAR *a, const int *lda, const SCALAR *b, const int *ldb, const SCALAR *beta, SCALAR *c,
@@ -266,13 +287,11 @@ void RULE(syr2k, _reverse)(void *frame) {
   }
   if (f->sbeta) *f->sbeta += OF(inner_part)(f->uplo, n, n, f->c, f->kept_ldc, f->sc, f->ldc);
   if (f->sa)
-    OF(add_symmetrised)(f->uplo, f->opa, n, k, f->alpha, f->sc, f->ldc, f->b, f->kept_ldb, f->sa, f->lda);
+    OF(add_symmetrised)(f->uplo, f->opa, n, k, CONJ(f->alpha), f->sc, f->ldc, f->b, f->kept_ldb, f->sa, f->lda);
   if (f->sb)
-    OF(add_symmetrised)(f->uplo, f->opa, n, k, f->alpha, f->sc, f->ldc, f->a, f->kept_lda, f->sb, f->ldb);
-  OF(scale_part)(f->uplo, n, n, f->beta, f->sc, f->ldc);
+    OF(add_symmetrised)(f->uplo, f->opa, n, k, CONJ(f->alpha), f->sc, f->ldc, f->a, f->kept_lda, f->sb, f->ldb);
+  OF(scale_part)(f->uplo, n, n, CONJ(f->beta), f->sc, f->ldc);
 }
-
-#endif
 
 /* Triangular A, from the left; from the right the factors change places. Only the stored triangle has a cotangent.
 

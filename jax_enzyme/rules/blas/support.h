@@ -28,7 +28,7 @@ extern void *je_arena_allocate(void *arena, long bytes);
 
 static const int je_one_int = 1;
 static const int je_minus_one_int = -1;
-static const char je_as_it_is = 'N', je_left = 'L', je_right = 'R';
+static const char je_as_it_is = 'N', je_turned = 'C', je_left = 'L', je_right = 'R';
 
 static inline char je_upper(const char *flag) { return (char)(*flag & 0xDF); }
 

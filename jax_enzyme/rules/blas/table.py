@@ -22,6 +22,8 @@ class Kind(enum.Enum):
     FLAG = "c"
     INTEGER = "i"
     INTEGERS = "I"
+    REAL = "r"
+    """One real number, also where the routine's other numbers are complex."""
     NUMBER = "f"
     NUMBERS = "F"
 
@@ -42,7 +44,7 @@ class Parameter:
     @property
     def is_float(self) -> bool:
         """Does it point to floating-point numbers, so that it has a shadow?"""
-        return self.kind in (Kind.NUMBER, Kind.NUMBERS)
+        return self.kind in (Kind.REAL, Kind.NUMBER, Kind.NUMBERS)
 
 
 @dataclass(frozen=True)
@@ -108,33 +110,33 @@ _TRIANGLE = "uplo:c trans:c diag:c"
 
 # name, kinds of numbers, result, parameters: `name:kind`, then `=` if written only, `+` if read and written.
 _ROWS = f"""
-dot    sd number  | n:i {_X} {_Y}
-axpy   sd nothing | n:i alpha:f {_X} y:F+ incy:i
-scal   sd nothing | n:i alpha:f x:F+ incx:i
-copy   sd nothing | n:i {_X} y:F= incy:i
-swap   sd nothing | n:i x:F+ incx:i y:F+ incy:i
-nrm2   sd number  | n:i {_X}
-asum   sd number  | n:i {_X}
-rot    sd nothing | n:i x:F+ incx:i y:F+ incy:i c:f s:f
-gemv   sd nothing | trans:c m:i n:i alpha:f a:F lda:i {_X} beta:f y:F+ incy:i
-ger    sd nothing | m:i n:i alpha:f {_X} {_Y} a:F+ lda:i
-symv   sd nothing | uplo:c n:i alpha:f a:F lda:i {_X} beta:f y:F+ incy:i
-trmv   sd nothing | {_TRIANGLE} n:i a:F lda:i x:F+ incx:i
-trsv   sd nothing | {_TRIANGLE} n:i a:F lda:i x:F+ incx:i
-gemm   sd nothing | transa:c transb:c m:i n:i k:i alpha:f a:F lda:i b:F ldb:i beta:f c:F+ ldc:i
-symm   sd nothing | side:c uplo:c m:i n:i alpha:f a:F lda:i b:F ldb:i beta:f c:F+ ldc:i
-syrk   sd nothing | uplo:c trans:c n:i k:i alpha:f a:F lda:i beta:f c:F+ ldc:i
-syr2k  sd nothing | uplo:c trans:c n:i k:i alpha:f a:F lda:i b:F ldb:i beta:f c:F+ ldc:i
-trmm   sd nothing | side:c {_TRIANGLE} m:i n:i alpha:f a:F lda:i b:F+ ldb:i
-trsm   sd nothing | side:c {_TRIANGLE} m:i n:i alpha:f a:F lda:i b:F+ ldb:i
-amax   sd integer | n:i {_X}
-potrf  sd nothing | uplo:c n:i a:F+ lda:i info:i=
-potrs  sd nothing | uplo:c n:i nrhs:i a:F lda:i b:F+ ldb:i info:i=
-getrf  sd nothing | m:i n:i a:F+ lda:i ipiv:I= info:i=
-getrs  sd nothing | trans:c n:i nrhs:i a:F lda:i ipiv:I b:F+ ldb:i info:i=
-gesv   sd nothing | n:i nrhs:i a:F+ lda:i ipiv:I= b:F+ ldb:i info:i=
-trtrs  sd nothing | {_TRIANGLE} n:i nrhs:i a:F lda:i b:F+ ldb:i info:i=
-laswp  sd nothing | n:i a:F+ lda:i k1:i k2:i ipiv:I incx:i
+dot    s,d number  | n:i {_X} {_Y}
+axpy   s,d,c,z nothing | n:i alpha:f {_X} y:F+ incy:i
+scal   s,d,c,z nothing | n:i alpha:f x:F+ incx:i
+copy   s,d,c,z nothing | n:i {_X} y:F= incy:i
+swap   s,d,c,z nothing | n:i x:F+ incx:i y:F+ incy:i
+nrm2   s,d number  | n:i {_X}
+asum   s,d number  | n:i {_X}
+rot    s,d nothing | n:i x:F+ incx:i y:F+ incy:i c:f s:f
+gemv   s,d,c,z nothing | trans:c m:i n:i alpha:f a:F lda:i {_X} beta:f y:F+ incy:i
+ger    s,d nothing | m:i n:i alpha:f {_X} {_Y} a:F+ lda:i
+symv   s,d nothing | uplo:c n:i alpha:f a:F lda:i {_X} beta:f y:F+ incy:i
+trmv   s,d,c,z nothing | {_TRIANGLE} n:i a:F lda:i x:F+ incx:i
+trsv   s,d,c,z nothing | {_TRIANGLE} n:i a:F lda:i x:F+ incx:i
+gemm   s,d,c,z nothing | transa:c transb:c m:i n:i k:i alpha:f a:F lda:i b:F ldb:i beta:f c:F+ ldc:i
+symm   s,d,c,z nothing | side:c uplo:c m:i n:i alpha:f a:F lda:i b:F ldb:i beta:f c:F+ ldc:i
+syrk   s,d,c,z nothing | uplo:c trans:c n:i k:i alpha:f a:F lda:i beta:f c:F+ ldc:i
+syr2k  s,d,c,z nothing | uplo:c trans:c n:i k:i alpha:f a:F lda:i b:F ldb:i beta:f c:F+ ldc:i
+trmm   s,d,c,z nothing | side:c {_TRIANGLE} m:i n:i alpha:f a:F lda:i b:F+ ldb:i
+trsm   s,d,c,z nothing | side:c {_TRIANGLE} m:i n:i alpha:f a:F lda:i b:F+ ldb:i
+amax   s,d,c,z integer | n:i {_X}
+potrf  s,d,c,z nothing | uplo:c n:i a:F+ lda:i info:i=
+potrs  s,d,c,z nothing | uplo:c n:i nrhs:i a:F lda:i b:F+ ldb:i info:i=
+getrf  s,d,c,z nothing | m:i n:i a:F+ lda:i ipiv:I= info:i=
+getrs  s,d,c,z nothing | trans:c n:i nrhs:i a:F lda:i ipiv:I b:F+ ldb:i info:i=
+gesv   s,d,c,z nothing | n:i nrhs:i a:F+ lda:i ipiv:I= b:F+ ldb:i info:i=
+trtrs  s,d,c,z nothing | {_TRIANGLE} n:i nrhs:i a:F lda:i b:F+ ldb:i info:i=
+laswp  s,d,c,z nothing | n:i a:F+ lda:i k1:i k2:i ipiv:I incx:i
 """
 
 
@@ -172,10 +174,10 @@ def _parsed() -> Iterator[Routine]:
         head, _, tail = line.partition("|")
         name, letters, result = head.split()
         parameters = tuple(_parameter(text) for text in tail.split())
-        for letter in letters:
+        for letter in letters.split(","):
             prefix = f"i{letter}" if result == "integer" else letter
-            scalar = T.FLOAT if letter in "sc" else T.DOUBLE
-            yield Routine(f"{prefix}{name}_", parameters, Result(result), scalar, letter in "cz")
+            scalar = T.FLOAT if letter[0] in "sc" else T.DOUBLE
+            yield Routine(f"{prefix}{name}_", parameters, Result(result), scalar, not {"c", "z"}.isdisjoint(letter))
 
 
 def _parameter(text: str) -> Parameter:

@@ -7,174 +7,149 @@ import itertools
 import numpy as np
 import pytest
 
-from tests.rules.blas.arrays import matrix, scalar, vector
-from tests.rules.blas.checks import Case, check, check_subsets
+from tests.rules.blas import cases
+from tests.rules.blas.checks import check, check_subsets
 
-LETTERS = {"d": np.dtype(np.float64)}
+LETTERS = ("d", "z")
 STRIDES = [(1, 1), (2, -3), (-1, 2), (-2, -1)]
 SCALARS = [(1.3, 0.7), (0.0, 0.7), (1.3, 0.0), (1.0, 1.0)]
+TRIANGLES = list(itertools.product("UL", "NTC", "UN"))
+
+Rng = np.random.Generator
+
+letters = pytest.mark.parametrize("letter", LETTERS)
+strides = pytest.mark.parametrize(("incx", "incy"), STRIDES)
+scalars = pytest.mark.parametrize(("alpha", "beta"), SCALARS)
 
 
-@pytest.mark.parametrize("letter", LETTERS)
-@pytest.mark.parametrize(("incx", "incy"), STRIDES)
+@strides
 @pytest.mark.parametrize("n", [0, 1, 5])
-@pytest.mark.parametrize("name", ["dot", "axpy", "copy", "swap", "rot"])
-def test_two_vectors(letter: str, name: str, n: int, incx: int, incy: int, rng: np.random.Generator) -> None:
-    dtype = LETTERS[letter]
-    values = {"n": n, "x": vector(rng, n, incx, dtype), "incx": incx, "y": vector(rng, n, incy, dtype), "incy": incy}
-    values |= {"alpha": scalar(-0.6, dtype), "c": scalar(0.8, dtype), "s": scalar(0.6, dtype)}
-    case = Case(f"{letter}{name}_", values)
+@pytest.mark.parametrize("name", "ddot daxpy dcopy dswap drot zaxpy zcopy zswap zrot".split())
+def test_two_vectors(name: str, n: int, incx: int, incy: int, rng: Rng) -> None:
+    case = cases.two_vectors(rng, name[0], name[1:], n, incx, incy)
     check(case, rng)
     check_subsets(case, rng)
 
 
-@pytest.mark.parametrize("letter", LETTERS)
-@pytest.mark.parametrize(("name", "incx", "incy"), [("axpy", 0, 2), ("axpy", 1, 0), ("copy", 0, -1), ("dot", 0, 1)])
-def test_stride_of_zero(letter: str, name: str, incx: int, incy: int, rng: np.random.Generator) -> None:
-    dtype = LETTERS[letter]
-    values = {"n": 4, "x": vector(rng, 4, incx, dtype), "incx": incx, "y": vector(rng, 4, incy, dtype), "incy": incy}
-    check(Case(f"{letter}{name}_", {**values, "alpha": scalar(-0.6, dtype)}), rng)
+@letters
+@pytest.mark.parametrize(("name", "incx", "incy"), [("axpy", 0, 2), ("axpy", 1, 0), ("copy", 0, -1), ("copy", -2, 0)])
+def test_stride_of_zero(letter: str, name: str, incx: int, incy: int, rng: Rng) -> None:
+    check(cases.two_vectors(rng, letter, name, 4, incx, incy), rng)
 
 
-@pytest.mark.parametrize("letter", LETTERS)
 @pytest.mark.parametrize("incx", [1, 3, -2])
 @pytest.mark.parametrize("n", [0, 1, 5])
-@pytest.mark.parametrize("name", ["scal", "nrm2", "asum"])
-def test_one_vector(letter: str, name: str, n: int, incx: int, rng: np.random.Generator) -> None:
-    dtype = LETTERS[letter]
-    values = {"n": n, "x": vector(rng, n, incx, dtype), "incx": incx, "alpha": scalar(-0.6, dtype)}
-    case = Case(f"{letter}{name}_", values)
+@pytest.mark.parametrize("name", "dscal dnrm2 dasum zscal zrscal znrm2 zasum".split())
+def test_one_vector(name: str, n: int, incx: int, rng: Rng) -> None:
+    case = cases.one_vector(rng, name[0], name[1:], n, incx)
     check(case, rng)
     check_subsets(case, rng)
 
 
-@pytest.mark.parametrize("letter", LETTERS)
-@pytest.mark.parametrize(("alpha", "beta"), SCALARS)
-@pytest.mark.parametrize(("incx", "incy"), STRIDES)
-@pytest.mark.parametrize(("m", "n"), [(3, 5), (4, 2), (1, 1), (0, 3), (3, 0)])
-@pytest.mark.parametrize("trans", "NTct")
-def test_gemv(letter, trans, m, n, incx, incy, alpha, beta, rng) -> None:
-    dtype = LETTERS[letter]
-    rows, columns = (m, n) if trans == "N" else (n, m)
-    values = {"trans": trans, "m": m, "n": n, "alpha": scalar(alpha, dtype), "beta": scalar(beta, dtype)}
-    values |= {"a": matrix(rng, m, n, m + 2, dtype), "lda": m + 2}
-    values |= {"x": vector(rng, columns, incx, dtype), "incx": incx}
-    values |= {"y": vector(rng, rows, incy, dtype), "incy": incy}
-    case = Case(f"{letter}gemv_", values)
-    check(case, rng)
-    check_subsets(case, rng)
-
-
-@pytest.mark.parametrize("letter", LETTERS)
-@pytest.mark.parametrize(("incx", "incy"), STRIDES)
+@letters
+@scalars
+@strides
 @pytest.mark.parametrize(("m", "n"), [(3, 5), (4, 2), (0, 3), (3, 0)])
-def test_ger(letter, m, n, incx, incy, rng) -> None:
-    dtype = LETTERS[letter]
-    values = {"m": m, "n": n, "alpha": scalar(1.3, dtype), "a": matrix(rng, m, n, m + 1, dtype), "lda": m + 1}
-    values |= {"x": vector(rng, m, incx, dtype), "incx": incx, "y": vector(rng, n, incy, dtype), "incy": incy}
-    case = Case(f"{letter}ger_", values)
+@pytest.mark.parametrize("trans", ["N", "T", "c"])
+def test_gemv(letter: str, trans: str, m: int, n: int, incx: int, incy: int, alpha: float, beta: float, rng: Rng) -> None:
+    case = cases.gemv(rng, letter, trans, m, n, incx, incy, alpha, beta)
     check(case, rng)
     check_subsets(case, rng)
 
 
-@pytest.mark.parametrize("letter", LETTERS)
-@pytest.mark.parametrize(("alpha", "beta"), SCALARS)
-@pytest.mark.parametrize(("incx", "incy"), STRIDES)
-@pytest.mark.parametrize("n", [0, 1, 5])
-@pytest.mark.parametrize("uplo", "UL")
-def test_symv(letter, uplo, n, incx, incy, alpha, beta, rng) -> None:
-    dtype = LETTERS[letter]
-    values = {"uplo": uplo, "n": n, "alpha": scalar(alpha, dtype), "beta": scalar(beta, dtype)}
-    values |= {"a": matrix(rng, n, n, n + 2, dtype, uplo), "lda": n + 2}
-    values |= {"x": vector(rng, n, incx, dtype), "incx": incx, "y": vector(rng, n, incy, dtype), "incy": incy}
-    case = Case(f"{letter}symv_", values)
+@strides
+@pytest.mark.parametrize(("m", "n"), [(3, 5), (4, 2), (0, 3), (3, 0)])
+@pytest.mark.parametrize("name", ["dger", "zgeru", "zgerc"])
+def test_ger(name: str, m: int, n: int, incx: int, incy: int, rng: Rng) -> None:
+    case = cases.ger(rng, name[0], name[1:], m, n, incx, incy)
     check(case, rng)
     check_subsets(case, rng)
 
 
-def triangular(rng, n, ld, dtype, uplo, diag):
-    """A triangle that can be inverted without loss."""
-    a = matrix(rng, n, n, ld, dtype, uplo.lower() if diag == "U" else uplo)
-    if diag == "N":
-        a.values[np.arange(n) * (ld + 1)] += 3 * np.sign(a.values[np.arange(n) * (ld + 1)].real)
-    return a
-
-
-@pytest.mark.parametrize("letter", LETTERS)
-@pytest.mark.parametrize("incx", [1, 2, -3])
+@letters
+@scalars
+@strides
 @pytest.mark.parametrize("n", [0, 1, 5])
-@pytest.mark.parametrize(("uplo", "trans", "diag"), list(itertools.product("UL", "NTC", "UN")))
+@pytest.mark.parametrize("uplo", ["U", "L"])
+def test_symv(letter: str, uplo: str, n: int, incx: int, incy: int, alpha: float, beta: float, rng: Rng) -> None:
+    case = cases.symv(rng, letter, uplo, n, incx, incy, alpha, beta)
+    check(case, rng)
+    check_subsets(case, rng)
+
+
+@letters
+@pytest.mark.parametrize("incx", [1, -3])
+@pytest.mark.parametrize("n", [0, 1, 5])
+@pytest.mark.parametrize(("uplo", "trans", "diag"), TRIANGLES)
 @pytest.mark.parametrize("name", ["trmv", "trsv"])
-def test_triangle_and_vector(letter, name, uplo, trans, diag, n, incx, rng) -> None:
-    dtype = LETTERS[letter]
-    values = {"uplo": uplo, "trans": trans, "diag": diag, "n": n, "lda": n + 2, "incx": incx}
-    values |= {"a": triangular(rng, n, n + 2, dtype, uplo, diag), "x": vector(rng, n, incx, dtype)}
-    case = Case(f"{letter}{name}_", values)
+def test_triangle_and_vector(
+    letter: str, name: str, uplo: str, trans: str, diag: str, n: int, incx: int, rng: Rng
+) -> None:
+    case = cases.triangle_and_vector(rng, letter, name, uplo, trans, diag, n, incx)
     check(case, rng)
     check_subsets(case, rng)
 
 
-@pytest.mark.parametrize("letter", LETTERS)
-@pytest.mark.parametrize(("alpha", "beta"), SCALARS)
+@letters
+@scalars
 @pytest.mark.parametrize(("m", "n", "k"), [(3, 4, 5), (4, 2, 1), (3, 2, 0), (0, 2, 3)])
 @pytest.mark.parametrize(("transa", "transb"), list(itertools.product("NTC", repeat=2)))
-def test_gemm(letter, transa, transb, m, n, k, alpha, beta, rng) -> None:
-    dtype = LETTERS[letter]
-    a, b = (m, k) if transa == "N" else (k, m), (k, n) if transb == "N" else (n, k)
-    values = {"transa": transa, "transb": transb, "m": m, "n": n, "k": k}
-    values |= {"alpha": scalar(alpha, dtype), "beta": scalar(beta, dtype)}
-    values |= {"a": matrix(rng, *a, a[0] + 2, dtype), "lda": a[0] + 2}
-    values |= {"b": matrix(rng, *b, b[0] + 1, dtype), "ldb": b[0] + 1}
-    values |= {"c": matrix(rng, m, n, m + 3, dtype), "ldc": m + 3}
-    case = Case(f"{letter}gemm_", values)
+def test_gemm(
+    letter: str, transa: str, transb: str, m: int, n: int, k: int, alpha: float, beta: float, rng: Rng
+) -> None:
+    case = cases.gemm(rng, letter, transa, transb, m, n, k, alpha, beta)
     check(case, rng)
     check_subsets(case, rng)
 
 
-@pytest.mark.parametrize("letter", LETTERS)
-@pytest.mark.parametrize(("alpha", "beta"), SCALARS)
+@scalars
 @pytest.mark.parametrize(("m", "n"), [(3, 4), (4, 2), (0, 2)])
 @pytest.mark.parametrize(("side", "uplo"), list(itertools.product("LR", "UL")))
-def test_symm(letter, side, uplo, m, n, alpha, beta, rng) -> None:
-    dtype = LETTERS[letter]
-    order = m if side == "L" else n
-    values = {"side": side, "uplo": uplo, "m": m, "n": n, "alpha": scalar(alpha, dtype), "beta": scalar(beta, dtype)}
-    values |= {"a": matrix(rng, order, order, order + 2, dtype, uplo), "lda": order + 2}
-    values |= {"b": matrix(rng, m, n, m + 1, dtype), "ldb": m + 1}
-    values |= {"c": matrix(rng, m, n, m + 3, dtype), "ldc": m + 3}
-    case = Case(f"{letter}symm_", values)
+@pytest.mark.parametrize("name", ["dsymm", "zsymm", "zhemm"])
+def test_symm(name: str, side: str, uplo: str, m: int, n: int, alpha: float, beta: float, rng: Rng) -> None:
+    case = cases.symm(rng, name[0], name[1:], side, uplo, m, n, alpha, beta)
     check(case, rng)
     check_subsets(case, rng)
 
 
-@pytest.mark.parametrize("letter", LETTERS)
-@pytest.mark.parametrize(("alpha", "beta"), SCALARS)
+@scalars
 @pytest.mark.parametrize(("n", "k"), [(3, 4), (4, 1), (3, 0), (0, 2)])
 @pytest.mark.parametrize(("uplo", "trans"), list(itertools.product("UL", "NT")))
-@pytest.mark.parametrize("name", ["syrk", "syr2k"])
-def test_rank_k(letter, name, uplo, trans, n, k, alpha, beta, rng) -> None:
-    dtype = LETTERS[letter]
-    shape = (n, k) if trans == "N" else (k, n)
-    values = {"uplo": uplo, "trans": trans, "n": n, "k": k, "alpha": scalar(alpha, dtype), "beta": scalar(beta, dtype)}
-    values |= {"a": matrix(rng, *shape, shape[0] + 2, dtype), "lda": shape[0] + 2}
-    values |= {"b": matrix(rng, *shape, shape[0] + 1, dtype), "ldb": shape[0] + 1}
-    values |= {"c": matrix(rng, n, n, n + 3, dtype, uplo), "ldc": n + 3}
-    case = Case(f"{letter}{name}_", values)
+@pytest.mark.parametrize("name", "dsyrk dsyr2k zsyrk zsyr2k zherk zher2k".split())
+def test_rank_k(name: str, uplo: str, trans: str, n: int, k: int, alpha: float, beta: float, rng: Rng) -> None:
+    case = cases.rank_k(rng, name[0], name[1:], uplo, trans, n, k, alpha, beta)
     check(case, rng)
     check_subsets(case, rng)
 
 
-@pytest.mark.parametrize("letter", LETTERS)
+@letters
 @pytest.mark.parametrize("alpha", [1.0, -0.6, 0.0])
 @pytest.mark.parametrize(("m", "n"), [(3, 4), (4, 2), (0, 2)])
-@pytest.mark.parametrize(("side", "uplo", "trans", "diag"), list(itertools.product("LR", "UL", "NTC", "UN")))
+@pytest.mark.parametrize("side", ["L", "R"])
+@pytest.mark.parametrize(("uplo", "trans", "diag"), TRIANGLES)
 @pytest.mark.parametrize("name", ["trmm", "trsm"])
-def test_triangle_and_matrix(letter, name, side, uplo, trans, diag, m, n, alpha, rng) -> None:
-    dtype = LETTERS[letter]
-    order = m if side == "L" else n
-    values = {"side": side, "uplo": uplo, "trans": trans, "diag": diag, "m": m, "n": n, "alpha": scalar(alpha, dtype)}
-    values |= {"a": triangular(rng, order, order + 2, dtype, uplo, diag), "lda": order + 2}
-    values |= {"b": matrix(rng, m, n, m + 1, dtype), "ldb": m + 1}
-    case = Case(f"{letter}{name}_", values)
+def test_triangle_and_matrix(
+    letter: str, name: str, side: str, uplo: str, trans: str, diag: str, m: int, n: int, alpha: float, rng: Rng
+) -> None:
+    case = cases.triangle_and_matrix(rng, letter, name, side, uplo, trans, diag, m, n, alpha)
     check(case, rng)
     check_subsets(case, rng)
+
+
+def _single(letter: str) -> list[tuple[str, str]]:
+    """Builders and names that exist for a letter."""
+    vectors = "axpy copy swap rot".split() + ([] if letter == "c" else ["dot"])
+    norms = "scal nrm2 asum".split() + (["rscal"] if letter == "c" else [])
+    hermitian = ["hemm"] if letter == "c" else []
+    ranks = "syrk syr2k".split() + (["herk", "her2k"] if letter == "c" else [])
+    found = [("two_vectors", n) for n in vectors] + [("one_vector", n) for n in norms]
+    found += [("triangle_and_vector", n) for n in ("trmv", "trsv")] + [("symm", n) for n in ("symm", *hermitian)]
+    found += [("rank_k", n) for n in ranks] + [("triangle_and_matrix", n) for n in ("trmm", "trsm")]
+    found += [("ger", n) for n in (("geru", "gerc") if letter == "c" else ("ger",))]
+    return found + [(n, "") for n in "gemv symv gemm potrf potrs getrf getrs gesv trtrs laswp".split()]
+
+
+@pytest.mark.parametrize(("letter", "builder", "name"), [(x, *found) for x in "sc" for found in _single(x)])
+def test_single_precision(letter: str, builder: str, name: str, rng: Rng) -> None:
+    make = getattr(cases, builder)
+    check(make(rng, letter, name) if name else make(rng, letter), rng)

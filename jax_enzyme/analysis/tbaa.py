@@ -1,0 +1,77 @@
+"""What the type-based alias metadata of C and C++ tells about the types of memory accesses.
+
+!tbaa           what one load or store accesses: `double`, `int`, `any pointer` ...
+!tbaa.struct    the members of what a copy copies: offset, size and type of each
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.debug import resolve
+from jax_enzyme.ir.metadata import MDConstant, MDString, MDValue
+from jax_enzyme.ir.module import Module
+from jax_enzyme.ir.values import int_value
+
+_FLOATS = {"double": T.DOUBLE, "float": T.FLOAT, "_Float16": T.HALF, "__bf16": T.BFLOAT}
+_INTEGERS = frozenset(
+    "bool|short|int|long|long long|wchar_t|char16_t|char32_t|__int128|_ZTSSt4byte|vtable pointer".split("|")
+)
+
+
+@dataclass(frozen=True)
+class Member:
+    """Part of a structure: `type` is the type of its elements, None where the metadata does not tell (`char`)."""
+
+    offset: int
+    size: int
+    type: T.Type | None
+
+
+def accessed_type(module: Module, instruction: I.Instruction) -> T.Type | None:
+    """The type that an access has in its source: floating, `ptr`, or the i1 that here stands for any integer."""
+    return _tag_type(module, dict(instruction.metadata).get("tbaa"))
+
+
+def copied_members(module: Module, instruction: I.Instruction) -> list[Member] | None:
+    """The members of what a copy copies, in order; None where that is not said."""
+    node = resolve(module, dict(instruction.metadata).get("tbaa.struct"))
+    if node is None or not node.operands or len(node.operands) % 3:
+        return None
+    members: list[Member] = []
+    for index in range(0, len(node.operands), 3):
+        offset, size = (_number(v) for v in node.operands[index : index + 2])
+        if offset is None or size is None:
+            return None
+        members.append(Member(offset, size, _tag_type(module, node.operands[index + 2])))
+    return members
+
+
+def _tag_type(module: Module, tag: MDValue | None) -> T.Type | None:
+    """An access tag is (base type, accessed type, offset); a type starts with its name."""
+    node = resolve(module, tag)
+    if node is None or len(node.operands) < 3:
+        return None
+    accessed = resolve(module, node.operands[1])
+    if accessed is None or not accessed.operands or not isinstance(accessed.operands[0], MDString):
+        return None
+    name = accessed.operands[0].text
+    if name in _FLOATS:
+        return _FLOATS[name]
+    if "pointer" in name and name != "vtable pointer":
+        return T.PTR
+    if _is_pointer_chain(name) or name == "vtable pointer":
+        return T.PTR
+    return T.I1 if name in _INTEGERS else None
+
+
+def _is_pointer_chain(name: str) -> bool:
+    """`p1 double`, `p2 _ZTS4node`: pointers of one and more levels."""
+    first, _, rest = name.partition(" ")
+    return bool(rest) and first[:1] == "p" and first[1:].isdigit()
+
+
+def _number(value: MDValue) -> int | None:
+    return int_value(value.value) if isinstance(value, MDConstant) else None

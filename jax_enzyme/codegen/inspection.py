@@ -1,0 +1,277 @@
+"""What there is to say about a kernel and its derivatives, for people: `kernel.inspect(...)` and `jax-enzyme explain`.
+
+`inspect` runs the engine, but compiles nothing; the IR of each function is made when it is asked for.
+"""
+
+from __future__ import annotations
+
+import html
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from jax_enzyme.ad.report import NOWHERE, LoopFact, ReverseReport, line_of, reverse_report
+from jax_enzyme.analysis.flow import rule_of
+from jax_enzyme.codegen import derived
+from jax_enzyme.codegen.object import entry_module
+from jax_enzyme.codegen.optimise import optimised_text
+from jax_enzyme.errors import DifferentiationError
+from jax_enzyme.frontends.program import Program
+from jax_enzyme.ir.arrays import ArrayFunction, Augmented, Buffer, Derivation, Jvp, Pullback, Vjp
+from jax_enzyme.ir.debug import location
+from jax_enzyme.ir.instructions import CallBase
+from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.writer import to_text
+from jax_enzyme.options import Options
+from jax_enzyme.rules.effects import Effect, effect
+from jax_enzyme.rules.table import Rules, standard
+from jax_enzyme.signature import Binding, Signature
+
+_ROWS = 8
+_WIDTH = 118
+
+
+@dataclass(frozen=True)
+class LibraryCall:
+    """A function that the kernel calls and its source does not define; `verdict` says how it is differentiated."""
+
+    name: str
+    place: str
+    verdict: str
+
+
+@dataclass(frozen=True)
+class _Job:
+    program: Program
+    signature: Signature
+    binding: Binding
+    options: Options
+
+    def function(self, steps: Derivation) -> ArrayFunction:
+        if not steps:
+            return derived.regular(self.program, self.signature, self.binding, self.options)
+        return derived.derived(self.program, self.signature, self.binding, steps, self.options)
+
+
+@dataclass(frozen=True, repr=False)
+class Report:
+    """What the engine makes of a kernel for given shapes. `print` it, or leave it at the end of a notebook cell.
+
+    `forward` and `refusal` hold the text of the refusal where forward or reverse mode is refused, else None. `reverse`
+    has the activity and the plan of reverse mode, `reads` what its pullback reads besides the tape. `functions` names
+    the functions that there are; `ir(name)` is the IR of one.
+    """
+
+    name: str
+    source: str
+    constants: tuple[tuple[str, int], ...]
+    buffers: tuple[Buffer, ...]
+    wanted: tuple[bool, ...]
+    calls: tuple[LibraryCall, ...]
+    forward: str | None
+    reverse: ReverseReport | None
+    refusal: str | None
+    reads: tuple[str, ...]
+    _steps: dict[str, Derivation] = field(compare=False)
+    _job: _Job = field(compare=False)
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """`primal`, then `jvp`, then `augmented` and `pullback`, or `vjp` where the derivative does not split."""
+        return tuple(self._steps)
+
+    def ir(self, name: str, *, optimised: bool = False) -> str:
+        """The LLVM IR of one function: as the engine made it, or, `optimised`, as it is compiled for this machine."""
+        if name not in self._steps:
+            raise KeyError(f"there is no function {name!r}: {', '.join(self._steps)}")
+        function = self._job.function(self._steps[name])
+        if not optimised:
+            return to_text(function.module)
+        options = self._job.options
+        return optimised_text(entry_module(function), vector_math=options.vector_math, fast_math=options.fast_math)
+
+    def __repr__(self) -> str:
+        return f"Report on {self.name} ({len(self._steps)} functions)"
+
+    def __str__(self) -> str:
+        lines = [f"kernel {self.name}, {self.source}" + "".join(f", {n} = {v}" for n, v in self.constants)]
+        for title, rows in self._sections():
+            lines.append(title)
+            lines += [f"  {_cut(self._shortened(row))}" for row in rows]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        parts = [f"<b>{html.escape(str(self).partition(chr(10))[0])}</b>", "<table>"]
+        for title, rows in self._sections():
+            text = "<br>".join(html.escape(self._shortened(row)) for row in rows)
+            cell = '<td style="text-align:left;vertical-align:top'
+            parts.append(
+                f'<tr>{cell}">{html.escape(title)}</td>{cell};font-family:monospace;white-space:pre">{text}</td></tr>'
+            )
+        return "\n".join([*parts, "</table>"])
+
+    def _shortened(self, row: str) -> str:
+        """Without the folder of the source, which the first line names."""
+        folder = os.path.dirname(self.source)
+        return row.replace(f"{folder}{os.sep}", "") if folder else row
+
+    # -- sections
+
+    def _sections(self) -> Iterator[tuple[str, list[str]]]:
+        yield "buffers", list(self._buffer_rows())
+        yield "library calls", _few([f"{c.name}: {c.verdict} ({c.place})" for c in self.calls]) or ["none"]
+        yield "derivatives", list(self._derivative_rows())
+        if self.reverse is not None:
+            yield from _reverse_sections(self.reverse)
+        yield (
+            "functions",
+            [f"{', '.join(self.functions)}: their IR by report.ir(name), report.ir(name, optimised=True)"],
+        )
+
+    def _buffer_rows(self) -> Iterator[str]:
+        active = {m.name for m in self.reverse.memory if m.active and m.kind == "buffer"} if self.reverse else set()
+        for buffer, wanted in zip(self.buffers, self.wanted, strict=True):
+            note = ", active" if buffer.name in active else ""
+            note += ", its cotangent is asked for" if wanted else ""
+            shape = ",".join(map(str, buffer.shape))
+            yield f"{buffer.io:7} {buffer.name}: {buffer.dtype}[{shape}] ({buffer.nbytes} bytes){note}"
+
+    def _derivative_rows(self) -> Iterator[str]:
+        yield from _verdict_rows("forward", "one function", self.forward)
+        if self.reverse is None:
+            yield from _verdict_rows("reverse", "", self.refusal)
+            return
+        kept = f"tape {_bytes(self.reverse.tape_bytes)}"
+        if self.reverse.splits:
+            reads = f"; the pullback also reads {', '.join(self.reads)}" if self.reads else ""
+            yield f"reverse: two functions, {kept}{reads}"
+        else:
+            more = ", and more in an arena as it goes" if self.reverse.arena else ""
+            yield f"reverse: one function that runs the forward sweep inside, {kept}{more}"
+        yield f"activity: {self.reverse.active_values} of {self.reverse.all_values} instructions carry a derivative"
+
+
+def inspect(
+    program: Program,
+    signature: Signature,
+    binding: Binding,
+    options: Options | None = None,
+    wrt: Sequence[str] | None = None,
+) -> Report:
+    """The report on a specialised kernel; `wrt` names the inputs whose cotangents are asked for (None: all)."""
+    job = _Job(program, signature, binding, options or Options())
+    kernel = job.function(())
+    wanted = tuple(b.is_floating and b.is_input and (wrt is None or b.name in wrt) for b in kernel.buffers)
+    seeded = tuple(b.is_floating and b.is_result for b in kernel.buffers)
+    steps: dict[str, Derivation] = {"primal": ()}
+    rules = standard()
+    forward = _refusal(job, Jvp(wanted))
+    if forward is None:
+        steps["jvp"] = (Jvp(wanted),)
+    reverse, refusal, reads = None, None, ()
+    try:
+        reverse = reverse_report(kernel, Vjp(wanted, seeded), rules)
+        if reverse.splits:
+            steps |= {"augmented": (Augmented(wanted, seeded),), "pullback": (Pullback(wanted, seeded),)}
+            reads = tuple(b.name for b in job.function(steps["pullback"]).buffers if b.role in ("initial", "final"))
+        else:
+            steps["vjp"] = (Vjp(wanted, seeded),)
+            job.function(steps["vjp"])
+    except DifferentiationError as error:
+        reverse, refusal = None, str(error)
+        steps = {name: s for name, s in steps.items() if name in ("primal", "jvp")}
+    return Report(
+        program.symbol,
+        program.source_name,
+        tuple(sorted(binding.constants.items())),
+        kernel.buffers,
+        wanted,
+        tuple(_calls(kernel.module, rules)),
+        forward,
+        reverse,
+        refusal,
+        reads,
+        steps,
+        job,
+    )
+
+
+def _refusal(job: _Job, step: Jvp) -> str | None:
+    try:
+        job.function((step,))
+    except DifferentiationError as error:
+        return str(error)
+    return None
+
+
+def _calls(module: Module, rules: Rules) -> Iterator[LibraryCall]:
+    """One per library function, with the first place of a call."""
+    seen: set[str] = set()
+    for function in module.functions.values():
+        for call in function.instructions():
+            callee = call.callee if isinstance(call, CallBase) else None
+            if isinstance(callee, Function) and callee.is_declaration and callee.name not in seen:
+                seen.add(callee.name)
+                if effect(callee.name) is not Effect.IGNORED:
+                    rule = rule_of(call, rules)
+                    verdict = _verdict(callee.name) if rule is None else rule.kind.value
+                    if rule is not None and rule.refusal is not None:
+                        verdict = rule.refusal.cause
+                    yield LibraryCall(callee.name, location(module, call) or NOWHERE, verdict)
+
+
+def _verdict(name: str) -> str:
+    found = effect(name)
+    return "no rule" if found is None else found.name.lower().replace("_", " ")
+
+
+def _reverse_sections(reverse: ReverseReport) -> Iterator[tuple[str, list[str]]]:
+    yield "loops", _few([_loop(x) for x in reverse.loops]) or ["none"]
+    local = [m for m in reverse.memory if m.kind != "buffer"]
+    if local:
+        rows = [f"{m.kind} {m.name} ({m.place}): {'active' if m.active else 'inactive'}" for m in local]
+        yield "memory of its own", _few(rows)
+    yield "tape by source line", _few([f"{_bytes(n):>12}  {place}" for place, n in reverse.tape_by_line]) or ["nothing"]
+    if reverse.kept:
+        most = sorted(reverse.kept, key=lambda k: -k.nbytes)
+        rows: list[str] = []
+        for kept in most:
+            shape = "".join(f"[{count}]" for count in kept.counts)
+            often = " per iteration" if kept.per_iteration else ""
+            rows.append(f"{_bytes(kept.nbytes)}{often}  {kept.what}, {kept.type}{shape} ({kept.place}): {kept.why}")
+        yield "on the tape", _few(rows)
+    again = [f"{r.place}: {r.recipe}: {_summary(r.what)}" for r in reverse.recomputed]
+    yield "not on the tape", _few(again) or ["nothing more is read"]
+    sums = [f"{a.memory}: plain sums, {a.reads} at {a.place}" for a in reverse.accumulations]
+    yield "accumulations", _few(sums) or ["none"]
+
+
+def _loop(loop: LoopFact) -> str:
+    note = ", nothing in it to reverse" if loop.inert else ""
+    return f"{'  ' * (loop.depth - 1)}loop at {line_of(loop.place)}: iterations {loop.trips}{note}"
+
+
+def _summary(what: tuple[str, ...]) -> str:
+    counted = [f"{what.count(w)} x {w}" if what.count(w) > 1 else w for w in dict.fromkeys(what)]
+    return ", ".join(counted)
+
+
+def _verdict_rows(mode: str, good: str, refusal: str | None) -> Iterator[str]:
+    if refusal is None:
+        yield f"{mode}: {good}"
+    else:
+        yield f"{mode}: refused"
+        yield from (f"  {line}" for line in refusal.splitlines())
+
+
+def _few(rows: Iterable[str]) -> list[str]:
+    every = list(rows)
+    return every if len(every) <= _ROWS + 1 else [*every[:_ROWS], f"... and {len(every) - _ROWS} more"]
+
+
+def _bytes(count: int) -> str:
+    return f"{count} bytes" if count < 10_000 else f"{count / 1000:.1f} kB" if count < 1e7 else f"{count / 1e6:.1f} MB"
+
+
+def _cut(row: str) -> str:
+    return row if len(row) <= _WIDTH else f"{row[: _WIDTH - 3]}..."

@@ -1,0 +1,23 @@
+"""The module of a program as the CPU runs it."""
+
+from __future__ import annotations
+
+from jax_enzyme.codegen.host import host, target_machine
+from jax_enzyme.frontends.program import Program
+from jax_enzyme.ir import reader
+from jax_enzyme.ir.module import Module
+from jax_enzyme.signature import Binding, Signature
+from jax_enzyme.transform import cuda
+
+
+def program_module(program: Program, signature: Signature, binding: Binding) -> Module:
+    """The module of a program. A CUDA kernel becomes the function of its whole grid, of the same parameters."""
+    module = reader.parse(program.ir)
+    if program.launch is None:
+        return module
+    shape = program.launch.shape(dict(binding.dims))
+    constants = {i: binding.constants[p.name] for i, p in enumerate(signature.params) if p.name in binding.constants}
+    kernel = module.functions.get(program.symbol)
+    if kernel is None or len(kernel.arguments) != len(signature.params):
+        constants = {}
+    return cuda.lower(module, program.symbol, shape, constants, host().triple, str(target_machine().target_data))

@@ -1,0 +1,89 @@
+"""Integer operations that are operations on floating-point numbers by their bits.
+
+and i64 %bits, 0x7fff...                     fabs
+xor i64 %bits, 0x8000...                     change of sign
+or i64 %bits, 0x8000...                      minus fabs
+or (and %a, 0x7fff...), (and %b, 0x8000...)  copysign
+"""
+
+from __future__ import annotations
+
+import struct
+
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import const_float, const_int, zero
+from jax_enzyme.ir.values import (
+    Constant,
+    ConstantFloat,
+    ConstantInt,
+    ConstantSplat,
+    Poison,
+    Undef,
+    Value,
+    ZeroInitializer,
+    int_value,
+)
+
+
+def bit_operation(value: Value) -> tuple[str, list[Value]] | None:
+    """The operation on numbers (`fabs`, `fneg`, `minus_fabs`, `copysign`) that an operation on their bits is, and its
+    operands as integers; None for any other."""
+    if not isinstance(value, I.BinaryOp) or not isinstance(kind := T.scalar(value.type), T.IntType):
+        return None
+    sign = 1 << (kind.bits - 1)
+    x, y = value.operands
+    if value.opcode == "and" and _is(y, sign - 1):
+        return "fabs", [x]
+    if value.opcode == "xor" and _is(y, sign):
+        return "fneg", [x]
+    if value.opcode == "or" and _is(y, sign):
+        return "minus_fabs", [x]
+    if value.opcode == "or":
+        for a, b in ((x, y), (y, x)):
+            magnitude, signs = _masked(a, sign - 1), _masked(b, sign)
+            if magnitude is not None and signs is not None:
+                return "copysign", [magnitude, signs]
+    return None
+
+
+def _masked(value: Value, mask: int) -> Value | None:
+    if isinstance(value, I.BinaryOp) and value.opcode == "and" and _is(value.operands[1], mask):
+        return value.operands[0]
+    return None
+
+
+def _is(value: Value, bits: int) -> bool:
+    if isinstance(value, ConstantSplat):
+        value = value.element
+    number = int_value(value)
+    return number is not None and isinstance(value.type, T.IntType) and number == int_value(const_int(value.type, bits))
+
+
+def as_number(value: Constant, type_: T.Type) -> Constant | None:
+    """The constant of a floating type that has the same bits; None where only a bitcast can say it."""
+    match value:
+        case ConstantInt(value=0) | ZeroInitializer():
+            return zero(type_)
+        case ConstantInt(value=bits) if isinstance(type_, T.FloatType):
+            return _from_bits(bits, type_)
+        case Poison():
+            return Poison(type_)
+        case Undef():
+            return Undef(type_)
+        case _:
+            return None
+
+
+def _from_bits(bits: int, type_: T.FloatType) -> Constant | None:
+    match type_.kind:
+        case "double":
+            return ConstantFloat(type_, f"0x{bits & ((1 << 64) - 1):016X}")
+        case "half":
+            return ConstantFloat(type_, f"0xH{bits & 0xFFFF:04X}")
+        case "bfloat":
+            return ConstantFloat(type_, f"0xR{bits & 0xFFFF:04X}")
+        case "float" if bits >> 23 & 0xFF != 0xFF:
+            return const_float(type_, struct.unpack(">f", struct.pack(">I", bits & 0xFFFFFFFF))[0])
+        case _:
+            return None

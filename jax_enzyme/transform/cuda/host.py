@@ -1,0 +1,290 @@
+"""NVVM IR of one thread to IR of the CPU that still is one thread's.
+
+Special registers become constants of the launch or indices (`marks`), barriers and warp operations meetings, atomics
+plain loads and stores (threads run one after another, in an order that atomics allow), libdevice's functions those of
+C's library. What has no meaning on a CPU is refused by name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from jax_enzyme.errors import LoweringError
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir import values as V
+from jax_enzyme.ir.builder import Builder, const_float, const_int, zero
+from jax_enzyme.ir.debug import location
+from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.signature.launch import Shape
+from jax_enzyme.transform.cuda import marks
+from jax_enzyme.transform.cuda.library import library_call
+from jax_enzyme.transform.rewriting import place, replace_values
+
+_REGISTER = re.compile(r"llvm\.nvvm\.read\.ptx\.sreg\.([a-z0-9.]+)$")
+_DROPPED_WORDS = ("convergent", '"target-cpu"', '"target-features"', "optnone", "strictfp", "noduplicate")
+_NOTHING = ("llvm.nvvm.membar.", "llvm.nvvm.fence.", "llvm.nvvm.nanosleep", "llvm.nvvm.prefetch", "llvm.nvvm.exit.hint")
+_MEETINGS: Mapping[str, tuple[str, str]] = {
+    "llvm.nvvm.barrier.cta.sync.aligned.all": (marks.MEET_BLOCK, ""),
+    "llvm.nvvm.barrier.cta.sync.all": (marks.MEET_BLOCK, ""),
+    "llvm.nvvm.barrier0": (marks.MEET_BLOCK, ""),
+    "llvm.nvvm.barrier.cta.red.popc.aligned.all": (marks.MEET_BLOCK, "count"),
+    "llvm.nvvm.barrier0.popc": (marks.MEET_BLOCK, "count"),
+    "llvm.nvvm.barrier0.and": (marks.MEET_BLOCK, "and"),
+    "llvm.nvvm.barrier0.or": (marks.MEET_BLOCK, "or"),
+    "__je_barrier_count": (marks.MEET_BLOCK, "count"),
+    "__je_barrier_and": (marks.MEET_BLOCK, "and"),
+    "__je_barrier_or": (marks.MEET_BLOCK, "or"),
+    "__je_warp_sync": (marks.MEET_WARP, ""),
+    "llvm.nvvm.bar.warp.sync": (marks.MEET_WARP, ""),
+    "__je_ballot": (marks.MEET_WARP, "ballot"),
+    "__je_any": (marks.MEET_WARP, "any"),
+    "__je_all": (marks.MEET_WARP, "all"),
+    "__je_active_mask": (marks.MEET_WARP, "ballot"),
+    "llvm.nvvm.vote.ballot.sync": (marks.MEET_WARP, "ballot"),
+    "llvm.nvvm.vote.any.sync": (marks.MEET_WARP, "any"),
+    "llvm.nvvm.vote.all.sync": (marks.MEET_WARP, "all"),
+}
+_SHUFFLES = re.compile(r"llvm\.nvvm\.shfl\.sync\.(up|down|bfly|idx)\.([if]32)(p?)$")
+_PLAIN_SHUFFLES = {"__je_shuffle_i32", "__je_shuffle_i64", "__je_shuffle_f32", "__je_shuffle_f64"}
+_SUBSET_BARRIER = re.compile(r"llvm\.nvvm\.(barrier\.cta|barrier\.sync|barrier\.n|barrier\b)")
+
+
+def to_host(module: Module, shape: Shape) -> None:
+    """Rewrites all functions of a private module whose address spaces are gone."""
+    module.attribute_groups = {k: _kept(words) for k, words in module.attribute_groups.items()}
+    module.named_metadata = {k: v for k, v in module.named_metadata.items() if not k.startswith(("nvvm", "nvvmir"))}
+    for name in ("llvm.used", "llvm.compiler.used"):
+        module.globals.pop(name, None)
+    for function in list(module.functions.values()):
+        function.prefix = tuple(w for w in function.prefix if w not in ("ptx_kernel", "ptx_device"))
+        function.attributes = _kept(function.attributes)
+        if not function.is_declaration:
+            _Host(module, shape, function).run()
+
+
+def _kept(words: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(w for w in words if not w.startswith(_DROPPED_WORDS))
+
+
+class _Host:
+    """`at` builds what takes the place of the current instruction."""
+
+    def __init__(self, module: Module, shape: Shape, function: Function) -> None:
+        self.module = module
+        self.shape = shape
+        self.function = function
+        self.at = Builder(V.BasicBlock())
+
+    def run(self) -> None:
+        replaced: dict[V.Value, V.Value] = {}
+        for block in self.function.blocks:
+            kept: list[I.Instruction] = []
+            for instruction in block.instructions:
+                instruction.records = []
+                self.at = Builder(V.BasicBlock())
+                value = self._rewritten(instruction)
+                if value is instruction:
+                    kept.append(instruction)
+                    continue
+                place(instruction, self.at.block.instructions)
+                kept += self.at.block.instructions
+                if value is not None:
+                    replaced[instruction] = value
+            block.instructions = kept
+        self.function.trailing_records = []
+        replace_values(self.function, replaced)
+
+    def _rewritten(self, instruction: I.Instruction) -> V.Value | None:
+        """The value that takes the place of an instruction; itself if it stays, None if nothing does."""
+        match instruction:
+            case I.AtomicRMW():
+                return self._update(instruction)
+            case I.CmpXchg():
+                return self._exchange(instruction)
+            case I.Fence():
+                return None
+            case I.Load() | I.Store():
+                instruction.ordering = ""
+                instruction.flags = tuple(f for f in instruction.flags if f not in ("atomic", "volatile"))
+                return instruction
+            case I.Call():
+                return self._call(instruction)
+            case _:
+                return instruction
+
+    # -- calls
+
+    def _call(self, call: I.Call) -> V.Value | None:
+        call.attributes = _kept(call.attributes)
+        if isinstance(call.callee, V.InlineAsm):
+            raise self._refused(call, f"inline PTX `{call.callee.template}`", "write it in C++, or run on a GPU")
+        name = marks.called(call)
+        register = _REGISTER.match(name)
+        if register:
+            return self._register(call, register[1])
+        if name in _MEETINGS:
+            return self._meet(call, *_MEETINGS[name])
+        if name == "__je_lane":
+            return self.at.call(marks.index(self.module, marks.LANE), [])
+        if name in _PLAIN_SHUFFLES or _SHUFFLES.match(name):
+            return self._shuffle(call, name)
+        if name.startswith(_NOTHING):
+            return None
+        if name == "vprintf":
+            return self._print(call)
+        found = library_call(self.module, self.at, call, name)
+        if found is not None:
+            return found
+        if name.startswith("llvm.nvvm.") or name.startswith(("__nv_", "__je_", "cudaLaunch", "cudaGetParameter")):
+            barrier = _SUBSET_BARRIER.match(name)
+            remedy = "a barrier of a whole block, __syncthreads(), has" if barrier else None
+            raise self._refused(call, f"`{name}`", remedy)
+        return call
+
+    def _refused(self, call: I.Call, what: str, remedy: str | None) -> LoweringError:
+        return LoweringError(f"{what} has no meaning on the CPU", location(self.module, call), remedy)
+
+    def _register(self, call: I.Call, name: str) -> V.Value:
+        kind, _, axis = name.partition(".")
+        extents = {
+            "ntid": self.shape.block,
+            "nctaid": self.shape.grid,
+            "tid": self.shape.block,
+            "ctaid": self.shape.grid,
+        }
+        if kind in extents and axis in marks.AXES:
+            extent = extents[kind][marks.AXES.index(axis)]
+            if kind in ("ntid", "nctaid"):
+                return const_int(T.I32, extent)
+            return (
+                const_int(T.I32, 0) if extent == 1 else self.at.call(marks.index(self.module, f"je.{kind}.{axis}"), [])
+            )
+        match kind:
+            case "laneid":
+                return self.at.call(marks.index(self.module, marks.LANE), [])
+            case "warpid":
+                return self.at.call(marks.index(self.module, marks.WARP), [])
+            case "warpsize":
+                return const_int(T.I32, 32)
+            case "nwarpid":
+                return const_int(T.I32, -(-self.shape.threads // 32))
+            case "clock" | "clock64" | "globaltimer" | "smid" | "nsmid" | "gridid":
+                return zero(call.type)
+            case _:
+                raise self._refused(call, f"the special register %{name}", None)
+
+    def _meet(self, call: I.Call, group: str, vote: str) -> V.Value | None:
+        name = marks.called(call)
+        arguments = call.arguments
+        if group == marks.MEET_BLOCK and not vote and arguments and V.int_value(arguments[0]) != 0:
+            raise self._refused(call, "a named barrier", "barrier 0, __syncthreads(), is that of the whole block")
+        if not vote:
+            return self.at.call(marks.meeting(self.module, group), [])
+        if name == "__je_active_mask":
+            predicate: V.Value = const_int(T.I32, 1)
+        else:
+            predicate = arguments[-1]
+            if predicate.type == T.I1:
+                predicate = self.at.cast("zext", predicate, T.I32)
+            else:
+                predicate = self.at.cast("zext", self.at.icmp("ne", predicate, zero(predicate.type)), T.I32)
+        made = self.at.call(marks.meeting(self.module, group, vote), [predicate])
+        return made if call.type == T.I32 else self.at.icmp("ne", made, const_int(T.I32, 0))
+
+    def _shuffle(self, call: I.Call, name: str) -> V.Value:
+        match = _SHUFFLES.match(name)
+        value, source = call.arguments[1], call.arguments[2]
+        inside: V.Value = const_int(T.I1, 1)
+        if match:
+            source, inside = self._source(match[1], source, call.arguments[3])
+        mark = f"{marks.SHUFFLE}.{value.type}"
+        kind = T.FunctionType(value.type, (value.type, T.I32))
+        callee = marks.declare(self.module, mark, kind, ("convergent", "nounwind"))
+        made = self.at.call(callee, [value, source])
+        if not (match and match[3]):
+            return made
+        pair = self.at.insert_value(V.Poison(call.type), made, 0)
+        return self.at.insert_value(pair, inside, 1)
+
+    def _source(self, mode: str, offset: V.Value, clamp: V.Value) -> tuple[V.Value, V.Value]:
+        """The lane that PTX's `shfl.sync` reads, and whether it lies in the caller's section."""
+        at = self.at
+        lane = at.call(marks.index(self.module, marks.LANE), [])
+        bound = at.binary("and", clamp, const_int(T.I32, 31))
+        sections = at.binary("and", at.binary("lshr", clamp, const_int(T.I32, 8)), const_int(T.I32, 31))
+        base = at.binary("and", lane, sections)
+        rest = at.binary("xor", sections, const_int(T.I32, 31))
+        last = at.binary("or", base, at.binary("and", bound, rest))
+        match mode:
+            case "up":
+                found = at.binary("sub", lane, offset)
+                inside = at.icmp("sge", found, last)
+            case "down":
+                found = at.binary("add", lane, offset)
+                inside = at.icmp("sle", found, last)
+            case "bfly":
+                found = at.binary("xor", lane, offset)
+                inside = at.icmp("sle", found, last)
+            case _:
+                found = at.binary("or", base, at.binary("and", offset, rest))
+                inside = at.icmp("sle", found, last)
+        return at.select(inside, found, lane), inside
+
+    def _print(self, call: I.Call) -> V.Value:
+        """`vprintf(format, packed arguments)` to `printf(format, arguments...)`."""
+        format_, packed = call.arguments
+        kind = T.FunctionType(T.I32, (T.PTR,), True)
+        callee = marks.declare(self.module, "printf", kind, ("nounwind",))
+        values: list[V.Value] = []
+        if isinstance(packed, I.Alloca):
+            body = packed.allocated_type
+            if isinstance(body, T.NamedStructType):
+                body = self.module.struct_bodies[body.name] or T.StructType(())
+            assert isinstance(body, T.StructType)
+            for number, element in enumerate(body.elements):
+                indices = [const_int(T.I32, 0), const_int(T.I32, number)]
+                values.append(self.at.load(element, self.at.gep(body, packed, indices)))
+        return self.at.call(callee, [format_, *values], kind)
+
+    # -- atomics
+
+    def _update(self, update: I.AtomicRMW) -> V.Value:
+        pointer, value = update.operands
+        old = self.at.load(value.type, pointer, update.align)
+        self.at.store(_combined(self.at, update.operation, old, value), pointer, update.align)
+        return old
+
+    def _exchange(self, exchange: I.CmpXchg) -> V.Value:
+        pointer, expected, new = exchange.operands
+        old = self.at.load(new.type, pointer, exchange.align)
+        same = self.at.icmp("eq", old, expected)
+        self.at.store(self.at.select(same, new, old), pointer, exchange.align)
+        pair = self.at.insert_value(V.Poison(exchange.type), old, 0)
+        return self.at.insert_value(pair, same, 1)
+
+
+def _combined(at: Builder, operation: str, old: V.Value, value: V.Value) -> V.Value:
+    """What an atomic operation leaves in memory."""
+    match operation:
+        case "xchg":
+            return value
+        case "add" | "sub" | "and" | "or" | "xor" | "fadd" | "fsub":
+            return at.binary(operation, old, value)
+        case "nand":
+            return at.binary("xor", at.binary("and", old, value), const_int(value.type, -1))
+        case "max" | "min" | "umax" | "umin":
+            predicate = {"max": "sgt", "min": "slt", "umax": "ugt", "umin": "ult"}[operation]
+            return at.select(at.icmp(predicate, old, value), old, value)
+        case "fmax" | "fmin":
+            return at.select(at.fcmp("ogt" if operation == "fmax" else "olt", old, value), old, value)
+        case "uinc_wrap":
+            one = at.binary("add", old, const_int(value.type, 1))
+            return at.select(at.icmp("uge", old, value), zero(value.type), one)
+        case "udec_wrap":
+            less = at.binary("sub", old, const_int(value.type, 1))
+            wraps = at.binary("or", at.icmp("eq", old, zero(value.type)), at.icmp("ugt", old, value))
+            return at.select(wraps, value, less)
+        case _:
+            raise LoweringError(f"the atomic operation `{operation}` has no meaning on the CPU")

@@ -1,0 +1,47 @@
+"""Which values live at the start of a block."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.values import BasicBlock, Value
+
+
+def live_at_starts(function: Function, starts: Sequence[BasicBlock]) -> dict[BasicBlock, list[Value]]:
+    """For each of some blocks without phis, the values that are computed before it and used in it or behind it, in the
+    order of the function."""
+    cfg = Cfg(function)
+    used: dict[BasicBlock, set[Value]] = {}
+    defined: dict[BasicBlock, set[Value]] = {}
+    for block in cfg.rpo:
+        here: set[Value] = set(block.instructions)
+        wanted = {
+            o
+            for i in block.instructions
+            if not isinstance(i, I.Phi)
+            for o in i.operands
+            if isinstance(o, I.Instruction) and o not in here
+        }
+        for successor in cfg.succs[block]:
+            for phi in successor.instructions:
+                if not isinstance(phi, I.Phi):
+                    break
+                wanted |= {v for v, b in phi.incoming if b is block and isinstance(v, I.Instruction) and v not in here}
+        used[block], defined[block] = wanted, here
+    live: dict[BasicBlock, set[Value]] = {b: set(used[b]) for b in cfg.rpo}
+    changed = True
+    while changed:
+        changed = False
+        for block in reversed(cfg.rpo):
+            new = set(used[block])
+            for successor in cfg.succs[block]:
+                new |= live[successor]
+            new -= defined[block]
+            if len(new) != len(live[block]):
+                live[block] = new
+                changed = True
+    order = {value: n for n, value in enumerate(function.instructions())}
+    return {s: sorted(live.get(s, set()), key=lambda v: order[v]) for s in starts}  # type: ignore[index]

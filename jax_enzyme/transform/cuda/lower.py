@@ -1,0 +1,213 @@
+"""A CUDA kernel as a function of the CPU with the same parameters, which does what the whole grid does.
+
+    thread  ->  (warp  ->)  block  ->  grid
+
+Each arrow is one use of `group`. Warps are formed only where lanes talk to each other. Shared memory becomes a local
+variable of the block. Constants of the launch and of the signature are put in first, so that loops and tables have the
+sizes that they will have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from jax_enzyme.errors import LoweringError, SignatureError
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.clone import clone
+from jax_enzyme.ir.inlining import mark_for_inlining
+from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.passes import optimise
+from jax_enzyme.ir.values import BasicBlock, Value
+from jax_enzyme.signature.launch import Shape
+from jax_enzyme.transform.cuda import marks
+from jax_enzyme.transform.cuda.group import Axis, Group, for_group
+from jax_enzyme.transform.cuda.host import to_host
+from jax_enzyme.transform.cuda.shuffles import WARP_SIZE, lower_shuffles
+from jax_enzyme.transform.cuda.spaces import drop_spaces, expand
+from jax_enzyme.transform.rewriting import remove_unreachable, replace_values
+
+
+def lower(
+    module: Module, symbol: str, shape: Shape, constants: Mapping[int, int], triple: str, data_layout: str
+) -> Module:
+    """A new module. `constants` are the values of integer parameters, by position."""
+    work = clone(module)
+    kernel = work.functions.get(symbol)
+    if kernel is None or kernel.is_declaration:
+        raise SignatureError(f"the module defines no function `{symbol}`")
+    work.triple, work.data_layout = triple, data_layout
+    original = list(kernel.arguments)
+    attributes = [a.attributes for a in original]
+    shared = drop_spaces(work)
+    to_host(work, shape)
+    _bind(kernel, constants)
+    mark_for_inlining(work, [symbol, *shared])
+    work = optimise(work)
+    kernel = _thread(work, symbol)
+    if any(_warp_operation(i) for i in kernel.instructions()):
+        _linear_to_warps(work, kernel, shape)
+        work = optimise(work)
+        kernel = work.functions[symbol]
+        kernel = _warp(work, kernel, shape)
+        work = _cleaned(work, symbol)
+        kernel = work.functions[symbol]
+        block = Group((Axis(marks.WARP, -(-shape.threads // WARP_SIZE)),), (marks.MEET_BLOCK,))
+    else:
+        _without_warps(work, kernel, shape)
+        axes = tuple(Axis(name, extent) for name, extent in zip(marks.THREADS, shape.block, strict=True))
+        block = Group(axes, (marks.MEET_BLOCK,))
+    kernel = for_group(work, kernel, block)
+    _share(work, kernel, shape, shared)
+    work = _cleaned(work, symbol)
+    kernel = work.functions[symbol]
+    axes = tuple(Axis(name, extent) for name, extent in zip(marks.BLOCKS, shape.grid, strict=True))
+    kernel = for_group(work, kernel, Group(axes))
+    kernel.attributes = ("nounwind",)
+    for argument, words in zip(kernel.arguments, attributes, strict=True):
+        argument.attributes = words
+    work.functions = {
+        name: f for name, f in work.functions.items() if not (f.is_declaration and name.startswith("je."))
+    }
+    return work
+
+
+def _bind(kernel: Function, constants: Mapping[int, int]) -> None:
+    known: dict[Value, Value] = {
+        kernel.arguments[n]: const_int(kernel.arguments[n].type, value)
+        for n, value in constants.items()
+        if isinstance(kernel.arguments[n].type, T.IntType)
+    }
+    replace_values(kernel, known)
+
+
+def _thread(module: Module, symbol: str) -> Function:
+    """The kernel, after all that it calls was inlined; nothing that is left may belong to a group."""
+    kernel = module.functions[symbol]
+    remove_unreachable(kernel)
+    for function in module.functions.values():
+        if function is kernel:
+            continue
+        for instruction in function.instructions():
+            name = marks.called(instruction)
+            if name in marks.INDICES or name.startswith(("je.meet.", marks.SHUFFLE)):
+                raise LoweringError(
+                    f"`{function.name}` is recursive or called through a pointer, and depends on the thread that runs it",
+                    remedy="make it a function that can be inlined",
+                )
+    return kernel
+
+
+def _warp_operation(instruction: I.Instruction) -> bool:
+    return marks.called(instruction).startswith((marks.MEET_WARP, marks.SHUFFLE))
+
+
+def _index(module: Module, at: Builder, name: str, extent: int) -> Value:
+    return const_int(T.I32, 0) if extent == 1 else at.call(marks.index(module, name), [])
+
+
+def _substitute(kernel: Function, made: Mapping[str, Value]) -> None:
+    """Calls of indices become values that are computed at the start of the kernel."""
+    replaced: dict[Value, Value] = {}
+    for block in kernel.blocks:
+        for instruction in block.instructions:
+            if marks.called(instruction) in made:
+                replaced[instruction] = made[marks.called(instruction)]
+        block.instructions = [i for i in block.instructions if i not in replaced]
+    replace_values(kernel, replaced)
+
+
+def _linear_to_warps(module: Module, kernel: Function, shape: Shape) -> None:
+    """Threads are lanes of warps: thread number 32 warp + lane."""
+    at = Builder(BasicBlock())
+    lane = at.call(marks.index(module, marks.LANE), [])
+    warp = _index(module, at, marks.WARP, -(-shape.threads // WARP_SIZE))
+    lane = at.binary("and", lane, const_int(T.I32, WARP_SIZE - 1))
+    number = at.binary("or", at.binary("shl", warp, const_int(T.I32, 5), ("nuw", "nsw")), lane, ("disjoint",))
+    made = dict(zip(marks.THREADS, _coordinates(at, number, shape), strict=True))
+    _substitute(kernel, made)
+    kernel.entry.instructions[0:0] = at.block.instructions
+
+
+def _coordinates(at: Builder, number: Value, shape: Shape) -> list[Value]:
+    x, y, z = shape.block
+    if y == z == 1:
+        return [number, const_int(T.I32, 0), const_int(T.I32, 0)]
+    rest = at.binary("udiv", number, const_int(T.I32, x))
+    first = at.binary("urem", number, const_int(T.I32, x))
+    return [first, at.binary("urem", rest, const_int(T.I32, y)), at.binary("udiv", rest, const_int(T.I32, y))]
+
+
+def _without_warps(module: Module, kernel: Function, shape: Shape) -> None:
+    """Lane and warp of a thread, where they are only asked for."""
+    used = {marks.called(i) for i in kernel.instructions()}
+    if not used & {marks.LANE, marks.WARP}:
+        return
+    at = Builder(BasicBlock())
+    x, y, z = (_index(module, at, n, e) for n, e in zip(marks.THREADS, shape.block, strict=True))
+    row = at.binary("add", at.binary("mul", z, const_int(T.I32, shape.block[1])), y)
+    number = at.binary("add", at.binary("mul", row, const_int(T.I32, shape.block[0])), x)
+    lane = at.binary("and", number, const_int(T.I32, WARP_SIZE - 1))
+    _substitute(kernel, {marks.LANE: lane, marks.WARP: at.binary("lshr", number, const_int(T.I32, 5))})
+    kernel.entry.instructions[0:0] = at.block.instructions
+
+
+def _warp(module: Module, kernel: Function, shape: Shape) -> Function:
+    """From a lane to a warp. The last warp of a block may have fewer lanes."""
+    common = lower_shuffles(module, kernel)
+    rest = shape.threads % WARP_SIZE
+    warps = -(-shape.threads // WARP_SIZE)
+
+    def lanes(at: Builder) -> Value:
+        last = at.icmp("eq", _index(module, at, marks.WARP, warps), const_int(T.I32, warps - 1))
+        return at.select(last, const_int(T.I32, rest), const_int(T.I32, WARP_SIZE))
+
+    if warps == 1:
+        axis = Axis(marks.LANE, shape.threads)
+    else:
+        axis = Axis(marks.LANE, WARP_SIZE, lanes if rest else None)
+    group = Group((axis,), (marks.MEET_WARP,), (marks.MEET_BLOCK,))
+    return for_group(module, kernel, group, common)
+
+
+def _share(module: Module, kernel: Function, shape: Shape, shared: Iterable[str]) -> None:
+    """Shared memory becomes local to the function of a block. All dynamic arrays are the same memory."""
+    at = Builder(BasicBlock())
+    places: dict[Value, Value] = {}
+    dynamic: Value | None = None
+    for name in shared:
+        variable = module.globals.pop(name, None)
+        if variable is None:
+            continue
+        kind = variable.value_type
+        if isinstance(kind, T.ArrayType) and kind.count == 0:
+            if dynamic is None:
+                item = kind.element
+                count = max(1, shape.shared // _bytes(item))
+                dynamic = at.alloca(T.ArrayType(count, item), None, 16)
+            places[variable] = dynamic
+        else:
+            align = next((int(w.removeprefix("align ")) for w in variable.suffix if w.startswith("align ")), None)
+            places[variable] = at.alloca(kind, None, align)
+    expand(kernel, places)
+    kernel.entry.instructions[0:0] = at.block.instructions
+
+
+def _bytes(item: T.Type) -> int:
+    match item:
+        case T.IntType(bits):
+            return max(1, bits // 8)
+        case T.FloatType(kind):
+            return {"half": 2, "bfloat": 2, "float": 4}.get(kind, 8)
+        case _:
+            return 1
+
+
+def _cleaned(module: Module, symbol: str) -> Module:
+    """Local variables of the emission become values again."""
+    kernel = module.functions[symbol]
+    kernel.attributes = ("nounwind",)
+    for argument in kernel.arguments:
+        argument.attributes = tuple(w for w in argument.attributes if w.startswith(("noalias", "byval")))
+    return optimise(module)

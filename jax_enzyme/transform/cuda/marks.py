@@ -1,0 +1,69 @@
+"""The functions that stand for what only a group of threads gives a meaning: indices, and points of synchronisation.
+
+An *index* is a pure function without arguments, such as `i32 je.tid.x()`. A *meeting* is a call that all members of a
+group come to before any goes on: `void je.meet.block()`. A meeting with a vote takes an i32 and returns one.
+"""
+
+from __future__ import annotations
+
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.instructions import Call, Instruction
+from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.values import Argument
+
+AXES = ("x", "y", "z")
+THREADS = tuple(f"je.tid.{axis}" for axis in AXES)
+BLOCKS = tuple(f"je.ctaid.{axis}" for axis in AXES)
+WARP = "je.warp"
+LANE = "je.lane"
+INDICES = frozenset((*THREADS, *BLOCKS, WARP, LANE))
+
+MEET_WARP = "je.meet.warp"
+MEET_BLOCK = "je.meet.block"
+VOTES = ("count", "and", "or", "sum", "ballot", "any", "all")
+SHUFFLE = "je.shuffle"
+
+_PURE = ("nocallback", "nofree", "nosync", "nounwind", "speculatable", "willreturn", "memory(none)")
+
+
+def index(module: Module, name: str) -> Function:
+    """The declaration of an index."""
+    if name not in module.functions:
+        module.functions[name] = Function(T.PTR, T.FunctionType(T.I32, ()), attributes=_PURE, name=name)
+    return module.functions[name]
+
+
+def declare(module: Module, name: str, kind: T.FunctionType, attributes: tuple[str, ...] = ()) -> Function:
+    """The declaration of a function; the one that is there, if it is."""
+    if name not in module.functions:
+        arguments = [Argument(p, index=i) for i, p in enumerate(kind.parameters)]
+        module.functions[name] = Function(T.PTR, kind, arguments, attributes=attributes, name=name)
+    return module.functions[name]
+
+
+def meeting(module: Module, name: str, vote: str = "") -> Function:
+    """The declaration of a meeting, `name` being that of its group."""
+    kind = T.FunctionType(T.I32, (T.I32,)) if vote else T.FunctionType(T.VOID, ())
+    return declare(module, f"{name}.{vote}" if vote else name, kind, ("convergent", "nounwind"))
+
+
+def called(instruction: Instruction) -> str:
+    """The name of the function that is called directly, or nothing."""
+    if isinstance(instruction, Call) and isinstance(instruction.callee, Function):
+        return instruction.callee.name
+    return ""
+
+
+def is_meeting(instruction: Instruction) -> bool:
+    """Whether this is a meeting of any group."""
+    return called(instruction).startswith("je.meet.")
+
+
+def group_of(instruction: Instruction) -> str:
+    """The group that meets: `je.meet.warp` or `je.meet.block`."""
+    return ".".join(called(instruction).split(".")[:3])
+
+
+def vote_of(instruction: Instruction) -> str:
+    """What a meeting votes on, or nothing."""
+    return called(instruction)[len(group_of(instruction)) + 1 :]

@@ -1,0 +1,59 @@
+"""Warp shuffles: what a lane gives goes through memory that the warp shares.
+
+    before    %y = call double @je.shuffle.double(double %x, i32 %source)
+    after     store %x in shared[lane]; meet; %y = load shared[%source]; meet
+"""
+
+from __future__ import annotations
+
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.values import BasicBlock, Value
+from jax_enzyme.transform.cuda import marks
+from jax_enzyme.transform.rewriting import place, replace_values
+
+WARP_SIZE = 32
+
+
+def lower_shuffles(module: Module, function: Function) -> frozenset[Value]:
+    """Rewrites a function; the variables that all lanes of a warp share."""
+    shared: dict[T.Type, I.Instruction] = {}
+    replaced: dict[Value, Value] = {}
+    top = Builder(BasicBlock())
+    for block in function.blocks:
+        kept: list[I.Instruction] = []
+        for instruction in block.instructions:
+            if not marks.called(instruction).startswith(marks.SHUFFLE):
+                kept.append(instruction)
+                continue
+            value, source = instruction.operands[:2]
+            if value.type not in shared:
+                variable = top.alloca(T.ArrayType(WARP_SIZE, value.type))
+                assert isinstance(variable, I.Alloca)
+                shared[value.type] = variable
+            made = _exchange(module, shared[value.type], value, source)
+            place(instruction, made)
+            kept += made
+            replaced[instruction] = next(i for i in made if isinstance(i, I.Load))
+        block.instructions = kept
+    function.entry.instructions[0:0] = top.block.instructions
+    replace_values(function, replaced)
+    return frozenset(shared.values())
+
+
+def _exchange(module: Module, variable: Value, value: Value, source: Value) -> list[I.Instruction]:
+    at = Builder(BasicBlock())
+    meeting = marks.meeting(module, marks.MEET_WARP)
+    lane = at.call(marks.index(module, marks.LANE), [])
+    at.store(value, _element(at, variable, value.type, lane))
+    at.call(meeting, [])
+    inside = at.binary("and", source, const_int(T.I32, WARP_SIZE - 1))
+    at.load(value.type, _element(at, variable, value.type, inside))
+    at.call(meeting, [])
+    return at.block.instructions
+
+
+def _element(at: Builder, variable: Value, kind: T.Type, lane: Value) -> Value:
+    return at.gep(T.ArrayType(WARP_SIZE, kind), variable, [const_int(T.I64, 0), at.cast("zext", lane, T.I64)])

@@ -1,0 +1,187 @@
+"""What the members of a group have in common: values, and the control flow from one meeting to the next.
+
+A group runs as one program: its *skeleton* follows the blocks from which a meeting can still be reached, once for the
+group, and at the start and after every meeting all members run, one after the other, up to their next meeting. The
+skeleton needs the values that are the same for all members (*uniform*), computed without memory, and the directions of
+its branches. A branch on a value that is not uniform is one of three kinds:
+
+    local       no meeting lies between it and the block where its ways join: members go their own ways, the skeleton
+                goes on where they join
+    leaving     all ways but one lead to the end without a meeting: members that take them are gone, the skeleton goes on
+    decided     meetings lie behind it: members stop there too, and the group follows the way that all of them took.
+                Members that take different ways to meetings are an error of the kernel
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from jax_enzyme.analysis.cfg import Cfg, reverse_post_order
+from jax_enzyme.analysis.dominators import Dominators, immediate_dominators
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.values import BasicBlock, Constant, Value, int_value
+from jax_enzyme.transform.cuda import marks
+
+_DIVISIONS = frozenset(("udiv", "sdiv", "urem", "srem"))
+_PURE = (
+    I.BinaryOp, I.UnaryOp, I.Cast, I.Compare, I.Select, I.Phi, I.Freeze, I.GetElementPtr, I.ExtractValue, I.InsertValue,
+)  # fmt: skip
+_PURE_CALLS = (
+    "llvm.smin.", "llvm.smax.", "llvm.umin.", "llvm.umax.", "llvm.abs.", "llvm.ctpop.", "llvm.ctlz.", "llvm.cttz.",
+    "llvm.bitreverse.", "llvm.bswap.", "llvm.fshl.", "llvm.fshr.",
+)  # fmt: skip
+End = None
+"""The end of the function, as a node of graphs."""
+
+
+def speculatable(instruction: I.Instruction) -> bool:
+    """May this be computed where the program would not have computed it?"""
+    if isinstance(instruction, I.Call):
+        name = marks.called(instruction)
+        return name in marks.INDICES or name.startswith(_PURE_CALLS)
+    if instruction.opcode in _DIVISIONS:
+        divisor = int_value(instruction.operands[1])
+        return divisor is not None and divisor not in (0, -1)
+    return isinstance(instruction, _PURE)
+
+
+class Uniformity:
+    """The facts about one function and one group. Every meeting of the group is the last instruction of its block before
+    the branch. `indices` are the functions that differ between members; `group` is the meeting that counts.
+
+    `skeleton` are the blocks from which a meeting can be reached; `local` maps a block to where its ways join;
+    `leaving` and `decided` are sets of blocks.
+    """
+
+    def __init__(self, function: Function, indices: Iterable[str], meets: Iterable[str]) -> None:
+        self.function = function
+        self.cfg = Cfg(function)
+        self.indices = frozenset(indices)
+        self.meets = frozenset(meets)
+        self.meeting = {b for b in self.cfg.rpo if self.is_meeting_block(b)}
+        self.skeleton = self._skeleton()
+        self.divergent: set[Value] = {
+            i for i in function.instructions() if not (speculatable(i) or self._is_vote(i)) or self._is_index(i)
+        }
+        self.local: dict[BasicBlock, BasicBlock] = {}
+        self.leaving: set[BasicBlock] = set()
+        self.decided: set[BasicBlock] = set()
+        while self._propagate() | self._classify():
+            pass
+        self.dominators = Dominators(self.cfg)
+
+    def refresh(self) -> None:
+        """After blocks were put on edges."""
+        self.cfg = Cfg(self.function)
+        self.dominators = Dominators(self.cfg)
+
+    def is_meeting_block(self, block: BasicBlock) -> bool:
+        return len(block.instructions) > 1 and self._meets(block.instructions[-2])
+
+    def _meets(self, instruction: I.Instruction) -> bool:
+        return marks.is_meeting(instruction) and marks.group_of(instruction) in self.meets
+
+    def _is_vote(self, instruction: I.Instruction) -> bool:
+        return self._meets(instruction)
+
+    def _is_index(self, instruction: I.Instruction) -> bool:
+        return marks.called(instruction) in self.indices
+
+    def uniform(self, value: Value) -> bool:
+        return isinstance(value, Constant) or value not in self.divergent
+
+    def _skeleton(self) -> set[BasicBlock]:
+        found = set(self.meeting)
+        pending = list(found)
+        while pending:
+            for pred in self.cfg.reachable_preds(pending.pop()):
+                if pred not in found:
+                    found.add(pred)
+                    pending.append(pred)
+        return found
+
+    # -- values
+
+    def _propagate(self) -> bool:
+        changed = False
+        again = True
+        while again:
+            again = False
+            for block in self.cfg.rpo:
+                for instruction in block.instructions:
+                    if instruction in self.divergent or self._is_vote(instruction):
+                        continue
+                    if any(o in self.divergent for o in instruction.operands):
+                        self.divergent.add(instruction)
+                        again = changed = True
+        return changed
+
+    # -- control
+
+    def _classify(self) -> bool:
+        """Finds the kinds of divergent branches; true if values became divergent or the kinds changed."""
+        before = (len(self.divergent), len(self.leaving), len(self.decided))
+        for block in self.cfg.rpo:
+            if self._branches_divergently(block) and block not in self.decided:
+                inside = [s for s in self.cfg.succs[block] if s in self.skeleton]
+                if len(inside) == 1:
+                    (self.decided if self.cfg.reaches(block, block) else self.leaving).add(block)
+        joins = self._joins()
+        self.local = {}
+        for block in self.cfg.rpo:
+            if block in self.leaving or block in self.decided or not self._branches_divergently(block):
+                continue
+            join = joins.get(block, End)
+            region = self._between(block, join)
+            if join is End or any(b in self.meeting or b in self.decided or self._ends(b) for b in region):
+                self.decided.add(block)
+                continue
+            self.local[block] = join
+            for reached in (*region, join):
+                self.divergent.update(i for i in reached.instructions if isinstance(i, I.Phi))
+        return before != (len(self.divergent), len(self.leaving), len(self.decided))
+
+    def _branches_divergently(self, block: BasicBlock) -> bool:
+        if block not in self.skeleton or len(self.cfg.succs[block]) < 2:
+            return False
+        return any(o in self.divergent for o in block.terminator.operands)
+
+    def ways(self, block: BasicBlock) -> list[BasicBlock | None]:
+        """Where the skeleton may go from a block of it."""
+        inside: list[BasicBlock | None] = [s for s in self.cfg.succs[block] if s in self.skeleton]
+        return [*inside, End] if self._ends(block) else inside
+
+    def _ends(self, block: BasicBlock) -> bool:
+        """Whether the skeleton may end after a block."""
+        if block in self.leaving:
+            return False
+        return any(s not in self.skeleton for s in self.cfg.succs[block])
+
+    def _joins(self) -> dict[BasicBlock, BasicBlock | None]:
+        """The immediate post-dominators in the skeleton; blocks that never leave it have none."""
+        sources: dict[BasicBlock | None, list[BasicBlock]] = {}
+        for block in self.cfg.rpo:
+            if block in self.skeleton:
+                for way in self.ways(block):
+                    sources.setdefault(way, []).append(block)
+        root: BasicBlock | None = End
+        order = reverse_post_order(root, lambda node: sources.get(node, []))
+
+        def following(node: BasicBlock | None) -> list[BasicBlock | None]:
+            return [] if node is End else self.ways(node)
+
+        found = immediate_dominators(order, following)
+        return {block: join for block, join in found.items() if block is not End}
+
+    def _between(self, block: BasicBlock, join: BasicBlock | None) -> set[BasicBlock]:
+        """The blocks that control may pass from a branch to where its ways join."""
+        found: set[BasicBlock] = set()
+        pending = [w for w in self.ways(block) if w is not join]
+        while pending:
+            node = pending.pop()
+            if node is End or node in found:
+                continue
+            found.add(node)
+            pending += [w for w in self.ways(node) if w is not join]
+        return found

@@ -1,0 +1,223 @@
+"""Large local arrays and arrays of variable length move from the stack to the heap.
+
+    before    %a = alloca [100000 x double]                 after    %a = call ptr @malloc(i64 800000)
+              ...                                                    ...
+              ret double %r                                          call void @free(ptr %a)
+                                                                     ret double %r
+
+              %s = call ptr @llvm.stacksave()                        store ptr null, ptr %slot
+              %v = alloca double, i64 %n                             %v = call ptr @malloc(i64 %bytes)
+              ...                                                    store ptr %v, ptr %slot
+              call void @llvm.stackrestore(ptr %s)                   %old = load ptr, ptr %slot
+                                                                     call void @free(ptr %old)
+
+XLA's threads have a stack of 8 MB, and a derivative needs room for shadows besides. What is inlined counts together, so
+everything is inlined first where there is anything to move. An array of variable length that is made again and again
+within one `stacksave` stays on the stack.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.memory import reachable_functions
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.arrays import ArrayFunction
+from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.dominance import Dominance
+from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.passes import inline_everything, run
+from jax_enzyme.ir.values import BasicBlock, ConstantNull, Poison, Value, int_value
+from jax_enzyme.rules.declare import Declarations
+from jax_enzyme.transform.rewriting import place, replace_values
+
+STACK_BYTES = 16384
+"""So much of local variables of constant size may stay on the stack, per function."""
+_ALIGN = 16
+
+
+def move_large_locals(function: ArrayFunction) -> ArrayFunction:
+    """The array function with such variables on the heap, in a copy of its module; itself where there are none."""
+    module = function.module
+    layout = DataLayout(module)
+    reached = reachable_functions(module.functions[function.symbol])
+    if not any(_to_move(f, layout) for f in reached):
+        return function
+    flat = run(inline_everything(module, [function.symbol]), ["sroa"])
+    layout = DataLayout(flat)
+    for target in reachable_functions(flat.functions[function.symbol]):
+        moved = _to_move(target, layout)
+        if moved:
+            _Move(flat, target, layout).run(moved)
+    return replace(function, module=flat)
+
+
+def _static_size(alloca: I.Alloca, layout: DataLayout) -> int | None:
+    count = int_value(alloca.operands[0])
+    return None if count is None else count * layout.alloc_size(alloca.allocated_type)
+
+
+def _to_move(function: Function, layout: DataLayout) -> list[I.Alloca]:
+    """The variables to move: all that are not made at the start with a constant size, and the largest of the others."""
+    found: list[I.Alloca] = []
+    fixed: list[tuple[int, I.Alloca]] = []
+    for block in function.blocks:
+        for instruction in block.instructions:
+            if isinstance(instruction, I.Alloca) and not instruction.flags:
+                size = _static_size(instruction, layout)
+                if size is None or block is not function.entry:
+                    found.append(instruction)
+                else:
+                    fixed.append((size, instruction))
+    total = sum(size for size, _ in fixed)
+    for size, alloca in sorted(fixed, key=lambda pair: -pair[0]):
+        if total <= STACK_BYTES:
+            break
+        found.append(alloca)
+        total -= size
+    return found
+
+
+def _intrinsic(instruction: I.Instruction, name: str) -> bool:
+    if not isinstance(instruction, I.Call) or not isinstance(instruction.callee, Function):
+        return False
+    return instruction.callee.name.startswith(f"llvm.{name}")
+
+
+class _Move:
+    """Moves variables of one function, in place."""
+
+    def __init__(self, module: Module, function: Function, layout: DataLayout) -> None:
+        self._function = function
+        self._layout = layout
+        self._declarations = Declarations(module)
+        self._dominance = Dominance(function)
+        self._saves = [i for i in function.instructions() if _intrinsic(i, "stacksave")]
+        self._restores = [i for i in function.instructions() if _intrinsic(i, "stackrestore")]
+        self._replaced: dict[Value, Value] = {}
+
+    def run(self, moved: list[I.Alloca]) -> None:
+        pairs = all(r.operands[0] in self._saves for r in self._restores)
+        stayed = False
+        for alloca in moved:
+            if _static_size(alloca, self._layout) is not None and self._block(alloca) is self._function.entry:
+                self._free_at_end(self._allocate(alloca))
+            elif pairs and (self._save_of(alloca) is not None or not self._repeats(alloca, None)):
+                self._move_dynamic(alloca)
+            else:
+                stayed = True
+        for block in self._function.blocks:
+            block.instructions = [i for i in block.instructions if not self._is_marker(i, moved, stayed)]
+        replace_values(self._function, self._replaced)
+
+    def _is_marker(self, instruction: I.Instruction, moved: list[I.Alloca], stayed: bool) -> bool:
+        """Lifetimes are those of stack variables; without any of variable size the stack needs no saving."""
+        if _intrinsic(instruction, "lifetime."):
+            return any(v in self._replaced for v in instruction.operands)
+        if not stayed and instruction in self._saves:
+            self._replaced[instruction] = Poison(T.PTR)
+        return not stayed and (instruction in self._saves or instruction in self._restores)
+
+    def _block(self, instruction: I.Instruction) -> BasicBlock:
+        return next(b for b in self._function.blocks if instruction in b.instructions)
+
+    def _save_of(self, alloca: I.Alloca) -> I.Instruction | None:
+        """The nearest `stacksave` that is run before the variable is made, every time."""
+        home, _ = self._dominance.position[alloca]
+        best: I.Instruction | None = None
+        for save in self._saves:
+            block, index = self._dominance.position[save]
+            before = index < self._dominance.position[alloca][1] if block is home else True
+            if not before or not self._dominance.dominates(block, home) or self._repeats(alloca, save):
+                continue
+            if best is None or self._is_after(save, best):
+                best = save
+        return best
+
+    def _is_after(self, save: I.Instruction, other: I.Instruction) -> bool:
+        block, index = self._dominance.position[save]
+        before, at = self._dominance.position[other]
+        return index > at if block is before else self._dominance.dominates(before, block)
+
+    def _repeats(self, alloca: I.Alloca, save: I.Instruction | None) -> bool:
+        """Whether the variable can be made twice without the `stacksave` in between."""
+        home, _ = self._dominance.position[alloca]
+        wall = None if save is None else self._dominance.position[save][0]
+        seen: set[BasicBlock] = set()
+        pending = list(home.successors)
+        while pending:
+            block = pending.pop()
+            if block in seen or block is wall:
+                continue
+            if block is home:
+                return True
+            seen.add(block)
+            pending += block.successors
+        return False
+
+    def _allocate(self, alloca: I.Alloca) -> Value:
+        block = self._block(alloca)
+        made = Builder(BasicBlock())
+        count = alloca.operands[0]
+        each = self._layout.alloc_size(alloca.allocated_type)
+        number = int_value(count)
+        if number is not None:
+            size: Value = const_int(T.I64, max(number * each, 1))
+        else:
+            wide = count if count.type == T.I64 else made.cast("zext", count, T.I64)
+            size = made.binary("mul", wide, const_int(T.I64, each), ("nuw",))
+        align = alloca.align or self._layout.align(alloca.allocated_type)
+        if align <= _ALIGN:
+            memory = made.call(self._library("malloc", T.PTR, T.I64), [size])
+        else:
+            padded = made.binary("add", size, const_int(T.I64, align - 1))
+            rounded = made.binary("and", padded, const_int(T.I64, -align))
+            aligned = self._library("aligned_alloc", T.PTR, T.I64, T.I64)
+            memory = made.call(aligned, [const_int(T.I64, align), rounded])
+        memory.name = alloca.name
+        place(alloca, made.block.instructions)
+        at = block.instructions.index(alloca)
+        block.instructions[at : at + 1] = made.block.instructions
+        self._replaced[alloca] = memory
+        return memory
+
+    def _move_dynamic(self, alloca: I.Alloca) -> None:
+        save = self._save_of(alloca)
+        memory = self._allocate(alloca)
+        assert isinstance(memory, I.Instruction)
+        slot = I.Alloca(T.PTR, "alloca", [const_int(T.I32, 1)], T.PTR, 8, name=f"{alloca.name}.slot")
+        nothing = ConstantNull(T.PTR)
+        self._function.entry.instructions[:0] = [slot, I.Store(T.VOID, "store", [nothing, slot], 8)]
+        block = self._block(memory)
+        block.instructions.insert(block.instructions.index(memory) + 1, I.Store(T.VOID, "store", [memory, slot], 8))
+        if save is not None:
+            self._before(save, [I.Store(T.VOID, "store", [nothing, slot], 8)])
+            for restore in self._restores:
+                if restore.operands[0] is save:
+                    self._before(restore, [*self._freed(slot), I.Store(T.VOID, "store", [nothing, slot], 8)])
+        for last in self._ends():
+            self._before(last, self._freed(slot))
+
+    def _freed(self, slot: Value) -> list[I.Instruction]:
+        made = Builder(BasicBlock())
+        made.call(self._library("free", T.VOID, T.PTR), [made.load(T.PTR, slot, 8)])
+        return made.block.instructions
+
+    def _free_at_end(self, memory: Value) -> None:
+        for last in self._ends():
+            made = Builder(BasicBlock())
+            made.call(self._library("free", T.VOID, T.PTR), [memory])
+            self._before(last, made.block.instructions)
+
+    def _ends(self) -> list[I.Instruction]:
+        return [b.terminator for b in self._function.blocks if isinstance(b.terminator, I.Return | I.Resume)]
+
+    def _before(self, instruction: I.Instruction, new: list[I.Instruction]) -> None:
+        block = self._block(instruction)
+        at = block.instructions.index(instruction)
+        block.instructions[at:at] = new
+
+    def _library(self, name: str, result: T.Type, *parameters: T.Type) -> Function:
+        return self._declarations.function(name, T.FunctionType(result, parameters))

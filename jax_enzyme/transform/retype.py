@@ -1,0 +1,354 @@
+"""Integers that carry the bits of floating-point numbers become those numbers.
+
+    before    %bits = load i64, ptr %a                      after    %bits = load double, ptr %a
+              store i64 %bits, ptr %b                                store double %bits, ptr %b
+
+              %bits = load i64, ptr %p                      after    %bits = load double, ptr %p
+              %sign = and i64 %bits, 9223372036854775807             %sign = call double @llvm.fabs.f64(double %bits)
+              %x = bitcast i64 %sign to double
+
+A *web* is a set of integer values that are copies of each other, through phis, selects, stores and the bit operations
+that are known (fabs, copysign, change of sign). It is retyped as a whole. That it holds numbers is *known* from
+bitcasts, from the source's own types (TBAA) or from the signature's buffers; then whatever else uses the bits gets them
+by a bitcast, and a derivative through that is refused. Where it is only *likely*, since the memory holds numbers of one
+kind elsewhere, the web must have no other use: then an integer that is copied as a number is the same integer after.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field
+
+from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.memory import MemoryObject, PointsTo
+from jax_enzyme.analysis.tbaa import accessed_type
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.arrays import ArrayFunction
+from jax_enzyme.ir.builder import Builder
+from jax_enzyme.ir.clone import clone
+from jax_enzyme.ir.module import Function, uses
+from jax_enzyme.ir.values import BasicBlock, Constant, Poison, Value
+from jax_enzyme.rules.declare import Declarations
+from jax_enzyme.transform.bit_operations import as_number, bit_operation
+from jax_enzyme.transform.rewriting import forget_records, phis, place, remove_unused
+
+_DTYPES = {"f64": T.DOUBLE, "f32": T.FLOAT, "c128": T.DOUBLE, "c64": T.FLOAT, "f16": T.HALF, "bf16": T.BFLOAT}
+_BYTES = {"double": 8, "float": 4, "half": 2, "bfloat": 2}
+
+
+def retype(function: ArrayFunction) -> ArrayFunction:
+    """The array function with such webs retyped in a copy of the module; itself where there are none."""
+    if not _Retyping(function).webs:
+        return function
+    result = ArrayFunction(clone(function.module), function.symbol, function.buffers)
+    for web, type_ in _Retyping(result).webs:
+        _Rewriting(web, type_, Declarations(result.module)).run()
+    return result
+
+
+@dataclass(eq=False)
+class _Web:
+    """`members` are integer values, `stores` put one of them into memory. `known` is what certainly is in it."""
+
+    function: Function
+    members: dict[I.Instruction, None] = field(default_factory=dict)
+    stores: dict[I.Store, None] = field(default_factory=dict)
+    known: set[T.Type] = field(default_factory=set)
+    likely: set[T.Type] = field(default_factory=set)
+    closed: bool = True
+    possible: bool = True
+
+
+class _Retyping:
+    """Finds the webs of a module, and what each is to become."""
+
+    def __init__(self, function: ArrayFunction) -> None:
+        self._module = function.module
+        self._layout = DataLayout(self._module)
+        root = self._module.functions[function.symbol]
+        self._points_to = PointsTo(self._module, root)
+        self._declared: dict[MemoryObject, T.Type | None] = {
+            self._points_to.objects[a]: _DTYPES.get(b.dtype)
+            for a, b in zip(root.arguments, function.buffers, strict=True)
+            if a in self._points_to.objects
+        }
+        self._kinds = self._seen_kinds()
+        self._inner: dict[Value, I.Instruction] = {}
+        self.webs: list[tuple[_Web, T.Type]] = []
+        for target in self._points_to.functions:
+            self._find(target)
+
+    def _seen_kinds(self) -> dict[MemoryObject, set[T.Type]]:
+        found: dict[MemoryObject, set[T.Type]] = {}
+        for item, kind in self._declared.items():
+            if kind is not None:
+                found[item] = {kind}
+        for function in self._points_to.functions:
+            for instruction in function.instructions():
+                if isinstance(instruction, I.Load | I.Store):
+                    value = instruction if isinstance(instruction, I.Load) else instruction.operands[0]
+                    if T.is_float(value.type):
+                        for item in self._points_to.of(instruction.operands[-1]):
+                            found.setdefault(item, set()).add(T.scalar(value.type))
+        return found
+
+    # -- finding webs
+
+    def _find(self, function: Function) -> None:
+        if not any(_starts(i) for i in function.instructions()):
+            return
+        users = uses(function)
+        self._inner = {
+            part: user
+            for user in function.instructions()
+            if (made := bit_operation(user)) is not None and made[0] == "copysign"
+            for part in user.operands
+        }
+        seen: set[Value] = set(self._inner)
+        for instruction in function.instructions():
+            if _starts(instruction) and instruction not in seen:
+                web = self._grow(function, instruction, users)
+                seen.update(web.members)
+                seen.update(web.stores)
+                type_ = self._type(web)
+                if type_ is not None:
+                    self.webs.append((web, type_))
+
+    def _grow(
+        self, function: Function, start: I.Instruction, users: dict[Value, list[tuple[I.Instruction, int]]]
+    ) -> _Web:
+        web = _Web(function)
+        pending = [start]
+        while pending:
+            value = pending.pop()
+            if value in web.members or value in web.stores:
+                continue
+            if isinstance(value, I.Store):
+                web.stores[value] = None
+                self._note_access(web, value, value.operands[1], value.operands[0].type)
+                pending += self._origins(web, [value.operands[0]])
+                continue
+            web.members[value] = None
+            match value:
+                case I.Load():
+                    self._note_access(web, value, value.operands[0], value.type)
+                case I.Cast():
+                    web.known.add(T.scalar(value.operands[0].type))
+                case I.Phi() | I.Freeze():
+                    pending += self._origins(web, value.operands)
+                case I.Select():
+                    pending += self._origins(web, value.operands[1:])
+                case _:
+                    pending += self._origins(web, _carried(value))
+            for user, index in users.get(value, ()):
+                pending += self._use(web, value, user, index)
+        return web
+
+    def _origins(self, web: _Web, values: list[Value]) -> list[I.Instruction]:
+        """Operands that are copies themselves; constants will do; anything else is no copy of a number."""
+        found: list[I.Instruction] = []
+        for value in values:
+            if isinstance(value, I.Instruction) and _is_member(value) and value not in self._inner:
+                found.append(value)
+            elif not isinstance(value, Constant):
+                web.closed = False
+        return found
+
+    def _use(self, web: _Web, value: I.Instruction, user: I.Instruction, index: int) -> list[I.Instruction]:
+        match user:
+            case I.Store() if index == 0:
+                return [user]
+            case I.Cast(opcode="bitcast") if T.is_float(user.type):
+                web.known.add(T.scalar(user.type))
+            case I.Compare():
+                pass
+            case I.Phi() | I.Freeze() | I.Select():
+                return [user]
+            case I.BinaryOp() if user in self._inner:
+                return [self._inner[user]]
+            case I.BinaryOp() if value in _carried(user):
+                return [user]
+            case _:
+                web.closed = False
+        return []
+
+    def _note_access(self, web: _Web, access: I.Load | I.Store, pointer: Value, type_: T.Type) -> None:
+        if access.ordering or "volatile" in access.flags:
+            web.possible = False
+        objects = self._points_to.of(pointer)
+        declared = {self._declared.get(o) for o in objects}
+        if objects and len(declared) == 1 and isinstance(kind := declared.pop(), T.FloatType):
+            web.known.add(kind)
+            return
+        named = accessed_type(self._module, access)
+        if named is not None:
+            web.known.add(named)
+            return
+        for item in objects:
+            web.likely |= self._kinds.get(item, set())
+            if self._points_to.contents.get(item):
+                web.likely.add(T.PTR)
+        if not isinstance(access, I.Store) and self._points_to.of(access):
+            web.likely.add(T.PTR)
+
+    def _type(self, web: _Web) -> T.Type | None:
+        """What a web is retyped to, or None."""
+        if not web.possible:
+            return None
+        if not web.known and not any(isinstance(m, I.Load) for m in web.members):
+            return None
+        sure = bool(web.known)
+        # A number that is somewhere called an integer is one whose bits are looked at.
+        kinds = {k for k in web.known if isinstance(k, T.FloatType)} or web.known or web.likely
+        if len(kinds) != 1 or not (sure or web.closed):
+            return None
+        (kind,) = kinds
+        sizes = {self._layout.store_size(m.type) for m in web.members}
+        sizes |= {self._layout.store_size(s.operands[0].type) for s in web.stores}
+        if not isinstance(kind, T.FloatType) or kind.kind not in _BYTES or len(sizes) != 1:
+            return None
+        count, rest = divmod(sizes.pop(), _BYTES[kind.kind])
+        if rest or count == 0:
+            return None
+        computes = any(isinstance(m, I.BinaryOp) for m in web.members)
+        if computes and any(T.scalar(m.type) != T.IntType(8 * _BYTES[kind.kind]) for m in web.members):
+            return None
+        return kind if count == 1 else T.VectorType(count, kind)
+
+
+class _Rewriting:
+    """Gives one web its type."""
+
+    def __init__(self, web: _Web, type_: T.Type, declarations: Declarations) -> None:
+        self._web = web
+        self._type = type_
+        self._declarations = declarations
+        self._users = uses(web.function)
+        self._twins: dict[Value, Value] = {}
+        self._made: dict[I.Instruction, list[I.Instruction]] = {}
+
+    def run(self) -> None:
+        web = self._web
+        for member in web.members:
+            self._make_twin(member)
+        for block in web.function.blocks:
+            for instruction in list(block.instructions):
+                if instruction in web.members:
+                    self._exchange(block, instruction)
+                elif instruction in web.stores:
+                    instruction.operands[0] = self._value(block, instruction, instruction.operands[0])
+        for member in web.members:
+            self._give_bits(member)
+        forget_records(web.function, set(web.members))
+        remove_unused(web.function)
+
+    def _make_twin(self, member: I.Instruction) -> None:
+        """What takes a member's place, with the member's operands for now."""
+        built = Builder(BasicBlock())
+        twin: Value
+        match member:
+            case I.Cast():
+                twin = member.operands[0]
+                if twin.type != self._type:
+                    twin = built.cast("bitcast", twin, self._type)
+            case I.BinaryOp():
+                twin = self._operation(built, member)
+            case _:
+                twin = built.insert(copy.copy(member))
+                twin.type, twin.operands = self._type, list(member.operands)
+                twin.metadata = [(kind, node) for kind, node in member.metadata if kind != "range"]
+        self._twins[member] = twin
+        self._made[member] = built.block.instructions
+        if not isinstance(member, I.Load | I.Phi | I.Select | I.Freeze):
+            place(member, built.block.instructions)
+
+    def _operation(self, built: Builder, member: I.Instruction) -> Value:
+        made = bit_operation(member)
+        assert made is not None
+        name, operands = made
+        unknown = [Poison(self._type) for _ in operands]
+        if name == "fneg":
+            result = built.unary("fneg", unknown[0])
+        else:
+            result = self._declarations.call(built, "copysign" if name == "copysign" else "fabs", unknown, self._type)
+            if name == "minus_fabs":
+                result = built.unary("fneg", result)
+        built.block.instructions[0].operands[: len(operands)] = operands
+        return result
+
+    def _exchange(self, block: BasicBlock, member: I.Instruction) -> None:
+        made = self._made[member]
+        if isinstance(member, I.Phi):
+            assert isinstance(made[0], I.Phi)
+            made[0].operands = [self._value(b, b.terminator, v) for v, b in member.incoming]
+        elif isinstance(member, I.Select | I.Freeze | I.BinaryOp):
+            first = 1 if isinstance(member, I.Select) else 0
+            made[0].operands[first:] = [
+                v if isinstance(v, Function) else self._value(block, member, v) for v in made[0].operands[first:]
+            ]
+        at = block.instructions.index(member)
+        block.instructions[at : at + 1] = made
+
+    def _value(self, block: BasicBlock, before: I.Instruction, value: Value) -> Value:
+        """An operand in the web's type."""
+        if value in self._twins:
+            return self._twins[value]
+        number = as_number(value, self._type) if isinstance(value, Constant) else None
+        if number is not None:
+            return number
+        cast = I.Cast(self._type, "bitcast", [value])
+        block.instructions.insert(block.instructions.index(before), cast)
+        return cast
+
+    def _give_bits(self, member: I.Instruction) -> None:
+        """Whatever else used a member gets the bits of the number."""
+        web, twin = self._web, self._twins[member]
+        users = [u for u, _ in self._users.get(member, ()) if u not in web.members and u not in web.stores]
+        users += [s for s in web.stores if s.operands[1] is member]
+        if not users:
+            return
+        cast = I.Cast(member.type, "bitcast", [twin])
+        home = next((b for b in web.function.blocks if twin in b.instructions), web.function.entry)
+        index = len(phis(home))
+        if twin in home.instructions and not isinstance(twin, I.Phi):
+            assert isinstance(twin, I.Instruction)
+            index = home.instructions.index(twin) + 1
+        home.instructions.insert(index, cast)
+        for user in users:
+            user.operands[:] = [cast if v is member else v for v in user.operands]
+
+
+# -- which instructions belong to webs -------------------------------------------------------------------------------
+
+
+def _starts(instruction: I.Instruction) -> bool:
+    """Loads and stores of integers are where webs are worth looking for, and bit operations on numbers."""
+    if isinstance(instruction, I.Load):
+        return _wide(instruction.type)
+    if isinstance(instruction, I.Store):
+        return _wide(instruction.operands[0].type) and isinstance(instruction.operands[0], I.Instruction)
+    return isinstance(instruction, I.BinaryOp) and bit_operation(instruction) is not None
+
+
+def _wide(type_: T.Type) -> bool:
+    kind = T.scalar(type_)
+    if not isinstance(kind, T.IntType) or (isinstance(type_, T.VectorType) and type_.scalable):
+        return False
+    return kind.bits in (16, 32, 64, 128)
+
+
+def _is_member(value: I.Instruction) -> bool:
+    if not _wide(value.type):
+        return False
+    if isinstance(value, I.Cast):
+        return value.opcode == "bitcast" and T.is_float(value.operands[0].type)
+    if isinstance(value, I.BinaryOp):
+        return bit_operation(value) is not None
+    return isinstance(value, I.Load | I.Phi | I.Select | I.Freeze)
+
+
+def _carried(value: Value) -> list[Value]:
+    """The operands of a bit operation that are numbers."""
+    made = bit_operation(value)
+    return [] if made is None else made[1]

@@ -1,0 +1,134 @@
+"""Copies of small structures that mix numbers, integers and pointers become copies of their members.
+
+    before    call void @llvm.memcpy(ptr %b, ptr %a, i64 24, i1 false), !tbaa.struct  (double, int, double *)
+
+    after     %v = load double, ptr %a                     %a.8 = getelementptr inbounds i8, ptr %a, i64 8
+              %n = load i32, ptr %a.8                      ...
+              %p = load ptr, ptr %a.16
+              store double %v, ptr %b
+              store i32 %n, ptr %b.8
+              store ptr %p, ptr %b.16
+
+The members are known from the source's types (`!tbaa.struct`), or from a local variable of structure type on one side.
+Everything is loaded before anything is stored, so overlapping copies stay what they are. Copies of memory that holds
+numbers of one kind and nothing else stay as well: their adjoint is a loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.memory import PointsTo, call_effect
+from jax_enzyme.analysis.tbaa import Member, copied_members
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.arrays import ArrayFunction
+from jax_enzyme.ir.builder import Builder
+from jax_enzyme.ir.clone import clone_with_map
+from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.values import BasicBlock, Value, int_value
+from jax_enzyme.rules.effects import Effect
+from jax_enzyme.transform.rewriting import place
+
+_MOST_BYTES = 512
+_Scalars = list[tuple[int, T.Type]]
+
+
+def split_struct_copies(function: ArrayFunction) -> ArrayFunction:
+    """The array function with such copies split, in a copy of its module; itself where there are none."""
+    module = function.module
+    if not any(call_effect(i) is Effect.MEMORY_COPY for f in module.functions.values() for i in _calls(f)):
+        return function
+    points_to = PointsTo(module, module.functions[function.symbol])
+    layout = DataLayout(module)
+    found: dict[I.Instruction, _Scalars] = {}
+    for caller in points_to.functions:
+        for call in _calls(caller):
+            if call_effect(call) is Effect.MEMORY_COPY:
+                members = _members(points_to, layout, call)
+                if members is not None and _is_mixed(members):
+                    found[call] = members
+    if not found:
+        return function
+    copy, copied = clone_with_map(module)
+    for caller in points_to.functions:
+        twin = copied[caller]
+        assert isinstance(twin, Function)
+        calls = {copied[c]: m for c, m in found.items()}
+        for block in twin.blocks:
+            _split(block, calls)
+    return ArrayFunction(copy, function.symbol, function.buffers)
+
+
+def _calls(function: Function) -> Iterator[I.CallBase]:
+    return (i for i in function.instructions() if isinstance(i, I.CallBase))
+
+
+def _is_mixed(members: _Scalars) -> bool:
+    kinds = {type_ for _, type_ in members}
+    return len(kinds) > 1 and any(isinstance(k, T.FloatType | T.PointerType) for k in kinds)
+
+
+def _members(points_to: PointsTo, layout: DataLayout, call: I.CallBase) -> _Scalars | None:
+    size = int_value(call.operands[2])
+    if size is None or not 0 < size <= _MOST_BYTES or int_value(call.operands[3]):
+        return None
+    named = copied_members(points_to.module, call)
+    if named is not None:
+        scalars = _of_source(named)
+        if scalars is not None and all(o + layout.store_size(t) <= size for o, t in scalars):
+            return scalars
+    for pointer in call.operands[:2]:
+        if isinstance(pointer, I.Alloca) and int_value(pointer.operands[0]) == 1:
+            type_ = pointer.allocated_type
+            if isinstance(layout.body(type_), T.StructType) and layout.alloc_size(type_) == size:
+                return list(_flattened(layout, type_, 0))
+    return None
+
+
+def _of_source(members: list[Member]) -> _Scalars | None:
+    """Members as scalars; None where one is of a type that the source does not tell."""
+    sizes: dict[T.Type, int] = {T.PTR: 8, T.DOUBLE: 8, T.FLOAT: 4, T.HALF: 2, T.BFLOAT: 2}
+    found: _Scalars = []
+    for member in members:
+        if member.type is None and member.size > 8:
+            return None
+        whole = member.type in (None, T.I1)
+        type_ = T.IntType(8 * member.size) if whole else member.type
+        assert type_ is not None
+        step = member.size if whole else sizes[type_]
+        if whole and member.size not in (1, 2, 4, 8):
+            # An array of integers: byte by byte is right, and rare.
+            type_, step = T.I8, 1
+        found += [(member.offset + i, type_) for i in range(0, member.size, step)]
+    return found
+
+
+def _flattened(layout: DataLayout, type_: T.Type, start: int) -> Iterator[tuple[int, T.Type]]:
+    body = layout.body(type_)
+    match body:
+        case T.StructType(elements):
+            for element, offset in zip(elements, layout.offsets(body), strict=True):
+                yield from _flattened(layout, element, start + offset)
+        case T.ArrayType(count, element):
+            for index in range(count):
+                yield from _flattened(layout, element, start + index * layout.alloc_size(element))
+        case _:
+            yield start, body
+
+
+def _split(block: BasicBlock, calls: dict[Value, _Scalars]) -> None:
+    old, block.instructions = block.instructions, []
+    for instruction in old:
+        members = calls.get(instruction)
+        if members is None:
+            block.instructions.append(instruction)
+            continue
+        start = len(block.instructions)
+        builder = Builder(block)
+        target, source = instruction.operands[:2]
+        values = [builder.load(type_, builder.offset(source, offset), 1) for offset, type_ in members]
+        for value, (offset, _) in zip(values, members, strict=True):
+            builder.store(value, builder.offset(target, offset), 1)
+        place(instruction, block.instructions[start:])

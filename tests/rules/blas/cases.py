@@ -1,0 +1,214 @@
+"""Calls of every routine, with random numbers. `letter` says which numbers: s, d, c or z."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.rules.blas.arrays import Numbers, matrix, scalar, vector
+from tests.rules.blas.checks import Case
+
+DTYPES = {letter: np.dtype(kind) for letter, kind in {"s": "f4", "d": "f8", "c": "c8", "z": "c16"}.items()}
+REALS = {letter: np.dtype(kind) for letter, kind in {"s": "f4", "d": "f8", "c": "f4", "z": "f8"}.items()}
+MIXED = {"s": "s", "d": "d", "c": "cs", "z": "zd"}
+NORMS = {"s": "s", "d": "d", "c": "sc", "z": "dz"}
+
+Rng = np.random.Generator
+
+
+def two_vectors(rng: Rng, letter: str, name: str = "axpy", n: int = 5, incx: int = 2, incy: int = -3) -> Case:
+    """axpy, copy, swap, and of real numbers dot; rot with its real scalars."""
+    dtype = DTYPES[letter]
+    values = {"n": n, "x": vector(rng, n, incx, dtype), "incx": incx, "y": vector(rng, n, incy, dtype), "incy": incy}
+    values |= {"alpha": coefficient(-0.6, letter), "c": scalar(0.8, REALS[letter]), "s": scalar(0.6, REALS[letter])}
+    return Case(f"{MIXED[letter] if name == 'rot' else letter}{name}_", values)
+
+
+def one_vector(rng: Rng, letter: str, name: str = "scal", n: int = 5, incx: int = 3) -> Case:
+    """scal, nrm2, asum, and rscal for a complex vector times a real number."""
+    prefix = {"scal": letter, "rscal": MIXED[letter]}.get(name, NORMS[letter])
+    alpha = scalar(-0.6, REALS[letter]) if name == "rscal" else coefficient(-0.6, letter)
+    values = {"n": n, "x": vector(rng, n, incx, DTYPES[letter]), "incx": incx, "alpha": alpha}
+    return Case(f"{prefix}{name.removeprefix('r')}_", values)
+
+
+def coefficient(value: float, letter: str) -> Numbers:
+    """alpha or beta: with an imaginary part, unless it is a special value."""
+    complex_ = letter in "cz" and value not in (0.0, 1.0)
+    return scalar(value * (1 - 0.5j) if complex_ else value, DTYPES[letter])
+
+
+def _scalars(letter: str, alpha: float, beta: float, real: str = "") -> dict[str, Numbers]:
+    def one(name: str, value: float) -> Numbers:
+        return scalar(value, REALS[letter]) if name in real.split() else coefficient(value, letter)
+
+    return {"alpha": one("alpha", alpha), "beta": one("beta", beta)}
+
+
+def gemv(
+    rng: Rng, letter: str, trans: str = "T", m: int = 3, n: int = 5, incx: int = 2, incy: int = -3,
+    alpha: float = 1.3, beta: float = 0.7,
+) -> Case:  # fmt: skip
+    dtype = DTYPES[letter]
+    rows, columns = (m, n) if trans == "N" else (n, m)
+    values = {"trans": trans, "m": m, "n": n, **_scalars(letter, alpha, beta)}
+    values |= {"a": matrix(rng, m, n, m + 2, dtype), "lda": m + 2}
+    values |= {"x": vector(rng, columns, incx, dtype), "incx": incx}
+    return Case(f"{letter}gemv_", {**values, "y": vector(rng, rows, incy, dtype), "incy": incy})
+
+
+def ger(rng: Rng, letter: str, name: str = "", m: int = 3, n: int = 5, incx: int = 2, incy: int = -3) -> Case:
+    """ger, geru or gerc."""
+    name = name or ("gerc" if letter in "cz" else "ger")
+    dtype = DTYPES[letter]
+    values = {"m": m, "n": n, "alpha": coefficient(1.3, letter), "a": matrix(rng, m, n, m + 1, dtype), "lda": m + 1}
+    values |= {"x": vector(rng, m, incx, dtype), "incx": incx, "y": vector(rng, n, incy, dtype), "incy": incy}
+    return Case(f"{letter}{name}_", values)
+
+
+def hermitian(rng: Rng, n: int, ld: int, letter: str, uplo: str) -> Numbers:
+    """A triangle of a symmetric or Hermitian matrix: with a real diagonal."""
+    a = matrix(rng, n, n, ld, DTYPES[letter], uplo)
+    at = np.arange(n) * (ld + 1)
+    a.values[at] = a.values[at].real
+    return a
+
+
+def symv(
+    rng: Rng, letter: str, uplo: str = "L", n: int = 5, incx: int = 2, incy: int = -3,
+    alpha: float = 1.3, beta: float = 0.7,
+) -> Case:  # fmt: skip
+    """symv, or hemv for complex numbers."""
+    dtype = DTYPES[letter]
+    values = {"uplo": uplo, "n": n, **_scalars(letter, alpha, beta)}
+    values |= {"a": hermitian(rng, n, n + 2, letter, uplo), "lda": n + 2}
+    values |= {"x": vector(rng, n, incx, dtype), "incx": incx, "y": vector(rng, n, incy, dtype), "incy": incy}
+    return Case(f"{letter}{'hemv' if letter in 'cz' else 'symv'}_", values)
+
+
+def triangular(rng: Rng, n: int, ld: int, letter: str, uplo: str, diag: str = "N") -> Numbers:
+    """A triangle that can be inverted without loss."""
+    a = matrix(rng, n, n, ld, DTYPES[letter], uplo.lower() if diag == "U" else uplo)
+    if diag == "N":
+        at = np.arange(n) * (ld + 1)
+        a.values[at] += 3 * np.sign(a.values[at].real)
+    return a
+
+
+def triangle_and_vector(
+    rng: Rng, letter: str, name: str = "trsv", uplo: str = "L", trans: str = "T", diag: str = "N", n: int = 5,
+    incx: int = -3,
+) -> Case:  # fmt: skip
+    """trmv, trsv"""
+    values = {"uplo": uplo, "trans": trans, "diag": diag, "n": n, "lda": n + 2, "incx": incx}
+    values |= {"a": triangular(rng, n, n + 2, letter, uplo, diag), "x": vector(rng, n, incx, DTYPES[letter])}
+    return Case(f"{letter}{name}_", values)
+
+
+def gemm(
+    rng: Rng, letter: str, transa: str = "T", transb: str = "N", m: int = 3, n: int = 4, k: int = 5,
+    alpha: float = 1.3, beta: float = 0.7,
+) -> Case:  # fmt: skip
+    dtype = DTYPES[letter]
+    a, b = (m, k) if transa == "N" else (k, m), (k, n) if transb == "N" else (n, k)
+    values = {"transa": transa, "transb": transb, "m": m, "n": n, "k": k, **_scalars(letter, alpha, beta)}
+    values |= {"a": matrix(rng, *a, a[0] + 2, dtype), "lda": a[0] + 2}
+    values |= {"b": matrix(rng, *b, b[0] + 1, dtype), "ldb": b[0] + 1}
+    return Case(f"{letter}gemm_", {**values, "c": matrix(rng, m, n, m + 3, dtype), "ldc": m + 3})
+
+
+def symm(
+    rng: Rng, letter: str, name: str = "symm", side: str = "L", uplo: str = "L", m: int = 3, n: int = 4,
+    alpha: float = 1.3, beta: float = 0.7,
+) -> Case:  # fmt: skip
+    """symm, hemm"""
+    dtype = DTYPES[letter]
+    order = m if side == "L" else n
+    a = hermitian(rng, order, order + 2, letter, uplo)
+    if name == "symm":
+        a = matrix(rng, order, order, order + 2, dtype, uplo)
+    values = {"side": side, "uplo": uplo, "m": m, "n": n, **_scalars(letter, alpha, beta), "a": a, "lda": order + 2}
+    values |= {"b": matrix(rng, m, n, m + 1, dtype), "ldb": m + 1}
+    return Case(f"{letter}{name}_", {**values, "c": matrix(rng, m, n, m + 3, dtype), "ldc": m + 3})
+
+
+def rank_k(
+    rng: Rng, letter: str, name: str = "syrk", uplo: str = "L", trans: str = "N", n: int = 3, k: int = 4,
+    alpha: float = 1.3, beta: float = 0.7,
+) -> Case:  # fmt: skip
+    """syrk, syr2k, herk, her2k"""
+    dtype = DTYPES[letter]
+    trans = "C" if name.startswith("he") and trans == "T" else trans
+    shape = (n, k) if trans == "N" else (k, n)
+    real = {"herk": "alpha beta", "her2k": "beta"}.get(name, "")
+    values = {"uplo": uplo, "trans": trans, "n": n, "k": k, **_scalars(letter, alpha, beta, real)}
+    values |= {"a": matrix(rng, *shape, shape[0] + 2, dtype), "lda": shape[0] + 2}
+    values |= {"b": matrix(rng, *shape, shape[0] + 1, dtype), "ldb": shape[0] + 1}
+    c = hermitian(rng, n, n + 3, letter, uplo) if real else matrix(rng, n, n, n + 3, dtype, uplo)
+    return Case(f"{letter}{name}_", {**values, "c": c, "ldc": n + 3})
+
+
+def triangle_and_matrix(
+    rng: Rng, letter: str, name: str = "trsm", side: str = "L", uplo: str = "L", trans: str = "T", diag: str = "N",
+    m: int = 3, n: int = 4, alpha: float = -0.6,
+) -> Case:  # fmt: skip
+    """trmm, trsm"""
+    order = m if side == "L" else n
+    values = {"side": side, "uplo": uplo, "trans": trans, "diag": diag, "m": m, "n": n}
+    values |= {"alpha": coefficient(alpha, letter), "lda": order + 2, "ldb": m + 1}
+    values |= {"a": triangular(rng, order, order + 2, letter, uplo, diag)}
+    return Case(f"{letter}{name}_", {**values, "b": matrix(rng, m, n, m + 1, DTYPES[letter])})
+
+
+def potrf(rng: Rng, letter: str, uplo: str = "L", n: int = 5) -> Case:
+    a = hermitian(rng, n, n + 2, letter, uplo)
+    a.values[np.arange(n) * (n + 3)] += 2 * n
+    return Case(f"{letter}potrf_", {"uplo": uplo, "n": n, "a": a, "lda": n + 2, "info": 0})
+
+
+def potrs(rng: Rng, letter: str, uplo: str = "L", n: int = 4, nrhs: int = 3) -> Case:
+    a = triangular(rng, n, n + 2, letter, uplo)
+    at = np.arange(n) * (n + 3)
+    a.values[at] = a.values[at].real
+    values = {"uplo": uplo, "n": n, "nrhs": nrhs, "a": a, "lda": n + 2}
+    return Case(f"{letter}potrs_", {**values, "b": matrix(rng, n, nrhs, n + 1, DTYPES[letter]), "ldb": n + 1, "info": 0})
+
+
+def _well_posed(rng: Rng, m: int, n: int, ld: int, letter: str) -> Numbers:
+    """A matrix whose pivots lie off the diagonal, and far from a tie."""
+    a = matrix(rng, m, n, ld, DTYPES[letter])
+    k = min(m, n)
+    a.values[np.arange(k) * ld + np.roll(np.arange(k), 1)] += 5
+    return a
+
+
+def getrf(rng: Rng, letter: str, m: int = 4, n: int = 4) -> Case:
+    values = {"m": m, "n": n, "a": _well_posed(rng, m, n, m + 2, letter), "lda": m + 2, "info": 0}
+    return Case(f"{letter}getrf_", {**values, "ipiv": np.zeros(max(1, min(m, n)))})
+
+
+def getrs(rng: Rng, letter: str, trans: str = "T", n: int = 4, nrhs: int = 3) -> Case:
+    dtype = DTYPES[letter]
+    factors = matrix(rng, n, n, n + 2, dtype)
+    factors.values[np.arange(n) * (n + 3)] += 4
+    pivots = np.minimum(np.arange(n) + 2, n) if n else np.zeros(1)
+    values = {"trans": trans, "n": n, "nrhs": nrhs, "a": factors, "lda": n + 2, "ipiv": pivots, "info": 0}
+    return Case(f"{letter}getrs_", {**values, "b": matrix(rng, n, nrhs, n + 1, dtype), "ldb": n + 1})
+
+
+def gesv(rng: Rng, letter: str, n: int = 4, nrhs: int = 3) -> Case:
+    values = {"n": n, "nrhs": nrhs, "a": _well_posed(rng, n, n, n + 2, letter), "lda": n + 2, "info": 0}
+    values |= {"ipiv": np.zeros(max(1, n)), "b": matrix(rng, n, nrhs, n + 1, DTYPES[letter]), "ldb": n + 1}
+    return Case(f"{letter}gesv_", values)
+
+
+def trtrs(
+    rng: Rng, letter: str, uplo: str = "L", trans: str = "T", diag: str = "N", n: int = 4, nrhs: int = 3
+) -> Case:
+    values = {"uplo": uplo, "trans": trans, "diag": diag, "n": n, "nrhs": nrhs, "lda": n + 2, "ldb": n + 1, "info": 0}
+    values |= {"a": triangular(rng, n, n + 2, letter, uplo, diag)}
+    return Case(f"{letter}trtrs_", {**values, "b": matrix(rng, n, nrhs, n + 1, DTYPES[letter])})
+
+
+def laswp(rng: Rng, letter: str, incx: int = 1) -> Case:
+    values = {"n": 3, "a": matrix(rng, 5, 3, 6, DTYPES[letter]), "lda": 6, "k1": 2, "k2": 4, "incx": incx}
+    return Case(f"{letter}laswp_", {**values, "ipiv": np.array([9, 4, 3, 5, 9, 5, 9, 9])})
