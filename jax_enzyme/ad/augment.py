@@ -20,7 +20,7 @@ from jax_enzyme.ad.library import LibraryCalls, shadow_arguments
 from jax_enzyme.ad.lookup import Pointers
 from jax_enzyme.ad.outline import is_segment
 from jax_enzyme.ad.plan import Plan
-from jax_enzyme.ad.runtime import Runtime
+from jax_enzyme.ad.runtime import ARENA, Runtime
 from jax_enzyme.ad.tape import Slot, address
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.memory import call_effect, called_routine
@@ -226,7 +226,7 @@ class Augmenter:
         arguments = [self._value(a) for a in call.arguments]
         shadows = [self._shadow(given[p]) for p in sweep.shadowed]
         if is_segment(callee):
-            self._segment_call(call, arguments, shadows)
+            self._segment_call(call, sweep, arguments, shadows)
             return
         arguments += shadows
         results = self._builder.call(sweep.function, [*arguments, self._arena])
@@ -244,8 +244,11 @@ class Augmenter:
         if index:
             self._keep(call)
 
-    def _segment_call(self, call: I.CallBase, arguments: list[Value], shadows: list[Value]) -> None:
-        """Keeps the state and runs the segment without a tape."""
+    def _segment_call(
+        self, call: I.CallBase, sweep: ForwardSweep, arguments: list[Value], shadows: list[Value]
+    ) -> None:
+        """Keeps the state and runs the segment without a tape; with one that is dropped at once where the state holds
+        pointers, whose shadows only the forward sweep moves along."""
         kept = self._snapshot(call, len(shadows))
         record = self._allocate(kept.size)
         for value, offset in zip([*arguments, *shadows], (*kept.arguments, *kept.shadows), strict=True):
@@ -254,9 +257,15 @@ class Augmenter:
             for item, offset, size in objects:
                 assert item.site is not None
                 self._runtime.copy(self._builder, self._builder.offset(record, offset), base[item.site], size)
-        callee = self._value(call.callee)
-        assert isinstance(callee, Function)
-        self._builder.call(callee, arguments)
+        if kept.shadow_objects:
+            mark = Builder(self._prologue).alloca(ARENA, align=16)
+            self._runtime.copy(self._builder, mark, self._arena, 24)
+            self._builder.call(sweep.function, [*arguments, *shadows, self._arena])
+            self._builder.call(self._runtime.arena("reset"), [self._arena, mark])
+        else:
+            callee = self._value(call.callee)
+            assert isinstance(callee, Function)
+            self._builder.call(callee, arguments)
         self._store(record, self._plan.tape.slots[self._pointers[call, "frame"]])
 
     def _library_call(self, call: I.CallBase, routine: Routine) -> None:

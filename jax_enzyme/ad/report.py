@@ -1,7 +1,7 @@
 """What the engine found and decided about one derivative, as plain data: for people to read, not for emission.
 
-Everything here is read off the facts and the plan of a `Reversal`; places are those of the user's source as far as debug
-information goes.
+Everything here is read off the facts and the plan of a `Reversal`; places are those of the user's source as far as
+debug information goes.
 """
 
 from __future__ import annotations
@@ -296,14 +296,14 @@ def _loops(routine: Routine, places: _Places) -> Iterator[LoopFact]:
 
 def _accumulations(routines: list[Routine], facts: Facts, places: _Places) -> Iterator[Accumulation]:
     found: Counter[tuple[str, str]] = Counter()
-    names = {a: f"`{a.name}`" for a in routines[0].function.arguments}
+    names: dict[Value, str] = {a: f"`{a.name}`" for a in routines[0].function.arguments}
     for routine in routines:
         for instruction in routine.function.instructions():
             for pointer in _read_pointers(instruction) if facts.has_adjoint(instruction) else ():
                 for item in facts.points_to.of(pointer):
                     if item in facts.shadowed:
                         site = item.site
-                        name = names.get(site, str(item)) if site is not None else str(item)  # type: ignore[arg-type]
+                        name = names.get(site, str(item)) if site is not None else str(item)
                         found[name, line_of(places.of(instruction))] += 1
     for (memory, place), reads in sorted(found.items()):
         yield Accumulation(memory, place, reads)

@@ -51,6 +51,7 @@ def _start_llvm() -> None:
     with _start:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
+        llvm.initialize_native_asmparser()  # inline assembly: without it LLVM ends the process
 
 
 def target_machine() -> llvm.TargetMachine:

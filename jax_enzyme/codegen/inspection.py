@@ -125,7 +125,7 @@ class Report:
             yield from _reverse_sections(self.reverse)
         yield (
             "functions",
-            [f"{', '.join(self.functions)}: their IR by report.ir(name), report.ir(name, optimised=True)"],
+            [f"{', '.join(self.functions)}: report.ir(name) or report.ir(name, optimised=True)"],
         )
 
     def _buffer_rows(self) -> Iterator[str]:

@@ -20,7 +20,14 @@ from jax_enzyme.ir.values import GlobalValue
 from jax_enzyme.rules.blas.table import bodies, routine
 
 _FORMAT = "1"
-_FLAGS = ("-fno-strict-aliasing",)
+# Products of complex numbers as in BLAS itself: without a look whether a result that is no number could be infinite.
+_FLAGS = ("-fno-strict-aliasing", "-fcx-limited-range")
+_NUMBERS = {
+    "s": "LETTER=s REAL_LETTER=s SCALAR=float REAL=float",
+    "d": "LETTER=d REAL_LETTER=d SCALAR=double REAL=double",
+    "c": "LETTER=c REAL_LETTER=s SCALAR=complex_float REAL=float COMPLEX",
+    "z": "LETTER=z REAL_LETTER=d SCALAR=complex_double REAL=double COMPLEX",
+}
 _INCLUDE = re.compile(r'^#include "(\w+\.h)"$', re.M)
 # C returns two floats in one vector register; rules return a structure for every kind of number.
 _FLOATS_RETURNED = re.compile(r"^(define internal )<2 x float>((?:.|\n)*\n)  ret <2 x float> (\S+)\n")
@@ -37,18 +44,20 @@ _KEPT_ATTRIBUTES = re.compile(r"(?<![\w\"-])(?:nounwind|willreturn|norecurse|mem
 def link_bodies(module: Module) -> None:
     """Defines, in place, the routines that a module calls and only the library has, such as `cblas_dgemm`. They call
     Fortran's routines, and are the kernel's own code from then on: to be done before it is optimised."""
-    wanted = frozenset(name for name, f in module.functions.items() if f.is_declaration and name in bodies())
-    if wanted:
-        adopt(module, definitions(wanted))
+    _link(module, {name: bodies()[name] for name, f in module.functions.items() if f.is_declaration and name in bodies()})
 
 
 def link_rules(module: Module) -> None:
     """Adds, in place, the rules of all routines that a module calls, as internal functions. Those call the routines
     again, and others: see `rules.blas.table` for what they may be."""
     found = [routine(name, f.function_type) for name, f in module.functions.items() if f.is_declaration]
-    names = [name for r in found if r is not None and r.is_active for name in (r.jvp, r.forward, r.reverse)]
-    if names:
-        adopt(module, definitions(frozenset(names)))
+    active = [r for r in found if r is not None and r.is_active]
+    _link(module, {name: r.letter for r in active for name in (r.jvp, r.forward, r.reverse)})
+
+
+def _link(module: Module, letters: Mapping[str, str]) -> None:
+    for letter in sorted(set(letters.values())):
+        adopt(module, definitions(letter, frozenset(name for name, of in letters.items() if of == letter)))
 
 
 def adopt(module: Module, library: Module) -> None:
@@ -75,9 +84,9 @@ def adopt(module: Module, library: Module) -> None:
 
 
 @functools.lru_cache(maxsize=64)
-def _text(symbols: frozenset[str]) -> str:
+def _text(letter: str, symbols: frozenset[str]) -> str:
     """The definitions of some symbols, and of all that they need, as the text of a module."""
-    parts = _parts()
+    parts = _parts(letter)
     found: dict[str, str] = {}
     waiting = sorted(symbols)
     while waiting:
@@ -88,15 +97,16 @@ def _text(symbols: frozenset[str]) -> str:
     return "\n".join(found[name] for name in sorted(found))
 
 
-def definitions(symbols: frozenset[str]) -> Module:
-    """A new module that defines functions of the library (`je_dgemm_jvp`), internal, and all that they call."""
-    return parse(_text(symbols))
+def definitions(letter: str, symbols: frozenset[str]) -> Module:
+    """A new module that defines functions of the library (`je_dgemm_jvp`), internal, and all that they call. `letter`
+    says which numbers they are about: s, d, c or z."""
+    return parse(_text(letter, symbols))
 
 
 @functools.cache
-def _parts() -> Mapping[str, str]:
+def _parts(letter: str) -> Mapping[str, str]:
     """The text of every function and global of the library by name, without attribute groups and metadata."""
-    text = _library()
+    text = _library(letter)
     groups = {number: _plain(words) for number, words in re.findall(r"^attributes #(\d+) = { (.*) }$", text, re.M)}
     text = re.sub(r"^(?:attributes|!|source_filename|target|;).*\n", "", text, flags=re.M)
     text = re.sub(r",? ![\w.]+ !\d+", "", text)
@@ -112,14 +122,16 @@ def _plain(words: str) -> str:
     return "".join(f" {word}" for word in _KEPT_ATTRIBUTES.findall(words))
 
 
-def _library() -> str:
-    """The IR of all rules, optimised as far as it stays differentiable, from the cache if it is there."""
-    source = _expanded("instances.c")
+def _library(letter: str) -> str:
+    """The IR of all rules for one kind of numbers, optimised as far as it stays differentiable, from the cache if it is
+    there."""
+    source = _expanded("library.c")
     cache = DiskCache.named("library")
-    key = digest(_FORMAT, toolchain.zig().version, host().compiler, source)
+    key = digest(_FORMAT, toolchain.zig().version, host().compiler, letter, source)
     entry = cache.get(key)
     if entry is None:
-        entry = _optimised(compile_c(Source("c", "blas.c", source.encode()), _FLAGS)).encode()
+        flags = [*_FLAGS, *(f"-D{definition}" for definition in _NUMBERS[letter].split())]
+        entry = _optimised(compile_c(Source("c", "blas.c", source.encode()), flags)).encode()
         cache.put(key, entry)
     return entry.decode()
 

@@ -21,7 +21,7 @@ _FORMAT = "1"
 
 _COMMAND = (
     "c++", "-x", "c++",
-    "-std=c++20", "-mcpu=baseline", "-O2", "-fno-exceptions", "-fno-rtti", "-nostdinc++",
+    "-std=c++20", "-mcpu=baseline", "-O2", "-fno-exceptions",
     "-S", "-emit-llvm", "-Xclang", "-disable-llvm-passes", "-g0",
     # The caller's memory has types of its own language.
     "-fno-strict-aliasing", "-fno-math-errno", "-fno-sanitize=all", "-fno-stack-protector", "-fomit-frame-pointer",

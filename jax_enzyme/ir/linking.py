@@ -11,6 +11,10 @@ _TARGET = re.compile(r'^target (?:datalayout|triple) = "[^"]*"\n', re.M)
 _NAMED_METADATA = re.compile(r"^!llvm\.(?:module\.flags|ident)[^\n]*\n", re.M)
 _EXTERNAL = re.compile(r"^define (?!internal\b|linkonce_odr\b)(?:weak_odr |weak )?(?:dso_local )?", re.M)
 
+_VARIABLE = re.compile(
+    r"^(@\S+ = )(?:weak_odr |weak )?((?:dso_local )?(?:local_)?(?:unnamed_addr )?(?:constant|global) )", re.M
+)
+
 
 def link(program: str, libraries: Sequence[str]) -> str:
     """The program, and of each library the functions that it calls, directly or not, and does not define. RuntimeError
@@ -20,8 +24,8 @@ def link(program: str, libraries: Sequence[str]) -> str:
     target = "".join(_TARGET.findall(program))
     for library in libraries:
         plain = _NAMED_METADATA.sub("", _TARGET.sub("", library))
-        # LLVM takes functions of this linkage only where something refers to them.
-        optional = _EXTERNAL.sub("define linkonce_odr ", plain)
+        # LLVM takes what has this linkage only where something refers to it.
+        optional = _EXTERNAL.sub("define linkonce_odr ", _VARIABLE.sub(r"\1linkonce_odr \2", plain))
         module.link_in(llvm.parse_assembly(target + optional, context))
     return str(module)
 

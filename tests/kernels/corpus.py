@@ -523,10 +523,11 @@ CONTROL = (
     ),
     Case(
         "guarded",
-        "n: i32, use: bool[n], x: f64[n], out y: f64[n]",
+        "n: i32, use: bool[n], x: f64[n], d: f64[n], out y: f64[n]",
         lambda r: {
             "use": np.array([True, False, True, False, True]),
             "x": np.array([0.7, -0.3, -1.2, -0.4, 2.1]),
+            "d": np.array([0.9, 0.0, 1.4, 0.0, -0.6]),
         },
         step=1e-3,
     ),

@@ -49,11 +49,13 @@ class Program:
 def programs(draw: Draw) -> Program:
     """One program."""
     n, m = draw(st.sampled_from(SIZES))  # type: ignore[misc]
-    return Program(_Writer(draw, n, m).program(), n, m)
+    return Program(Writer(draw, n, m).program(), n, m)
 
 
 @dataclass
-class _Writer:
+class Writer:
+    """Writes one program; `draw` makes every choice."""
+
     draw: Draw
     n: int
     m: int

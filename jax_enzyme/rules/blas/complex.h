@@ -563,9 +563,4 @@ void RULE(her2k, _reverse)(void *frame) {
   free(g);
 }
 
-#undef MIXED
-#undef MIXED_RULE
-#undef NORM
-#undef NORM_RULE
-
 #endif

@@ -1,6 +1,5 @@
 /* Operations on vectors and matrices that the rules are made of. */
 
-#undef CONJ
 #ifdef COMPLEX
 #define CONJ(x) __builtin_complex(__real__(x), -__imag__(x))
 #else

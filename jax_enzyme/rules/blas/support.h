@@ -1,4 +1,4 @@
-/* What all instances share: flags of operations, and the convention between the engine and these rules.
+/* What all kinds of numbers share: flags of operations, and the convention between the engine and these rules.
 
    For a routine R(a1 ... an), with s1 ... the shadows of its pointers to floating-point numbers, NULL where inactive:
 
@@ -21,6 +21,8 @@
 #define JOIN3(a, b, c) JOIN3_(a, b, c)
 
 typedef long index_t;
+typedef _Complex float complex_float;
+typedef _Complex double complex_double;
 
 extern void *malloc(unsigned long);
 extern void free(void *);
@@ -51,7 +53,15 @@ static inline int je_last_row(char uplo, int strict, int j, int rows) {
 
 /* What the C interface calls orders, operations, triangles, diagonals and sides, in the letters of the Fortran one. */
 
-enum { JE_BY_COLUMNS = 102, JE_NO_TRANSPOSE = 111, JE_TRANSPOSE = 112, JE_UPPER = 121, JE_UNIT = 132, JE_LEFT = 141 };
+enum {
+  JE_BY_COLUMNS = 102,
+  JE_NO_TRANSPOSE = 111,
+  JE_TRANSPOSE = 112,
+  JE_CONJUGATE = 113,
+  JE_UPPER = 121,
+  JE_UNIT = 132,
+  JE_LEFT = 141
+};
 
 static inline char je_operation(int trans) { return trans == JE_NO_TRANSPOSE ? 'N' : trans == JE_TRANSPOSE ? 'T' : 'C'; }
 

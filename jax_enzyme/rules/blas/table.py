@@ -63,6 +63,11 @@ class Routine:
         return self.symbol.removesuffix("_")
 
     @property
+    def letter(self) -> str:
+        """s, d, c or z: which numbers it is about."""
+        return ("cz" if self.is_complex else "sd")[self.scalar == T.DOUBLE]
+
+    @property
     def is_active(self) -> bool:
         """Has it a derivative? (`idamax_` has none: its result is an integer.)"""
         return self.result is Result.NUMBER or any(p.is_float and p.writes for p in self.parameters)
@@ -137,24 +142,43 @@ getrs  s,d,c,z nothing | trans:c n:i nrhs:i a:F lda:i ipiv:I b:F+ ldb:i info:i=
 gesv   s,d,c,z nothing | n:i nrhs:i a:F+ lda:i ipiv:I= b:F+ ldb:i info:i=
 trtrs  s,d,c,z nothing | {_TRIANGLE} n:i nrhs:i a:F lda:i b:F+ ldb:i info:i=
 laswp  s,d,c,z nothing | n:i a:F+ lda:i k1:i k2:i ipiv:I incx:i
+scal   cs,zd nothing | n:i alpha:r x:F+ incx:i
+rot    cs,zd nothing | n:i x:F+ incx:i y:F+ incy:i c:r s:r
+nrm2   sc,dz number  | n:i {_X}
+asum   sc,dz number  | n:i {_X}
+geru   c,z nothing | m:i n:i alpha:f {_X} {_Y} a:F+ lda:i
+gerc   c,z nothing | m:i n:i alpha:f {_X} {_Y} a:F+ lda:i
+hemv   c,z nothing | uplo:c n:i alpha:f a:F lda:i {_X} beta:f y:F+ incy:i
+hemm   c,z nothing | side:c uplo:c m:i n:i alpha:f a:F lda:i b:F ldb:i beta:f c:F+ ldc:i
+herk   c,z nothing | uplo:c trans:c n:i k:i alpha:r a:F lda:i beta:r c:F+ ldc:i
+her2k  c,z nothing | uplo:c trans:c n:i k:i alpha:f a:F lda:i b:F ldb:i beta:r c:F+ ldc:i
 """
 
-
-# Routines that the library defines by calling others: the C interface.
+# Routines that the library defines by calling others: the C interface, and what returns a complex number.
 _BODIES = """
-sd cblas_ dot axpy scal copy swap nrm2 asum rot gemv ger symv trmv trsv gemm symm syrk syr2k trmm trsm
-sd cblas_i amax
+sd cblas_ dot nrm2 asum rot ger symv
+sdcz cblas_ axpy scal copy swap gemv trmv trsv gemm symm syrk syr2k trmm trsm
+cz cblas_ dotu_sub dotc_sub geru gerc hemv hemm herk her2k
+c cblas_ sscal srot
+z cblas_ dscal drot
+c cblas_s cnrm2 casum
+z cblas_d znrm2 zasum
+sdcz cblas_i amax
+cz . dotu_ dotc_
 """
 
 
 @functools.cache
-def bodies() -> frozenset[str]:
-    """The functions that are not differentiated by a rule but as code, which the library has: `cblas_dgemm`."""
-    found: set[str] = set()
+def bodies() -> Mapping[str, str]:
+    """The functions that are not differentiated by a rule but as code, which the library has (`cblas_dgemm`), and the
+    letter of the numbers that they are about."""
+    found: dict[str, str] = {}
     for line in _BODIES.strip().splitlines():
         letters, prefix, *names = line.split()
-        found.update(f"{prefix}{letter}{name}" for letter in letters for name in names)
-    return frozenset(found)
+        for letter in letters:
+            start = prefix.removesuffix(".") + ("" if prefix[-2:] in ("_s", "_d") else letter)
+            found.update((start + name, letter) for name in names)
+    return found
 
 
 @functools.cache

@@ -31,10 +31,10 @@ define ptr @je_arena_allocate(ptr %arena, i64 %bytes) {
 
 
 @functools.cache
-def _addresses() -> Mapping[str, int]:
-    active = [r for r in routines().values() if r.is_active]
+def _addresses(letter: str) -> Mapping[str, int]:
+    active = [r for r in routines().values() if r.is_active and r.letter == letter]
     names = [name for r in active for name in (r.jvp, r.forward, r.reverse)]
-    text = to_text(library.definitions(frozenset(names)))
+    text = to_text(library.definitions(letter, frozenset(names)))
     text = re.sub("^declare ptr @je_arena_allocate.*$", _ARENA, text, flags=re.M)
     listed = ", ".join(f"ptr @{name}" for name in names)
     text += f"\n@table = constant [{len(names)} x ptr] [{listed}]\n"
@@ -89,7 +89,7 @@ def jvp(routine: Routine, arguments: Arguments, shadows: Arguments) -> tuple[flo
     result = None
     if routine.result is Result.NUMBER:
         result = Floats if routine.scalar == T.FLOAT else Doubles
-    found = ctypes.CFUNCTYPE(result, *[ctypes.c_void_p] * len(both))(_addresses()[routine.jvp])(*both)
+    found = ctypes.CFUNCTYPE(result, *[ctypes.c_void_p] * len(both))(_addresses(routine.letter)[routine.jvp])(*both)
     return (found.value, found.other) if found is not None else (0.0, 0.0)
 
 
@@ -100,14 +100,14 @@ def forward(routine: Routine, arguments: Arguments, shadows: Arguments, stable: 
     types = [ctypes.c_void_p] * len(both) + [ctypes.c_long, ctypes.c_void_p]
     single = Single if routine.scalar == T.FLOAT else Pair
     result = single if routine.result is Result.NUMBER else ctypes.c_void_p
-    found = ctypes.CFUNCTYPE(result, *types)(_addresses()[routine.forward])(*both, stable, pointer(arena))
+    found = ctypes.CFUNCTYPE(result, *types)(_addresses(routine.letter)[routine.forward])(*both, stable, pointer(arena))
     if isinstance(found, ctypes.Structure):
         return found.value, found.other, int(arena[0])
     return 0.0, found, int(arena[0])
 
 
 def reverse(routine: Routine, frame: int, cotangent: float) -> None:
-    address = _addresses()[routine.reverse]
+    address = _addresses(routine.letter)[routine.reverse]
     if routine.result is Result.NUMBER:
         ctypes.CFUNCTYPE(None, ctypes.c_void_p, _number(routine))(address)(frame, cotangent)
     else:

@@ -1,4 +1,7 @@
-/* All rules for the kind of number SCALAR, whose routines start with LETTER. */
+/* All rules and bodies for one kind of numbers: SCALAR, whose routines start with LETTER, and the real numbers that go with
+   it, REAL and REAL_LETTER. COMPLEX is defined if SCALAR is complex. */
+
+#include "support.h"
 
 #define BLAS(name) JOIN3(LETTER, name, _)
 #define REAL_BLAS(name) JOIN3(REAL_LETTER, name, _)
@@ -12,12 +15,3 @@
 #include "complex.h"
 #include "lapack.h"
 #include "cblas.h"
-
-#undef BLAS
-#undef REAL_BLAS
-#undef RULE
-#undef OF
-#undef LETTER
-#undef REAL_LETTER
-#undef SCALAR
-#undef REAL

@@ -1,0 +1,296 @@
+"""Random C programs with the memory of real code: structs, lists, pointers that move, recursion, allocation.
+
+They extend `programs`: the same bounded, smooth arithmetic, in places that are harder to follow. An array may be reached
+by several names, a loop may run as often as a number says that is known at run time alone (`r`), what a pointer leads to
+may depend on data, and a function may call itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from hypothesis import strategies as st
+
+from tests.support.programs import SCALARS, SIZES, Draw, Writer
+
+SIGNATURE = (
+    "n: i32, m: i32, r: i32, a: f64, x: f64[n], place: i32[m], scratch w: f64[n], inout y: f64[n], inout z: f64[m] -> f64"
+)
+LEVELS = ("-O0", "-O1", "-O2", "-O3")
+ITEMS = 4  # structs in the local array, and rows of the local grid
+
+HEADER = """#include <complex.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct item {{ int k; double v; double *p; double u; }};
+struct node {{ double v; struct node *next; }};
+
+static double blend(double p, double q) {{ return p > q ? p * q + 0.5 : p - 0.25 * q * q; }}
+static double bend(double p) {{ return p / (1 + p * p); }}
+static double (*const curves[3])(double) = {{ sin, bend, tanh }};
+
+static void mix(double *p, double *q, double t) {{
+    *p = 0.5 * *q + t;
+    *q = sin(*p) - 0.3 * *q;
+}}
+
+static double walk(const double *x, double *y, int low, int high, double t) {{
+    if (high - low <= 1) return {leaf};
+    int middle = low + (high - low) / 2;
+    {before};
+    double left = walk(x, y, low, middle, {down});
+    {between};
+    double right = walk(x, y, middle, high, 0.5 * t + 0.2 * left);
+    return {join};
+}}
+
+double program(int n, int m, int r, double a, const double *x, const int *place, double *w, double *y, double *z) {{
+    double t0 = a, t1 = 0.3, t2 = x[1];
+    unsigned q = 1;
+    struct item it[{items}];
+    struct node *head = 0;
+    double grid[{items}][{m}];
+    float h[{m}];
+    double complex c = 0.2 + 0.1 * a * I;
+    {local};
+    for (int i = 0; i < n; i++) w[i] = l[i] = 0.4 * x[i];
+    for (int i = 0; i < m; i++) h[i] = {single}0.25 * i;
+    for (int i = 0; i < {items}; i++) {{
+        it[i].k = i, it[i].v = x[i], it[i].p = &y[i], it[i].u = 0.1 * i;
+        for (int j = 0; j < m; j++) grid[i][j] = 0.1 * x[j] * (i + 1);
+    }}
+    double *p = {first}, *s = {second};
+"""
+LOCAL = ("double l[{n}]", "double *l = malloc(n * sizeof *l)", "double *l = calloc(n + 3, sizeof *l)")
+FOOTER = """    goto done;
+done:
+    while (head) {
+        struct node *k = head->next;
+        t1 += 0.1 * head->v;
+        free(head);
+        head = k;
+    }
+    return t0 + sin(t1 * t2) + l[2] * w[3] + it[1].v * *it[2].p + grid[1][2] + h[1] + creal(c) * cimag(c) + p[1] * s[2];
+}
+"""
+
+
+@dataclass(frozen=True)
+class WildProgram:
+    """C source, the extents of its arrays, the compiler's flags, and whether part of it computes in single precision."""
+
+    source: str
+    n: int
+    m: int
+    flags: tuple[str, ...]
+    single: bool
+
+
+@st.composite
+def wild_programs(draw: Draw) -> WildProgram:
+    """One program."""
+    n, m = draw(st.sampled_from(SIZES))  # type: ignore[misc]
+    level = draw(st.sampled_from(LEVELS))
+    single = draw(st.integers(0, 4)) == 4
+    return WildProgram(_Writer(draw, n, m, single=single).program(), n, m, (level,), single)  # type: ignore[arg-type]
+
+
+@dataclass
+class _Writer(Writer):
+    single: bool = False
+    blocks: dict[str, int] = field(default_factory=dict)  # arrays of the statement around, with their extents
+
+    def program(self) -> str:
+        recursion = self.recursion()
+        for _ in range(self.number(3, 7)):
+            self.statement(3)
+        head = HEADER.format(
+            local=self.pick(*LOCAL).format(n=self.n),
+            m=self.m,
+            items=ITEMS,
+            single="0.1 * x[i] + " if self.single else "",
+            first=self.pick("w", "y", "l"),
+            second=self.pick("l", "w", "y"),
+            **recursion,
+        )
+        return head + "".join(self.lines) + FOOTER
+
+    def recursion(self) -> dict[str, str]:
+        """The parts of `walk`."""
+        place = ("y[low]", "y[middle]", "y[high - 1]")
+        return {
+            "leaf": self.pick("sin(x[low] * t)", "t * y[low]", "y[low] * y[low] / (1 + t * t)", "bend(t) + x[low]"),
+            "before": f"{self.pick(*place)} {self.pick('=', '+=')} bend(t * {self.pick(*place)})",
+            "down": self.pick("t", "0.5 * t + y[middle]", "bend(x[middle] * t)"),
+            "between": f"if (left > {self.constant()}) {self.pick(*place)} = 0.7 * left * {self.pick(*place)}",
+            "join": self.pick("bend(left * right)", "0.5 * left + right * y[low]", "sin(left - right * t)"),
+        }
+
+    def statement(self, depth: int) -> None:
+        wild: list[Callable[[], None]] = [
+            self.call, self.recurse, self.curve, self.swap_pointers, self.move_pointer, self.move_member, self.clear,
+            self.push, self.walk_list, self.copy_item, self.copy_bits, self.copy_some, self.turn, self.jump, self.small,
+            self.number_to_index,
+        ]  # fmt: skip
+        nested: list[Callable[[int], None]] = [self.allocate, self.run_time_count, self.endless, self.narrow_count]
+        kind = self.number(0, 2)
+        if kind == 0:
+            super().statement(depth)
+        elif kind == 1 and depth > 0:
+            nested[self.number(0, len(nested) - 1)](depth)
+        else:
+            wild[self.number(0, len(wild) - 1)]()
+
+    def element(self, arrays: dict[str, int]) -> str:
+        """As a rule an element of an array; else of something that leads there by another way."""
+        if self.blocks and self.number(0, 2) == 0:
+            name = self.pick(*self.blocks)
+            return f"{name}[{self.index(self.blocks[name])}]"
+        kind = self.number(0, 11)
+        match kind:
+            case 0:
+                return f"it[{self.index(ITEMS)}].{self.pick('v', 'u')}"
+            case 1:
+                return f"*it[{self.index(ITEMS)}].p"
+            case 2:
+                return f"grid[{self.index(ITEMS)}][{self.index(self.m)}]"
+            case 3 | 4:
+                return f"{self.pick('p', 's')}[{self.index(self.n)}]"
+            case 5 if self.single:
+                return f"h[{self.index(self.m)}]"
+            case _:
+                return super().element(arrays)
+
+    # Statements
+
+    def double_place(self) -> str:
+        """Something in memory whose address is that of a double."""
+        place = self.element(self.writable)
+        return f"w[{self.index(self.n)}]" if place.startswith("h[") else place
+
+    def call(self) -> None:
+        self.emit(f"mix(&{self.double_place()}, &{self.double_place()}, {self.bounded()});")
+
+    def recurse(self) -> None:
+        low = self.number(0, 2)
+        high = self.pick(str(self.n), str(self.number(low, self.n)), f"{low} + (int)(q % {self.n - low})")
+        self.emit(f"{self.pick(*SCALARS)} = bend(walk(x, {self.pick('w', 'y', 'l', 'p')}, {low}, {high}, {self.leaf()}));")
+
+    def curve(self) -> None:
+        chosen = self.pick("q % 3", "place[0] % 3", f"({self.condition()}) + 1")
+        self.emit(f"{self.target()} = curves[{chosen}]({self.expression(1)});")
+
+    def swap_pointers(self) -> None:
+        with self.block(self.pick("", f"if ({self.condition()})")):
+            self.emit("double *k = p;")
+            self.emit("p = s;")
+            self.emit("s = k;")
+
+    def move_pointer(self) -> None:
+        one, other = self.pick("w", "y", "l", "s"), self.pick("w", "y", "l", "p")
+        self.emit(f"{self.pick('p', 's')} = {self.condition()} ? {one} : {other};")
+
+    def move_member(self) -> None:
+        target = self.pick("w", "y", "l", "p")
+        self.emit(f"it[{self.index(ITEMS)}].p = &{target}[{self.index(self.n)}];")
+
+    def clear(self) -> None:
+        self.emit(f"memset({self.pick('w', 'y', 'l', 'p')}, 0, {self.size()} * sizeof(double));")
+
+    def size(self) -> str:
+        return self.pick(str(self.number(0, self.n)), f"(q % {self.n})")
+
+    def push(self) -> None:
+        with self.block(self.pick("", f"if ({self.condition()})")):
+            self.emit("struct node *k = malloc(sizeof *k);")
+            self.emit(f"k->v = {self.bounded()};")
+            self.emit("k->next = head;")
+            self.emit("head = k;")
+
+    def walk_list(self) -> None:
+        with self.block("for (struct node *k = head; k; k = k->next)"):
+            self.emit(f"{self.pick(*SCALARS)} += 0.3 * sin(k->v);")
+            if self.number(0, 1):
+                self.emit(f"k->v = {self.bounded()} * k->v;")
+
+    def copy_item(self) -> None:
+        self.emit(f"it[{self.index(ITEMS)}] = it[{self.index(ITEMS)}];")
+
+    def copy_bits(self) -> None:
+        with self.block(""):
+            self.emit("uint64_t bits;")
+            self.emit(f"memcpy(&bits, &{self.double_place()}, sizeof bits);")
+            self.emit(f"memcpy(&{self.double_place()}, &bits, sizeof bits);")
+
+    def copy_some(self) -> None:
+        """Between arrays that may be the same."""
+        to, source = self.pick("w", "l", "y", "p", "s"), self.pick("w", "l", "y", "x", "p", "s")
+        self.emit(f"memmove({to}, {source}, {self.size()} * sizeof(double));")
+
+    def turn(self) -> None:
+        self.emit(f"c = c * (0.6 + {self.bounded()} * I) / (1 + cabs(c));")
+        self.emit(f"{self.pick(*SCALARS)} += 0.2 * {self.pick('creal(c)', 'cimag(c)', 'cabs(c + 2)')};")
+
+    def jump(self) -> None:
+        self.emit(f"if ({self.condition()}) goto done;")
+
+    def small(self) -> None:
+        """A small local array whose elements are chosen by data."""
+        with self.block(""):
+            self.emit(f"double b[3] = {{ {self.bounded()}, {self.leaf()}, {self.leaf()} }};")
+            self.emit(f"b[q % 3] += {self.leaf()};")
+            self.emit(f"{self.target()} = b[{self.index(3)}] * bend(b[(q + 1) % 3]);")
+
+    def number_to_index(self) -> None:
+        self.emit(f"q = (unsigned)(3 * fabs({self.leaf()}));")
+
+    def allocate(self, depth: int) -> None:
+        """Memory for the time of a statement; a part of it is left as calloc made it."""
+        self.names += 1
+        name, extent = f"b{self.names}", self.number(2, self.m)
+        with self.block(""):
+            self.emit(f"double *{name} = calloc({extent}, sizeof *{name});")
+            with self.block(f"for (int i = 0; i < {extent - 1}; i++)"):
+                self.emit(f"{name}[i] = 0.5 * {self.pick('x[i]', 't0', 'z[i]', 'p[i]')};")
+            self.blocks[name] = extent
+            kept, self.breakable = self.breakable, 0
+            self.body(depth)
+            self.breakable = kept
+            del self.blocks[name]
+            self.emit(f"t2 += 0.2 * {name}[{extent - 1}] * {name}[0];")
+            self.emit(f"free({name});")
+
+    def run_time_count(self, depth: int) -> None:
+        self.names += 1
+        v = f"r{self.names}"
+        heads = [f"for (int {v} = 0; {v} < r; {v}++)", f"for (int {v} = r - 1; {v} >= 0; {v}--)"]
+        if self.loops:
+            heads.append(f"for (int {v} = {self.loops[-1][0]} % {self.m}; {v} < r; {v}++)")
+        with self.block(self.pick(*heads)):
+            self.inside(v, self.m, depth)
+
+    def endless(self, depth: int) -> None:
+        self.names += 1
+        v = f"e{self.names}"
+        self.emit(f"int {v} = 0;")
+        with self.block("for (;;)"):
+            self.emit(f"if ({v}++ >= {self.m - 1}) break;")
+            self.loops.append((v, self.m))
+            self.breakable += 1
+            self.statement(depth - 1)
+            self.emit(f"if ({v} >= {self.pick('r', 'place[1]', 'm - 2')}) break;")
+            self.body(depth)
+            self.breakable -= 1
+            self.loops.pop()
+
+    def narrow_count(self, depth: int) -> None:
+        """A counter that wraps around on its way."""
+        self.names += 1
+        v = f"u{self.names}"
+        start = self.number(250, 255)
+        with self.block(f"for (uint8_t {v} = {start}; {v} != {self.number(0, 3)}; {v}++)"):
+            self.inside(v, 256, depth)
