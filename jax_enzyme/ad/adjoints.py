@@ -29,7 +29,6 @@ from jax_enzyme.rules.blas.table import Result
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.rules.effects import Effect
 
-
 Pulled = Callable[[I.CallBase, Value, Value | None], list[tuple[int, Value]]]
 
 
@@ -90,9 +89,8 @@ class Adjoints:
                 self._store(instruction)
             case I.CallBase():
                 self._call(instruction)
-            case I.AtomicRMW() | I.CmpXchg():
-                remedy = "atomic operations on active memory have no adjoint on the CPU: use a plain sum"
-                raise self._facts.refused(instruction, "an atomic operation that a derivative depends on", remedy)
+            case I.AtomicRMW():
+                self._atomic(instruction)
             case _:
                 structural = self._structural(instruction)
                 if structural is not None:
@@ -136,6 +134,18 @@ class Adjoints:
         self._builder.store(zero(type_), pointer, instruction.align)
         if adjoint is not None:
             self.add(value, adjoint)
+
+    def _atomic(self, instruction: I.AtomicRMW) -> None:
+        """`old = *p; *p = old + v`, or `old - v`, or `v`: on this side one thread runs at a time."""
+        pointer, value = instruction.operands
+        shadow = self._sources.shadow(pointer)
+        after = self._builder.load(value.type, shadow)
+        old = self.take(instruction) if self.is_active(instruction) else zero(value.type)
+        before = old
+        if instruction.operation != "xchg":
+            before = self._builder.binary("fadd", after, old, SUM_FLAGS)
+        self._builder.store(before, shadow)
+        self.add(value, self._builder.unary("fneg", after) if instruction.operation == "fsub" else after)
 
     def _call(self, call: I.CallBase) -> None:
         if is_defined_call(call):
@@ -182,7 +192,8 @@ class Adjoints:
         pointers = any(self._facts.points_to.contents[o] for o in objects)
         if len(kinds) != 1 or pointers:
             held = ", ".join(sorted(str(k) for k in kinds)) or "numbers of unknown type"
-            cause = f"a copy of memory that holds {held}{' and pointers' if pointers else ''}, on which a derivative depends"
+            held += " and pointers" if pointers else ""
+            cause = f"a copy of memory that holds {held}, on which a derivative depends"
             raise self._facts.refused(call, cause, "copy the members one by one")
         return kinds.pop()
 

@@ -3,9 +3,9 @@
     before   %y = call double @llvm.exp.f64(double %x)      after   %y = call double @llvm.exp.f64(double %x)
                                                                     store double %y, ptr %slot
 
-Local objects that reverse reads live in the tape instead of the stack or the heap. A loop without a bound gets a node of
-the arena at the start of each iteration. Where reverse needs shadows of pointers that only the forward sweep can find,
-the forward sweep carries shadow pointers along, as forward mode does.
+Local objects that reverse reads live in the tape instead of the stack or the heap. A loop without a bound gets a node
+of the arena at the start of each iteration. Where reverse needs shadows of pointers that only the forward sweep can
+find, the forward sweep carries shadow pointers along, as forward mode does.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ from jax_enzyme.rules.effects import Effect
 @dataclass(frozen=True, eq=False)
 class ForwardSweep:
     """The forward sweep of an inner routine: `shadowed` parameters come with their shadows, behind the parameters; then
-    comes the arena. The results are packed: the routine's own, its shadow where it is a pointer that has one, the frame."""
+    comes the arena. The results are packed: the routine's own, its shadow where it is a pointer that has one, the
+    frame."""
 
     function: Function
     shadowed: tuple[Argument, ...]
@@ -59,9 +60,9 @@ class ForwardSweep:
 
 
 class Augmenter:
-    """Emits the forward sweep of one routine into `target`, whose parameters are mapped by `arguments`. `shadows` has those
-    of buffers and static objects (or of parameters), and is empty where no shadow pointer is needed. `inner` has the
-    forward sweeps of other routines, `own` that of this one unless it is the root."""
+    """Emits the forward sweep of one routine into `target`, whose parameters are mapped by `arguments`. `shadows` has
+    those of buffers and static objects (or of parameters), and is empty where no shadow pointer is needed. `inner`
+    has the forward sweeps of other routines, `own` that of this one unless it is the root."""
 
     def __init__(
         self,
@@ -201,8 +202,9 @@ class Augmenter:
         if isinstance(instruction, I.CallBase):
             if self._dropped(instruction):
                 return
-            if instruction.callee in self._inner:
-                self._inner_call(instruction, self._inner[instruction.callee])
+            sweep = self._inner.get(instruction.callee) if isinstance(instruction.callee, Function) else None
+            if sweep is not None:
+                self._inner_call(instruction, sweep)
                 return
             routine = called_routine(instruction)
             if routine is not None and self._facts.has_adjoint(instruction):

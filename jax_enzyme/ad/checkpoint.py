@@ -1,12 +1,13 @@
 """Checkpointing: which loop is cut into segments, and what is kept of the state at the start of each.
 
-A loop of n iterations is cut into segments of m iterations. The forward sweep keeps the memory that a segment changes, as
-it was at the segment's start, and runs the segment untaped. The reverse sweep puts that memory back, runs the segment
-again, taping, reverses it, and frees the tape: every iteration is computed twice, and memory is
+A loop of n iterations is cut into segments of m iterations. The forward sweep keeps the memory that a segment
+changes, as it was at the segment's start, and runs the segment untaped. The reverse sweep puts that memory back, runs
+the segment again, taping, reverses it, and frees the tape: every iteration is computed twice, and memory is
 
     n / m x (bytes of state) + m x (bytes of tape per iteration),
 
-least for m = sqrt(n x state / tape per iteration): O(sqrt n) (Griewank and Walther 2008, section 12.3, with two levels).
+least for m = sqrt(n x state / tape per iteration): O(sqrt n) (Griewank and Walther 2008, section 12.3, with two
+levels).
 """
 
 from __future__ import annotations
@@ -106,8 +107,8 @@ def _header_number(reversal: Reversal, loop: Loop) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """What is kept for one segment: offsets of the arguments and of their shadows, of the objects, and, for objects that
-    hold pointers, of their shadows."""
+    """What is kept for one segment: offsets of the arguments and of their shadows, of the objects, and, for objects
+    that hold pointers, of their shadows."""
 
     arguments: tuple[int, ...]
     shadows: tuple[int, ...]

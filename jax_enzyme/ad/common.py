@@ -14,7 +14,7 @@ from jax_enzyme.ir.arrays import Buffer
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.module import Function, Module
-from jax_enzyme.ir.values import Argument, BasicBlock, Value
+from jax_enzyme.ir.values import Argument, BasicBlock, InlineAsm, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.rules.emit import emit_product
 from jax_enzyme.rules.expr import Expr
@@ -73,12 +73,25 @@ def active_rule(module: Module, instruction: I.Instruction, rules: Rules) -> Rul
         raise NoRuleError(
             f"no derivative rule for {describe(instruction)}, on which a derivative depends",
             place=place,
-            remedy="give the function's source to the kernel, or a rule for it",
+            remedy=_remedy(instruction),
         )
     if rule.refusal is not None:
         error = NotDifferentiableError if rule.refusal.outcome is Outcome.NOT_DIFFERENTIABLE else NoRuleError
         raise error(f"{describe(instruction)}: {rule.refusal.cause}", place=place, remedy=rule.refusal.remedy)
     return rule
+
+
+def _remedy(instruction: I.Instruction) -> str:
+    callee = instruction.callee if isinstance(instruction, I.CallBase) else None
+    if isinstance(callee, Function):
+        name = callee.name
+        return (
+            f"add the source of `{name}` to the kernel's, or give the kernel a rule for it:\n"
+            f'rules=(je.rule("{name}", ...),), or je.inactive("{name}") where no derivative passes'
+        )
+    if isinstance(callee, InlineAsm):
+        return "write it in the kernel's language, or as a function of its own with a rule"
+    return "call the function by its name"
 
 
 def refuse(module: Module, instruction: I.Instruction, cause: str, remedy: str) -> DifferentiationError:
@@ -90,7 +103,9 @@ def describe(instruction: I.Instruction) -> str:
     """A short name of an instruction for messages: a call by its callee, anything else by opcode and result."""
     if isinstance(instruction, I.CallBase):
         callee = instruction.callee
-        return f"call of `{callee.name}`" if callee.name else "an indirect call"
+        if isinstance(callee, InlineAsm):
+            return f"inline assembly `{' '.join(callee.template.split())[:60]}`"
+        return f"call of `{callee.name}`" if isinstance(callee, Function) else "a call through a pointer"
     result = f"%{instruction.name} = " if instruction.name else ""
     return f"`{result}{instruction.opcode}`"
 

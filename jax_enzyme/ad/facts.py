@@ -87,7 +87,9 @@ class Facts:
             case I.CallBase() if is_opaque_call(instruction) and rule_of(instruction, self.rules) is None:
                 return self._touches_active(instruction)
             case I.AtomicRMW() | I.CmpXchg():
-                return self.active_memory(instruction.operands[0])
+                # Counters are integers that carry no number, whatever lies beside them.
+                carries = any(self.activity.value(v) or not T.is_int(v.type) for v in instruction.operands[1:])
+                return carries and self.active_memory(instruction.operands[0])
             case _:
                 return self.activity.value(instruction)
 

@@ -27,6 +27,7 @@ from jax_enzyme.ad.common import (
     variables_of,
 )
 from jax_enzyme.ad.library import LibraryCalls, shadow_arguments
+from jax_enzyme.ad.refusals import refuse_unprovable
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.flow import is_defined_call
@@ -38,7 +39,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Jvp, jvp_buffers
 from jax_enzyme.ir.builder import Builder, zero
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
-from jax_enzyme.ir.values import Argument, BasicBlock, Constant, ConstantExpr, ConstantInt, Value
+from jax_enzyme.ir.values import Argument, BasicBlock, Constant, ConstantExpr, ConstantInt, InlineAsm, Value
 from jax_enzyme.rules.blas.table import Routine
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.rules.effects import Effect
@@ -59,6 +60,7 @@ def forward(base: ArrayFunction, step: Jvp, rules: Rules) -> ArrayFunction:
     points_to = PointsTo(module, root)
     inputs = [points_to.objects[a] for a, given in zip(root.arguments, step.tangents, strict=True) if given]
     activity = Activity(points_to, rules, inputs, None)
+    refuse_unprovable(module, points_to, activity, rules)
     buffers = jvp_buffers(base.buffers, step)
     symbol = f"{base.symbol}.jvp"
     target = array_function(symbol, buffers)
@@ -68,7 +70,8 @@ def forward(base: ArrayFunction, step: Jvp, rules: Rules) -> ArrayFunction:
     count = len(base.buffers)
     for argument, buffer in zip(target.arguments[count:], buffers[count:], strict=True):
         shadows[root.arguments[buffer.of]] = argument
-    emitter = _Emitter(shared, root, target, dict(zip(root.arguments, target.arguments, strict=False)), shadows)
+    primal: dict[Value, Value] = dict(zip(root.arguments, target.arguments, strict=False))
+    emitter = _Emitter(shared, root, target, primal, shadows)
     for argument, buffer in zip(root.arguments, base.buffers, strict=True):
         if argument not in shadows and points_to.objects[argument] in shared.shadowed:
             emitter.zero_shadow(argument, buffer.nbytes)
@@ -124,8 +127,8 @@ class _Shared:
             self._derived[source] = target
             self.module.functions[name] = target
             count = len(source.arguments)
-            primal = dict(zip(source.arguments, arguments[:count], strict=True))
-            companions = dict(zip(extra, arguments[count:], strict=True))
+            primal: dict[Value, Value] = dict(zip(source.arguments, arguments[:count], strict=True))
+            companions: dict[Value, Value] = dict(zip(extra, arguments[count:], strict=True))
             _Emitter(self, source, target, primal, companions).run()
         return self._derived[source]
 
@@ -182,7 +185,7 @@ class _Emitter:
                 companion.targets = [b for _, b in incoming]
 
     def value(self, value: Value) -> Value:
-        if isinstance(value, Constant):
+        if isinstance(value, Constant | InlineAsm):
             return value
         return self.primal[value]
 
@@ -274,16 +277,19 @@ class _Emitter:
             case I.Alloca():
                 if self.shared.needs_shadow(instruction):
                     self.companions[instruction] = self.builder.insert(copied(twin, lambda v: v, lambda b: b))
-            case _ if T.is_pointer(instruction.type):
-                if self.shared.needs_shadow(instruction):
-                    self._pointer(instruction, twin)
-            case _ if instruction in self.shared.activity.varied:
-                if instruction.opcode in _LINEAR:
-                    self._linear(instruction, twin)
-                else:
-                    self._arithmetic(instruction)
             case _:
-                self._check_bits(instruction)
+                self._plain_companion(instruction, twin)
+
+    def _plain_companion(self, instruction: I.Instruction, twin: I.Instruction) -> None:
+        """Of an instruction that neither touches memory nor calls."""
+        if T.is_pointer(instruction.type):
+            if self.shared.needs_shadow(instruction):
+                self._pointer(instruction, twin)
+        elif instruction in self.shared.activity.varied:
+            if instruction.opcode in _LINEAR:
+                self._linear(instruction, twin)
+            else:
+                self._arithmetic(instruction)
 
     def _load(self, instruction: I.Load, twin: I.Instruction) -> None:
         load = copied(twin, lambda v: v, lambda b: b)
@@ -299,10 +305,8 @@ class _Emitter:
         self.builder.insert(store)
 
     def _atomic(self, instruction: I.Instruction) -> None:
-        if not isinstance(instruction, I.AtomicRMW) or instruction.operation not in ("fadd", "fsub", "xchg"):
-            if T.is_int(instruction.operands[1].type) and instruction not in self.companions:
-                return
-            raise refuse(self.shared.module, instruction, "no derivative of this atomic operation", _ATOMIC_REMEDY)
+        if not isinstance(instruction, I.AtomicRMW) or not T.is_float(instruction.operands[1].type):
+            return  # of integers: `refusals` has seen to it that they are no numbers' bits
         pointer, value = instruction.operands
         twin = copied(instruction, self.value, self.blocks.__getitem__)
         twin.operands = [self.shadow(pointer), self._constant_companion(value)]
@@ -336,15 +340,6 @@ class _Emitter:
                 total = term if total is None else self.builder.binary("fadd", total, term, SUM_FLAGS)
         assert total is not None
         self.companions[instruction] = total
-
-    def _check_bits(self, instruction: I.Instruction) -> None:
-        """Arithmetic on the bits of an active number: the derivative would be lost in silence, so it is refused."""
-        if not T.is_int(instruction.type) or instruction.opcode in ("icmp", "fcmp", "fptosi", "fptoui"):
-            return
-        for operand in instruction.operands:
-            if isinstance(operand, I.Cast) and operand.opcode == "bitcast" and operand in self.shared.activity.varied:
-                cause = "integer arithmetic on the bits of a number that a derivative depends on"
-                raise refuse(self.shared.module, instruction, cause, _BITS_REMEDY)
 
     def _defined_call(self, call: I.CallBase) -> None:
         callee = call.callee
@@ -425,5 +420,3 @@ def zero_pair(type_: T.Type) -> Constant:
 
 
 _UNKNOWN_REMEDY = "keep pointers in memory that the kernel itself allocates or is given"
-_ATOMIC_REMEDY = "atomic add, subtract and exchange of floating-point numbers have derivatives"
-_BITS_REMEDY = "use fabs, copysign, frexp or ldexp from math.h instead of the number's bits"

@@ -1,11 +1,15 @@
 """Makes control flow a matter of values: iteration numbers and branch choices become phis that reverse can ask for.
 
     before   loop:  %x = phi double [ %a, %entry ], [ %y, %loop ]       after   loop:  %x = phi double ...
-             ...                                                                       %iteration = phi i64 [ 0, %entry ], [ %next, %loop ]
+             ...                                                                       %iteration = phi i64 [ 0,
+             %entry ], [ %next, %loop ]
                     br i1 %c, label %loop, label %exit                                 ...
-             exit:  ret                                                                %next = add nuw nsw i64 %iteration, 1
-                                                                                       br i1 %c, label %loop, label %exit
-                                                                               exit:   %last = phi i64 [ %iteration, %loop ]
+             exit:  ret                                                                %next = add nuw nsw i64
+             %iteration, 1
+                                                                                       br i1 %c, label %loop, label
+                                                                                       %exit
+                                                                               exit:   %last = phi i64 [ %iteration,
+                                                                               %loop ]
 
 Per loop an iteration number (0 in the first iteration); per exit block and loop left there, the number of the last
 iteration; per merge of control flow the number of the predecessor that control came from. They are ordinary values: the

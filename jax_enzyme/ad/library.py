@@ -1,4 +1,5 @@
-"""Calls of the derivatives that the package has for BLAS and LAPACK routines (`rules/blas/support.h` has the convention).
+"""Calls of the derivatives that the package has for BLAS and LAPACK routines (`rules/blas/support.h` has the
+convention).
 
 They are declared here and defined when the derivative is compiled.
 """

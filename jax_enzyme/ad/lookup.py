@@ -1,17 +1,18 @@
 """Values of the forward sweep, asked for in the reverse sweep.
 
-`Recorder` and `Lookup` answer the same questions. The emitter of the reverse sweep runs first over a `Recorder`, into code
-that is thrown away, which notes every value that it asks for; the plan decides how each can be had; then the emitter runs
-again over a `Lookup`, which emits what the plan says. So the plan covers exactly what emission needs.
+`Recorder` and `Lookup` answer the same questions. The emitter of the reverse sweep runs first over a `Recorder`, into
+code that is thrown away, which notes every value that it asks for; the plan decides how each can be had; then the
+emitter runs again over a `Lookup`, which emits what the plan says. So the plan covers exactly what emission needs.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Literal
 
 from jax_enzyme.ad.common import copied
-from jax_enzyme.ad.plan import Plan, ForwardPointer
+from jax_enzyme.ad.plan import ForwardPointer, Plan
 from jax_enzyme.ad.recipes import Choice, Closed, Fork, Forward, Gate, Recipes, Reload, Repeat, Resident
 from jax_enzyme.ad.tape import address
 from jax_enzyme.analysis.loops import Loop
@@ -23,14 +24,13 @@ from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.module import GlobalVariable
 from jax_enzyme.ir.values import Argument, Constant, ConstantExpr, Poison, Value
 
-
 What = Literal["shadow", "frame"]
 Pointers = dict[tuple[Value, What], ForwardPointer]
 
 
 class Sources(ABC):
-    """Where the reverse sweep gets forward values from. `builder` is where code is being emitted; `forget` is called when
-    emission moves to a block that the last one does not dominate."""
+    """Where the reverse sweep gets forward values from. `builder` is where code is being emitted; `forget` is called
+    when emission moves to a block that the last one does not dominate."""
 
     def __init__(self, recipes: Recipes, builder: Builder, shadows: dict[Value, Value]) -> None:
         self.recipes = recipes
@@ -78,7 +78,12 @@ class Sources(ABC):
             return pointer
         recipe = self.recipes.of(pointer)
         match recipe:
-            case Repeat() if pointer.opcode in ("getelementptr", "addrspacecast", "freeze", "phi"):
+            case Repeat() if isinstance(pointer, I.Instruction) and pointer.opcode in (
+                "getelementptr",
+                "addrspacecast",
+                "freeze",
+                "phi",
+            ):
                 base = self.shadow(recipe.operands[0])
                 if isinstance(pointer, I.Phi):
                     return base
@@ -110,7 +115,7 @@ class Sources(ABC):
         assert isinstance(type_, T.IntType)
         return emit(self.builder, polynomial, type_, operand)
 
-    def _choose(self, tree: Choice, leaf) -> Value:  # noqa: ANN001
+    def _choose(self, tree: Choice, leaf: Callable[[Value], Value]) -> Value:
         if not isinstance(tree, Fork):
             return leaf(tree)
         condition = self.value(tree.condition)

@@ -18,7 +18,7 @@ from jax_enzyme.ad.instrument import clone
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.loops import Loop, Loops
-from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.memory import Objects, PointsTo
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
@@ -67,8 +67,8 @@ class _Loop:
 
 
 def outline(base: ArrayFunction, header: int, iterations: int, length: int) -> ArrayFunction:
-    """The array function with the loop whose header is block number `header`, and that runs `iterations` times, cut into
-    segments of `length` iterations."""
+    """The array function with the loop whose header is block number `header`, and that runs `iterations` times, cut
+    into segments of `length` iterations."""
     module = extended(base.module)
     source = module.functions[base.symbol]
     points_to = PointsTo(module, source)
@@ -107,7 +107,7 @@ def _operands(instruction: I.Instruction) -> list[tuple[Value, BasicBlock | None
     return [(v, None) for v in instruction.operands]
 
 
-def _segment(parts: _Loop, objects: dict[Value, frozenset]) -> Function:
+def _segment(parts: _Loop, objects: dict[Value, Objects]) -> Function:
     """`void je.segment(i64 from, i64 to, live-ins..., slots...)`."""
     carried, out = parts.phis, parts.live_out
     types = [T.I64, T.I64, *(v.type for v in parts.live_in), *(T.PTR for _ in (*carried, *out))]
@@ -168,7 +168,7 @@ def _mapped(value: Value, values: dict[Value, Value]) -> Value:
     return value if isinstance(value, Constant) else values.get(value, value)
 
 
-def _alone(value: Value, objects: dict[Value, frozenset]) -> bool:
+def _alone(value: Value, objects: dict[Value, Objects]) -> bool:
     """Whether no other pointer that comes in may point to the same memory."""
     own = objects[value]
     return bool(own) and all(own.isdisjoint(o) for v, o in objects.items() if v is not value)

@@ -1,9 +1,9 @@
 """The plan: for every value that the reverse sweep reads, whether it is taped or computed again.
 
 The choice is a minimum cut. Each value is an edge whose capacity is what taping costs: bytes times the number of times
-that the value is made. A value with a recipe can be had from the values that the recipe reads at the cost of the recipe's
-instructions; one without can only come from the tape. The cut separates the forward sweep's values (source) from what
-reverse reads (sink): values cut are taped, values on the sink's side are computed again.
+that the value is made. A value with a recipe can be had from the values that the recipe reads at the cost of the
+recipe's instructions; one without can only come from the tape. The cut separates the forward sweep's values (source)
+from what reverse reads (sink): values cut are taped, values on the sink's side are computed again.
 
     source --cost of recipe x trips--> in(v) --bytes x trips--> out(v) --> sink     (where reverse reads v)
     out(operand) --infinite--> in(v)                                                (v's recipe reads the operand)
@@ -27,7 +27,8 @@ from jax_enzyme.ir.values import Argument, BasicBlock, Value
 
 
 class ForwardPointer(Value):
-    """A pointer that only the forward sweep has, as a value to be taped: the shadow of a pointer, or the frame of a call."""
+    """A pointer that only the forward sweep has, as a value to be taped: the shadow of a pointer, or the frame of a
+    call."""
 
     def __init__(self, of: Value, what: Literal["shadow", "frame"]) -> None:
         super().__init__(T.PTR, name=f"{of.name}.{what}")
@@ -37,8 +38,8 @@ class ForwardPointer(Value):
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """`taped` values have a slot in `tape`; `residents` are local objects that live there; all other values that reverse
-    reads are free or `recomputed`: they have a recipe whose operands the plan covers as well."""
+    """`taped` values have a slot in `tape`; `residents` are local objects that live there; all other values that
+    reverse reads are free or `recomputed`: they have a recipe whose operands the plan covers as well."""
 
     code: Instrumented
     recipes: Recipes
@@ -59,8 +60,8 @@ def block_of(recipes: Recipes, value: Value) -> BasicBlock:
 def make_plan(
     recipes: Recipes, tape: Tape, required: Collection[Value], resident: Collection[MemoryObject] = ()
 ) -> Plan:
-    """Decides for `required` and everything that their recipes read. Slots are added to `tape`. The objects `resident` live
-    in the tape in any case."""
+    """Decides for `required` and everything that their recipes read. Slots are added to `tape`. The objects
+    `resident` live in the tape in any case."""
     network = Network()
     work = [v for v in required if isinstance(v, ForwardPointer) or not recipes.is_free(v)]
     for value in work:

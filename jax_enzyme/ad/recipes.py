@@ -7,8 +7,8 @@
     Forward     a load as the value that an earlier loop stored there, computed for the iteration that stored it
     Resident    the address of a local object that lives in the tape
 
-A recipe names the values that it reads; whether they are taped or have recipes themselves is the plan's business. Values
-that need none (constants, parameters, iteration numbers) are *free*.
+A recipe names the values that it reads; whether they are taped or have recipes themselves is the plan's business.
+Values that need none (constants, parameters, iteration numbers) are *free*.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class Reload:
 
 @dataclass(frozen=True, eq=False)
 class Closed:
-    """`base` is the pointer that the polynomial is an offset (in bytes) from, None for an integer. `last` gives, per loop
-    that the value is used outside of, the phi that holds its last iteration number there."""
+    """`base` is the pointer that the polynomial is an offset (in bytes) from, None for an integer. `last` gives, per
+    loop that the value is used outside of, the phi that holds its last iteration number there."""
 
     polynomial: Polynomial
     base: Value | None
@@ -110,9 +110,9 @@ _CHEAP_CALLS = frozenset(
     "fabs fma fmuladd copysign floor ceil trunc rint nearbyint maxnum minnum abs smax smin".split()
 )
 _PURE = frozenset(
-    "fneg add sub mul udiv sdiv urem srem shl lshr ashr and or xor fadd fsub fmul fdiv frem trunc zext sext fptrunc fpext "
-    "fptoui fptosi uitofp sitofp ptrtoint ptrtoaddr inttoptr bitcast addrspacecast icmp fcmp select freeze getelementptr "
-    "extractvalue insertvalue extractelement insertelement shufflevector".split()
+    "fneg add sub mul udiv sdiv urem srem shl lshr ashr and or xor fadd fsub fmul fdiv frem trunc zext sext fptrunc "
+    "fpext fptoui fptosi uitofp sitofp ptrtoint ptrtoaddr inttoptr bitcast addrspacecast icmp fcmp select freeze "
+    "getelementptr extractvalue insertvalue extractelement insertelement shufflevector".split()
 )
 _MAY_TRAP = frozenset("udiv sdiv urem srem".split())
 
@@ -148,7 +148,7 @@ class Recipes:
         self._writes = [a for a in self._accesses if a.writes]
         self._writes += _writing_calls(code.function, writers)
         self._written_anywhere: Objects = frozenset().union(*writers.values())
-        self._loop_of_phi = {phi: loop for loop, phi in code.iteration.items()}
+        self._loop_of_phi: dict[Value, Loop] = {phi: loop for loop, phi in code.iteration.items()}
         self._recipes: dict[Value, Recipe | None] = {}
 
     def is_free(self, value: Value) -> bool:
@@ -157,7 +157,7 @@ class Recipes:
             return self.is_root
         return isinstance(value, Constant) or value in self._loop_of_phi
 
-    def loop_counted_by(self, value: Value):  # noqa: ANN201
+    def loop_counted_by(self, value: Value) -> Loop | None:
         """The loop whose iteration number a value is, or None."""
         return self._loop_of_phi.get(value)
 
@@ -278,7 +278,7 @@ class Recipes:
             case I.Load() if not value.ordering and "volatile" not in value.flags:
                 residents = self.reloadable(value, value.operands[0])
                 if residents == ():
-                    return Reload((value.operands[0],), residents)
+                    return Reload((value.operands[0],), ())
                 forwarded = self._forwarded(value)
                 if forwarded is not None or residents is None:
                     return forwarded
@@ -309,7 +309,8 @@ class Recipes:
     # -- what was stored -----------------------------------------------------------------------------------------------
 
     def _forwarded(self, load: I.Load) -> Forward | None:
-        """Where one store alone fills the memory that is read, and is done with it before the load: the stored value."""
+        """Where one store alone fills the memory that is read, and is done with it before the load: the stored
+        value."""
         objects = self.points_to.of(load.operands[0])
         writes = [a for a in self._writes if not objects.isdisjoint(a.objects) or self.points_to.unknown in a.objects]
         writes = [a for a in writes if not a.kills]

@@ -1,8 +1,8 @@
 """What reverse mode knows and decides about an array function before it emits anything.
 
-A *routine* is one function with its reverse: the root, and every function that could not be inlined (a recursive one) and
-that the derivative passes through. An inner routine's forward sweep returns a frame: the memory, from the arena, that
-holds everything its reverse sweep needs, parameters and shadow pointers included.
+A *routine* is one function with its reverse: the root, and every function that could not be inlined (a recursive one)
+and that the derivative passes through. An inner routine's forward sweep returns a frame: the memory, from the arena,
+that holds everything its reverse sweep needs, parameters and shadow pointers included.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from jax_enzyme.ad.lookup import Pointers, Recorder
 from jax_enzyme.ad.outline import is_segment
 from jax_enzyme.ad.plan import Plan, make_plan
 from jax_enzyme.ad.recipes import Recipes, written_objects
+from jax_enzyme.ad.refusals import refuse_unprovable
 from jax_enzyme.ad.reverse import Sweep, Work
 from jax_enzyme.ad.runtime import FloatKinds, Runtime
 from jax_enzyme.ad.tape import Tape
@@ -106,6 +107,8 @@ def _plan(base: ArrayFunction, wanted: tuple[bool, ...], seeded: tuple[bool, ...
     varied = [points_to.objects[a] for a, w in zip(arguments, wanted, strict=True) if w]
     outputs = [points_to.objects[a] for a, s in zip(arguments, seeded, strict=True) if s]
     activity = Activity(points_to, rules, varied, outputs)
+    origin = {k: v for code in codes for k, v in code.origin.items()}
+    refuse_unprovable(module, points_to, activity, rules, origin)
     shadowed = shadowed_objects(points_to, activity)
     layout = DataLayout(module)
     writers = written_objects(points_to, layout)
@@ -114,7 +117,6 @@ def _plan(base: ArrayFunction, wanted: tuple[bool, ...], seeded: tuple[bool, ...
     dynamic = frozenset(
         o.site for o in shadowed if o.kind in ("heap", "stack") and o not in static and o.site is not None
     )
-    origin = {k: v for code in codes for k, v in code.origin.items()}
     facts = Facts(module, rules, points_to, activity, shadowed, origin, dynamic)
     kinds = FloatKinds(points_to, dict(zip(arguments, base.buffers, strict=True)))
     routines = [

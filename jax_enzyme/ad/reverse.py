@@ -4,8 +4,8 @@
     reverse    rev.exit -> rev.header <-> rev.latch,  rev.header -> rev.entry
 
 Control finds its way back by values: at a merge by the number of the predecessor that control came from, at a loop's
-header by the iteration number, which a variable of the reverse function counts down; entering a loop from an exit sets it
-to the number of the last iteration. Regions and loops in which nothing has an adjoint are jumped over.
+header by the iteration number, which a variable of the reverse function counts down; entering a loop from an exit
+sets it to the number of the last iteration. Regions and loops in which nothing has an adjoint are jumped over.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ class Work:
 
 
 class Sweep:
-    """Emits the reverse sweep into `blocks`; run over a Recorder first, over a Lookup in earnest. `free` emits the release
-    of a shadow, `finish` what comes after everything has been reversed."""
+    """Emits the reverse sweep into `blocks`; run over a Recorder first, over a Lookup in earnest. `free` emits the
+    release of a shadow, `finish` what comes after everything has been reversed."""
 
     def __init__(
         self,

@@ -1,4 +1,5 @@
-"""Helper functions that derived code calls: defined in IR, added to a module when first asked for, inlined by the optimiser.
+"""Helper functions that derived code calls: defined in IR, added to a module when first asked for, inlined by the
+optimiser.
 
     je.arena.allocate(arena, size)   memory for a node of the tape; chunks double in size
     je.arena.reset(arena, mark)      frees what came after `mark`, an earlier copy of the arena

@@ -225,7 +225,12 @@ class Sweeps:
     # -- functions -----------------------------------------------------------------------------------------------------
 
     def _function(
-        self, name: str, result: T.Type, types: list[T.Type], words: tuple[str, ...] = (), attributes=_INNER
+        self,
+        name: str,
+        result: T.Type,
+        types: list[T.Type],
+        words: tuple[str, ...] = (),
+        attributes: tuple[str, ...] = _INNER,
     ) -> Function:
         arguments = [Argument(t, words, i, name=f"a{i}") for i, t in enumerate(types)]
         type_ = T.FunctionType(result, tuple(types))

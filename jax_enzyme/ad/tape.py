@@ -1,10 +1,10 @@
 """The tape: where each kept value lives.
 
 A *frame* is a block of memory of fixed layout. The root frame is the tape itself; its size is known when the code is
-emitted, so it can be an XLA buffer. A loop whose number of iterations has a proved bound gives each of its values an array
-in the frame around it, indexed by iteration numbers (one array per value: the innermost index runs fastest, so that
-vector loads are possible). A loop without a bound gets a frame per iteration, a *node*, allocated from an arena as the
-forward sweep goes; nodes are chained backwards, and the frame around the loop keeps the last one.
+emitted, so it can be an XLA buffer. A loop whose number of iterations has a proved bound gives each of its values an
+array in the frame around it, indexed by iteration numbers (one array per value: the innermost index runs fastest, so
+that vector loads are possible). A loop without a bound gets a frame per iteration, a *node*, allocated from an arena
+as the forward sweep goes; nodes are chained backwards, and the frame around the loop keeps the last one.
 
     root frame   [ value A: 8 bytes ][ value B: n x m x 8 bytes ][ last node of loop L: 8 bytes ]
     node of L    [ node before: 8 bytes ][ value C: 8 bytes ] ...

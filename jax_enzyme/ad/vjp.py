@@ -171,8 +171,8 @@ def reversal_of(base: ArrayFunction, step: Vjp, rules: Rules, options: Options) 
             return reversal
         raise DifferentiationError(
             f"`{base.symbol}` has no loop to checkpoint",
-            remedy="a loop that can be checkpointed is outermost, its number of iterations is known when the derivative is "
-            "made (from shapes or static integers), and nothing jumps out of it",
+            remedy="a loop that can be checkpointed is outermost, runs a number of times that is known when the "
+            "derivative is made (from shapes or static integers), and nothing jumps out of it",
         )
     return plan_reversal(_cut(base, where), step, rules)
 

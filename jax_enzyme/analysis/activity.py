@@ -10,7 +10,7 @@ values (and aggregates or bit copies of them) can be active. Objects are those o
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from jax_enzyme.analysis.flow import flow, holds_float, is_defined_call
 from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, called_routine
@@ -48,7 +48,11 @@ class Activity:
 
     def value(self, value: Value) -> bool:
         """Whether a value is active."""
-        return value in self.varied and (self._all_useful or value in self.useful)
+        return value in self.varied and self.counts(value)
+
+    def counts(self, value: Value) -> bool:
+        """Whether an output of interest may depend on a value."""
+        return self._all_useful or value in self.useful
 
     def object(self, item: MemoryObject) -> bool:
         """Whether a memory object holds anything active."""
@@ -65,7 +69,7 @@ class Activity:
             lines += [f"{function.name}: {v.name}" for v in function.instructions() if self.value(v)]
         return "\n".join(lines)
 
-    def _solve(self, step) -> None:  # noqa: ANN001
+    def _solve(self, step: Callable[[Function, I.Instruction], bool]) -> None:
         changed = True
         while changed:
             changed = False

@@ -31,7 +31,8 @@ from jax_enzyme.rules.effects import Effect, effect
 
 @dataclass(frozen=True, eq=False)
 class MemoryObject:
-    """`site` is what makes the object: an Argument, an Alloca, the allocating Call, a GlobalVariable, or None (unknown)."""
+    """`site` is what makes the object: an Argument, an Alloca, the allocating Call, a GlobalVariable, or None
+    (unknown)."""
 
     kind: str
     site: Value | None = None
@@ -56,7 +57,8 @@ def callee_name(call: I.CallBase) -> str | None:
 
 
 def call_effect(call: I.CallBase) -> Effect | None:
-    """What a call to a function without a body does to memory, by its name; None for the unknown and for defined ones."""
+    """What a call to a function without a body does to memory, by its name; None for the unknown and for defined
+    ones."""
     callee = call.callee
     if isinstance(callee, Function) and callee.is_declaration:
         return effect(callee.name)
@@ -144,6 +146,11 @@ class PointsTo:
             self.contents[target] |= objects
             self._changed = True
 
+    def _put(self, held: Objects, pointer: Value) -> None:
+        """Pointers into `held` are stored through `pointer`."""
+        for target in self.of(pointer) if held else ():
+            self._fill(target, held)
+
     def _loaded(self, pointer: Value) -> Objects:
         return frozenset().union(*(self.contents[o] for o in self.of(pointer)))
 
@@ -154,15 +161,11 @@ class PointsTo:
             case I.Load():
                 self._set(instruction, self._loaded(instruction.operands[0]))
             case I.Store():
-                held = self.of(instruction.operands[0])
-                if held:
-                    for target in self.of(instruction.operands[1]):
-                        self._fill(target, held)
+                value, pointer = instruction.operands
+                self._put(self.of(value), pointer)
             case I.AtomicRMW() | I.CmpXchg():
                 pointer, *values = instruction.operands
-                held = frozenset().union(*(self.of(v) for v in values))
-                for target in self.of(pointer):
-                    self._fill(target, held)
+                self._put(frozenset().union(*(self.of(v) for v in values)), pointer)
                 self._set(instruction, self._loaded(pointer))
             case I.CallBase():
                 self._visit_call(instruction)

@@ -35,6 +35,16 @@ def accessed_type(module: Module, instruction: I.Instruction) -> T.Type | None:
     return _tag_type(module, dict(instruction.metadata).get("tbaa"))
 
 
+def is_of_any_type(module: Module, instruction: I.Instruction) -> bool:
+    """Whether the source says that an access may be of any type: of `char`, or of a member of a union."""
+    node = resolve(module, dict(instruction.metadata).get("tbaa"))
+    if node is None or len(node.operands) < 3:
+        return False
+    accessed = resolve(module, node.operands[1])
+    name = accessed.operands[0] if accessed is not None and accessed.operands else None
+    return isinstance(name, MDString) and name.text == "omnipotent char"
+
+
 def copied_members(module: Module, instruction: I.Instruction) -> list[Member] | None:
     """The members of what a copy copies, in order; None where that is not said."""
     node = resolve(module, dict(instruction.metadata).get("tbaa.struct"))

@@ -8,11 +8,13 @@ from jax_enzyme.ir import reader
 from jax_enzyme.ir.module import Module
 from jax_enzyme.signature import Binding, Signature
 from jax_enzyme.transform import cuda
+from jax_enzyme.transform.retyping import literal_structures
 
 
 def program_module(program: Program, signature: Signature, binding: Binding) -> Module:
     """The module of a program. A CUDA kernel becomes the function of its whole grid, of the same parameters."""
     module = reader.parse(program.ir)
+    literal_structures(module)
     if program.launch is None:
         return module
     shape = program.launch.shape(dict(binding.dims))

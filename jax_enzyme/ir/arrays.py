@@ -36,8 +36,8 @@ class Buffer:
     """One parameter of an array function.
 
     `role` says what it is to the base function's buffer number `of`: `primal` the buffer itself, `tangent` its tangent,
-    `shadow` its cotangent; in a Pullback `initial` is the value that went into an `in` or `inout` buffer and `final` what
-    the forward sweep left in an `inout`, `out` or `scratch` one; `tape` belongs to no buffer (`of` is -1).
+    `shadow` its cotangent; in a Pullback `initial` is the value that went into an `in` or `inout` buffer and `final`
+    what the forward sweep left in an `inout`, `out` or `scratch` one; `tape` belongs to no buffer (`of` is -1).
     `zero`: filled with zeros before each call. `discard`: an `inout` whose final contents mean nothing.
     """
 
@@ -76,8 +76,8 @@ class Jvp:
 
 @dataclass(frozen=True)
 class Vjp:
-    """Reverse mode in one function. `wanted[i]`: the cotangent of input buffer i is asked for; `seeded[i]`: output buffer
-    i has a cotangent that is not zero. Both are indexed by the base's buffers."""
+    """Reverse mode in one function. `wanted[i]`: the cotangent of input buffer i is asked for; `seeded[i]`: output
+    buffer i has a cotangent that is not zero. Both are indexed by the base's buffers."""
 
     wanted: tuple[bool, ...]
     seeded: tuple[bool, ...]

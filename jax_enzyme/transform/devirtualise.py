@@ -73,6 +73,11 @@ def devirtualise(function: ArrayFunction) -> ArrayFunction:
     if not choices:
         return function
     copy, copied = clone_with_map(module)
+    for candidate in {f for choice in choices.values() for f in choice.candidates}:
+        # What is told apart by its address has one of its own.
+        twin = copied[candidate]
+        assert isinstance(twin, Function)
+        twin.attributes = tuple(w for w in twin.attributes if "unnamed_addr" not in w)
     for caller in points_to.functions:
         twin = copied[caller]
         assert isinstance(twin, Function)
@@ -160,7 +165,8 @@ class _Tables:
         return total
 
     def slot(self, points_to: PointsTo, callee: Value) -> set[Function] | None:
-        """The functions that a load from a constant table may give; None where that cannot be said."""
+        """The functions that a load may give: what is in that slot of a constant table, all that was ever stored in other
+        memory. None where the slot is not known."""
         if not isinstance(callee, I.Load):
             return None
         base, offset = callee.operands[0], 0
@@ -172,12 +178,12 @@ class _Tables:
         found: set[Function] = set()
         for item in points_to.of(base):
             table = item.site
-            if not isinstance(table, GlobalVariable) or not table.is_constant or table.initializer is None:
-                return None
-            for start in self._starts.get(table, {None}):
-                if start is None:
-                    return None
-                found.update(self._at(table.initializer, start + offset))
+            starts = self._starts.get(table, {None}) if isinstance(table, GlobalVariable) else {None}
+            if isinstance(table, GlobalVariable) and table.is_constant and table.initializer and None not in starts:
+                for start in starts:
+                    found.update(self._at(table.initializer, (start or 0) + offset))
+            else:
+                found.update(o.site for o in points_to.contents[item] if isinstance(o.site, Function))
         return found
 
     def _at(self, constant: Constant, offset: int) -> Iterator[Function]:

@@ -218,7 +218,9 @@ class _Writer(Writer):
                 self.emit(f"k->v = {self.bounded()} * k->v;")
 
     def copy_item(self) -> None:
-        self.emit(f"it[{self.index(ITEMS)}] = it[{self.index(ITEMS)}];")
+        to, source = f"it[{self.index(ITEMS)}]", f"it[{self.index(ITEMS)}]"
+        whole = self.number(0, 7) == 0
+        self.emit(f"{to} = {source};" if whole else f"{to}.v = {source}.u, {to}.p = {source}.p;")
 
     def copy_bits(self) -> None:
         with self.block(""):

@@ -400,7 +400,7 @@ void RULE(hemm, _reverse)(void *frame) {
 /* C = alpha A A^H + beta C or alpha A^H A + beta C, a triangle of it, with real alpha and beta. With H the Hermitian matrix
    that the triangle of G stands for and D its diagonal:
      Abar += alpha (H + D) A or alpha A (H + D), alphabar += Re <A A^H, G>, betabar += Re <C, G>, Cbar = beta G
-   The imaginary part of the diagonal of C is zero afterwards, unless there is nothing to do. */
+   The imaginary part of the diagonal of C is zero before, by definition, and afterwards. */
 
 struct OF(hermitian_frame) {
   int n, k, lda, kept_lda, ldb, kept_ldb, ldc, kept_ldc;
@@ -433,9 +433,6 @@ static void OF(make_diagonal_real)(int n, SCALAR *a, int lda) {
   for (int i = 0; i < n; i++) a[i + (index_t)i * lda] = __real__ a[i + (index_t)i * lda];
 }
 
-/* Does herk or her2k do anything at all? */
-static inline int OF(changes)(int k, SCALAR alpha, REAL beta) { return (alpha != 0 && k > 0) || beta != 1; }
-
 static struct OF(hermitian_frame) *
 OF(new_hermitian_frame)(const char *uplo, const char *trans, const int *n, const int *k, SCALAR alpha, const SCALAR *a,
                         const int *lda, const SCALAR *b, const int *ldb, const REAL *beta, const SCALAR *c,
@@ -458,7 +455,7 @@ OF(new_hermitian_frame)(const char *uplo, const char *trans, const int *n, const
 static void OF(finish_hermitian)(struct OF(hermitian_frame) *f, const SCALAR *g, int ld) {
   if (f->sbeta) *f->sbeta += __real__ OF(inner_part)(f->uplo, f->n, f->n, f->c, f->kept_ldc, g, ld);
   OF(scale_part)(f->uplo, f->n, f->n, f->beta, f->sc, f->ldc);
-  if (OF(changes)(f->k, f->alpha, f->beta)) OF(make_diagonal_real)(f->n, f->sc, f->ldc);
+  OF(make_diagonal_real)(f->n, f->sc, f->ldc);
 }
 
 void RULE(herk, _jvp)(const char *uplo, const char *trans, const int *n, const int *k, const REAL *alpha,
@@ -466,16 +463,14 @@ void RULE(herk, _jvp)(const char *uplo, const char *trans, const int *n, const i
                       const SCALAR *sa, const REAL *sbeta, SCALAR *sc) {
   if (sc) {
     SCALAR factor = *alpha;
-    if (OF(changes)(*k, factor, *beta)) OF(make_diagonal_real)(*n, sc, *ldc);
     if (sa)
       BLAS(her2k)(uplo, trans, n, k, &factor, sa, lda, a, lda, beta, sc, ldc);
     else
       OF(scale_part)(je_upper(uplo), *n, *n, *beta, sc, *ldc);
     if (salpha) BLAS(herk)(uplo, trans, n, k, salpha, a, lda, &OF(real_one), sc, ldc);
-    if (sbeta && (*beta != 0 || *sbeta != 0)) {
+    if (sbeta && (*beta != 0 || *sbeta != 0))
       OF(add_part)(je_upper(uplo), 0, *n, *n, *sbeta, c, *ldc, sc, *ldc);
-      OF(make_diagonal_real)(*n, sc, *ldc);
-    }
+    OF(make_diagonal_real)(*n, sc, *ldc);
   }
   BLAS(herk)(uplo, trans, n, k, alpha, a, lda, beta, c, ldc);
 }
@@ -515,17 +510,15 @@ void RULE(her2k, _jvp)(const char *uplo, const char *trans, const int *n, const 
                        const int *ldc, const SCALAR *salpha, const SCALAR *sa, const SCALAR *sb, const REAL *sbeta,
                        SCALAR *sc) {
   if (sc) {
-    if (OF(changes)(*k, *alpha, *beta)) OF(make_diagonal_real)(*n, sc, *ldc);
     if (sa)
       BLAS(her2k)(uplo, trans, n, k, alpha, sa, lda, b, ldb, beta, sc, ldc);
     else
       OF(scale_part)(je_upper(uplo), *n, *n, *beta, sc, *ldc);
     if (sb) BLAS(her2k)(uplo, trans, n, k, alpha, a, lda, sb, ldb, &OF(real_one), sc, ldc);
     if (salpha) BLAS(her2k)(uplo, trans, n, k, salpha, a, lda, b, ldb, &OF(real_one), sc, ldc);
-    if (sbeta && (*beta != 0 || *sbeta != 0)) {
+    if (sbeta && (*beta != 0 || *sbeta != 0))
       OF(add_part)(je_upper(uplo), 0, *n, *n, *sbeta, c, *ldc, sc, *ldc);
-      OF(make_diagonal_real)(*n, sc, *ldc);
-    }
+    OF(make_diagonal_real)(*n, sc, *ldc);
   }
   BLAS(her2k)(uplo, trans, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }

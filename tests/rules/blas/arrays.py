@@ -12,10 +12,12 @@ Array = NDArray[np.generic]
 
 @dataclass
 class Numbers:
-    """Memory behind a pointer to numbers: `mask` says which of its elements the routine may read or write."""
+    """Memory behind a pointer to numbers: `mask` says which of its elements the routine may read or write, `real` which
+    of these have no imaginary part by definition."""
 
     values: Array
     mask: NDArray[np.bool_]
+    real: NDArray[np.bool_] | None = None
 
     @property
     def referenced(self) -> Array:

@@ -70,6 +70,8 @@ def hermitian(rng: Rng, n: int, ld: int, letter: str, uplo: str) -> Numbers:
     a = matrix(rng, n, n, ld, DTYPES[letter], uplo)
     at = np.arange(n) * (ld + 1)
     a.values[at] = a.values[at].real
+    a.real = np.zeros_like(a.mask)
+    a.real[at] = True
     return a
 
 

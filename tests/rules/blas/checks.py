@@ -58,7 +58,7 @@ class Case:
         prefix = next(p for p in ("cs", "sc", "s", "c") if f"{double[p]}{self.symbol.removeprefix(p)}" in routines()
                       and self.symbol.startswith(p))
         values = {
-            k: Numbers(v.values.astype(np.result_type(v.values, np.float64)), v.mask) if isinstance(v, Numbers) else v
+            k: Numbers(v.values.astype(np.result_type(v.values, np.float64)), v.mask, v.real) if isinstance(v, Numbers) else v
             for k, v in self.values.items()
         }
         return Case(f"{double[prefix]}{self.symbol.removeprefix(prefix)}", values, self.inactive)
@@ -196,7 +196,10 @@ def check_subsets(case: Case, rng: np.random.Generator) -> None:
 
 def _random_like(rng: np.random.Generator, case: Case, name: str) -> Array:
     numbers = case.numbers(name)
-    return random(rng, int(numbers.mask.sum()), numbers.values.dtype)
+    values = random(rng, int(numbers.mask.sum()), numbers.values.dtype)
+    if numbers.real is not None:
+        values[numbers.real[numbers.mask]] = values[numbers.real[numbers.mask]].real
+    return values
 
 
 def _promises(case: Case) -> Iterator[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import llvmlite.binding as llvm
 import numpy as np
@@ -33,7 +33,11 @@ define ptr @je_arena_allocate(ptr %arena, i64 %bytes) {
 @functools.cache
 def _addresses(letter: str) -> Mapping[str, int]:
     active = [r for r in routines().values() if r.is_active and r.letter == letter]
-    names = [name for r in active for name in (r.jvp, r.forward, r.reverse)]
+    return linked(letter, [name for r in active for name in (r.jvp, r.forward, r.reverse)])
+
+
+def linked(letter: str, names: Sequence[str]) -> Mapping[str, int]:
+    """The addresses of functions of the library."""
     text = to_text(library.definitions(letter, frozenset(names)))
     text = re.sub("^declare ptr @je_arena_allocate.*$", _ARENA, text, flags=re.M)
     listed = ", ".join(f"ptr @{name}" for name in names)

@@ -123,8 +123,8 @@ def test_rank_k(name: str, uplo: str, trans: str, n: int, k: int, alpha: float, 
 
 
 @letters
-@pytest.mark.parametrize("alpha", [1.0, -0.6, 0.0])
-@pytest.mark.parametrize(("m", "n"), [(3, 4), (4, 2), (0, 2)])
+@pytest.mark.parametrize("alpha", [-0.6, 0.0])
+@pytest.mark.parametrize(("m", "n"), [(3, 4), (0, 2)])
 @pytest.mark.parametrize("side", ["L", "R"])
 @pytest.mark.parametrize(("uplo", "trans", "diag"), TRIANGLES)
 @pytest.mark.parametrize("name", ["trmm", "trsm"])

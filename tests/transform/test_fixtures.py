@@ -1,0 +1,88 @@
+"""Passes on text: `fixtures/<pass>.<case>.ll` is what goes in, `.out.ll` what comes out.
+
+`UPDATE_FIXTURES=1 pytest tests/transform` writes the second from the first; look at the difference before you keep it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from jax_enzyme.ir.arrays import ArrayFunction, Buffer
+from jax_enzyme.ir.module import Module
+from jax_enzyme.ir.reader import parse
+from jax_enzyme.ir.verify import verify
+from jax_enzyme.ir.writer import to_text
+from jax_enzyme.transform.allocators import lower_allocators
+from jax_enzyme.transform.devirtualise import devirtualise
+from jax_enzyme.transform.failures import lower_failures
+from jax_enzyme.transform.heap_locals import move_large_locals
+from jax_enzyme.transform.masked_memory import lower_masked_memory
+from jax_enzyme.transform.output import drop_output
+from jax_enzyme.transform.reallocations import lower_reallocations
+from jax_enzyme.transform.reducible import make_reducible
+from jax_enzyme.transform.retype import retype
+from jax_enzyme.transform.struct_copies import split_struct_copies
+
+FIXTURES = Path(__file__).parent / "fixtures"
+Pass = Callable[[ArrayFunction], ArrayFunction]
+
+
+def _of_module(change: Callable[[Module], Module]) -> Pass:
+    def run(function: ArrayFunction) -> ArrayFunction:
+        module = change(function.module)
+        return function if module is function.module else replace(function, module=module)
+
+    return run
+
+
+PASSES: dict[str, Pass] = {
+    "allocators": _of_module(lower_allocators),
+    "devirtualise": devirtualise,
+    "failures": lower_failures,
+    "heap_locals": move_large_locals,
+    "masked_memory": _of_module(lower_masked_memory),
+    "output": _of_module(drop_output),
+    "reallocations": _of_module(lower_reallocations),
+    "reducible": _of_module(make_reducible),
+    "retype": retype,
+    "struct_copies": split_struct_copies,
+}
+CASES = sorted(p.name.removesuffix(".ll") for p in FIXTURES.glob("*.ll") if not p.name.endswith(".out.ll"))
+
+
+def read(case: str) -> tuple[Pass, ArrayFunction]:
+    text = (FIXTURES / f"{case}.ll").read_text()
+    chosen = re.search(r"^; pass: (\w+)$", text, re.M)
+    listed = re.search(r"^; buffers: (.*)$", text, re.M)
+    assert chosen is not None and listed is not None
+    words = [b.split() for b in listed[1].split(", ")]
+    buffers = tuple(Buffer(w[0], w[2] if len(w) > 2 else "f64", (4,), w[1]) for w in words)  # type: ignore[arg-type]
+    return PASSES[chosen[1]], ArrayFunction(parse(text), "je.primal", buffers)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_text(case: str) -> None:
+    run, function = read(case)
+    before = to_text(function.module)
+    result = run(function)
+    verify(result.module)
+    assert to_text(function.module) == before, "the pass changed what it was given"
+    expected = FIXTURES / f"{case}.out.ll"
+    text = to_text(result.module)
+    if os.environ.get("UPDATE_FIXTURES"):
+        expected.write_text(text)
+    assert text == expected.read_text()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_nothing_is_left_to_do(case: str) -> None:
+    """A second run finds nothing: then a pass gives back the very function that it was given."""
+    run, function = read(case)
+    once = run(function)
+    assert run(once) is once
