@@ -46,7 +46,16 @@ struct KernelState {
 };
 
 ffi::TypeId KernelState::id = {};
-XLA_FFI_TypeInfo g_state_info = ffi::MakeTypeInfo<KernelState>();
+
+// XLA has to know the type of the state before it accepts the handler that makes it. It asks every handler about itself
+// when that is registered, which is its first call: so whoever registers the handlers has no order to keep.
+XLA_FFI_Error* RegisterState(const XLA_FFI_CallFrame* call_frame) {
+  static std::mutex mutex;
+  static const XLA_FFI_TypeInfo info = ffi::MakeTypeInfo<KernelState>();
+  std::lock_guard<std::mutex> lock(mutex);
+  if (KernelState::id.type_id != XLA_FFI_UNKNOWN_TYPE_ID.type_id) return nullptr;
+  return ffi::Ffi::RegisterTypeId(call_frame->api, "jax_enzyme_cpu_state", &KernelState::id, &info);
+}
 
 // Drops batch dimensions of one element and joins neighbours that are one dimension to every buffer.
 void MergeDimensions(KernelState* state) {
@@ -257,9 +266,10 @@ XLA_FFI_DEFINE_HANDLER(
 }  // namespace
 
 void SetRebuild(Rebuild rebuild) { g_rebuild = rebuild; }
-XLA_FFI_Error* CpuInstantiate(XLA_FFI_CallFrame* call_frame) { return kInstantiate(call_frame); }
+XLA_FFI_Error* CpuInstantiate(XLA_FFI_CallFrame* call_frame) {
+  if (XLA_FFI_Error* error = RegisterState(call_frame)) return error;
+  return kInstantiate(call_frame);
+}
 XLA_FFI_Error* CpuExecute(XLA_FFI_CallFrame* call_frame) { return kExecute(call_frame); }
-XLA_FFI_TypeId* CpuStateTypeId() { return &KernelState::id; }
-XLA_FFI_TypeInfo* CpuStateTypeInfo() { return &g_state_info; }
 
 }  // namespace jax_enzyme

@@ -16,11 +16,9 @@ namespace jax_enzyme {
 using Rebuild = Entry (*)(std::string_view key, std::string_view recipe, std::string* error);
 void SetRebuild(Rebuild rebuild);
 
-// What jax.ffi registers: the two stages, and the type of the state that instantiate hands to execute.
+// What jax.ffi registers: the two stages.
 XLA_FFI_Error* CpuInstantiate(XLA_FFI_CallFrame* call_frame);
 XLA_FFI_Error* CpuExecute(XLA_FFI_CallFrame* call_frame);
-XLA_FFI_TypeId* CpuStateTypeId();
-XLA_FFI_TypeInfo* CpuStateTypeInfo();
 
 }  // namespace jax_enzyme
 

@@ -14,12 +14,12 @@ namespace py = pybind11;
 namespace jax_enzyme {
 namespace {
 
-// Calls jax_enzyme.xla_ffi.rebuild(recipe), which builds the function and returns its address. Runs in a thread of
+// Calls jax_enzyme.xla_ffi.published.rebuild(recipe), which builds the function and returns its address. Runs in a thread of
 // XLA's, which does not hold the interpreter lock.
 Entry RebuildInPython(std::string_view key, std::string_view recipe, std::string* error) {
   py::gil_scoped_acquire lock;
   try {
-    py::object rebuild = py::module_::import("jax_enzyme.xla_ffi").attr("rebuild");
+    py::object rebuild = py::module_::import("jax_enzyme.xla_ffi.published").attr("rebuild");
     py::object address = rebuild(py::str(recipe.data(), recipe.size()));
     Entry entry = reinterpret_cast<Entry>(address.cast<std::uintptr_t>());
     KernelTable::Instance().Publish(std::string(key), entry);
@@ -56,15 +56,6 @@ PYBIND11_MODULE(_ext, module) {
         return handlers;
       },
       "The stages of the CPU handler, for jax.ffi.register_ffi_target.");
-  module.def(
-      "cpu_state_type",
-      [] {
-        py::dict type;
-        type["type_id"] = Capsule(CpuStateTypeId());
-        type["type_info"] = Capsule(CpuStateTypeInfo());
-        return type;
-      },
-      "The type of the handler's state, for jax.ffi.register_ffi_type.");
 }
 
 }  // namespace

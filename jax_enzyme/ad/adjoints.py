@@ -209,7 +209,12 @@ class Adjoints:
                 continue
             chosen = [i == index for i in range(rule.arity)]
             environment = {name: self._sources.value(names[name]) for name in sorted(rule.needs(chosen))}
-            self.add(operand, self._partials.scaled(partial, environment, adjoint))
+            term = self._partials.scaled(partial, environment, adjoint)
+            if environment and self._facts.feeds_select(instruction):
+                nothing = zero(adjoint.type)
+                unused = self._builder.fcmp("oeq", adjoint, nothing)
+                term = self._builder.select(unused, zero(term.type), term)
+            self.add(operand, term)
 
     def _structural(self, instruction: I.Instruction) -> Callable[[I.Instruction, Value], None] | None:
         return {

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from jax_enzyme.ad.check import Forward
 from jax_enzyme.ad.checkpoint import Snapshot
 from jax_enzyme.ad.common import copied
 from jax_enzyme.ad.facts import Facts
@@ -102,7 +103,7 @@ class Augmenter:
         self._phis: list[tuple[I.Phi, I.Phi, bool]] = []
         self._freed_late = {o for o in plan.residents if o.kind == "heap"}
 
-    def run(self) -> None:
+    def run(self) -> Forward:
         code = self._plan.code
         for loop in self._plan.tape.frames:
             self._nodes[loop] = self._builder.alloca(T.PTR)
@@ -121,6 +122,7 @@ class Augmenter:
             twin.operands = [find(v) for v in phi.operands]
             twin.targets = [self._blocks[b] for b in phi.targets]
         self._target.blocks = [self._prologue, *self._blocks.values()]
+        return Forward(self._target, self._tape, self._blocks)
 
     def _value(self, value: Value) -> Value:
         if isinstance(value, Function):
@@ -335,7 +337,7 @@ class Augmenter:
             )
             return twin
         if isinstance(pointer, Constant) or not self._facts.shadowed_memory(pointer):
-            return pointer
+            return self._value(pointer)
         assert isinstance(pointer, I.Instruction)
         cause = "the memory behind this pointer is unknown, and a derivative depends on it"
         raise self._facts.refused(pointer, cause, "keep pointers in memory that the kernel allocates or is given")

@@ -101,5 +101,23 @@ class Facts:
             return False
         return any(self.active_memory(a) for a in call.arguments)
 
+    def feeds_select(self, instruction: I.Instruction) -> bool:
+        """Whether a value is computed for a `select` that may drop it. LLVM makes branches into selects, and then computes
+        `sqrt(x)` of negative x as well: its cotangent there is an exact zero, which an infinite partial must not spoil."""
+        return instruction in self._select_operands
+
+    @cached_property
+    def _select_operands(self) -> frozenset[Value]:
+        found: set[Value] = set()
+        for function in self.points_to.functions:
+            work = [v for i in function.instructions() if isinstance(i, I.Select) for v in i.operands[1:]]
+            while work:
+                value = work.pop()
+                if value in found or not isinstance(value, I.Instruction) or isinstance(value, I.Phi | I.Load):
+                    continue
+                found.add(value)
+                work.extend(value.operands)
+        return frozenset(found)
+
     def refused(self, instruction: I.Instruction, cause: str, remedy: str) -> DifferentiationError:
         return refuse(self.module, self.origin.get(instruction, instruction), cause, remedy)

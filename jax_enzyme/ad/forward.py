@@ -60,7 +60,7 @@ def forward(base: ArrayFunction, step: Jvp, rules: Rules) -> ArrayFunction:
     points_to = PointsTo(module, root)
     inputs = [points_to.objects[a] for a, given in zip(root.arguments, step.tangents, strict=True) if given]
     activity = Activity(points_to, rules, inputs, None)
-    refuse_unprovable(module, points_to, activity, rules)
+    refuse_unprovable(module, points_to, activity, rules, base.buffers)
     buffers = jvp_buffers(base.buffers, step)
     symbol = f"{base.symbol}.jvp"
     target = array_function(symbol, buffers)
@@ -96,6 +96,11 @@ class _Shared:
     def needs_shadow(self, value: Value) -> bool:
         """A pointer that may point into shadowed memory."""
         return not self.shadowed.isdisjoint(self.points_to.of(value))
+
+    def is_own_shadow(self, pointer: Value) -> bool:
+        """A pointer into known memory that has no shadow: where a shadow of it is stored, it does as well itself."""
+        objects = self.points_to.of(pointer)
+        return bool(objects) and self.points_to.unknown not in objects and not self.needs_shadow(pointer)
 
     def carries(self, value: Value) -> bool:
         """Whether a value has a companion: a tangent, or a shadow pointer."""
@@ -213,6 +218,8 @@ class _Emitter:
                 return replace(pointer, operands=[self.shadow(v) for v in pointer.operands])
             case Constant():
                 return pointer
+            case _ if self.shared.is_own_shadow(pointer):
+                return self.value(pointer)
             case I.Instruction():
                 raise refuse(self.shared.module, pointer, "the memory behind this pointer is unknown", _UNKNOWN_REMEDY)
             case _:

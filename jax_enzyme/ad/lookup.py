@@ -156,7 +156,8 @@ class Recorder(Sources):
 class Lookup(Sources):
     """Emits what the plan says. `arguments` maps the parameters of the primal to those of the reverse function,
     `iterations` each loop to the variable that holds the number of its current iteration, `frames` each frame's loop
-    (None for the root) to the variable, or for the root the value, that points to it."""
+    (None for the root) to the variable, or for the root the value, that points to it. `reloads` notes which load of the
+    primal each load from its memory repeats."""
 
     def __init__(
         self,
@@ -173,6 +174,7 @@ class Lookup(Sources):
         self.pointers = pointers
         self.arguments = arguments
         self.used_arguments: set[Value] = set()
+        self.reloads: dict[Value, I.Load] = {}
         self._iterations = iterations
         self._frames = frames
         self._elsewhere: dict[Loop, Value] = {}
@@ -230,7 +232,10 @@ class Lookup(Sources):
             case Repeat() if isinstance(value, I.Phi):
                 return self.value(recipe.operands[0])
             case Repeat() | Reload():
-                return self._again(value, [self.value(v) for v in recipe.operands])
+                twin = self._again(value, [self.value(v) for v in recipe.operands])
+                if isinstance(value, I.Load):
+                    self.reloads[twin] = value
+                return twin
             case Closed(_, None):
                 return self._polynomial(recipe, value.type)
             case Closed(_, base):

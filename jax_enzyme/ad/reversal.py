@@ -29,11 +29,12 @@ from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.memory import MemoryObject, Objects, PointsTo, reachable_functions, reachable_objects
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.analysis.shadows import shadowed_objects
+from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Vjp
 from jax_enzyme.ir.builder import Builder
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.ir.values import Argument, BasicBlock, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.rules.table import Rules
@@ -108,8 +109,9 @@ def _plan(base: ArrayFunction, wanted: tuple[bool, ...], seeded: tuple[bool, ...
     outputs = [points_to.objects[a] for a, s in zip(arguments, seeded, strict=True) if s]
     activity = Activity(points_to, rules, varied, outputs)
     origin = {k: v for code in codes for k, v in code.origin.items()}
-    refuse_unprovable(module, points_to, activity, rules, origin)
+    refuse_unprovable(module, points_to, activity, rules, base.buffers, origin)
     shadowed = shadowed_objects(points_to, activity)
+    _refuse_globals(shadowed)
     layout = DataLayout(module)
     writers = written_objects(points_to, layout)
     recipes = [_recipes(code, module, points_to, rules, layout, writers) for code in codes]
@@ -126,6 +128,16 @@ def _plan(base: ArrayFunction, wanted: tuple[bool, ...], seeded: tuple[bool, ...
     ]
     inner = {r.function: r for r in routines[1:]}
     return Reversal(base, Vjp(wanted, seeded), module, facts, kinds, routines[0], inner, originals, tuple(static))
+
+
+def _refuse_globals(shadowed: Objects) -> None:
+    for item in shadowed:
+        if isinstance(item.site, GlobalVariable) and not item.site.is_constant:
+            raise DifferentiationError(
+                f"the file-scope variable `{item.site.name}` holds numbers that a derivative depends on, and a recursive "
+                "function uses it",
+                remedy="pass it as a parameter",
+            )
 
 
 def _instrument_all(root: Function) -> tuple[list[Instrumented], dict[Function, Function]]:
@@ -176,12 +188,14 @@ def _read_by_segments(recipes: Recipes, facts: Facts) -> list[MemoryObject]:
 
 
 def _is_static(item: MemoryObject, recipes: Recipes) -> bool:
-    return item.kind == "buffer" or (item.kind in ("stack", "heap") and recipes.object_size(item) is not None)
+    return item.kind in ("buffer", "global") or (
+        item.kind in ("stack", "heap") and recipes.object_size(item) is not None
+    )
 
 
 def _position(item: MemoryObject, function: Function) -> int:
     values: list[Value] = [*function.arguments, *function.instructions()]
-    return next(i for i, v in enumerate(values) if v is item.site)
+    return next((i for i, v in enumerate(values) if v is item.site), len(values))
 
 
 def _record(

@@ -78,7 +78,7 @@ class Work:
 
 class Sweep:
     """Emits the reverse sweep into `blocks`; run over a Recorder first, over a Lookup in earnest. `free` emits the
-    release of a shadow, `finish` what comes after everything has been reversed."""
+    release of a shadow, `finish` what comes after everything has been reversed. `positions` says which block each block reverses."""
 
     def __init__(
         self,
@@ -101,6 +101,7 @@ class Sweep:
         self._reversed: dict[BasicBlock, BasicBlock] = {}
         self._pending: list[BasicBlock] = []
         self.blocks: list[BasicBlock] = []
+        self.positions: dict[BasicBlock, BasicBlock] = {}
 
     def run(self) -> BasicBlock:
         """Emits everything; returns the block to start from."""
@@ -112,13 +113,14 @@ class Sweep:
 
     def _block(self, block: BasicBlock) -> BasicBlock:
         if block not in self._reversed:
-            self._reversed[block] = self._new(f"rev.{block.name}")
+            self._reversed[block] = self._new(f"rev.{block.name}", block)
             self._pending.append(block)
         return self._reversed[block]
 
-    def _new(self, name: str) -> BasicBlock:
+    def _new(self, name: str, position: BasicBlock) -> BasicBlock:
         fresh = BasicBlock(name=name)
         self.blocks.append(fresh)
+        self.positions[fresh] = position
         return fresh
 
     def _reverse(self, block: BasicBlock) -> None:
@@ -154,7 +156,7 @@ class Sweep:
             self._edge(block, preds[0], phis)
             return
         choice = self._sources.value(self._code.choice[block])
-        edges = [self._new(f"rev.{block.name}.to.{pred.name}") for pred in preds]
+        edges = [self._new(f"rev.{block.name}.to.{pred.name}", block) for pred in preds]
         numbers = [ConstantInt(choice.type, i) for i in range(1, len(preds))]
         self._builder.insert(I.Switch(T.VOID, "switch", [choice, *numbers], targets=edges))
         for pred, edge in zip(preds, edges, strict=True):
@@ -178,8 +180,8 @@ class Sweep:
         number = self._sources.iteration(loop)
         first = self._builder.icmp("eq", number, ConstantInt(T.I64, 0))
         assert loop.preheader is not None
-        outward = self._new(f"rev.{block.name}.first")
-        back = self._new(f"rev.{block.name}.back")
+        outward = self._new(f"rev.{block.name}.first", block)
+        back = self._new(f"rev.{block.name}.back", block)
         self._builder.cond_br(first, outward, back)
         self._builder.block = outward
         self._sources.forget()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from jax_enzyme.ad.adjoints import Adjoints
 from jax_enzyme.ad.augment import Augmenter, ForwardSweep
+from jax_enzyme.ad.check import Forward, Reverse, check_emission, check_reload
 from jax_enzyme.ad.checkpoint import snapshot
 from jax_enzyme.ad.common import extended
 from jax_enzyme.ad.lookup import Lookup
@@ -35,8 +36,18 @@ class Sweeps:
         self.module = extended(reversal.module)
         self.runtime = Runtime(self.module, reversal.kinds)
         self._declarations = Declarations(self.module)
+        self._forward_of: dict[Routine, Forward] = {}
+        self._reverse_of: dict[Routine, Reverse] = {}
         self._forward = {f: self._declare_forward(r) for f, r in reversal.inner.items()}
         self._reverse = {f: self._declare_reverse(r) for f, r in reversal.inner.items()}
+
+    def check(self) -> None:
+        """Checks what has been emitted. Raises EmissionError for a defect."""
+        facts = self.reversal.facts
+        for routine, reverse in self._reverse_of.items():
+            check_emission(routine.plan.tape, routine.function, self._forward_of.get(routine), reverse)
+            for load in reverse.reloads.values():
+                check_reload(load, routine.function, facts.points_to, routine.plan.recipes.layout)
 
     # -- forward -------------------------------------------------------------------------------------------------------
 
@@ -68,7 +79,7 @@ class Sweeps:
         arena: Value,
         own: ForwardSweep | None,
     ) -> None:
-        Augmenter(
+        self._forward_of[routine] = Augmenter(
             routine.plan,
             self.reversal.facts,
             self.runtime,
@@ -182,6 +193,8 @@ class Sweeps:
         start = sweep.run()
         prologue.br(start)
         target.blocks = [prologue.block, *sweep.blocks]
+        primal = frozenset(arguments.values())
+        self._reverse_of[routine] = Reverse(target, tape, sweep.positions, sources.reloads, primal)
         return sources.used_arguments
 
     def _pull_segment(

@@ -10,16 +10,18 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import lru_cache
 
+from jax_enzyme.ad.check import check_shadows
 from jax_enzyme.ad.checkpoint import Cut, choose, cut
 from jax_enzyme.ad.common import array_function
 from jax_enzyme.ad.reversal import Reversal, plan_reversal
 from jax_enzyme.ad.runtime import ARENA
 from jax_enzyme.ad.sweeps import Sweeps
+from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Augmented, Buffer, Io, Pullback, Vjp, shadow_buffers, vjp_buffers
 from jax_enzyme.ir.builder import Builder, zero
-from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.module import Function, GlobalVariable
 from jax_enzyme.ir.values import BasicBlock, ConstantNull, Value
 from jax_enzyme.options import Options
 from jax_enzyme.rules.table import Rules
@@ -31,18 +33,23 @@ def combined(sweeps: Sweeps) -> ArrayFunction:
     """Both sweeps in one array function."""
     reversal, base = sweeps.reversal, sweeps.reversal.base
     forward = sweeps.forward()
-    backward, _ = sweeps.reverse()
+    backward, used = sweeps.reverse()
     buffers = vjp_buffers(base.buffers, reversal.step)
     target = array_function(f"{base.symbol}.vjp", buffers)
     sweeps.module.functions[target.name] = target
     frame = _Frame(sweeps, target, len(base.buffers), buffers)
-    own = list(target.arguments[: len(base.buffers)])
+    own: list[Value] = list(target.arguments[: len(base.buffers)])
+    for index, (argument, buffer) in enumerate(zip(reversal.root.function.arguments, base.buffers, strict=True)):
+        if buffer.io == "out" and argument not in used:
+            # Nobody reads what the forward sweep leaves here: in memory of our own, the optimiser can see that.
+            own[index] = frame.room(buffer.nbytes, zeroed=True)
     tape = frame.room(reversal.root.plan.tape.root.size)
     arena = frame.arena()
     shadows = frame.shadows()
     status = frame.builder.call(forward, [*own, *shadows, tape, arena])
     frame.builder.call(backward, [*own, *shadows, tape, arena])
     frame.finish(status)
+    check_shadows(target, backward, len(own), len(shadows))
     return ArrayFunction(sweeps.module, target.name, buffers)
 
 
@@ -85,8 +92,10 @@ def pullback(sweeps: Sweeps) -> ArrayFunction:
     given = {b.of: a for b, a in zip(read, target.arguments, strict=False)}
     null: Value = ConstantNull(T.PTR)
     own = [given.get(i, null) for i in range(len(base.buffers))]
-    frame.builder.call(backward, [*own, *frame.shadows(), target.arguments[len(read)], null])
+    shadows = frame.shadows()
+    frame.builder.call(backward, [*own, *shadows, target.arguments[len(read)], null])
     frame.finish(zero(T.I64))
+    check_shadows(target, backward, len(own), len(shadows))
     return ArrayFunction(sweeps.module, target.name, buffers)
 
 
@@ -143,6 +152,9 @@ class _Frame:
                 index = next(i for i, a in enumerate(arguments) if a is item.site)
                 size = self._reversal.base.buffers[index].nbytes
                 found.append(self._given[index] if index in self._given else self.room(size, zeroed=True))
+            elif isinstance(item.site, GlobalVariable):
+                size = DataLayout(self._reversal.module).alloc_size(item.site.value_type)
+                found.append(self.room(size, zeroed=True))
             else:
                 found.append(self.room(self._reversal.root.plan.recipes.object_size(item) or 0, zeroed=True))
         return found
@@ -189,8 +201,10 @@ def derive_reverse(base: ArrayFunction, step: Vjp, rules: Rules, options: Option
         sweeps = Sweeps(reversal)
         match step:
             case Augmented():
-                return augmented(sweeps)
+                result = augmented(sweeps)
             case Pullback():
-                return pullback(sweeps)
+                result = pullback(sweeps)
             case _:
-                return combined(sweeps)
+                result = combined(sweeps)
+        sweeps.check()
+        return result

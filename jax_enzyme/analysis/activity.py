@@ -48,11 +48,7 @@ class Activity:
 
     def value(self, value: Value) -> bool:
         """Whether a value is active."""
-        return value in self.varied and self.counts(value)
-
-    def counts(self, value: Value) -> bool:
-        """Whether an output of interest may depend on a value."""
-        return self._all_useful or value in self.useful
+        return value in self.varied and (self._all_useful or value in self.useful)
 
     def object(self, item: MemoryObject) -> bool:
         """Whether a memory object holds anything active."""

@@ -19,7 +19,7 @@ class Memo:
     `depth` nested questions fallbacks are given out as well, to bound the stack.
     """
 
-    def __init__(self, depth: int = 100) -> None:
+    def __init__(self, depth: int = 50) -> None:
         self._limit = depth
         self._depth = 0
         self._facts: dict[Hashable, Any] = {}

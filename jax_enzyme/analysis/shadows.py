@@ -4,6 +4,7 @@ lattice     {no, yes} per object; least fixed point from the active objects
 transfer    an object that holds a pointer to a shadowed one is shadowed (its shadow holds the shadow pointer);
             where one pointer value may point to a shadowed and to another object, the other gets a shadow as well,
             so that `shadow of the pointer` is always defined
+never       functions, and constant tables of addresses (such as virtual functions'): they are shadows of themselves
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from __future__ import annotations
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.memory import MemoryObject, PointsTo
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.values import Value
+from jax_enzyme.ir.module import GlobalVariable
+from jax_enzyme.ir.values import Constant, ConstantAggregate, Value
 
 
 def shadowed_objects(points_to: PointsTo, activity: Activity) -> frozenset[MemoryObject]:
@@ -23,6 +25,7 @@ def shadowed_objects(points_to: PointsTo, activity: Activity) -> frozenset[Memor
         for value in [*function.arguments, *function.instructions()]
         if T.is_pointer(value.type)
     ]
+    own = frozenset(o for o in points_to.contents if _is_own_shadow(o))
     changed = True
     while changed:
         before = len(shadowed)
@@ -33,5 +36,22 @@ def shadowed_objects(points_to: PointsTo, activity: Activity) -> frozenset[Memor
             held = points_to.of(pointer)
             if not held.isdisjoint(shadowed):
                 shadowed |= held
+        shadowed -= own
         changed = len(shadowed) != before
     return frozenset(shadowed)
+
+
+def _is_own_shadow(item: MemoryObject) -> bool:
+    site = item.site
+    if item.kind == "function":
+        return True
+    if not isinstance(site, GlobalVariable) or not site.is_constant or site.initializer is None:
+        return False
+    return _holds_addresses(site.initializer)
+
+
+def _holds_addresses(value: Constant) -> bool:
+    """Whether a constant holds addresses, and integers besides at most."""
+    if isinstance(value, ConstantAggregate):
+        return all(map(_holds_addresses, value.elements))
+    return T.is_pointer(value.type) or T.is_int(value.type)

@@ -137,6 +137,7 @@ class _Job:
 
         def make() -> ArrayFunction:
             module = program_module(self.program, self.signature, self.binding)
+            library.link_bodies(module)
             function = bind(module, self.program.symbol, self.signature, self.binding)
             return protect_inputs(prepare(function), canonical)
 
@@ -219,7 +220,7 @@ def _own_digest() -> str:
     """
     root = Path(__file__).parent.parent
     state = hashlib.sha256()
-    for path in sorted(p for p in root.rglob("*") if p.suffix in (".py", ".ll")):
+    for path in sorted(p for p in root.rglob("*") if p.suffix in (".py", ".ll", ".c", ".h")):
         state.update(f"{path.relative_to(root)}\n".encode())
         state.update(path.read_bytes())
         if path.stat().st_mtime > _LOADED:

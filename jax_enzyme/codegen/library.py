@@ -1,10 +1,10 @@
-"""The rules of BLAS and LAPACK as LLVM IR: compiled from `rules/blas` when a kernel first calls a routine, then kept."""
+"""The rules of BLAS and LAPACK as LLVM IR: compiled from `rules/blas` when a kernel first calls one, then kept."""
 
 from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from importlib import resources
 
 import llvmlite.binding as llvm
@@ -44,7 +44,8 @@ _KEPT_ATTRIBUTES = re.compile(r"(?<![\w\"-])(?:nounwind|willreturn|norecurse|mem
 def link_bodies(module: Module) -> None:
     """Defines, in place, the routines that a module calls and only the library has, such as `cblas_dgemm`. They call
     Fortran's routines, and are the kernel's own code from then on: to be done before it is optimised."""
-    _link(module, {name: bodies()[name] for name, f in module.functions.items() if f.is_declaration and name in bodies()})
+    declared = [name for name, function in module.functions.items() if function.is_declaration]
+    _link(module, {name: bodies()[name] for name in declared if name in bodies()})
 
 
 def link_rules(module: Module) -> None:
@@ -74,7 +75,7 @@ def adopt(module: Module, library: Module) -> None:
             continue
         if present is not function and present.is_declaration and present.value_type == function.value_type:
             present.arguments, present.blocks = function.arguments, function.blocks
-            present.prefix, present.attributes = function.prefix, function.attributes
+            present.prefix, present.attributes, present.metadata = function.prefix, function.attributes, []
             adopted.append(present)
         elif present is function:
             adopted.append(function)

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import re
 from collections.abc import Iterable
 from functools import cache
 from types import ModuleType
 
 from jax_enzyme.errors import LoweringError
 from jax_enzyme.frontends.fortran_runtime import fortran_library
+from jax_enzyme.frontends.rustc import rust_library
 
 # Looked through in this order, after the process itself: mathematics and its vector forms, what compilers call for
 # complex and narrow arithmetic (`__muldc3`, `__truncdfhf2`), C++'s run time.
 LIBRARIES = ("libm.so.6", "libmvec.so.1", "libgcc_s.so.1", "libstdc++.so.6")
 # Each has a table of C function pointers; `dgemm_` in a kernel is `dgemm` there.
 CAPSULES = ("scipy.linalg.cython_blas", "scipy.linalg.cython_lapack")
+# Rust's older mangling: C++'s with a digest at the end.
+_RUST = re.compile(r"^_ZN.*17h[0-9a-f]{16}E$")
 # The linker defines these itself.
 _OF_THE_LINKER = {"__dso_handle", "__cxa_atexit", "_GLOBAL_OFFSET_TABLE_"}
 
@@ -50,9 +54,16 @@ def address_of(name: str) -> int | None:
             return ctypes.cast(getattr(handle, name), ctypes.c_void_p).value
     if name.endswith("_") and not name.startswith("_"):
         return _capsule_address(name[:-1])
+    library = _library_of_language(name)
+    return ctypes.cast(library[name], ctypes.c_void_p).value if library and hasattr(library, name) else None
+
+
+def _library_of_language(name: str) -> ctypes.CDLL | None:
+    """The run-time library that a name can only come from."""
     if name.startswith("_Fortran"):
-        library = fortran_library()
-        return ctypes.cast(library[name], ctypes.c_void_p).value if hasattr(library, name) else None
+        return fortran_library()
+    if name.startswith("_R") or _RUST.search(name):
+        return rust_library()
     return None
 
 

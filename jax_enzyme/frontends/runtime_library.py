@@ -30,6 +30,7 @@ _COMMAND = (
 )  # fmt: skip
 _DECLARED = re.compile(r'^declare [^@\n]*@(?:"([^"]*)"|([-\w$.]+))\(', re.M)
 _PROVIDES = re.compile(r"^// provides: (.*)$", re.M)
+_LAST = frozenset({"numba_no_destructors.cpp"})
 _INCLUDE = re.compile(r'^#include "(\w+\.h)"\n', re.M)
 
 
@@ -56,7 +57,9 @@ def complete(ir: str, symbol: str) -> str:
 def _needed(ir: str, linked: frozenset[str]) -> list[str]:
     """The libraries that define what a module declares, less those that have been linked."""
     declared = " ".join(quoted or plain for quoted, plain in _DECLARED.findall(ir))
-    return [name for name, pattern in _libraries().items() if name not in linked and pattern.search(declared)]
+    found = [name for name, pattern in _libraries().items() if name not in linked and pattern.search(declared)]
+    # A default for what no other library defines.
+    return [name for name in found if name not in _LAST] or found
 
 
 def _compiled(name: str) -> str:

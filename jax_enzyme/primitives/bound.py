@@ -6,19 +6,23 @@ pullback and what derives from them are all calls of it, told apart by the funct
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cache, cached_property
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, partial
 from typing import Any
 
 import jax
+from jax import numpy as jnp
 from jax.core import ShapedArray
 
+from jax_enzyme.cache import digest
 from jax_enzyme.ir.arrays import Jvp, Vjp
 from jax_enzyme.primitives.compat import Primitive
-from jax_enzyme.xla_ffi import Batch, Function, buffer_type
-from jax_enzyme.xla_ffi import call as custom_call
-from jax_enzyme.xla_ffi.call import Flags
+from jax_enzyme.primitives.sharding import alike, partitioned, result_types
+from jax_enzyme.xla_ffi.call import Batch, Flags, buffer_type
+from jax_enzyme.xla_ffi.call import call as custom_call
+from jax_enzyme.xla_ffi.function import Function
+from jax_enzyme.xla_ffi.recipe import encode
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,7 @@ def bind(
 ) -> list[Any]:
     """Calls a function; the results are in the order of `Call.results`."""
     call = Call(function, Batch(sizes, tuple(o.flags for o in operands)), taped, linear)
-    return primitive(function.base.name).bind(*(o.value for o in operands), call=call)
+    return primitive(function.base.name).bind(*alike([o.value for o in operands]), call=call)
 
 
 def operands_of(call: Call, values: Sequence[Any]) -> dict[int, Operand]:
@@ -102,11 +106,24 @@ def primitive(name: str) -> Primitive:
 
 def types(*operands: Any, call: Call) -> list[ShapedArray]:
     """The rule for the types of the results."""
-    return [ShapedArray(t.shape, t.dtype) for t in call.types]
+    return result_types(operands, call.batch, call.types)
 
 
-def lower(*values: Any, call: Call) -> list[Any]:
-    """The rule for lowering: the custom call, with the pullback in the place of a Vjp where there is a tape for it."""
+def lower(*values: Any, call: Call, split: bool) -> list[Any]:
+    """The rule for lowering. `split`: there are several devices among which XLA can divide a batch."""
+    if not (split and call.batch.sizes):
+        return _lower(*values, call=call)
+
+    def run(batch: Batch) -> Callable[..., list[Any]]:
+        return partial(_lower, call=replace(call, batch=batch))
+
+    ranks = [jnp.ndim(v) for v in values], [len(t.shape) for t in call.types]
+    name = f"{call.function.base.name}_{digest(repr(call) + encode(call.function))[:16]}"
+    return partitioned(run, call.batch, ranks, name)(*values)
+
+
+def _lower(*values: Any, call: Call) -> list[Any]:
+    """The custom call, with the pullback in the place of a Vjp where there is a tape for it."""
     function = call.function
     if call.taped and isinstance(function.last, Vjp):
         return _pull_back(call, values)

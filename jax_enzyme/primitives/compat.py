@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+from jax import lax
+from jax.experimental.custom_partitioning import custom_partitioning
 from jax.extend.core import JaxprEqn, Primitive, Var
 from jax.interpreters import ad, batching, mlir, partial_eval, xla
 
@@ -18,12 +20,16 @@ __all__ = [
     "Primitive",
     "Var",
     "Zero",
+    "custom_partitioning",
     "install",
     "instantiate",
     "is_undefined",
     "is_zero",
     "keeps",
+    "make_varying",
     "no_tangent",
+    "splits",
+    "varying",
 ]
 
 Zero = ad.Zero
@@ -56,6 +62,34 @@ def keeps(decision: object) -> bool:
     return decision is True or type(decision).__name__ == "SaveableType"
 
 
+def varying(value: Any) -> frozenset[str]:
+    """The axes of a mesh along which a value inside `jax.shard_map` varies."""
+    return jax.typeof(value).manual_axis_type.varying
+
+
+def make_varying(value: Any, axes: frozenset[str]) -> Any:
+    """The value, as one that varies along these axes too. The transpose sums over them."""
+    return lax.pcast(value, tuple(sorted(axes)), to="varying")
+
+
+def splits(context: Any) -> bool:
+    """Whether what is being lowered is for several devices, and XLA may decide what each of them does. A program that
+    is exported must not depend on this process, which XLA would have to ask."""
+    module = context.module_context
+    devices = getattr(module.axis_context, "device_assignment", None)
+    return devices is not None and len(devices) > 1 and not module.lowering_parameters.for_export
+
+
+def _lowering(lower: Callable[..., Any]) -> Callable[..., Any]:
+    def rule(context: Any, *operands: Any, **params: Any) -> Any:
+        plain = [jax.core.ShapedArray(a.shape, a.dtype) for a in context.avals_in]
+        with jax.sharding.use_abstract_mesh(jax.sharding.AbstractMesh((), ())):
+            traced = mlir.lower_fun(lambda *values: lower(*values, split=splits(context), **params), multiple_results=True)
+            return traced(context.replace(avals_in=plain), *operands)
+
+    return rule
+
+
 def install(
     primitive: Primitive,
     *,
@@ -72,7 +106,7 @@ def install(
     primitive.multiple_results = True
     primitive.def_abstract_eval(types)
     primitive.def_impl(lambda *operands, **params: xla.apply_primitive(primitive, *operands, **params))
-    mlir.register_lowering(primitive, mlir.lower_fun(lower, multiple_results=True), platform="cpu")
+    mlir.register_lowering(primitive, _lowering(lower), platform="cpu")
     ad.primitive_jvps[primitive] = jvp
     ad.primitive_transposes[primitive] = transpose
     batching.primitive_batchers[primitive] = batch

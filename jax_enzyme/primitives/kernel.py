@@ -13,7 +13,7 @@ from jax import lax
 from jax.core import Tracer
 
 from jax_enzyme.errors import ArgumentError, LoweringError, SignatureError
-from jax_enzyme.frontends import Program, load
+from jax_enzyme.frontends import Program, load_kernel
 from jax_enzyme.options import Options
 from jax_enzyme.primitives.bound import Operand, bind
 from jax_enzyme.signature import (
@@ -29,7 +29,9 @@ from jax_enzyme.signature import (
 )
 from jax_enzyme.signature import bind as bind_arguments
 from jax_enzyme.signature.model import INTEGERS
-from jax_enzyme.xla_ffi import Backend, Function, Specialised, default_backend, function, signature_dtype
+from jax_enzyme.xla_ffi.backend import Backend, default_backend
+from jax_enzyme.xla_ffi.call import signature_dtype
+from jax_enzyme.xla_ffi.function import Function, Specialised, function
 
 if TYPE_CHECKING:
     from jax_enzyme.codegen.inspection import Report
@@ -62,7 +64,7 @@ def kernel(
             "a kernel needs a signature", None, 'signature="n: i32, x: f64[n], out y: f64[n]": the parameters, in order'
         )
     parsed = parse(signature, order)
-    program = load(source, symbol, lang, flags)
+    program, parsed = load_kernel(source, symbol, lang, flags, parsed)
     given = not (grid is None and block is None and shared is None)
     if program.lang == "cuda":
         program = replace(program, launch=parse_launch(parsed, grid, block, shared))

@@ -26,7 +26,8 @@ from jax_enzyme.primitives.bound import (
     reverse_step,
     seedable,
 )
-from jax_enzyme.xla_ffi import Function, buffer_type
+from jax_enzyme.xla_ffi.call import buffer_type
+from jax_enzyme.xla_ffi.function import Function
 
 Operands = Mapping[int, Operand]
 Sizes = tuple[int, ...]

@@ -24,7 +24,8 @@ from jax_enzyme.primitives.bound import (
     reverse_step,
     seedable,
 )
-from jax_enzyme.xla_ffi import Batch, Function
+from jax_enzyme.xla_ffi.call import Batch
+from jax_enzyme.xla_ffi.function import Function
 
 
 def partial_eval(trace: Any, *tracers: Any, call: Call) -> list[Any]:

@@ -61,7 +61,7 @@ def _is(value: Value, bits: int) -> bool:
 
 
 def as_number(value: Constant, type_: T.Type) -> Constant | None:
-    """The constant of a floating type that has the same bits; None where only a bitcast can say it."""
+    """The constant of a floating or pointer type that has the same bits; None where only a cast can say it."""
     match value:
         case ConstantInt(value=0) | ZeroInitializer():
             return zero(type_)

@@ -165,8 +165,8 @@ class _Tables:
         return total
 
     def slot(self, points_to: PointsTo, callee: Value) -> set[Function] | None:
-        """The functions that a load may give: what is in that slot of a constant table, all that was ever stored in other
-        memory. None where the slot is not known."""
+        """The functions that a load may give: what is in that slot of a constant table, all that was ever stored in
+        other memory. None where the slot is not known."""
         if not isinstance(callee, I.Load):
             return None
         base, offset = callee.operands[0], 0
@@ -229,24 +229,23 @@ def _chain(function: Function, call: I.Call | I.Invoke, choice: _Choice) -> Valu
         join = split_before(function, block, index + 1, "called")
         del block.instructions[index:]
     targets: list[Value] = [*choice.candidates, *([] if choice.complete else [call.callee])]
-    arms: list[tuple[Value, BasicBlock]] = []
+    arms = [_arm(call, target, join) for target in targets]
     at = Builder(block)
-    for position, target in enumerate(targets):
-        arm = _arm(call, target, join)
+    for target, arm, last in zip(targets, arms[:-1], arms[1:], strict=False):
         function.blocks.insert(function.blocks.index(join), arm)
-        arms.append((arm.instructions[0], arm))
-        if position == len(targets) - 1:
-            at.br(arm)
-            break
-        following = BasicBlock(name="call.other")
+        following = last if last is arms[-1] else BasicBlock(name="call.other")
         at.cond_br(at.icmp("eq", call.callee, target), arm, following)
-        function.blocks.insert(function.blocks.index(join), following)
+        if following is not last:
+            function.blocks.insert(function.blocks.index(join), following)
         at = Builder(following)
+    function.blocks.insert(function.blocks.index(join), arms[-1])
+    if len(arms) == 1:
+        at.br(arms[0])
     if unwind is not None:
-        _multiply_edge(unwind, block, [arm for _, arm in arms])
+        _multiply_edge(unwind, block, arms)
     if call.type == T.VOID:
         return None
-    phi = I.Phi(call.type, "phi", [v for v, _ in arms], targets=[b for _, b in arms], name=call.name)
+    phi = I.Phi(call.type, "phi", [a.instructions[0] for a in arms], targets=arms, name=call.name)
     join.instructions.insert(0, phi)
     return phi
 

@@ -93,7 +93,8 @@ class Failures:
         }
         self.with_object = {n for call, n in self.numbers.items() if self.sites[call].thrown_object is not None}
         self.handlers_look = any(map(_looks_at_exception, self.functions))
-        self.objects_matter = self.handlers_look and any(_asks_what(i) for f in self.functions for i in f.instructions())
+        asked = any(_asks_what(i) for f in self.functions for i in f.instructions())
+        self.objects_matter = self.handlers_look and asked
         self.rethrows = any(
             isinstance(i, I.CallBase) and i.callee.name == "__cxa_rethrow"
             for f in self.functions

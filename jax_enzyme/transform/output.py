@@ -1,6 +1,6 @@
 """Code without its output: for derivatives of what has been run already, and has printed what it prints.
 
-    before    %n = call i32 (ptr, ...) @printf(ptr @.str, double %x)       after    (nothing; 0 where %n is used)
+before    %n = call i32 (ptr, ...) @printf(ptr @.str, double %x)       after    (nothing; 0 where %n is used)
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Integers that carry the bits of floating-point numbers become those numbers.
+"""Integers that carry the bits of floating-point numbers or pointers become those.
 
     before    %bits = load i64, ptr %a                      after    %bits = load double, ptr %a
               store i64 %bits, ptr %b                                store double %bits, ptr %b
@@ -12,6 +12,7 @@ that are known (fabs, copysign, change of sign). It is retyped as a whole. That 
 bitcasts, from the source's own types (TBAA) or from the signature's buffers; then whatever else uses the bits gets them
 by a bitcast, and a derivative through that is refused. Where it is only *likely*, since the memory holds numbers of one
 kind elsewhere, the web must have no other use: then an integer that is copied as a number is the same integer after.
+Pointers that are copied as integers are told by casts and by the source's types alone.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from jax_enzyme.ir.module import Function, uses
 from jax_enzyme.ir.values import BasicBlock, Constant, Poison, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.bit_operations import as_number, bit_operation
-from jax_enzyme.transform.rewriting import forget_records, phis, place, remove_unused
+from jax_enzyme.transform.rewriting import forget_records, phis, place, remove_unused, replace_values
 
 _DTYPES = {"f64": T.DOUBLE, "f32": T.FLOAT, "c128": T.DOUBLE, "c64": T.FLOAT, "f16": T.HALF, "bf16": T.BFLOAT}
 _BYTES = {"double": 8, "float": 4, "half": 2, "bfloat": 2}
@@ -161,6 +162,8 @@ class _Retyping:
                 return [user]
             case I.Cast(opcode="bitcast") if T.is_float(user.type):
                 web.known.add(T.scalar(user.type))
+            case I.Cast(opcode="inttoptr"):
+                web.known.add(T.PTR)
             case I.Compare():
                 pass
             case I.Phi() | I.Freeze() | I.Select():
@@ -200,18 +203,21 @@ class _Retyping:
             return None
         sure = bool(web.known)
         # A number that is somewhere called an integer is one whose bits are looked at.
-        kinds = {k for k in web.known if isinstance(k, T.FloatType)} or web.known or web.likely
+        kinds = {k for k in web.known if k != T.I1} or web.known or web.likely
         if len(kinds) != 1 or not (sure or web.closed):
             return None
         (kind,) = kinds
         sizes = {self._layout.store_size(m.type) for m in web.members}
         sizes |= {self._layout.store_size(s.operands[0].type) for s in web.stores}
+        computes = any(isinstance(m, I.BinaryOp) for m in web.members)
+        if kind == T.PTR and sure and not computes and sizes == {8}:
+            scalars = all(not isinstance(m.type, T.VectorType) for m in web.members)
+            return T.PTR if scalars else None
         if not isinstance(kind, T.FloatType) or kind.kind not in _BYTES or len(sizes) != 1:
             return None
         count, rest = divmod(sizes.pop(), _BYTES[kind.kind])
         if rest or count == 0:
             return None
-        computes = any(isinstance(m, I.BinaryOp) for m in web.members)
         if computes and any(T.scalar(m.type) != T.IntType(8 * _BYTES[kind.kind]) for m in web.members):
             return None
         return kind if count == 1 else T.VectorType(count, kind)
@@ -227,6 +233,7 @@ class _Rewriting:
         self._users = uses(web.function)
         self._twins: dict[Value, Value] = {}
         self._made: dict[I.Instruction, list[I.Instruction]] = {}
+        self._back: dict[Value, Value] = {}
 
     def run(self) -> None:
         web = self._web
@@ -240,6 +247,9 @@ class _Rewriting:
                     instruction.operands[0] = self._value(block, instruction, instruction.operands[0])
         for member in web.members:
             self._give_bits(member)
+        replace_values(web.function, self._back)
+        for block in web.function.blocks:
+            block.instructions = [i for i in block.instructions if i not in self._back]
         forget_records(web.function, set(web.members))
         remove_unused(web.function)
 
@@ -297,7 +307,7 @@ class _Rewriting:
         number = as_number(value, self._type) if isinstance(value, Constant) else None
         if number is not None:
             return number
-        cast = I.Cast(self._type, "bitcast", [value])
+        cast = I.Cast(self._type, "inttoptr" if self._type == T.PTR else "bitcast", [value])
         block.instructions.insert(block.instructions.index(before), cast)
         return cast
 
@@ -305,10 +315,12 @@ class _Rewriting:
         """Whatever else used a member gets the bits of the number."""
         web, twin = self._web, self._twins[member]
         users = [u for u, _ in self._users.get(member, ()) if u not in web.members and u not in web.stores]
-        users += [s for s in web.stores if s.operands[1] is member]
+        back = [u for u in users if isinstance(u, I.Cast) and u.type == self._type]
+        self._back.update(dict.fromkeys(back, twin))
+        users = [u for u in users if u not in self._back]
         if not users:
             return
-        cast = I.Cast(member.type, "bitcast", [twin])
+        cast = I.Cast(member.type, "ptrtoint" if self._type == T.PTR else "bitcast", [twin])
         home = next((b for b in web.function.blocks if twin in b.instructions), web.function.entry)
         index = len(phis(home))
         if twin in home.instructions and not isinstance(twin, I.Phi):
@@ -342,7 +354,8 @@ def _is_member(value: I.Instruction) -> bool:
     if not _wide(value.type):
         return False
     if isinstance(value, I.Cast):
-        return value.opcode == "bitcast" and T.is_float(value.operands[0].type)
+        source = value.operands[0].type
+        return (value.opcode == "bitcast" and T.is_float(source)) or (value.opcode == "ptrtoint" and source == T.PTR)
     if isinstance(value, I.BinaryOp):
         return bit_operation(value) is not None
     return isinstance(value, I.Load | I.Phi | I.Select | I.Freeze)

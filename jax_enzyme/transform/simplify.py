@@ -1,6 +1,7 @@
 """From what an optimiser leaves of real code to what the engine takes: passes between two optimisations.
 
-optimised, flat -> devirtualise -> failures -> struct copies -> reallocations -> masked memory -> optimise again
+optimised, flat -> devirtualise -> failures -> struct copies -> private globals -> reallocations -> masked memory
+-> optimise again
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.transform.devirtualise import devirtualise
 from jax_enzyme.transform.failures import lower_failures
 from jax_enzyme.transform.masked_memory import lower_masked_memory
+from jax_enzyme.transform.private_globals import privatise
 from jax_enzyme.transform.reallocations import lower_reallocations
 from jax_enzyme.transform.struct_copies import split_struct_copies
 
@@ -18,7 +20,7 @@ from jax_enzyme.transform.struct_copies import split_struct_copies
 def simplify(function: ArrayFunction) -> ArrayFunction:
     """The array function after all these passes; the very same where none of them had anything to do, so that the
     caller knows whether another optimisation is worth its time."""
-    function = split_struct_copies(lower_failures(devirtualise(function)))
+    function = privatise(split_struct_copies(lower_failures(devirtualise(function))))
     for change in (lower_reallocations, lower_masked_memory):
         module = change(function.module)
         if module is not function.module:

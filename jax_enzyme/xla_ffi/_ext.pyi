@@ -10,6 +10,3 @@ def is_published(key: str) -> bool:
 
 def cpu_handlers() -> dict[str, Any]:
     """The stages of the CPU handler, for jax.ffi.register_ffi_target."""
-
-def cpu_state_type() -> dict[str, Any]:
-    """The type of the handler's state, for jax.ffi.register_ffi_type."""

@@ -14,7 +14,9 @@ from jax import export
 import jax_enzyme as je
 from jax_enzyme.ir.arrays import Jvp, Vjp
 from jax_enzyme.signature import Binding
-from jax_enzyme.xla_ffi import CPU_TARGET, decode, default_backend, encode
+from jax_enzyme.xla_ffi.backend import default_backend
+from jax_enzyme.xla_ffi.recipe import decode, encode
+from jax_enzyme.xla_ffi.registration import CPU_TARGET
 
 SOURCE = """
 double f(int n, const double *x, int p) {
@@ -31,8 +33,6 @@ import jax
 import numpy as np
 from jax import export
 jax.config.update("jax_enable_x64", True)
-import jax_enzyme.xla_ffi
-jax_enzyme.xla_ffi.register()
 loaded = export.deserialize(open(sys.argv[1], "rb").read())
 np.save(sys.argv[2], loaded.call(np.arange(4.0)))
 """

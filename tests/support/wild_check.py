@@ -71,4 +71,6 @@ def agree(subject: three_way.Subject, case: Case, single: bool) -> None:
     forward, reverse = (sum(float(np.sum(t)) for t in side) for side in terms)
     size = max(sum(float(np.sum(np.abs(t))) for t in side) for side in terms)
     assert np.isfinite(forward), "the program is not finite"
-    assert abs(reverse - forward) <= TOLERANCE[single] * size, f"forward {forward!r}, reverse {reverse!r}, size {size:.3g}"
+    assert abs(reverse - forward) <= TOLERANCE[single] * size, (
+        f"forward {forward!r}, reverse {reverse!r}, size {size:.3g}"
+    )

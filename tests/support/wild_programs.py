@@ -1,8 +1,8 @@
 """Random C programs with the memory of real code: structs, lists, pointers that move, recursion, allocation.
 
-They extend `programs`: the same bounded, smooth arithmetic, in places that are harder to follow. An array may be reached
-by several names, a loop may run as often as a number says that is known at run time alone (`r`), what a pointer leads to
-may depend on data, and a function may call itself.
+They extend `programs`: the same bounded, smooth arithmetic, in places that are harder to follow. An array may be
+reached by several names, a loop may run as often as a number says that is known at run time alone (`r`), what a pointer
+leads to may depend on data, and a function may call itself.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from tests.support.programs import SCALARS, SIZES, Draw, Writer
 
 SIGNATURE = (
-    "n: i32, m: i32, r: i32, a: f64, x: f64[n], place: i32[m], scratch w: f64[n], inout y: f64[n], inout z: f64[m] -> f64"
+    "n: i32, m: i32, r: i32, a: f64, x: f64[n], place: i32[m], "
+    "scratch w: f64[n], inout y: f64[n], inout z: f64[m] -> f64"
 )
 LEVELS = ("-O0", "-O1", "-O2", "-O3")
 ITEMS = 4  # structs in the local array, and rows of the local grid
@@ -63,7 +64,7 @@ double program(int n, int m, int r, double a, const double *x, const int *place,
         it[i].k = i, it[i].v = x[i], it[i].p = &y[i], it[i].u = 0.1 * i;
         for (int j = 0; j < m; j++) grid[i][j] = 0.1 * x[j] * (i + 1);
     }}
-    double *p = {first}, *s = {second};
+    double *front = {first}, *back = {second};
 """
 LOCAL = ("double l[{n}]", "double *l = malloc(n * sizeof *l)", "double *l = calloc(n + 3, sizeof *l)")
 FOOTER = """    goto done;
@@ -74,14 +75,15 @@ done:
         free(head);
         head = k;
     }
-    return t0 + sin(t1 * t2) + l[2] * w[3] + it[1].v * *it[2].p + grid[1][2] + h[1] + creal(c) * cimag(c) + p[1] * s[2];
+    t0 += sin(t1 * t2) + l[2] * w[3] + front[1] * back[2];
+    return t0 + it[1].v * *it[2].p + grid[1][2] + h[1] + creal(c) * cimag(c);
 }
 """
 
 
 @dataclass(frozen=True)
 class WildProgram:
-    """C source, the extents of its arrays, the compiler's flags, and whether part of it computes in single precision."""
+    """C source, the extents of its arrays, the compiler's flags, and whether it computes in single precision as well."""
 
     source: str
     n: int
@@ -159,7 +161,7 @@ class _Writer(Writer):
             case 2:
                 return f"grid[{self.index(ITEMS)}][{self.index(self.m)}]"
             case 3 | 4:
-                return f"{self.pick('p', 's')}[{self.index(self.n)}]"
+                return f"{self.pick('front', 'back')}[{self.index(self.n)}]"
             case 5 if self.single:
                 return f"h[{self.index(self.m)}]"
             case _:
@@ -178,7 +180,9 @@ class _Writer(Writer):
     def recurse(self) -> None:
         low = self.number(0, 2)
         high = self.pick(str(self.n), str(self.number(low, self.n)), f"{low} + (int)(q % {self.n - low})")
-        self.emit(f"{self.pick(*SCALARS)} = bend(walk(x, {self.pick('w', 'y', 'l', 'p')}, {low}, {high}, {self.leaf()}));")
+        self.emit(
+            f"{self.pick(*SCALARS)} = bend(walk(x, {self.pick('w', 'y', 'l', 'front')}, {low}, {high}, {self.leaf()}));"
+        )
 
     def curve(self) -> None:
         chosen = self.pick("q % 3", "place[0] % 3", f"({self.condition()}) + 1")
@@ -186,20 +190,20 @@ class _Writer(Writer):
 
     def swap_pointers(self) -> None:
         with self.block(self.pick("", f"if ({self.condition()})")):
-            self.emit("double *k = p;")
-            self.emit("p = s;")
-            self.emit("s = k;")
+            self.emit("double *k = front;")
+            self.emit("front = back;")
+            self.emit("back = k;")
 
     def move_pointer(self) -> None:
-        one, other = self.pick("w", "y", "l", "s"), self.pick("w", "y", "l", "p")
-        self.emit(f"{self.pick('p', 's')} = {self.condition()} ? {one} : {other};")
+        one, other = self.pick("w", "y", "l", "back"), self.pick("w", "y", "l", "front")
+        self.emit(f"{self.pick('front', 'back')} = {self.condition()} ? {one} : {other};")
 
     def move_member(self) -> None:
-        target = self.pick("w", "y", "l", "p")
+        target = self.pick("w", "y", "l", "front")
         self.emit(f"it[{self.index(ITEMS)}].p = &{target}[{self.index(self.n)}];")
 
     def clear(self) -> None:
-        self.emit(f"memset({self.pick('w', 'y', 'l', 'p')}, 0, {self.size()} * sizeof(double));")
+        self.emit(f"memset({self.pick('w', 'y', 'l', 'front')}, 0, {self.size()} * sizeof(double));")
 
     def size(self) -> str:
         return self.pick(str(self.number(0, self.n)), f"(q % {self.n})")
@@ -230,7 +234,7 @@ class _Writer(Writer):
 
     def copy_some(self) -> None:
         """Between arrays that may be the same."""
-        to, source = self.pick("w", "l", "y", "p", "s"), self.pick("w", "l", "y", "x", "p", "s")
+        to, source = self.pick("w", "l", "y", "front", "back"), self.pick("w", "l", "y", "x", "front", "back")
         self.emit(f"memmove({to}, {source}, {self.size()} * sizeof(double));")
 
     def turn(self) -> None:
@@ -257,7 +261,7 @@ class _Writer(Writer):
         with self.block(""):
             self.emit(f"double *{name} = calloc({extent}, sizeof *{name});")
             with self.block(f"for (int i = 0; i < {extent - 1}; i++)"):
-                self.emit(f"{name}[i] = 0.5 * {self.pick('x[i]', 't0', 'z[i]', 'p[i]')};")
+                self.emit(f"{name}[i] = 0.5 * {self.pick('x[i]', 't0', 'z[i]', 'back[i]')};")
             self.blocks[name] = extent
             kept, self.breakable = self.breakable, 0
             self.body(depth)

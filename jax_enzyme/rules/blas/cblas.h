@@ -1,5 +1,5 @@
-/* The C interface, in terms of the Fortran one: a matrix stored by rows is its transpose stored by columns. These bodies
-   are put into kernels that call them, and are differentiated like the kernel's own code. */
+/* The C interface, in terms of the Fortran one: a matrix stored by rows is its transpose stored by columns. These
+   bodies are put into kernels that call them, and are differentiated like the kernel's own code. */
 
 #define CBLAS(name) JOIN3(cblas_, LETTER, name)
 
@@ -23,8 +23,8 @@ void CBLAS(copy)(int n, const NUMBERS x, int incx, NUMBERS y, int incy) { BLAS(c
 
 void CBLAS(swap)(int n, NUMBERS x, int incx, NUMBERS y, int incy) { BLAS(swap)(&n, x, &incx, y, &incy); }
 
-/* op(A) where A is stored by rows and op is the conjugate transpose: the conjugate of what is stored by columns. Vectors
-   are conjugated before and after instead. */
+/* op(A) where A is stored by rows and op is the conjugate transpose: the conjugate of what is stored by columns.
+   Vectors are conjugated before and after instead. */
 static char OF(c_operation)(int order, int trans, int *conjugates) {
   *conjugates = 0;
 #ifdef COMPLEX
@@ -82,8 +82,8 @@ void CBLAS(gemm)(int order, int transa, int transb, int m, int n, int k, BY_VALU
     BLAS(gemm)(&opb, &opa, &n, &m, &k, AT(alpha), b, &ldb, a, &lda, AT(beta), c, &ldc);
 }
 
-void CBLAS(symm)(int order, int side, int uplo, int m, int n, BY_VALUE alpha, const NUMBERS a, int lda,
-                 const NUMBERS b, int ldb, BY_VALUE beta, NUMBERS c, int ldc) {
+void CBLAS(symm)(int order, int side, int uplo, int m, int n, BY_VALUE alpha, const NUMBERS a, int lda, const NUMBERS b,
+                 int ldb, BY_VALUE beta, NUMBERS c, int ldc) {
   char of = je_side(order, side), triangle = je_triangle(order, uplo);
   int rows = order == JE_BY_COLUMNS ? m : n, columns = order == JE_BY_COLUMNS ? n : m;
   BLAS(symm)(&of, &triangle, &rows, &columns, AT(alpha), a, &lda, b, &ldb, AT(beta), c, &ldc);

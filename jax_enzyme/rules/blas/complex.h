@@ -15,8 +15,6 @@ extern REAL NORM(nrm2)(const int *, const SCALAR *, const int *);
 extern REAL NORM(asum)(const int *, const SCALAR *, const int *);
 extern void BLAS(hemv)(const char *, const int *, const SCALAR *, const SCALAR *, const int *, const SCALAR *,
                        const int *, const SCALAR *, SCALAR *, const int *);
-extern void BLAS(her2)(const char *, const int *, const SCALAR *, const SCALAR *, const int *, const SCALAR *,
-                       const int *, SCALAR *, const int *);
 extern void BLAS(hemm)(const char *, const char *, const int *, const int *, const SCALAR *, const SCALAR *,
                        const int *, const SCALAR *, const int *, const SCALAR *, SCALAR *, const int *);
 extern void BLAS(herk)(const char *, const char *, const int *, const int *, const REAL *, const SCALAR *, const int *,
@@ -134,15 +132,14 @@ struct OF(norm_frame) {
   SCALAR *sx;
 };
 
-struct OF(real_value_tangent)
-NORM_RULE(nrm2, _jvp)(const int *n, const SCALAR *x, const int *incx, const SCALAR *sx) {
+struct OF(real_value_tangent) NORM_RULE(nrm2, _jvp)(const int *n, const SCALAR *x, const int *incx, const SCALAR *sx) {
   struct OF(real_value_tangent) result = {NORM(nrm2)(n, x, incx), 0};
   if (sx && result.value != 0) result.tangent = __real__ OF(inner)(*n, x, *incx, sx, *incx) / result.value;
   return result;
 }
 
 struct OF(real_value_frame)
-NORM_RULE(nrm2, _forward)(const int *n, const SCALAR *x, const int *incx, SCALAR *sx, long stable, void *arena) {
+    NORM_RULE(nrm2, _forward)(const int *n, const SCALAR *x, const int *incx, SCALAR *sx, long stable, void *arena) {
   struct OF(norm_frame) *f = je_arena_allocate(arena, sizeof *f);
   struct OF(real_value_frame) result = {NORM(nrm2)(n, x, incx), f};
   f->n = *n, f->incx = f->kept_incx = *incx, f->value = result.value, f->sx = sx, f->x = x;
@@ -155,8 +152,7 @@ void NORM_RULE(nrm2, _reverse)(void *frame, REAL rbar) {
   if (f->sx && f->value != 0) OF(accumulate)(f->n, rbar / f->value, f->x, f->kept_incx, f->sx, f->incx);
 }
 
-struct OF(real_value_tangent)
-NORM_RULE(asum, _jvp)(const int *n, const SCALAR *x, const int *incx, const SCALAR *sx) {
+struct OF(real_value_tangent) NORM_RULE(asum, _jvp)(const int *n, const SCALAR *x, const int *incx, const SCALAR *sx) {
   struct OF(real_value_tangent) result = {NORM(asum)(n, x, incx), 0};
   if (sx && *incx > 0)
     for (int i = 0; i < *n; i++) {
@@ -168,7 +164,7 @@ NORM_RULE(asum, _jvp)(const int *n, const SCALAR *x, const int *incx, const SCAL
 }
 
 struct OF(real_value_frame)
-NORM_RULE(asum, _forward)(const int *n, const SCALAR *x, const int *incx, SCALAR *sx, long stable, void *arena) {
+    NORM_RULE(asum, _forward)(const int *n, const SCALAR *x, const int *incx, SCALAR *sx, long stable, void *arena) {
   struct OF(norm_frame) *f = je_arena_allocate(arena, sizeof *f);
   struct OF(real_value_frame) result = {NORM(asum)(n, x, incx), f};
   f->n = *n, f->incx = f->kept_incx = *incx, f->sx = *incx > 0 ? sx : 0, f->x = x;
@@ -181,8 +177,7 @@ void NORM_RULE(asum, _reverse)(void *frame, REAL rbar) {
   if (!f->sx) return;
   for (int i = 0; i < f->n; i++) {
     SCALAR x = f->x[(index_t)i * f->kept_incx];
-    f->sx[(index_t)i * f->incx] +=
-        __builtin_complex(__real__ x >= 0 ? rbar : -rbar, __imag__ x >= 0 ? rbar : -rbar);
+    f->sx[(index_t)i * f->incx] += __builtin_complex(__real__ x >= 0 ? rbar : -rbar, __imag__ x >= 0 ? rbar : -rbar);
   }
 }
 
@@ -196,10 +191,10 @@ struct OF(ger_frame) {
   SCALAR *salpha, *sx, *sy, *sa;
 };
 
-static struct OF(ger_frame) *
-OF(new_ger_frame)(const int *m, const int *n, const SCALAR *alpha, const SCALAR *x, const int *incx, const SCALAR *y,
-                  const int *incy, const int *lda, SCALAR *salpha, SCALAR *sx, SCALAR *sy, SCALAR *sa, long stable,
-                  void *arena) {
+static struct OF(ger_frame) * OF(new_ger_frame)(const int *m, const int *n, const SCALAR *alpha, const SCALAR *x,
+                                                const int *incx, const SCALAR *y, const int *incy, const int *lda,
+                                                SCALAR *salpha, SCALAR *sx, SCALAR *sy, SCALAR *sa, long stable,
+                                                void *arena) {
   struct OF(ger_frame) *f = je_arena_allocate(arena, sizeof *f);
   f->m = *m, f->n = *n, f->lda = *lda, f->alpha = *alpha;
   f->incx = f->kept_incx = *incx, f->incy = f->kept_incy = *incy;
@@ -210,7 +205,7 @@ OF(new_ger_frame)(const int *m, const int *n, const SCALAR *alpha, const SCALAR 
 }
 
 /* alphabar, with t = G conj(y) or G y */
-static void OF(add_ger_alpha)(struct OF(ger_frame) *f, const SCALAR *y, int incy) {
+static void OF(add_ger_alpha)(struct OF(ger_frame) * f, const SCALAR *y, int incy) {
   SCALAR *t = OF(new)(f->m);
   BLAS(gemv)(&je_as_it_is, &f->m, &f->n, &OF(one), f->sa, &f->lda, y, &incy, &OF(zero), t, &je_one_int);
   *f->salpha += OF(inner)(f->m, f->x, f->kept_incx, t, 1);
@@ -330,10 +325,14 @@ void RULE(hemv, _reverse)(void *frame) {
   }
   if (f->sbeta) *f->sbeta += OF(inner)(n, f->y, f->kept_incy, f->sy, f->incy);
   if (f->sa) {
-    SCALAR *t = OF(new)((index_t)ld * n);
+    SCALAR *t = OF(new)((index_t)ld * n), *g = OF(new)(n), *x = OF(new)(n);
     OF(fill_part)('A', 0, n, n, 0, t, ld);
-    BLAS(her2)(&f->op, &n, &alpha, f->sy, &f->incy, f->x, &f->kept_incx, t, &ld);
+    OF(pack)(n, f->sy, f->incy, g);
+    OF(pack)(n, f->x, f->kept_incx, x);
+    BLAS(her2k)(&f->op, &je_as_it_is, &n, &je_one_int, &alpha, g, &ld, x, &ld, &OF(real_one), t, &ld);
     OF(add_hermitian)(f->op, n, t, ld, f->sa, f->lda);
+    free(g);
+    free(x);
     free(t);
   }
   if (f->sx) BLAS(hemv)(&f->op, &n, &alpha, f->a, &f->kept_lda, f->sy, &f->incy, &OF(one), f->sx, &f->incx);
@@ -387,20 +386,23 @@ void RULE(hemm, _reverse)(void *frame) {
     SCALAR *t = OF(new)((index_t)ld * order);
     OF(fill_part)('A', 0, order, order, 0, t, ld);
     if (left)
-      BLAS(her2k)(&f->uplo, &je_as_it_is, &order, &inner, &alpha, f->sc, &f->ldc, f->b, &f->kept_ldb, &OF(real_one), t, &ld);
+      BLAS(her2k)(&f->uplo, &je_as_it_is, &order, &inner, &alpha, f->sc, &f->ldc, f->b, &f->kept_ldb, &OF(real_one), t,
+                  &ld);
     else
-      BLAS(her2k)(&f->uplo, &je_turned, &order, &inner, &alpha, f->b, &f->kept_ldb, f->sc, &f->ldc, &OF(real_one), t, &ld);
+      BLAS(her2k)(&f->uplo, &je_turned, &order, &inner, &alpha, f->b, &f->kept_ldb, f->sc, &f->ldc, &OF(real_one), t,
+                  &ld);
     OF(add_hermitian)(f->uplo, order, t, ld, f->sa, f->lda);
     free(t);
   }
-  if (f->sb) BLAS(hemm)(&f->side, &f->uplo, &m, &n, &alpha, f->a, &f->kept_lda, f->sc, &f->ldc, &OF(one), f->sb, &f->ldb);
+  if (f->sb)
+    BLAS(hemm)(&f->side, &f->uplo, &m, &n, &alpha, f->a, &f->kept_lda, f->sc, &f->ldc, &OF(one), f->sb, &f->ldb);
   OF(scale_part)('A', m, n, CONJ(f->beta), f->sc, f->ldc);
 }
 
-/* C = alpha A A^H + beta C or alpha A^H A + beta C, a triangle of it, with real alpha and beta. With H the Hermitian matrix
-   that the triangle of G stands for and D its diagonal:
-     Abar += alpha (H + D) A or alpha A (H + D), alphabar += Re <A A^H, G>, betabar += Re <C, G>, Cbar = beta G
-   The imaginary part of the diagonal of C is zero before, by definition, and afterwards. */
+/* C = alpha A A^H + beta C or alpha A^H A + beta C, a triangle of it, with real alpha and beta. With H the Hermitian
+   matrix that the triangle of G stands for and D its diagonal: Abar += alpha (H + D) A or alpha A (H + D), alphabar +=
+   Re <A A^H, G>, betabar += Re <C, G>, Cbar = beta G The imaginary part of the diagonal of C is zero before, by
+   definition, and afterwards. */
 
 struct OF(hermitian_frame) {
   int n, k, lda, kept_lda, ldb, kept_ldb, ldc, kept_ldc;
@@ -434,10 +436,10 @@ static void OF(make_diagonal_real)(int n, SCALAR *a, int lda) {
 }
 
 static struct OF(hermitian_frame) *
-OF(new_hermitian_frame)(const char *uplo, const char *trans, const int *n, const int *k, SCALAR alpha, const SCALAR *a,
-                        const int *lda, const SCALAR *b, const int *ldb, const REAL *beta, const SCALAR *c,
-                        const int *ldc, void *salpha, SCALAR *sa, SCALAR *sb, REAL *sbeta, SCALAR *sc, int keeps_a,
-                        int a_stays, int keeps_b, int b_stays, void *arena) {
+    OF(new_hermitian_frame)(const char *uplo, const char *trans, const int *n, const int *k, SCALAR alpha,
+                            const SCALAR *a, const int *lda, const SCALAR *b, const int *ldb, const REAL *beta,
+                            const SCALAR *c, const int *ldc, void *salpha, SCALAR *sa, SCALAR *sb, REAL *sbeta,
+                            SCALAR *sc, int keeps_a, int a_stays, int keeps_b, int b_stays, void *arena) {
   struct OF(hermitian_frame) *f = je_arena_allocate(arena, sizeof *f);
   f->uplo = je_upper(uplo), f->op = OF(operation)(trans), f->n = *n, f->k = *k, f->alpha = alpha, f->beta = *beta;
   f->lda = f->kept_lda = *lda, f->ldb = f->kept_ldb = *ldb, f->ldc = f->kept_ldc = *ldc, f->a = a, f->b = b, f->c = c;
@@ -452,7 +454,7 @@ OF(new_hermitian_frame)(const char *uplo, const char *trans, const int *n, const
 }
 
 /* The cotangent of the old C, and betabar; g has a real diagonal. */
-static void OF(finish_hermitian)(struct OF(hermitian_frame) *f, const SCALAR *g, int ld) {
+static void OF(finish_hermitian)(struct OF(hermitian_frame) * f, const SCALAR *g, int ld) {
   if (f->sbeta) *f->sbeta += __real__ OF(inner_part)(f->uplo, f->n, f->n, f->c, f->kept_ldc, g, ld);
   OF(scale_part)(f->uplo, f->n, f->n, f->beta, f->sc, f->ldc);
   OF(make_diagonal_real)(f->n, f->sc, f->ldc);
@@ -468,8 +470,7 @@ void RULE(herk, _jvp)(const char *uplo, const char *trans, const int *n, const i
     else
       OF(scale_part)(je_upper(uplo), *n, *n, *beta, sc, *ldc);
     if (salpha) BLAS(herk)(uplo, trans, n, k, salpha, a, lda, &OF(real_one), sc, ldc);
-    if (sbeta && (*beta != 0 || *sbeta != 0))
-      OF(add_part)(je_upper(uplo), 0, *n, *n, *sbeta, c, *ldc, sc, *ldc);
+    if (sbeta && (*beta != 0 || *sbeta != 0)) OF(add_part)(je_upper(uplo), 0, *n, *n, *sbeta, c, *ldc, sc, *ldc);
     OF(make_diagonal_real)(*n, sc, *ldc);
   }
   BLAS(herk)(uplo, trans, n, k, alpha, a, lda, beta, c, ldc);
@@ -516,8 +517,7 @@ void RULE(her2k, _jvp)(const char *uplo, const char *trans, const int *n, const 
       OF(scale_part)(je_upper(uplo), *n, *n, *beta, sc, *ldc);
     if (sb) BLAS(her2k)(uplo, trans, n, k, alpha, a, lda, sb, ldb, &OF(real_one), sc, ldc);
     if (salpha) BLAS(her2k)(uplo, trans, n, k, salpha, a, lda, b, ldb, &OF(real_one), sc, ldc);
-    if (sbeta && (*beta != 0 || *sbeta != 0))
-      OF(add_part)(je_upper(uplo), 0, *n, *n, *sbeta, c, *ldc, sc, *ldc);
+    if (sbeta && (*beta != 0 || *sbeta != 0)) OF(add_part)(je_upper(uplo), 0, *n, *n, *sbeta, c, *ldc, sc, *ldc);
     OF(make_diagonal_real)(*n, sc, *ldc);
   }
   BLAS(her2k)(uplo, trans, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
@@ -527,9 +527,9 @@ void *RULE(her2k, _forward)(const char *uplo, const char *trans, const int *n, c
                             const SCALAR *a, const int *lda, const SCALAR *b, const int *ldb, const REAL *beta,
                             SCALAR *c, const int *ldc, SCALAR *salpha, SCALAR *sa, SCALAR *sb, REAL *sbeta, SCALAR *sc,
                             long stable, void *arena) {
-  void *f = OF(new_hermitian_frame)(uplo, trans, n, k, *alpha, a, lda, b, ldb, beta, c, ldc, salpha, sa, sb, sbeta, sc,
-                                    sb || salpha, je_is_stable(stable, 1), sa || salpha, je_is_stable(stable, 2),
-                                    arena);
+  void *f =
+      OF(new_hermitian_frame)(uplo, trans, n, k, *alpha, a, lda, b, ldb, beta, c, ldc, salpha, sa, sb, sbeta, sc,
+                              sb || salpha, je_is_stable(stable, 1), sa || salpha, je_is_stable(stable, 2), arena);
   BLAS(her2k)(uplo, trans, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
   return f;
 }

@@ -38,8 +38,6 @@ extern void BLAS(ger)(const int *, const int *, const SCALAR *, const SCALAR *, 
                       const int *, SCALAR *, const int *);
 extern void BLAS(symv)(const char *, const int *, const SCALAR *, const SCALAR *, const int *, const SCALAR *,
                        const int *, const SCALAR *, SCALAR *, const int *);
-extern void BLAS(syr2)(const char *, const int *, const SCALAR *, const SCALAR *, const int *, const SCALAR *,
-                       const int *, SCALAR *, const int *);
 #endif
 extern void BLAS(trmv)(const char *, const char *, const char *, const int *, const SCALAR *, const int *, SCALAR *,
                        const int *);
@@ -53,10 +51,10 @@ extern void BLAS(syrk)(const char *, const char *, const int *, const int *, con
                        const int *, const SCALAR *, SCALAR *, const int *);
 extern void BLAS(syr2k)(const char *, const char *, const int *, const int *, const SCALAR *, const SCALAR *,
                         const int *, const SCALAR *, const int *, const SCALAR *, SCALAR *, const int *);
-extern void BLAS(trmm)(const char *, const char *, const char *, const char *, const int *, const int *,
-                       const SCALAR *, const SCALAR *, const int *, SCALAR *, const int *);
-extern void BLAS(trsm)(const char *, const char *, const char *, const char *, const int *, const int *,
-                       const SCALAR *, const SCALAR *, const int *, SCALAR *, const int *);
+extern void BLAS(trmm)(const char *, const char *, const char *, const char *, const int *, const int *, const SCALAR *,
+                       const SCALAR *, const int *, SCALAR *, const int *);
+extern void BLAS(trsm)(const char *, const char *, const char *, const char *, const int *, const int *, const SCALAR *,
+                       const SCALAR *, const int *, SCALAR *, const int *);
 
 /* Memory */
 
@@ -149,7 +147,8 @@ static const SCALAR *OF(keep_part)(void *arena, int in_place, char uplo, int m, 
   return copy;
 }
 
-/* Sums of products. inner(x, y) is the sum of conj(x) y, so that the cotangent of alpha in y = alpha x is inner(x, ybar). */
+/* Sums of products. inner(x, y) is the sum of conj(x) y, so that the cotangent of alpha in y = alpha x is inner(x,
+ * ybar). */
 
 #ifdef COMPLEX
 extern REAL REAL_BLAS(dot)(const int *, const REAL *, const int *, const REAL *, const int *);
@@ -279,9 +278,10 @@ static void OF(triangular_solve)(char side, char uplo, char op, char diag, int m
   if (op == 'R') OF(conjugate_part)(m, n, b, ldb);
 }
 
-/* t = op(da) x or x op(da), where da is the tangent of a triangular matrix: its diagonal is zero if that of a is one. */
-static SCALAR *OF(new_tangent_product)(char side, char uplo, char op, char diag, int m, int n, const SCALAR *da, int lda,
-                                       const SCALAR *x, int ldx) {
+/* t = op(da) x or x op(da), where da is the tangent of a triangular matrix: its diagonal is zero if that of a is one.
+ */
+static SCALAR *OF(new_tangent_product)(char side, char uplo, char op, char diag, int m, int n, const SCALAR *da,
+                                       int lda, const SCALAR *x, int ldx) {
   int ld = je_at_least_one(m);
   SCALAR *t = OF(new)((index_t)ld * n);
   OF(copy_part)('A', m, n, x, ldx, t, ld);
@@ -290,7 +290,8 @@ static SCALAR *OF(new_tangent_product)(char side, char uplo, char op, char diag,
   return t;
 }
 
-/* The triangle of abar grows by alpha opx(x) opy(y), an n x n product of inner size k; diag 'U': without the diagonal. */
+/* The triangle of abar grows by alpha opx(x) opy(y), an n x n product of inner size k; diag 'U': without the diagonal.
+ */
 static void OF(add_triangle_of_product)(char uplo, char diag, char opx, char opy, int n, int k, SCALAR alpha,
                                         const SCALAR *x, int ldx, const SCALAR *y, int ldy, SCALAR *abar, int lda) {
   int ld = je_at_least_one(n);
@@ -328,7 +329,8 @@ static void OF(add_matrix_vector)(char op, int m, int n, SCALAR alpha, const SCA
   OF(release)(u);
 }
 
-/* a += alpha opu(u) opv(v): u is a column, as it is (N) or conjugated (R), v a row, transposed (T) or conjugated too (C). */
+/* a += alpha opu(u) opv(v): u is a column, as it is (N) or conjugated (R), v a row, transposed (T) or conjugated too
+ * (C). */
 static void OF(add_outer)(int m, int n, SCALAR alpha, char opu, const SCALAR *u, int incu, char opv, const SCALAR *v,
                           int incv, SCALAR *a, int lda) {
 #ifdef COMPLEX

@@ -1,5 +1,5 @@
-/* Factorisations and solvers. What LAPACK reports in `info` and the permutation in `ipiv` have no derivative: it is that
-   of the permutation that was taken. Phi takes a triangle of a square matrix and half of its diagonal. */
+/* Factorisations and solvers. What LAPACK reports in `info` and the permutation in `ipiv` have no derivative: it is
+   that of the permutation that was taken. Phi takes a triangle of a square matrix and half of its diagonal. */
 
 extern void BLAS(potrf)(const char *, const int *, SCALAR *, const int *, int *);
 extern void BLAS(potrs)(const char *, const int *, const int *, const SCALAR *, const int *, SCALAR *, const int *,
@@ -8,8 +8,8 @@ extern void BLAS(getrf)(const int *, const int *, SCALAR *, const int *, int *, 
 extern void BLAS(getrs)(const char *, const int *, const int *, const SCALAR *, const int *, const int *, SCALAR *,
                         const int *, int *);
 extern void BLAS(gesv)(const int *, const int *, SCALAR *, const int *, int *, SCALAR *, const int *, int *);
-extern void BLAS(trtrs)(const char *, const char *, const char *, const int *, const int *, const SCALAR *,
-                        const int *, SCALAR *, const int *, int *);
+extern void BLAS(trtrs)(const char *, const char *, const char *, const int *, const int *, const SCALAR *, const int *,
+                        SCALAR *, const int *, int *);
 extern void BLAS(laswp)(const int *, SCALAR *, const int *, const int *, const int *, const int *, const int *);
 
 /* Copies. */
@@ -34,7 +34,8 @@ static void OF(permute)(int back, int columns, SCALAR *a, int lda, int pivots, c
     BLAS(laswp)(&columns, a, &lda, &je_one_int, &pivots, ipiv, back ? &je_minus_one_int : &je_one_int);
 }
 
-/* The other triangle becomes the conjugate transpose of the one that is stored, of a diagonal only the real part counts. */
+/* The other triangle becomes the conjugate transpose of the one that is stored, of a diagonal only the real part
+ * counts. */
 static void OF(complete)(char uplo, int n, SCALAR *a, int lda) {
 #ifdef COMPLEX
   for (int i = 0; i < n; i++) a[i + (index_t)i * lda] = __real__(a[i + (index_t)i * lda]);
@@ -317,7 +318,7 @@ void *RULE(getrs, _forward)(const char *trans, const int *n, const int *nrhs, co
 }
 
 /* B = op(M)^-1 B, with the permutation. */
-static void OF(lu_solve)(char op, struct OF(factor_frame) *f, SCALAR *b, int ldb) {
+static void OF(lu_solve)(char op, struct OF(factor_frame) * f, SCALAR *b, int ldb) {
   int ignored;
   char plain = op == 'R' ? 'N' : op;
   if (op == 'R') OF(conjugate_part)(f->n, f->nrhs, b, ldb);
@@ -392,8 +393,7 @@ void RULE(gesv, _reverse)(void *frame) {
   char c = OF(adjoint)('N');
   if (f->sb) OF(lu_solve)(c, f, f->sb, f->ldb);
   if (f->sa) OF(lu_cotangent)(f->n, f->n, f->a, f->kept_lda, f->ipiv, f->sa, f->lda);
-  if (f->sa && f->sb)
-    OF(product)('N', c, f->n, f->n, f->nrhs, -1, f->sb, f->ldb, f->b, f->kept_ldb, f->sa, f->lda);
+  if (f->sa && f->sb) OF(product)('N', c, f->n, f->n, f->nrhs, -1, f->sb, f->ldb, f->b, f->kept_ldb, f->sa, f->lda);
 }
 
 /* B = op(A)^-1 B for a triangular A: trsm, unless a number on the diagonal is zero. Then B stays as it is. */

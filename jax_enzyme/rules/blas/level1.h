@@ -22,9 +22,8 @@ struct OF(real_value_frame) {
 
 /* r = x . y:  xbar += rbar y, ybar += rbar x */
 
-struct OF(value_tangent)
-RULE(dot, _jvp)(const int *n, const SCALAR *x, const int *incx, const SCALAR *y, const int *incy, const SCALAR *sx,
-                const SCALAR *sy) {
+struct OF(value_tangent) RULE(dot, _jvp)(const int *n, const SCALAR *x, const int *incx, const SCALAR *y,
+                                         const int *incy, const SCALAR *sx, const SCALAR *sy) {
   struct OF(value_tangent) result = {BLAS(dot)(n, x, incx, y, incy), 0};
   if (sx) result.tangent += BLAS(dot)(n, sx, incx, y, incy);
   if (sy) result.tangent += BLAS(dot)(n, x, incx, sy, incy);
@@ -37,9 +36,8 @@ struct OF(dot_frame) {
   SCALAR *sx, *sy;
 };
 
-struct OF(value_frame)
-RULE(dot, _forward)(const int *n, const SCALAR *x, const int *incx, const SCALAR *y, const int *incy, SCALAR *sx,
-                    SCALAR *sy, long stable, void *arena) {
+struct OF(value_frame) RULE(dot, _forward)(const int *n, const SCALAR *x, const int *incx, const SCALAR *y,
+                                           const int *incy, SCALAR *sx, SCALAR *sy, long stable, void *arena) {
   struct OF(dot_frame) *f = je_arena_allocate(arena, sizeof *f);
   f->n = *n, f->incx = f->kept_incx = *incx, f->incy = f->kept_incy = *incy;
   f->sx = sx, f->sy = sy, f->x = x, f->y = y;
@@ -196,8 +194,7 @@ extern void BLAS(rot)(const int *, SCALAR *, const int *, SCALAR *, const int *,
 
 /* r = |x|:  xbar += rbar x / r; zero where r is zero */
 
-struct OF(real_value_tangent)
-RULE(nrm2, _jvp)(const int *n, const SCALAR *x, const int *incx, const SCALAR *sx) {
+struct OF(real_value_tangent) RULE(nrm2, _jvp)(const int *n, const SCALAR *x, const int *incx, const SCALAR *sx) {
   struct OF(real_value_tangent) result = {BLAS(nrm2)(n, x, incx), 0};
   if (sx && result.value != 0) result.tangent = BLAS(dot)(n, x, incx, sx, incx) / result.value;
   return result;
@@ -211,7 +208,7 @@ struct OF(norm_frame) {
 };
 
 struct OF(real_value_frame)
-RULE(nrm2, _forward)(const int *n, const SCALAR *x, const int *incx, SCALAR *sx, long stable, void *arena) {
+    RULE(nrm2, _forward)(const int *n, const SCALAR *x, const int *incx, SCALAR *sx, long stable, void *arena) {
   struct OF(norm_frame) *f = je_arena_allocate(arena, sizeof *f);
   struct OF(real_value_frame) result = {BLAS(nrm2)(n, x, incx), f};
   f->n = *n, f->incx = f->kept_incx = *incx, f->value = result.value, f->sx = sx, f->x = x;
@@ -224,11 +221,10 @@ void RULE(nrm2, _reverse)(void *frame, REAL rbar) {
   if (f->sx && f->value != 0) OF(accumulate)(f->n, rbar / f->value, f->x, f->kept_incx, f->sx, f->incx);
 }
 
-/* r = sum of |x_i|:  xbar_i += rbar sign(x_i), where the sign of 0 is 1, as in the rule of fabs. BLAS returns 0 where the
-   stride is not positive. */
+/* r = sum of |x_i|:  xbar_i += rbar sign(x_i), where the sign of 0 is 1, as in the rule of fabs. BLAS returns 0 where
+   the stride is not positive. */
 
-struct OF(real_value_tangent)
-RULE(asum, _jvp)(const int *n, const SCALAR *x, const int *incx, const SCALAR *sx) {
+struct OF(real_value_tangent) RULE(asum, _jvp)(const int *n, const SCALAR *x, const int *incx, const SCALAR *sx) {
   struct OF(real_value_tangent) result = {BLAS(asum)(n, x, incx), 0};
   if (sx && *incx > 0)
     for (int i = 0; i < *n; i++) {
@@ -239,7 +235,7 @@ RULE(asum, _jvp)(const int *n, const SCALAR *x, const int *incx, const SCALAR *s
 }
 
 struct OF(real_value_frame)
-RULE(asum, _forward)(const int *n, const SCALAR *x, const int *incx, SCALAR *sx, long stable, void *arena) {
+    RULE(asum, _forward)(const int *n, const SCALAR *x, const int *incx, SCALAR *sx, long stable, void *arena) {
   struct OF(norm_frame) *f = je_arena_allocate(arena, sizeof *f);
   struct OF(real_value_frame) result = {BLAS(asum)(n, x, incx), f};
   f->n = *n, f->incx = f->kept_incx = *incx, f->sx = *incx > 0 ? sx : 0, f->x = x;

@@ -68,8 +68,7 @@ void RULE(gemv, _reverse)(void *frame) {
     else
       OF(add_outer)(m, n, f->alpha, 'N', f->x, f->kept_incx, 'C', f->sy, f->incy, f->sa, f->lda);
   }
-  if (f->sx)
-    OF(add_matrix_vector)(OF(adjoint)(f->op), m, n, alpha, f->a, f->kept_lda, f->sy, f->incy, f->sx, f->incx);
+  if (f->sx) OF(add_matrix_vector)(OF(adjoint)(f->op), m, n, alpha, f->a, f->kept_lda, f->sy, f->incy, f->sx, f->incx);
   OF(scale)(rows, CONJ(f->beta), f->sy, f->incy);
 }
 
@@ -77,9 +76,9 @@ void RULE(gemv, _reverse)(void *frame) {
 
 /* A = A + alpha x y^T:  xbar += alpha G y, ybar += alpha G^T x, alphabar += x . G y */
 
-void RULE(ger, _jvp)(const int *m, const int *n, const SCALAR *alpha, const SCALAR *x, const int *incx,
-                     const SCALAR *y, const int *incy, SCALAR *a, const int *lda, const SCALAR *salpha,
-                     const SCALAR *sx, const SCALAR *sy, SCALAR *sa) {
+void RULE(ger, _jvp)(const int *m, const int *n, const SCALAR *alpha, const SCALAR *x, const int *incx, const SCALAR *y,
+                     const int *incy, SCALAR *a, const int *lda, const SCALAR *salpha, const SCALAR *sx,
+                     const SCALAR *sy, SCALAR *sa) {
   if (sa && sx) BLAS(ger)(m, n, alpha, sx, incx, y, incy, sa, lda);
   if (sa && sy) BLAS(ger)(m, n, alpha, x, incx, sy, incy, sa, lda);
   if (sa && salpha) BLAS(ger)(m, n, salpha, x, incx, y, incy, sa, lda);
@@ -167,14 +166,15 @@ void RULE(symv, _reverse)(void *frame) {
   }
   if (f->sbeta) *f->sbeta += OF(inner)(n, f->y, f->kept_incy, f->sy, f->incy);
   if (f->sa) {
-    BLAS(syr2)(&f->op, &n, &f->alpha, f->x, &f->kept_incx, f->sy, &f->incy, f->sa, &f->lda);
-    index_t x = je_start(n, f->kept_incx), y = je_start(n, f->incy);
-    for (int i = 0; i < n; i++)
-      f->sa[i + (index_t)i * f->lda] -=
-          f->alpha * f->x[x + (index_t)i * f->kept_incx] * f->sy[y + (index_t)i * f->incy];
+    int ld = je_at_least_one(n);
+    SCALAR *g = OF(new)(n), *x = OF(new)(n);
+    OF(pack)(n, f->sy, f->incy, g);
+    OF(pack)(n, f->x, f->kept_incx, x);
+    OF(add_symmetric_product)(f->op, 'N', n, 1, f->alpha, g, ld, x, ld, f->sa, f->lda);
+    free(g);
+    free(x);
   }
-  if (f->sx)
-    BLAS(symv)(&f->op, &n, &f->alpha, f->a, &f->kept_lda, f->sy, &f->incy, &OF(one), f->sx, &f->incx);
+  if (f->sx) BLAS(symv)(&f->op, &n, &f->alpha, f->a, &f->kept_lda, f->sy, &f->incy, &OF(one), f->sx, &f->incx);
   OF(scale)(n, f->beta, f->sy, f->incy);
 }
 
@@ -211,9 +211,9 @@ void RULE(trsv, _jvp)(const char *uplo, const char *trans, const char *diag, con
 }
 
 static struct OF(triangular_vector_frame) *
-OF(new_triangular_vector_frame)(const char *uplo, const char *trans, const char *diag, const int *n, const SCALAR *a,
-                                const int *lda, const SCALAR *x, const int *incx, SCALAR *sa, SCALAR *sx, long stable,
-                                void *arena) {
+    OF(new_triangular_vector_frame)(const char *uplo, const char *trans, const char *diag, const int *n,
+                                    const SCALAR *a, const int *lda, const SCALAR *x, const int *incx, SCALAR *sa,
+                                    SCALAR *sx, long stable, void *arena) {
   struct OF(triangular_vector_frame) *f = je_arena_allocate(arena, sizeof *f);
   f->uplo = je_upper(uplo), f->op = OF(operation)(trans), f->diag = je_upper(diag), f->n = *n;
   f->lda = f->kept_lda = *lda, f->incx = f->kept_incx = *incx, f->sa = sa, f->sx = sx, f->a = a, f->x = x;
@@ -242,7 +242,7 @@ void *RULE(trsv, _forward)(const char *uplo, const char *trans, const char *diag
 }
 
 /* The cotangent of op(A) is sign u x^H. */
-static void OF(add_triangle_cotangent)(struct OF(triangular_vector_frame) *f, SCALAR sign) {
+static void OF(add_triangle_cotangent)(struct OF(triangular_vector_frame) * f, SCALAR sign) {
   SCALAR *u = OF(new)(f->n), *x = OF(new)(f->n);
   OF(pack)(f->n, f->sx, f->incx, u);
   OF(pack)(f->n, f->x, f->kept_incx, x);

@@ -42,10 +42,8 @@ void *RULE(gemm, _forward)(const char *transa, const char *transb, const int *m,
   if (sc) {
     int rows_a = f->opa == 'N' ? *m : *k, columns_a = f->opa == 'N' ? *k : *m;
     int rows_b = f->opb == 'N' ? *k : *n, columns_b = f->opb == 'N' ? *n : *k;
-    if (sb || salpha)
-      f->a = OF(keep_part)(arena, je_is_stable(stable, 1), 'A', rows_a, columns_a, a, &f->kept_lda);
-    if (sa || salpha)
-      f->b = OF(keep_part)(arena, je_is_stable(stable, 2), 'A', rows_b, columns_b, b, &f->kept_ldb);
+    if (sb || salpha) f->a = OF(keep_part)(arena, je_is_stable(stable, 1), 'A', rows_a, columns_a, a, &f->kept_lda);
+    if (sa || salpha) f->b = OF(keep_part)(arena, je_is_stable(stable, 2), 'A', rows_b, columns_b, b, &f->kept_ldb);
     if (sbeta) f->c = OF(keep_part)(arena, 0, 'A', *m, *n, c, &f->kept_ldc);
   }
   BLAS(gemm)(transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
@@ -87,8 +85,8 @@ void RULE(gemm, _reverse)(void *frame) {
 }
 
 /* C = alpha S B + beta C, or alpha B S + beta C, S symmetric and stored as a triangle:
-     Bbar += conj(alpha) conj(S) G or conj(alpha) G conj(S); what conj(alpha) G B^H or conj(alpha) B^H G has at (i, j) and
-     (j, i) goes to the one that is stored; alphabar += <S B, G>, betabar += <C, G>, Cbar = conj(beta) G */
+     Bbar += conj(alpha) conj(S) G or conj(alpha) G conj(S); what conj(alpha) G B^H or conj(alpha) B^H G has at (i, j)
+   and (j, i) goes to the one that is stored; alphabar += <S B, G>, betabar += <C, G>, Cbar = conj(beta) G */
 
 void RULE(symm, _jvp)(const char *side, const char *uplo, const int *m, const int *n, const SCALAR *alpha,
                       const SCALAR *a, const int *lda, const SCALAR *b, const int *ldb, const SCALAR *beta, SCALAR *c,
@@ -106,10 +104,11 @@ void RULE(symm, _jvp)(const char *side, const char *uplo, const int *m, const in
   BLAS(symm)(side, uplo, m, n, alpha, a, lda, b, ldb, beta, c, ldc);
 }
 
-static struct OF(matrix_frame) *
-OF(new_symm_frame)(const char *side, const char *uplo, const int *m, const int *n, const SCALAR *alpha, const SCALAR *a,
-                   const int *lda, const SCALAR *b, const int *ldb, const SCALAR *beta, const SCALAR *c, const int *ldc,
-                   SCALAR *salpha, SCALAR *sa, SCALAR *sb, SCALAR *sbeta, SCALAR *sc, long stable, void *arena) {
+static struct OF(matrix_frame) * OF(new_symm_frame)(const char *side, const char *uplo, const int *m, const int *n,
+                                                    const SCALAR *alpha, const SCALAR *a, const int *lda,
+                                                    const SCALAR *b, const int *ldb, const SCALAR *beta,
+                                                    const SCALAR *c, const int *ldc, SCALAR *salpha, SCALAR *sa,
+                                                    SCALAR *sb, SCALAR *sbeta, SCALAR *sc, long stable, void *arena) {
   struct OF(matrix_frame) *f = je_arena_allocate(arena, sizeof *f);
   f->side = je_upper(side), f->uplo = je_upper(uplo), f->m = *m, f->n = *n;
   f->lda = f->kept_lda = *lda, f->ldb = f->kept_ldb = *ldb, f->ldc = f->kept_ldc = *ldc;
@@ -167,9 +166,9 @@ void RULE(symm, _reverse)(void *frame) {
   OF(scale_part)('A', m, n, CONJ(f->beta), f->sc, f->ldc);
 }
 
-/* C = alpha A A^T + beta C, or alpha A^T A + beta C, a triangle of it. With S the symmetric matrix that the triangle of G
-   stands for and D the diagonal of G:
-     Abar += conj(alpha) (S + D) conj(A) or conj(alpha) conj(A) (S + D), Cbar = conj(beta) G */
+/* C = alpha A A^T + beta C, or alpha A^T A + beta C, a triangle of it. With S the symmetric matrix that the triangle of
+   G stands for and D the diagonal of G: Abar += conj(alpha) (S + D) conj(A) or conj(alpha) conj(A) (S + D), Cbar =
+   conj(beta) G */
 
 /* bbar += alpha (S + D) conj(a), n x k, or alpha conj(a) (S + D), k x n. */
 static void OF(add_symmetrised)(char uplo, char op, int n, int k, SCALAR alpha, const SCALAR *g, int ldg,
@@ -343,9 +342,9 @@ void RULE(trsm, _jvp)(const char *side, const char *uplo, const char *trans, con
 }
 
 static struct OF(matrix_frame) *
-OF(new_triangular_frame)(const char *side, const char *uplo, const char *trans, const char *diag, const int *m,
-                         const int *n, const SCALAR *alpha, const SCALAR *a, const int *lda, const SCALAR *b,
-                         const int *ldb, SCALAR *salpha, SCALAR *sa, SCALAR *sb, long stable, void *arena) {
+    OF(new_triangular_frame)(const char *side, const char *uplo, const char *trans, const char *diag, const int *m,
+                             const int *n, const SCALAR *alpha, const SCALAR *a, const int *lda, const SCALAR *b,
+                             const int *ldb, SCALAR *salpha, SCALAR *sa, SCALAR *sb, long stable, void *arena) {
   struct OF(matrix_frame) *f = je_arena_allocate(arena, sizeof *f);
   f->side = je_upper(side), f->uplo = je_upper(uplo), f->opa = OF(operation)(trans), f->diag = je_upper(diag);
   f->m = *m, f->n = *n, f->lda = f->kept_lda = *lda, f->ldb = f->kept_ldb = f->kept_ldc = *ldb, f->alpha = *alpha;
@@ -378,7 +377,7 @@ void *RULE(trsm, _forward)(const char *side, const char *uplo, const char *trans
 }
 
 /* The cotangent of op(A) is alpha u b^H, or alpha b^H u where A is on the right. */
-static void OF(add_triangular_cotangent)(struct OF(matrix_frame) *f, SCALAR alpha, const SCALAR *u, int ldu) {
+static void OF(add_triangular_cotangent)(struct OF(matrix_frame) * f, SCALAR alpha, const SCALAR *u, int ldu) {
   int left = f->side == 'L', n = left ? f->m : f->n, k = left ? f->n : f->m;
   char c = OF(adjoint)('N');
   if (f->opa == 'N') {

@@ -1,5 +1,5 @@
-/* All rules and bodies for one kind of numbers: SCALAR, whose routines start with LETTER, and the real numbers that go with
-   it, REAL and REAL_LETTER. COMPLEX is defined if SCALAR is complex. */
+/* All rules and bodies for one kind of numbers: SCALAR, whose routines start with LETTER, and the real numbers that go
+   with it, REAL and REAL_LETTER. COMPLEX is defined if SCALAR is complex. */
 
 #include "support.h"
 

@@ -4,16 +4,17 @@
 
      je_R_jvp(a1 ... an, s1 ...)                        the primal, and the tangent into the shadows
      je_R_forward(a1 ... an, s1 ..., stable, arena)     the primal; returns a frame with what the reverse needs
-     je_R_reverse(frame)                                shadows of what is only read grow by their cotangents; the shadow
-                                                        of what was overwritten becomes the cotangent of the old contents
+     je_R_reverse(frame)                                shadows of what is only read grow by their cotangents; the
+   shadow of what was overwritten becomes the cotangent of the old contents
 
-   A routine that returns a number x returns {x, tangent} and {x, frame}, and its reverse has the cotangent of x as second
-   argument. Bit i of `stable` says that what the i-th pointer to numbers points to is, after the call, left as it is until
-   the reverse has run: then it is read where it is, otherwise a copy is kept in the arena.
+   A routine that returns a number x returns {x, tangent} and {x, frame}, and its reverse has the cotangent of x as
+   second argument. Bit i of `stable` says that what the i-th pointer to numbers points to is, after the call, left as
+   it is until the reverse has run: then it is read where it is, otherwise a copy is kept in the arena.
 
-   Derivatives are computed by BLAS and LAPACK again, so that they can be differentiated in turn. No branch depends on the
-   value of a tangent or cotangent, for the same reason. Complex numbers are pairs of real ones here: the cotangent of z has
-   the derivatives by its real and its imaginary part, so that the adjoint of a linear map is its conjugate transpose. */
+   Derivatives are computed by BLAS and LAPACK again, so that they can be differentiated in turn. No branch depends on
+   the value of a tangent or cotangent, for the same reason. Complex numbers are pairs of real ones here: the cotangent
+   of z has the derivatives by its real and its imaginary part, so that the adjoint of a linear map is its conjugate
+   transpose. */
 
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
@@ -63,7 +64,9 @@ enum {
   JE_LEFT = 141
 };
 
-static inline char je_operation(int trans) { return trans == JE_NO_TRANSPOSE ? 'N' : trans == JE_TRANSPOSE ? 'T' : 'C'; }
+static inline char je_operation(int trans) {
+  return trans == JE_NO_TRANSPOSE ? 'N' : trans == JE_TRANSPOSE ? 'T' : 'C';
+}
 
 static inline char je_real_operation(int order, int trans) {
   return (trans == JE_NO_TRANSPOSE) == (order == JE_BY_COLUMNS) ? 'N' : 'T';

@@ -49,9 +49,10 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Routine:
-    """One routine under the name that object code has. All parameters are pointers, and what they point to is read or
-    written during the call only; `reads` and `writes` say what may happen."""
+    """One routine for one kind of numbers: `gemm` is `dgemm_` in object code. All parameters are pointers, and what
+    they point to is read or written during the call only; `reads` and `writes` say what may happen."""
 
+    name: str
     symbol: str
     parameters: tuple[Parameter, ...]
     result: Result
@@ -201,7 +202,8 @@ def _parsed() -> Iterator[Routine]:
         for letter in letters.split(","):
             prefix = f"i{letter}" if result == "integer" else letter
             scalar = T.FLOAT if letter[0] in "sc" else T.DOUBLE
-            yield Routine(f"{prefix}{name}_", parameters, Result(result), scalar, not {"c", "z"}.isdisjoint(letter))
+            is_complex = "c" in letter or "z" in letter
+            yield Routine(name, f"{prefix}{name}_", parameters, Result(result), scalar, is_complex)
 
 
 def _parameter(text: str) -> Parameter:

@@ -127,7 +127,7 @@ class _Host:
         if name in _MEETINGS:
             return self._meet(call, *_MEETINGS[name])
         if name == "__je_lane":
-            return self.at.call(marks.index(self.module, marks.LANE), [])
+            return self.at.call(marks.index(self.module, marks.LANE, 32), [])
         if name in _PLAIN_SHUFFLES or _SHUFFLES.match(name):
             return self._shuffle(call, name)
         if name.startswith(_NOTHING):
@@ -158,14 +158,12 @@ class _Host:
             extent = extents[kind][marks.AXES.index(axis)]
             if kind in ("ntid", "nctaid"):
                 return const_int(T.I32, extent)
-            return (
-                const_int(T.I32, 0) if extent == 1 else self.at.call(marks.index(self.module, f"je.{kind}.{axis}"), [])
-            )
+            return self._index(f"je.{kind}.{axis}", extent)
         match kind:
             case "laneid":
-                return self.at.call(marks.index(self.module, marks.LANE), [])
+                return self.at.call(marks.index(self.module, marks.LANE, 32), [])
             case "warpid":
-                return self.at.call(marks.index(self.module, marks.WARP), [])
+                return self._index(marks.WARP, -(-self.shape.threads // 32))
             case "warpsize":
                 return const_int(T.I32, 32)
             case "nwarpid":
@@ -174,6 +172,11 @@ class _Host:
                 return zero(call.type)
             case _:
                 raise self._refused(call, f"the special register %{name}", None)
+
+    def _index(self, name: str, extent: int) -> V.Value:
+        if extent == 1:
+            return const_int(T.I32, 0)
+        return self.at.call(marks.index(self.module, name, extent), [])
 
     def _meet(self, call: I.Call, group: str, vote: str) -> V.Value | None:
         name = marks.called(call)
@@ -211,7 +214,7 @@ class _Host:
     def _source(self, mode: str, offset: V.Value, clamp: V.Value) -> tuple[V.Value, V.Value]:
         """The lane that PTX's `shfl.sync` reads, and whether it lies in the caller's section."""
         at = self.at
-        lane = at.call(marks.index(self.module, marks.LANE), [])
+        lane = at.call(marks.index(self.module, marks.LANE, 32), [])
         bound = at.binary("and", clamp, const_int(T.I32, 31))
         sections = at.binary("and", at.binary("lshr", clamp, const_int(T.I32, 8)), const_int(T.I32, 31))
         base = at.binary("and", lane, sections)

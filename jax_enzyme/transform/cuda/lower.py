@@ -44,7 +44,7 @@ def lower(
     to_host(work, shape)
     _bind(kernel, constants)
     mark_for_inlining(work, [symbol, *shared])
-    work = optimise(work)
+    work = optimise(work, unroll=True)
     kernel = _thread(work, symbol)
     if any(_warp_operation(i) for i in kernel.instructions()):
         _linear_to_warps(work, kernel, shape)
@@ -104,7 +104,7 @@ def _warp_operation(instruction: I.Instruction) -> bool:
 
 
 def _index(module: Module, at: Builder, name: str, extent: int) -> Value:
-    return const_int(T.I32, 0) if extent == 1 else at.call(marks.index(module, name), [])
+    return const_int(T.I32, 0) if extent == 1 else at.call(marks.index(module, name, extent), [])
 
 
 def _substitute(kernel: Function, made: Mapping[str, Value]) -> None:
@@ -121,7 +121,7 @@ def _substitute(kernel: Function, made: Mapping[str, Value]) -> None:
 def _linear_to_warps(module: Module, kernel: Function, shape: Shape) -> None:
     """Threads are lanes of warps: thread number 32 warp + lane."""
     at = Builder(BasicBlock())
-    lane = at.call(marks.index(module, marks.LANE), [])
+    lane = at.call(marks.index(module, marks.LANE, WARP_SIZE), [])
     warp = _index(module, at, marks.WARP, -(-shape.threads // WARP_SIZE))
     lane = at.binary("and", lane, const_int(T.I32, WARP_SIZE - 1))
     number = at.binary("or", at.binary("shl", warp, const_int(T.I32, 5), ("nuw", "nsw")), lane, ("disjoint",))

@@ -26,10 +26,12 @@ SHUFFLE = "je.shuffle"
 _PURE = ("nocallback", "nofree", "nosync", "nounwind", "speculatable", "willreturn", "memory(none)")
 
 
-def index(module: Module, name: str) -> Function:
-    """The declaration of an index."""
+def index(module: Module, name: str, extent: int) -> Function:
+    """The declaration of an index, which is less than `extent`."""
     if name not in module.functions:
-        module.functions[name] = Function(T.PTR, T.FunctionType(T.I32, ()), attributes=_PURE, name=name)
+        known = (f"range(i32 0, {extent})",)
+        kind = T.FunctionType(T.I32, ())
+        module.functions[name] = Function(T.PTR, kind, return_attributes=known, attributes=_PURE, name=name)
     return module.functions[name]
 
 

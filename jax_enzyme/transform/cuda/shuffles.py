@@ -46,7 +46,7 @@ def lower_shuffles(module: Module, function: Function) -> frozenset[Value]:
 def _exchange(module: Module, variable: Value, value: Value, source: Value) -> list[I.Instruction]:
     at = Builder(BasicBlock())
     meeting = marks.meeting(module, marks.MEET_WARP)
-    lane = at.call(marks.index(module, marks.LANE), [])
+    lane = at.call(marks.index(module, marks.LANE, WARP_SIZE), [])
     at.store(value, _element(at, variable, value.type, lane))
     at.call(meeting, [])
     inside = at.binary("and", source, const_int(T.I32, WARP_SIZE - 1))

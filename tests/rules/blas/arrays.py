@@ -13,11 +13,12 @@ Array = NDArray[np.generic]
 @dataclass
 class Numbers:
     """Memory behind a pointer to numbers: `mask` says which of its elements the routine may read or write, `real` which
-    of these have no imaginary part by definition."""
+    of these have no imaginary part by definition, `rows` how many rows a matrix has."""
 
     values: Array
     mask: NDArray[np.bool_]
     real: NDArray[np.bool_] | None = None
+    rows: int = 0
 
     @property
     def referenced(self) -> Array:
@@ -53,7 +54,9 @@ def matrix(rng: np.random.Generator, rows: int, columns: int, ld: int, dtype: np
     """`part` is A for all, L or U for a triangle, l or u for one without its diagonal."""
     i, j = np.indices((ld, columns))
     inside = {"A": i >= 0, "L": i >= j, "U": i <= j, "l": i > j, "u": i < j}[part] & (i < rows)
-    return _numbers(rng, inside.T.ravel() if columns else np.zeros(1, bool), dtype)
+    found = _numbers(rng, inside.T.ravel() if columns else np.zeros(1, bool), dtype)
+    found.rows = rows
+    return found
 
 
 def scalar(value: complex, dtype: np.dtype) -> Numbers:

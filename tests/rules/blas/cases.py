@@ -172,7 +172,9 @@ def potrs(rng: Rng, letter: str, uplo: str = "L", n: int = 4, nrhs: int = 3) -> 
     at = np.arange(n) * (n + 3)
     a.values[at] = a.values[at].real
     values = {"uplo": uplo, "n": n, "nrhs": nrhs, "a": a, "lda": n + 2}
-    return Case(f"{letter}potrs_", {**values, "b": matrix(rng, n, nrhs, n + 1, DTYPES[letter]), "ldb": n + 1, "info": 0})
+    return Case(
+        f"{letter}potrs_", {**values, "b": matrix(rng, n, nrhs, n + 1, DTYPES[letter]), "ldb": n + 1, "info": 0}
+    )
 
 
 def _well_posed(rng: Rng, m: int, n: int, ld: int, letter: str) -> Numbers:
@@ -203,9 +205,7 @@ def gesv(rng: Rng, letter: str, n: int = 4, nrhs: int = 3) -> Case:
     return Case(f"{letter}gesv_", values)
 
 
-def trtrs(
-    rng: Rng, letter: str, uplo: str = "L", trans: str = "T", diag: str = "N", n: int = 4, nrhs: int = 3
-) -> Case:
+def trtrs(rng: Rng, letter: str, uplo: str = "L", trans: str = "T", diag: str = "N", n: int = 4, nrhs: int = 3) -> Case:
     values = {"uplo": uplo, "trans": trans, "diag": diag, "n": n, "nrhs": nrhs, "lda": n + 2, "ldb": n + 1, "info": 0}
     values |= {"a": triangular(rng, n, n + 2, letter, uplo, diag)}
     return Case(f"{letter}trtrs_", {**values, "b": matrix(rng, n, nrhs, n + 1, DTYPES[letter])})

@@ -7,7 +7,7 @@ call, all that was not promised to be stable is overwritten.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -49,19 +49,21 @@ class Case:
     def active(self) -> list[str]:
         return [n for n in self.floats if n not in self.inactive]
 
-
     def in_double(self) -> Case:
         """The same call in double precision."""
-        if self.routine.scalar == T.DOUBLE:
-            return self
-        double = {"s": "d", "c": "z", "cs": "zd", "sc": "dz"}
-        prefix = next(p for p in ("cs", "sc", "s", "c") if f"{double[p]}{self.symbol.removeprefix(p)}" in routines()
-                      and self.symbol.startswith(p))
-        values = {
-            k: Numbers(v.values.astype(np.result_type(v.values, np.float64)), v.mask, v.real) if isinstance(v, Numbers) else v
-            for k, v in self.values.items()
-        }
-        return Case(f"{double[prefix]}{self.symbol.removeprefix(prefix)}", values, self.inactive)
+        values = {name: _widened(v) if isinstance(v, Numbers) else v for name, v in self.values.items()}
+        (same,) = (
+            r
+            for r in routines().values()
+            if r.scalar == T.DOUBLE
+            and (r.name, r.is_complex, r.parameters)
+            == (self.routine.name, self.routine.is_complex, self.routine.parameters)
+        )
+        return Case(same.symbol, values, self.inactive)
+
+
+def _widened(numbers: Numbers) -> Numbers:
+    return replace(numbers, values=numbers.values.astype(np.result_type(numbers.values, np.float64)))
 
 
 class Memory:

@@ -51,7 +51,9 @@ def test_one_vector(name: str, n: int, incx: int, rng: Rng) -> None:
 @strides
 @pytest.mark.parametrize(("m", "n"), [(3, 5), (4, 2), (0, 3), (3, 0)])
 @pytest.mark.parametrize("trans", ["N", "T", "c"])
-def test_gemv(letter: str, trans: str, m: int, n: int, incx: int, incy: int, alpha: float, beta: float, rng: Rng) -> None:
+def test_gemv(
+    letter: str, trans: str, m: int, n: int, incx: int, incy: int, alpha: float, beta: float, rng: Rng
+) -> None:
     case = cases.gemv(rng, letter, trans, m, n, incx, incy, alpha, beta)
     check(case, rng)
     check_subsets(case, rng)

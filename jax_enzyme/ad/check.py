@@ -1,0 +1,664 @@
+"""The structural check of a reverse derivative: what the emitted sweeps do with the tape, and with values from it.
+
+It runs on every derivative, on the emitted functions, and finds addresses, loops, iteration counters and dominance in
+them by itself; of the plan it knows the layout of the tape (which slot belongs to which value). Invariants:
+
+tape        slots of a frame do not overlap and stay inside it
+write       a slot is written once, in the block that defines its value, at the index that consists of the counters of
+            exactly the loops around that block (inside the slot's frame), a counter being a phi that starts at 0 and
+            grows by 1
+read        reverse reads a slot with its type, at the index that consists of the iteration variables of the slot's loops,
+            each of which has one variable; where the value's definition does not dominate the place that is being
+            reversed, the value ends in a `select` before anything depends on it
+variables   facts are sets of stack variables of the reverse function; meet is intersection; a store adds its variable;
+            the edge on which an iteration number is 0 takes the variable away, since reverse leaves the loop there.
+            Every load is of a variable in the set: so adjoints are zeroed and iterations set before use. An adjoint that
+            is loaded is stored again in the same block: as zero (taken), or as a sum with itself (added to)
+control     every edge of reverse leads to a predecessor, or to a dominator, of the block that is being reversed
+reload      memory of the primal that reverse loads from cannot be written after the load that it repeats, by an argument
+            that looks for stores that control can come to, and tells memory apart by where pointers come from
+shadows     memory for shadows that a derivative makes is zero before it is used
+aliasing    where pointers come back from the tape, parameters are not `noalias`
+
+An error here is a defect of the engine: it is raised before a wrong derivative can run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from jax_enzyme.ad.plan import ForwardPointer
+from jax_enzyme.ad.runtime import ARENA
+from jax_enzyme.ad.tape import Frame, Slot, Tape
+from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.analysis.dominators import Dominators
+from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.loops import Loop, Loops
+from jax_enzyme.analysis.memory import Access, MemoryObject, PointsTo, accesses, call_effect
+from jax_enzyme.errors import LoweringError
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.module import Function, GlobalVariable, uses
+from jax_enzyme.ir.values import (
+    Argument,
+    BasicBlock,
+    ConstantFloat,
+    ConstantInt,
+    ConstantNull,
+    Value,
+    ZeroInitializer,
+    int_value,
+)
+from jax_enzyme.rules.effects import Effect
+
+
+class EmissionError(LoweringError):
+    """The engine emitted something that breaks one of its own rules."""
+
+    def __init__(self, function: Function, cause: str) -> None:
+        super().__init__(
+            f"{function.name}: {cause}",
+            remedy="this is a defect of jax_enzyme: please report it with the source of the kernel",
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Forward:
+    """An emitted forward sweep: `blocks` leads from the blocks of the code to its own, `tape` is the root frame."""
+
+    function: Function
+    tape: Value
+    blocks: dict[BasicBlock, BasicBlock]
+
+
+@dataclass(frozen=True, eq=False)
+class Reverse:
+    """An emitted reverse sweep: `positions` says which block of the code each block reverses, `reloads` which load of the
+    code a load from the primal's memory repeats, `primal` which parameters are the primal's."""
+
+    function: Function
+    tape: Value
+    positions: dict[BasicBlock, BasicBlock]
+    reloads: dict[Value, I.Load]
+    primal: frozenset[Value]
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A decoded address: a frame (None: the root's), a slot, and what it is indexed by."""
+
+    slot: Slot
+    key: object
+    index: Value | None
+
+
+class _Slots:
+    """The layout of the tape, looked up by offset."""
+
+    def __init__(self, tape: Tape, function: Function) -> None:
+        self._function = function
+        self._by_frame: dict[Frame, list[tuple[int, int, object, Slot]]] = {}
+        for key, slot in tape.slots.items():
+            size = slot.step
+            for _, bound in slot.loops:
+                size *= bound
+            self._by_frame.setdefault(slot.frame, []).append((slot.offset, slot.offset + size, key, slot))
+        for frame, slots in self._by_frame.items():
+            self._check(frame, sorted(slots, key=lambda s: s[:2]))
+
+    def _check(self, frame: Frame, slots: list[tuple[int, int, object, Slot]]) -> None:
+        end = 0 if frame.loop is None else 8
+        for first, after, key, _ in slots:
+            if first < end or after > frame.size:
+                raise EmissionError(self._function, f"the slot of {_name(key)} overlaps another or leaves its frame")
+            end = max(end, after)
+
+    def find(self, frame: Frame, offset: int) -> tuple[object, Slot] | None:
+        for first, after, key, slot in self._by_frame.get(frame, ()):
+            if first <= offset < max(after, first + 1):
+                return key, slot
+        return None
+
+
+class _Sweep:
+    """What the checks of both sweeps share: addresses in the tape."""
+
+    def __init__(self, function: Function, tape: Tape, root: Value) -> None:
+        self.function = function
+        self.tape = tape
+        self.root = root
+        self.slots = _Slots(tape, function)
+        self.cfg = Cfg(function)
+        self.block_of = {i: b for b in self.cfg.rpo for i in b.instructions}
+        self.nodes: dict[Value, Loop] = {}
+
+    def fail(self, cause: str) -> EmissionError:
+        return EmissionError(self.function, cause)
+
+    def stores(self) -> Iterator[I.Store]:
+        return (i for i in self.block_of if isinstance(i, I.Store))
+
+    def loads(self) -> Iterator[I.Load]:
+        return (i for i in self.block_of if isinstance(i, I.Load))
+
+    def place(self, pointer: Value) -> _Place | None:
+        """What an address means, where it is one in the tape (and no link from node to node)."""
+        steps: list[I.GetElementPtr] = []
+        while isinstance(pointer, I.GetElementPtr):
+            steps.append(pointer)
+            pointer = pointer.operands[0]
+        frame = self._frame(pointer)
+        if frame is None:
+            return None
+        steps.reverse()
+        offset = 0
+        if steps and steps[0].source_type == T.I8 and (known := int_value(steps[0].operands[1])) is not None:
+            offset = known
+            steps.pop(0)
+        if frame.loop is not None and offset == 0 and not steps:
+            return None
+        found = self.slots.find(frame, offset)
+        if found is None:
+            raise self.fail(f"an address at {offset} of the tape belongs to no slot")
+        key, slot = found
+        if isinstance(key, MemoryObject):
+            return _Place(slot, key, None)
+        indexed = [s for s in steps if s.source_type == T.ArrayType(slot.step, T.I8) and len(s.operands) == 2]
+        if offset != slot.offset or len(steps) != len(indexed) or len(steps) != (1 if slot.loops else 0):
+            raise self.fail(f"an address in the slot of {_name(key)} is not that of an item")
+        return _Place(slot, key, indexed[0].operands[1] if indexed else None)
+
+    def _frame(self, pointer: Value) -> Frame | None:
+        if pointer is self.root:
+            return self.tape.root
+        if isinstance(pointer, I.Load) and (loop := self.nodes.get(pointer.operands[0])) is not None:
+            return self.tape.frames[loop]
+        return None
+
+    def indices(self, place: _Place) -> list[Value]:
+        """The parts of an index, outermost first; their number is that of the slot's loops."""
+        parts: list[Value] = []
+        rest = place.index
+        for _, bound in reversed(place.slot.loops[1:]):
+            product = rest.operands[0] if isinstance(rest, I.BinaryOp) and rest.opcode == "add" else None
+            if (
+                not isinstance(product, I.BinaryOp)
+                or product.opcode != "mul"
+                or int_value(product.operands[1]) != bound
+            ):
+                raise self.fail(f"the index of {_name(place.key)} is not that of an array of its loops")
+            assert isinstance(rest, I.BinaryOp)
+            parts.append(rest.operands[1])
+            rest = product.operands[0]
+        if rest is not None:
+            parts.append(rest)
+        return parts[::-1]
+
+
+class _ForwardCheck(_Sweep):
+    def __init__(self, forward: Forward, tape: Tape) -> None:
+        super().__init__(forward.function, tape, forward.tape)
+        self.blocks = forward.blocks
+        self.loops = Loops(self.cfg, Dominators(self.cfg))
+        self.counters = {p: x for x in self.loops for p in x.header.instructions if _counts(p, x)}
+        for loop in tape.frames:
+            self._find_node(loop)
+
+    def _find_node(self, loop: Loop) -> None:
+        """The variable that holds the newest node of a loop: in its header the result of an allocation goes there."""
+        header = self.blocks[loop.header]
+        for instruction in header.instructions:
+            if isinstance(instruction, I.Store) and _allocates(instruction.operands[0]):
+                variable = instruction.operands[1]
+                if isinstance(variable, I.Alloca):
+                    self.nodes[variable] = loop
+
+    def run(self) -> set[object]:
+        """Checks every write; the keys of the slots that are written."""
+        written: set[object] = set()
+        for store in self.stores():
+            place = self.place(store.operands[1])
+            if place is None or isinstance(place.key, MemoryObject):
+                continue
+            if place.key in written and not isinstance(place.key, tuple):
+                raise self.fail(f"the slot of {_name(place.key)} is written twice")
+            written.add(place.key)
+            self._write(store, place)
+        return written
+
+    def _write(self, store: I.Store, place: _Place) -> None:
+        block = self.block_of[store]
+        around = self._nest(block, place)
+        counters = [self._counter(v, place) for v in self.indices(place)]
+        if isinstance(place.key, tuple):
+            # The last node of a loop is kept after it: in the loops that were around it.
+            around = self._nest(self.cfg.preds[block][0], place)[: len(counters)]
+        elif not isinstance(place.key, Value):
+            raise self.fail(f"a slot of nothing: {place.key}")
+        else:
+            self._check_block(place.key, block)
+        if counters != around:
+            raise self.fail(f"{_name(place.key)} is kept at the index of other loops than those around it")
+        if place.slot.type != store.operands[0].type:
+            raise self.fail(f"{_name(place.key)} is kept with another type than its slot's")
+        if isinstance(place.key, ForwardPointer) and place.key.what == "shadow":
+            self._check_shadow(store.operands[0])
+
+    def _check_block(self, key: Value, block: BasicBlock) -> None:
+        home = key.of if isinstance(key, ForwardPointer) else key
+        if isinstance(home, I.Instruction):
+            expected = next((twin for b, twin in self.blocks.items() if home in b.instructions), None)
+            if expected is not block:
+                raise self.fail(f"{_name(key)} is kept in another block than the one that defines it")
+
+    def _nest(self, block: BasicBlock, place: _Place) -> list[Loop]:
+        """The loops around a block, outermost first, from the slot's frame on inwards."""
+        loop = self.loops.loop_of[block]
+        nest = list(reversed(list(loop.ancestors))) if loop is not None else []
+        frame = place.slot.frame.loop
+        if frame is not None:
+            header = self.blocks[frame.header]
+            nest = nest[next((i + 1 for i, x in enumerate(nest) if x.header is header), len(nest)) :]
+        return nest
+
+    def _counter(self, value: Value, place: _Place) -> Loop:
+        loop = self.counters.get(value)
+        if loop is None:
+            raise self.fail(f"{_name(place.key)} is kept at an index that counts no iterations")
+        return loop
+
+    def _check_shadow(self, value: Value) -> None:
+        while isinstance(value, I.GetElementPtr):
+            value = value.operands[0]
+        if not _allocates(value):
+            return
+        assert isinstance(value, I.CallBase)
+        block = self.block_of[value]
+        following = block.instructions[block.instructions.index(value) + 1 :]
+        first = next((i for i in following if value in i.operands), None)
+        if first is None or not _clears(first, value, value.operands[1]):
+            raise self.fail("the shadow of a local variable is not zeroed")
+
+
+class _ReverseCheck(_Sweep):
+    def __init__(self, reverse: Reverse, tape: Tape, code: Function) -> None:
+        super().__init__(reverse.function, tape, reverse.tape)
+        self.reverse = reverse
+        self.code = code
+        self.code_cfg = Cfg(code)
+        self.dominators = Dominators(self.code_cfg)
+        self.home = {i: b for b in self.code_cfg.rpo for i in b.instructions}
+        self.variables = [i for i in self.function.entry.instructions if isinstance(i, I.Alloca)]
+        self.iteration: dict[Loop, Value] = {}
+        self._find_nodes()
+
+    @cached_property
+    def users(self) -> dict[Value, list[tuple[I.Instruction, int]]]:
+        return uses(self.function)
+
+    def run(self) -> set[object]:
+        """Checks the whole sweep; the keys of the slots that are read."""
+        self._check_control()
+        self._check_variables()
+        for variable in self.variables:
+            if _is_adjoint(variable):
+                self._check_adjoint(variable)
+        read: set[object] = set()
+        pointers = False
+        for load in self.loads():
+            place = self.place(load.operands[0])
+            if place is None or isinstance(place.key, MemoryObject):
+                self._check_source(load, place)
+                continue
+            pointers |= T.is_pointer(load.type) and not isinstance(place.key, tuple)
+            read.add(place.key)
+            self._read(load, place)
+        if pointers and any("noalias" in a.attributes for a in self.function.arguments):
+            raise self.fail("parameters are noalias although pointers come back from the tape")
+        return read
+
+    # -- nodes
+
+    def _find_nodes(self) -> None:
+        """Which loop's node each pointer variable holds: it is set from the slot of the last node."""
+        pending = [s for s in self.stores() if s.operands[1] in self.variables and T.is_pointer(s.operands[0].type)]
+        changed = True
+        while changed:
+            changed = False
+            for store in pending:
+                value, variable = store.operands
+                if variable in self.nodes or not isinstance(value, I.Load):
+                    continue
+                place = self.place(value.operands[0])
+                if place is not None and isinstance(place.key, tuple):
+                    self.nodes[variable] = place.key[1]
+                    changed = True
+        for store in pending:
+            self._check_node(store)
+
+    def _check_node(self, store: I.Store) -> None:
+        value, variable = store.operands
+        source = value.operands[0] if isinstance(value, I.Load) else None
+        if isinstance(source, I.Load) and source.operands[0] is variable:
+            return  # on to the node before
+        place = self.place(source) if source is not None else None
+        if place is None or place.key != ("last", self.nodes.get(variable)):
+            raise self.fail("a node of the tape is taken from elsewhere than its slot")
+
+    # -- control
+
+    def _check_control(self) -> None:
+        positions = self.reverse.positions
+        for block in self.cfg.rpo:
+            here = positions.get(block)
+            if here is None:
+                continue
+            if isinstance(block.terminator, I.Return) and here is not self.code_cfg.entry:
+                raise self.fail(f"reverse ends at {here.name}")
+            for target in block.successors:
+                there = positions[target]
+                if there is here or there in self.code_cfg.preds[here] or self.dominators.dominates(there, here):
+                    continue
+                raise self.fail(f"reverse goes from {here.name} to {there.name}, which control does not come from")
+
+    # -- variables
+
+    def _check_variables(self) -> None:
+        everything = frozenset(self.variables)
+        facts: dict[BasicBlock, frozenset[Value]] = {b: everything for b in self.cfg.rpo}
+        facts[self.cfg.entry] = frozenset()
+        changed = True
+        while changed:
+            changed = False
+            for block in self.cfg.rpo:
+                known = self._after(block, facts[block])
+                for target in self.cfg.succs[block]:
+                    arriving = facts[target] & (known - self._left(block, target))
+                    changed |= arriving != facts[target]
+                    facts[target] = arriving
+        for block in self.cfg.rpo:
+            self._after(block, facts[block], check=True)
+
+    def _after(self, block: BasicBlock, known: frozenset[Value], check: bool = False) -> frozenset[Value]:
+        found = set(known)
+        for instruction in block.instructions:
+            if isinstance(instruction, I.Store):
+                found.add(instruction.operands[1])
+            elif check and isinstance(instruction, I.Load):
+                variable = instruction.operands[0]
+                if isinstance(variable, I.Alloca) and variable not in found:
+                    raise self.fail(f"a variable is read in {block.name} before it is set")
+        return frozenset(found).intersection(self.variables)
+
+    def _left(self, block: BasicBlock, target: BasicBlock) -> set[Value]:
+        """The iteration variables that mean nothing after an edge: their loop is left."""
+        last = block.terminator
+        if not isinstance(last, I.CondBranch) or last.targets[0] is not target:
+            return set()
+        condition = last.operands[0]
+        if not isinstance(condition, I.Compare) or condition.predicate != "eq" or int_value(condition.operands[1]) != 0:
+            return set()
+        number = condition.operands[0]
+        return {number.operands[0]} if isinstance(number, I.Load) and number.operands[0] in self.variables else set()
+
+    def _check_adjoint(self, variable: I.Alloca) -> None:
+        start = [i for i in self.function.entry.instructions if isinstance(i, I.Store) and i.operands[1] is variable]
+        if not start or not _is_zero(start[0].operands[0]):
+            raise self.fail("an adjoint does not start as zero")
+        for block in self.cfg.rpo:
+            pending: I.Load | None = None
+            for instruction in block.instructions:
+                if isinstance(instruction, I.Load) and instruction.operands[0] is variable:
+                    if pending is not None:
+                        raise self.fail(f"an adjoint is read twice in {block.name}")
+                    pending = instruction
+                elif isinstance(instruction, I.Store) and instruction.operands[1] is variable:
+                    value = instruction.operands[0]
+                    if not _is_zero(value) and (pending is None or not _depends(value, pending, block)):
+                        raise self.fail(f"an adjoint is overwritten in {block.name}")
+                    pending = None
+            if pending is not None:
+                raise self.fail(f"an adjoint is read in {block.name} and neither taken nor added to")
+
+    # -- reads
+
+    def _read(self, load: I.Load, place: _Place) -> None:
+        if load.type != place.slot.type:
+            raise self.fail(f"{_name(place.key)} is read with another type than its slot's")
+        position = self.reverse.positions.get(self.block_of[load])
+        if position is None:
+            raise self.fail(f"{_name(place.key)} is read before reverse begins")
+        elsewhere = False
+        for (loop, _), index in zip(place.slot.loops, self.indices(place), strict=True):
+            elsewhere |= not self._is_iteration(loop, index, position, place)
+        if isinstance(place.key, Value) and not elsewhere:
+            self._check_dominates(load, place.key, position)
+
+    def _is_iteration(self, loop: Loop, index: Value, position: BasicBlock, place: _Place) -> bool:
+        """Whether an index is the current iteration of a loop; False for that of another iteration, of a loop that is over
+        (what was stored there is computed again)."""
+        variable = index.operands[0] if isinstance(index, I.Load) else None
+        if variable is None or variable not in self.variables:
+            if position in loop.blocks:
+                raise self.fail(f"{_name(place.key)} is read at an index that is not the current iteration")
+            return False
+        if self.iteration.setdefault(loop, variable) is not variable:
+            raise self.fail(f"{_name(place.key)} is read at the iteration of another loop")
+        return True
+
+    def _check_dominates(self, load: I.Load, key: Value, position: BasicBlock) -> None:
+        home = key.of if isinstance(key, ForwardPointer) else key
+        block = self.home.get(home)
+        if block is None or self.dominators.dominates(block, position):
+            return
+        if not self._is_chosen(load):
+            raise self.fail(f"{_name(key)} is read where it need not have been written")
+
+    def _is_chosen(self, load: I.Load) -> bool:
+        """Whether nothing depends on a value but by way of a `select`."""
+        pending: list[Value] = [load]
+        seen: set[Value] = set(pending)
+        while pending:
+            for user, _ in self.users.get(pending.pop(), ()):
+                if isinstance(user, I.Select):
+                    continue
+                if isinstance(user, I.Load | I.Store | I.CallBase | I.Phi) or user.is_terminator:
+                    return isinstance(user, I.Call) and "memory(none)" in " ".join(user.attributes)
+                if user not in seen:
+                    seen.add(user)
+                    pending.append(user)
+        return True
+
+    def _check_source(self, load: I.Load, place: _Place | None) -> None:
+        """A load from the primal's memory repeats one of the code."""
+        root = load.operands[0]
+        while isinstance(root, I.GetElementPtr):
+            root = root.operands[0]
+        if (place is not None or root in self.reverse.primal) and load not in self.reverse.reloads:
+            raise self.fail("memory of the primal is read, and nothing says that it is unchanged")
+
+
+def check_emission(tape: Tape, code: Function, forward: Forward | None, reverse: Reverse) -> None:
+    """Raises EmissionError where a routine's sweeps break a rule. Without `forward` (a pullback alone) its writes are
+    those that the forward sweep was checked for when it was made."""
+    read = _ReverseCheck(reverse, tape, code).run()
+    if forward is None:
+        return
+    written = _ForwardCheck(forward, tape).run()
+    for key in read:
+        if key not in written:
+            raise EmissionError(reverse.function, f"{_name(key)} is read from the tape but never written to it")
+
+
+def check_shadows(caller: Function, callee: Function, first: int, count: int) -> None:
+    """Raises EmissionError where a shadow that `caller` makes for `callee` may hold something."""
+    (block,) = caller.blocks
+    calls = [i for i in block.instructions if isinstance(i, I.Call) and i.callee is callee]
+    for call in calls:
+        for value in call.arguments[first : first + count]:
+            if isinstance(value, I.Call) and value.callee.name == "calloc":
+                continue
+            if isinstance(value, I.Alloca):
+                users = [i for i in block.instructions if value in i.operands]
+                start = users[0]
+                if isinstance(start, I.Store) and _is_zero(start.operands[0]) and _fills(start, value):
+                    continue
+            elif not isinstance(value, I.Instruction):
+                continue
+            raise EmissionError(caller, "a shadow is not zero when the reverse begins")
+
+
+def check_reload(load: I.Load, code: Function, points_to: PointsTo, layout: DataLayout) -> None:
+    """Raises EmissionError where something that may write the memory that a load reads can come after the load; in a
+    function that is called, where anything may write it at all."""
+    is_root = code is points_to.root
+    cfg = Cfg(code)
+    home = {i: b for b in cfg.rpo for i in b.instructions}
+    after = _reachable(cfg, home[load])
+    roots = _roots(load.operands[0])
+    for function in points_to.functions:
+        for write in accesses(points_to, function, layout):
+            if not write.writes or not _may_alias(roots, load.operands[0], write, points_to):
+                continue
+            if write.kills and all(not isinstance(r, Argument) for r in roots):
+                continue  # what is freed late is there still
+            if function is not code or not is_root:
+                late = not is_root or any(home[c] in after or home[c] is home[load] for c in _calls(code))
+            else:
+                late = home.get(write.instruction) in after or _follows(write.instruction, load, home[load])
+            if late:
+                raise EmissionError(code, f"%{load.name} is loaded again although it may have been overwritten")
+
+
+def _calls(code: Function) -> list[I.CallBase]:
+    """The calls of functions with bodies, which may call on."""
+    return [
+        i
+        for i in code.instructions()
+        if isinstance(i, I.CallBase) and (not isinstance(i.callee, Function) or not i.callee.is_declaration)
+    ]
+
+
+def _follows(second: I.Instruction, first: I.Instruction, block: BasicBlock) -> bool:
+    return second in block.instructions and block.instructions.index(second) > block.instructions.index(first)
+
+
+def _roots(pointer: Value) -> set[Value]:
+    """What a pointer is computed from, through address arithmetic, choices and merges."""
+    found: set[Value] = set()
+    pending, seen = [pointer], {pointer}
+    while pending:
+        value = pending.pop()
+        match value:
+            case I.GetElementPtr() | I.Freeze():
+                sources = value.operands[:1]
+            case I.Select():
+                sources = value.operands[1:]
+            case I.Phi():
+                sources = value.operands
+            case _:
+                found.add(value)
+                continue
+        pending += [v for v in sources if v not in seen]
+        seen.update(sources)
+    return found
+
+
+def _may_alias(roots: set[Value], pointer: Value, write: Access, points_to: PointsTo) -> bool:
+    """By where both pointers come from; by what they may point to only where that does not tell."""
+    other = _roots(write.pointer)
+    if all(map(_is_object, roots)) and all(map(_is_object, other)):
+        return not roots.isdisjoint(other)
+    objects = points_to.of(pointer)
+    return not objects.isdisjoint(write.objects) or points_to.unknown in write.objects
+
+
+def _is_object(root: Value) -> bool:
+    """Whether a value is memory that nothing else is: a parameter of an array function, a local variable, fresh memory."""
+    if isinstance(root, I.CallBase):
+        return call_effect(root) is Effect.ALLOCATE
+    return isinstance(root, I.Alloca | GlobalVariable | ConstantNull) or (
+        isinstance(root, Argument) and "noalias" in " ".join(root.attributes)
+    )
+
+
+def _reachable(cfg: Cfg, block: BasicBlock) -> set[BasicBlock]:
+    found: set[BasicBlock] = set()
+    pending = list(cfg.succs[block])
+    while pending:
+        following = pending.pop()
+        if following not in found:
+            found.add(following)
+            pending += cfg.succs[following]
+    return found
+
+
+def _name(key: object) -> str:
+    return f"%{key.name}" if isinstance(key, Value) else str(key)
+
+
+def _counts(phi: Value, loop: Loop) -> bool:
+    """Whether a phi of a loop's header is the number of the iteration: 0, then one more each time."""
+    if not isinstance(phi, I.Phi) or phi.type != T.I64:
+        return False
+    for value, block in phi.incoming:
+        if block in loop.blocks:
+            step = isinstance(value, I.BinaryOp) and value.opcode == "add" and value.operands[0] is phi
+            if not step or int_value(value.operands[1]) != 1:
+                return False
+        elif int_value(value) != 0:
+            return False
+    return True
+
+
+def _allocates(value: Value) -> bool:
+    return isinstance(value, I.CallBase) and value.callee.name == "je.arena.allocate"
+
+
+def _clears(instruction: I.Instruction, pointer: Value, size: Value) -> bool:
+    if not isinstance(instruction, I.Call) or not instruction.callee.name.startswith("llvm.memset"):
+        return False
+    target, value, length = instruction.operands[:3]
+    return target is pointer and int_value(value) == 0 and length is size
+
+
+def _fills(store: I.Store, variable: I.Alloca) -> bool:
+    return store.operands[1] is variable and store.operands[0].type == variable.allocated_type
+
+
+def _is_adjoint(variable: I.Alloca) -> bool:
+    return (
+        not T.is_int(variable.allocated_type)
+        and not T.is_pointer(variable.allocated_type)
+        and (variable.allocated_type != ARENA)
+    )
+
+
+def _is_zero(value: Value) -> bool:
+    match value:
+        case ZeroInitializer() | ConstantNull():
+            return True
+        case ConstantInt():
+            return value.value == 0
+        case ConstantFloat():
+            return set(value.text.lower().removeprefix("0x").lstrip("hrkl")) == {"0"}
+        case _:
+            return False
+
+
+def _depends(value: Value, on: Value, block: BasicBlock) -> bool:
+    """Whether a value is computed from another by instructions of one block."""
+    inside = set(block.instructions)
+    pending, seen = [value], {value}
+    while pending:
+        current = pending.pop()
+        if current is on:
+            return True
+        if isinstance(current, I.Instruction) and current in inside:
+            for operand in current.operands:
+                if operand not in seen:
+                    seen.add(operand)
+                    pending.append(operand)
+    return False

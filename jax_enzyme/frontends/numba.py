@@ -1,0 +1,242 @@
+"""Numba functions and plain Python ones that Numba can compile. Numba is not installed along with this package.
+
+A kernel is compiled for the types that its signature says, by a compiler context of its own: what the program runs
+elsewhere stays as it is, and LLVM's passes are left to the engine. Numba passes arrays as what describes them and
+returns a status; a wrapper makes that a C function of the signature:
+
+    def f(x, y): ...                               x: f64[n], out y: f64[n]
+
+    int64_t f(double *x, double *y, int64_t n)     n goes in last: sizes that no parameter carries are known to the
+                                                   caller, but not inside the function
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+import types as python
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+from jax_enzyme.errors import CompileError, SignatureError
+from jax_enzyme.frontends import toolchain
+from jax_enzyme.frontends.program import Program
+from jax_enzyme.frontends.runtime_library import complete
+from jax_enzyme.frontends.source import Source
+from jax_enzyme.ir import linking
+from jax_enzyme.signature import Param, Signature
+
+_NUMBA_NAMES = {
+    "bool": "boolean", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64", "u8": "uint8", "u16": "uint16",
+    "u32": "uint32", "u64": "uint64", "f32": "float32", "f64": "float64", "c64": "complex64", "c128": "complex128",
+}  # fmt: skip
+_C_NAMES = {
+    "bool": "_Bool", "i8": "signed char", "i16": "short", "i32": "int", "i64": "long long", "u8": "unsigned char",
+    "u16": "unsigned short", "u32": "unsigned", "u64": "unsigned long long", "f32": "float", "f64": "double",
+    "c64": "_Complex float", "c128": "_Complex double",
+}  # fmt: skip
+_PARTS = {"c64": "float", "c128": "double"}
+_WRAPPER_FLAGS = (
+    "cc", "-x", "c", "-mcpu=baseline", "-O2", "-S", "-emit-llvm", "-Xclang", "-disable-llvm-passes", "-g0", "-w",
+    "-fno-sanitize=all", "-fno-stack-protector", "-fno-strict-aliasing", "{flags}", "{source}", "-o", "{output}",
+)  # fmt: skip
+# Numba's own reference counting, which `runtime/numba_memory.cpp` has in a form that is easier to follow.
+_COUNTING = re.compile(r"^define [^@\n]*@(NRT_incref|NRT_decref)\(ptr[^)]*\)[^\n]*\{\n(?:.*\n)*?\}\n", re.M)
+
+# What calls itself is called by another name until Numba links it.
+_RECURSIVE = re.compile(r'^declare [^@\n]*@"?\.numba\.unresolved\$.*\n', re.M)
+
+
+def load_numba(source: Source, symbol: str | None, signature: Signature) -> tuple[Program, Signature]:
+    """The program of a function for the types of a signature, and that signature with the sizes that the program needs
+    besides its parameters. CompileError where Numba is missing or cannot compile the function."""
+    function = getattr(source.function, "py_func", source.function)
+    if not isinstance(function, python.FunctionType):
+        raise CompileError("this is neither a Python function nor one of Numba's", source.name)
+    carried = {p.name for p in signature.params}
+    sizes = tuple(Param(name, "i64") for name in sorted(signature.shape_names - carried))
+    whole = replace(signature, params=(*signature.params, *sizes))
+    name = symbol or function.__name__
+    compiled, entry = _compile(function, source.function, signature, source.name)
+    plain = _COUNTING.sub(lambda match: f"declare void @{match[1]}(ptr)\n", compiled)
+    plain = _RECURSIVE.sub("", plain).replace(".numba.unresolved$", "")
+    wrapper = toolchain.compile_cached(
+        Source("c", "wrapper.c", _wrapper(name, entry, whole, len(sizes)).encode()),
+        toolchain.Recipe(toolchain.zig(), _WRAPPER_FLAGS),
+        (),
+    )
+    ir = linking.reachable(linking.link(wrapper, [plain]), name)
+    return Program(complete(toolchain.portable(ir), name), name, "numba", source.name), whole
+
+
+def _numba(module: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise CompileError(
+            "Python functions are compiled by Numba, which is not installed", None, "pip install numba"
+        ) from None
+
+
+def _options_of(function: object) -> dict[str, Any]:
+    """The options of a Numba function; loops that may run in parallel run one after the other."""
+    options = {**getattr(function, "targetoptions", {}), "parallel": False}
+    return {name: value for name, value in options.items() if name not in ("nopython", "forceobj", "looplift")}
+
+
+def _compile(function: python.FunctionType, original: object, signature: Signature, place: str) -> tuple[str, str]:
+    """LLVM's module of a function, not optimised, and the symbol in it."""
+    numba, compiler = _numba("numba"), _numba("numba.core.compiler")
+    typing_context, target = _contexts()
+    cpu = _numba("numba.core.registry").cpu_target
+    arguments = tuple(_numba_type(numba.types, p, signature.order) for p in signature.params)
+    flags = compiler.Flags()
+    with _numba("numba.core.compiler_lock").global_compiler_lock, _swapped(cpu, typing_context, target):
+        cpu.options.parse_as_flags(flags, _options_of(original))
+        flags.nrt = True
+        try:
+            own = _isolated(function, numba, {}, original if original is not function else None)
+            result = compiler.compile_extra(typing_context, target, own, arguments, None, flags, {})
+        except numba.core.errors.NumbaError as error:
+            raise CompileError(f"Numba cannot compile the function:\n{error}", place) from None
+        _check_result(numba.types, result.signature.return_type, signature, place)
+        return result.library.get_llvm_str(), result.fndesc.llvm_func_name
+
+
+@lru_cache(maxsize=1)
+def _contexts() -> tuple[Any, Any]:
+    """Numba's two contexts for compiling, apart from those of the rest of the program, and without LLVM's passes."""
+    codegen = _numba("numba.core.codegen")
+
+    class Library(codegen.JITCodeLibrary):
+        def _optimize_functions(self, ll_module: Any) -> None:
+            ll_module.data_layout = self._codegen._data_layout
+
+        def _optimize_final_module(self) -> None:
+            """The engine optimises."""
+
+    typing_context = _numba("numba.core.typing").Context()
+    target = _numba("numba.core.cpu").CPUContext(typing_context, "cpu")
+    target.codegen()._library_class = Library
+    return typing_context, target
+
+
+@contextmanager
+def _swapped(cpu: Any, typing_context: Any, target: Any) -> Iterator[None]:
+    """Makes Numba compile with these contexts. What it has compiled before is known to its own contexts only."""
+    own = {"_toplevel_typing_context": typing_context, "_toplevel_target_context": target}
+    before = {name: getattr(cpu, name) for name in own}
+    vars(cpu).update(own)
+    try:
+        yield
+    finally:
+        vars(cpu).update(before)
+
+
+def _isolated(
+    function: python.FunctionType, numba: Any, known: dict[object, Any], compiled: object = None
+) -> python.FunctionType:
+    """The function with compiled functions of its own in place of those that it calls: theirs stay as they are. `known`
+    leads from those to these."""
+    scope: dict[str, Any] = {}
+    cells = tuple(python.CellType() for _ in function.__closure__ or ())
+    copy = python.FunctionType(function.__code__, scope, function.__name__, function.__defaults__, cells)
+    copy.__qualname__, copy.__module__ = function.__qualname__, function.__module__
+    copy.__kwdefaults__ = function.__kwdefaults__
+
+    def own(value: Any) -> Any:
+        if not isinstance(value, numba.core.dispatcher.Dispatcher):
+            return value
+        if value not in known:
+            _isolated(value.py_func, numba, known, value)
+        return known[value]
+
+    if compiled is not None:
+        known[compiled] = numba.njit(**_options_of(compiled))(copy)
+    scope.update((name, own(value)) for name, value in function.__globals__.items())
+    for cell, original in zip(cells, function.__closure__ or (), strict=True):
+        cell.cell_contents = own(original.cell_contents)
+    return copy
+
+
+def _numba_type(types: Any, param: Param, order: str) -> Any:
+    if param.dtype not in _NUMBA_NAMES:
+        raise CompileError(f"Numba on the CPU has no {param.dtype}, the type of `{param.name}`")
+    element = getattr(types, _NUMBA_NAMES[param.dtype])
+    return element if param.by_value else types.Array(element, param.rank, order if param.rank > 1 else "C")
+
+
+def _check_result(types: Any, found: Any, signature: Signature, place: str) -> None:
+    wanted = None if signature.result in (None, "status") else getattr(types, _NUMBA_NAMES[signature.result])
+    if wanted is not None and found != wanted:
+        hint = next((f"-> {dtype}" for dtype, name in _NUMBA_NAMES.items() if str(found) == name), None)
+        raise SignatureError(
+            f"the signature says `-> {signature.result}`, but Numba finds that the function returns {found}",
+            place,
+            f"write `{hint}`" if hint else "return one number, or nothing",
+        )
+    if wanted is None and str(found) not in ("none", "Optional(none)") and signature.result is None:
+        raise SignatureError(
+            f"the function returns {found}, and the signature has no `->`",
+            place,
+            "declare what is returned, for example `-> f64`",
+        )
+
+
+# -- the wrapper -------------------------------------------------------------------------------------------------------
+
+
+def _wrapper(name: str, entry: str, signature: Signature, added: int) -> str:
+    """C source of the kernel: a function of the signature that calls what Numba made."""
+    params = signature.params
+    own = params[: len(params) - added]
+    declared = ", ".join(f"{_C_NAMES[p.dtype]} {'' if p.by_value else '*'}{p.name}" for p in params) or "void"
+    passed: list[str] = []
+    types: list[str] = []
+    for param in own:
+        for type_, value in _passed(param, signature.order):
+            types.append(type_)
+            passed.append(value)
+    result = "void" if signature.result in (None, "status") else _C_NAMES[signature.result]
+    cell = "void *" if result == "void" else result
+    return "\n".join(
+        [
+            f'extern int entry_(void *, void *{"".join(", " + t for t in types)}) __asm__("{entry}");',
+            "extern _Noreturn void python_exception(void);",
+            f'extern {result} kernel_({declared}) __asm__("{name}");',
+            f"{result} kernel_({declared}) {{",
+            f"  {cell} result_; void *exception_;",
+            f"  const int status_ = entry_(&result_, &exception_{''.join(', ' + v for v in passed)});",
+            # 0: a value was returned; -2: None was.
+            "  if (status_ != 0 && status_ != -2) python_exception();",
+            "  return result_;" if result != "void" else "",
+            "}",
+            "",
+        ]
+    )
+
+
+def _passed(param: Param, order: str) -> Iterator[tuple[str, str]]:
+    """The C types and values by which Numba passes a parameter."""
+    if param.by_value:
+        if param.dtype in _PARTS:
+            yield _PARTS[param.dtype], f"__real__ {param.name}"
+            yield _PARTS[param.dtype], f"__imag__ {param.name}"
+        else:
+            yield _C_NAMES[param.dtype], param.name
+        return
+    extents = [f"(long long)({str(dim).replace('//', '/')})" for dim in param.dims or ()]
+    size = f"(long long)sizeof(*{param.name})"
+    yield "void *", "(void *)0"
+    yield "void *", "(void *)0"
+    yield "long long", " * ".join(extents) or "1"
+    yield "long long", size
+    yield "void *", param.name
+    for extent in extents:
+        yield "long long", extent
+    for axis in range(len(extents)):
+        faster = extents[:axis] if order == "F" else extents[axis + 1 :]
+        yield "long long", " * ".join([size, *faster])
