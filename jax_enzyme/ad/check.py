@@ -7,15 +7,17 @@ tape        slots of a frame do not overlap and stay inside it
 write       a slot is written once, in the block that defines its value, at the index that consists of the counters of
             exactly the loops around that block (inside the slot's frame), a counter being a phi that starts at 0 and
             grows by 1
-read        reverse reads a slot with its type, at the index that consists of the iteration variables of the slot's loops,
+read        reverse reads a slot with its type, at the index that consists of the iteration variables of the slot's
+loops,
             each of which has one variable; where the value's definition does not dominate the place that is being
             reversed, the value ends in a `select` before anything depends on it
 variables   facts are sets of stack variables of the reverse function; meet is intersection; a store adds its variable;
             the edge on which an iteration number is 0 takes the variable away, since reverse leaves the loop there.
-            Every load is of a variable in the set: so adjoints are zeroed and iterations set before use. An adjoint that
-            is loaded is stored again in the same block: as zero (taken), or as a sum with itself (added to)
+            Every load is of a variable in the set: so adjoints are zeroed and iterations set before use. An adjoint
+            that is loaded is stored again in the same block: as zero (taken), or as a sum with itself (added to)
 control     every edge of reverse leads to a predecessor, or to a dominator, of the block that is being reversed
-reload      memory of the primal that reverse loads from cannot be written after the load that it repeats, by an argument
+reload      memory of the primal that reverse loads from cannot be written after the load that it repeats, by an
+argument
             that looks for stores that control can come to, and tells memory apart by where pointers come from
 shadows     memory for shadows that a derivative makes is zero before it is used
 aliasing    where pointers come back from the tape, parameters are not `noalias`
@@ -75,8 +77,8 @@ class Forward:
 
 @dataclass(frozen=True, eq=False)
 class Reverse:
-    """An emitted reverse sweep: `positions` says which block of the code each block reverses, `reloads` which load of the
-    code a load from the primal's memory repeats, `primal` which parameters are the primal's."""
+    """An emitted reverse sweep: `positions` says which block of the code each block reverses, `reloads` which load of
+    the code a load from the primal's memory repeats, `primal` which parameters are the primal's."""
 
     function: Function
     tape: Value
@@ -437,13 +439,13 @@ class _ReverseCheck(_Sweep):
             self._check_dominates(load, place.key, position)
 
     def _is_iteration(self, loop: Loop, index: Value, position: BasicBlock, place: _Place) -> bool:
-        """Whether an index is the current iteration of a loop; False for that of another iteration, of a loop that is over
-        (what was stored there is computed again)."""
+        """Whether an index is the current iteration of a loop; False for that of another iteration, of a loop that is
+        over (what was stored there is computed again)."""
+        if position not in loop.blocks and not isinstance(place.key, tuple):
+            return False
         variable = index.operands[0] if isinstance(index, I.Load) else None
         if variable is None or variable not in self.variables:
-            if position in loop.blocks:
-                raise self.fail(f"{_name(place.key)} is read at an index that is not the current iteration")
-            return False
+            raise self.fail(f"{_name(place.key)} is read at an index that is not the current iteration")
         if self.iteration.setdefault(loop, variable) is not variable:
             raise self.fail(f"{_name(place.key)} is read at the iteration of another loop")
         return True
@@ -576,7 +578,8 @@ def _may_alias(roots: set[Value], pointer: Value, write: Access, points_to: Poin
 
 
 def _is_object(root: Value) -> bool:
-    """Whether a value is memory that nothing else is: a parameter of an array function, a local variable, fresh memory."""
+    """Whether a value is memory that nothing else is: a parameter of an array function, a local variable, fresh
+    memory."""
     if isinstance(root, I.CallBase):
         return call_effect(root) is Effect.ALLOCATE
     return isinstance(root, I.Alloca | GlobalVariable | ConstantNull) or (

@@ -102,8 +102,9 @@ class Facts:
         return any(self.active_memory(a) for a in call.arguments)
 
     def feeds_select(self, instruction: I.Instruction) -> bool:
-        """Whether a value is computed for a `select` that may drop it. LLVM makes branches into selects, and then computes
-        `sqrt(x)` of negative x as well: its cotangent there is an exact zero, which an infinite partial must not spoil."""
+        """Whether a value is computed for a `select` that may drop it. LLVM makes branches into selects, and then
+        computes `sqrt(x)` of negative x as well: its cotangent there is an exact zero, which an infinite partial must
+        not spoil."""
         return instruction in self._select_operands
 
     @cached_property

@@ -78,7 +78,8 @@ class Work:
 
 class Sweep:
     """Emits the reverse sweep into `blocks`; run over a Recorder first, over a Lookup in earnest. `free` emits the
-    release of a shadow, `finish` what comes after everything has been reversed. `positions` says which block each block reverses."""
+    release of a shadow, `finish` what comes after everything has been reversed. `positions` says which block of the
+    code each block reverses."""
 
     def __init__(
         self,

@@ -7,9 +7,9 @@ pullback and what derives from them are all calls of it, told apart by the funct
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 from jax import numpy as jnp
@@ -17,6 +17,7 @@ from jax.core import ShapedArray
 
 from jax_enzyme.cache import digest
 from jax_enzyme.ir.arrays import Jvp, Vjp
+from jax_enzyme.primitives import compat
 from jax_enzyme.primitives.compat import Primitive
 from jax_enzyme.primitives.sharding import alike, partitioned, result_types
 from jax_enzyme.xla_ffi.call import Batch, Flags, buffer_type
@@ -25,16 +26,25 @@ from jax_enzyme.xla_ffi.function import Function
 from jax_enzyme.xla_ffi.recipe import encode
 
 
-@dataclass(frozen=True)
-class Call:
+class _Fields(NamedTuple):
+    function: Function
+    batch: Batch
+    taped: bool
+    linear: bool
+    marker: Any
+
+
+class Call(_Fields):
     """`batch.flags` covers all operands. `taped`: the operands are followed by what the augmented function kept, so
     that a pullback need not run the kernel again. `linear`: only the results that are linear in the last step's
     tangents."""
 
-    function: Function
-    batch: Batch
-    taped: bool = False
-    linear: bool = False
+    def __new__(cls, function: Function, batch: Batch, taped: bool = False, linear: bool = False) -> Call:
+        return super().__new__(cls, function, batch, taped, linear, compat.partitioning_marker() if batch.sizes else None)
+
+    def on(self, function: Function, batch: Batch, taped: bool) -> Call:
+        """The same results of another function."""
+        return Call(function, batch, taped, self.linear)
 
     def __repr__(self) -> str:
         extra = (
@@ -115,7 +125,7 @@ def lower(*values: Any, call: Call, split: bool) -> list[Any]:
         return _lower(*values, call=call)
 
     def run(batch: Batch) -> Callable[..., list[Any]]:
-        return partial(_lower, call=replace(call, batch=batch))
+        return partial(_lower, call=call.on(call.function, batch, call.taped))
 
     ranks = [jnp.ndim(v) for v in values], [len(t.shape) for t in call.types]
     name = f"{call.function.base.name}_{digest(repr(call) + encode(call.function))[:16]}"

@@ -7,10 +7,12 @@ inputs that are alive.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import jax
 from jax import lax
+from jax import numpy as jnp
 from jax.experimental.custom_partitioning import custom_partitioning
 from jax.extend.core import JaxprEqn, Primitive, Var
 from jax.interpreters import ad, batching, mlir, partial_eval, xla
@@ -28,7 +30,7 @@ __all__ = [
     "keeps",
     "make_varying",
     "no_tangent",
-    "splits",
+    "partitioning_marker",
     "varying",
 ]
 
@@ -72,22 +74,34 @@ def make_varying(value: Any, axes: frozenset[str]) -> Any:
     return lax.pcast(value, tuple(sorted(axes)), to="varying")
 
 
-def splits(context: Any) -> bool:
-    """Whether what is being lowered is for several devices, and XLA may decide what each of them does. A program that
-    is exported must not depend on this process, which XLA would have to ask."""
-    module = context.module_context
-    devices = getattr(module.axis_context, "device_assignment", None)
-    return devices is not None and len(devices) > 1 and not module.lowering_parameters.for_export
-
-
 def _lowering(lower: Callable[..., Any]) -> Callable[..., Any]:
+    """The lowering rule. Operands arrive without what their types say about meshes: from here on XLA knows it."""
+
     def rule(context: Any, *operands: Any, **params: Any) -> Any:
         plain = [jax.core.ShapedArray(a.shape, a.dtype) for a in context.avals_in]
+        traced = mlir.lower_fun(lambda *values: lower(*values, split=_splits(context), **params), multiple_results=True)
         with jax.sharding.use_abstract_mesh(jax.sharding.AbstractMesh((), ())):
-            traced = mlir.lower_fun(lambda *values: lower(*values, split=splits(context), **params), multiple_results=True)
             return traced(context.replace(avals_in=plain), *operands)
 
     return rule
+
+
+def _splits(context: Any) -> bool:
+    """Whether what is being lowered is for several devices, and XLA may decide what each of them does. Not where it is
+    to be exported: XLA asks this process how to split, and what is exported must not depend on a process."""
+    module = context.module_context
+    devices = getattr(module.axis_context, "device_assignment", None) or ()
+    mesh = getattr(module.axis_context, "abstract_mesh", None)
+    return len(devices) > 1 and mesh is not None and not module.lowering_parameters.for_export
+
+
+@cache
+def partitioning_marker() -> Any:
+    """Something to be an element of a tuple among a primitive's parameters. JAX tells a lowering on which mesh it works
+    only if it finds, however deep, that something is partitioned by a rule; this is the smallest such thing."""
+    smallest = custom_partitioning(lambda: jnp.zeros(()))
+    smallest.def_partition(partition=lambda *_: None, sharding_rule="->")
+    return jax.make_jaxpr(smallest)().jaxpr
 
 
 def install(

@@ -8,7 +8,6 @@ linear map alone, which can be transposed.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from jax_enzyme.errors import DifferentiationError
@@ -183,4 +182,4 @@ def _smaller(call: Call, wanted: set[int]) -> Call:
 def _on(call: Call, function: Function, taped: bool = False) -> Call:
     flags = call.own_flags[: len(function.operands)]
     kept = call.residual_flags if taped else ()
-    return replace(call, function=function, batch=Batch(call.batch.sizes, (*flags, *kept)), taped=taped)
+    return call.on(function, Batch(call.batch.sizes, (*flags, *kept)), taped)

@@ -44,7 +44,7 @@ def lower(
     to_host(work, shape)
     _bind(kernel, constants)
     mark_for_inlining(work, [symbol, *shared])
-    work = optimise(work, unroll=True)
+    work = optimise(work)
     kernel = _thread(work, symbol)
     if any(_warp_operation(i) for i in kernel.instructions()):
         _linear_to_warps(work, kernel, shape)

@@ -1,0 +1,180 @@
+"""Kernels whose shape is not that of nested loops over arrays: recursion, linked lists, pointers, file-scope variables."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from jax_enzyme.errors import DifferentiationError
+from tests.support.engine import agree, native, three_way
+
+RNG = np.random.default_rng(0)
+
+CASES = {
+    "recursion over a number": (
+        """
+        static double f(int n, double x) {
+            if (n <= 1) return x;
+            return f(n - 1, x * 1.1) * x + f(n - 2, x * x * 0.3) * 0.5;
+        }
+        double top(int n, double x) { return f(n, x); }
+        """,
+        "top",
+        "n: i32, x: f64 -> f64",
+        {},
+        [np.int32(6), 0.8],
+    ),
+    "recursive transform in place": (
+        """
+        #include <math.h>
+        static void fft(int n, int s, double *a, double *w) {
+            if (n == 1) return;
+            fft(n / 2, 2 * s, a, w);
+            fft(n / 2, 2 * s, a + 2 * s, w);
+            for (int k = 0; k < n / 2; k++) {
+                double c = cos(6.283185307179586 * k / n), d = -sin(6.283185307179586 * k / n);
+                double ar = a[4 * k * s], ai = a[4 * k * s + 1], br = a[4 * k * s + 2 * s], bi = a[4 * k * s + 2 * s + 1];
+                double tr = c * br - d * bi, ti = c * bi + d * br;
+                w[2 * k] = ar + tr;
+                w[2 * k + 1] = ai + ti;
+                w[2 * (k + n / 2)] = ar - tr;
+                w[2 * (k + n / 2) + 1] = ai - ti;
+            }
+            for (int k = 0; k < n; k++) {
+                a[2 * k * s] = w[2 * k];
+                a[2 * k * s + 1] = w[2 * k + 1];
+            }
+        }
+        void run(int n, double *a, double *w) { fft(n, 1, a, w); }
+        """,
+        "run",
+        "n: i32, inout a: f64[2*n], scratch w: f64[2*n]",
+        {"n": 8},
+        [RNG.standard_normal(16)],
+    ),
+    "list on the stack, followed by recursion": (
+        """
+        struct node { double v; struct node *next; };
+        static double cubes(struct node *p) { return p ? p->v * p->v * p->v + cubes(p->next) * 0.5 : 1.0; }
+        double list(int n, const double *x) {
+            struct node nodes[8], *head = 0;
+            for (int i = 0; i < n; i++) {
+                nodes[i].v = x[i];
+                nodes[i].next = head;
+                head = &nodes[i];
+            }
+            return cubes(head);
+        }
+        """,
+        "list",
+        "n: i32, x: f64[n] -> f64",
+        {"n": 5},
+        [RNG.standard_normal(5)],
+    ),
+    "list on the heap": (
+        """
+        #include <stdlib.h>
+        struct node { double v; struct node *next; };
+        double list(int n, const double *x) {
+            struct node *head = 0;
+            double s = 1;
+            for (int i = 0; i < n; i++) {
+                struct node *fresh = malloc(sizeof *fresh);
+                fresh->v = x[i] * x[i];
+                fresh->next = head;
+                head = fresh;
+            }
+            while (head) {
+                s = s * 0.3 + head->v * s;
+                struct node *done = head;
+                head = head->next;
+                free(done);
+            }
+            return s;
+        }
+        """,
+        "list",
+        "n: i32, x: f64[n] -> f64",
+        {"n": 5},
+        [RNG.standard_normal(5)],
+    ),
+    "pointers that step through arrays": (
+        "double dot(int n, const double *u, const double *v) { double s = 0.5; "
+        "while (n-- > 0) s += *u++ * *v++ * s; return s; }",
+        "dot",
+        "n: i32, u: f64[n], v: f64[n] -> f64",
+        {"n": 5},
+        [RNG.standard_normal(5), RNG.standard_normal(5)],
+    ),
+    "a constant table or an active array": (
+        """
+        static const double table[4] = {1.5, 2.5, 0.5, 3.0};
+        double mix(int n, const double *x, const int *w) {
+            double s = 0;
+            for (int i = 0; i < n; i++) {
+                const double *p = w[i] > 1 ? table : x;
+                s += p[w[i] & 3] * x[i];
+            }
+            return s;
+        }
+        """,
+        "mix",
+        "n: i32, x: f64[n], w: i32[n] -> f64",
+        {"n": 5},
+        [RNG.standard_normal(5), np.array([0, 1, 2, 3, 1], np.int32)],
+    ),
+    "matrix product and dot product of BLAS": (
+        """
+        extern double ddot_(const int *, const double *, const int *, const double *, const int *);
+        extern void dgemm_(const char *, const char *, const int *, const int *, const int *, const double *, const double *,
+                           const int *, const double *, const int *, const double *, double *, const int *);
+        double product(int n, const double *a, double *c, double *t) {
+            int one = 1, count = n * n;
+            double alpha = 1.5, beta = 0.5;
+            for (int k = 0; k < 3; k++) {
+                dgemm_("N", "T", &n, &n, &n, &alpha, a, &n, c, &n, &beta, t, &n);
+                for (int i = 0; i < count; i++) c[i] = 0.1 * t[i] * t[i];
+            }
+            return ddot_(&count, c, &one, t, &one);
+        }
+        """,
+        "product",
+        "n: i32, a: f64[n,n], inout c: f64[n,n], inout t: f64[n,n] -> f64",
+        {"n": 3},
+        [0.3 * RNG.standard_normal((3, 3)) for _ in range(3)],
+    ),
+    "square roots behind a condition": (
+        "#include <math.h>\nvoid roots(int n, const double *x, double *y) "
+        "{ for (int i = 0; i < n; i++) y[i] = x[i] > 0 ? sqrt(x[i]) / x[i] : 0; }",
+        "roots",
+        "n: i32, x: f64[n], out y: f64[n]",
+        {"n": 6},
+        [np.array([1.0, -1.0, 0.5, 0.0, 2.0, -0.0])],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_three_ways(name: str) -> None:
+    source, symbol, signature, dims, inputs = CASES[name]
+    # Where a branch ends at zero, the differences of a step across it say nothing: zeros get no such inputs.
+    loose = 1e9 if name.startswith("square roots") else 1e-6
+    agree(three_way(native(source, symbol, signature, dims), inputs), difference_tolerance=loose)
+
+
+def test_a_call_starts_from_the_initial_values_of_file_scope_variables() -> None:
+    source = "static double sum = 1.0;\ndouble add(double x) { sum += x * x; return sum; }"
+    kernel = native(source, "add", "x: f64 -> f64", {})
+    assert [float(kernel.run((), [2.0])[0]) for _ in range(3)] == [5.0, 5.0, 5.0]
+    agree(three_way(kernel, [0.7]))
+
+
+def test_active_file_scope_variable_of_a_recursive_function_is_refused() -> None:
+    source = """
+    static double sum;
+    static void walk(int n, double x) { if (n > 0) { sum += x * n; walk(n / 2, x * x); walk(n - 2, x); } }
+    double total(int n, double x) { sum = 0; walk(n, x); return sum; }
+    """
+    kernel = native(source, "total", "n: i32, x: f64 -> f64", {})
+    with pytest.raises(DifferentiationError, match="file-scope variable `sum`"):
+        three_way(kernel, [np.int32(5), 0.7])
