@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from jax_enzyme.errors import (
@@ -17,6 +18,7 @@ from jax_enzyme.errors import (
 from jax_enzyme.options import Options
 
 if TYPE_CHECKING:
+    from jax_enzyme import ad
     from jax_enzyme.primitives import GradientReport, Kernel, check_grads, kernel
 
 __all__ = [
@@ -31,6 +33,7 @@ __all__ = [
     "NotDifferentiableError",
     "Options",
     "SignatureError",
+    "ad",
     "check_grads",
     "kernel",
 ]
@@ -38,6 +41,8 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     """JAX is imported with the first kernel: the command line and the engine do without it."""
+    if name == "ad":
+        return import_module("jax_enzyme.ad")
     if name in ("GradientReport", "Kernel", "check_grads", "kernel"):
         from jax_enzyme import primitives
 

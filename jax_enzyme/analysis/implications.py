@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from jax_enzyme.analysis.guards import Condition
-from jax_enzyme.analysis.polynomials import Atom, Polynomial, TooComplex
+from jax_enzyme.analysis.polynomials import Atom, Iteration, Polynomial, TooComplex
 from jax_enzyme.analysis.ranges import Interval
+from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
+from jax_enzyme.ir.values import Value
 
 if TYPE_CHECKING:
     from jax_enzyme.analysis.recurrences import Form, Recurrences
@@ -24,6 +26,7 @@ class Implied:
 
 
 NOTHING = Implied()
+_LOOKED_THROUGH = 60
 
 
 def implied(facts: Recurrences, conditions: Iterable[Condition]) -> Implied:
@@ -85,7 +88,9 @@ def bounds(facts: Recurrences, polynomial: Polynomial, conditions: Iterable[Cond
     if not mine:
         return known
     narrowed: dict[Atom, Interval] = {}
-    for natural in implied(facts, conditions).natural:
+    # Only what can speak of the same atoms is looked at: facts about all conditions before would rest on one another.
+    about = [c for c in conditions if _mentions(facts, c, mine)]
+    for natural in implied(facts, about).natural:
         theirs = natural.atoms
         if len(theirs) == 1 and theirs[0] in mine:
             _narrow(facts, natural, theirs[0], narrowed)
@@ -94,6 +99,24 @@ def bounds(facts: Recurrences, polynomial: Polynomial, conditions: Iterable[Cond
     if narrowed:
         known = known.meet(polynomial.interval(lambda atom: narrowed.get(atom) or facts.atom_range(atom)))
     return known
+
+
+def _mentions(facts: Recurrences, condition: Condition, atoms: set[Atom]) -> bool:
+    """May the polynomials of a condition hold one of these atoms? Goes through what the two sides are computed from."""
+    wanted = {a.loop.header if isinstance(a, Iteration) else a.value for a in atoms}
+    seen: set[Value] = set()
+    pending = [condition.x, condition.y]
+    while pending:
+        value = pending.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        home = facts.block_of.get(value)
+        if value in wanted or (isinstance(value, I.Phi) and home in wanted) or len(seen) > _LOOKED_THROUGH:
+            return True
+        if home is not None and isinstance(value, I.Instruction):
+            pending += value.operands
+    return False
 
 
 def _narrow(facts: Recurrences, natural: Polynomial, atom: Atom, narrowed: dict[Atom, Interval]) -> None:

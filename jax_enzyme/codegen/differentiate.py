@@ -163,8 +163,7 @@ class _Plain:
         arguments = [Argument(T.PTR, ("noalias",), i, name=b.name) for i, b in enumerate(buffers)]
         at = Builder(BasicBlock(name="entry"))
         operands: list[Value] = [
-            a if T.is_pointer(p.type) else at.load(p.type, a)
-            for p, a in zip(callee.arguments, arguments, strict=False)
+            a if T.is_pointer(p.type) else at.load(p.type, a) for p, a in zip(callee.arguments, arguments, strict=False)
         ]
         result = at.call(callee, operands)
         if not isinstance(self._result, T.VoidType):
@@ -235,9 +234,7 @@ class _Plain:
 class _Wrapper:
     """Emits the function of plain parameters around an array function."""
 
-    def __init__(
-        self, function: Function, active: tuple[bool, ...], module: Module, name: str, suffix: str
-    ) -> None:
+    def __init__(self, function: Function, active: tuple[bool, ...], module: Module, name: str, suffix: str) -> None:
         self._module = module
         self._name = name
         self._suffix = suffix

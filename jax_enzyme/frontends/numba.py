@@ -46,8 +46,10 @@ _WRAPPER_FLAGS = (
 # Numba's own reference counting, which `runtime/numba_memory.cpp` has in a form that is easier to follow.
 _COUNTING = re.compile(r"^define [^@\n]*@(NRT_incref|NRT_decref)\(ptr[^)]*\)[^\n]*\{\n(?:.*\n)*?\}\n", re.M)
 
-# What calls itself is called by another name until Numba links it.
-_RECURSIVE = re.compile(r'^declare [^@\n]*@"?\.numba\.unresolved\$.*\n', re.M)
+# What calls itself does so through a variable, which Numba fills when it links.
+_UNRESOLVED = re.compile(r'^@"?\.numba\.unresolved\$([^"\s]+)"? = .*\n', re.M)
+# Messages of some exceptions are made at run time, by much code; here an exception ends the kernel anyway.
+_RAISING = re.compile(r'^(define linkonce_odr i32 @"?\w*raise_with_shape_context[^\n]*\{)\n(?:.*\n)*?\}\n', re.M)
 
 
 def load_numba(source: Source, symbol: str | None, signature: Signature) -> tuple[Program, Signature]:
@@ -60,16 +62,29 @@ def load_numba(source: Source, symbol: str | None, signature: Signature) -> tupl
     sizes = tuple(Param(name, "i64") for name in sorted(signature.shape_names - carried))
     whole = replace(signature, params=(*signature.params, *sizes))
     name = symbol or function.__name__
-    compiled, entry = _compile(function, source.function, signature, source.name)
-    plain = _COUNTING.sub(lambda match: f"declare void @{match[1]}(ptr)\n", compiled)
-    plain = _RECURSIVE.sub("", plain).replace(".numba.unresolved$", "")
+    modules, entry = _compile(function, source.function, signature, source.name)
     wrapper = toolchain.compile_cached(
         Source("c", "wrapper.c", _wrapper(name, entry, whole, len(sizes)).encode()),
         toolchain.Recipe(toolchain.zig(), _WRAPPER_FLAGS),
         (),
     )
-    ir = linking.reachable(linking.link(wrapper, [plain]), name)
+    ir = linking.reachable(linking.link(wrapper, [_plain(module) for module in modules]), name)
     return Program(complete(toolchain.portable(ir), name), name, "numba", source.name), whole
+
+
+def _plain(module: str) -> str:
+    """Numba's module in a form that links like any other."""
+    module = _COUNTING.sub(lambda match: f"declare void @{match[1]}(ptr)\n", module)
+    if _RAISING.search(module):
+        module = _RAISING.sub(r"\1\n  call void @python_exception() noreturn\n  unreachable\n}\n", module)
+        module += "\ndeclare void @python_exception() noreturn\n"
+
+    def resolved(match: re.Match[str]) -> str:
+        name = match[1]
+        here = re.search(rf'^(?:define|declare) [^@\n]*@"?{re.escape(name)}"?\(', module, re.M)
+        return f'@"je.{name}" = internal constant ptr @"{name}"\n' + ("" if here else f'declare void @"{name}"()\n')
+
+    return _UNRESOLVED.sub(resolved, module).replace(".numba.unresolved$", "je.")
 
 
 def _numba(module: str) -> Any:
@@ -87,8 +102,10 @@ def _options_of(function: object) -> dict[str, Any]:
     return {name: value for name, value in options.items() if name not in ("nopython", "forceobj", "looplift")}
 
 
-def _compile(function: python.FunctionType, original: object, signature: Signature, place: str) -> tuple[str, str]:
-    """LLVM's module of a function, not optimised, and the symbol in it."""
+def _compile(
+    function: python.FunctionType, original: object, signature: Signature, place: str
+) -> tuple[list[str], str]:
+    """LLVM's modules of a function and of what it calls, not optimised, and its symbol in the first."""
     numba, compiler = _numba("numba"), _numba("numba.core.compiler")
     typing_context, target = _contexts()
     cpu = _numba("numba.core.registry").cpu_target
@@ -98,12 +115,15 @@ def _compile(function: python.FunctionType, original: object, signature: Signatu
         cpu.options.parse_as_flags(flags, _options_of(original))
         flags.nrt = True
         try:
-            own = _isolated(function, numba, {}, original if original is not function else None)
+            known: dict[object, Any] = {}
+            own = _isolated(function, numba, known, original if original is not function else None)
             result = compiler.compile_extra(typing_context, target, own, arguments, None, flags, {})
         except numba.core.errors.NumbaError as error:
             raise CompileError(f"Numba cannot compile the function:\n{error}", place) from None
         _check_result(numba.types, result.signature.return_type, signature, place)
-        return result.library.get_llvm_str(), result.fndesc.llvm_func_name
+        called = [compiled.library for own in known.values() for compiled in own.overloads.values()]
+        modules = [library.get_llvm_str() for library in (result.library, *called)]
+        return modules, result.fndesc.llvm_func_name
 
 
 @lru_cache(maxsize=1)

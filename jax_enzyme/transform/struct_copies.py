@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.memory import PointsTo, call_effect
+from jax_enzyme.analysis.memory import call_effect, reachable_functions
 from jax_enzyme.analysis.tbaa import Member, copied_members
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -40,19 +40,19 @@ def split_struct_copies(function: ArrayFunction) -> ArrayFunction:
     module = function.module
     if not any(call_effect(i) is Effect.MEMORY_COPY for f in module.functions.values() for i in _calls(f)):
         return function
-    points_to = PointsTo(module, module.functions[function.symbol])
     layout = DataLayout(module)
+    callers = reachable_functions(module.functions[function.symbol])
     found: dict[I.Instruction, _Scalars] = {}
-    for caller in points_to.functions:
+    for caller in callers:
         for call in _calls(caller):
             if call_effect(call) is Effect.MEMORY_COPY:
-                members = _members(points_to, layout, call)
+                members = _members(layout, call)
                 if members is not None and _is_mixed(members):
                     found[call] = members
     if not found:
         return function
     copy, copied = clone_with_map(module)
-    for caller in points_to.functions:
+    for caller in callers:
         twin = copied[caller]
         assert isinstance(twin, Function)
         calls = {copied[c]: m for c, m in found.items()}
@@ -70,11 +70,11 @@ def _is_mixed(members: _Scalars) -> bool:
     return len(kinds) > 1 and any(isinstance(k, T.FloatType | T.PointerType) for k in kinds)
 
 
-def _members(points_to: PointsTo, layout: DataLayout, call: I.CallBase) -> _Scalars | None:
+def _members(layout: DataLayout, call: I.CallBase) -> _Scalars | None:
     size = int_value(call.operands[2])
     if size is None or not 0 < size <= _MOST_BYTES or int_value(call.operands[3]):
         return None
-    named = copied_members(points_to.module, call)
+    named = copied_members(layout.module, call)
     if named is not None:
         scalars = _of_source(named)
         if scalars is not None and all(o + layout.store_size(t) <= size for o, t in scalars):

@@ -1,4 +1,4 @@
-"""The passes at work: kernels of every shape have right derivatives, or end in a status instead of ending the process."""
+"""The passes at work: kernels of every shape have right derivatives, or end in a status and not the process."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ int numba_xxnrm2(char kind, i64 n, const void *x, i64 step, void *result) {
   return 0;
 }
 
-void numba_fatal_error(void) { __builtin_abort(); }
+int numba_fatal_error(void) { __builtin_abort(); }
 
 // The strides of a contiguous array in another shape; 0 (a copy is needed) for any other array.
 int numba_attempt_nocopy_reshape(i64 rank, const i64 *extents, const i64 *strides, i64 new_rank, const i64 *new_extents,

@@ -24,11 +24,15 @@ class Numbers:
     def referenced(self) -> Array:
         return self.values[self.mask]
 
-    def like(self, referenced: Array | float) -> Array:
-        """An array of the same memory with these numbers, and no numbers in the gaps."""
-        result = np.full_like(self.values, np.nan)
+    def like(self, referenced: Array | float, gap: float = np.nan) -> Array:
+        """An array of the same memory with these numbers, and `gap` wherever the routine may not go."""
+        result = np.full_like(self.values, gap)
         result[self.mask] = referenced
         return result
+
+    def with_gap(self, array: Array, gap: float) -> Array:
+        """A copy of such an array with another number in the gaps."""
+        return self.like(array[self.mask], gap)
 
 
 def random(rng: np.random.Generator, shape: int, dtype: np.dtype) -> Array:

@@ -1,0 +1,212 @@
+"""`je.ad.differentiate`: derivatives in IR agree with one another and with differences, called through a JIT of LLVM's."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import llvmlite.binding as llvm
+import numpy as np
+import pytest
+
+import jax_enzyme as je
+from jax_enzyme.frontends import load
+from jax_enzyme.ir.module import Module
+from jax_enzyme.ir.reader import read
+from jax_enzyme.ir.writer import to_text
+
+_SOURCE = """
+#include <math.h>
+#include <stdlib.h>
+
+double weighted(int n, const double *x, double a, double *y) {
+    double s = 0;
+    for (int i = 0; i < n; i++) {
+        y[i] = y[i] * sin(a * x[i]);
+        s += y[i] * x[i];
+    }
+    return s * s;
+}
+
+void squares(int n, const float *x, float *y) {
+    float *t = malloc(n * sizeof(float));
+    for (int i = 0; i < n; i++) t[i] = x[i] * x[i];
+    for (int i = 0; i < n; i++) y[i] = t[n - 1 - i] * x[i];
+    free(t);
+}
+
+double smooth(double x, double y) {
+    return exp(x * y) + lgamma(x);
+}
+
+double of_four(const double *x, double *t) {
+    double s = 1;
+    for (int i = 0; i < 4; i++) {
+        s = s * cos(x[i]) + t[i];
+        t[i] = s;
+    }
+    return s;
+}
+
+int sign(double x) { return x < 0 ? -1 : x > 0; }
+
+double other(double *a, double *b, int which) { double *p = which ? a : b; *p = *p * a[0]; return b[0]; }
+"""
+_POINTER = ctypes.c_void_p
+
+
+@pytest.fixture(scope="module")
+def module() -> Module:
+    return read(load(_SOURCE, "weighted", "c").ir)
+
+
+@contextmanager
+def machine(module: Module) -> Iterator[llvm.ExecutionEngine]:
+    """A plain MCJIT, as any user of llvmlite has it."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    native = llvm.parse_assembly(to_text(module))
+    native.verify()
+    engine = llvm.create_mcjit_compiler(native, llvm.Target.from_default_triple().create_target_machine())
+    engine.finalize_object()
+    yield engine
+
+
+def function(engine: llvm.ExecutionEngine, name: str, result: object, *types: object) -> ctypes._CFuncPtr:
+    return ctypes.CFUNCTYPE(result, *types)(engine.get_function_address(name))
+
+
+def pointer(array: np.ndarray) -> int:
+    return array.ctypes.data
+
+
+class Pair(ctypes.Structure):
+    _fields_ = (("value", ctypes.c_double), ("tangent", ctypes.c_double))
+
+
+def weighted(x: np.ndarray, a: float, y: np.ndarray) -> tuple[float, np.ndarray]:
+    out = y * np.sin(a * x)
+    return float(np.sum(out * x)) ** 2, out
+
+
+def test_three_ways(module: Module) -> None:
+    r = np.random.default_rng(3)
+    x, y, a = r.normal(size=5), r.normal(size=5), 0.7
+    dx, dy, da = r.normal(size=5), r.normal(size=5), 1.3
+    w, wy = 0.9, r.normal(size=5)
+    h = 1e-6
+    above, below = (weighted(x + s * dx, a + s * da, y + s * dy) for s in (h, -h))
+    expected = w * (above[0] - below[0]) / (2 * h) + wy @ (above[1] - below[1]) / (2 * h)
+
+    i32, double = ctypes.c_int32, ctypes.c_double
+    with machine(je.ad.differentiate(module, "weighted", "forward")) as engine:
+        jvp = function(engine, "weighted_jvp", Pair, i32, *[_POINTER] * 2, double, double, *[_POINTER] * 2)
+        out, tangent = y.copy(), dy.copy()
+        pair = jvp(5, pointer(x), pointer(dx), a, da, pointer(out), pointer(tangent))
+        value, left = weighted(x, a, y)
+        np.testing.assert_allclose(pair.value, value)
+        np.testing.assert_allclose(out, left)
+        np.testing.assert_allclose(w * pair.tangent + wy @ tangent, expected, rtol=1e-8)
+    with machine(je.ad.differentiate(module, "weighted", "reverse")) as engine:
+        vjp = function(engine, "weighted_vjp", double, i32, *[_POINTER] * 2, double, *[_POINTER] * 3, double)
+        out, seeds, xbar, abar = y.copy(), wy.copy(), np.ones(5), np.full(1, 10.0)
+        result = vjp(5, pointer(x), pointer(xbar), a, pointer(abar), pointer(out), pointer(seeds), w)
+        np.testing.assert_allclose(result, value)
+        # Cotangents of what is only read are added to what was there.
+        np.testing.assert_allclose((xbar - 1) @ dx + (abar[0] - 10) * da + seeds @ dy, expected, rtol=1e-8)
+
+
+def test_split_with_a_static_tape(module: Module) -> None:
+    r = np.random.default_rng(5)
+    x, t = r.normal(size=4), r.normal(size=4)
+    dx = r.normal(size=4)
+
+    def value(x: np.ndarray) -> float:
+        s = 1.0
+        for i in range(4):
+            s = s * np.cos(x[i]) + t[i]
+        return s
+
+    derived = je.ad.differentiate(module, "of_four", "split")
+    with machine(derived) as engine:
+        size = ctypes.c_int64.from_address(engine.get_global_value_address("of_four_tape_size")).value
+        tape = np.zeros(size // 8 + 4)
+        forward = function(engine, "of_four_augmented", ctypes.c_double, *[_POINTER] * 3)
+        scratch = t.copy()
+        result = forward(pointer(x), pointer(scratch), pointer(tape))
+        np.testing.assert_allclose(result, value(x))
+        back = function(engine, "of_four_pullback", None, *[_POINTER] * 4, *[ctypes.c_double] * 2, _POINTER)
+        xbar, tbar = np.zeros(4), np.zeros(4)
+        back(pointer(x), pointer(xbar), pointer(scratch), pointer(tbar), result, 1.0, pointer(tape))
+    h = 1e-6
+    np.testing.assert_allclose(xbar @ dx, (value(x + h * dx) - value(x - h * dx)) / (2 * h), rtol=1e-7)
+
+
+@pytest.mark.parametrize("words", [("active", "const"), ("const", "active"), ("active", "active")])
+def test_numbers_by_value(module: Module, words: Sequence[str]) -> None:
+    derived = je.ad.differentiate(to_text(module), "smooth", "reverse", words)
+    double = ctypes.c_double
+    types = [t for w in words for t in ([double, _POINTER] if w == "active" else [double])]
+    with machine(derived) as engine:
+        vjp = function(engine, "smooth_vjp", double, *types, double)
+        bars = [np.zeros(1), np.zeros(1)]
+        arguments = [
+            v for w, x, b in zip(words, (1.5, 0.4), bars, strict=True) for v in [x, pointer(b)][: 1 + (w != "const")]
+        ]
+        vjp(*arguments, 2.0)
+    digamma = 0.03648997397857652
+    expected = (2 * (0.4 * np.exp(0.6) + digamma), 2 * 1.5 * np.exp(0.6))
+    for word, bar, right in zip(words, bars, expected, strict=True):
+        np.testing.assert_allclose(bar[0], right if word == "active" else 0, rtol=1e-12)
+
+
+def test_single_precision_and_allocation(module: Module) -> None:
+    x = np.array([0.5, 1.5, -2.0], np.float32)
+    with machine(je.ad.differentiate(module, "squares", "reverse")) as engine:
+        vjp = function(engine, "squares_vjp", None, ctypes.c_int32, *[_POINTER] * 4)
+        y, ybar, xbar = np.zeros(3, np.float32), np.array([1, 0, 2], np.float32), np.zeros(3, np.float32)
+        vjp(3, pointer(x), pointer(xbar), pointer(y), pointer(ybar))
+    np.testing.assert_allclose(y, x[::-1] ** 2 * x)
+    expected = [x[2] ** 2 + 2 * 2 * x[0] * x[2], 0, 2 * x[0] * x[2] + 2 * x[0] ** 2]
+    np.testing.assert_allclose(xbar, np.array(expected, np.float32), rtol=1e-6)
+
+
+def test_the_original_is_still_there(module: Module) -> None:
+    before = to_text(module)
+    derived = je.ad.differentiate(module, "smooth", "forward")
+    assert {"smooth", "weighted", "smooth_jvp"} <= derived.functions.keys()
+    assert to_text(module) == before
+    with machine(derived) as engine:
+        assert function(engine, "sign", ctypes.c_int32, ctypes.c_double)(-2.0) == -1
+
+
+def test_an_integer_result_has_no_derivative(module: Module) -> None:
+    with machine(je.ad.differentiate(module, "sign", "forward")) as engine:
+        assert function(engine, "sign_jvp", ctypes.c_int32, *[ctypes.c_double] * 2)(2.0, 1.0) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("nothing",), "defines no function `nothing`"),
+        (("smooth", "backward"), "no mode 'backward'"),
+        (("smooth", "reverse", ("active",)), "1 words of activity for the 2 parameters"),
+        (("smooth", "reverse", ("active", "maybe")), r"activity\[1\] is 'maybe'"),
+        (("sign", "reverse", ("const", "const")), "2 words"),
+        (("weighted", "reverse", ("active", "active", "active", "active")), "an integer is const"),
+    ],
+)
+def test_bad_requests(module: Module, arguments: tuple[object, ...], message: str) -> None:
+    with pytest.raises(je.CompileError, match=message):
+        je.ad.differentiate(module, *arguments)
+
+
+def test_memory_that_needs_a_shadow(module: Module) -> None:
+    with pytest.raises(je.DifferentiationError, match="parameter 2 of `other` leads to memory that carries"):
+        je.ad.differentiate(module, "other", "reverse", ("active", "const", "const"))
+
+
+def test_broken_text() -> None:
+    with pytest.raises(je.CompileError):
+        je.ad.differentiate("define void @f( {", "f")
