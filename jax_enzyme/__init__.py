@@ -20,6 +20,7 @@ from jax_enzyme.options import Options
 if TYPE_CHECKING:
     from jax_enzyme import ad
     from jax_enzyme.primitives import GradientReport, Kernel, check_grads, kernel
+    from jax_enzyme.rules.user import inactive, rule
 
 __all__ = [
     "ArgumentError",
@@ -35,7 +36,9 @@ __all__ = [
     "SignatureError",
     "ad",
     "check_grads",
+    "inactive",
     "kernel",
+    "rule",
 ]
 
 
@@ -43,6 +46,8 @@ def __getattr__(name: str) -> object:
     """JAX is imported with the first kernel: the command line and the engine do without it."""
     if name == "ad":
         return import_module("jax_enzyme.ad")
+    if name in ("inactive", "rule"):
+        return getattr(import_module("jax_enzyme.rules.user"), name)
     if name in ("GradientReport", "Kernel", "check_grads", "kernel"):
         from jax_enzyme import primitives
 

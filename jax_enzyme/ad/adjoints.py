@@ -80,6 +80,8 @@ class Adjoints:
         """Emits the reverse of an instruction that has one and is no phi."""
         match instruction:
             case I.Load():
+                if T.is_int(instruction.type):
+                    self._check_bits(instruction)
                 pointer = self._sources.shadow(instruction.operands[0])
                 adjoint = self.take(instruction)
                 old = self._builder.load(adjoint.type, pointer, instruction.align)
@@ -113,6 +115,13 @@ class Adjoints:
                 raise self._facts.refused(value, cause, "copy numbers as numbers of their own type")
             case other:
                 return other
+
+    def _check_bits(self, load: I.Instruction) -> None:
+        """An integer load that carries a number is of memory that holds such numbers and nothing else."""
+        held = {k for o in self._facts.points_to.of(load.operands[0]) for k in self._runtime.kinds.of(o)}
+        if held != {self._type(load)}:
+            cause = "the bits of numbers that a derivative depends on are loaded as an integer of another size"
+            raise self._facts.refused(load, cause, "copy numbers as numbers of their own type")
 
     def _variable(self, value: Value) -> Value:
         if value not in self._variables:

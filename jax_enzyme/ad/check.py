@@ -520,6 +520,7 @@ def check_reload(load: I.Load, code: Function, points_to: PointsTo, layout: Data
     home = {i: b for b in cfg.rpo for i in b.instructions}
     after = _reachable(cfg, home[load])
     roots = _roots(load.operands[0])
+    calls_later = any(home[c] in after or _follows(c, load, home[load]) for c in _calls(code))
     for function in points_to.functions:
         for write in accesses(points_to, function, layout):
             if not write.writes or not _may_alias(roots, load.operands[0], write, points_to):
@@ -527,7 +528,7 @@ def check_reload(load: I.Load, code: Function, points_to: PointsTo, layout: Data
             if write.kills and all(not isinstance(r, Argument) for r in roots):
                 continue  # what is freed late is there still
             if function is not code or not is_root:
-                late = not is_root or any(home[c] in after or home[c] is home[load] for c in _calls(code))
+                late = not is_root or calls_later
             else:
                 late = home.get(write.instruction) in after or _follows(write.instruction, load, home[load])
             if late:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from jax_enzyme.ad.forward import forward
 from jax_enzyme.ad.vjp import derive_reverse, reversal_of
 from jax_enzyme.ir.arrays import ArrayFunction, Derivation, Jvp, Vjp
 from jax_enzyme.options import Options
-from jax_enzyme.rules.table import standard
+from jax_enzyme.rules.user import rules_of
+from jax_enzyme.transform.output import drop_output
 
 
 def derive(base: ArrayFunction, steps: Derivation, options: Options) -> ArrayFunction:
@@ -16,12 +19,16 @@ def derive(base: ArrayFunction, steps: Derivation, options: Options) -> ArrayFun
     """
     for step in steps:
         if isinstance(step, Jvp):
-            base = forward(base, step, standard())
+            base = forward(base, step, rules_of(base.module))
         else:
-            base = derive_reverse(base, step, standard(), options)
+            if type(step) is Vjp:
+                # It runs the forward sweep again, for a primal that has run and has printed what it prints.
+                silent = drop_output(base.module)
+                base = base if silent is base.module else replace(base, module=silent)
+            base = derive_reverse(base, step, rules_of(base.module), options)
     return base
 
 
 def splittable(base: ArrayFunction, step: Vjp, options: Options) -> bool:
     """Whether Augmented and Pullback exist for the masks of `step`: the tape has a fixed size and holds no pointers."""
-    return reversal_of(base, step, standard(), options).splits
+    return reversal_of(base, step, rules_of(base.module), options).splits

@@ -134,8 +134,8 @@ def _refuse_globals(shadowed: Objects) -> None:
     for item in shadowed:
         if isinstance(item.site, GlobalVariable) and not item.site.is_constant:
             raise DifferentiationError(
-                f"the file-scope variable `{item.site.name}` holds numbers that a derivative depends on, and a recursive "
-                "function uses it",
+                f"the file-scope variable `{item.site.name}` holds numbers that a derivative depends on, and a "
+                "recursive function uses it",
                 remedy="pass it as a parameter",
             )
 

@@ -27,6 +27,7 @@ from jax_enzyme.ir.values import Constant, ConstantAggregate, ConstantExpr, Cons
 from jax_enzyme.rules.blas.table import Routine
 from jax_enzyme.rules.blas.table import routine as routine_named
 from jax_enzyme.rules.effects import Effect, effect
+from jax_enzyme.rules.pairs import declared_routine
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +70,7 @@ def called_routine(call: I.CallBase) -> Routine | None:
     """The BLAS or LAPACK routine that a call is of: it reads and writes what its table says, and keeps no pointer."""
     callee = call.callee
     if isinstance(callee, Function) and callee.is_declaration:
-        return routine_named(callee.name, callee.function_type)
+        return routine_named(callee.name, callee.function_type) or declared_routine(callee.name, callee.attributes)
     return None
 
 
@@ -305,9 +306,12 @@ def reachable_objects(points_to: PointsTo, call: I.CallBase) -> Objects:
 
 
 def is_memory_free(call: I.CallBase) -> bool:
-    """True where the call is declared to touch no memory (`memory(none)`), on itself or on its callee."""
+    """True where the call is declared to touch no memory (`memory(none)`), on itself or on its callee, and for an
+    intrinsic that is given no pointer."""
     words = list(call.attributes)
     if isinstance(call.callee, Function):
+        if call.callee.name.startswith("llvm.") and not any(T.is_pointer(a.type) for a in call.arguments):
+            return True
         words += call.callee.attributes
     return any("memory(none)" in word for word in words)
 

@@ -43,11 +43,15 @@ def shadowed_objects(points_to: PointsTo, activity: Activity) -> frozenset[Memor
 
 def _is_own_shadow(item: MemoryObject) -> bool:
     site = item.site
-    if item.kind == "function":
+    if item.kind == "function" or (site is not None and site.name.startswith(_CXX_TABLES)):
         return True
     if not isinstance(site, GlobalVariable) or not site.is_constant or site.initializer is None:
         return False
     return _holds_addresses(site.initializer)
+
+
+_CXX_TABLES = ("_ZTV", "_ZTI", "_ZTS")
+"""Virtual functions, type information and type names: in the module or in the C++ run time."""
 
 
 def _holds_addresses(value: Constant) -> bool:

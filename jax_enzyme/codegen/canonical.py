@@ -19,11 +19,12 @@ from jax_enzyme.codegen.hoisting import keep_invariant_calls
 from jax_enzyme.codegen.host import target_machine
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.clone import clone
-from jax_enzyme.ir.inlining import mark_for_inlining
+from jax_enzyme.ir.inlining import expanded_attributes, mark_for_inlining
 from jax_enzyme.ir.instructions import Call, Instruction
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.verify import parse_checked
+from jax_enzyme.rules.pairs import ATTRIBUTE
 from jax_enzyme.transform.lower_calls import lower_calls
 from jax_enzyme.transform.reducible import make_reducible
 from jax_enzyme.transform.retype import retype
@@ -53,6 +54,7 @@ def canonical(function: ArrayFunction) -> ArrayFunction:
     result = replace(function, module=_with_single_entries(result.module))
     module = lower_calls(retype(result).module)
     drop_scopes(module)
+    _show_rules(module)
     return replace(function, module=module)
 
 
@@ -105,6 +107,15 @@ def _regularise(native: llvm.ModuleRef, builder: llvm.PassBuilder) -> None:
     passes.add_lcssa_pass()
     passes.add_global_dead_code_eliminate_pass()
     passes.run(native, builder)
+
+
+def _show_rules(module: Module) -> None:
+    """Takes what a user's rule says about a declaration out of the attribute group that LLVM put it into."""
+    for function in module.functions.values():
+        if function.is_declaration:
+            words = expanded_attributes(module, function.attributes)
+            shown = tuple(w for w in words if w.startswith(f'"{ATTRIBUTE}"='))
+            function.attributes = tuple(dict.fromkeys((*function.attributes, *shown)))
 
 
 def drop_scopes(module: Module) -> None:

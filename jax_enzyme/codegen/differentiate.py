@@ -6,6 +6,7 @@ of buffers whose sizes nobody says, differentiated, and the derivative wrapped b
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -32,7 +33,7 @@ from jax_enzyme.ir.values import Argument, BasicBlock, Value
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.options import Options
 from jax_enzyme.rules.helpers import link
-from jax_enzyme.rules.table import standard
+from jax_enzyme.rules.user import rules_of
 
 Mode = Literal["forward", "reverse", "split"]
 Word = Literal["const", "active"]
@@ -61,9 +62,10 @@ def differentiate(
     forward   SYMBOL_jvp: the parameters, each active one followed by its tangent: a number after a number, a pointer
               to the tangents after a pointer. Returns {result, tangent} where the result is floating, else the result.
     reverse   SYMBOL_vjp: the parameters, each active one followed by a pointer: for a pointer to the cotangents of
-              the memory, for a number to one number. Last, where the result is floating, its cotangent. Returns the
-              result. Cotangents of what is only read are *added to* what is there; for memory that the function
-              writes, the cotangent of what it leaves goes in and that of what it found comes out.
+              the memory, for a number to one number. Last, where the result is floating, its cotangent. Returns
+              nothing. Cotangents of what is only read are *added to* what is there; for memory that the function
+              writes, the cotangent of what it leaves goes in and that of what it found comes out. What the function
+              itself leaves in its memory is not to be relied on: ask for `split` to have both.
     split     SYMBOL_augmented: the parameters, then a pointer to SYMBOL_tape_size (an i64 in the module) bytes aligned
               to 16; returns the result. SYMBOL_pullback: the parameters of `reverse` and, in front of the cotangent, a
               floating result; last that tape; returns nothing. In between, the memory that was passed must stay as it
@@ -129,10 +131,10 @@ class _Plain:
     def derivatives(self, module: Module, mode: Mode) -> Iterator[Module]:
         """Modules with the derivatives of one mode, all else in them internal."""
         base = canonical(self._array_function(module))
-        wanted = (*self.active, *([False] if self._returns_float else []))
-        seeded = tuple(
-            (a and T.is_pointer(p.type)) for a, p in zip(self.active, self.function.arguments, strict=True)
-        ) + ((True,) if self._returns_float else ())
+        has_result = not isinstance(self._result, T.VoidType)
+        wanted = (*self.active, *[False] * has_result)
+        pointers = [T.is_pointer(p.type) for p in self.function.arguments]
+        seeded = tuple(map(operator.and_, self.active, pointers)) + (T.is_float(self._result),) * has_result
         self._check(base, wanted, None if mode == "forward" else seeded)
         match mode:
             case "forward":
@@ -147,10 +149,6 @@ class _Plain:
     @property
     def _result(self) -> T.Type:
         return self.function.function_type.result
-
-    @property
-    def _returns_float(self) -> bool:
-        return T.is_float(self._result)
 
     # -- the array function
 
@@ -197,11 +195,11 @@ class _Plain:
         objects = [points_to.objects[a] for a in points_to.root.arguments]
         inputs = [o for o, w in zip(objects, wanted, strict=False) if w]
         outputs = None if seeded is None else [o for o, s in zip(objects, seeded, strict=False) if s]
-        shadowed = shadowed_objects(points_to, Activity(points_to, standard(), inputs, outputs))
+        shadowed = shadowed_objects(points_to, Activity(points_to, rules_of(base.module), inputs, outputs))
         for item, active, parameter in zip(objects, self.active, self.function.arguments, strict=False):
             if item in shadowed and not active and T.is_pointer(parameter.type):
                 raise DifferentiationError(
-                    f"parameter {parameter.index + 1} of `{self.function.name}` leads to memory that carries derivatives",
+                    f"parameter {parameter.index + 1} of `{self.function.name}` leads to memory with derivatives",
                     remedy="make it active: it needs memory for them beside it",
                 )
             if points_to.contents.get(item):
@@ -296,7 +294,7 @@ class _Wrapper:
         self._module.functions[self._name] = function
 
     def _returned(self) -> Value | None:
-        if isinstance(self._result, T.VoidType) or self._suffix == "pullback":
+        if isinstance(self._result, T.VoidType) or self._suffix in ("vjp", "pullback"):
             return None
         index = max(self._own)
         result = self._at.load(self._result, self._own[index])

@@ -24,7 +24,8 @@ from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.options import Options
 from jax_enzyme.rules.effects import Effect, effect
-from jax_enzyme.rules.table import Rules, standard
+from jax_enzyme.rules.table import Rules
+from jax_enzyme.rules.user import rules_of
 from jax_enzyme.signature import Binding, Signature
 
 _ROWS = 8
@@ -164,7 +165,7 @@ def inspect(
     wanted = tuple(b.is_floating and b.is_input and (wrt is None or b.name in wrt) for b in kernel.buffers)
     seeded = tuple(b.is_floating and b.is_result for b in kernel.buffers)
     steps: dict[str, Derivation] = {"primal": ()}
-    rules = standard()
+    rules = rules_of(kernel.module)
     forward = _refusal(job, Jvp(wanted))
     if forward is None:
         steps["jvp"] = (Jvp(wanted),)

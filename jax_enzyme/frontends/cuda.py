@@ -19,10 +19,12 @@ _INCLUDE = Path(__file__).parent / "cuda_include"
 _READ = (
     "clang", "-x", "cuda", "--cuda-device-only", "--cuda-gpu-arch=sm_80", "--cuda-path=/nonexistent", "-nocudainc",
     "-nocudalib", "--cuda-feature=+ptx80", "-std=c++17", "-include", "jax_enzyme_cuda.h", "-iquote", ".", "{flags}",
-    "-isystem", str(_INCLUDE), "-O2",
+    "-isystem", str(_INCLUDE), "-isystem", "{builtin}", "-O2",
 )  # fmt: skip
 _WRITE = (
-    "-S", "-emit-llvm", "-Xclang", "-disable-llvm-passes", "-g", "-fdebug-compilation-dir=.", "-fno-math-errno",
+    "-S", "-emit-llvm", "-Xclang", "-disable-llvm-passes", "-fno-math-errno",
+    # Types and names too: for devices clang writes no more than lines otherwise.
+    "-g", "-Xclang", "-debug-info-kind=limited", "-fdebug-compilation-dir=.",
     # A kernel gives the same results on every platform: no products and sums are fused behind the source's back.
     "-ffp-contract=off", "-fno-color-diagnostics", "-w", "{source}", "-o", "{output}",
 )  # fmt: skip
@@ -36,7 +38,10 @@ def compile_cuda(source: Source, flags: Sequence[str]) -> str:
         return read_ir(source, flags)
     if source.function is not None:
         raise CompileError("Numba functions are no CUDA source yet", source.name, "pass CUDA C++ or NVVM IR")
-    recipe = toolchain.Recipe(toolchain.zig(), (*_READ, *_WRITE), (*_READ, *_LIST))
+    zig = toolchain.zig()
+    builtin = str(Path(zig.command[0]).parent / "lib" / "include")
+    read = tuple(word.replace("{builtin}", builtin) for word in _READ)
+    recipe = toolchain.Recipe(zig, (*read, *_WRITE), (*read, *_LIST))
     named = source if source.path is not None else replace(source, name="kernel.cu")
     return toolchain.compile_cached(named, recipe, flags)
 

@@ -30,14 +30,17 @@ _COMMAND = (
 )  # fmt: skip
 _DECLARED = re.compile(r'^declare [^@\n]*@(?:"([^"]*)"|([-\w$.]+))\(', re.M)
 _PROVIDES = re.compile(r"^// provides: (.*)$", re.M)
+_LARGE = 200_000
+"""Characters of a module from which on it pays to leave out what a kernel does not need."""
+
 _LAST = frozenset({"numba_no_destructors.cpp"})
 _INCLUDE = re.compile(r'^#include "(\w+\.h)"\n', re.M)
 
 
 def complete(ir: str, symbol: str) -> str:
     """The module with a body for each function that it declares and a library of ours defines, for the kernel `symbol`.
-    What that has no use for is left out; a module that needs nothing stays as it is."""
-    if not _needed(ir, frozenset()):
+    What that has no use for is left out; a small module that needs nothing stays as it is."""
+    if len(ir) < _LARGE and not _needed(ir, frozenset()):
         return ir
     cache = DiskCache.named("completed")
     key = digest(_FORMAT, ir, symbol, toolchain.zig().version, *_sources().values())

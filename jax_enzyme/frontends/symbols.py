@@ -17,8 +17,11 @@ _LISTED = 12
 
 
 def external_functions(ir: str) -> list[str]:
-    """The functions that a module defines for others, in order: not static ones, nor instances of templates."""
-    return [name for name, words in _defined(ir) if not _NOT_OURS & words]
+    """The functions that a module defines for others, in order: not static ones, nor instances of templates. Where there
+    are CUDA kernels, they are meant, and not the functions that they call."""
+    defined = _defined(ir)
+    kernels = [name for name, words in defined if "ptx_kernel" in words]
+    return kernels or [name for name, words in defined if not _NOT_OURS & words]
 
 
 def _defined(ir: str) -> list[tuple[str, set[str]]]:
@@ -73,6 +76,7 @@ def _listed(names: Sequence[str]) -> str:
 def _hint(source: Source) -> str:
     return {
         "c": "a kernel must not be `static`",
+        "cuda": 'a kernel is a `__global__` function; `extern "C"` gives it a plain symbol',
         "c++": 'a kernel must not be static, inline or a template; `extern "C"` gives it a plain symbol',
         "rust": 'a kernel is a `#[no_mangle] pub extern "C" fn`',
         "fortran": "a subroutine `f` outside a module has the symbol `f_`",

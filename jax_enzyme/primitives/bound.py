@@ -19,7 +19,7 @@ from jax_enzyme.cache import digest
 from jax_enzyme.ir.arrays import Jvp, Vjp
 from jax_enzyme.primitives import compat
 from jax_enzyme.primitives.compat import Primitive
-from jax_enzyme.primitives.sharding import alike, partitioned, result_types
+from jax_enzyme.primitives.sharding import arranged, partitioned, result_types
 from jax_enzyme.xla_ffi.call import Batch, Flags, buffer_type
 from jax_enzyme.xla_ffi.call import call as custom_call
 from jax_enzyme.xla_ffi.function import Function
@@ -41,6 +41,19 @@ class Call(_Fields):
 
     def __new__(cls, function: Function, batch: Batch, taped: bool = False, linear: bool = False) -> Call:
         return super().__new__(cls, function, batch, taped, linear, compat.partitioning_marker() if batch.sizes else None)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Call) and self[:4] == other[:4])
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self[:4])
 
     def on(self, function: Function, batch: Batch, taped: bool) -> Call:
         """The same results of another function."""
@@ -89,7 +102,8 @@ def bind(
 ) -> list[Any]:
     """Calls a function; the results are in the order of `Call.results`."""
     call = Call(function, Batch(sizes, tuple(o.flags for o in operands)), taped, linear)
-    return primitive(function.base.name).bind(*alike([o.value for o in operands]), call=call)
+    values = arranged([o.value for o in operands], call.batch.flags)
+    return primitive(function.base.name).bind(*values, call=call)
 
 
 def operands_of(call: Call, values: Sequence[Any]) -> dict[int, Operand]:
@@ -133,11 +147,13 @@ def lower(*values: Any, call: Call, split: bool) -> list[Any]:
 
 
 def _lower(*values: Any, call: Call) -> list[Any]:
-    """The custom call, with the pullback in the place of a Vjp where there is a tape for it."""
+    """The custom call, with the pullback in the place of a Vjp where there is a tape for it. Programs and traces show
+    the name of the function."""
     function = call.function
-    if call.taped and isinstance(function.last, Vjp):
-        return _pull_back(call, values)
-    results = custom_call(function, Batch(call.batch.sizes, call.own_flags), values[: len(function.operands)])
+    with jax.named_scope(repr(function)):
+        if call.taped and isinstance(function.last, Vjp):
+            return _pull_back(call, values)
+        results = custom_call(function, Batch(call.batch.sizes, call.own_flags), values[: len(function.operands)])
     by_buffer = dict(zip(function.results, results, strict=True))
     return [by_buffer[i] for i in call.results]
 

@@ -95,10 +95,15 @@ def _splits(context: Any) -> bool:
     return len(devices) > 1 and mesh is not None and not module.lowering_parameters.for_export
 
 
-@cache
 def partitioning_marker() -> Any:
     """Something to be an element of a tuple among a primitive's parameters. JAX tells a lowering on which mesh it works
-    only if it finds, however deep, that something is partitioned by a rule; this is the smallest such thing."""
+    only if it finds, however deep, that something is partitioned by a rule; this is the smallest such thing. A new one
+    every time: JAX's printer shows what occurs twice."""
+    return _partitioned_nothing().replace()
+
+
+@cache
+def _partitioned_nothing() -> Any:
     smallest = custom_partitioning(lambda: jnp.zeros(()))
     smallest.def_partition(partition=lambda *_: None, sharding_rule="->")
     return jax.make_jaxpr(smallest)().jaxpr

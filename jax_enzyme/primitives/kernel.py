@@ -9,6 +9,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import jax
+import numpy as np
 from jax import lax
 from jax.core import Tracer
 
@@ -16,6 +17,7 @@ from jax_enzyme.errors import ArgumentError, LoweringError, SignatureError
 from jax_enzyme.frontends import Program, load_kernel
 from jax_enzyme.options import Options
 from jax_enzyme.primitives.bound import Operand, bind
+from jax_enzyme.rules.user import UserRule, attached
 from jax_enzyme.signature import (
     RETURN,
     Actual,
@@ -44,6 +46,7 @@ def kernel(
     *,
     lang: str | None = None,
     flags: Sequence[str] = (),
+    rules: Sequence[UserRule] = (),
     options: Options | None = None,
     order: str = "C",
     grid: object = None,
@@ -57,7 +60,9 @@ def kernel(
 
         je.kernel("gmm.c", "gmm_objective", "d: i32, n: i32, x: f64[n,d], out err: f64[]")
 
-    `flags` go to the compiler. `order="F"` reads dims in Fortran order. `grid`, `block` and `shared` are for CUDA.
+    `flags` go to the compiler. `rules` are derivatives of functions that the source calls and does not define:
+    `je.rule("my_sinc", "(cos(x0) * x0 - sin(x0)) / (x0 * x0)")`, `je.inactive("log_message")`. `order="F"` reads
+    dims in Fortran order. `grid`, `block` and `shared` are for CUDA.
     """
     if signature is None:
         raise SignatureError(
@@ -65,6 +70,7 @@ def kernel(
         )
     parsed = parse(signature, order)
     program, parsed = load_kernel(source, symbol, lang, flags, parsed)
+    program = replace(program, ir=attached(program.ir, rules))
     given = not (grid is None and block is None and shared is None)
     if program.lang == "cuda":
         program = replace(program, launch=parse_launch(parsed, grid, block, shared))
@@ -98,9 +104,9 @@ class Kernel:
                 return self._bind(args)
         static: tuple[tuple[str, int], ...] = ()
         if self._any_integer:
-            pairs = list(zip(integers, args, strict=True))
-            static = tuple((name, value) for name, value in pairs if name and type(value) is int)
-            args = tuple(value for name, value in pairs if not (name and type(value) is int))
+            values = [_constant(value, i) if i else None for i, value in zip(integers, args, strict=True)]
+            static = tuple((i.name, v) for i, v in zip(integers, values, strict=True) if i and v is not None)
+            args = tuple(value for v, value in zip(values, args, strict=True) if v is None)
         try:
             return _eager(self, static)(*args)
         except ValueError as error:
@@ -140,10 +146,10 @@ class Kernel:
         return (Kernel, (self.program, self.signature, self.options))
 
     @cached_property
-    def _integers(self) -> tuple[str | None, ...]:
-        """Per caller parameter: its name if a Python int there is a constant of the kernel."""
+    def _integers(self) -> tuple[Param | None, ...]:
+        """The caller's parameters; None in the place of those where a Python int is no constant of the kernel."""
         return tuple(
-            p.name if p.is_scalar and p.direction == "in" and p.dtype in INTEGERS else None
+            p if p.is_scalar and p.direction == "in" and p.dtype in INTEGERS else None
             for p in self.signature.caller_params
         )
 
@@ -203,9 +209,20 @@ def _eager(kernel: Kernel, static: tuple[tuple[str, int], ...]) -> Any:
     return jax.jit(run)
 
 
-def _actual(value: Any, param: Param, integer: str | None) -> Actual:
-    if integer and type(value) is int:
-        return Actual((), "int64", weak=True, static=value)
+def _constant(value: Any, param: Param) -> int | None:
+    """The value of an argument that becomes a constant of the kernel: a Python int, or a NumPy integer of another dtype
+    than the parameter's, which is what computing with Python ints and NumPy gives. One of its own dtype is data."""
+    if type(value) is int:
+        return value
+    if isinstance(value, np.integer) and value.dtype != signature_dtype(param.dtype):
+        return int(value)
+    return None
+
+
+def _actual(value: Any, param: Param, integer: Param | None) -> Actual:
+    static = _constant(value, integer) if integer else None
+    if static is not None:
+        return Actual((), "int64", weak=True, static=static)
     try:
         kind = jax.typeof(value)
     except TypeError:

@@ -41,11 +41,20 @@ def result_types(
     ]
 
 
-def alike(values: Sequence[Any]) -> list[Any]:
-    """The values, all varying along the same axes of a mesh inside `jax.shard_map`."""
+def arranged(values: Sequence[Any], flags: Sequence[Flags]) -> list[Any]:
+    """The values as operands of one call: all varying along the same axes inside `jax.shard_map`, and with dimensions of
+    the kernel whole where a type says that they are split."""
+    values = [_whole(v, sum(own)) for v, own in zip(values, flags, strict=True)]
     own = [compat.varying(v) for v in values]
     together = frozenset[str]().union(*own)
     return [v if mine == together else compat.make_varying(v, together - mine) for v, mine in zip(values, own, strict=True)]
+
+
+def _whole(value: Any, batch_rank: int) -> Any:
+    spec = jax.typeof(value).sharding.spec
+    if all(axis is None for axis in spec[batch_rank:]):
+        return value
+    return jax.sharding.reshard(value, PartitionSpec(*spec[:batch_rank]))
 
 
 def partitioned(run: Callable[[Batch], Run], batch: Batch, ranks: tuple[Sequence[int], Sequence[int]], name: str) -> Run:

@@ -119,10 +119,15 @@ class Declarations:
     def _library(self, builder: Builder, name: str, arguments: Sequence[Value], type_: T.Type) -> Value:
         assert isinstance(type_, T.FloatType)
         symbol = name + _SUFFIX[type_.kind] if name in LIBRARY else name
-        if name not in LIBRARY and symbol not in self.module.functions:
+        if name not in LIBRARY and symbol not in self.module.functions and not self._has_user_rules:
             raise ValueError(f"a formula calls {name}, which is neither known nor in the module")
         callee = self.function(symbol, T.FunctionType(type_, tuple(a.type for a in arguments)), PURE)
         return builder.call(callee, arguments, attributes=PURE)
+
+    @property
+    def _has_user_rules(self) -> bool:
+        """Their formulas may call anything that the process has."""
+        return "je.rules" in self.module.named_metadata
 
     def _helper(self, builder: Builder, name: str, arguments: Sequence[Value], type_: T.Type) -> Value:
         """Helpers exist for doubles only: what is narrower is widened and rounded once."""

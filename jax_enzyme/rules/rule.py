@@ -46,6 +46,9 @@ ZERO: Final = Zero.ZERO
 Partial = Expr | Literal[Zero.ZERO] | None
 """None: the argument is no floating-point number."""
 
+ANYTHING: Final = "*"
+"""The `parameters` of a rule that is about a function of any type."""
+
 Ends = tuple[float, float]
 
 
@@ -87,7 +90,7 @@ class Rule:
     def accepts(self, signature: T.FunctionType) -> bool:
         """Can a function of this type be the one that the rule is about? (Another one may have the same name.) What is
         refused is refused under any type."""
-        if self.kind is Kind.REFUSED:
+        if self.kind is Kind.REFUSED or self.parameters == ANYTHING:
             return True
         return (
             not signature.variadic

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from jax_enzyme.ir import types as T
 from jax_enzyme.rules import complex, instructions, intrinsics, libm
@@ -14,16 +14,19 @@ from jax_enzyme.rules.rule import Rule
 
 @dataclass(frozen=True, eq=False)
 class Rules:
-    """Rules of called functions by canonical name, and of instructions by opcode."""
+    """Rules of called functions by canonical name, of instructions by opcode, and of functions by `exact` symbol."""
 
     functions: Mapping[str, Rule]
     opcodes: Mapping[str, Rule]
+    exact: Mapping[str, Rule] = field(default_factory=dict)
 
     def for_call(self, name: str, signature: T.FunctionType | None = None) -> Rule | None:
         """The rule of a called function under any of its names. With `signature`, a function that merely shares its
         name with the one that the rule is about (`double y0(int)`) has none."""
-        key = canonical(name, self.functions)
-        rule = self.functions[key] if key is not None else None
+        rule = self.exact.get(name)
+        if rule is None:
+            key = canonical(name, self.functions)
+            rule = self.functions[key] if key is not None else None
         if rule is None or (signature is not None and not rule.accepts(signature)):
             return None
         return rule
@@ -32,8 +35,8 @@ class Rules:
         return self.opcodes.get(opcode)
 
     def with_rules(self, rules: Iterable[Rule]) -> Rules:
-        """A table that also holds `rules` for called functions; they take precedence over those of the same name."""
-        return Rules({**self.functions, **{rule.name: rule for rule in rules}}, self.opcodes)
+        """A table that also holds `rules` for the functions of exactly their names; they take precedence."""
+        return Rules(self.functions, self.opcodes, {**self.exact, **{rule.name: rule for rule in rules}})
 
 
 @functools.cache

@@ -3,7 +3,7 @@
 and i64 %bits, 0x7fff...                     fabs
 xor i64 %bits, 0x8000...                     change of sign
 or i64 %bits, 0x8000...                      minus fabs
-or (and %a, 0x7fff...), (and %b, 0x8000...)  copysign
+or (and %a, 0x7fff...), (and %b, 0x8000...)  copysign (of fabs)
 """
 
 from __future__ import annotations
@@ -41,10 +41,16 @@ def bit_operation(value: Value) -> tuple[str, list[Value]] | None:
         return "minus_fabs", [x]
     if value.opcode == "or":
         for a, b in ((x, y), (y, x)):
-            magnitude, signs = _masked(a, sign - 1), _masked(b, sign)
-            if magnitude is not None and signs is not None:
-                return "copysign", [magnitude, signs]
+            signs = signs_of(b)
+            if signs is not None and _masked(a, sign - 1) is not None:
+                return "copysign", [a, signs]
     return None
+
+
+def signs_of(value: Value) -> Value | None:
+    """The integer whose sign bit alone a value is."""
+    kind = T.scalar(value.type)
+    return _masked(value, 1 << (kind.bits - 1)) if isinstance(kind, T.IntType) else None
 
 
 def _masked(value: Value, mask: int) -> Value | None:

@@ -31,7 +31,7 @@ from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.module import Function, uses
 from jax_enzyme.ir.values import BasicBlock, Constant, Poison, Value
 from jax_enzyme.rules.declare import Declarations
-from jax_enzyme.transform.bit_operations import as_number, bit_operation
+from jax_enzyme.transform.bit_operations import as_number, bit_operation, signs_of
 from jax_enzyme.transform.rewriting import forget_records, phis, place, remove_unused, replace_values
 
 _DTYPES = {"f64": T.DOUBLE, "f32": T.FLOAT, "c128": T.DOUBLE, "c64": T.FLOAT, "f16": T.HALF, "bf16": T.BFLOAT}
@@ -75,7 +75,7 @@ class _Retyping:
             if a in self._points_to.objects
         }
         self._kinds = self._seen_kinds()
-        self._inner: dict[Value, I.Instruction] = {}
+        self._inner: dict[Value, list[I.Instruction]] = {}
         self.webs: list[tuple[_Web, T.Type]] = []
         for target in self._points_to.functions:
             self._find(target)
@@ -100,13 +100,13 @@ class _Retyping:
         if not any(_starts(i) for i in function.instructions()):
             return
         users = uses(function)
-        self._inner = {
-            part: user
-            for user in function.instructions()
-            if (made := bit_operation(user)) is not None and made[0] == "copysign"
-            for part in user.operands
-        }
-        seen: set[Value] = set(self._inner)
+        self._inner = {}
+        for user in function.instructions():
+            if (made := bit_operation(user)) is not None and made[0] == "copysign":
+                for part in user.operands:
+                    if signs_of(part) is not None:
+                        self._inner.setdefault(part, []).append(user)
+        seen: set[Value] = set()
         for instruction in function.instructions():
             if _starts(instruction) and instruction not in seen:
                 web = self._grow(function, instruction, users)
@@ -150,7 +150,7 @@ class _Retyping:
         """Operands that are copies themselves; constants will do; anything else is no copy of a number."""
         found: list[I.Instruction] = []
         for value in values:
-            if isinstance(value, I.Instruction) and _is_member(value) and value not in self._inner:
+            if isinstance(value, I.Instruction) and _is_member(value):
                 found.append(value)
             elif not isinstance(value, Constant):
                 web.closed = False
@@ -169,7 +169,7 @@ class _Retyping:
             case I.Phi() | I.Freeze() | I.Select():
                 return [user]
             case I.BinaryOp() if user in self._inner:
-                return [self._inner[user]]
+                return list(self._inner[user])
             case I.BinaryOp() if value in _carried(user):
                 return [user]
             case _:

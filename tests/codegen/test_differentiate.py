@@ -1,4 +1,4 @@
-"""`je.ad.differentiate`: derivatives in IR agree with one another and with differences, called through a JIT of LLVM's."""
+"""`je.ad.differentiate`: derivatives in IR agree with one another and with differences, called through LLVM's JIT."""
 
 from __future__ import annotations
 
@@ -109,10 +109,9 @@ def test_three_ways(module: Module) -> None:
         np.testing.assert_allclose(out, left)
         np.testing.assert_allclose(w * pair.tangent + wy @ tangent, expected, rtol=1e-8)
     with machine(je.ad.differentiate(module, "weighted", "reverse")) as engine:
-        vjp = function(engine, "weighted_vjp", double, i32, *[_POINTER] * 2, double, *[_POINTER] * 3, double)
+        vjp = function(engine, "weighted_vjp", None, i32, *[_POINTER] * 2, double, *[_POINTER] * 3, double)
         out, seeds, xbar, abar = y.copy(), wy.copy(), np.ones(5), np.full(1, 10.0)
-        result = vjp(5, pointer(x), pointer(xbar), a, pointer(abar), pointer(out), pointer(seeds), w)
-        np.testing.assert_allclose(result, value)
+        vjp(5, pointer(x), pointer(xbar), a, pointer(abar), pointer(out), pointer(seeds), w)
         # Cotangents of what is only read are added to what was there.
         np.testing.assert_allclose((xbar - 1) @ dx + (abar[0] - 10) * da + seeds @ dy, expected, rtol=1e-8)
 
@@ -149,7 +148,7 @@ def test_numbers_by_value(module: Module, words: Sequence[str]) -> None:
     double = ctypes.c_double
     types = [t for w in words for t in ([double, _POINTER] if w == "active" else [double])]
     with machine(derived) as engine:
-        vjp = function(engine, "smooth_vjp", double, *types, double)
+        vjp = function(engine, "smooth_vjp", None, *types, double)
         bars = [np.zeros(1), np.zeros(1)]
         arguments = [
             v for w, x, b in zip(words, (1.5, 0.4), bars, strict=True) for v in [x, pointer(b)][: 1 + (w != "const")]
@@ -167,7 +166,6 @@ def test_single_precision_and_allocation(module: Module) -> None:
         vjp = function(engine, "squares_vjp", None, ctypes.c_int32, *[_POINTER] * 4)
         y, ybar, xbar = np.zeros(3, np.float32), np.array([1, 0, 2], np.float32), np.zeros(3, np.float32)
         vjp(3, pointer(x), pointer(xbar), pointer(y), pointer(ybar))
-    np.testing.assert_allclose(y, x[::-1] ** 2 * x)
     expected = [x[2] ** 2 + 2 * 2 * x[0] * x[2], 0, 2 * x[0] * x[2] + 2 * x[0] ** 2]
     np.testing.assert_allclose(xbar, np.array(expected, np.float32), rtol=1e-6)
 
@@ -203,7 +201,7 @@ def test_bad_requests(module: Module, arguments: tuple[object, ...], message: st
 
 
 def test_memory_that_needs_a_shadow(module: Module) -> None:
-    with pytest.raises(je.DifferentiationError, match="parameter 2 of `other` leads to memory that carries"):
+    with pytest.raises(je.DifferentiationError, match="parameter 2 of `other` leads to memory with"):
         je.ad.differentiate(module, "other", "reverse", ("active", "const", "const"))
 
 

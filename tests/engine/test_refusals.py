@@ -94,7 +94,8 @@ REFUSED = (
     ),
     Program(
         "bits_of_an_array",
-        "#include <stdint.h>\nvoid k(int n, const double *x, double *y) {\n  const uint64_t *from = (const uint64_t *)x;\n"
+        "#include <stdint.h>\nvoid k(int n, const double *x, double *y) {\n"
+        "  const uint64_t *from = (const uint64_t *)x;\n"
         "  uint64_t *to = (uint64_t *)y;\n  for (int i = 0; i < n; i++)\n    to[i] = from[i] * 5;\n}",
         6,
         "the bits of a number",
@@ -105,7 +106,8 @@ REFUSED = (
     Program(
         "bits_in_a_union",
         "#include <stdint.h>\ntypedef union { double d; uint64_t u; } both;\n"
-        "void k(int n, const double *x, double *y) {\n  both t[8];\n  for (int i = 0; i < n; i++) t[i * 7 % n].d = x[i];\n"
+        "void k(int n, const double *x, double *y) {\n  both t[8];\n"
+        "  for (int i = 0; i < n; i++) t[i * 7 % n].d = x[i];\n"
         "  for (int i = 0; i < n; i++)\n    t[i].u += 3;\n  for (int i = 0; i < n; i++) y[i] = t[i].d;\n}",
         7,
         "the bits of a number",
@@ -253,7 +255,8 @@ def test_the_remedy_for_unknown_functions_names_the_rules(mode: str) -> None:
 
 ACCEPTED = {
     "irreducible": (
-        "double k(double x, int n) {\n  double s = x;\n  int i = 0;\n  if (n > 2) goto middle;\ntop:\n  s = s * x + 1;\n"
+        "double k(double x, int n) {\n  double s = x;\n  int i = 0;\n  if (n > 2) goto middle;\ntop:\n"
+        "  s = s * x + 1;\n"
         "middle:\n  s = s + x * x;\n  if (++i < 4) goto top;\n  return s;\n}",
         "x: f64, n: i32 -> f64",
         (1.5, 3),
@@ -273,7 +276,8 @@ ACCEPTED = {
         (np.array([0.5, 1.5, -0.3, 0.7]),),
     ),
     "counting_atomically": (
-        "double k(const double *x) {\n  struct { long uses; double sum; } s = {0, 0};\n  for (int i = 0; i < 4; i++) {\n"
+        "double k(const double *x) {\n  struct { long uses; double sum; } s = {0, 0};\n"
+        "  for (int i = 0; i < 4; i++) {\n"
         "    __atomic_fetch_add(&s.uses, 1, 0);\n    s.sum += x[i] * x[i];\n  }\n  return s.sum / (double)s.uses;\n}",
         "x: f64[4] -> f64",
         (np.array([0.5, 1.5, -0.3, 0.7]),),
@@ -298,7 +302,8 @@ ACCEPTED = {
         (1.5,),
     ),
     "volatile_counter": (
-        "double k(double x) {\n  volatile int n = 3;\n  double s = 1;\n  for (int i = 0; i < n; i++) s *= x;\n  return s;\n}",
+        "double k(double x) {\n  volatile int n = 3;\n  double s = 1;\n"
+        "  for (int i = 0; i < n; i++) s *= x;\n  return s;\n}",
         "x: f64 -> f64",
         (1.5,),
     ),

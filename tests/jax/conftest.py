@@ -19,6 +19,8 @@ from jax_enzyme.signature import parse, solve
 from tests.jax.kernels import COLUMNS, EULER, EXAMPLES, GATHER, POLY, POWER, SPIN, Example
 from tests.jax.stand_in import StandIn
 
+jax.config.update("jax_num_cpu_devices", 8)  # before the first test makes a client
+
 
 @cache
 def stand_in(splits: bool) -> StandIn:

@@ -21,8 +21,11 @@ void *NRT_MemInfo_varsize_alloc(Object *object, u64 size) {
 }
 
 void *NRT_MemInfo_varsize_realloc(Object *object, u64 size) {
+  void *const moved = NRT_Allocate(size);
+  __builtin_memcpy(moved, object->data, object->size < size ? object->size : size);
+  __builtin_free(object->data);
   object->size = size;
-  return object->data = NRT_Reallocate(object->data, size);
+  return object->data = moved;
 }
 
 void NRT_MemInfo_varsize_free(Object *object, void *data) {

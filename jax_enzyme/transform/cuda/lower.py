@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.errors import LoweringError, SignatureError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -23,6 +24,7 @@ from jax_enzyme.ir.values import BasicBlock, Value
 from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.cuda import marks
 from jax_enzyme.transform.cuda.group import Axis, Group, for_group
+from jax_enzyme.transform.cuda.heap import large_to_heap
 from jax_enzyme.transform.cuda.host import to_host
 from jax_enzyme.transform.cuda.shuffles import WARP_SIZE, lower_shuffles
 from jax_enzyme.transform.cuda.spaces import drop_spaces, expand
@@ -45,6 +47,9 @@ def lower(
     _bind(kernel, constants)
     mark_for_inlining(work, [symbol, *shared])
     work = optimise(work)
+    if _meets_in_a_loop(work.functions[symbol]):
+        # Unrolled where the number of rounds is fixed, as compilers for GPUs do: then every meeting comes once.
+        work = optimise(work, unroll=True)
     kernel = _thread(work, symbol)
     if any(_warp_operation(i) for i in kernel.instructions()):
         _linear_to_warps(work, kernel, shape)
@@ -64,6 +69,7 @@ def lower(
     kernel = work.functions[symbol]
     axes = tuple(Axis(name, extent) for name, extent in zip(marks.BLOCKS, shape.grid, strict=True))
     kernel = for_group(work, kernel, Group(axes))
+    large_to_heap(work, kernel)
     kernel.attributes = ("nounwind",)
     for argument, words in zip(kernel.arguments, attributes, strict=True):
         argument.attributes = words
@@ -97,6 +103,16 @@ def _thread(module: Module, symbol: str) -> Function:
                     remedy="make it a function that can be inlined",
                 )
     return kernel
+
+
+def _meets_in_a_loop(kernel: Function) -> bool:
+    cfg = Cfg(kernel)
+    return any(
+        marks.called(i).startswith(("je.meet.", marks.SHUFFLE))
+        for block in kernel.blocks
+        if cfg.reaches(block, block)
+        for i in block.instructions
+    )
 
 
 def _warp_operation(instruction: I.Instruction) -> bool:

@@ -1,0 +1,208 @@
+"""Rules that a user gives for functions whose source is not there.
+
+They travel inside the program, so that they belong to its identity wherever it goes: a module names them in
+`!je.rules`, and a function with a formula is declared to be pure (same result for same arguments, no other effect).
+
+    je.rule("my_sinc", "(cos(x0)*x0 - sin(x0))/(x0*x0)")     !je.rules = !{!7, !8}
+    je.inactive("log_message")                               !7 = !{!"rule", !"my_sinc", !"(cos(x0) * x0 - ..."}
+                                                             !8 = !{!"inactive", !"log_message"}
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from jax_enzyme.errors import SignatureError
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.debug import resolve
+from jax_enzyme.ir.metadata import MDNode, MDRef, MDString
+from jax_enzyme.ir.module import Function, GlobalVariable, Module
+from jax_enzyme.ir.reader import parse as parse_module
+from jax_enzyme.ir.values import Constant, ConstantAggregate
+from jax_enzyme.ir.writer import to_text
+from jax_enzyme.rules.declare import PURE
+from jax_enzyme.rules.effects import effect
+from jax_enzyme.rules.expr import Expr, parse, text, variables
+from jax_enzyme.rules.pairs import attribute, user_routine
+from jax_enzyme.rules.rule import ANYTHING, Rule, smooth, zero
+from jax_enzyme.rules.table import Rules, standard
+
+METADATA = "je.rules"
+_KEEP = "llvm.compiler.used"
+_SYMBOL = re.compile(r"[-\w$.]+")
+
+
+@dataclass(frozen=True)
+class UserRule:
+    """`partials` has a formula per argument, empty for an integer; None says that no derivative passes at all. Or
+    `signature` says what the function does with its arguments, and `derivatives` are the symbols of functions."""
+
+    symbol: str
+    partials: tuple[str, ...] | None
+    signature: str = ""
+    derivatives: tuple[str, str, str] | None = None
+
+    @property
+    def row(self) -> Rule:
+        """As a row of the table."""
+        if self.partials is None:
+            return zero(self.symbol, "declared inactive", ANYTHING, source="the user")
+        return smooth(self.symbol, *(p or None for p in self.partials), source="the user")
+
+
+def rule(
+    symbol: str,
+    *partials: str | None,
+    signature: str = "",
+    jvp: str | None = None,
+    vjp: tuple[str, str] | None = None,
+) -> UserRule:
+    """A rule for a function of numbers: the formula of one partial derivative per argument, None for an integer.
+
+        je.kernel(..., rules=(je.rule("my_sinc", "(cos(x0) * x0 - sin(x0)) / (x0 * x0)"),))
+
+    A formula is a Python expression of the arguments `x0`, `x1` ..., the result `y`, numbers, `pi`, choices
+    (`1 if x0 > 0 else 0`) and functions: those of math.h by their names there, or others that the process has, of
+    numbers of the same type. The function gives the same result for the same arguments and has no other effect.
+    `symbol` is its name in object code.
+
+    For a function of arrays: its `signature`, and functions that the same source defines, or the process has, for
+    forward mode and for the two sweeps of reverse mode (`rules.pairs` tells what they get and give):
+
+        je.rule("ext", signature="n: i32, x: f64[n], out y: f64[n]", jvp="ext_jvp", vjp=("ext_forward", "ext_reverse"))
+    """
+    if signature or jvp or vjp:
+        if partials or not (signature and jvp and vjp):
+            raise SignatureError(
+                f"the rule for `{symbol}` is neither of formulas nor of functions",
+                remedy="formulas alone, or signature=, jvp= and vjp= together",
+            )
+        derivatives = (_checked(jvp), _checked(vjp[0]), _checked(vjp[1]))
+        user_routine(symbol, signature, derivatives)
+        return UserRule(_checked(symbol), (), signature, derivatives)
+    if not partials:
+        raise SignatureError(f"the rule for `{symbol}` has no formula", remedy="one for each of its arguments")
+    return UserRule(_checked(symbol), tuple("" if p is None else _formula(symbol, p, len(partials)) for p in partials))
+
+
+def inactive(symbol: str) -> UserRule:
+    """Says that no derivative passes through a function: its result is constant, and it writes no number that one
+    depends on. It may do anything else, and may run again where a derivative repeats the kernel."""
+    return UserRule(_checked(symbol), None)
+
+
+def _checked(symbol: str) -> str:
+    if not _SYMBOL.fullmatch(symbol):
+        raise SignatureError(f"{symbol!r} is no symbol", remedy="give the name that the function has in object code")
+    return symbol
+
+
+def _formula(symbol: str, formula: str, count: int) -> str:
+    try:
+        parsed: Expr = parse(formula)
+    except (SyntaxError, ValueError) as error:
+        raise SignatureError(f"the rule for `{symbol}` does not parse: {error}", formula) from error
+    known = {"y", *(f"x{i}" for i in range(count))}
+    if strange := sorted(variables(parsed) - known):
+        raise SignatureError(
+            f"the rule for `{symbol}` reads {', '.join(strange)}", formula, f"known are {', '.join(sorted(known))}"
+        )
+    return text(parsed)
+
+
+# -- into a program --------------------------------------------------------------------------------------------------
+
+
+def attached(ir: str, rules: Sequence[UserRule]) -> str:
+    """The text of a module with rules for functions that it declares."""
+    if not rules:
+        return ir
+    module = parse_module(ir)
+    number = max((int(n) for n in module.metadata), default=-1) + 1
+    for offset, given in enumerate(rules):
+        function = _declared(module, given)
+        if given.derivatives is not None:
+            _attach_pair(module, function, given.signature, given.derivatives)
+            continue
+        if given.partials is not None:
+            _check_type(given, function.function_type)
+            function.attributes = (*function.attributes, *(w for w in PURE if w not in function.attributes))
+        words = ("inactive",) if given.partials is None else ("rule",)
+        node = MDNode(operands=[MDString(w) for w in (*words, given.symbol, *(given.partials or ()))])
+        module.metadata[str(number + offset)] = node
+        module.named_metadata.setdefault(METADATA, []).append(MDRef(str(number + offset)))
+    return to_text(module)
+
+
+def _declared(module: Module, given: UserRule) -> Function:
+    function = module.functions.get(given.symbol)
+    if function is None:
+        declared = [n for n, f in module.functions.items() if f.is_declaration and not n.startswith("llvm.")]
+        near = difflib.get_close_matches(given.symbol, declared) or declared[:8]
+        called = f"it calls {', '.join(f'`{n}`' for n in near)}" if near else "it calls no other functions"
+        raise SignatureError(f"there is a rule for `{given.symbol}`, which the source does not call", remedy=called)
+    if not function.is_declaration:
+        raise SignatureError(
+            f"there is a rule for `{given.symbol}`, which the source defines",
+            remedy="leave the rule out: the engine differentiates the definition",
+        )
+    known = standard().for_call(given.symbol, function.function_type)
+    if given.partials is not None and (effect(given.symbol) is not None or (known and known.refusal is None)):
+        raise SignatureError(f"`{given.symbol}` has a rule already", remedy="give the function another name")
+    return function
+
+
+def _attach_pair(module: Module, function: Function, signature: str, derivatives: tuple[str, str, str]) -> None:
+    routine = user_routine(function.name, signature, derivatives)
+    if not routine.accepts(function.function_type):
+        raise SignatureError(
+            f"the rule for `{function.name}` does not fit the function, which is declared as {function.function_type}",
+            signature,
+            "the signature lists the function's parameters, all of them, in order",
+        )
+    function.attributes = (*function.attributes, attribute(signature, derivatives))
+    # Nothing calls the derivatives yet: without this, LLVM would remove them.
+    kept: list[Constant] = [f for d in derivatives if (f := module.functions.get(d)) is not None and f.blocks]
+    present = module.globals.get(_KEEP)
+    if present is not None and isinstance(present.initializer, ConstantAggregate):
+        kept = [*present.initializer.elements, *kept]
+    if kept:
+        kind = T.ArrayType(len(kept), T.PTR)
+        listed = ConstantAggregate(kind, kept)
+        section = ('section "llvm.metadata"',)
+        module.globals[_KEEP] = GlobalVariable(T.PTR, kind, listed, prefix=("appending",), suffix=section, name=_KEEP)
+
+
+def _check_type(given: UserRule, type_: T.FunctionType) -> None:
+    if not given.row.accepts(type_):
+        raise SignatureError(
+            f"the rule for `{given.symbol}` does not fit the function, which is declared as {type_}",
+            f"partials: {', '.join(p or 'None' for p in given.partials or ())}",
+            "one formula for every floating-point argument, None for every integer; no pointers",
+        )
+
+
+# -- out of a module -------------------------------------------------------------------------------------------------
+
+
+def rules_of(module: Module) -> Rules:
+    """The table of rules that holds for a module: the package's, and its own."""
+    return _table(tuple(_rows(module)))
+
+
+def _rows(module: Module) -> Iterator[UserRule]:
+    for reference in module.named_metadata.get(METADATA, ()):
+        node = resolve(module, reference)
+        words = [o.text for o in node.operands if isinstance(o, MDString)] if node is not None else []
+        if len(words) >= 2:
+            yield UserRule(words[1], tuple(words[2:]) if words[0] == "rule" else None)
+
+
+@lru_cache(maxsize=64)
+def _table(rows: tuple[UserRule, ...]) -> Rules:
+    """One table for equal rules: plans are remembered by it."""
+    return standard().with_rules(row.row for row in rows) if rows else standard()

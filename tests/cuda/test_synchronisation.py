@@ -1,0 +1,297 @@
+"""Barriers, votes, shuffles, early exits and atomics: what they compute, for block sizes that fill warps and that do not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from jax_enzyme.errors import LoweringError
+from jax_enzyme.frontends import load
+from jax_enzyme.signature import Binding, parse, parse_launch
+from tests.support.engine import Native, agree, three_way
+
+
+def native(
+    source: str, signature: str, dims: dict[str, int], grid: object, block: object, shared: object = 0
+) -> Native:
+    parsed = parse(signature)
+    program = load(source, None, "cuda")
+    return Native(
+        replace(program, launch=parse_launch(parsed, grid, block, shared)), parsed, Binding.of(dims, {})
+    )
+
+
+def run(source: str, signature: str, dims: dict[str, int], grid: object, block: object, *given: object) -> list:
+    return native('extern "C" __global__ void kernel' + source, signature, dims, grid, block).run(
+        (), [np.asarray(g) for g in given]
+    )
+
+
+def test_votes_of_a_block() -> None:
+    source = """(int n, const int *x, int *y) {
+      int t = threadIdx.x;
+      int count = __syncthreads_count(x[t] > 0), all = __syncthreads_and(x[t] > 0), any = __syncthreads_or(x[t] > 3);
+      y[t] = 100 * count + 10 * !!all + !!any;
+    }"""
+    x = np.array([1, 0, 2, 3, 0], np.int32)
+    (y,) = run(source, "n: i32, x: i32[n], out y: i32[n]", {"n": 5}, 1, 5, x)
+    np.testing.assert_array_equal(y, [300] * 5)
+    (y,) = run(source, "n: i32, x: i32[n], out y: i32[n]", {"n": 5}, 1, 5, x + 4)
+    np.testing.assert_array_equal(y, [511] * 5)
+
+
+@pytest.mark.parametrize("n", [32, 45, 70])
+def test_votes_of_warps_and_block_together(n: int) -> None:
+    source = """(int n, const int *x, int *y) {
+      int t = threadIdx.x;
+      unsigned ballot = __ballot_sync(0xffffffffu, x[t] & 1);
+      int any = __any_sync(0xffffffffu, x[t] == 7), all = __all_sync(0xffffffffu, x[t] >= 0);
+      int count = __syncthreads_count(x[t] & 1);
+      y[t] = __popc(ballot) * 100000 + count * 100 + !!any * 10 + !!all;
+    }"""
+    x = np.random.default_rng(0).integers(0, 9, n).astype(np.int32)
+    (y,) = run(source, "n: i32, x: i32[n], out y: i32[n]", {"n": n}, 1, n, x)
+    for t in range(n):
+        warp = x[t // 32 * 32 : t // 32 * 32 + 32]
+        expected = (warp & 1).sum() * 100000 + (x & 1).sum() * 100 + (warp == 7).any() * 10 + 1
+        assert y[t] == expected
+
+
+@pytest.mark.parametrize(
+    ("call", "source_lane"),
+    [
+        ("__shfl_sync(~0u, x[t], 5)", lambda t: 5),
+        ("__shfl_sync(~0u, x[t], t + 3, 8)", lambda t: t // 8 * 8 + (t + 3) % 8),
+        ("__shfl_up_sync(~0u, x[t], 3)", lambda t: t - 3 if t >= 3 else t),
+        ("__shfl_up_sync(~0u, x[t], 3, 16)", lambda t: t - 3 if t % 16 >= 3 else t),
+        ("__shfl_down_sync(~0u, x[t], 5)", lambda t: t + 5 if t + 5 < 32 else t),
+        ("__shfl_down_sync(~0u, x[t], 5, 8)", lambda t: t + 5 if t % 8 + 5 < 8 else t),
+        ("__shfl_xor_sync(~0u, x[t], 9)", lambda t: t ^ 9),
+    ],
+)
+@pytest.mark.parametrize("kind", ["double", "float", "int", "unsigned long long"])
+def test_shuffles(call: str, source_lane: object, kind: str) -> None:
+    dtype = {"double": "f64", "float": "f32", "int": "i32", "unsigned long long": "u64"}[kind]
+    source = f"(int n, const {kind} *x, {kind} *y) {{ int t = threadIdx.x; y[t] = {call}; }}"
+    x = (np.arange(32) * 3 + 1).astype({"f64": "f8", "f32": "f4", "i32": "i4", "u64": "u8"}[dtype])
+    (y,) = run(source, f"n: i32, x: {dtype}[n], out y: {dtype}[n]", {"n": 32}, 1, 32, x)
+    np.testing.assert_array_equal(y, x[[source_lane(t) for t in range(32)]])  # type: ignore[operator]
+
+
+def test_a_loop_whose_end_the_block_votes_on() -> None:
+    source = """(int n, const double *x, double *y) {
+      __shared__ double s[16];
+      int t = threadIdx.x;
+      s[t] = x[t];
+      int rounds = 0;
+      do {
+        __syncthreads();
+        double next = 0.5 * (s[t] + s[(t + 1) % n]);
+        __syncthreads();
+        s[t] = next;
+        rounds++;
+      } while (__syncthreads_or(fabs(s[t] - s[0]) > 0.5));
+      y[t] = s[t] + rounds;
+    }"""
+    x = np.random.default_rng(1).normal(size=9) * 3
+    s, rounds = x.copy(), 0
+    while True:
+        s, rounds = 0.5 * (s + np.roll(s, -1)), rounds + 1
+        if not (np.abs(s - s[0]) > 0.5).any():
+            break
+    kernel = native('extern "C" __global__ void k' + source, "n: i32, x: f64[n], out y: f64[n]", {"n": 9}, 1, 9)
+    np.testing.assert_allclose(kernel.run((), [x])[0], s + rounds, rtol=1e-12)
+    agree(three_way(kernel, [x]))
+
+
+def test_a_loop_whose_end_depends_on_shared_memory() -> None:
+    source = """(int n, const double *x, double *y) {
+      __shared__ double s[16], error;
+      int t = threadIdx.x;
+      s[t] = x[t];
+      if (t == 0) error = 1;
+      __syncthreads();
+      while (error > 0.01) {
+        double next = 0.5 * (s[t] + s[(t + 1) % n]);
+        __syncthreads();
+        s[t] = next;
+        if (t == 0) error *= 0.6;
+        __syncthreads();
+      }
+      y[t] = s[t];
+    }"""
+    x = np.random.default_rng(1).normal(size=9)
+    s, error = x.copy(), 1.0
+    while error > 0.01:
+        s, error = 0.5 * (s + np.roll(s, -1)), error * 0.6
+    kernel = native('extern "C" __global__ void k' + source, "n: i32, x: f64[n], out y: f64[n]", {"n": 9}, 2, 9)
+    np.testing.assert_allclose(kernel.run((), [x])[0], s, rtol=1e-12)
+    agree(three_way(kernel, [x]))
+
+
+def test_threads_leave_a_loop_one_by_one() -> None:
+    """Threads that have left are not counted, and the others still meet."""
+    source = """(int n, int *y) {
+      int t = threadIdx.x;
+      for (int round = 0;; round++) {
+        if (round > t) return;
+        y[t] = 10 * round + __syncthreads_count(1);
+      }
+    }"""
+    (y,) = run(source, "n: i32, inout y: i32[n]", {"n": 4}, 1, 4, np.zeros(4, np.int32))
+    np.testing.assert_array_equal(y, [4, 13, 22, 31])
+
+
+def test_local_arrays_across_barriers() -> None:
+    source = """(int n, const double *x, double *y) {
+      __shared__ double s[8];
+      double own[4];
+      int t = threadIdx.x;
+      for (int k = 0; k < 4; k++) own[k] = x[(t + k) % n];
+      s[t] = own[t % 4];
+      __syncthreads();
+      own[(t + 1) % 4] += s[(t + 3) % n];
+      __syncthreads();
+      y[t] = own[0] * own[1] + own[2] * own[3];
+    }"""
+    x = np.random.default_rng(2).normal(size=7)
+    own = np.array([[x[(t + k) % 7] for k in range(4)] for t in range(7)])
+    s = np.array([own[t, t % 4] for t in range(7)])
+    for t in range(7):
+        own[t, (t + 1) % 4] += s[(t + 3) % 7]
+    kernel = native('extern "C" __global__ void k' + source, "n: i32, x: f64[n], out y: f64[n]", {"n": 7}, 1, 7)
+    np.testing.assert_allclose(
+        kernel.run((), [x])[0], own[:, 0] * own[:, 1] + own[:, 2] * own[:, 3], rtol=1e-12
+    )
+    agree(three_way(kernel, [x]))
+
+
+def test_much_local_memory() -> None:
+    """1024 threads with 400 bytes each do not fit into a small stack."""
+    source = """(int n, const double *x, double *y) {
+      __shared__ double s[1024];
+      double own[50];
+      int t = threadIdx.x;
+      for (int k = 0; k < 50; k++) own[k] = sin(x[t] * (k + 1));
+      s[t] = own[t % 50];
+      __syncthreads();
+      own[t % 50] += s[(t + 1) % n];
+      __syncthreads();
+      double sum = 0;
+      for (int k = 0; k < 50; k++) sum += own[k];
+      y[t] = sum;
+    }"""
+    x = np.random.default_rng(2).normal(size=1024)
+    kernel = native('extern "C" __global__ void k' + source, "n: i32, x: f64[n], out y: f64[n]", {"n": 1024}, 1, "n")
+    own = np.sin(x[:, None] * np.arange(1, 51))
+    s = own[np.arange(1024), np.arange(1024) % 50]
+    np.testing.assert_allclose(kernel.run((), [x])[0], own.sum(1) + np.roll(s, -1), rtol=1e-10)
+    agree(three_way(kernel, [x]))
+
+
+def test_output_and_loops_over_the_grid() -> None:
+    source = """(int n, const double *x, double *y) {
+      for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x) {
+        if (i == 3) printf("thread %d of %d has %.3f\\n", threadIdx.x, (int)blockDim.x, x[i]);
+        y[i] = x[i] * x[i];
+      }
+    }"""
+    x = np.random.default_rng(2).normal(size=11)
+    kernel = native('extern "C" __global__ void k' + source, "n: i32, x: f64[n], out y: f64[n]", {"n": 11}, 2, 2)
+    agree(three_way(kernel, [x]))
+
+
+def test_atomics_on_integers() -> None:
+    source = """(int n, const int *x, int *y) {
+      int i = blockIdx.x * blockDim.x + threadIdx.x;
+      if (i >= n) return;
+      atomicAdd(&y[0], x[i]);
+      atomicMax(&y[1], x[i]);
+      atomicMin(&y[2], x[i]);
+      atomicCAS(&y[3], 0, x[i]);
+      atomicExch(&y[4], x[i]);
+      atomicInc((unsigned *)&y[5], 3u);
+      atomicOr(&y[6], x[i]);
+    }"""
+    x = np.array([5, -3, 8, 1, 2], np.int32)
+    (y,) = run(source, "n: i32, x: i32[n], out y: i32[7]", {"n": 5}, 3, 2, x)
+    np.testing.assert_array_equal(y, [13, 8, -3, 5, 2, 1, 5 | -3 | 8 | 1 | 2])
+
+
+def test_three_dimensions() -> None:
+    source = """(int n, int *y) {
+      int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y * blockDim.y + threadIdx.y,
+          k = blockIdx.z * blockDim.z + threadIdx.z;
+      y[(k * gridDim.y * blockDim.y + j) * gridDim.x * blockDim.x + i] = 100 * k + 10 * j + i;
+    }"""
+    (y,) = run(source, "n: i32, inout y: i32[n,6,4]", {"n": 6}, (2, 2, 3), (2, 3, 2), np.zeros((6, 6, 4), np.int32))
+    np.testing.assert_array_equal(y, [[[100 * k + 10 * j + i for i in range(4)] for j in range(6)] for k in range(6)])
+
+
+def test_half_precision_is_storage() -> None:
+    source = """(int n, const __half *x, __nv_bfloat16 *y) {
+      int i = threadIdx.x;
+      y[i] = __float2bfloat16(2 * __half2float(x[i]));
+    }"""
+    x = np.array([1.5, -2.0, 0.25], np.float16)
+    (y,) = run(source, "n: i32, x: f16[n], out y: bf16[n]", {"n": 3}, 1, 3, x)
+    np.testing.assert_array_equal(np.asarray(y, np.float32), [3, -4, 0.5])
+
+
+def test_special_functions() -> None:
+    from scipy import special
+
+    source = """(int n, const double *x, double *y) {
+      int i = threadIdx.x;
+      double s, c;
+      sincos(x[i], &s, &c);
+      y[7 * i] = erfinv(x[i]), y[7 * i + 1] = normcdf(x[i]), y[7 * i + 2] = normcdfinv(x[i]);
+      y[7 * i + 3] = rsqrt(x[i]), y[7 * i + 4] = erfcinv(x[i]), y[7 * i + 5] = s * c, y[7 * i + 6] = cospi(x[i]);
+    }"""
+    x = np.array([1e-12, 0.02, 0.3, 0.49, 0.51, 0.7, 0.99, 1 - 1e-9])
+    kernel = native('extern "C" __global__ void k' + source, "n: i32, x: f64[n], out y: f64[n,7]", {"n": 8}, 1, 8)
+    y = kernel.run((), [x])[0]
+    expected = [special.erfinv(x), special.ndtr(x), special.ndtri(x), x**-0.5, special.erfcinv(x)]
+    expected += [np.sin(x) * np.cos(x), np.cos(np.pi * x)]
+    np.testing.assert_allclose(y.T, expected, rtol=1e-12, atol=1e-16)
+    agree(three_way(kernel, [x[2:6].repeat(2)]))
+
+
+def test_what_a_cpu_cannot_do_is_refused_by_name() -> None:
+    source = """(int n, int *y) { asm("membar.gl;"); y[threadIdx.x] = 1; }"""
+    with pytest.raises(LoweringError, match="inline PTX"):
+        run(source, "n: i32, inout y: i32[n]", {"n": 3}, 1, 3, np.zeros(3, np.int32))
+
+
+def test_threads_that_part_before_a_barrier_are_an_error() -> None:
+    import jax.numpy as jnp
+
+    import jax_enzyme as je
+
+    source = """extern "C" __global__ void parted(int n, const double *x, double *y) {
+      if (x[threadIdx.x] > 0) { y[threadIdx.x] = 1; __syncthreads(); } else { __syncthreads(); y[threadIdx.x] = 2; }
+    }"""
+    kernel = je.kernel(source, "parted", "n: i32, x: f64[n], out y: f64[n]", lang="cuda", grid=1, block="n")
+    np.testing.assert_array_equal(kernel(jnp.ones(4)), np.ones(4))
+    np.testing.assert_array_equal(kernel(-jnp.ones(4)), 2 * np.ones(4))
+    with pytest.raises(Exception, match="tried to end the process"):
+        kernel(jnp.array([1.0, -1.0, 1.0]))
+
+
+def test_assertions_fail_the_call() -> None:
+    import jax.numpy as jnp
+
+    import jax_enzyme as je
+
+    source = """#include <assert.h>
+    extern "C" __global__ void checked(int n, const float *x, float *y) {
+      int i = threadIdx.x;
+      assert(x[i] > 0);
+      y[i] = sqrtf(x[i]);
+    }"""
+    kernel = je.kernel(source, "checked", "n: i32, x: f32[n], out y: f32[n]", lang="cuda", grid=1, block="n")
+    np.testing.assert_allclose(kernel(jnp.array([4.0, 9.0], jnp.float32)), [2, 3])
+    with pytest.raises(Exception, match="tried to end the process"):
+        kernel(jnp.array([4.0, -9.0], jnp.float32))

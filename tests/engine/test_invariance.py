@@ -1,0 +1,92 @@
+"""The gradient does not depend on what must not matter: the compiler's level, `restrict`, sweeps apart or together,
+sizes known or not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.kernels.case import Case
+from tests.kernels.corpus import case
+from tests.support import through_engine
+from tests.support.levels import LEVELS, at_level
+from tests.support.three_way import Arrays, Subject, directions, reference
+
+NAMES = (
+    "fft", "gauss_seidel", "heat", "jacobi_swap", "kalman", "lu_pivot", "malloc_scratch",
+    "memory_moves", "nested_exits", "newton", "quicksort", "struct_stack", "switch_ops",
+)  # fmt: skip
+
+STENCIL = """
+#include <stdlib.h>
+#include <string.h>
+double stencil(int n, int steps, const double *RESTRICT u, double *RESTRICT v) {
+    double *w = malloc(n * sizeof *w), energy = 0;
+    for (int t = 0; t < steps; t++) {
+        memcpy(w, v, n * sizeof *w);
+        for (int i = 1; i < n - 1; i++) {
+            v[i] = w[i] + 0.1 * (w[i - 1] - 2 * w[i] + w[i + 1]) * u[i];
+            if (v[i] > 0.5) v[i] *= 0.9;
+            energy += v[i] * v[i - 1] * u[i + 1];
+        }
+    }
+    free(w);
+    return energy;
+}
+"""
+SIGNATURE = "n: i32, steps: i32, u: f64[n], inout v: f64[n] -> f64"
+
+
+@pytest.fixture
+def stencil(tmp_path: Path) -> Case:
+    path = tmp_path / "stencil.c"
+    path.write_text(STENCIL)
+    r = np.random.default_rng(0)
+    arguments = {"steps": 4, "u": r.uniform(0.5, 1, 9), "v": r.normal(size=9)}
+    return Case("stencil", SIGNATURE, lambda _: arguments, file=str(path), flags=("-DRESTRICT=restrict",))
+
+
+def gradient(row: Case, subject: Subject | None = None) -> Arrays:
+    model = reference(row.path, row.entry, row.signature, row.flags)
+    _, cotangents = directions(row, model, model(row.arguments), salt=7)
+    pulled = (subject or through_engine.subject(row)).vjp(row.arguments, cotangents)
+    return {name: np.asarray(value) for name, value in pulled.items()}
+
+
+def same(one: Arrays, other: Arrays) -> None:
+    assert one.keys() == other.keys()
+    for name, value in one.items():
+        size = float(np.max(np.abs(value), initial=0))
+        np.testing.assert_allclose(other[name], value, rtol=1e-9, atol=1e-11 * size, err_msg=name)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("name", NAMES)
+def test_level(name: str, level: str, tmp_path: Path) -> None:
+    """What a compiler's optimiser has been over already: plain at -O0, vectors at -O3."""
+    row = case(name)
+    same(gradient(row), gradient(at_level(row, level, tmp_path)))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_split(name: str) -> None:
+    row = case(name)
+    same(gradient(row), gradient(row, through_engine.subject(row, split=True)))
+
+
+def test_restrict(stencil: Case) -> None:
+    same(gradient(stencil), gradient(replace(stencil, flags=("-DRESTRICT=",))))
+
+
+@pytest.mark.parametrize("steps", [0, 1, 4])
+def test_known_at_run_time_alone(stencil: Case, steps: int) -> None:
+    """The number of steps as a constant, and as a value."""
+    known = {**stencil.arguments, "steps": steps}
+    late = {**known, "steps": np.int32(steps)}
+    same(
+        gradient(replace(stencil, inputs=lambda _: known)),
+        gradient(replace(stencil, inputs=lambda _: late)),
+    )

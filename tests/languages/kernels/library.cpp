@@ -1,0 +1,283 @@
+// Kernels over the C++ standard library.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <complex>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <queue>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <valarray>
+#include <variant>
+#include <vector>
+
+extern "C" void sorted(int n, const double *x, double *y) {
+    for (int i = 0; i < n; i++) y[i] = x[i] * x[i];
+    std::sort(y, y + n);
+    for (int i = 0; i < n; i++) y[i] *= i + 1;
+}
+
+extern "C" void sorted_stably(int n, const double *x, double *y) {
+    std::vector<double> v(x, x + n);
+    std::stable_sort(v.begin(), v.end(), [](double a, double b) { return a > b; });
+    for (int i = 0; i < n; i++) y[i] = v[i] * (i + 1);
+}
+
+extern "C" void selected(int n, const double *x, double *y) {
+    std::vector<double> v(x, x + n);
+    std::nth_element(v.begin(), v.begin() + n / 2, v.end());
+    y[0] = v[n / 2] * v[n / 2];
+    std::partial_sort(v.begin(), v.begin() + 2, v.end());
+    y[1] = v[0] * v[1];
+    std::make_heap(v.begin(), v.end());
+    y[2] = v[0];
+}
+
+namespace {
+struct P {
+    double v;
+    int i;
+};
+} // namespace
+extern "C" void sorted_records(int n, const double *x, double *y) {
+    std::vector<P> p;
+    for (int i = 0; i < n; i++) p.push_back({x[i] * x[i], i});
+    std::sort(p.begin(), p.end(), [](const P &a, const P &b) { return a.v < b.v; });
+    for (int i = 0; i < n; i++) y[i] = p[i].v * (i + 1) + x[p[i].i];
+}
+
+extern "C" void vectors(int n, const double *x, double *y) {
+    std::vector<double> v;
+    for (int i = 0; i < n; i++) v.push_back(x[i] * x[i]);
+    v.resize(n + 2, 3.0);
+    v.insert(v.begin(), x[0]);
+    v.erase(v.begin() + 1);
+    std::vector<double> w(v);
+    w.reserve(100);
+    std::transform(w.begin(), w.end(), v.begin(), w.begin(), [](double a, double b) { return a * b + 1; });
+    double s = std::accumulate(w.begin(), w.end(), 0.0) + std::inner_product(v.begin(), v.end(), w.begin(), 0.0) +
+               *std::max_element(v.begin(), v.end());
+    for (int i = 0; i < n; i++) y[i] = w[i] * s;
+}
+
+extern "C" void nested_vectors(int n, const double *x, double *y) {
+    std::vector<std::vector<double>> a(n, std::vector<double>(n));
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++) a[i][j] = x[i] * x[j] + (i == j);
+    for (int i = 0; i < n; i++) {
+        y[i] = 0;
+        for (int j = 0; j < n; j++) y[i] += a[i].at(j) * a[j][i];
+    }
+}
+
+extern "C" void small_closure(int n, const double *x, double *y) {
+    std::array<double, 3> a{x[0], x[1], x[2]};
+    std::function<double(double)> g = [&](double t) { return t * a[0] + a[1] * a[2]; };
+    for (int i = 0; i < n; i++) y[i] = g(x[i]);
+}
+
+extern "C" void big_closure(int n, const double *x, double *y) {
+    std::array<double, 5> a{x[0], x[1], x[2], x[3], x[4]};
+    std::function<double(double)> g = [a](double t) { return t * a[0] + a[1] * a[2]; };
+    std::function<double(double)> h;
+    if (n > 3)
+        h = g;
+    else
+        h = [](double t) { return t; };
+    for (int i = 0; i < n; i++) y[i] = h(x[i]);
+}
+
+extern "C" void complex_numbers(int n, const double *x, double *y) {
+    std::complex<double> z(x[0], x[1]);
+    for (int i = 0; i < n; i++) {
+        z = z * z / std::complex<double>(2, x[i]) + std::exp(z) * std::conj(z) + std::pow(z, 2) + std::sqrt(z);
+        z /= std::abs(z);
+        y[i] = std::norm(z) + z.real() + std::arg(z) + std::polar(x[i], .3).imag();
+    }
+}
+
+extern "C" void value_arrays(int n, const double *x, double *y) {
+    std::valarray<double> v(x, n);
+    std::valarray<double> w = v * v + std::sin(v) * 2.0;
+    double s = w.sum() + w.max();
+    w = w.cshift(1);
+    w[std::slice(0, 2, 2)] *= std::valarray<double>(3.0, 2);
+    for (int i = 0; i < n; i++) y[i] = w[i] * s;
+}
+
+namespace {
+struct B {
+    virtual ~B() {}
+    virtual double f(double) const = 0;
+};
+struct C : B {
+    double k;
+    C(double k) : k(k) {}
+    double f(double t) const override { return k * t * t; }
+};
+struct D : B {
+    double k;
+    D(double k) : k(k) {}
+    double f(double t) const override { return k + t; }
+};
+} // namespace
+extern "C" void virtual_functions(int n, const double *x, double *y) {
+    std::vector<std::unique_ptr<B>> v;
+    for (int i = 0; i < n; i++) {
+        if (i % 2)
+            v.push_back(std::make_unique<C>(x[i]));
+        else
+            v.emplace_back(new D(x[i]));
+    }
+    for (int i = 0; i < n; i++) {
+        y[i] = 0;
+        for (auto &p : v) y[i] += p->f(x[i]);
+    }
+}
+
+namespace {
+struct N {
+    double v;
+    std::shared_ptr<N> next;
+};
+} // namespace
+extern "C" void shared_list(int n, const double *x, double *y) {
+    std::shared_ptr<N> h;
+    for (int i = 0; i < n; i++) {
+        auto p = std::make_shared<N>();
+        p->v = x[i];
+        p->next = h;
+        h = p;
+    }
+    int i = 0;
+    for (auto p = h; p; p = p->next) y[i++] = p->v * p->v;
+}
+
+namespace {
+double g(double t) {
+    if (t > 100) throw std::runtime_error("big");
+    return t * t;
+}
+} // namespace
+extern "C" void caught(int n, const double *x, double *y) {
+    std::vector<double> v(n);
+    try {
+        for (int i = 0; i < n; i++) v[i] = g(x[i]);
+    } catch (const std::exception &) {
+        v[0] = 1;
+    }
+    for (int i = 0; i < n; i++) y[i] = v[i] * v.at(0);
+}
+
+namespace {
+const std::vector<double> &tab() {
+    static const std::vector<double> t = [] {
+        std::vector<double> r;
+        for (int i = 0; i < 8; i++) r.push_back(std::cos(i));
+        return r;
+    }();
+    return t;
+}
+} // namespace
+extern "C" void static_table(int n, const double *x, double *y) {
+    for (int i = 0; i < n; i++) y[i] = x[i] * tab()[i];
+}
+
+namespace {
+template <class E> struct Ex {
+    const E &s() const { return static_cast<const E &>(*this); }
+};
+template <class A, class B> struct Add : Ex<Add<A, B>> {
+    const A &a;
+    const B &b;
+    Add(const A &a, const B &b) : a(a), b(b) {}
+    double operator[](int i) const { return a[i] + b[i]; }
+};
+template <class A, class B> struct Mul : Ex<Mul<A, B>> {
+    const A &a;
+    const B &b;
+    Mul(const A &a, const B &b) : a(a), b(b) {}
+    double operator[](int i) const { return a[i] * b[i]; }
+};
+struct V : Ex<V> {
+    double *d;
+    int n;
+    V(int n) : d(new double[n]), n(n) {}
+    ~V() { delete[] d; }
+    double operator[](int i) const { return d[i]; }
+    template <class E> V &operator=(const Ex<E> &e) {
+        for (int i = 0; i < n; i++) d[i] = e.s()[i];
+        return *this;
+    }
+};
+template <class A, class B> Add<A, B> operator+(const Ex<A> &a, const Ex<B> &b) { return {a.s(), b.s()}; }
+template <class A, class B> Mul<A, B> operator*(const Ex<A> &a, const Ex<B> &b) { return {a.s(), b.s()}; }
+} // namespace
+extern "C" void expression_templates(int n, const double *x, double *y) {
+    V a(n), b(n), c(n);
+    for (int i = 0; i < n; i++) {
+        a.d[i] = x[i];
+        b.d[i] = x[i] * 2;
+    }
+    c = a * b + a;
+    for (int i = 0; i < n; i++) y[i] = c[i];
+}
+
+extern "C" void with_string(int n, const double *x, double *y) {
+    std::string s = "hello world this is long enough to be on the heap";
+    s += "x";
+    for (int i = 0; i < n; i++) y[i] = x[i] * x[i] * s.size();
+}
+
+extern "C" void containers(int n, const double *x, double *y) {
+    std::map<int, double> m;
+    for (int i = 0; i < n; i++) m[(i * 7) % n] += x[i] * x[i];
+    std::deque<double> d;
+    for (int i = 0; i < n; i++) d.push_front(x[i]);
+    std::list<double> l(d.begin(), d.end());
+    for (int i = 0; i < n; i++) {
+        y[i] = m[i] * d[i];
+    }
+    for (double t : l) y[0] += t * t;
+}
+
+extern "C" void permuted(int n, const double *x, double *y) {
+    std::vector<int> p(n);
+    std::iota(p.begin(), p.end(), 0);
+    std::sort(p.begin(), p.end(), [&](int a, int b) { return x[a] > x[b]; });
+    std::vector<double> c(n);
+    std::partial_sum(x, x + n, c.begin());
+    auto it = std::lower_bound(c.begin(), c.end(), 2.0);
+    for (int i = 0; i < n; i++) y[i] = x[p[i]] * c[i] * (it - c.begin() + 1);
+    std::reverse(y, y + n);
+    std::rotate(y, y + 1, y + n);
+}
+
+extern "C" void heap_order(int n, const double *x, double *y) {
+    std::priority_queue<double> q;
+    for (int i = 0; i < n; i++) q.push(x[i] * x[i]);
+    for (int i = 0; i < n; i++) {
+        y[i] = q.top() * (i + 1);
+        q.pop();
+    }
+}
+
+extern "C" void sum_types(int n, const double *x, double *y) {
+    for (int i = 0; i < n; i++) {
+        std::optional<double> o;
+        if (x[i] > .5) o = x[i] * x[i];
+        std::variant<int, double> v = i;
+        if (i % 2) v = x[i];
+        auto [a, b] = std::tuple<double, double>(x[i], 2 * x[i]);
+        y[i] = o.value_or(1) * a + b + (v.index() ? std::get<double>(v) : 3);
+    }
+}

@@ -1,0 +1,227 @@
+// Kernels in Rust over its standard library.
+use std::cell::RefCell;
+use std::rc::Rc;
+
+#[no_mangle]
+pub unsafe extern "C" fn iterators(x: *const f64, n: usize, y: *mut f64) {
+    let x = std::slice::from_raw_parts(x, n);
+    let y = std::slice::from_raw_parts_mut(y, n);
+    let s: f64 = x.iter().zip(x.iter().skip(1)).map(|(a, b)| a * b).sum();
+    for (o, v) in y.iter_mut().zip(x) {
+        *o = v * s + x.iter().cloned().fold(f64::NEG_INFINITY, f64::max);
+    }
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn growth(x: *const f64, n: usize, y: *mut f64) {
+    let x = std::slice::from_raw_parts(x, n);
+    let y = std::slice::from_raw_parts_mut(y, n);
+    let mut v: Vec<f64> = Vec::new();
+    for &a in x {
+        v.push(a * a);
+    }
+    v.extend_from_slice(&[1.0, 2.0]);
+    let w: Vec<f64> = v.iter().map(|t| t * 2.0).collect();
+    for i in 0..n {
+        y[i] = w[i] * v[n - 1 - i] + v[n + 1];
+    }
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn bounds_checked(x: *const f64, n: usize, y: *mut f64) {
+    let x = std::slice::from_raw_parts(x, n);
+    let y = std::slice::from_raw_parts_mut(y, n);
+    for i in 0..n {
+        y[i] = x[i] * x[(i * 3) % n];
+    }
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn boxed_closure(x: *const f64, n: usize, y: *mut f64) {
+    let x = std::slice::from_raw_parts(x, n);
+    let y = std::slice::from_raw_parts_mut(y, n);
+    let b = Box::new(x[0] * x[1]);
+    let c: Box<dyn Fn(f64) -> f64> = if n > 3 {
+        let k = *b;
+        Box::new(move |t| t * k)
+    } else {
+        Box::new(|t| t)
+    };
+    for i in 0..n {
+        y[i] = c(x[i]);
+    }
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn nested(x: *const f64, n: usize, y: *mut f64) {
+    let x = std::slice::from_raw_parts(x, n);
+    let y = std::slice::from_raw_parts_mut(y, n);
+    let mut m = vec![vec![0.0f64; n]; n];
+    for i in 0..n {
+        for j in 0..n {
+            m[i][j] = x[i] * x[j] + if i == j { 1.0 } else { 0.0 };
+        }
+    }
+    for i in 0..n {
+        y[i] = m[i].iter().sum::<f64>() * m[n - 1 - i][i];
+    }
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn number_methods(x: *const f64, n: usize, y: *mut f64) {
+    let x = std::slice::from_raw_parts(x, n);
+    let y = std::slice::from_raw_parts_mut(y, n);
+    for i in 0..n {
+        let t = x[i];
+        let (s, c) = t.sin_cos();
+        y[i] = t.powi(3)
+            + t.mul_add(2.0, 1.0)
+            + t.hypot(2.0)
+            + s * c
+            + t.clamp(0.5, 1.0)
+            + t.max(0.75)
+            + t.min(0.95)
+            + t.powf(1.5)
+            + t.exp_m1()
+            + t.ln_1p()
+            + t.abs()
+            + t.signum()
+            + t.sqrt()
+            + t.cbrt()
+            + t.atan2(2.0)
+            + t.rem_euclid(0.33)
+            + t.floor()
+            + t.fract()
+            + t.recip()
+            + t.tanh()
+            + t.to_radians()
+            + t.copysign(-1.0)
+            + t.log10()
+            + t.exp2();
+    }
+}
+
+trait Op {
+    fn ap(&self, t: f64) -> f64;
+}
+struct A(f64);
+struct B {
+    k: f64,
+}
+impl Op for A {
+    fn ap(&self, t: f64) -> f64 {
+        self.0 * t * t
+    }
+}
+impl Op for B {
+    fn ap(&self, t: f64) -> f64 {
+        self.k + t
+    }
+}
+fn g<T: Op>(o: &T, t: f64) -> f64 {
+    o.ap(t)
+}
+#[no_mangle]
+pub unsafe extern "C" fn trait_objects(x: *const f64, n: usize, y: *mut f64) {
+    let x = std::slice::from_raw_parts(x, n);
+    let y = std::slice::from_raw_parts_mut(y, n);
+    let a = A(x[0]);
+    let b = B { k: x[1] };
+    let v: Vec<Box<dyn Op>> = vec![Box::new(A(x[2])), Box::new(B { k: x[3] })];
+    for i in 0..n {
+        y[i] = g(&a, x[i]) + g(&b, x[i]) + v.iter().map(|o| o.ap(x[i])).sum::<f64>();
+    }
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn sorted(x: *const f64, n: usize, y: *mut f64) {
+    let x = std::slice::from_raw_parts(x, n);
+    let y = std::slice::from_raw_parts_mut(y, n);
+    let mut v = x.to_vec();
+    v.sort_by(|a, b| a.partial_cmp(b).unwrap());
+    let mut w = x.to_vec();
+    w.sort_unstable_by(|a, b| b.total_cmp(a));
+    for i in 0..n {
+        y[i] = v[i] * (i as f64 + 1.0) * w[i];
+    }
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn options_and_chunks(x: *const f64, n: usize, y: *mut f64) {
+    let x = std::slice::from_raw_parts(x, n);
+    let y = std::slice::from_raw_parts_mut(y, n);
+    for i in 0..n {
+        y[i] = x.get(i + 1).map_or(1.0, |t| t * t) * x.first().unwrap()
+            + x.chunks(2).map(|c| c.iter().product::<f64>()).sum::<f64>()
+            + x.windows(2).map(|w| w[0] * w[1]).sum::<f64>();
+    }
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn checked(x: *const f64, n: usize, y: *mut f64) {
+    let x = std::slice::from_raw_parts(x, n);
+    let y = std::slice::from_raw_parts_mut(y, n);
+    if n > 1000 {
+        panic!("too big {}", n);
+    }
+    assert!(x[0] < 1e9, "x0 is {}", x[0]);
+    let d: Result<f64, String> = if x[0] > 1e9 { Err("bad".into()) } else { Ok(x[0]) };
+    y.copy_from_slice(x);
+    y[0] = d.unwrap();
+    y.swap(0, 1);
+    y.reverse();
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn arrays_and_deques(x: *const f64, n: usize, y: *mut f64) {
+    let x = std::slice::from_raw_parts(x, n);
+    let y = std::slice::from_raw_parts_mut(y, n);
+    let mut a = [[0.0f64; 3]; 3];
+    for i in 0..3 {
+        for j in 0..3 {
+            a[i][j] = x[i] * x[j] + (i + j) as f64;
+        }
+    }
+    let t: [f64; 3] = core::array::from_fn(|i| a[i].iter().sum());
+    for i in 0..n {
+        y[i] = t[i % 3] * x[i];
+    }
+    let mut st: std::collections::VecDeque<f64> = x.iter().copied().collect();
+    st.rotate_left(1);
+    y[0] += st.pop_front().unwrap();
+}
+
+struct N {
+    v: f64,
+    next: Option<Box<N>>,
+}
+#[no_mangle]
+pub unsafe extern "C" fn list_and_cells(x: *const f64, n: usize, y: *mut f64) {
+    let x = std::slice::from_raw_parts(x, n);
+    let y = std::slice::from_raw_parts_mut(y, n);
+    let mut h: Option<Box<N>> = None;
+    for &t in x {
+        h = Some(Box::new(N { v: t, next: h.take() }));
+    }
+    let mut i = 0;
+    let mut p = &h;
+    while let Some(q) = p {
+        y[i] = q.v * q.v;
+        i += 1;
+        p = &q.next;
+    }
+    let r = Rc::new(RefCell::new(x[0]));
+    let r2 = r.clone();
+    *r2.borrow_mut() *= x[1];
+    y[0] += *r.borrow();
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn printed(x: *const f64, n: usize, y: *mut f64) {
+    let x = std::slice::from_raw_parts(x, n);
+    let y = std::slice::from_raw_parts_mut(y, n);
+    println!("n = {} {}", n, x[0]);
+    for i in 0..n {
+        y[i] = x[i] * x[i];
+    }
+}

@@ -1,0 +1,92 @@
+"""Fortran as flang compiles it, with the run-time library that it leaves calls of."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.languages.conftest import KERNELS, check, positive
+from tests.support.engine import native
+from tests.support.native import KernelStatus
+
+VECTOR = "n: i32[], x: f64[n], out y: f64[n]"
+TWO = "n: i32[], x: f64[n], y: f64[n], out r: f64[]"
+MATRIX = "n: i32[], x: f64[n,n], out y: f64[n]"
+
+ARRAYS = {
+    "elementwise": (VECTOR, {"n": 5}, [positive(5)]),
+    "matrix_vector": (
+        "n: i32[], m: i32[], a: f64[n,m], x: f64[m], out y: f64[n]",
+        {"n": 4, "m": 3},
+        [positive(4, 3), positive(3)],
+    ),
+    "matrix_products": (
+        "n: i32[], m: i32[], a: f64[n,m], b: f64[m,n], out y: f64[n,n]",
+        {"n": 4, "m": 3},
+        [positive(4, 3), positive(3, 4)],
+    ),
+    "reductions": (TWO, {"n": 5}, [positive(5), positive(5, seed=1)]),
+    "locations": (TWO, {"n": 5}, [positive(5), positive(5, seed=1)]),
+    "outer_product": ("n: i32[], x: f64[n], out y: f64[n,n]", {"n": 5}, [positive(5)]),
+    "reshaped": ("n: i32[], inout x: f64[n], inout y: f64[n*n]", {"n": 3}, [positive(3), positive(9)]),
+    "masks_and_shifts": (VECTOR, {"n": 5}, [positive(5)]),
+    "packed": (VECTOR, {"n": 5}, [positive(5) - 1]),
+    "allocatable": (VECTOR, {"n": 5}, [positive(5)]),
+    "sections": (VECTOR, {"n": 6}, [positive(6) - 1]),
+    "derived_types": (VECTOR, {"n": 5}, [positive(5)]),
+    "module_array": (VECTOR, {"n": 5}, [positive(5)]),
+    "common_block": (VECTOR, {"n": 5}, [positive(5)]),
+    "complex_numbers": ("n: i32[], x: c128[n], out r: f64[]", {"n": 4}, [positive(4) + 1j * positive(4, seed=1)]),
+    "array_result": (VECTOR, {"n": 5}, [positive(5)]),
+    "assumed_size": (VECTOR, {"n": 5}, [positive(5)]),
+    "along_dimensions": (MATRIX, {"n": 4}, [positive(4, 4)]),
+    "grown": (VECTOR, {"n": 5}, [positive(5)]),
+    "pointers": (VECTOR, {"n": 5}, [positive(5)]),
+    "special_functions": (VECTOR, {"n": 5}, [positive(5)]),
+}
+MODERN = {
+    "assumed_shape": (VECTOR, {"n": 5}, [positive(5)]),
+    "moved_and_sourced": (VECTOR, {"n": 5}, [positive(5)]),
+    "gathered": (MATRIX, {"n": 4}, [positive(4, 4)]),
+    "copied_in_and_out": (VECTOR, {"n": 5}, [positive(5)]),
+    "powers": (VECTOR, {"n": 5}, [positive(5)]),
+    "control_and_output": (VECTOR, {"n": 5}, [positive(5)]),
+    "by_value": ("n: i32, x: f64[n] -> f64", {"n": 4}, [positive(4)]),
+    "pointer_targets": (VECTOR, {"n": 5}, [positive(5)]),
+    "allocatable_matrix": (VECTOR, {"n": 5}, [positive(5)]),
+    "matrix_norms": ("n: i32[], x: f64[n,n], out y: f64[n,n]", {"n": 4}, [positive(4, 4)]),
+    "procedure_argument": (VECTOR, {"n": 5}, [positive(5)]),
+    "linked_list": (VECTOR, {"n": 5}, [positive(5)]),
+    "folded": (VECTOR, {"n": 5}, [positive(5)]),
+}
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_arrays(name: str) -> None:
+    check("arrays.f90", name, "fortran", *ARRAYS[name], order="F")
+
+
+@pytest.mark.parametrize("name", MODERN)
+def test_modern(name: str) -> None:
+    check("modern.f90", name, "fortran", *MODERN[name], order="F")
+
+
+def test_single_precision() -> None:
+    signature = "n: i32[], x: f32[n], out y: f32[n]"
+    inputs = [positive(4).astype(np.float32)]
+    check("modern.f90", "single_precision", "fortran", signature, {"n": 4}, inputs, order="F", tolerances=(1e-5, 1e-2))
+
+
+def test_stop_is_an_error_of_the_call() -> None:
+    source = (KERNELS / "arrays.f90").read_text()
+    kernel = native(source, "assumed_size", VECTOR, {"n": 3}, lang="fortran", order="F")
+    with pytest.raises(KernelStatus) as caught:
+        kernel.run((), [np.array([1.0, 400.0, 1.0])])
+    assert caught.value.kind == 3
+
+
+def test_output_is_made_by_the_primal(capfd: pytest.CaptureFixture[str]) -> None:
+    source = (KERNELS / "arrays.f90").read_text()
+    kernel = native(source, "assumed_size", VECTOR, {"n": 2}, lang="fortran", order="F")
+    kernel.run((), [np.array([1.0, 0.5])])
+    assert "done" in capfd.readouterr().out

@@ -1,0 +1,162 @@
+"""Functions of Numba and of Python as kernels."""
+
+from __future__ import annotations
+
+import builtins
+import math
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+from jax_enzyme.errors import CompileError, SignatureError
+from jax_enzyme.frontends import load_kernel
+from jax_enzyme.signature import Binding, parse
+from tests.support.engine import Native, agree, three_way
+from tests.support.native import KernelStatus
+
+numba = pytest.importorskip("numba")
+
+VECTOR = "x: f64[n], out y: f64[n]"
+X = np.array([0.9, 0.41, 1.3, 0.7, 1.1])
+A = np.random.default_rng(0).uniform(0.3, 1.7, (5, 5))
+
+
+@numba.njit
+def helper(t):
+    return np.sin(t) * t
+
+
+@numba.njit
+def recursive(n, t):
+    return 1.0 if n <= 0 else t * recursive(n - 1, t) + n
+
+
+def loop(n, x, y):
+    s = 0.0
+    for i in range(n):
+        y[i] = helper(x[i]) * x[i - 1]
+        s += y[i]
+    return s
+
+
+def allocating(x, y):
+    t = np.zeros(len(x))
+    for i in range(x.shape[0]):
+        t[i] = math.exp(x[i]) * x[i]
+    y[:] = t * np.sum(t) + np.sqrt(x) + x**2
+
+
+def dots(a, x, y):
+    y[:] = np.dot(a, x) + np.dot(x, x)
+
+
+def matrices(a, b, c):
+    c[:, :] = a @ b + a.T
+
+
+def lists(x, y):
+    kept = [0.0]
+    for i in range(x.size):
+        kept.append(x[i] * x[i])
+    for i in range(x.size):
+        y[i] = kept[i + 1] * kept[i]
+
+
+def raising(x, y):
+    if x[0] > 1e9:
+        raise ValueError("too big")
+    for i in range(x.size):
+        y[i] = x[i] / x[0]
+
+
+def recurring(x, y):
+    for i in range(x.size):
+        y[i] = recursive(3, x[i])
+
+
+@numba.njit
+def compiled(x, y):
+    for i in range(x.size):
+        y[i] = helper(x[i])
+
+
+KERNELS: dict[str, tuple[Any, str, dict[str, int], list[Any]]] = {
+    "loop": (loop, "n: i32, x: f64[n], out y: f64[n] -> f64", {"n": 5}, [X]),
+    "allocating": (allocating, VECTOR, {"n": 5}, [X]),
+    "dots": (dots, "a: f64[m,n], x: f64[n], out y: f64[m]", {"n": 5, "m": 5}, [A, X]),
+    "matrices": (matrices, "a: f64[n,n], b: f64[n,n], out c: f64[n,n]", {"n": 5}, [A, A + 1]),
+    "lists": (lists, VECTOR, {"n": 5}, [X]),
+    "raising": (raising, VECTOR, {"n": 5}, [X]),
+    "recurring": (recurring, VECTOR, {"n": 5}, [X]),
+    "compiled": (compiled, VECTOR, {"n": 5}, [X]),
+}
+
+
+def kernel_of(function: Any, signature: str, dims: dict[str, int]) -> Native:
+    program, whole = load_kernel(function, None, None, (), parse(signature))
+    return Native(program, whole, Binding.of(dims, {}))
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_derivatives(name: str) -> None:
+    function, signature, dims, inputs = KERNELS[name]
+    agree(three_way(kernel_of(function, signature, dims), inputs))
+
+
+def test_values_are_those_of_the_function() -> None:
+    (got,) = kernel_of(lists, VECTOR, {"n": 5}).run((), [X])
+    wanted = np.empty(5)
+    lists(X, wanted)
+    np.testing.assert_allclose(got, wanted, rtol=1e-14)
+
+
+def test_an_exception_is_an_error_of_the_call() -> None:
+    with pytest.raises(KernelStatus) as caught:
+        kernel_of(raising, VECTOR, {"n": 5}).run((), [X * 1e10])
+    assert caught.value.kind == 3
+
+
+def test_what_numba_compiled_before_stays() -> None:
+    before = helper(0.3)
+    compiled_before = list(helper.overloads.values())
+    kernel_of(loop, "n: i32, x: f64[n], out y: f64[n] -> f64", {"n": 5})
+    assert list(helper.overloads.values()) == compiled_before
+    assert helper(0.3) == before
+    assert helper(np.float32(0.3)) == pytest.approx(before, rel=1e-6)
+
+
+def test_programs_are_values() -> None:
+    program, whole = load_kernel(lists, None, None, (), parse(VECTOR))
+    assert pickle.loads(pickle.dumps(program)) == program
+    assert str(whole) == "x: f64[n], out y: f64[n], n: i64"
+    assert whole.caller_params == parse(VECTOR).caller_params
+
+
+@pytest.mark.parametrize(
+    ("function", "signature", "error", "message"),
+    [
+        (loop, "n: i32, x: f64[n], out y: f64[n]", SignatureError, "write|declare"),
+        (loop, "n: i32, x: f64[n], out y: f64[n] -> f32", SignatureError, "returns float64"),
+        (dots, VECTOR, CompileError, "Numba cannot compile"),
+        (len, VECTOR, CompileError, "neither a Python function"),
+    ],
+)
+def test_refusals(function: Any, signature: str, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        load_kernel(function, None, None, (), parse(signature))
+
+
+def test_numba_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    import importlib
+
+    def missing(name: str, *args: Any) -> Any:
+        if name.startswith("numba"):
+            raise ImportError(name)
+        return builtins.__import__(name)
+
+    monkeypatch.setattr(importlib, "import_module", missing)
+    with pytest.raises(CompileError, match="not installed") as caught:
+        load_kernel(raising, None, None, (), parse(VECTOR))
+    assert caught.value.remedy == "pip install numba"
