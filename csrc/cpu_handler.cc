@@ -84,8 +84,19 @@ void MergeDimensions(KernelState* state) {
   state->strides = std::move(strides);
 }
 
+// The text that the kernel's own code has for a failure, such as the message of an exception; empty if it has none.
+std::string FailureText(const KernelState& state, int64_t status) {
+  const Failure kind = FailureKind(status);
+  if (kind != Failure::kTerminated && kind != Failure::kException) return "";
+  const auto* text = reinterpret_cast<const char*>(state.entry(nullptr, nullptr, FailureNumber(status), -1));
+  return text == nullptr ? "" : text;
+}
+
 ffi::Error Describe(const KernelState& state, int64_t status) {
   const std::string kernel = "kernel `" + state.name + "` ";
+  if (const std::string text = FailureText(state, status); !text.empty()) {
+    return ffi::Error(ffi::ErrorCode::kAborted, kernel + "failed: " + text);
+  }
   const std::string number = std::to_string(FailureNumber(status));
   switch (FailureKind(status)) {
     case Failure::kStatus:
@@ -102,13 +113,22 @@ ffi::Error Describe(const KernelState& state, int64_t status) {
   return ffi::Error(ffi::ErrorCode::kInternal, kernel + "failed with the unknown code " + std::to_string(status));
 }
 
+// Calls the entry. An exception that an outside library throws through it ends the call, not the process.
+int64_t Enter(const KernelState& state, void* const* bases, const int64_t* strides, int64_t lo, int64_t hi) {
+  try {
+    return state.entry(const_cast<void**>(bases), strides, lo, hi);
+  } catch (...) {
+    return static_cast<int64_t>(static_cast<uint64_t>(Failure::kException) << 32);
+  }
+}
+
 // Runs the batch elements [lo, hi), numbered through all batch dimensions; the innermost one runs inside the entry.
 int64_t RunRange(const KernelState& state, void* const* bases, int64_t lo, int64_t hi) {
   DefaultFloatEnvironment environment;
   const size_t buffers = state.buffers();
   const size_t inner = state.sizes.size() - 1;
   const int64_t* inner_strides = &state.strides[inner * buffers];
-  if (inner == 0) return state.entry(const_cast<void**>(bases), inner_strides, lo, hi);
+  if (inner == 0) return Enter(state, bases, inner_strides, lo, hi);
   std::vector<void*> shifted(buffers);
   while (lo < hi) {
     int64_t row = lo / state.sizes[inner];
@@ -121,7 +141,7 @@ int64_t RunRange(const KernelState& state, void* const* bases, int64_t lo, int64
         shifted[i] = static_cast<char*>(shifted[i]) + index * state.strides[d * buffers + i];
       }
     }
-    if (int64_t status = state.entry(shifted.data(), inner_strides, start, stop)) return status;
+    if (int64_t status = Enter(state, shifted.data(), inner_strides, start, stop)) return status;
     lo += stop - start;
   }
   return 0;

@@ -6,6 +6,7 @@
 
 `je.entry` is the contract of `csrc/abi.h`: for every b in [lo, hi) it points buffer i at `buffers[i] + b * strides[i]`,
 fills the buffers that ask for it with zeros, calls the array function, and stops at the first status that is not 0.
+With hi = -1 it runs nothing, and returns the address of the text that failure number `lo` has, or 0.
 
 The array function is kept out of line. Inlined, its `noalias` parameters become alias scopes that every later pass has
 to carry through the batch loop; out of line they hold by construction, and the call costs two nanoseconds.
@@ -13,12 +14,14 @@ to carry through the batch loop; out of line they hold by construction, and the 
 
 from __future__ import annotations
 
+from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import Buffer
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.inlining import without_attributes
-from jax_enzyme.ir.module import Function, Module
-from jax_enzyme.ir.values import Argument, BasicBlock, ConstantAggregate, Value, int_value
+from jax_enzyme.ir.module import Function, GlobalVariable, Module
+from jax_enzyme.ir.values import Argument, BasicBlock, ConstantAggregate, ConstantString, Value, int_value
+from jax_enzyme.transform.failure_sites import FIRST_MESSAGE, messages
 
 ENTRY = "je.entry"
 INITIALISER = "je.initialise"
@@ -43,7 +46,7 @@ def add_entry(module: Module, symbol: str, buffers: tuple[Buffer, ...]) -> None:
     kernel = module.functions[symbol]
     rest = without_attributes(module, kernel.attributes, frozenset({"alwaysinline", "noinline"}))
     kernel.attributes = (*rest, "noinline")
-    module.functions[ENTRY] = _entry(kernel, _memset(module), buffers)
+    module.functions[ENTRY] = _entry(kernel, _memset(module), buffers, _texts(module))
 
 
 def add_initialiser(module: Module) -> bool:
@@ -86,14 +89,50 @@ def _memset(module: Module) -> Function:
     return module.functions[name]
 
 
-def _entry(kernel: Function, memset: Function, buffers: tuple[Buffer, ...]) -> Function:
+def _answer(question: BasicBlock, number: Value, texts: tuple[GlobalVariable, ...]) -> list[BasicBlock]:
+    """Returns the address of the text of failure `number`, 0 where there is none."""
+    blocks = [question]
+    unknown = BasicBlock(name="unknown")
+    Builder(unknown).ret(const_int(T.I64, 0))
+    branch = I.Switch(T.VOID, "switch", [number], targets=[unknown])
+    Builder(question).insert(branch)
+    for index, text in enumerate(texts):
+        known = BasicBlock(name=f"text{index}")
+        at = Builder(known)
+        at.ret(at.cast("ptrtoint", text, T.I64))
+        branch.operands.append(const_int(T.I64, FIRST_MESSAGE + index))
+        branch.targets.append(known)
+        blocks.append(known)
+    return [*blocks, unknown]
+
+
+def _texts(module: Module) -> tuple[GlobalVariable, ...]:
+    """The texts of the failures that the module knows, as C strings."""
+    found: list[GlobalVariable] = []
+    for index, text in enumerate(messages(module)):
+        data = text.encode() + b"\0"
+        type_ = T.ArrayType(len(data), T.I8)
+        words = ("private", "unnamed_addr")
+        found.append(GlobalVariable(T.PTR, type_, ConstantString(type_, data), True, words, name=f"je.text.{index}"))
+        module.globals[found[-1].name] = found[-1]
+    return tuple(found)
+
+
+def _entry(
+    kernel: Function, memset: Function, buffers: tuple[Buffer, ...], texts: tuple[GlobalVariable, ...]
+) -> Function:
     pointers, strides, low, high = arguments = [
         Argument(T.PTR, ("noalias", "readonly"), 0, name="buffers"),
         Argument(T.PTR, ("noalias", "readonly"), 1, name="strides"),
         Argument(T.I64, (), 2, name="lo"),
         Argument(T.I64, (), 3, name="hi"),
     ]
-    start, body, step, done = blocks = [BasicBlock(name=n) for n in ("start", "body", "step", "done")]
+    ask, start, body, step, done = blocks = [BasicBlock(name=n) for n in ("ask", "start", "body", "step", "done")]
+
+    at = Builder(ask)
+    question = BasicBlock(name="question")
+    at.cond_br(at.icmp("eq", high, const_int(T.I64, -1)), question, start)
+    blocks += _answer(question, low, texts)
 
     at = Builder(start)
     bases = [at.load(T.PTR, at.offset(pointers, 8 * i), 8) for i in range(len(buffers))]
