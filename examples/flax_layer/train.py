@@ -72,7 +72,7 @@ def main(epochs: int) -> float:
     split = train_test_split(images, labels.astype(np.int32), test_size=0.2, random_state=0, stratify=labels)
     seen, unseen, seen_labels, unseen_labels = split
     model = Reader(rngs=nnx.Rngs(0))
-    optimizer = nnx.Optimizer(model, optax.adam(3e-3), wrt=nnx.Param)
+    optimizer = nnx.Optimizer(model, optax.adam(1e-2), wrt=nnx.Param)
     noise = np.random.default_rng(0)
     accuracy = 0.0
     for epoch in range(1, epochs + 1):
@@ -85,5 +85,5 @@ def main(epochs: int) -> float:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--epochs", type=int, default=15)
+    parser.add_argument("--epochs", type=int, default=12)
     main(parser.parse_args().epochs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from jax_enzyme.cache import digest
+from jax_enzyme.codegen.assembly import check_assembly
 from jax_enzyme.codegen.copying import private_copy
 from jax_enzyme.codegen.entry import ENTRY, INITIALISER, add_entry, add_initialiser
 from jax_enzyme.codegen.jit import jit
@@ -46,6 +47,7 @@ def entry_module(function: ArrayFunction) -> Module:
 def compiled(function: ArrayFunction, options: Options) -> Stored:
     """The object code of an array function."""
     module = entry_module(function)
+    check_assembly(module)
     code = object_code(module, vector_math=options.vector_math, fast_math=options.fast_math)
     return Stored(function.buffers, INITIALISER in module.functions, code)
 

@@ -22,7 +22,11 @@ void relu3(int n, const double *x, double *y) { for (int i = 0; i < n; i++) y[i]
 """
 NORM = """
 #include <math.h>
-static double mag(int n, const double *a) { double s = 0; for (int i = 0; i < n; i++) s += a[i] * a[i]; return sqrt(s); }
+static double mag(int n, const double *a) {
+    double s = 0;
+    for (int i = 0; i < n; i++) s += a[i] * a[i];
+    return sqrt(s);
+}
 void norm(double *out, const double *in, int n) { for (int i = 0; i < n; i++) out[i] = in[i] / mag(n, in); }
 """
 MASKS = ((True, False), (False, True))

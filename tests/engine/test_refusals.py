@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from jax_enzyme.codegen import derived
-from jax_enzyme.errors import DifferentiationError, NoRuleError
+from jax_enzyme.errors import DifferentiationError, LoweringError, NoRuleError
 from jax_enzyme.ir.arrays import Jvp, Step, Vjp
 from tests.support.engine import Native, agree, native, three_way
 
@@ -249,6 +249,12 @@ def test_the_remedy_for_unknown_functions_names_the_rules(mode: str) -> None:
     with pytest.raises(NoRuleError, match=r'je\.rule\("sin_of_nobody"') as caught:
         build(kernel, steps(kernel)[mode])
     assert 'je.inactive("sin_of_nobody")' in str(caught.value)
+
+
+def test_assembly_that_is_none_is_an_error_of_the_call() -> None:
+    kernel = native('double k(double x) { __asm__("no_such_word %0" : "+x"(x)); return x; }', "k", "x: f64 -> f64", {})
+    with pytest.raises(LoweringError, match="no_such_word"):
+        kernel.run((), [1.0])
 
 
 # -- what looks alike and is right -----------------------------------------------------------------------------------

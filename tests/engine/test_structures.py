@@ -1,4 +1,4 @@
-"""Kernels whose shape is not that of nested loops over arrays: recursion, linked lists, pointers, file-scope variables."""
+"""Kernels that are no nested loops over arrays: recursion, linked lists, pointers, file-scope variables."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ CASES = {
             fft(n / 2, 2 * s, a + 2 * s, w);
             for (int k = 0; k < n / 2; k++) {
                 double c = cos(6.283185307179586 * k / n), d = -sin(6.283185307179586 * k / n);
-                double ar = a[4 * k * s], ai = a[4 * k * s + 1], br = a[4 * k * s + 2 * s], bi = a[4 * k * s + 2 * s + 1];
+                double ar = a[4 * k * s], ai = a[4 * k * s + 1];
+                double br = a[4 * k * s + 2 * s], bi = a[4 * k * s + 2 * s + 1];
                 double tr = c * br - d * bi, ti = c * bi + d * br;
                 w[2 * k] = ar + tr;
                 w[2 * k + 1] = ai + ti;
@@ -126,8 +127,8 @@ CASES = {
     "matrix product and dot product of BLAS": (
         """
         extern double ddot_(const int *, const double *, const int *, const double *, const int *);
-        extern void dgemm_(const char *, const char *, const int *, const int *, const int *, const double *, const double *,
-                           const int *, const double *, const int *, const double *, double *, const int *);
+        extern void dgemm_(const char *, const char *, const int *, const int *, const int *, const double *,
+                           const double *, const int *, const double *, const int *, const double *, double *, const int *);
         double product(int n, const double *a, double *c, double *t) {
             int one = 1, count = n * n;
             double alpha = 1.5, beta = 0.5;

@@ -6,7 +6,7 @@ from reverse mode (in one function, and split with a tape where that exists) and
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from jax_enzyme.codegen import derived
 from jax_enzyme.frontends import load
 from jax_enzyme.ir.arrays import Augmented, Buffer, Jvp, Pullback, Vjp
 from jax_enzyme.options import Options
-from jax_enzyme.signature import Binding, parse, solve
+from jax_enzyme.signature import Binding, parse
 from tests.support.native import call
 
 
@@ -25,7 +25,7 @@ class Native:
     program: object
     signature: object
     binding: Binding
-    options: Options = Options()
+    options: Options = field(default_factory=Options)
 
     @property
     def buffers(self) -> tuple[Buffer, ...]:
@@ -85,7 +85,11 @@ def three_way(kernel: Native, inputs: list, seed: int = 0, step: float = 1e-6) -
         directions = iter(tangents)
         return floats(
             kernel.run(
-                (), [np.asarray(x) + h * next(directions) if b.is_floating else x for x, b in zip(inputs, given)]
+                (),
+                [
+                    np.asarray(x) + h * next(directions) if b.is_floating else x
+                    for x, b in zip(inputs, given, strict=True)
+                ],
             )
         )
 
@@ -106,7 +110,8 @@ def three_way(kernel: Native, inputs: list, seed: int = 0, step: float = 1e-6) -
         layout = derived.layout(kernel.program, kernel.signature, kernel.binding, (augmented,), kernel.options)
         results = kernel.run((augmented,), inputs)
         finals = {
-            (b.role, b.of if b.role == "primal" else -1): r for b, r in zip([b for b in layout if b.is_result], results)
+            (b.role, b.of if b.role == "primal" else -1): r
+            for b, r in zip([b for b in layout if b.is_result], results, strict=True)
         }
         for name, array in result_of.items():
             index = next(i for i, b in enumerate(buffers) if b.name == name)
