@@ -1,6 +1,6 @@
 """Reads handwritten digits row by row with a recurrent layer that is a C function, inside a Flax model.
 
-    python examples/flax_layer/train.py
+python examples/flax_layer/train.py
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from jax_enzyme.ad.common import SUM_FLAGS, Partials, active_rule, nonzero_partials, variables_of
+from jax_enzyme.ad.common import SUM_FLAGS, Partials, active_rule, element_alignment, nonzero_partials, variables_of
 from jax_enzyme.ad.facts import Facts
 from jax_enzyme.ad.library import LibraryCalls
 from jax_enzyme.ad.lookup import Sources
@@ -84,9 +84,10 @@ class Adjoints:
                     self._check_bits(instruction)
                 pointer = self._sources.shadow(instruction.operands[0])
                 adjoint = self.take(instruction)
-                old = self._builder.load(adjoint.type, pointer, instruction.align)
+                align = element_alignment(adjoint.type, instruction.align)
+                old = self._builder.load(adjoint.type, pointer, align)
                 total = self._builder.binary("fadd", old, adjoint, SUM_FLAGS) if T.is_float(adjoint.type) else None
-                self._builder.store(total or self._partials.add(old, adjoint), pointer, instruction.align)
+                self._builder.store(total or self._partials.add(old, adjoint), pointer, align)
             case I.Store():
                 self._store(instruction)
             case I.CallBase():
@@ -139,8 +140,9 @@ class Adjoints:
             return
         pointer = self._sources.shadow(target)
         type_ = self._type(value) if T.is_int(value.type) and self.is_active(value) else value.type
-        adjoint = self._builder.load(type_, pointer, instruction.align) if self.is_active(value) else None
-        self._builder.store(zero(type_), pointer, instruction.align)
+        align = element_alignment(type_, instruction.align)
+        adjoint = self._builder.load(type_, pointer, align) if self.is_active(value) else None
+        self._builder.store(zero(type_), pointer, align)
         if adjoint is not None:
             self.add(value, adjoint)
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from jax_enzyme.ad.check import Forward
 from jax_enzyme.ad.checkpoint import Snapshot
-from jax_enzyme.ad.common import copied
+from jax_enzyme.ad.common import copied, element_alignment
 from jax_enzyme.ad.facts import Facts
 from jax_enzyme.ad.library import LibraryCalls, shadow_arguments
 from jax_enzyme.ad.lookup import Pointers
@@ -194,7 +194,7 @@ class Augmenter:
     def _store(self, value: Value, slot: Slot) -> None:
         if value.type == T.I1:
             value = self._builder.cast("zext", value, T.I8)
-        self._builder.store(value, self._at(slot))
+        self._builder.store(value, self._at(slot), element_alignment(value.type, None))
 
     def _instruction(self, instruction: I.Instruction) -> None:
         if self._is_resident(instruction):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -62,7 +63,35 @@ def copied(instruction: I.Instruction, value: MapValue, block: Callable[[BasicBl
     twin.records = []
     if isinstance(twin, I.CallBase):
         twin.bundles = [(tag, [value(v) for v in inputs]) for tag, inputs in twin.bundles]
+        twin.parameter_attributes = [tuple(map(_less_aligned, words)) for words in twin.parameter_attributes]
+    elif isinstance(twin, I.Load | I.Store) and twin.align is not None:
+        twin.align = min(twin.align, ALIGNMENT)
     return twin
+
+
+ALIGNMENT = 16
+"""What memory that a derivative makes is aligned to: local variables that move to the tape, shadows, the tape."""
+
+
+def _less_aligned(word: str) -> str:
+    known = re.fullmatch(r"align[ (](\d+)\)?", word)
+    return f"align {ALIGNMENT}" if known and int(known[1]) > ALIGNMENT else word
+
+
+def element_alignment(type_: T.Type, align: int | None) -> int:
+    """The alignment of an access to a shadow: that of its elements. A vector's own is known of the primal's address alone."""
+    match type_:
+        case T.VectorType(_, element) | T.ArrayType(_, element):
+            natural = element_alignment(element, None)
+        case T.StructType(elements):
+            natural = min((element_alignment(e, None) for e in elements), default=1)
+        case T.FloatType(kind):
+            natural = {"double": 8, "float": 4, "half": 2, "bfloat": 2}.get(kind, ALIGNMENT)
+        case T.IntType(bits):
+            natural = bits // 8 if bits in (8, 16, 32, 64) else 1
+        case _:
+            natural = 8
+    return natural if align is None else min(natural, align)
 
 
 def active_rule(module: Module, instruction: I.Instruction, rules: Rules) -> Rule:

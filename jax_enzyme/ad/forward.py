@@ -21,6 +21,7 @@ from jax_enzyme.ad.common import (
     active_rule,
     array_function,
     copied,
+    element_alignment,
     extended,
     nonzero_partials,
     refuse,
@@ -301,6 +302,7 @@ class _Emitter:
     def _load(self, instruction: I.Load, twin: I.Instruction) -> None:
         load = copied(twin, lambda v: v, lambda b: b)
         load.operands = [self.shadow(instruction.operands[0])]
+        load.align = element_alignment(load.type, instruction.align)
         self.companions[instruction] = self.builder.insert(load)
 
     def _store(self, instruction: I.Store, twin: I.Instruction) -> None:
@@ -309,6 +311,7 @@ class _Emitter:
             return
         store = copied(twin, lambda v: v, lambda b: b)
         store.operands = [self._constant_companion(value), self.shadow(pointer)]
+        store.align = element_alignment(value.type, instruction.align)
         self.builder.insert(store)
 
     def _atomic(self, instruction: I.Instruction) -> None:

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Literal
 
-from jax_enzyme.ad.common import copied
+from jax_enzyme.ad.common import copied, element_alignment
 from jax_enzyme.ad.plan import ForwardPointer, Plan
 from jax_enzyme.ad.recipes import Choice, Closed, Fork, Forward, Gate, Recipes, Reload, Repeat, Resident
 from jax_enzyme.ad.tape import address
@@ -223,7 +223,7 @@ class Lookup(Sources):
     def _taped(self, value: Value) -> Value:
         slot = self.plan.tape.slots[value]
         pointer = address(self.builder, slot, self.frame(slot.frame.loop), self.iteration)
-        loaded = self.builder.load(slot.type, pointer)
+        loaded = self.builder.load(slot.type, pointer, element_alignment(slot.type, None))
         return self.builder.cast("trunc", loaded, T.I1) if value.type == T.I1 else loaded
 
     def _computed(self, value: Value) -> Value:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 
+from jax_enzyme.ad.common import ALIGNMENT
 from jax_enzyme.ad.instrument import Instrumented
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
@@ -23,7 +24,6 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.values import BasicBlock, ConstantInt, Value
 
-ALIGNMENT = 16
 _BOUNDED_BUT_NOT_EXACT = 1024
 _GUESS = 64.0
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from jax_enzyme.ad.check import check_shadows
 from jax_enzyme.ad.checkpoint import Cut, choose, cut
-from jax_enzyme.ad.common import array_function
+from jax_enzyme.ad.common import ALIGNMENT, array_function
 from jax_enzyme.ad.reversal import Reversal, plan_reversal
 from jax_enzyme.ad.runtime import ARENA
 from jax_enzyme.ad.sweeps import Sweeps
@@ -100,7 +100,9 @@ def pullback(sweeps: Sweeps) -> ArrayFunction:
 
 
 def _tape_buffer(reversal: Reversal, io: Io) -> Buffer:
-    return Buffer("tape", "u8", (reversal.root.plan.tape.root.size,), io, "tape")
+    # A whole number of units of alignment: in a batch, one tape follows the other.
+    size = -(-reversal.root.plan.tape.root.size // ALIGNMENT) * ALIGNMENT
+    return Buffer("tape", "u8", (size,), io, "tape")
 
 
 def _require_split(reversal: Reversal) -> None:

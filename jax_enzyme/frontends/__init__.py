@@ -12,8 +12,8 @@ from jax_enzyme.frontends.flang import compile_fortran
 from jax_enzyme.frontends.llvm import read_ir
 from jax_enzyme.frontends.numba import load_numba
 from jax_enzyme.frontends.program import Program
-from jax_enzyme.frontends.rustc import compile_rust
 from jax_enzyme.frontends.runtime_library import complete
+from jax_enzyme.frontends.rustc import compile_rust
 from jax_enzyme.frontends.source import Source, identify
 from jax_enzyme.frontends.symbols import choose
 from jax_enzyme.signature import Signature
@@ -53,8 +53,8 @@ def load(source: object, symbol: str | None = None, lang: str | None = None, fla
 def load_kernel(
     source: object, symbol: str | None, lang: str | None, flags: Sequence[str], signature: Signature
 ) -> tuple[Program, Signature]:
-    """The program of a source, which may also be a Python function: that is compiled for the types of the signature. The
-    signature in the result has, at its end, what the program takes besides."""
+    """The program of a source, which may also be a Python function: that is compiled for the types of the signature.
+    The signature in the result has, at its end, what the program takes besides."""
     if not callable(source):
         return load(source, symbol, lang, flags), signature
     if flags:

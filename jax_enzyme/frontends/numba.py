@@ -58,6 +58,7 @@ def load_numba(source: Source, symbol: str | None, signature: Signature) -> tupl
     function = getattr(source.function, "py_func", source.function)
     if not isinstance(function, python.FunctionType):
         raise CompileError("this is neither a Python function nor one of Numba's", source.name)
+    _check_count(function, signature, source.name)
     carried = {p.name for p in signature.params}
     sizes = tuple(Param(name, "i64") for name in sorted(signature.shape_names - carried))
     whole = replace(signature, params=(*signature.params, *sizes))
@@ -180,6 +181,17 @@ def _isolated(
     for cell, original in zip(cells, function.__closure__ or (), strict=True):
         cell.cell_contents = own(original.cell_contents)
     return copy
+
+
+def _check_count(function: python.FunctionType, signature: Signature, place: str) -> None:
+    there, given = function.__code__.co_argcount, len(signature.params)
+    least = there - len(function.__defaults__ or ())
+    if not least <= given <= there:
+        raise SignatureError(
+            f"{given} parameters in the signature, but `{function.__name__}` has {there}",
+            place,
+            "the signature lists the function's parameters, in its order",
+        )
 
 
 def _numba_type(types: Any, param: Param, order: str) -> Any:

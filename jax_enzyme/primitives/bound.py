@@ -40,7 +40,9 @@ class Call(_Fields):
     tangents."""
 
     def __new__(cls, function: Function, batch: Batch, taped: bool = False, linear: bool = False) -> Call:
-        return super().__new__(cls, function, batch, taped, linear, compat.partitioning_marker() if batch.sizes else None)
+        return super().__new__(
+            cls, function, batch, taped, linear, compat.partitioning_marker() if batch.sizes else None
+        )
 
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, Call) and self[:4] == other[:4])

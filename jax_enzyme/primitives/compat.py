@@ -13,6 +13,7 @@ from typing import Any
 import jax
 from jax import lax
 from jax import numpy as jnp
+from jax.ad_checkpoint import checkpoint_name
 from jax.experimental.custom_partitioning import custom_partitioning
 from jax.extend.core import JaxprEqn, Primitive, Var
 from jax.interpreters import ad, batching, mlir, partial_eval, xla
@@ -22,7 +23,9 @@ __all__ = [
     "Primitive",
     "Var",
     "Zero",
+    "ask_for_name",
     "custom_partitioning",
+    "equation_of",
     "install",
     "instantiate",
     "is_undefined",
@@ -30,7 +33,9 @@ __all__ = [
     "keeps",
     "make_varying",
     "no_tangent",
+    "offloads",
     "partitioning_marker",
+    "variable",
     "varying",
 ]
 
@@ -62,6 +67,35 @@ def is_undefined(operand: object) -> bool:
 def keeps(decision: object) -> bool:
     """Whether what a checkpoint policy answered means that the value is saved where it is."""
     return decision is True or type(decision).__name__ == "SaveableType"
+
+
+def offloads(decision: object) -> bool:
+    """Whether what a checkpoint policy answered means that the value is saved in the memory of the host."""
+    return type(decision).__name__ == "Offloadable" and "host" in getattr(decision, "dst", "")
+
+
+def ask_for_name(policy: Callable[..., Any], name: str, aval: Any) -> object:
+    """What a checkpoint policy says of a value that `jax.ad_checkpoint.checkpoint_name` would have given this name."""
+    return policy(_naming(), aval, name=name)
+
+
+@cache
+def _naming() -> Primitive:
+    return jax.make_jaxpr(lambda x: checkpoint_name(x, "name"))(jnp.zeros(())).jaxpr.eqns[0].primitive
+
+
+def variable(kind: jax.ShapeDtypeStruct, *, on_host: bool) -> Var:
+    """A new variable for jaxprs."""
+    space = jax.memory.Space.Host if on_host else jax.memory.Space.Device
+    return Var(jax.core.ShapedArray(kind.shape, kind.dtype, memory_space=space))
+
+
+def equation_of(
+    function: Callable[..., Sequence[Any]], invars: Sequence[Any], outvars: Sequence[Any], like: JaxprEqn
+) -> JaxprEqn:
+    """An equation that does what a function does."""
+    made = jax.make_jaxpr(jax.jit(function))(*(v.aval for v in invars)).jaxpr.eqns[0]
+    return made.replace(invars=list(invars), outvars=list(outvars), source_info=like.source_info)
 
 
 def varying(value: Any) -> frozenset[str]:

@@ -47,7 +47,9 @@ def arranged(values: Sequence[Any], flags: Sequence[Flags]) -> list[Any]:
     values = [_whole(v, sum(own)) for v, own in zip(values, flags, strict=True)]
     own = [compat.varying(v) for v in values]
     together = frozenset[str]().union(*own)
-    return [v if mine == together else compat.make_varying(v, together - mine) for v, mine in zip(values, own, strict=True)]
+    return [
+        v if mine == together else compat.make_varying(v, together - mine) for v, mine in zip(values, own, strict=True)
+    ]
 
 
 def _whole(value: Any, batch_rank: int) -> Any:
@@ -57,7 +59,9 @@ def _whole(value: Any, batch_rank: int) -> Any:
     return jax.sharding.reshard(value, PartitionSpec(*spec[:batch_rank]))
 
 
-def partitioned(run: Callable[[Batch], Run], batch: Batch, ranks: tuple[Sequence[int], Sequence[int]], name: str) -> Run:
+def partitioned(
+    run: Callable[[Batch], Run], batch: Batch, ranks: tuple[Sequence[int], Sequence[int]], name: str
+) -> Run:
     """A function that XLA may split along batch dimensions. `run(batch)` is the function of a smaller batch; `ranks`
     are those of the operands and of the results; `name` tells functions apart in the keys of JAX's cache."""
 
@@ -69,9 +73,7 @@ def partitioned(run: Callable[[Batch], Run], batch: Batch, ranks: tuple[Sequence
         flags = (*(batch.full for _ in results), *batch.flags)
         axes = _divisible(_batch_axes(specs, Batch(batch.sizes, flags)), batch.sizes, mesh)
         inner = tuple(s // _parts(a, mesh) for s, a in zip(batch.sizes, axes, strict=True))
-        arriving = tuple(
-            _placed(mesh, axes, own, rank) for own, rank in zip(batch.flags, ranks[0], strict=True)
-        )
+        arriving = tuple(_placed(mesh, axes, own, rank) for own, rank in zip(batch.flags, ranks[0], strict=True))
         leaving = [_placed(mesh, axes, batch.full, rank) for rank in ranks[1]]
         return mesh, run(Batch(inner, batch.flags)), leaving, arriving
 

@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import jax
+from jax import numpy as jnp
+
 from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.ir.arrays import Augmented, Jvp, Vjp
 from jax_enzyme.primitives import compat
@@ -111,6 +114,10 @@ def partial_eval_equation(
     if not _comes_apart(call, [not u for u in unknown]):
         return None, equation, [True] * count, [True] * count, kept
     late = [i in call.function.linear_results for i in call.results]
+    taped = _with_tape(policy, equation, call, late)
+    if taped is not None:
+        first, second, tape = taped
+        return first, second, late, late, [*kept, *tape]
     first = _known_equation(equation, call, late)
     if not saved:
         return first, equation, late, [True] * count, kept
@@ -118,6 +125,52 @@ def partial_eval_equation(
     operands = equation.invars[: len(call.function.operands)]
     outvars = [v for v, is_late in zip(equation.outvars, late, strict=True) if is_late]
     return first, equation.replace(invars=operands, outvars=outvars, params=params), late, late, kept
+
+
+def _with_tape(
+    policy: Callable[..., Any], equation: compat.JaxprEqn, call: Call, late: Sequence[bool]
+) -> tuple[compat.JaxprEqn, compat.JaxprEqn, list[Any]] | None:
+    """Both parts of an equation where the tape is kept between them, and the tape. A policy knows it by the name
+    `<kernel>_tape`, and may keep it where it is or in the memory of the host."""
+    function = call.function
+    reverse = _reverse_with_tape(function)
+    if reverse is None:
+        return None
+    augmented = reverse.augmented
+    given = operands_of(call, equation.invars)
+    known = [given[i] for i in function.parent.operands]
+    at_once = Call(augmented, Batch(call.batch.sizes, tuple(o.flags for o in known)))
+    kinds = dict(zip(augmented.results, at_once.types, strict=True))
+    left = residual_results(reverse)
+    tape_kind = next((kinds[i] for i in left if augmented.buffers[i].role == "tape"), None)
+    if tape_kind is None or any(jnp.issubdtype(kinds[i].dtype, jnp.complexfloating) for i in left):
+        return None  # jax.checkpoint rounds what it keeps with an operation that complex numbers do not have
+    decision = compat.ask_for_name(policy, f"{function.base.name}_tape", tape_kind)
+    on_host = compat.offloads(decision)
+    if not (on_host or compat.keeps(decision)):
+        return None
+    everything = zip(call.results, equation.outvars, late, strict=True)
+    values = {i: v for i, v, is_late in everything if not is_late}
+    extra = {i: compat.variable(kinds[i], on_host=on_host) for i in left}
+    full = (True,) * len(call.batch.sizes)
+    later = _linear_part(call, [Operand(None, full) for _ in left])
+
+    def run(*operands: Any) -> list[Any]:
+        results = primitive(function.base.name).bind(*operands, call=at_once)
+        found = dict(zip(augmented.results, results, strict=True))
+        kept = [jax.device_put(found[i], jax.memory.Space.Host) if on_host else found[i] for i in left]
+        return [*(found[i] for i in values), *kept]
+
+    def run_later(*operands: Any) -> list[Any]:
+        own, kept = operands[: len(function.operands)], operands[len(function.operands) :]
+        back = [jax.device_put(v, jax.memory.Space.Device) if on_host else v for v in kept]
+        return primitive(function.base.name).bind(*own, *back, call=later)
+
+    outvars = [v for v, is_late in zip(equation.outvars, late, strict=True) if is_late]
+    tape = [extra[i] for i in left]
+    invars = [*equation.invars[: len(function.operands)], *tape]
+    first = compat.equation_of(run, [o.value for o in known], [*values.values(), *tape], equation)
+    return first, compat.equation_of(run_later, invars, outvars, equation), tape
 
 
 def _known_equation(equation: compat.JaxprEqn, call: Call, late: Sequence[bool]) -> compat.JaxprEqn:

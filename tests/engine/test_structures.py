@@ -128,7 +128,8 @@ CASES = {
         """
         extern double ddot_(const int *, const double *, const int *, const double *, const int *);
         extern void dgemm_(const char *, const char *, const int *, const int *, const int *, const double *,
-                           const double *, const int *, const double *, const int *, const double *, double *, const int *);
+                           const double *, const int *, const double *, const int *, const double *, double *,
+                           const int *);
         double product(int n, const double *a, double *c, double *t) {
             int one = 1, count = n * n;
             double alpha = 1.5, beta = 0.5;

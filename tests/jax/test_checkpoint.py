@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import jax
+import numpy as np
 import pytest
 
+import jax_enzyme as je
 from tests.jax.conftest import Subject
+from tests.jax.kernels import EXAMPLES
 
 
 @pytest.fixture
@@ -15,11 +18,18 @@ def subject(few_subject: Subject) -> Subject:
     return few_subject
 
 
+OFFLOAD = jax.checkpoint_policies.save_and_offload_only_these_names(
+    names_which_can_be_saved=[],
+    names_which_can_be_offloaded=["steps_tape", *(f"{e.symbol}_tape" for e in EXAMPLES)],
+    offload_src="device",
+    offload_dst="pinned_host",
+)
 POLICIES = {
     "default": None,
     "everything": jax.checkpoint_policies.everything_saveable,
     "nothing": jax.checkpoint_policies.nothing_saveable,
     "dots": jax.checkpoint_policies.dots_saveable,
+    "offloaded": OFFLOAD,
 }
 
 
@@ -46,3 +56,32 @@ def test_hessian(subject: Subject) -> None:
         return jax.hessian(subject.scalar(function), subject.floats[0])(*subject.args)
 
     subject.close(hessian(subject.kernel), plain(subject.expected))
+
+
+STEPS = """
+#include <math.h>
+double steps(int n, const double *a) {
+  double s = 0;
+  for (int i = 0; i < n; i++) {
+    double x = a[i];
+    for (int k = 0; k < 50; k++) x += 0.1 * sin(x);
+    s += x;
+  }
+  return s;
+}
+"""
+
+
+def test_the_tape_is_saved_dropped_or_offloaded_by_name() -> None:
+    steps = je.kernel(STEPS, "steps", "n: i32, a: f64[n] -> f64", lang="c")
+    policies = jax.checkpoint_policies
+    a = np.linspace(0, 1, 100)
+    saved = policies.save_only_these_names("steps_tape")
+    dropped = policies.save_anything_except_these_names("steps_tape")
+    kept: dict[str, list[Any]] = {}
+    for name, policy in {"saved": saved, "dropped": dropped, "offloaded": OFFLOAD}.items():
+        function = jax.checkpoint(lambda a: jax.numpy.sin(steps(a)), policy=policy)
+        np.testing.assert_allclose(jax.jit(jax.grad(function))(a), jax.grad(lambda a: jax.numpy.sin(steps(a)))(a))
+        kept[name] = jax.tree.leaves(jax.vjp(function, a)[1])
+    assert sum(v.nbytes for v in kept["saved"]) > 50 * 800 > sum(v.nbytes for v in kept["dropped"])
+    assert any(v.sharding.memory_kind == "pinned_host" and v.nbytes > 50 * 800 for v in kept["offloaded"])

@@ -15,9 +15,7 @@ import jax_enzyme as je
 
 @cache
 def _root() -> je.Kernel:
-    return je.kernel(
-        "#include <math.h>\ndouble root(double x) { return sqrt(x); }", "root", "x: f64 -> f64", lang="c"
-    )
+    return je.kernel("#include <math.h>\ndouble root(double x) { return sqrt(x); }", "root", "x: f64 -> f64", lang="c")
 
 
 def test_debug_print_beside_a_kernel(capfd: pytest.CaptureFixture[str]) -> None:

@@ -140,7 +140,9 @@ def test_gradient_outside_shard_map(check: bool) -> None:
 
 def test_gradient_inside_shard_map() -> None:
     mesh = jax.make_mesh((8,), ("b",), axis_types=(AxisType.Auto,))
-    function = jax.shard_map(_GRADIENT, mesh=mesh, in_specs=(P(), P("b")), out_specs=((P(), (P(), P("b")))), check_vma=False)
+    function = jax.shard_map(
+        _GRADIENT, mesh=mesh, in_specs=(P(), P("b")), out_specs=((P(), (P(), P("b")))), check_vma=False
+    )
     _close(jax.jit(function)(W, X)[1][1], _GRADIENT(W, X)[1][1])
 
 

@@ -83,10 +83,3 @@ def test_stop_is_an_error_of_the_call() -> None:
     with pytest.raises(KernelStatus) as caught:
         kernel.run((), [np.array([1.0, 400.0, 1.0])])
     assert caught.value.kind == 3
-
-
-def test_output_is_made_by_the_primal(capfd: pytest.CaptureFixture[str]) -> None:
-    source = (KERNELS / "arrays.f90").read_text()
-    kernel = native(source, "assumed_size", VECTOR, {"n": 2}, lang="fortran", order="F")
-    kernel.run((), [np.array([1.0, 0.5])])
-    assert "done" in capfd.readouterr().out

@@ -139,7 +139,8 @@ def test_programs_are_values() -> None:
     [
         (loop, "n: i32, x: f64[n], out y: f64[n]", SignatureError, "write|declare"),
         (loop, "n: i32, x: f64[n], out y: f64[n] -> f32", SignatureError, "returns float64"),
-        (dots, VECTOR, CompileError, "Numba cannot compile"),
+        (dots, VECTOR, SignatureError, "2 parameters in the signature, but `dots` has 3"),
+        (matrices, "a: f64[n], b: f64[n], out c: f64[n]", CompileError, "Numba cannot compile"),
         (len, VECTOR, CompileError, "neither a Python function"),
     ],
 )

@@ -1,0 +1,51 @@
+"""What a kernel allocates is given back: by the primal, by forward mode and by reverse mode."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from jax_enzyme.ir.arrays import Jvp, Vjp
+from tests.languages.conftest import KERNELS
+from tests.support.engine import Native, native
+
+CALLS = 10_000
+SIZE = 400
+X = np.random.default_rng(0).uniform(0.3, 1.7, SIZE)
+
+
+def resident_bytes() -> int:
+    fields = Path("/proc/self/statm").read_text().split()
+    return int(fields[1]) * 4096
+
+
+def kernel(name: str) -> Native:
+    match name:
+        case "grown":
+            if shutil.which("flang-22") is None:
+                pytest.skip("needs flang-22")
+            source, signature = "arrays.f90", "n: i32[], x: f64[n], out y: f64[n]"
+            return native((KERNELS / source).read_text(), name, signature, {"n": SIZE}, lang="fortran", order="F")
+        case _:
+            source, signature = "library.cpp", "n: i32, x: f64[n], out y: f64[n]"
+            return native((KERNELS / source).read_text(), name, signature, {"n": SIZE}, lang="c++")
+
+
+@pytest.mark.parametrize("name", ["grown", "sorted_records"])
+def test_flat(name: str) -> None:
+    code = kernel(name)
+    runs = [((), [X]), ((Jvp((True, False)),), [X, X]), ((Vjp((True, False), (False, True)),), [X, X])]
+
+    def rounds(count: int) -> None:
+        for _ in range(count):
+            for steps, arrays in runs:
+                code.run(steps, arrays)
+
+    rounds(CALLS // 20)
+    before = resident_bytes()
+    rounds(CALLS // 3)
+    # One array that is not freed would be 3.2 kB a call.
+    assert resident_bytes() - before < 4_000_000
