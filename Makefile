@@ -73,7 +73,7 @@ bench: $(VENV)/.installed $(VENV)/.group-bench
 	$(VENV)/bin/python -m benchmarks
 
 fuzz: $(VENV)/.installed $(VENV)/.group-test
-	$(VENV)/bin/python -m pytest tests/engine/test_generated.py --hypothesis-profile=long $(PYTEST_ARGS)
+	$(VENV)/bin/python -m pytest tests/engine/test_generated.py tests/engine/test_wild.py --hypothesis-profile=long $(PYTEST_ARGS)
 
 clean:
 	rm -rf build $(VENV) $(NEXT)

@@ -19,13 +19,14 @@ from jax_enzyme.options import Options
 
 if TYPE_CHECKING:
     from jax_enzyme import ad
-    from jax_enzyme.primitives import GradientReport, Kernel, check_grads, kernel
+    from jax_enzyme.primitives import Elementwise, GradientReport, Kernel, check_grads, elementwise, kernel
     from jax_enzyme.rules.user import inactive, rule
 
 __all__ = [
     "ArgumentError",
     "CompileError",
     "DifferentiationError",
+    "Elementwise",
     "GradientReport",
     "JaxEnzymeError",
     "Kernel",
@@ -48,7 +49,7 @@ def __getattr__(name: str) -> object:
         return import_module("jax_enzyme.ad")
     if name in ("inactive", "rule"):
         return getattr(import_module("jax_enzyme.rules.user"), name)
-    if name in ("GradientReport", "Kernel", "check_grads", "kernel"):
+    if name in ("Elementwise", "GradientReport", "Kernel", "check_grads", "elementwise", "kernel"):
         from jax_enzyme import primitives
 
         return getattr(primitives, name)

@@ -256,7 +256,8 @@ class Augmenter:
         kept = self._snapshot(call, len(shadows))
         record = self._allocate(kept.size)
         for value, offset in zip([*arguments, *shadows], (*kept.arguments, *kept.shadows), strict=True):
-            self._builder.store(value, self._builder.offset(record, offset))
+            align = element_alignment(value.type, None)
+            self._builder.store(value, self._builder.offset(record, offset), align)
         for objects, base in ((kept.objects, self._values), (kept.shadow_objects, self._shadows)):
             for item, offset, size in objects:
                 assert item.site is not None
@@ -315,7 +316,11 @@ class Augmenter:
     # -- shadow pointers -----------------------------------------------------------------------------------------------
 
     def _carries(self, value: Value) -> bool:
-        return self._carries_shadows and T.is_pointer(value.type) and self._facts.shadowed_memory(value)
+        return (
+            self._carries_shadows
+            and (T.is_pointer(value.type) or value.type == T.I64)
+            and self._facts.shadowed_memory(value)
+        )
 
     def _shadow(self, pointer: Value) -> Value:
         found = self._shadows.get(pointer)
@@ -351,7 +356,7 @@ class Augmenter:
         match instruction:
             case I.Store():
                 value, target = instruction.operands
-                if T.is_pointer(value.type) and self._facts.shadowed_memory(target):
+                if (T.is_pointer(value.type) or self._carries(value)) and self._facts.shadowed_memory(target):
                     self._builder.store(self._shadow(value), self._shadow(target), instruction.align)
             case I.Load() if self._carries(instruction):
                 pointer = self._shadow(instruction.operands[0])
@@ -381,9 +386,9 @@ class Augmenter:
 
     def _pointer_companion(self, instruction: I.Instruction, twin: I.Instruction) -> None:
         shadow = copied(twin, lambda v: v, lambda b: b)
-        first, last = (1, 3) if instruction.opcode == "select" else (0, 1)
-        for index in range(first, last):
-            shadow.operands[index] = self._shadow(instruction.operands[index])
+        for index, operand in enumerate(instruction.operands):
+            if T.is_pointer(operand.type) or (self._carries(operand) and not isinstance(operand, Constant)):
+                shadow.operands[index] = self._shadow(operand)
         self._shadows[instruction] = self._builder.insert(shadow)
 
     def _call_companion(self, call: I.CallBase, twin: I.Instruction) -> None:

@@ -79,7 +79,8 @@ def _less_aligned(word: str) -> str:
 
 
 def element_alignment(type_: T.Type, align: int | None) -> int:
-    """The alignment of an access to a shadow: that of its elements. A vector's own is known of the primal's address alone."""
+    """The alignment of an access to memory of the derivative's own: that of the elements. More is known only of the
+    primal's addresses."""
     match type_:
         case T.VectorType(_, element) | T.ArrayType(_, element):
             natural = element_alignment(element, None)

@@ -104,8 +104,8 @@ class _Shared:
         return bool(objects) and self.points_to.unknown not in objects and not self.needs_shadow(pointer)
 
     def carries(self, value: Value) -> bool:
-        """Whether a value has a companion: a tangent, or a shadow pointer."""
-        if T.is_pointer(value.type):
+        """Whether a value has a companion: a tangent, or a shadow pointer (also one that travels as an integer)."""
+        if T.is_pointer(value.type) or (value.type == T.I64 and self.needs_shadow(value)):
             return self.needs_shadow(value)
         return value in self.activity.varied
 
@@ -293,6 +293,8 @@ class _Emitter:
         if T.is_pointer(instruction.type):
             if self.shared.needs_shadow(instruction):
                 self._pointer(instruction, twin)
+        elif instruction.type == T.I64 and self.shared.needs_shadow(instruction):
+            self._address(instruction, twin)
         elif instruction in self.shared.activity.varied:
             if instruction.opcode in _LINEAR:
                 self._linear(instruction, twin)
@@ -328,6 +330,14 @@ class _Emitter:
         last = len(instruction.operands) if instruction.opcode == "select" else 1
         for index in range(first, last):
             shadow.operands[index] = self.shadow(instruction.operands[index])
+        self.companions[instruction] = self.builder.insert(shadow)
+
+    def _address(self, instruction: I.Instruction, twin: I.Instruction) -> None:
+        """Of a pointer that travels as an integer: the same over the shadows of the operands that carry one."""
+        shadow = copied(twin, lambda v: v, lambda b: b)
+        for index, operand in enumerate(instruction.operands):
+            if self.shared.needs_shadow(operand) and not isinstance(operand, Constant):
+                shadow.operands[index] = self._constant_companion(operand)
         self.companions[instruction] = self.builder.insert(shadow)
 
     def _linear(self, instruction: I.Instruction, twin: I.Instruction) -> None:

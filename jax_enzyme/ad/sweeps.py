@@ -10,7 +10,7 @@ from jax_enzyme.ad.adjoints import Adjoints
 from jax_enzyme.ad.augment import Augmenter, ForwardSweep
 from jax_enzyme.ad.check import Forward, Reverse, check_emission, check_reload
 from jax_enzyme.ad.checkpoint import snapshot
-from jax_enzyme.ad.common import extended
+from jax_enzyme.ad.common import element_alignment, extended
 from jax_enzyme.ad.lookup import Lookup
 from jax_enzyme.ad.outline import is_segment
 from jax_enzyme.ad.reversal import Reversal, Routine
@@ -212,7 +212,7 @@ class Sweeps:
             self.runtime.copy(builder, sources.shadows[item.site], builder.offset(record, offset), size)
         types = sweep.function.function_type.parameters
         given = [
-            builder.load(type_, builder.offset(record, offset))
+            builder.load(type_, builder.offset(record, offset), element_alignment(type_, None))
             for type_, offset in zip(types, (*kept.arguments, *kept.shadows), strict=False)
         ]
         self.runtime.copy(builder, mark, arena, 24)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection
 
 from jax_enzyme.analysis.flow import flow, holds_float, is_defined_call
 from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, called_routine
+from jax_enzyme.analysis.tbaa import accessed_type
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function
@@ -94,6 +95,8 @@ class Activity:
     def _varied_step(self, function: Function, instruction: I.Instruction) -> bool:
         match instruction:
             case I.Load():
+                if T.is_int(instruction.type) and accessed_type(self._points_to.module, instruction) == T.I1:
+                    return False  # the source says that this is an integer, not the bits of a number
                 return self._varied_memory(instruction.operands[0]) and self._mark(instruction)
             case I.Store():
                 value, pointer = instruction.operands

@@ -15,7 +15,7 @@ from __future__ import annotations
 import importlib
 import re
 import types as python
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
@@ -146,7 +146,7 @@ def _contexts() -> tuple[Any, Any]:
 
 
 @contextmanager
-def _swapped(cpu: Any, typing_context: Any, target: Any) -> Iterator[None]:
+def _swapped(cpu: Any, typing_context: Any, target: Any) -> Generator[None, None, None]:
     """Makes Numba compile with these contexts. What it has compiled before is known to its own contexts only."""
     own = {"_toplevel_typing_context": typing_context, "_toplevel_target_context": target}
     before = {name: getattr(cpu, name) for name in own}

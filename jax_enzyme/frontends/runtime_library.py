@@ -1,8 +1,8 @@
 """Bodies for what compilers leave as calls into run-time libraries whose source the engine cannot see.
 
 The folder `runtime` holds our own sources of such functions, in C and C++. Those that a program calls and does not
-define are compiled by zig's clang, once, and linked into the program, so that the engine meets ordinary loops. They carry
-no debug information: whatever happens in them is told at the line of the user's source that called them.
+define are compiled by zig's clang, once, and linked into the program, so that the engine meets ordinary loops. They
+carry no debug information: whatever happens in them is told at the line of the user's source that called them.
 """
 
 from __future__ import annotations

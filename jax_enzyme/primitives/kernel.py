@@ -13,7 +13,7 @@ import numpy as np
 from jax import lax
 from jax.core import Tracer
 
-from jax_enzyme.errors import ArgumentError, LoweringError, SignatureError
+from jax_enzyme.errors import ArgumentError, SignatureError
 from jax_enzyme.frontends import Program, load_kernel
 from jax_enzyme.options import Options
 from jax_enzyme.primitives.bound import Operand, bind

@@ -1,8 +1,8 @@
 """How calls spread over devices: along batch dimensions. Every device runs the batch elements that it holds.
 
-What a device holds of a batch is decided in three places, depending on the mesh. On axes of type `Auto` it is decided by
-XLA's partitioner, which follows a rule and asks for the call of one device; on `Explicit` axes by the types of operands
-and results; inside `jax.shard_map` by the caller, and a call has only to keep track of what varies along which axes.
+What a device holds of a batch is decided in three places, depending on the mesh. On axes of type `Auto` XLA's
+partitioner decides, which follows a rule and asks for the call of one device; on `Explicit` axes the types of operands
+and results do; inside `jax.shard_map` the caller does, and a call only keeps track of what varies along which axes.
 A dimension of the kernel itself is never split: where it arrives split it is gathered, which is right, and costs.
 """
 
@@ -42,8 +42,8 @@ def result_types(
 
 
 def arranged(values: Sequence[Any], flags: Sequence[Flags]) -> list[Any]:
-    """The values as operands of one call: all varying along the same axes inside `jax.shard_map`, and with dimensions of
-    the kernel whole where a type says that they are split."""
+    """The values as operands of one call: all varying along the same axes inside `jax.shard_map`, and with dimensions
+    of the kernel whole where a type says that they are split."""
     values = [_whole(v, sum(own)) for v, own in zip(values, flags, strict=True)]
     own = [compat.varying(v) for v in values]
     together = frozenset[str]().union(*own)
@@ -111,7 +111,7 @@ def _parts(axis: Any, mesh: Any) -> int:
 
 
 def _divisible(axes: Sequence[Any], sizes: Sequence[int], mesh: Any) -> list[Any]:
-    """The axes that split a batch evenly. Elsewhere XLA would pad it, and kernels would run on what is in the padding."""
+    """The axes that split a batch evenly. Elsewhere XLA would pad it, and kernels would run on the padding."""
     return [a if s % _parts(a, mesh) == 0 else None for a, s in zip(axes, sizes, strict=True)]
 
 

@@ -143,7 +143,7 @@ def _with_tape(
     kinds = dict(zip(augmented.results, at_once.types, strict=True))
     left = residual_results(reverse)
     tape_kind = next((kinds[i] for i in left if augmented.buffers[i].role == "tape"), None)
-    if tape_kind is None or any(jnp.issubdtype(kinds[i].dtype, jnp.complexfloating) for i in left):
+    if tape_kind is None or any(jnp.issubdtype(k.dtype, jnp.complexfloating) for k in kinds.values()):
         return None  # jax.checkpoint rounds what it keeps with an operation that complex numbers do not have
     decision = compat.ask_for_name(policy, f"{function.base.name}_tape", tape_kind)
     on_host = compat.offloads(decision)

@@ -19,8 +19,8 @@ __all__ = [
     "Signature",
     "bind",
     "inspect_signature",
-    "parse_launch",
     "match",
     "parse",
+    "parse_launch",
     "solve",
 ]

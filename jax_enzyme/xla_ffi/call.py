@@ -28,8 +28,8 @@ from jax import numpy as jnp
 from jax_enzyme.ir.arrays import Buffer
 from jax_enzyme.signature import NUMPY_NAMES
 from jax_enzyme.xla_ffi.function import Function
-from jax_enzyme.xla_ffi.recipe import encode
 from jax_enzyme.xla_ffi.published import publish
+from jax_enzyme.xla_ffi.recipe import encode
 from jax_enzyme.xla_ffi.registration import CPU_TARGET
 
 Flags = tuple[bool, ...]

@@ -65,10 +65,11 @@ def _encode_base(base: Specialised) -> str:
 
 
 def _program(fields: dict[str, Any]) -> Program:
-    launch = fields["launch"]
-    if launch is not None:
-        launch = Launch(tuple(launch["grid"]), tuple(launch["block"]), launch["shared"])
-    return Program(**{**fields, "launch": launch})
+    found: dict[str, Any] = dict(fields)
+    if found["launch"] is not None:
+        launch: dict[str, Any] = found["launch"]
+        found["launch"] = Launch(tuple(launch["grid"]), tuple(launch["block"]), launch["shared"])
+    return Program(**found)
 
 
 def _encode_step(step: Step) -> list[str]:

@@ -131,9 +131,7 @@ def _cells(r: np.random.Generator) -> Arrays:
     nodes = np.stack(np.meshgrid(*[np.arange(3.0)] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
     place = lambda i, j, k: 9 * i + 3 * j + k  # noqa: E731
     around = [(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0), (0, 0, 1), (1, 0, 1), (1, 1, 1), (0, 1, 1)]
-    corner = [
-        [place(i + a, j + b, k + c) for a, b, c in around] for i in range(2) for j in range(2) for k in range(2)
-    ]
+    corner = [[place(i + a, j + b, k + c) for a, b, c in around] for i in range(2) for j in range(2) for k in range(2)]
     return {
         "corner": np.array(corner, np.int32),
         "region": np.array([0, 1, 2, 3, 0, 1, 2, 3], np.int32),
@@ -210,7 +208,10 @@ CASES = (
         ),
         {"m": 6, "k": 9, "n": 7},
         lambda r: {
-            "beta": np.float64(0.3), "a": r.normal(size=(6, 9)), "b": r.normal(size=(9, 7)), "c": r.normal(size=(6, 7)),
+            "beta": np.float64(0.3),
+            "a": r.normal(size=(6, 9)),
+            "b": r.normal(size=(9, 7)),
+            "c": r.normal(size=(6, 7)),
         },
         lambda a: [a["a"] @ a["b"] + a["beta"] * a["c"]],
     ),

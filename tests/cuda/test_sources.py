@@ -109,7 +109,10 @@ def test_flags_choose_what_is_compiled() -> None:
     [
         ("__global__ void k(double *y) { *y = missing; }", "undeclared identifier 'missing'"),
         ("__global__ int k(double *y) { return 1; }", "must have void return type"),
-        ("__host__ double f(); __global__ void k(double *y) { *y = f(); }", "call to __host__ function from __global__ function"),
+        (
+            "__host__ double f(); __global__ void k(double *y) { *y = f(); }",
+            "call to __host__ function from __global__ function",
+        ),
     ],
 )
 def test_what_clang_refuses(source: str, message: str) -> None:

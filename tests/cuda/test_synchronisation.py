@@ -1,4 +1,4 @@
-"""Barriers, votes, shuffles, early exits and atomics: what they compute, for block sizes that fill warps and that do not."""
+"""Barriers, votes, shuffles, early exits and atomics, for blocks that fill warps and blocks that do not."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ def native(
 ) -> Native:
     parsed = parse(signature)
     program = load(source, None, "cuda")
-    return Native(
-        replace(program, launch=parse_launch(parsed, grid, block, shared)), parsed, Binding.of(dims, {})
-    )
+    return Native(replace(program, launch=parse_launch(parsed, grid, block, shared)), parsed, Binding.of(dims, {}))
 
 
 def run(source: str, signature: str, dims: dict[str, int], grid: object, block: object, *given: object) -> list:
@@ -162,9 +160,7 @@ def test_local_arrays_across_barriers() -> None:
     for t in range(7):
         own[t, (t + 1) % 4] += s[(t + 3) % 7]
     kernel = native('extern "C" __global__ void k' + source, "n: i32, x: f64[n], out y: f64[n]", {"n": 7}, 1, 7)
-    np.testing.assert_allclose(
-        kernel.run((), [x])[0], own[:, 0] * own[:, 1] + own[:, 2] * own[:, 3], rtol=1e-12
-    )
+    np.testing.assert_allclose(kernel.run((), [x])[0], own[:, 0] * own[:, 1] + own[:, 2] * own[:, 3], rtol=1e-12)
     agree(three_way(kernel, [x]))
 
 

@@ -77,11 +77,12 @@ def test_the_tape_is_saved_dropped_or_offloaded_by_name() -> None:
     policies = jax.checkpoint_policies
     a = np.linspace(0, 1, 100)
     saved = policies.save_only_these_names("steps_tape")
-    dropped = policies.save_anything_except_these_names("steps_tape")
+    dropped = policies.save_any_names_but_these("steps_tape")
     kept: dict[str, list[Any]] = {}
     for name, policy in {"saved": saved, "dropped": dropped, "offloaded": OFFLOAD}.items():
         function = jax.checkpoint(lambda a: jax.numpy.sin(steps(a)), policy=policy)
         np.testing.assert_allclose(jax.jit(jax.grad(function))(a), jax.grad(lambda a: jax.numpy.sin(steps(a)))(a))
         kept[name] = jax.tree.leaves(jax.vjp(function, a)[1])
-    assert sum(v.nbytes for v in kept["saved"]) > 50 * 800 > sum(v.nbytes for v in kept["dropped"])
-    assert any(v.sharding.memory_kind == "pinned_host" and v.nbytes > 50 * 800 for v in kept["offloaded"])
+    assert sum(v.nbytes for v in kept["saved"]) >= 40_000 > sum(v.nbytes for v in kept["dropped"])
+    away = [v for v in kept["offloaded"] if isinstance(v, jax.Array) and v.sharding.memory_kind == "pinned_host"]
+    assert sum(v.nbytes for v in away) >= 40_000

@@ -19,7 +19,10 @@ import jax_enzyme as je
 @cache
 def _step() -> je.Kernel:
     return je.kernel(
-        "#include <math.h>\nvoid step(int n, double *s, double h) { for (int i = 0; i < n; i++) s[i] += h * sin(s[i]); }",
+        """
+        #include <math.h>
+        void step(int n, double *s, double h) { for (int i = 0; i < n; i++) s[i] += h * sin(s[i]); }
+        """,
         "step",
         "n: i32, inout s: f64[n], h: f64",
         lang="c",

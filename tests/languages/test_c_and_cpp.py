@@ -12,7 +12,7 @@ VECTOR = "n: i32, x: f64[n], out y: f64[n]"
 X = np.array([0.9, 0.4, 1.3, 0.7, 1.1])
 C = ("sorted_numbers", "sorted_structs", "sorted_indices", "searched")
 CPP = (
-    "sorted sorted_stably selected sorted_records vectors nested_vectors complex_numbers value_arrays "
+    "sorted sorted_stably selected vectors nested_vectors complex_numbers value_arrays "
     "virtual_functions caught static_table expression_templates with_string containers permuted heap_order sum_types"
 ).split()
 

@@ -34,7 +34,7 @@ def kernel(name: str) -> Native:
             return native((KERNELS / source).read_text(), name, signature, {"n": SIZE}, lang="c++")
 
 
-@pytest.mark.parametrize("name", ["grown", "sorted_records"])
+@pytest.mark.parametrize("name", ["grown", "vectors"])
 def test_flat(name: str) -> None:
     code = kernel(name)
     runs = [((), [X]), ((Jvp((True, False)),), [X, X]), ((Vjp((True, False), (False, True)),), [X, X])]

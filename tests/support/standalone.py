@@ -58,9 +58,7 @@ def build(function: ArrayFunction, folder: Path, level: str = "-O1") -> Path:
         "made": ", ".join(f"buffer({b.nbytes}, {'inputs' if b.is_input else '0'})" for b in buffers),
         "zeros": " ".join(f"memset(b[{i}], 0, {b.nbytes});" for i, b in enumerate(buffers) if b.zero),
         "passed": ", ".join(f"b[{i}]" for i in range(len(buffers))),
-        "written": " ".join(
-            f"fwrite(b[{i}], 1, {b.nbytes}, results);" for i, b in enumerate(buffers) if b.is_result
-        ),
+        "written": " ".join(f"fwrite(b[{i}], 1, {b.nbytes}, results);" for i, b in enumerate(buffers) if b.is_result),
         "number": len(buffers),
     }
     (folder / "driver.c").write_text(_DRIVER.format(**lines))
@@ -72,9 +70,7 @@ def build(function: ArrayFunction, folder: Path, level: str = "-O1") -> Path:
     return program
 
 
-def run(
-    program: Path, function: ArrayFunction, inputs: Sequence[Any], wrapper: Sequence[str] = ()
-) -> list[np.ndarray]:
+def run(program: Path, function: ArrayFunction, inputs: Sequence[Any], wrapper: Sequence[str] = ()) -> list[np.ndarray]:
     """The results. Raises CalledProcessError, with what the wrapper printed, where the run fails."""
     given = [b for b in function.buffers if b.is_input]
     data = [np.ascontiguousarray(v, NUMPY[b.dtype]).tobytes() for b, v in zip(given, inputs, strict=True)]

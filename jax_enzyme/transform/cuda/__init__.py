@@ -1,4 +1,4 @@
-"""CUDA kernels as functions of the CPU: what one thread does becomes what the whole grid does, one thread after another.
+"""CUDA kernels as functions of the CPU: what one thread does becomes what the grid does, one thread after another.
 
 host        NVVM IR of one thread to IR of the CPU: address spaces, special registers, intrinsics, atomics
 uniform     which values all threads of a group share, and where the group has to come together

@@ -13,14 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from jax_enzyme.errors import LoweringError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.builder import Builder, const_int, zero
+from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import Cloner
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantString, Value
-from jax_enzyme.ir.module import GlobalVariable
 from jax_enzyme.transform.cuda import marks
 from jax_enzyme.transform.cuda.liveness import live_at_starts
 from jax_enzyme.transform.cuda.uniform import Uniformity
@@ -76,7 +74,8 @@ def _prepare(function: Function, group: Group) -> None:
         current = block
         while True:
             at = next(
-                (n for n, i in enumerate(current.instructions) if marks.is_meeting(i) and marks.group_of(i) in names), None
+                (n for n, i in enumerate(current.instructions) if marks.is_meeting(i) and marks.group_of(i) in names),
+                None,
             )
             if at is None:
                 break
@@ -100,7 +99,7 @@ class Emitter:
         self.entry = BasicBlock(name="entry")
         self.blocks: list[BasicBlock] = [self.entry]
         self.top = Builder(self.entry)
-        self.skeleton: dict[Value, Value] = dict(self.arguments)
+        self.skeleton: dict[Value, Value] = {**self.arguments}
         self.limits: dict[str, Value] = {}
         self.context: dict[Value, Value] = {}
         self.votes: dict[Value, Value] = {}
@@ -378,7 +377,12 @@ class Emitter:
 
     def _count(self, at: Builder, meeting: I.Call, vote: str) -> tuple[Builder, Value]:
         """The votes of all members that have not left, in one number."""
-        before, body, step, after = at.block, self.new_block("vote"), self.new_block("vote.step"), self.new_block("voted")
+        before, body, step, after = (
+            at.block,
+            self.new_block("vote"),
+            self.new_block("vote.step"),
+            self.new_block("voted"),
+        )
         total = self.limits[self.group.axes[0].index]
         if len(self.group.axes) > 1:
             total = const_int(T.I32, self.group.size)

@@ -8,13 +8,13 @@ C's library. What has no meaning on a CPU is refused by name.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 
 from jax_enzyme.errors import LoweringError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir import values as V
-from jax_enzyme.ir.builder import Builder, const_float, const_int, zero
+from jax_enzyme.ir.builder import Builder, const_int, zero
 from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.signature.launch import Shape

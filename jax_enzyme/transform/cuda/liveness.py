@@ -30,7 +30,8 @@ def live_at_starts(function: Function, starts: Sequence[BasicBlock]) -> dict[Bas
                 if not isinstance(phi, I.Phi):
                     break
                 wanted |= {v for v, b in phi.incoming if b is block and isinstance(v, I.Instruction) and v not in here}
-        used[block], defined[block] = wanted, here
+        used[block] = {v for v in wanted}
+        defined[block] = here
     live: dict[BasicBlock, set[Value]] = {b: set(used[b]) for b in cfg.rpo}
     changed = True
     while changed:
@@ -43,5 +44,5 @@ def live_at_starts(function: Function, starts: Sequence[BasicBlock]) -> dict[Bas
             if len(new) != len(live[block]):
                 live[block] = new
                 changed = True
-    order = {value: n for n, value in enumerate(function.instructions())}
-    return {s: sorted(live.get(s, set()), key=lambda v: order[v]) for s in starts}  # type: ignore[index]
+    order: dict[Value, int] = {value: n for n, value in enumerate(function.instructions())}
+    return {s: sorted(live.get(s, set()), key=lambda v: order[v]) for s in starts}

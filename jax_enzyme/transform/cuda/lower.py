@@ -99,7 +99,7 @@ def _thread(module: Module, symbol: str) -> Function:
             name = marks.called(instruction)
             if name in marks.INDICES or name.startswith(("je.meet.", marks.SHUFFLE)):
                 raise LoweringError(
-                    f"`{function.name}` is recursive or called through a pointer, and depends on the thread that runs it",
+                    f"`{function.name}` is recursive or called through a pointer, and depends on its thread",
                     remedy="make it a function that can be inlined",
                 )
     return kernel
@@ -179,10 +179,7 @@ def _warp(module: Module, kernel: Function, shape: Shape) -> Function:
         last = at.icmp("eq", _index(module, at, marks.WARP, warps), const_int(T.I32, warps - 1))
         return at.select(last, const_int(T.I32, rest), const_int(T.I32, WARP_SIZE))
 
-    if warps == 1:
-        axis = Axis(marks.LANE, shape.threads)
-    else:
-        axis = Axis(marks.LANE, WARP_SIZE, lanes if rest else None)
+    axis = Axis(marks.LANE, shape.threads) if warps == 1 else Axis(marks.LANE, WARP_SIZE, lanes if rest else None)
     group = Group((axis,), (marks.MEET_WARP,), (marks.MEET_BLOCK,))
     return for_group(module, kernel, group, common)
 

@@ -26,12 +26,12 @@ class Member:
         self.blocks = self._reached()
         inside = set(self.blocks)
         self.decided = [b for b in group.facts.decided if b in inside]
-        self.live = group.live[start] if start in group.live else []
+        self.live = group.live.get(start, [])
         own = {i for b in self.blocks for i in b.instructions}
         self.own = own
         # What is known from before and computed again (around a loop): one variable for both.
         self.changing = [v for v in self.live if v in own and not isinstance(v, I.Alloca)]
-        self.known: dict[Value, Value] = dict(group.arguments)
+        self.known: dict[Value, Value] = {**group.arguments}
         self.slots: dict[Value, Value] = {}
         self.indices: dict[str, Value] = {}
         self.number: Value = const_int(T.I32, 0)
@@ -39,9 +39,7 @@ class Member:
     def _reached(self) -> list[BasicBlock]:
         found = [self.start]
         for block in found:
-            found += [
-                t for t in dict.fromkeys(block.successors) if t not in found and not self.group.stops(block, t)
-            ]
+            found += [t for t in dict.fromkeys(block.successors) if t not in found and not self.group.stops(block, t)]
         return found
 
     def emit(self, at: Builder, indices: dict[str, Value], done: BasicBlock) -> None:
@@ -86,7 +84,7 @@ class Member:
 
     @property
     def _wanted_locals(self) -> set[Value]:
-        pending = [*self.live, *(o for i in self.own if isinstance(i, I.Instruction) for o in i.operands)]
+        pending = [*self.live, *(o for i in self.own for o in i.operands)]
         found: set[Value] = set()
         seen: set[Value] = set()
         while pending:
@@ -268,9 +266,7 @@ class Member:
         decision = group.decisions[block]
         if len(ways) > 1:
             before = at.load(T.I32, decision)
-            agreed = at.binary(
-                "or", at.icmp("eq", before, const_int(T.I32, -1)), at.icmp("eq", before, mine)
-            )
+            agreed = at.binary("or", at.icmp("eq", before, const_int(T.I32, -1)), at.icmp("eq", before, mine))
             good, bad = group.new_block("agreed"), group.new_block("diverged")
             at.cond_br(agreed, good, bad)
             group.refuse(Builder(bad))
@@ -301,7 +297,7 @@ class Member:
         for value, slot in self.slots.items():
             copy = self.known.get(value)
             place = next((p for p in places.values() if copy in p.instructions), None)
-            if copy is None or place is None:
+            if not isinstance(copy, I.Instruction) or place is None:
                 continue
             at = len(phis(place)) if isinstance(copy, I.Phi) else place.instructions.index(copy) + 1
             place.instructions.insert(at, I.Store(T.VOID, "store", [copy, slot]))

@@ -1,7 +1,7 @@
 """Warp shuffles: what a lane gives goes through memory that the warp shares.
 
-    before    %y = call double @je.shuffle.double(double %x, i32 %source)
-    after     store %x in shared[lane]; meet; %y = load shared[%source]; meet
+before    %y = call double @je.shuffle.double(double %x, i32 %source)
+after     store %x in shared[lane]; meet; %y = load shared[%source]; meet
 """
 
 from __future__ import annotations

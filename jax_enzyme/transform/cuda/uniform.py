@@ -7,7 +7,7 @@ its branches. A branch on a value that is not uniform is one of three kinds:
 
     local       no meeting lies between it and the block where its ways join: members go their own ways, the skeleton
                 goes on where they join
-    leaving     all ways but one lead to the end without a meeting: members that take them are gone, the skeleton goes on
+    leaving     all ways but one lead to the end without a meeting: members that take them are gone, the others go on
     decided     meetings lie behind it: members stop there too, and the group follows the way that all of them took.
                 Members that take different ways to meetings are an error of the kernel
 """
@@ -31,8 +31,6 @@ _PURE_CALLS = (
     "llvm.smin.", "llvm.smax.", "llvm.umin.", "llvm.umax.", "llvm.abs.", "llvm.ctpop.", "llvm.ctlz.", "llvm.cttz.",
     "llvm.bitreverse.", "llvm.bswap.", "llvm.fshl.", "llvm.fshr.",
 )  # fmt: skip
-End = None
-"""The end of the function, as a node of graphs."""
 
 
 def speculatable(instruction: I.Instruction) -> bool:
@@ -47,8 +45,8 @@ def speculatable(instruction: I.Instruction) -> bool:
 
 
 class Uniformity:
-    """The facts about one function and one group. Every meeting of the group is the last instruction of its block before
-    the branch. `indices` are the functions that differ between members; `group` is the meeting that counts.
+    """The facts about one function and one group. Every meeting of the group is the last instruction of its block,
+    but for the branch. `indices` are the functions that differ between members; `group` is the meeting that counts.
 
     `skeleton` are the blocks from which a meeting can be reached; `local` maps a block to where its ways join;
     `leaving` and `decided` are sets of blocks.
@@ -132,9 +130,9 @@ class Uniformity:
         for block in self.cfg.rpo:
             if block in self.leaving or block in self.decided or not self._branches_divergently(block):
                 continue
-            join = joins.get(block, End)
+            join = joins.get(block)
             region = self._between(block, join)
-            if join is End or any(b in self.meeting or b in self.decided or self._ends(b) for b in region):
+            if join is None or any(b in self.meeting or b in self.decided or self._ends(b) for b in region):
                 self.decided.add(block)
                 continue
             self.local[block] = join
@@ -150,7 +148,7 @@ class Uniformity:
     def ways(self, block: BasicBlock) -> list[BasicBlock | None]:
         """Where the skeleton may go from a block of it."""
         inside: list[BasicBlock | None] = [s for s in self.cfg.succs[block] if s in self.skeleton]
-        return [*inside, End] if self._ends(block) else inside
+        return [*inside, None] if self._ends(block) else inside
 
     def _ends(self, block: BasicBlock) -> bool:
         """Whether the skeleton may end after a block."""
@@ -165,14 +163,18 @@ class Uniformity:
             if block in self.skeleton:
                 for way in self.ways(block):
                     sources.setdefault(way, []).append(block)
-        root: BasicBlock | None = End
-        order = reverse_post_order(root, lambda node: sources.get(node, []))
+        root: BasicBlock | None = None
+
+        def backward(node: BasicBlock | None) -> list[BasicBlock]:
+            return sources.get(node, [])
+
+        order = reverse_post_order(root, backward)
 
         def following(node: BasicBlock | None) -> list[BasicBlock | None]:
-            return [] if node is End else self.ways(node)
+            return [] if node is None else self.ways(node)
 
         found = immediate_dominators(order, following)
-        return {block: join for block, join in found.items() if block is not End}
+        return {block: join for block, join in found.items() if block is not None}
 
     def _between(self, block: BasicBlock, join: BasicBlock | None) -> set[BasicBlock]:
         """The blocks that control may pass from a branch to where its ways join."""
@@ -180,7 +182,7 @@ class Uniformity:
         pending = [w for w in self.ways(block) if w is not join]
         while pending:
             node = pending.pop()
-            if node is End or node in found:
+            if node is None or node in found:
                 continue
             found.add(node)
             pending += [w for w in self.ways(node) if w is not join]

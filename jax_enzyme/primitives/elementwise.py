@@ -1,0 +1,119 @@
+"""Scalar functions in C or C++ as functions of arrays of any shape, which broadcast as NumPy's own do."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from jax_enzyme.errors import ArgumentError, SignatureError
+from jax_enzyme.frontends.source import identify
+from jax_enzyme.options import Options
+from jax_enzyme.primitives.kernel import Kernel, kernel
+from jax_enzyme.signature import NUMPY_NAMES, Signature, parse
+
+_C_TYPES = {
+    "i8": "signed char", "i16": "short", "i32": "int", "i64": "long long", "u8": "unsigned char",
+    "u16": "unsigned short", "u32": "unsigned", "u64": "unsigned long long", "f32": "float", "f64": "double",
+}  # fmt: skip
+_COUNT = "je_count"
+_RESULT = "je_result"
+
+
+def elementwise(
+    source: object,
+    symbol: str,
+    signature: str,
+    *,
+    lang: str | None = None,
+    flags: Sequence[str] = (),
+    options: Options | None = None,
+) -> Elementwise:
+    """Lifts a scalar function over arrays:
+
+        blend = je.elementwise("blend.c", "blend", "x: f64, y: f64 -> f64")
+        blend(jnp.ones((3, 1)), jnp.arange(4.0))       # shape (3, 4)
+
+    The parameters are scalars passed by value, and the function returns one. `source`, `lang`, `flags` and `options`
+    are those of `kernel`; the language is C or C++.
+    """
+    scalar = _checked(signature)
+    found = identify(source, lang)
+    if found.lang not in ("c", "c++"):
+        raise SignatureError(f"elementwise lifts functions in C and C++, and this is {found.lang}", found.name)
+    text = found.contents.decode() if found.path is None else f'#include "{os.path.abspath(found.path)}"'
+    folder = () if found.path is None else (f"-I{Path(found.path).resolve().parent}",)
+    loop = f"je_elementwise_{symbol}"
+    arrays = [f"{p.name}: {p.dtype}[{_COUNT}]" for p in scalar.params]
+    lifted = ", ".join([f"{_COUNT}: i64", *arrays, f"out {_RESULT}: {scalar.result}[{_COUNT}]"])
+    made = kernel(
+        f"{text}\n{_wrapper(symbol, loop, scalar, found.lang)}",
+        loop,
+        lifted,
+        lang=found.lang,
+        flags=(*folder, *flags),
+        options=options,
+    )
+    return Elementwise(symbol, scalar, made)
+
+
+def _checked(signature: str) -> Signature:
+    scalar = parse(signature)
+    wrong = [p for p in scalar.params if not p.by_value or p.dtype not in _C_TYPES]
+    if wrong:
+        raise SignatureError(
+            f"`{wrong[0]}` is no number that is passed by value",
+            signature,
+            f"parameters of an elementwise function are scalars: {', '.join(_C_TYPES)}",
+        )
+    if scalar.result not in _C_TYPES:
+        raise SignatureError("an elementwise function returns a number", signature, "end the signature with `-> f64`")
+    return scalar
+
+
+def _wrapper(symbol: str, loop: str, scalar: Signature, lang: str) -> str:
+    assert scalar.result is not None
+    parameters = ", ".join(f"const {_C_TYPES[p.dtype]} *{p.name}" for p in scalar.params)
+    values = ", ".join(f"{p.name}[je_i]" for p in scalar.params)
+    linkage = 'extern "C" ' if lang == "c++" else ""
+    return (
+        f"{linkage}void {loop}(long long {_COUNT}, {parameters}, {_C_TYPES[scalar.result]} *{_RESULT}) {{\n"
+        f"  for (long long je_i = 0; je_i < {_COUNT}; je_i++) {_RESULT}[je_i] = {symbol}({values});\n}}\n"
+    )
+
+
+@dataclass(frozen=True, repr=False)
+class Elementwise:
+    """A lifted function: an immutable value. `kernel` is what runs over flat arrays."""
+
+    name: str
+    signature: Signature
+    kernel: Kernel
+
+    def __call__(self, *args: Any) -> jax.Array:
+        if len(args) != len(self.signature.params):
+            names = ", ".join(p.name for p in self.signature.params)
+            raise ArgumentError(f"{len(args)} arguments given, {len(self.signature.params)} expected", f"({names})")
+        arrays = [self._converted(v, i) for i, v in enumerate(args)]
+        shape = jnp.broadcast_shapes(*(a.shape for a in arrays))
+        flat = [jnp.broadcast_to(a, shape).reshape(-1) for a in arrays]
+        return self.kernel(*flat).reshape(shape)
+
+    def _converted(self, value: Any, index: int) -> jax.Array:
+        """Python numbers take the parameter's type; arrays must have it."""
+        param = self.signature.params[index]
+        wanted = jnp.dtype(NUMPY_NAMES[param.dtype])
+        if isinstance(value, bool | int | float):
+            return jnp.asarray(value, wanted)
+        array = jnp.asarray(value)
+        if array.dtype != wanted:
+            raise ArgumentError(f"argument `{param.name}` must be {wanted}, got {array.dtype}", str(param))
+        return array
+
+    def __repr__(self) -> str:
+        return f"Elementwise {self.name}({self.signature})"
