@@ -1,6 +1,6 @@
 """What a kernel costs inside JAX beside its arithmetic: dispatch, batches, compilation.
 
-    python -m benchmarks.jax_costs
+python -m benchmarks.jax_costs
 """
 
 from __future__ import annotations
@@ -104,8 +104,8 @@ def gradients() -> tuple[float, float]:
 
 
 def compilation() -> tuple[list[float], list[float]]:
-    """Seconds of the first calls of a gradient at ten sizes, with an empty disk cache and with a full one. What JAX needs
-    itself (tracing, XLA) is in both."""
+    """Seconds of the first calls of a gradient at ten sizes, with an empty disk cache and with a full one. What JAX
+    needs itself (tracing, XLA) is in both."""
     sizes = [str(100 + n) for n in range(10)]
     with tempfile.TemporaryDirectory() as cache:
         environment = {**os.environ, "JAX_ENZYME_CACHE_DIR": cache, "PYTHONPATH": str(ROOT)}
@@ -125,7 +125,7 @@ def main() -> None:
     for what, ours, theirs in dispatch():
         print(f"| {what} | {ours * 1e6:.2f} µs | {theirs * 1e6:.2f} µs |")
     value, both = gradients()
-    print(f"\nGMM d=10 k=25 n=1000: value {value * 1e3:.2f} ms, value and gradient {both * 1e3:.2f} ms, {both / value:.2f}")
+    print(f"\nGMM d=10 k=25 n=1000: value {value * 1e3:.2f} ms, with gradient {both * 1e3:.2f} ms, {both / value:.2f}")
     cold, warm = compilation()
     print(f"first call of its gradient: {cold[0]:.2f} s with an empty cache, {warm[0] * 1e3:.0f} ms with a full one")
     print(f"nine more sizes: {statistics.mean(cold[1:]):.2f} s each, {statistics.mean(warm[1:]) * 1e3:.0f} ms each")

@@ -37,6 +37,7 @@ __all__ = [
     "SignatureError",
     "ad",
     "check_grads",
+    "elementwise",
     "inactive",
     "kernel",
     "rule",

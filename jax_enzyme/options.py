@@ -11,12 +11,12 @@ class Options:
     """`fast_math`: the kernel's own floating-point operations may be reassociated and contracted, as `-ffast-math`
     does. Without it the primal keeps the meaning that its compiler gave it (adjoint sums may always be reordered).
 
-    `vector_math`: vectorised loops may call the vector versions of `math.h` where the system has them (glibc's libmvec),
-    which are within 4 ulp where the scalar ones are within 1.
+    `vector_math`: vectorised loops may call the vector versions of `math.h` where the system has them (glibc's
+    libmvec), which are within 4 ulp where the scalar ones are within 1.
 
     `checkpoint`: how reverse mode keeps what it needs of a long loop. `"sqrt"`: the state at the start of every segment
-    of the loop, segments being run again, O(sqrt(iterations)) memory for one more run of the loop; an integer: segments of
-    so many iterations; False: everything, always; None: everything, unless that is more than `tape_budget` (bytes)."""
+    of the loop, segments being run again, O(sqrt(iterations)) memory for one more run of the loop; an integer: segments
+    of so many iterations; False: everything, always; None: everything, unless that is more than `tape_budget` bytes."""
 
     fast_math: bool = False
     vector_math: bool = True

@@ -31,20 +31,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from jax_enzyme.ad.check_reloads import EmissionError
 from jax_enzyme.ad.plan import ForwardPointer
 from jax_enzyme.ad.runtime import ARENA
 from jax_enzyme.ad.tape import Frame, Slot, Tape
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dominators import Dominators
-from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop, Loops
-from jax_enzyme.analysis.memory import Access, MemoryObject, PointsTo, accesses, call_effect
-from jax_enzyme.errors import LoweringError
+from jax_enzyme.analysis.memory import MemoryObject
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.module import Function, GlobalVariable, uses
+from jax_enzyme.ir.module import Function, uses
 from jax_enzyme.ir.values import (
-    Argument,
     BasicBlock,
     ConstantFloat,
     ConstantInt,
@@ -53,17 +51,6 @@ from jax_enzyme.ir.values import (
     ZeroInitializer,
     int_value,
 )
-from jax_enzyme.rules.effects import Effect
-
-
-class EmissionError(LoweringError):
-    """The engine emitted something that breaks one of its own rules."""
-
-    def __init__(self, function: Function, cause: str) -> None:
-        super().__init__(
-            f"{function.name}: {cause}",
-            remedy="this is a defect of jax_enzyme: please report it with the source of the kernel",
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,7 +191,7 @@ class _ForwardCheck(_Sweep):
         super().__init__(forward.function, tape, forward.tape)
         self.blocks = forward.blocks
         self.loops = Loops(self.cfg, Dominators(self.cfg))
-        self.counters = {p: x for x in self.loops for p in x.header.instructions if _counts(p, x)}
+        self.counters: dict[Value, Loop] = {p: x for x in self.loops for p in x.header.instructions if _counts(p, x)}
         for loop in tape.frames:
             self._find_node(loop)
 
@@ -291,7 +278,7 @@ class _ReverseCheck(_Sweep):
         self.code = code
         self.code_cfg = Cfg(code)
         self.dominators = Dominators(self.code_cfg)
-        self.home = {i: b for b in self.code_cfg.rpo for i in b.instructions}
+        self.home: dict[Value, BasicBlock] = {i: b for b in self.code_cfg.rpo for i in b.instructions}
         self.variables = [i for i in self.function.entry.instructions if isinstance(i, I.Alloca)]
         self.iteration: dict[Loop, Value] = {}
         self._find_nodes()
@@ -512,93 +499,6 @@ def check_shadows(caller: Function, callee: Function, first: int, count: int) ->
             raise EmissionError(caller, "a shadow is not zero when the reverse begins")
 
 
-def check_reload(load: I.Load, code: Function, points_to: PointsTo, layout: DataLayout) -> None:
-    """Raises EmissionError where something that may write the memory that a load reads can come after the load; in a
-    function that is called, where anything may write it at all."""
-    is_root = code is points_to.root
-    cfg = Cfg(code)
-    home = {i: b for b in cfg.rpo for i in b.instructions}
-    after = _reachable(cfg, home[load])
-    roots = _roots(load.operands[0])
-    calls_later = any(home[c] in after or _follows(c, load, home[load]) for c in _calls(code))
-    for function in points_to.functions:
-        for write in accesses(points_to, function, layout):
-            if not write.writes or not _may_alias(roots, load.operands[0], write, points_to):
-                continue
-            if write.kills and all(not isinstance(r, Argument) for r in roots):
-                continue  # what is freed late is there still
-            if function is not code or not is_root:
-                late = not is_root or calls_later
-            else:
-                late = home.get(write.instruction) in after or _follows(write.instruction, load, home[load])
-            if late:
-                raise EmissionError(code, f"%{load.name} is loaded again although it may have been overwritten")
-
-
-def _calls(code: Function) -> list[I.CallBase]:
-    """The calls of functions with bodies, which may call on."""
-    return [
-        i
-        for i in code.instructions()
-        if isinstance(i, I.CallBase) and (not isinstance(i.callee, Function) or not i.callee.is_declaration)
-    ]
-
-
-def _follows(second: I.Instruction, first: I.Instruction, block: BasicBlock) -> bool:
-    return second in block.instructions and block.instructions.index(second) > block.instructions.index(first)
-
-
-def _roots(pointer: Value) -> set[Value]:
-    """What a pointer is computed from, through address arithmetic, choices and merges."""
-    found: set[Value] = set()
-    pending, seen = [pointer], {pointer}
-    while pending:
-        value = pending.pop()
-        match value:
-            case I.GetElementPtr() | I.Freeze():
-                sources = value.operands[:1]
-            case I.Select():
-                sources = value.operands[1:]
-            case I.Phi():
-                sources = value.operands
-            case _:
-                found.add(value)
-                continue
-        pending += [v for v in sources if v not in seen]
-        seen.update(sources)
-    return found
-
-
-def _may_alias(roots: set[Value], pointer: Value, write: Access, points_to: PointsTo) -> bool:
-    """By where both pointers come from; by what they may point to only where that does not tell."""
-    other = _roots(write.pointer)
-    if all(map(_is_object, roots)) and all(map(_is_object, other)):
-        return not roots.isdisjoint(other)
-    objects = points_to.of(pointer)
-    return not objects.isdisjoint(write.objects) or points_to.unknown in write.objects
-
-
-def _is_object(root: Value) -> bool:
-    """Whether a value is memory that nothing else is: a parameter of an array function, a local variable, fresh
-    memory."""
-    if isinstance(root, I.CallBase):
-        return call_effect(root) is Effect.ALLOCATE
-    return isinstance(root, I.Alloca | GlobalVariable | ConstantNull) or (
-        isinstance(root, Argument) and "noalias" in " ".join(root.attributes)
-    )
-
-
-def _reachable(cfg: Cfg, block: BasicBlock) -> set[BasicBlock]:
-    found: set[BasicBlock] = set()
-    pending = list(cfg.succs[block])
-    while pending:
-        following = pending.pop()
-        if following not in found:
-            found.add(following)
-            pending += cfg.succs[following]
-    return found
-
-
 def _name(key: object) -> str:
     return f"%{key.name}" if isinstance(key, Value) else str(key)
 
@@ -609,8 +509,9 @@ def _counts(phi: Value, loop: Loop) -> bool:
         return False
     for value, block in phi.incoming:
         if block in loop.blocks:
-            step = isinstance(value, I.BinaryOp) and value.opcode == "add" and value.operands[0] is phi
-            if not step or int_value(value.operands[1]) != 1:
+            if not isinstance(value, I.BinaryOp) or value.opcode != "add" or value.operands[0] is not phi:
+                return False
+            if int_value(value.operands[1]) != 1:
                 return False
         elif int_value(value) != 0:
             return False

@@ -303,6 +303,7 @@ class _Emitter:
 
     def _load(self, instruction: I.Load, twin: I.Instruction) -> None:
         load = copied(twin, lambda v: v, lambda b: b)
+        assert isinstance(load, I.Load)
         load.operands = [self.shadow(instruction.operands[0])]
         load.align = element_alignment(load.type, instruction.align)
         self.companions[instruction] = self.builder.insert(load)
@@ -312,6 +313,7 @@ class _Emitter:
         if not self.shared.needs_shadow(pointer):
             return
         store = copied(twin, lambda v: v, lambda b: b)
+        assert isinstance(store, I.Store)
         store.operands = [self._constant_companion(value), self.shadow(pointer)]
         store.align = element_alignment(value.type, instruction.align)
         self.builder.insert(store)

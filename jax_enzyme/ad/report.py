@@ -161,7 +161,7 @@ class _Places:
 def _memory(reversal: Reversal, places: _Places) -> Iterator[Memory]:
     facts = reversal.facts
     root = reversal.root.function
-    numbers = {a: i for i, a in enumerate(root.arguments)}
+    numbers: dict[Value, int] = {a: i for i, a in enumerate(root.arguments)}
     for item in facts.points_to.objects.values():
         if item.kind == "function":
             continue

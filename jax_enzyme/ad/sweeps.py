@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from jax_enzyme.ad.adjoints import Adjoints
 from jax_enzyme.ad.augment import Augmenter, ForwardSweep
-from jax_enzyme.ad.check import Forward, Reverse, check_emission, check_reload
+from jax_enzyme.ad.check import Forward, Reverse, check_emission
+from jax_enzyme.ad.check_reloads import check_reload
 from jax_enzyme.ad.checkpoint import snapshot
 from jax_enzyme.ad.common import element_alignment, extended
 from jax_enzyme.ad.lookup import Lookup

@@ -72,9 +72,7 @@ def derived(
     return _Job(program, signature, binding, steps, options or Options()).derived()
 
 
-def regular(
-    program: Program, signature: Signature, binding: Binding, options: Options | None = None
-) -> ArrayFunction:
+def regular(program: Program, signature: Signature, binding: Binding, options: Options | None = None) -> ArrayFunction:
     """A kernel in the form that the engine differentiates. Not to be changed: others share it."""
     return _Job(program, signature, binding, (), options or Options()).canonical()
 

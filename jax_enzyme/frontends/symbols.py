@@ -17,8 +17,8 @@ _LISTED = 12
 
 
 def external_functions(ir: str) -> list[str]:
-    """The functions that a module defines for others, in order: not static ones, nor instances of templates. Where there
-    are CUDA kernels, they are meant, and not the functions that they call."""
+    """The functions that a module defines for others, in order: not static ones, nor instances of templates. Where
+    there are CUDA kernels, they are meant, and not the functions that they call."""
     defined = _defined(ir)
     kernels = [name for name, words in defined if "ptx_kernel" in words]
     return kernels or [name for name, words in defined if not _NOT_OURS & words]

@@ -14,6 +14,7 @@ import jax
 from jax import lax
 from jax import numpy as jnp
 from jax.ad_checkpoint import checkpoint_name
+from jax.core import ShapedArray
 from jax.experimental.custom_partitioning import custom_partitioning
 from jax.extend.core import JaxprEqn, Primitive, Var
 from jax.interpreters import ad, batching, mlir, partial_eval, xla
@@ -87,7 +88,7 @@ def _naming() -> Primitive:
 def variable(kind: jax.ShapeDtypeStruct, *, on_host: bool) -> Var:
     """A new variable for jaxprs."""
     space = jax.memory.Space.Host if on_host else jax.memory.Space.Device
-    return Var(jax.core.ShapedArray(kind.shape, kind.dtype, memory_space=space))
+    return Var(ShapedArray(kind.shape, kind.dtype, memory_space=space))
 
 
 def equation_of(
@@ -112,7 +113,7 @@ def _lowering(lower: Callable[..., Any]) -> Callable[..., Any]:
     """The lowering rule. Operands arrive without what their types say about meshes: from here on XLA knows it."""
 
     def rule(context: Any, *operands: Any, **params: Any) -> Any:
-        plain = [jax.core.ShapedArray(a.shape, a.dtype) for a in context.avals_in]
+        plain = [ShapedArray(a.shape, a.dtype) for a in context.avals_in]
         traced = mlir.lower_fun(lambda *values: lower(*values, split=_splits(context), **params), multiple_results=True)
         with jax.sharding.use_abstract_mesh(jax.sharding.AbstractMesh((), ())):
             return traced(context.replace(avals_in=plain), *operands)

@@ -9,6 +9,7 @@ A dimension of the kernel itself is never split: where it arrives split it is ga
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 import jax
@@ -96,7 +97,7 @@ def _batch_axes(specs: Sequence[Any], batch: Batch) -> list[Any]:
     for spec, flags in zip(specs, batch.flags, strict=True):
         own = [d for d, flag in enumerate(flags) if flag]
         for d, axis in zip(own, spec or (), strict=False):
-            names = {axis} if isinstance(axis, str) else set(axis or ())
+            names = set(_names(axis))
             if axes[d] is None and names and not names & used:
                 axes[d] = axis
                 used |= names
@@ -104,10 +105,12 @@ def _batch_axes(specs: Sequence[Any], batch: Batch) -> list[Any]:
 
 
 def _parts(axis: Any, mesh: Any) -> int:
-    parts = 1
-    for name in (axis,) if isinstance(axis, str) else axis or ():
-        parts *= mesh.shape[name]
-    return parts
+    return prod(mesh.shape[name] for name in _names(axis))
+
+
+def _names(axis: Any) -> tuple[str, ...]:
+    """The mesh axes in one entry of a PartitionSpec."""
+    return (axis,) if isinstance(axis, str) else tuple(axis or ())
 
 
 def _divisible(axes: Sequence[Any], sizes: Sequence[int], mesh: Any) -> list[Any]:

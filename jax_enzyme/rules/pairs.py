@@ -9,8 +9,8 @@ The derivatives follow the convention of `rules/blas/support.h`, with the parame
     void ext_reverse(void *frame)                       xbar grows; ybar becomes the cotangent of what y was before
 
 A shadow (dx, xbar ...) is NULL where no derivative passes. Bit k of `stable` says that the k-th memory of numbers stays
-as the call leaves it until the reverse runs. A function that returns a number x returns {x, tangent} and {x, frame}, and
-its reverse has the cotangent as second argument.
+as the call leaves it until the reverse runs. A function that returns a number x returns {x, tangent} and {x, frame},
+and its reverse has the cotangent as second argument.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from jax_enzyme.ir.arrays import Augmented
 from tests.kernels.case import Case
 from tests.kernels.corpus import case
 from tests.support import through_engine
@@ -90,3 +91,12 @@ def test_known_at_run_time_alone(stencil: Case, steps: int) -> None:
         gradient(replace(stencil, inputs=lambda _: known)),
         gradient(replace(stencil, inputs=lambda _: late)),
     )
+
+
+def test_tapes_of_a_batch_are_aligned() -> None:
+    """In a batch one tape follows the other: each is a whole number of units of alignment."""
+    for name in NAMES:
+        kernel = through_engine.Specialised.of(case(name))
+        if kernel.splits(kernel.vjp):
+            built = kernel.build(Augmented(kernel.vjp.wanted, kernel.vjp.seeded))
+            assert all(b.nbytes % 16 == 0 for b in built.buffers if b.role == "tape")

@@ -64,7 +64,8 @@ def test_hessian_vector_products(subject: Subject) -> None:
     subject.close(jax.jit(lambda: products(subject.kernel))(), products(subject.expected))
 
 
-def test_third_derivatives(subject: Subject) -> None:
+def test_third_derivatives(few_subject: Subject) -> None:
+    subject = few_subject
     along = subject.directions(3)
 
     def thirds(function: Transform) -> Any:
@@ -89,7 +90,8 @@ def test_third_derivatives(subject: Subject) -> None:
     subject.close(jax.jit(lambda: thirds(subject.kernel))(), thirds(subject.expected))
 
 
-def test_vmap_of_hessian(subject: Subject) -> None:
+def test_vmap_of_hessian(few_subject: Subject) -> None:
+    subject = few_subject
     if subject.example.symbol == "spin":
         pytest.skip("Jacobians take real inputs")
     args = subject.batch_args(2)

@@ -15,8 +15,8 @@ from jax_enzyme.transform.cuda import marks
 
 _PLAIN = frozenset(
     "sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh exp exp2 exp10 expm1 log log2 log10 log1p logb sqrt "
-    "cbrt erf erfc tgamma lgamma j0 j1 y0 y1 fabs floor ceil trunc round rint nearbyint pow atan2 hypot fmod remainder fmin "
-    "fmax fdim copysign nextafter fma ldexp scalbn ilogb frexp modf jn yn llrint llround sincos".split()
+    "cbrt erf erfc tgamma lgamma j0 j1 y0 y1 fabs floor ceil trunc round rint nearbyint pow atan2 hypot fmod remainder "
+    "fmin fmax fdim copysign nextafter fma ldexp scalbn ilogb frexp modf jn yn llrint llround sincos".split()
 )
 _MATH = ("nounwind", "willreturn", "memory(none)")
 _WRITING = frozenset(("frexp", "modf", "sincos"))
