@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import shutil
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends import load
 from jax_enzyme.ir import reader
+from tests.support.tools import need
 
 SQUARE = "double square(double x) { return x * x; }\n"
 NORM = """#include <math.h>
@@ -158,8 +158,8 @@ def test_static_functions_can_be_kernels_by_name() -> None:
     assert load(NORM + "double g(int n, double *x) { return mag(n, x); }", "mag", lang="c").symbol == "mag"
 
 
-@pytest.mark.skipif(shutil.which("rustc") is None, reason="needs rustc")
 def test_rust() -> None:
+    need("rustc")
     source = '#[no_mangle]\npub extern "C" fn square(x: f64) -> f64 { x * x }\npub fn other(x: f64) -> f64 { x }\n'
     program = load(source, "square", lang="rust")
     assert program.symbol == "square"
@@ -171,8 +171,8 @@ def test_rust() -> None:
     assert "cannot find value `y`" in caught.value.cause
 
 
-@pytest.mark.skipif(shutil.which("flang-22") is None, reason="needs flang-22")
 def test_fortran() -> None:
+    need("flang-22")
     source = "subroutine square(x)\n  double precision, intent(inout) :: x\n  x = x * x\nend subroutine\n"
     program = load(source, "square", lang="fortran")
     assert program.symbol == "square_"

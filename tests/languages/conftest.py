@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
 from tests.support.engine import agree, native, three_way
+from tests.support.tools import need
 
 KERNELS = Path(__file__).parent / "kernels"
 TOOLS = {"fortran": "flang-22", "rust": "rustc"}
@@ -20,8 +19,8 @@ def check(
 ) -> None:
     """<w, J v> of one kernel by forward mode, reverse mode and differences."""
     tool = TOOLS.get(lang)
-    if tool is not None and shutil.which(tool) is None:
-        pytest.skip(f"needs {tool}")
+    if tool is not None:
+        need(tool)
     tolerances = kw.pop("tolerances", ())
     kernel = native((KERNELS / file).read_text(), symbol, signature, dims, lang=lang, **kw)
     agree(three_way(kernel, inputs), *tolerances)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +10,7 @@ import pytest
 from jax_enzyme.ir.arrays import Jvp, Vjp
 from tests.languages.conftest import KERNELS
 from tests.support.engine import Native, native
+from tests.support.tools import need
 
 CALLS = 10_000
 SIZE = 400
@@ -25,8 +25,7 @@ def resident_bytes() -> int:
 def kernel(name: str) -> Native:
     match name:
         case "grown":
-            if shutil.which("flang-22") is None:
-                pytest.skip("needs flang-22")
+            need("flang-22")
             source, signature = "arrays.f90", "n: i32[], x: f64[n], out y: f64[n]"
             return native((KERNELS / source).read_text(), name, signature, {"n": SIZE}, lang="fortran", order="F")
         case _:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import shutil
 from collections.abc import Mapping
 
 import llvmlite.binding as llvm
@@ -17,6 +16,7 @@ from jax_enzyme.ir import reader, writer
 from jax_enzyme.ir.arrays import ITEM_BYTES, ArrayFunction
 from jax_enzyme.signature import Binding, parse
 from jax_enzyme.transform.bind import bind
+from tests.support.tools import need
 
 DTYPES = {
     "bool": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64, "u8": np.uint8,
@@ -277,8 +277,8 @@ def test_objects_of_a_library_are_no_plain_memory() -> None:
     )
 
 
-@pytest.mark.skipif(shutil.which("flang-22") is None, reason="needs flang-22")
 def test_fortran_arguments() -> None:
+    need("flang-22")
     source = """subroutine f(n, x, y, z)
   integer :: n
   double precision :: x(n), z

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +15,7 @@ from jax_enzyme.ir.arrays import Jvp, Vjp
 from jax_enzyme.transform.failure_sites import message
 from tests.support.engine import Native, agree, native, random_like, three_way
 from tests.support.native import KernelStatus
+from tests.support.tools import need
 from tests.transform.kernels import KERNELS, Kernel
 
 _TOOLS = {"rust": "rustc", "fortran": "flang-22"}
@@ -23,8 +23,8 @@ _TOOLS = {"rust": "rustc", "fortran": "flang-22"}
 
 def bound(kernel: Kernel) -> Native:
     tool = _TOOLS.get(kernel.lang)
-    if tool is not None and shutil.which(tool) is None:
-        pytest.skip(f"needs {tool}")
+    if tool is not None:
+        need(tool)
     return native(kernel.source, kernel.symbol, kernel.signature, kernel.dims, lang=kernel.lang)
 
 
