@@ -159,4 +159,4 @@ def _check_loops(source: Function, loops: Loops) -> None:
                 raise DifferentiationError(f"loop {loop.header.name} shares its exit {block.name}", remedy=_CANONICAL)
 
 
-_CANONICAL = "bring the module into canonical form first (`jax-enzyme opt --pass canonical`)"
+_CANONICAL = "this is a defect of jax_enzyme: please report it with the source of the kernel"
