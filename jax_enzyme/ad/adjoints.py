@@ -118,8 +118,8 @@ class Adjoints:
                 return other
 
     def _check_bits(self, load: I.Instruction) -> None:
-        """An integer load that carries a number is of memory that holds numbers of its size. (In memory of mixed records
-        it may also be of an integer member, whose shadow is zero.)"""
+        """An integer load that carries a number is of memory that holds numbers of its size. (In memory of mixed
+        records it may also be of an integer member, whose shadow is zero.)"""
         held = {k for o in self._facts.points_to.of(load.operands[0]) for k in self._runtime.kinds.of(o)}
         if self._type(load) not in held:
             cause = "the bits of numbers that a derivative depends on are loaded as an integer of another size"
