@@ -14,8 +14,8 @@ namespace py = pybind11;
 namespace jax_enzyme {
 namespace {
 
-// Calls jax_enzyme.xla_ffi.published.rebuild(recipe), which builds the function and returns its address. Runs in a thread of
-// XLA's, which does not hold the interpreter lock.
+// Calls jax_enzyme.xla_ffi.published.rebuild(recipe), which builds the function and returns its address. Runs in a
+// thread of XLA's, which does not hold the interpreter lock.
 Entry RebuildInPython(std::string_view key, std::string_view recipe, std::string* error) {
   py::gil_scoped_acquire lock;
   try {

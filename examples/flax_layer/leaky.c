@@ -6,14 +6,14 @@
 
 void leaky(int steps, int inputs, int units, const float *w, const float *u, const float *b, const float *leak,
            const float *x, float *next, float *h) {
-  for (int j = 0; j < units; j++) h[j] = 0;
-  for (int t = 0; t < steps; t++) {
-    for (int j = 0; j < units; j++) {
-      float sum = b[j];
-      for (int i = 0; i < inputs; i++) sum += w[j * inputs + i] * x[t * inputs + i];
-      for (int i = 0; i < units; i++) sum += u[j * units + i] * h[i];
-      next[j] = h[j] + leak[j] * (tanhf(sum) - h[j]);
+    for (int j = 0; j < units; j++) h[j] = 0;
+    for (int t = 0; t < steps; t++) {
+        for (int j = 0; j < units; j++) {
+            float sum = b[j];
+            for (int i = 0; i < inputs; i++) sum += w[j * inputs + i] * x[t * inputs + i];
+            for (int i = 0; i < units; i++) sum += u[j * units + i] * h[i];
+            next[j] = h[j] + leak[j] * (tanhf(sum) - h[j]);
+        }
+        for (int j = 0; j < units; j++) h[j] = next[j];
     }
-    for (int j = 0; j < units; j++) h[j] = next[j];
-  }
 }
