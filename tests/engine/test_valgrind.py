@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from tests.kernels.corpus import case
 from tests.support import standalone, through_engine
 from tests.support.levels import at_level
 from tests.support.three_way import directions, reference
+from tests.support.tools import need
 
 NAMES = (
     "bisection", "csr_matvec", "fft", "jacobi_swap", "lu_pivot", "malloc_scratch", "memory_moves", "newton",
@@ -21,10 +21,10 @@ NAMES = (
 )  # fmt: skip
 
 
-@pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
 @pytest.mark.parametrize("level", ["", "-O3 -mcpu=x86_64_v3"])
 @pytest.mark.parametrize("name", NAMES)
 def test_clean(name: str, level: str, tmp_path: Path) -> None:
+    need("valgrind")
     row = case(name)
     if level:
         row = at_level(row, level, tmp_path)
