@@ -3,12 +3,16 @@
 # make lint    formatting, types, import order
 # make bench   time of a gradient over time of its function, beside published figures
 # make fuzz    the generated programs, many more of them
+# make gpu-test, make gpu-bench    the same on a GPU, without a network: GPU_PYTHON has JAX with CUDA, llvmlite, ziglang,
+#              pytest, pybind11 and scikit-build-core
+# make table   what JAX can do to a kernel, from the tests of it: docs/transformations.md and the table in README.md
 #
 # Each does its own set-up: a machine needs Python 3.11 or newer, g++ and make. PYTHON names another interpreter.
 
 PYTHON ?= $(shell .ci/find-python 3.11)
 NEXT_PYTHON ?= $(shell .ci/find-python next)
 PYTEST_ARGS ?= -n auto
+GPU_PYTHON ?= python3
 
 # What another JAX or Python can change; the rules, the IR and the analyses are tested once, on the oldest.
 NEXT_TESTS ?= $(addprefix tests/,jax cuda engine codegen packaging signature tools)
@@ -16,9 +20,9 @@ NEXT_TESTS ?= $(addprefix tests/,jax cuda engine codegen packaging signature too
 VENV := .venv
 NEXT := .venv-next
 BUILT_FROM := pyproject.toml CMakeLists.txt $(wildcard csrc/*)
-C_SOURCES = $$(git ls-files 'csrc/*.cc' 'csrc/*.h' 'examples/*.c' 'tests/kernels/*.c' 'tests/kernels/*.cpp')
+C_SOURCES = $$(git ls-files 'csrc/*.cc' 'csrc/*.h' 'examples/*.c' 'tests/kernels/*.c' 'tests/kernels/*.cpp' 'tests/cuda/*.cpp' 'tests/engine/memory_shapes/*.c')
 
-.PHONY: demo test test-main test-next test-wheel lint format bench fuzz clean
+.PHONY: demo test test-main test-next test-wheel lint format bench fuzz table clean
 .NOTPARALLEL:
 .DEFAULT_GOAL := test
 
@@ -46,7 +50,8 @@ demo: $(VENV)/.installed $(VENV)/.group-demo
 test: test-wheel test-next test-main
 
 test-main: $(VENV)/.installed $(VENV)/.group-test
-	$(VENV)/bin/python -m pytest $(PYTEST_ARGS)
+	$(VENV)/bin/python -m pytest $(PYTEST_ARGS) --junitxml=build/tests.xml
+	@test "$(CI)" != true || $(VENV)/bin/python -m tests.jax.table --check build/tests.xml
 
 ifeq ($(NEXT_PYTHON),)
 test-next:
@@ -77,6 +82,16 @@ bench: $(VENV)/.installed $(VENV)/.group-bench
 
 fuzz: $(VENV)/.installed $(VENV)/.group-test
 	$(VENV)/bin/python -m pytest tests/engine/test_generated.py tests/engine/test_wild.py --hypothesis-profile=long $(PYTEST_ARGS)
+
+table: $(VENV)/.installed $(VENV)/.group-test
+	-$(VENV)/bin/python -m pytest $(PYTEST_ARGS) tests/jax --junitxml=build/jax.xml
+	$(VENV)/bin/python -m tests.jax.table build/jax.xml
+
+gpu-test:
+	.ci/gpu $(GPU_PYTHON) -m pytest tests/gpu --confcutdir=tests/gpu
+
+gpu-bench:
+	.ci/gpu $(GPU_PYTHON) -m benchmarks.gpu
 
 clean:
 	rm -rf build $(VENV) $(NEXT)

@@ -11,6 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "batch.h"
+#include "ffi_buffers.h"
+#include "ffi_state.h"
 #include "float_environment.h"
 #include "kernel_table.h"
 #include "xla/ffi/api/ffi.h"
@@ -36,53 +39,13 @@ struct KernelState {
 
   Entry entry = nullptr;
   std::string name;
-  std::vector<int32_t> arguments;  // per buffer: the operand that holds it, or -1
-  std::vector<int32_t> results;    // per buffer: the result that holds it, or -1
-  std::vector<int64_t> sizes;      // batch dimensions, outermost first; those that run on without a gap are merged
-  std::vector<int64_t> strides;    // [dimension][buffer], bytes; 0 where all batch elements share the buffer
-  int64_t total = 1;               // batch elements
+  BufferMap map;
+  Batch batch;
 
-  size_t buffers() const { return arguments.size(); }
+  size_t buffers() const { return map.size(); }
 };
 
 ffi::TypeId KernelState::id = {};
-
-// XLA has to know the type of the state before it accepts the handler that makes it. It asks every handler about itself
-// when that is registered, which is its first call: so whoever registers the handlers has no order to keep.
-XLA_FFI_Error* RegisterState(const XLA_FFI_CallFrame* call_frame) {
-  static std::mutex mutex;
-  static const XLA_FFI_TypeInfo info = ffi::MakeTypeInfo<KernelState>();
-  std::lock_guard<std::mutex> lock(mutex);
-  if (KernelState::id.type_id != XLA_FFI_UNKNOWN_TYPE_ID.type_id) return nullptr;
-  return ffi::Ffi::RegisterTypeId(call_frame->api, "jax_enzyme_cpu_state", &KernelState::id, &info);
-}
-
-// Drops batch dimensions of one element and joins neighbours that are one dimension to every buffer.
-void MergeDimensions(KernelState* state) {
-  const size_t buffers = state->buffers();
-  std::vector<int64_t> sizes, strides;
-  for (size_t d = 0; d < state->sizes.size(); ++d) {
-    const int64_t* own = &state->strides[d * buffers];
-    if (state->sizes[d] == 1) continue;
-    bool joins = !sizes.empty();
-    for (size_t i = 0; joins && i < buffers; ++i) {
-      joins = strides[strides.size() - buffers + i] == own[i] * state->sizes[d];
-    }
-    if (joins) {
-      sizes.back() *= state->sizes[d];
-      std::copy(own, own + buffers, strides.end() - static_cast<ptrdiff_t>(buffers));
-    } else {
-      sizes.push_back(state->sizes[d]);
-      strides.insert(strides.end(), own, own + buffers);
-    }
-  }
-  if (sizes.empty()) {
-    sizes.push_back(1);
-    strides.assign(buffers, 0);
-  }
-  state->sizes = std::move(sizes);
-  state->strides = std::move(strides);
-}
 
 // The text that the kernel's own code has for a failure, such as the message of an exception; empty if it has none.
 std::string FailureText(const KernelState& state, int64_t status) {
@@ -126,19 +89,19 @@ int64_t Enter(const KernelState& state, void* const* bases, const int64_t* strid
 int64_t RunRange(const KernelState& state, void* const* bases, int64_t lo, int64_t hi) {
   DefaultFloatEnvironment environment;
   const size_t buffers = state.buffers();
-  const size_t inner = state.sizes.size() - 1;
-  const int64_t* inner_strides = &state.strides[inner * buffers];
+  const size_t inner = state.batch.sizes.size() - 1;
+  const int64_t* inner_strides = &state.batch.strides[inner * buffers];
   if (inner == 0) return Enter(state, bases, inner_strides, lo, hi);
   std::vector<void*> shifted(buffers);
   while (lo < hi) {
-    int64_t row = lo / state.sizes[inner];
-    const int64_t start = lo % state.sizes[inner];
-    const int64_t stop = std::min(state.sizes[inner], start + (hi - lo));
+    int64_t row = lo / state.batch.sizes[inner];
+    const int64_t start = lo % state.batch.sizes[inner];
+    const int64_t stop = std::min(state.batch.sizes[inner], start + (hi - lo));
     std::copy(bases, bases + buffers, shifted.begin());
-    for (size_t d = inner; d-- > 0; row /= state.sizes[d]) {
-      const int64_t index = row % state.sizes[d];
+    for (size_t d = inner; d-- > 0; row /= state.batch.sizes[d]) {
+      const int64_t index = row % state.batch.sizes[d];
       for (size_t i = 0; i < buffers; ++i) {
-        shifted[i] = static_cast<char*>(shifted[i]) + index * state.strides[d * buffers + i];
+        shifted[i] = static_cast<char*>(shifted[i]) + index * state.batch.strides[d * buffers + i];
       }
     }
     if (int64_t status = Enter(state, shifted.data(), inner_strides, start, stop)) return status;
@@ -182,7 +145,7 @@ class SharedBatch {
  private:
   const KernelState& state_;
   void* const* bases_;
-  const int64_t total_ = state_.total;
+  const int64_t total_ = state_.batch.total;
   std::atomic<int64_t> next_;
   const int64_t share_;
   std::mutex mutex_;
@@ -197,9 +160,10 @@ int64_t RunBatch(const KernelState& state, void* const* bases, const ffi::Thread
   const auto start = Clock::now();
   if (int64_t status = RunRange(state, bases, 0, 1)) return status;
   const double each = std::max(std::chrono::duration<double>(Clock::now() - start).count(), 1e-9);
-  const int64_t rest = state.total - 1;
+  const int64_t rest = state.batch.total - 1;
   const int64_t threads = pool.num_threads();
-  if (threads < 2 || each * static_cast<double>(rest) < kWorthSharing) return RunRange(state, bases, 1, state.total);
+  if (threads < 2 || each * static_cast<double>(rest) < kWorthSharing)
+    return RunRange(state, bases, 1, state.batch.total);
   const int64_t wanted = static_cast<int64_t>(kShareSeconds / each) + 1;
   const int64_t share = std::max<int64_t>(1, std::min(wanted, rest / (4 * threads) + 1));
   const int64_t helpers = std::min(threads, (rest + share - 1) / share) - 1;
@@ -212,7 +176,7 @@ int64_t RunBatch(const KernelState& state, void* const* bases, const ffi::Thread
 }
 
 ffi::Error Execute(KernelState* state, ffi::ThreadPool pool, ffi::RemainingArgs args, ffi::RemainingRets rets) {
-  if (state->total == 0) return ffi::Error::Success();
+  if (state->batch.total == 0) return ffi::Error::Success();
   const size_t buffers = state->buffers();
   void* few[kInlineBuffers];
   std::vector<void*> many;
@@ -221,23 +185,10 @@ ffi::Error Execute(KernelState* state, ffi::ThreadPool pool, ffi::RemainingArgs 
     many.resize(buffers);
     bases = many.data();
   }
-  for (size_t i = 0; i < buffers; ++i) {
-    void* source = nullptr;
-    if (state->arguments[i] >= 0) {
-      auto buffer = args.get<ffi::AnyBuffer>(static_cast<size_t>(state->arguments[i]));
-      if (buffer.has_error()) return buffer.error();
-      source = buffer->untyped_data();
-    }
-    bases[i] = source;
-    if (state->results[i] >= 0) {
-      auto buffer = rets.get<ffi::AnyBuffer>(static_cast<size_t>(state->results[i]));
-      if (buffer.has_error()) return buffer.error();
-      bases[i] = (*buffer)->untyped_data();
-      // XLA lets a result take the place of its operand; where it did not, the contents have to follow.
-      if (source != nullptr && source != bases[i]) std::memcpy(bases[i], source, (*buffer)->size_bytes());
-    }
-  }
-  const int64_t status = state->total == 1 ? RunRange(*state, bases, 0, 1) : RunBatch(*state, bases, pool);
+  const auto copy = [](void* to, const void* from, size_t bytes) { std::memcpy(to, from, bytes); };
+  const auto pass = [](size_t, void*, size_t) {};
+  if (ffi::Error error = state->map.Resolve(args, rets, bases, copy, pass); error.failure()) return error;
+  const int64_t status = state->batch.total == 1 ? RunRange(*state, bases, 0, 1) : RunBatch(*state, bases, pool);
   return status == 0 ? ffi::Error::Success() : Describe(*state, status);
 }
 
@@ -256,16 +207,13 @@ ffi::ErrorOr<std::unique_ptr<KernelState>> Instantiate(std::string_view key, std
           ffi::Error(ffi::ErrorCode::kInternal, "kernel `" + state->name + "` could not be rebuilt: " + error));
     }
   }
-  state->arguments.assign(arguments.begin(), arguments.end());
-  state->results.assign(results.begin(), results.end());
-  state->sizes.assign(sizes.begin(), sizes.end());
-  state->strides.assign(strides.begin(), strides.end());
-  if (state->results.size() != state->buffers() || state->strides.size() != state->sizes.size() * state->buffers()) {
+  state->map.arguments.assign(arguments.begin(), arguments.end());
+  state->map.results.assign(results.begin(), results.end());
+  if (state->map.results.size() != state->buffers() || strides.size() != sizes.size() * state->buffers()) {
     return ffi::Unexpected(
         ffi::Error(ffi::ErrorCode::kInvalidArgument, "kernel `" + state->name + "`: malformed attributes"));
   }
-  for (int64_t size : state->sizes) state->total *= size;
-  MergeDimensions(state.get());
+  state->batch = Batch::Merged(sizes.begin(), strides.begin(), sizes.size(), state->buffers());
   return state;
 }
 
@@ -287,7 +235,7 @@ XLA_FFI_DEFINE_HANDLER(
 
 void SetRebuild(Rebuild rebuild) { g_rebuild = rebuild; }
 XLA_FFI_Error* CpuInstantiate(XLA_FFI_CallFrame* call_frame) {
-  if (XLA_FFI_Error* error = RegisterState(call_frame)) return error;
+  if (XLA_FFI_Error* error = RegisterState<KernelState>(call_frame, "jax_enzyme_cpu_state")) return error;
   return kInstantiate(call_frame);
 }
 XLA_FFI_Error* CpuExecute(XLA_FFI_CallFrame* call_frame) { return kExecute(call_frame); }

@@ -7,12 +7,21 @@
 #include <string_view>
 
 #include "cpu_handler.h"
+#include "gpu_driver.h"
+#include "gpu_handler.h"
+#include "gpu_kernels.h"
 #include "kernel_table.h"
 
 namespace py = pybind11;
 
 namespace jax_enzyme {
 namespace {
+
+// The exception's name and text. Where in Python it was raised is nothing to whoever reads the error of a call.
+std::string Message(py::error_already_set& exception) {
+  return py::str(exception.type().attr("__name__")).cast<std::string>() + ": " +
+         py::str(exception.value()).cast<std::string>();
+}
 
 // Calls jax_enzyme.xla_ffi.published.rebuild(recipe), which builds the function and returns its address. Runs in a
 // thread of XLA's, which does not hold the interpreter lock.
@@ -24,10 +33,26 @@ Entry RebuildInPython(std::string_view key, std::string_view recipe, std::string
     Entry entry = reinterpret_cast<Entry>(address.cast<std::uintptr_t>());
     KernelTable::Instance().Publish(std::string(key), entry);
     return entry;
+  } catch (py::error_already_set& exception) {
+    *error = Message(exception);
   } catch (const std::exception& exception) {
     *error = exception.what();
-    return nullptr;
   }
+  return nullptr;
+}
+
+// Calls jax_enzyme.xla_ffi.gpu.make_ptx(recipe, capability, dimensions), likewise.
+std::string MakePtxInPython(std::string_view recipe, int capability, size_t dimensions, std::string* error) {
+  py::gil_scoped_acquire lock;
+  try {
+    py::object make = py::module_::import("jax_enzyme.xla_ffi.gpu").attr("make_ptx");
+    return make(py::str(recipe.data(), recipe.size()), capability, dimensions).cast<std::string>();
+  } catch (py::error_already_set& exception) {
+    *error = Message(exception);
+  } catch (const std::exception& exception) {
+    *error = exception.what();
+  }
+  return "";
 }
 
 template <typename T>
@@ -38,6 +63,7 @@ py::capsule Capsule(T* pointer) {
 PYBIND11_MODULE(_ext, module) {
   module.doc() = "The run time of jax_enzyme: one XLA FFI handler per platform.";
   SetRebuild(&RebuildInPython);
+  SetMakePtx(&MakePtxInPython);
   module.def(
       "publish",
       [](std::string key, std::uintptr_t address) {
@@ -56,6 +82,24 @@ PYBIND11_MODULE(_ext, module) {
         return handlers;
       },
       "The stages of the CPU handler, for jax.ffi.register_ffi_target.");
+  module.def(
+      "cuda_handlers",
+      [](bool on_host) {
+        py::dict handlers;
+        handlers["instantiate"] = Capsule(on_host ? &GpuOnHostInstantiate : &GpuInstantiate);
+        handlers["initialize"] = Capsule(on_host ? &GpuOnHostInitialize : &GpuInitialize);
+        handlers["execute"] = Capsule(on_host ? &GpuOnHostExecute : &GpuExecute);
+        return handlers;
+      },
+      py::arg("on_host") = false,
+      "The stages of the CUDA handler, for jax.ffi.register_ffi_target; those for platform cpu are for tests.");
+  module.def(
+      "cuda_driver_error",
+      [] {
+        std::string error;
+        return Driver::Get(&error) == nullptr ? error : std::string();
+      },
+      "What is wrong with NVIDIA's driver; an empty string where there is one.");
 }
 
 }  // namespace

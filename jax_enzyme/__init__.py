@@ -13,13 +13,23 @@ from jax_enzyme.errors import (
     LoweringError,
     NoRuleError,
     NotDifferentiableError,
+    RaceError,
     SignatureError,
 )
 from jax_enzyme.options import Options
 
 if TYPE_CHECKING:
     from jax_enzyme import ad
-    from jax_enzyme.primitives import Elementwise, GradientReport, Kernel, check_grads, elementwise, kernel
+    from jax_enzyme.primitives import (
+        Elementwise,
+        GradientReport,
+        Kernel,
+        RaceReport,
+        check_grads,
+        check_races,
+        elementwise,
+        kernel,
+    )
     from jax_enzyme.rules.user import inactive, rule
 
 __all__ = [
@@ -34,14 +44,21 @@ __all__ = [
     "NoRuleError",
     "NotDifferentiableError",
     "Options",
+    "RaceError",
+    "RaceReport",
     "SignatureError",
     "ad",
     "check_grads",
+    "check_races",
     "elementwise",
     "inactive",
     "kernel",
     "rule",
 ]
+
+_PRIMITIVES = frozenset(
+    ("Elementwise", "GradientReport", "Kernel", "RaceReport", "check_grads", "check_races", "elementwise", "kernel")
+)
 
 
 def __getattr__(name: str) -> object:
@@ -50,7 +67,7 @@ def __getattr__(name: str) -> object:
         return import_module("jax_enzyme.ad")
     if name in ("inactive", "rule"):
         return getattr(import_module("jax_enzyme.rules.user"), name)
-    if name in ("Elementwise", "GradientReport", "Kernel", "check_grads", "elementwise", "kernel"):
+    if name in _PRIMITIVES:
         from jax_enzyme import primitives
 
         return getattr(primitives, name)

@@ -8,6 +8,7 @@
             NotDifferentiableError  the function has no derivative there: no rule could help
             NoRuleError             a derivative may exist, but nobody told the engine
         LoweringError               code generation and the call from XLA
+        RaceError                   threads of a CUDA kernel race (`check_races`)
 
 That a derivative is *zero* is no error, so the three outcomes of differentiation stay apart: a zero, a
 NotDifferentiableError, a NoRuleError. SignatureError and ArgumentError are ValueError and TypeError too, because that
@@ -15,6 +16,8 @@ is what callers of array functions catch for a wrong shape and a wrong dtype or 
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 _MAX_LINES = 40
 
@@ -75,3 +78,18 @@ class NoRuleError(DifferentiationError):
 
 class LoweringError(JaxEnzymeError):
     """Generating machine code, or calling it from XLA, failed."""
+
+
+class RaceError(JaxEnzymeError):
+    """Threads of a CUDA kernel race. `report` has all that was found."""
+
+    def __init__(self, cause: str, place: str | None = None, remedy: str | None = None, *, report: Any) -> None:
+        super().__init__(cause, place, remedy)
+        self.report = report
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_race_error, (self.cause, self.place, self.remedy, self.report))
+
+
+def _race_error(cause: str, place: str | None, remedy: str | None, report: Any) -> RaceError:
+    return RaceError(cause, place, remedy, report=report)

@@ -15,17 +15,25 @@ class Options:
     libmvec), which are within 4 ulp where the scalar ones are within 1.
 
     `checkpoint`: how reverse mode keeps what it needs of a long loop. `"sqrt"`: the state at the start of every segment
-    of the loop, segments being run again, O(sqrt(iterations)) memory for one more run of the loop; an integer: segments
-    of so many iterations; False: everything, always; None: everything, unless that is more than `tape_budget` bytes."""
+    of the loop, segments being run again, O(sqrt(iterations)) memory for one more run of the loop; `"log"`: fewer
+    states, long segments being divided, O(log(iterations)) memory for O(log(iterations)) more runs; an integer:
+    segments of so many iterations; False: everything, always; None: everything, unless what is known of its size when
+    the derivative is made is more than `tape_budget` bytes: then as `"sqrt"`.
+
+    `deterministic`: derivatives are the same to the last bit in every run. On the CPU they always are. On a GPU numbers
+    that are added atomically come in another order each time, so what needs such sums is refused."""
 
     fast_math: bool = False
     vector_math: bool = True
-    checkpoint: Literal["sqrt", False] | int | None = None
+    checkpoint: Literal["sqrt", "log", False] | int | None = None
     tape_budget: int = 1 << 30
+    deterministic: bool = False
 
     def __post_init__(self) -> None:
-        named = self.checkpoint in (None, "sqrt") or self.checkpoint is False
+        named = self.checkpoint in (None, "sqrt", "log") or self.checkpoint is False
         if not named and (type(self.checkpoint) is not int or self.checkpoint < 1):
-            raise ValueError(f'checkpoint is "sqrt", a number of iterations, False or None, not {self.checkpoint!r}')
+            raise ValueError(
+                f'checkpoint is "sqrt", "log", a number of iterations, False or None, not {self.checkpoint!r}'
+            )
         if self.tape_budget < 0:
             raise ValueError(f"tape_budget is a number of bytes, not {self.tape_budget!r}")

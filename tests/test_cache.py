@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,6 +39,24 @@ def test_the_oldest_go_first(tmp_path: Path) -> None:
     assert cache.get("k0") is not None  # used now: no longer the oldest
     cache.put("new", bytes(200))
     assert [k for k in ("k0", "k1", "k2", "k3", "new") if cache.get(k)] == ["k0", "k2", "k3", "new"]
+
+
+def test_a_large_cache_is_not_looked_through_every_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It stays within a small part of its size, and few of many writers look."""
+    looks = 0
+    scan = os.scandir
+
+    def counted(path: Any) -> Any:
+        nonlocal looks
+        looks += 1
+        return scan(path)
+
+    monkeypatch.setattr("jax_enzyme.cache.os.scandir", counted)
+    cache = DiskCache(tmp_path, max_bytes=4_000_000)
+    for i in range(600):
+        cache.put(f"k{i}", os.urandom(4) + bytes(20_000))
+    assert 20 < looks < 300  # twelve million bytes: about a hundred
+    assert sum(p.stat().st_size for p in tmp_path.iterdir()) < 5_500_000
 
 
 def test_no_folder(tmp_path: Path) -> None:

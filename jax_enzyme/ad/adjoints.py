@@ -14,7 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from jax_enzyme.ad.causes import MIXED_COPY, NARROW, RELOADED, SHARED_ORDER
 from jax_enzyme.ad.common import SUM_FLAGS, Partials, active_rule, element_alignment, nonzero_partials, variables_of
+from jax_enzyme.ad.copies import numbers_in
 from jax_enzyme.ad.facts import Facts
 from jax_enzyme.ad.library import LibraryCalls
 from jax_enzyme.ad.lookup import Sources
@@ -24,6 +26,7 @@ from jax_enzyme.analysis.memory import call_effect, called_routine
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, zero
+from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import Constant, ConstantInt, Value
 from jax_enzyme.rules.blas.table import Result
 from jax_enzyme.rules.declare import Declarations
@@ -85,6 +88,8 @@ class Adjoints:
                 pointer = self._sources.shadow(instruction.operands[0])
                 adjoint = self.take(instruction)
                 align = element_alignment(adjoint.type, instruction.align)
+                if self._facts.execution.adds(self._builder, self._facts, instruction, pointer, adjoint):
+                    return
                 old = self._builder.load(adjoint.type, pointer, align)
                 total = self._builder.binary("fadd", old, adjoint, SUM_FLAGS) if T.is_float(adjoint.type) else None
                 self._builder.store(total or self._partials.add(old, adjoint), pointer, align)
@@ -112,8 +117,7 @@ class Adjoints:
                 return T.FLOAT
             case T.IntType() | T.VectorType(_, T.IntType()):
                 assert isinstance(value, I.Instruction)
-                cause = "a number that a derivative depends on passes as an integer of this width"
-                raise self._facts.refused(value, cause, "copy numbers as numbers of their own type")
+                raise self._facts.refused(value, NARROW)
             case other:
                 return other
 
@@ -122,8 +126,7 @@ class Adjoints:
         records it may also be of an integer member, whose shadow is zero.)"""
         held = {k for o in self._facts.points_to.of(load.operands[0]) for k in self._runtime.kinds.of(o)}
         if self._type(load) not in held:
-            cause = "the bits of numbers that a derivative depends on are loaded as an integer of another size"
-            raise self._facts.refused(load, cause, "copy numbers as numbers of their own type")
+            raise self._facts.refused(load, RELOADED)
 
     def _variable(self, value: Value) -> Value:
         if value not in self._variables:
@@ -148,10 +151,16 @@ class Adjoints:
             self.add(value, adjoint)
 
     def _atomic(self, instruction: I.AtomicRMW) -> None:
-        """`old = *p; *p = old + v`, or `old - v`, or `v`: on this side one thread runs at a time."""
+        """`old = *p; *p = old + v`, or `old - v`, or `v`. Where other threads do the same at the same time, and nobody
+        looks at the old value, the order does not matter and the shadow stays."""
         pointer, value = instruction.operands
         shadow = self._sources.shadow(pointer)
         after = self._builder.load(value.type, shadow)
+        if any(map(self._facts.execution.shares, self._facts.points_to.of(pointer))):
+            if self.is_active(instruction) or instruction.operation == "xchg":
+                raise self._facts.refused(instruction, SHARED_ORDER)
+            self.add(value, self._builder.unary("fneg", after) if instruction.operation == "fsub" else after)
+            return
         old = self.take(instruction) if self.is_active(instruction) else zero(value.type)
         before = old
         if instruction.operation != "xchg":
@@ -179,7 +188,15 @@ class Adjoints:
                 length = self._length(call)
                 self._runtime.clear(self._builder, self._sources.shadow(call.operands[0]), length)
             case Effect.MEMORY_COPY:
+                self._facts.execution.check_copy(call, self._facts)
                 self._copy(call)
+            case Effect.BARRIER | Effect.VOTE:
+                facts, module = self._facts, self._declarations.module
+                facts.execution.meet(self._builder, module, facts, call, self._sources.value)
+            case Effect.SHUFFLE:
+                facts, module, value = self._facts, self._declarations.module, self._sources.value
+                back = facts.execution.shuffled_back(self._builder, module, facts, call, self.take(call), value)
+                self.add(call.operands[1], back)
             case _:
                 self._arithmetic(call)
 
@@ -189,25 +206,29 @@ class Adjoints:
 
     def _copy(self, call: I.CallBase) -> None:
         target, source = call.operands[:2]
-        kind = self._facts_kind(call)
+        adjoint = self._copy_adjoint(call)
         length = self._length(call)
         to = self._sources.shadow(target)
         if not self._facts.shadowed_memory(source):
             self._runtime.clear(self._builder, to, length)
-            return
-        self._builder.call(self._runtime.copy_adjoint(kind), [to, self._sources.shadow(source), length])
+        elif adjoint is not None:
+            self._builder.call(adjoint, [to, self._sources.shadow(source), length])
 
-    def _facts_kind(self, call: I.CallBase) -> T.FloatType:
-        """The one floating-point type that the objects of a copy hold."""
-        objects = self._facts.points_to.of(call.operands[0]) | self._facts.points_to.of(call.operands[1])
+    def _copy_adjoint(self, call: I.CallBase) -> Function | None:
+        """The function that is the adjoint of a copy: of numbers of one kind, or of records; None where no number is
+        copied."""
+        target, source = call.operands[:2]
+        objects = self._facts.points_to.of(target) | self._facts.points_to.of(source)
         kinds = {k for o in objects for k in self._runtime.kinds.of(o)}
         pointers = any(self._facts.points_to.contents[o] for o in objects)
-        if len(kinds) != 1 or pointers:
+        if len(kinds) == 1 and not pointers:
+            return self._runtime.copy_adjoint(kinds.pop())
+        pattern = numbers_in(self._runtime.kinds.words, target, source, call.operands[2]) if kinds else None
+        if pattern is None:
             held = ", ".join(sorted(str(k) for k in kinds)) or "numbers of unknown type"
             held += " and pointers" if pointers else ""
-            cause = f"a copy of memory that holds {held}, on which a derivative depends"
-            raise self._facts.refused(call, cause, "copy the members one by one")
-        return kinds.pop()
+            raise self._facts.refused(call, MIXED_COPY, held=held)
+        return self._runtime.helper(pattern.name, pattern.text()) if pattern.pieces else None
 
     # -- arithmetic ----------------------------------------------------------------------------------------------------
 

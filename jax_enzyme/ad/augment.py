@@ -10,21 +10,23 @@ find, the forward sweep carries shadow pointers along, as forward mode does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from jax_enzyme.ad.causes import ALLOCATOR, GLOBAL, MIXED_COPY, ORIGIN, REALLOCATED
 from jax_enzyme.ad.check import Forward
-from jax_enzyme.ad.checkpoint import Snapshot
 from jax_enzyme.ad.common import copied, element_alignment
+from jax_enzyme.ad.copies import pointers_in
 from jax_enzyme.ad.facts import Facts
+from jax_enzyme.ad.kept import KeptMemory, padded
 from jax_enzyme.ad.library import LibraryCalls, shadow_arguments
 from jax_enzyme.ad.lookup import Pointers
-from jax_enzyme.ad.outline import is_segment
 from jax_enzyme.ad.plan import Plan
-from jax_enzyme.ad.runtime import ARENA, Runtime
+from jax_enzyme.ad.runtime import Runtime
+from jax_enzyme.ad.state import State
 from jax_enzyme.ad.tape import Slot, address
 from jax_enzyme.analysis.loops import Loop
-from jax_enzyme.analysis.memory import call_effect, called_routine
+from jax_enzyme.analysis.memory import MemoryObject, call_effect, called_routine
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int, zero
@@ -63,7 +65,8 @@ class ForwardSweep:
 class Augmenter:
     """Emits the forward sweep of one routine into `target`, whose parameters are mapped by `arguments`. `shadows` has
     those of buffers and static objects (or of parameters), and is empty where no shadow pointer is needed. `inner`
-    has the forward sweeps of other routines, `own` that of this one unless it is the root."""
+    has the forward sweeps of other routines, `own` that of this one unless it is the root. `states` has those of the
+    loops that are checkpointed."""
 
     def __init__(
         self,
@@ -79,10 +82,10 @@ class Augmenter:
         inner: Mapping[Function, ForwardSweep],
         originals: Mapping[Function, Function],
         carries_shadows: bool,
-        snapshot: Callable[[I.CallBase, int], Snapshot],
+        states: Mapping[Function, State],
         own: ForwardSweep | None = None,
     ) -> None:
-        self._snapshot = snapshot
+        self._states = states
         self._inner = inner
         self._originals = originals
         self._carries_shadows = carries_shadows
@@ -102,11 +105,17 @@ class Augmenter:
         self._nodes: dict[Loop, Value] = {}
         self._phis: list[tuple[I.Phi, I.Phi, bool]] = []
         self._freed_late = {o for o in plan.residents if o.kind == "heap"}
+        self._kept = frozenset[MemoryObject]().union(*(state.kept for state in states.values()))
+        self._kept_memory = KeptMemory(runtime)
+        self._alive: Value = ConstantNull(T.PTR)
 
     def run(self) -> Forward:
         code = self._plan.code
         for loop in self._plan.tape.frames:
             self._nodes[loop] = self._builder.alloca(T.PTR)
+        if self._kept and self._own is None:
+            self._alive = self._builder.alloca(T.PTR)
+            self._builder.store(ConstantNull(T.PTR), self._alive)
         for item in self._plan.residents:
             assert item.site is not None
             self._values[item.site] = self._at(self._plan.tape.slots[item])
@@ -202,7 +211,7 @@ class Augmenter:
             self._keep(instruction)
             return
         if isinstance(instruction, I.CallBase):
-            if self._dropped(instruction):
+            if self._dropped(instruction) or self._keeps_memory(instruction):
                 return
             sweep = self._inner.get(instruction.callee) if isinstance(instruction.callee, Function) else None
             if sweep is not None:
@@ -229,11 +238,12 @@ class Augmenter:
         given = dict(zip(callee.arguments, call.arguments, strict=True))
         arguments = [self._value(a) for a in call.arguments]
         shadows = [self._shadow(given[p]) for p in sweep.shadowed]
-        if is_segment(callee):
-            self._segment_call(call, sweep, arguments, shadows)
-            return
         arguments += shadows
-        results = self._builder.call(sweep.function, [*arguments, self._arena])
+        arguments.append(self._arena)
+        state = self._states.get(callee)
+        if state is not None:
+            arguments[-1:] = [*self._addresses(state), self._arena, self._first_alive(state)]
+        results = self._builder.call(sweep.function, arguments)
         index = 0
         if not isinstance(call.type, T.VoidType):
             self._values[call] = self._builder.extract_value(results, 0, call.type)
@@ -248,30 +258,40 @@ class Augmenter:
         if index:
             self._keep(call)
 
-    def _segment_call(
-        self, call: I.CallBase, sweep: ForwardSweep, arguments: list[Value], shadows: list[Value]
-    ) -> None:
-        """Keeps the state and runs the segment without a tape; with one that is dropped at once where the state holds
-        pointers, whose shadows only the forward sweep moves along."""
-        kept = self._snapshot(call, len(shadows))
-        record = self._allocate(kept.size)
-        for value, offset in zip([*arguments, *shadows], (*kept.arguments, *kept.shadows), strict=True):
-            align = element_alignment(value.type, None)
-            self._builder.store(value, self._builder.offset(record, offset), align)
-        for objects, base in ((kept.objects, self._values), (kept.shadow_objects, self._shadows)):
-            for item, offset, size in objects:
-                assert item.site is not None
-                self._runtime.copy(self._builder, self._builder.offset(record, offset), base[item.site], size)
-        if kept.shadow_objects:
-            mark = Builder(self._prologue).alloca(ARENA, align=16)
-            self._runtime.copy(self._builder, mark, self._arena, 24)
-            self._builder.call(sweep.function, [*arguments, *shadows, self._arena])
-            self._builder.call(self._runtime.arena("reset"), [self._arena, mark])
+    def _addresses(self, state: State) -> list[Value]:
+        """Where the state of a loop is: its objects, and shadows that move."""
+        found = [self._values[item.site] for item, _ in state.fixed if item.site is not None]
+        found += [self._shadows[item.site] for item, _ in state.moved if item.site is not None]
+        return found
+
+    def _first_alive(self, state: State) -> Value:
+        """The first node of kept memory."""
+        return self._builder.load(T.PTR, self._alive) if state.saved else ConstantNull(T.PTR)
+
+    def _keeps_memory(self, call: I.CallBase) -> bool:
+        """Allocations and releases of memory that a checkpointed loop needs again."""
+        effect = call_effect(call)
+        if effect is Effect.FREE and not self._kept.isdisjoint(self._facts.points_to.of(call.operands[0])):
+            self._kept_memory.free(self._builder, self._alive, self._value(call.operands[0]))
+            return True
+        item = self._facts.points_to.objects.get(call)
+        if effect is not Effect.ALLOCATE or item not in self._kept:
+            return False
+        size = self._allocated_bytes(call)
+        if any(item in state.saved for state in self._states.values()):
+            node, memory = self._kept_memory.allocate(self._builder, self._alive, self._arena, size)
         else:
-            callee = self._value(call.callee)
-            assert isinstance(callee, Function)
-            self._builder.call(callee, arguments)
-        self._store(record, self._plan.tape.slots[self._pointers[call, "frame"]])
+            node = None
+            memory = self._builder.call(self._runtime.arena("allocate"), [self._arena, padded(self._builder, size)])
+        if call.callee.name == "calloc":
+            self._runtime.clear(self._builder, memory, size)
+        self._values[call] = memory
+        if call in self._facts.dynamic:
+            self._shadows[call] = self._zeroed(size)
+            if node is not None and any(item in state.followed for state in self._states.values()):
+                self._kept_memory.follow(self._builder, node, self._shadows[call])
+        self._keep(call)
+        return True
 
     def _library_call(self, call: I.CallBase, routine: Routine) -> None:
         shadows = shadow_arguments(call, routine, self._facts.shadowed_memory, self._shadow)
@@ -327,11 +347,7 @@ class Augmenter:
         if found is not None:
             return found
         if isinstance(pointer, GlobalVariable) and self._facts.shadowed_memory(pointer):
-            raise self._facts.refused(
-                next(self._plan.code.function.instructions()),
-                f"the global variable `{pointer.name}` holds numbers that a derivative depends on",
-                "pass the state as an inout parameter",
-            )
+            raise self._facts.refused(next(self._plan.code.function.instructions()), GLOBAL, name=pointer.name)
         if isinstance(pointer, ConstantExpr):
             twin = ConstantExpr(
                 pointer.type,
@@ -344,8 +360,7 @@ class Augmenter:
         if isinstance(pointer, Constant) or not self._facts.shadowed_memory(pointer):
             return self._value(pointer)
         assert isinstance(pointer, I.Instruction)
-        cause = "the memory behind this pointer is unknown, and a derivative depends on it"
-        raise self._facts.refused(pointer, cause, "keep pointers in memory that the kernel allocates or is given")
+        raise self._facts.refused(pointer, ORIGIN)
 
     def _constant_shadow(self, value: Constant) -> Constant:
         shadow = self._shadow(value)
@@ -377,9 +392,11 @@ class Augmenter:
         if count.type != T.I64:
             wide = const_int(T.I64, known) if (known := int_value(count)) is not None else None
             count = wide or self._builder.cast("zext", count, T.I64)
-        size = self._builder.binary("mul", count, ConstantInt(T.I64, item))
-        padded = self._builder.binary("add", size, ConstantInt(T.I64, 15))
-        size = self._builder.binary("and", padded, const_int(T.I64, -16))
+        return self._zeroed(self._builder.binary("mul", count, ConstantInt(T.I64, item)))
+
+    def _zeroed(self, size: Value) -> Value:
+        """Memory for a shadow, from the arena."""
+        size = padded(self._builder, size)
         shadow = self._builder.call(self._runtime.arena("allocate"), [self._arena, size])
         self._runtime.clear(self._builder, shadow, size)
         return shadow
@@ -387,6 +404,8 @@ class Augmenter:
     def _pointer_companion(self, instruction: I.Instruction, twin: I.Instruction) -> None:
         shadow = copied(twin, lambda v: v, lambda b: b)
         for index, operand in enumerate(instruction.operands):
+            if isinstance(instruction, I.GetElementPtr) and index:
+                break  # an index is what it is, wherever it comes from
             if T.is_pointer(operand.type) or (self._carries(operand) and not isinstance(operand, Constant)):
                 shadow.operands[index] = self._shadow(operand)
         self._shadows[instruction] = self._builder.insert(shadow)
@@ -394,31 +413,36 @@ class Augmenter:
     def _call_companion(self, call: I.CallBase, twin: I.Instruction) -> None:
         effect = call_effect(call)
         if effect is Effect.ALLOCATE and call in self._facts.dynamic:
-            self._shadows[call] = self._allocate_shadow(call)
+            self._shadows[call] = self._zeroed(self._allocated_bytes(call))
         elif effect is Effect.MEMORY_COPY and self._facts.shadowed_memory(call.operands[0]):
-            held = [self._facts.points_to.contents[o] for o in self._facts.points_to.of(call.operands[1])]
-            if any(held):
-                copy = copied(twin, lambda v: v, lambda b: b)
-                copy.operands[:2] = [self._shadow(v) for v in call.operands[:2]]
-                self._builder.insert(copy)
+            self._copy_pointers(call, twin)
         elif effect is Effect.REALLOCATE and self._carries(call):
-            raise self._facts.refused(call, _REALLOC, _REALLOC_REMEDY)
+            raise self._facts.refused(call, REALLOCATED)
 
-    def _allocate_shadow(self, call: I.CallBase) -> Value:
+    def _copy_pointers(self, call: I.CallBase, twin: I.Instruction) -> None:
+        """Shadows of pointers are copied with the pointers; what lies beside them are adjoints, maybe seeds already."""
+        target, source = call.operands[:2]
+        points_to, words = self._facts.points_to, self._runtime.kinds.words
+        held = any(points_to.contents[o] for o in points_to.of(source))
+        if not held or all(map(words.is_array, points_to.of(target))):
+            return
+        to, at = self._shadow(target), self._shadow(source)
+        pattern = pointers_in(words, target, source, call.operands[2])
+        if pattern is None:
+            raise self._facts.refused(call, MIXED_COPY, held="numbers and pointers")
+        if pattern.pieces:
+            length = twin.operands[2]
+            size = length if length.type == T.I64 else self._builder.cast("zext", length, T.I64)
+            self._builder.call(self._runtime.helper(pattern.name, pattern.text()), [to, at, size])
+
+    def _allocated_bytes(self, call: I.CallBase) -> Value:
+        """The number of bytes that an allocation asks for."""
         name = call.callee.name
         sizes = [self._value(v) for v in call.arguments]
         if name == "calloc":
-            size = self._builder.binary("mul", sizes[0], sizes[1])
-        elif name in ("malloc", "_Znwm", "_Znam"):
-            size = sizes[0]
-        elif name == "aligned_alloc":
-            size = sizes[1]
-        else:
-            cause = "the shadow of memory from this allocator cannot be made"
-            raise self._facts.refused(call, cause, "allocate with malloc, calloc, aligned_alloc or new")
-        calloc = self._runtime.declarations.function("calloc", T.FunctionType(T.PTR, (T.I64, T.I64)))
-        return self._builder.call(calloc, [size, ConstantInt(T.I64, 1)])
-
-
-_REALLOC = "memory that a derivative depends on is resized"
-_REALLOC_REMEDY = "allocate the final size at once, or copy into new memory"
+            return self._builder.binary("mul", sizes[0], sizes[1])
+        if name in ("malloc", "_Znwm", "_Znam"):
+            return sizes[0]
+        if name == "aligned_alloc":
+            return sizes[1]
+        raise self._facts.refused(call, ALLOCATOR)

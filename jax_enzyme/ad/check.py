@@ -146,6 +146,11 @@ class _Sweep:
         if steps and steps[0].source_type == T.I8 and (known := int_value(steps[0].operands[1])) is not None:
             offset = known
             steps.pop(0)
+        threads = self.tape.threads
+        if threads is not None:
+            offset, rest = divmod(offset, threads.count)
+            if rest:
+                raise self.fail("an address in the tape is not that of an item")
         if frame.loop is not None and offset == 0 and not steps:
             return None
         found = self.slots.find(frame, offset)
@@ -155,9 +160,15 @@ class _Sweep:
         if isinstance(key, MemoryObject):
             return _Place(slot, key, None)
         indexed = [s for s in steps if s.source_type == T.ArrayType(slot.step, T.I8) and len(s.operands) == 2]
-        if offset != slot.offset or len(steps) != len(indexed) or len(steps) != (1 if slot.loops else 0):
+        if offset != slot.offset or len(steps) != len(indexed) or len(steps) != (1 if slot.loops or threads else 0):
             raise self.fail(f"an address in the slot of {_name(key)} is not that of an item")
-        return _Place(slot, key, indexed[0].operands[1] if indexed else None)
+        index = indexed[0].operands[1] if indexed else None
+        if threads is not None and index is not None:
+            try:
+                index = threads.item(index)
+            except ValueError:
+                raise self.fail(f"an address in the slot of {_name(key)} is not this thread's") from None
+        return _Place(slot, key, index)
 
     def _frame(self, pointer: Value) -> Frame | None:
         if pointer is self.root:

@@ -6,6 +6,7 @@ told apart by where pointers come from, and by what they may point to only where
 
 from __future__ import annotations
 
+from jax_enzyme.ad.execution import Execution
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import Access, PointsTo, accesses, call_effect
@@ -26,10 +27,10 @@ class EmissionError(LoweringError):
         )
 
 
-def check_reload(load: I.Load, code: Function, points_to: PointsTo, layout: DataLayout) -> None:
+def check_reload(load: I.Load, code: Function, points_to: PointsTo, layout: DataLayout, execution: Execution) -> None:
     """Raises EmissionError where something that may write the memory that a load reads can come after the load; in a
-    function that is called, where anything may write it at all."""
-    is_root = code is points_to.root
+    function that is called, and of memory that other threads touch, where anything may write it at all."""
+    is_root = code is points_to.root and not any(map(execution.shares, points_to.of(load.operands[0])))
     cfg = Cfg(code)
     home = {i: b for b in cfg.rpo for i in b.instructions}
     after = _reachable(cfg, home[load])

@@ -1,4 +1,4 @@
-"""Checkpointing: which loop is cut into segments, and what is kept of the state at the start of each.
+"""Checkpointing: which loops are cut into segments, and how long those are.
 
 A loop of n iterations is cut into segments of m iterations. The forward sweep keeps the memory that a segment
 changes, as it was at the segment's start, and runs the segment untaped. The reverse sweep puts that memory back, runs
@@ -7,93 +7,198 @@ the segment again, taping, reverses it, and frees the tape: every iteration is c
     n / m x (bytes of state) + m x (bytes of tape per iteration),
 
 least for m = sqrt(n x state / tape per iteration): O(sqrt n) (Griewank and Walther 2008, section 12.3, with two
-levels).
+levels). Where n or the sizes are known only at run time, `ad.segments` finds m as the loop goes.
+
+Loops are compared by what cutting them saves, with guesses for what is not known. Of loops inside one another one is
+cut; loops that follow one another can all be.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import isqrt
 
-from jax_enzyme.ad.outline import can_be_outlined, is_segment, outline
-from jax_enzyme.ad.recipes import Recipes
-from jax_enzyme.ad.reversal import Reversal
-from jax_enzyme.ad.tape import Tape
+from jax_enzyme.ad.causes import NO_LOOP, NOT_CHECKPOINTED
+from jax_enzyme.ad.outline import Outlined, hindrance, outline
+from jax_enzyme.ad.reversal import Cut, Reversal, plan_reversal
+from jax_enzyme.ad.segments import Schedule
+from jax_enzyme.ad.state import StateError, object_bytes
+from jax_enzyme.ad.tape import Slot, Tape
+from jax_enzyme.analysis.flow import is_defined_call
 from jax_enzyme.analysis.loops import Loop
-from jax_enzyme.analysis.memory import MemoryObject, reachable_objects
+from jax_enzyme.analysis.memory import MemoryObject, accesses, called_routine
 from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.arrays import ArrayFunction
-from jax_enzyme.ir.values import Argument
+from jax_enzyme.ir.debug import location
 
 _FEWEST = 4
+_MANY = 4096
+"""The guess for the number of iterations of a loop that might be worth cutting."""
+_SOME = 64
+"""The guess for loops around it and inside it."""
+_GUESSED_STATE = 4096
 
 
-@dataclass(frozen=True)
-class Cut:
-    """Loop number `header` (by block) of `iterations`, to be cut into segments of `length`."""
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A loop that can be cut: `count` is its number of iterations where that is known, `state` what it changes and
+    `tape` what an iteration tapes, in bytes; `exact` says that neither is a guess. `runs` is how often the loop
+    runs."""
 
-    header: int
-    iterations: int
-    length: int
+    loop: Loop
+    count: int | None
+    state: int
+    tape: int
+    runs: int
+    exact: bool
+
+    @property
+    def saving(self) -> int:
+        """The bytes that cutting the loop saves."""
+        count = self.count or _MANY
+        return self.runs * (count * self.tape - 2 * isqrt(count * self.tape * self.state))
+
+    def schedule(self, option: str | int | None) -> Schedule:
+        if type(option) is int:
+            return Schedule(min(option, self.count or option))
+        if option == "log" or self.count is None or not self.exact:
+            return Schedule(None, halves=option == "log")
+        return Schedule(
+            max(1, min(self.count, isqrt(self.count * self.state * self.count // (self.count * self.tape))))
+        )
 
 
-def choose(reversal: Reversal, length: int | None) -> Cut | None:
-    """The loop to cut: of those that can be, the one that tapes most. None where there is none worth it."""
+def checkpointed(reversal: Reversal, option: str | int | None) -> Reversal:
+    """The reversal with loops cut: "sqrt" and "log" as the options have them, a number of iterations, or None, which
+    cuts only where that saves something.
+
+    Raises DifferentiationError where no loop can be cut; where one is asked for, also if the best cannot.
+    """
+    found, hindrances = candidates(reversal)
+    if option is None:
+        found = [c for c in found if c.saving > 0]
+    chosen = _apart(found)
+    while chosen:
+        base, names = _outlined(reversal.base, tuple(_header_number(reversal, c.loop) for c in chosen))
+        cuts = tuple(Cut(n, c.schedule(option)) for n, c in zip(names, chosen, strict=True))
+        try:
+            return plan_reversal(base, reversal.step, reversal.facts.rules, cuts)
+        except StateError as error:
+            failed = next(c for n, c in zip(names, chosen, strict=True) if n.loop == error.loop)
+            if option is not None and failed is found[0]:
+                raise
+            found.remove(failed)
+            chosen = _apart(found)
+    raise _nothing([*hindrances, *_inside_recursion(reversal)])
+
+
+def _nothing(hindrances: list[tuple[str | None, str]]) -> DifferentiationError:
+    if not hindrances:
+        return NO_LOOP.error()
+    place, why = hindrances[0]
+    return NOT_CHECKPOINTED.error(place=place, why=why, remedy="write it as a loop of its own")
+
+
+def _inside_recursion(reversal: Reversal) -> list[tuple[str | None, str]]:
+    """Loops that are not looked at, since each call would have its own states."""
+    loops = [x for r in reversal.inner.values() for x in r.code.loops if taped_bytes(r.plan.tape, x)]
+    return [(_place(reversal, x), "it is in a function that calls itself") for x in loops]
+
+
+def candidates(reversal: Reversal) -> tuple[list[Candidate], list[tuple[str | None, str]]]:
+    """The loops that can be cut, the most worthwhile first, and why others cannot, with their places."""
     root = reversal.root
-    best: tuple[int, Loop, int] | None = None
+    found: list[Candidate] = []
+    hindrances: list[tuple[str | None, str]] = []
     for loop in root.code.loops:
         count = root.plan.recipes.recurrences.trip_count(loop).exact
-        if not can_be_outlined(loop) or count is None or count.value is None or count.value + 1 < _FEWEST:
+        known = count.value + 1 if count is not None and count.value is not None else None
+        tape = taped_bytes(root.plan.tape, loop)
+        if not tape or (known is not None and known < _FEWEST):
             continue
-        size = taped_bytes(root.plan.tape, loop)
-        if size and (best is None or size > best[0]):
-            best = size, loop, count.value + 1
-    if best is None:
-        return None
-    size, loop, iterations = best
-    header = _header_number(reversal, loop)
-    if length is None:
-        state = max(state_bytes(reversal, loop), 1)
-        length = isqrt(iterations * state * iterations // size) or 1
-    return Cut(header, iterations, max(1, min(length, iterations)))
+        why = hindrance(root.function, root.code.cfg, loop)
+        if why is not None:
+            hindrances.append((_place(reversal, loop), why))
+            continue
+        state, exact = state_bytes(reversal, loop)
+        exact = exact and _is_static(reversal, loop)
+        runs = 1
+        for around in list(loop.ancestors)[1:]:
+            runs *= root.plan.tape.bound(around) or _SOME
+        found.append(Candidate(loop, known, max(state, 1), tape, runs, exact))
+    found.sort(key=lambda c: -c.saving)
+    return found, hindrances
 
 
-def cut(base: ArrayFunction, where: Cut) -> ArrayFunction:
-    """The array function with a loop cut."""
-    return outline(base, where.header, where.iterations, where.length)
+def _apart(found: list[Candidate]) -> list[Candidate]:
+    """The best candidate, and others that save something, none inside another."""
+    chosen: list[Candidate] = []
+    for candidate in found:
+        overlaps = any(not c.loop.blocks.isdisjoint(candidate.loop.blocks) for c in chosen)
+        if not overlaps and (not chosen or candidate.saving > 0):
+            chosen.append(candidate)
+    return chosen
+
+
+@lru_cache(maxsize=4)
+def _outlined(base: ArrayFunction, headers: tuple[int, ...]) -> tuple[ArrayFunction, tuple[Outlined, ...]]:
+    return outline(base, headers)
 
 
 def taped_bytes(tape: Tape, loop: Loop) -> int:
-    """What a loop's iterations put on the tape, in the frame around it; a guess for nodes."""
+    """What one iteration of a loop puts on the tape, with guesses where loops have no bound."""
     total = 0
     for slot in tape.slots.values():
-        if any(x is loop for x, _ in slot.loops):
+        around = _loops_of(tape, slot)
+        if loop in around:
             count = slot.step
-            for _, bound in slot.loops:
-                count *= bound
+            for inner in around[around.index(loop) + 1 :]:
+                count *= tape.bound(inner) or _SOME
             total += count
     return total
 
 
-def state_bytes(reversal: Reversal, loop: Loop) -> int:
-    """The size of the memory that a loop writes."""
-    recipes = reversal.root.plan.recipes
-    objects: set[MemoryObject] = set()
-    for block in loop.blocks:
-        for instruction in block.instructions:
-            if isinstance(instruction, I.Store):
-                objects |= reversal.facts.points_to.of(instruction.operands[1])
-    phis = sum(8 for i in loop.header.instructions if isinstance(i, I.Phi))
-    return phis + sum(object_bytes(reversal, recipes, o) or 0 for o in objects)
+def _loops_of(tape: Tape, slot: Slot) -> list[Loop]:
+    """The loops that a slot is kept for, outermost first."""
+    frame = slot.frame.loop
+    nodes = list(reversed(list(frame.ancestors))) if frame is not None else []
+    return [*nodes, *(loop for loop, _ in slot.loops)]
 
 
-def object_bytes(reversal: Reversal, recipes: Recipes, item: MemoryObject) -> int | None:
-    """The size of an object that exists once per call."""
-    if item.kind == "buffer":
-        assert isinstance(item.site, Argument)
-        return reversal.base.buffers[item.site.index].nbytes
-    return recipes.object_size(item)
+def state_bytes(reversal: Reversal, loop: Loop) -> tuple[int, bool]:
+    """The size of the memory that a loop writes, and whether that is no guess."""
+    recipes, points_to = reversal.root.plan.recipes, reversal.facts.points_to
+    written: set[MemoryObject] = set()
+    for access in accesses(points_to, reversal.root.function, recipes.layout):
+        if access.writes and recipes.block_of[access.instruction] in loop.blocks:
+            written |= access.objects
+    total = sum(8 for i in loop.header.instructions if isinstance(i, I.Phi))
+    exact = True
+    for item in written:
+        size = object_bytes(reversal.base, recipes, item)
+        inside = item.site in recipes.block_of and recipes.block_of[item.site] in loop.blocks
+        if size is None and not inside:
+            exact = False
+            size = _GUESSED_STATE
+        total += size or 0
+    return total, exact
+
+
+def _is_static(reversal: Reversal, loop: Loop) -> bool:
+    """Whether the tape of an iteration has a known size: no calls that make frames, no loop without a bound inside."""
+    calls = (i for b in loop.blocks for i in b.instructions if isinstance(i, I.CallBase))
+    framed = any(is_defined_call(c) or called_routine(c) is not None for c in calls)
+    inner = (x for x in reversal.root.plan.tape.frames if x is not loop and loop.encloses(x))
+    allocates = any(v in reversal.facts.dynamic for b in loop.blocks for v in b.instructions)
+    return not framed and not allocates and not any(inner)
+
+
+def _place(reversal: Reversal, loop: Loop) -> str | None:
+    origin = reversal.facts.origin
+    places = (location(reversal.facts.module, origin.get(i, i)) for b in loop.blocks for i in b.instructions)
+    return next((p for p in places if p is not None), None)
 
 
 def _header_number(reversal: Reversal, loop: Loop) -> int:
@@ -101,56 +206,5 @@ def _header_number(reversal: Reversal, loop: Loop) -> int:
     blocks that cannot be reached."""
     source = reversal.originals[reversal.root.function]
     first = next(i for i in loop.header.instructions if i in reversal.facts.origin)
-    wanted = reversal.facts.origin[first]
-    return next(n for n, b in enumerate(source.blocks) if any(i is wanted for i in b.instructions))
-
-
-@dataclass(frozen=True, eq=False)
-class Snapshot:
-    """What is kept for one segment: offsets of the arguments and of their shadows, of the objects, and, for objects
-    that hold pointers, of their shadows."""
-
-    arguments: tuple[int, ...]
-    shadows: tuple[int, ...]
-    objects: tuple[tuple[MemoryObject, int, int], ...]
-    shadow_objects: tuple[tuple[MemoryObject, int, int], ...]
-    size: int
-
-
-def snapshot(reversal: Reversal, call: I.CallBase, shadow_count: int) -> Snapshot:
-    """Lays out the snapshot of a segment's call. Raises DifferentiationError where the state has no fixed size."""
-    assert is_segment(call.callee)
-    recipes = reversal.root.plan.recipes
-    facts = reversal.facts
-    offset = 0
-
-    def place(size: int) -> int:
-        nonlocal offset
-        start = offset
-        offset += -(-size // 16) * 16
-        return start
-
-    arguments = tuple(place(8) for _ in call.arguments)
-    shadows = tuple(place(8) for _ in range(shadow_count))
-    objects: list[tuple[MemoryObject, int, int]] = []
-    pointers: list[tuple[MemoryObject, int, int]] = []
-    for item in sorted(
-        reachable_objects(facts.points_to, call), key=lambda o: o.site.name if o.site is not None else ""
-    ):
-        if item.kind == "global" or recipes.is_unchanged(call, item):
-            continue
-        size = object_bytes(reversal, recipes, item)
-        if size is None:
-            raise DifferentiationError(
-                f"the state of the loop that is to be checkpointed has no fixed size ({item})",
-                remedy="allocate its memory once, in front of the loop, or give checkpoint=False",
-            )
-        objects.append((item, place(size), size))
-        if facts.points_to.contents[item] and item in facts.shadowed:
-            if reversal.kinds.of(item):
-                raise DifferentiationError(
-                    f"the state of the loop that is to be checkpointed mixes pointers and numbers ({item})",
-                    remedy="keep them apart, or give checkpoint=False",
-                )
-            pointers.append((item, place(size), size))
-    return Snapshot(arguments, shadows, tuple(objects), tuple(pointers), offset)
+    original = reversal.facts.origin[first]
+    return next(n for n, b in enumerate(source.blocks) if any(i is original for i in b.instructions))

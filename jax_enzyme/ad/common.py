@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from jax_enzyme.ad.causes import ASSEMBLY, DEFECT, UNKNOWN_CALL, UNKNOWN_POINTER_CALL, Cause
 from jax_enzyme.analysis.flow import rule_of
 from jax_enzyme.errors import DifferentiationError, NoRuleError, NotDifferentiableError
 from jax_enzyme.ir import instructions as I
@@ -98,35 +99,31 @@ def element_alignment(type_: T.Type, align: int | None) -> int:
 def active_rule(module: Module, instruction: I.Instruction, rules: Rules) -> Rule:
     """The rule of an instruction on which a derivative depends; the three kinds of refusal are told apart."""
     rule = rule_of(instruction, rules)
-    place = location(module, instruction)
     if rule is None:
-        raise NoRuleError(
-            f"no derivative rule for {describe(instruction)}, on which a derivative depends",
-            place=place,
-            remedy=_remedy(instruction),
-        )
+        callee = instruction.callee if isinstance(instruction, I.CallBase) else None
+        if isinstance(callee, Function):
+            raise refuse(module, instruction, UNKNOWN_CALL, name=callee.name)
+        if isinstance(callee, InlineAsm):
+            raise refuse(module, instruction, ASSEMBLY)
+        if callee is None:
+            raise refuse(module, instruction, DEFECT, what="there is no rule for it")
+        raise refuse(module, instruction, UNKNOWN_POINTER_CALL)
     if rule.refusal is not None:
         error = NotDifferentiableError if rule.refusal.outcome is Outcome.NOT_DIFFERENTIABLE else NoRuleError
-        raise error(f"{describe(instruction)}: {rule.refusal.cause}", place=place, remedy=rule.refusal.remedy)
+        cause = f"{describe(instruction)}: {rule.refusal.cause}"
+        raise error(cause, place=_place(module, instruction), remedy=rule.refusal.remedy)
     return rule
 
 
-def _remedy(instruction: I.Instruction) -> str:
-    callee = instruction.callee if isinstance(instruction, I.CallBase) else None
-    if isinstance(callee, Function):
-        name = callee.name
-        return (
-            f"add the source of `{name}` to the kernel's, or give the kernel a rule for it:\n"
-            f'rules=(je.rule("{name}", ...),), or je.inactive("{name}") where no derivative passes'
-        )
-    if isinstance(callee, InlineAsm):
-        return "write it in the kernel's language, or as a function of its own with a rule"
-    return "call the function by its name"
-
-
-def refuse(module: Module, instruction: I.Instruction, cause: str, remedy: str) -> DifferentiationError:
+def refuse(module: Module, instruction: I.Instruction, cause: Cause, **words: object) -> DifferentiationError:
     """The error for an instruction that cannot be differentiated, at its place in the user's source."""
-    return DifferentiationError(f"{describe(instruction)}: {cause}", place=location(module, instruction), remedy=remedy)
+    return cause.error(describe(instruction), _place(module, instruction), **words)
+
+
+def _place(module: Module, instruction: I.Instruction) -> str | None:
+    """The place of an instruction; of what it computes with, where a pass has made it of several."""
+    parts = [instruction, *(v for v in instruction.operands if isinstance(v, I.Instruction))]
+    return next((place for part in parts if (place := location(module, part)) is not None), None)
 
 
 def describe(instruction: I.Instruction) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from jax_enzyme.ad.causes import Cause
 from jax_enzyme.ad.common import refuse
+from jax_enzyme.ad.execution import ALONE, Execution
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.flow import is_defined_call, is_opaque_call, rule_of
 from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, called_routine, is_memory_free
@@ -30,7 +32,9 @@ class Facts:
         shadowed: frozenset[MemoryObject],
         origin: dict[Value, I.Instruction],
         dynamic: frozenset[Value],
+        execution: Execution = ALONE,
     ) -> None:
+        self.execution = execution
         self.module = module
         self.rules = rules
         self.points_to = points_to
@@ -47,8 +51,13 @@ class Facts:
 
     @cached_property
     def _reversed_functions(self) -> frozenset[Function]:
-        """The functions in which, or below which, something has an adjoint."""
-        found = {f for f in self.points_to.functions if any(map(self._own_adjoint, f.instructions()))}
+        """The functions in which, or below which, something has an adjoint, or a pointer moves whose shadow has to move
+        along with it."""
+        found = {
+            f
+            for f in self.points_to.functions
+            if any(self._own_adjoint(i) or self._moves_shadow(i) for i in f.instructions())
+        }
         changed = True
         while changed:
             callers = {
@@ -81,6 +90,8 @@ class Facts:
                 return False
             case I.CallBase() if call_effect(instruction) in (Effect.MEMORY_COPY, Effect.MEMORY_SET):
                 return self.active_memory(instruction.operands[0])
+            case I.CallBase() if call_effect(instruction) in (Effect.BARRIER, Effect.VOTE):
+                return self.execution.reverses(instruction, self)
             case I.CallBase() if (routine := called_routine(instruction)) is not None:
                 written = (instruction.operands[i] for i in routine.floats if routine.writes(i))
                 return self.activity.value(instruction) or any(map(self.active_memory, written))
@@ -92,6 +103,21 @@ class Facts:
                 return carries and self.active_memory(instruction.operands[0])
             case _:
                 return self.activity.value(instruction)
+
+    def _moves_shadow(self, instruction: I.Instruction) -> bool:
+        """Whether memory gets a shadow pointer, or a caller does."""
+        match instruction:
+            case I.Store():
+                value, target = instruction.operands
+                holds_address = T.is_pointer(value.type) or self.shadowed_memory(value)
+                return holds_address and self.shadowed_memory(target)
+            case I.Return():
+                return any(map(self.shadowed_memory, instruction.operands))
+            case I.CallBase() if call_effect(instruction) is Effect.MEMORY_COPY:
+                held = (self.points_to.contents[o] for o in self.points_to.of(instruction.operands[1]))
+                return any(map(bool, held)) and self.shadowed_memory(instruction.operands[0])
+            case _:
+                return instruction in self.dynamic
 
     def _touches_active(self, call: I.CallBase) -> bool:
         """Whether a call of which nothing is known could pass a derivative on: by value, or through memory."""
@@ -120,5 +146,5 @@ class Facts:
                 work.extend(value.operands)
         return frozenset(found)
 
-    def refused(self, instruction: I.Instruction, cause: str, remedy: str) -> DifferentiationError:
-        return refuse(self.module, self.origin.get(instruction, instruction), cause, remedy)
+    def refused(self, instruction: I.Instruction, cause: Cause, **words: object) -> DifferentiationError:
+        return refuse(self.module, self.origin.get(instruction, instruction), cause, **words)

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from jax_enzyme.ad.causes import ORIGIN
 from jax_enzyme.ad.common import (
     SUM_FLAGS,
     Partials,
@@ -37,7 +38,7 @@ from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, call
 from jax_enzyme.analysis.shadows import shadowed_objects
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.arrays import ArrayFunction, Jvp, jvp_buffers
+from jax_enzyme.ir.arrays import ArrayFunction, Buffer, Jvp, jvp_buffers
 from jax_enzyme.ir.builder import Builder, zero
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.ir.values import Argument, BasicBlock, Constant, ConstantExpr, ConstantInt, InlineAsm, Value
@@ -51,8 +52,9 @@ _LINEAR = frozenset(
 )
 
 
-def forward(base: ArrayFunction, step: Jvp, rules: Rules) -> ArrayFunction:
-    """The forward derivative of an array function, as a new array function (see `ir.arrays` for its buffers).
+def forward(base: ArrayFunction, step: Jvp, rules: Rules, allocates: bool = True) -> ArrayFunction:
+    """The forward derivative of an array function, as a new array function (see `ir.arrays` for its buffers). Where it
+    `allocates` no memory itself, scratch buffers behind those are what more it needs.
 
     Raises DifferentiationError where a tangent would have to pass something that has no rule.
     """
@@ -63,21 +65,32 @@ def forward(base: ArrayFunction, step: Jvp, rules: Rules) -> ArrayFunction:
     activity = Activity(points_to, rules, inputs, None)
     refuse_unprovable(module, points_to, activity, rules, base.buffers)
     buffers = jvp_buffers(base.buffers, step)
+    shared = _Shared(module, rules, points_to, activity)
+    lone = [i for i, a in enumerate(root.arguments) if points_to.objects[a] in shared.shadowed]
+    lone = [i for i in lone if not any(b.role == "tangent" and b.of == i for b in buffers)]
+    count = len(base.buffers)
+    if not allocates:
+        buffers += tuple(_scratch(base.buffers[i], i) for i in lone)
     symbol = f"{base.symbol}.jvp"
     target = array_function(symbol, buffers)
     module.functions[symbol] = target
-    shared = _Shared(module, rules, points_to, activity)
     shadows: dict[Value, Value] = {}
-    count = len(base.buffers)
     for argument, buffer in zip(target.arguments[count:], buffers[count:], strict=True):
         shadows[root.arguments[buffer.of]] = argument
     primal: dict[Value, Value] = dict(zip(root.arguments, target.arguments, strict=False))
     emitter = _Emitter(shared, root, target, primal, shadows)
-    for argument, buffer in zip(root.arguments, base.buffers, strict=True):
-        if argument not in shadows and points_to.objects[argument] in shared.shadowed:
-            emitter.zero_shadow(argument, buffer.nbytes)
+    for index in lone if allocates else ():
+        emitter.zero_shadow(root.arguments[index], base.buffers[index].nbytes)
     emitter.run()
     return ArrayFunction(module, symbol, buffers)
+
+
+def _scratch(buffer: Buffer, index: int) -> Buffer:
+    """Memory for tangents of what is in a buffer: zero unless nothing is read there that has not been written."""
+    is_tape = buffer.role == "tape"
+    return replace(
+        buffer, name=f"{buffer.name}_dot", io="scratch", role="tape", of=index, zero=not is_tape, discard=False
+    )
 
 
 class _Shared:
@@ -99,8 +112,12 @@ class _Shared:
         return not self.shadowed.isdisjoint(self.points_to.of(value))
 
     def is_own_shadow(self, pointer: Value) -> bool:
-        """A pointer into known memory that has no shadow: where a shadow of it is stored, it does as well itself."""
+        """A pointer into known memory that has no shadow: where a shadow of it is stored, it does as well itself. So
+        does one from known memory in which no pointer was ever stored: it is null."""
         objects = self.points_to.of(pointer)
+        if not objects and isinstance(pointer, I.Load):
+            objects = self.points_to.of(pointer.operands[0])
+            return bool(objects) and self.points_to.unknown not in objects
         return bool(objects) and self.points_to.unknown not in objects and not self.needs_shadow(pointer)
 
     def carries(self, value: Value) -> bool:
@@ -112,6 +129,8 @@ class _Shared:
     def global_shadow(self, variable: GlobalVariable) -> GlobalVariable:
         if variable not in self._global_shadows:
             name = f"{variable.name}.dot"
+            while name in self.module.globals:  # in a second derivative, the first one's
+                name += ".dot"
             type_ = variable.value_type
             shadow = GlobalVariable(variable.type, type_, zero(type_), variable.is_constant, ("internal",), name=name)
             self.module.globals[name] = shadow
@@ -222,7 +241,7 @@ class _Emitter:
             case _ if self.shared.is_own_shadow(pointer):
                 return self.value(pointer)
             case I.Instruction():
-                raise refuse(self.shared.module, pointer, "the memory behind this pointer is unknown", _UNKNOWN_REMEDY)
+                raise refuse(self.shared.module, pointer, ORIGIN)
             case _:
                 raise AssertionError(f"no shadow for {pointer}")
 
@@ -414,6 +433,10 @@ class _Emitter:
                 copy = copied(twin, lambda v: v, lambda b: b)
                 copy.operands[:2] = [self.shadow(v) for v in call.operands[:2]]
                 self.builder.insert(copy)
+            case Effect.SHUFFLE if call in self.shared.activity.varied:
+                shuffled = copied(twin, lambda v: v, lambda b: b)
+                shuffled.operands[1] = self.tangent_or_zero(call.operands[1])
+                self.companions[call] = self.builder.insert(shuffled)
             case _ if call in self.shared.activity.varied:
                 self._arithmetic(call)
             case None:
@@ -439,6 +462,3 @@ class _Emitter:
 def zero_pair(type_: T.Type) -> Constant:
     """The starting value of a pair that is filled element by element."""
     return zero(type_)
-
-
-_UNKNOWN_REMEDY = "keep pointers in memory that the kernel itself allocates or is given"

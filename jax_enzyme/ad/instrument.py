@@ -20,11 +20,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from jax_enzyme.ad.causes import DEFECT, NEVER_RETURNS
 from jax_enzyme.ad.common import copied
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.loops import Loop, Loops
-from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function
@@ -137,26 +137,18 @@ def _count_iterations(loop: Loop) -> I.Phi:
 def _check_canonical(source: Function, cfg: Cfg) -> None:
     returns = [b for b in cfg.rpo if isinstance(b.terminator, I.Return)]
     if len(returns) > 1:
-        raise DifferentiationError(f"`{source.name}` has {len(returns)} returns", remedy=_CANONICAL)
+        raise DEFECT.error(what=f"`{source.name}` has {len(returns)} returns")
     if not returns:
-        raise DifferentiationError(f"`{source.name}` never returns", remedy="there is nothing to differentiate")
+        raise NEVER_RETURNS.error()
 
 
 def _check_loops(source: Function, loops: Loops) -> None:
     if loops.irreducible:
         a, b = loops.irreducible[0]
-        raise DifferentiationError(
-            f"`{source.name}` has a loop with several entries (a jump from {a.name} into {b.name})",
-            remedy="jump to the loop's start instead of into its middle",
-        )
+        raise DEFECT.error(what=f"`{source.name}` has a loop with several entries, {a.name} and {b.name}")
     for loop in loops:
         if loop.preheader is None or len(loop.latches) != 1:
-            raise DifferentiationError(
-                f"loop {loop.header.name} of `{source.name}` is not simplified", remedy=_CANONICAL
-            )
+            raise DEFECT.error(what=f"loop {loop.header.name} of `{source.name}` is not simplified")
         for block in loop.exits:
             if any(p not in loop.blocks for p in loops.cfg.preds[block]):
-                raise DifferentiationError(f"loop {loop.header.name} shares its exit {block.name}", remedy=_CANONICAL)
-
-
-_CANONICAL = "this is a defect of jax_enzyme: please report it with the source of the kernel"
+                raise DEFECT.error(what=f"loop {loop.header.name} shares its exit {block.name}")

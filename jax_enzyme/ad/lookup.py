@@ -72,10 +72,14 @@ class Sources(ABC):
         return self._shadow_cache[pointer]
 
     def _find_shadow(self, pointer: Value) -> Value:
-        if isinstance(pointer, ConstantExpr | GlobalVariable | Argument):
+        if isinstance(pointer, Argument):
             return self.forward_pointer(pointer, "shadow")
+        if isinstance(pointer, ConstantExpr) and self._leads_to_shadow(pointer):
+            return self._constant_shadow(pointer)
         if isinstance(pointer, Constant):
-            return pointer
+            # An address that is a mere number, as of an empty slice in Rust, leads nowhere.
+            leads = isinstance(pointer, ConstantExpr | GlobalVariable) and self.recipes.points_to.of(pointer)
+            return self.forward_pointer(pointer, "shadow") if leads else pointer
         recipe = self.recipes.of(pointer)
         match recipe:
             case Repeat() if isinstance(pointer, I.Instruction) and pointer.opcode in (
@@ -97,6 +101,18 @@ class Sources(ABC):
                 return self._choose(tree, self.shadow)
             case _:
                 return self.forward_pointer(pointer, "shadow")
+
+    def _leads_to_shadow(self, pointer: Constant) -> bool:
+        """Whether a constant is an address in a variable whose shadow is at hand."""
+        if not isinstance(pointer, ConstantExpr):
+            return pointer in self.shadows
+        return pointer.opcode in ("getelementptr", "addrspacecast") and self._leads_to_shadow(pointer.operands[0])
+
+    def _constant_shadow(self, pointer: ConstantExpr) -> Value:
+        base = self.shadow(pointer.operands[0])
+        if pointer.source_type is None:
+            return base
+        return self.builder.gep(pointer.source_type, base, pointer.operands[1:])
 
     def _again(self, instruction: Value, operands: list[Value]) -> Value:
         assert isinstance(instruction, I.Instruction)

@@ -1,16 +1,20 @@
-"""Cuts a counted loop into segments, each a call, so that reverse mode can keep states instead of iterations.
+"""Cuts loops out of a function, so that reverse mode can keep states instead of iterations.
 
-    before   loop:                          after    for (k = 0; k < n; k += length)
-               %u = phi double [ ... ]                   je.segment(k, min(k + length, n), ..., slots)
-               ...
-               br i1 %more, %loop, %exit             je.segment: %u from its slot; the loop from k; %u to its slot
+    before   loop:                          after    store %a, ptr %slot; %way = call i64 @je.loop(..., %slot)
+               %u = phi double [ %a, ... ]           je.loop:     for (k = 0; !way; k++) way = je.segment(k, k + 1, ...)
+               ...                                   je.segment:  %u from its slot; the loop from iteration k on, until
+               br i1 %more, %loop, %exit                          it ends by itself, or iteration `to` is reached: then
+                                                                  %u goes back to its slot
 
-Values that the loop carries, and those that are used after it, pass through *slots*: local variables of the caller. The
-segment is a copy of the loop, so a segment runs as fast as the loop did.
+Values that the loop carries, and those that are used after it, pass through *slots*: local variables of the caller.
+Both functions return the way that control took out of the loop (1, 2 ... for its exits), a segment 0 where the loop
+goes on. A segment is a copy of the loop, so it runs as fast as the loop did. How many iterations a segment is given
+does not matter for what the program computes; that is for `ad.segments` to choose.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jax_enzyme.ad.common import copied, extended
@@ -18,34 +22,30 @@ from jax_enzyme.ad.instrument import clone
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.loops import Loop, Loops
-from jax_enzyme.analysis.memory import Objects, PointsTo
+from jax_enzyme.analysis.memory import Objects, PointsTo, call_effect
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
-from jax_enzyme.ir.builder import Builder, const_int
-from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.builder import Builder
+from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import Argument, BasicBlock, Constant, ConstantInt, Value
+from jax_enzyme.rules.effects import Effect
 
-SEGMENT = "je.segment"
-
-
-def is_segment(function: Value) -> bool:
-    """Whether a function is a segment that was cut out here."""
-    return isinstance(function, Function) and function.name == SEGMENT
+_ATTRIBUTES = ("noinline", "nounwind")
 
 
-def can_be_outlined(loop: Loop) -> bool:
-    """A loop on the outermost level that is left at its latch alone and makes no local variables."""
-    if loop.parent is not None or loop.preheader is None or len(loop.latches) != 1:
-        return False
-    if loop.exiting != loop.latches or len(loop.exit_edges) != 1:
-        return False
-    return not any(isinstance(i, I.Alloca) for b in loop.blocks for i in b.instructions)
+@dataclass(frozen=True)
+class Outlined:
+    """The names of the functions that a loop became."""
+
+    loop: str
+    segment: str
 
 
 @dataclass(eq=False)
 class _Loop:
-    """What has to pass between the loop and its surroundings."""
+    """What has to pass between a loop and its surroundings: values that it uses, phis that it carries, and per exit
+    the phis there."""
 
     loop: Loop
     phis: list[I.Phi]
@@ -57,47 +57,91 @@ class _Loop:
         return self.loop.latches[0]
 
     @property
-    def exit(self) -> BasicBlock:
-        return self.loop.exits[0]
-
-    @property
     def preheader(self) -> BasicBlock:
         assert self.loop.preheader is not None
         return self.loop.preheader
 
+    def way(self, block: BasicBlock) -> Value:
+        """The number of an exit."""
+        return ConstantInt(T.I64, 1 + self.loop.exits.index(block))
 
-def outline(base: ArrayFunction, header: int, iterations: int, length: int) -> ArrayFunction:
-    """The array function with the loop whose header is block number `header`, and that runs `iterations` times, cut
-    into segments of `length` iterations."""
+
+def hindrance(function: Function, cfg: Cfg, loop: Loop) -> str | None:
+    """Why a loop cannot be cut out, or None where it can be."""
+    if loop.preheader is None or len(loop.latches) != 1 or not loop.exits:
+        return "control enters it, or goes round in it, in several ways"
+    if any(isinstance(i, I.Alloca) for b in loop.blocks for i in b.instructions):
+        return "it makes local arrays"
+    if any(p not in loop.blocks for e in loop.exits for p in cfg.preds[e]):
+        return "control joins that of other code where it ends"
+    inside = {i for b in loop.blocks for i in b.instructions}
+    for block in function.blocks:
+        if block in loop.blocks:
+            continue
+        for instruction in block.instructions:
+            if isinstance(instruction, I.Phi) and block in loop.exits:
+                continue
+            if not inside.isdisjoint(instruction.operands):
+                return "what it computes is used elsewhere"
+    return None
+
+
+def outline(base: ArrayFunction, headers: Sequence[int]) -> tuple[ArrayFunction, tuple[Outlined, ...]]:
+    """The array function with loops cut out, none of them inside another, and their names. A loop is known by the
+    number of its header among the function's blocks."""
     module = extended(base.module)
     source = module.functions[base.symbol]
     points_to = PointsTo(module, source)
     function, origin = clone(source)
-    loops = Loops(Cfg(function), Dominators(Cfg(function)))
-    loop = next(x for x in loops if x.header is function.blocks[header])
-    parts = _parts(function, loop)
-    segment = _segment(parts, {v: points_to.of(origin.get(v, v)) for v in parts.live_in})
-    module.functions[SEGMENT] = segment
-    _call_segments(function, parts, segment, iterations, length)
+    for block in function.blocks:
+        block.instructions = [i for i in block.instructions if not _is_hint(i)]
     function.attributes = source.attributes
     function.prefix = source.prefix
     module.functions[base.symbol] = function
-    return ArrayFunction(module, base.symbol, base.buffers)
+    cfg = Cfg(function)
+    loops = {loop.header: loop for loop in Loops(cfg, Dominators(cfg))}
+    wanted = [loops[function.blocks[header]] for header in headers]
+    found: list[Outlined] = []
+    for loop in wanted:
+        parts = _parts(function, loop)
+        objects = {v: points_to.of(origin.get(v, v)) for v in parts.live_in}
+        segment = _segment(parts, objects, _fresh(module, "je.segment"))
+        module.functions[segment.name] = segment
+        whole = _whole(segment, _fresh(module, "je.loop"))
+        module.functions[whole.name] = whole
+        _replace(function, parts, whole)
+        found.append(Outlined(whole.name, segment.name))
+    return ArrayFunction(module, base.symbol, base.buffers), tuple(found)
+
+
+def _is_hint(instruction: I.Instruction) -> bool:
+    """What is only said to the optimiser has been used, and may speak of values on both sides of a cut."""
+    return isinstance(instruction, I.CallBase) and call_effect(instruction) is Effect.IGNORED
+
+
+def _fresh(module: Module, stem: str) -> str:
+    number = 0
+    while f"{stem}.{number}" in module.functions:
+        number += 1
+    return f"{stem}.{number}"
 
 
 def _parts(function: Function, loop: Loop) -> _Loop:
     inside = {i for b in loop.blocks for i in b.instructions}
-    ordered = [b for b in function.blocks if b in loop.blocks]
+    exits = [i for e in loop.exits for i in e.instructions if isinstance(i, I.Phi)]
     live_in: dict[Value, None] = {}
-    for block in ordered:
-        for instruction in block.instructions:
+    for block in function.blocks:
+        for instruction in block.instructions if block in loop.blocks else ():
             for operand, source in _operands(instruction):
-                if source is loop.preheader or operand in inside or isinstance(operand, Constant):
-                    continue
-                live_in[operand] = None
+                if source is not loop.preheader:
+                    live_in[operand] = None
+    for phi in exits:
+        live_in.update(dict.fromkeys(phi.operands))
     phis = [i for i in loop.header.instructions if isinstance(i, I.Phi)]
-    live_out = [i for i in loop.exits[0].instructions if isinstance(i, I.Phi)]
-    return _Loop(loop, phis, list(live_in), live_out)
+    for phi in phis:
+        live_in.update(dict.fromkeys(v for v, source in phi.incoming if source is not loop.preheader))
+    used = [v for v in live_in if v not in inside and not isinstance(v, Constant)]
+    return _Loop(loop, phis, used, exits)
 
 
 def _operands(instruction: I.Instruction) -> list[tuple[Value, BasicBlock | None]]:
@@ -107,60 +151,77 @@ def _operands(instruction: I.Instruction) -> list[tuple[Value, BasicBlock | None
     return [(v, None) for v in instruction.operands]
 
 
-def _segment(parts: _Loop, objects: dict[Value, Objects]) -> Function:
-    """`void je.segment(i64 from, i64 to, live-ins..., slots...)`."""
-    carried, out = parts.phis, parts.live_out
-    types = [T.I64, T.I64, *(v.type for v in parts.live_in), *(T.PTR for _ in (*carried, *out))]
-    arguments = [Argument(t, (), i, name=f"s{i}") for i, t in enumerate(types)]
+# -- the functions -----------------------------------------------------------------------------------------------------
+
+
+def _segment(parts: _Loop, objects: dict[Value, Objects], name: str) -> Function:
+    """`i64 je.segment(i64 from, i64 to, live-ins..., slots...)`."""
+    function = _declared(name, [T.I64, T.I64, *(v.type for v in parts.live_in)], len(parts.phis) + len(parts.live_out))
+    arguments = function.arguments
     count = 2 + len(parts.live_in)
     for argument, value in zip(arguments[2:count], parts.live_in, strict=True):
         if T.is_pointer(value.type) and _alone(value, objects):
             argument.attributes = ("noalias",)
-    for argument in arguments[count:]:
-        argument.attributes = ("noalias",)
-    function = Function(T.PTR, T.FunctionType(T.VOID, tuple(types)), arguments=arguments, name=SEGMENT)
-    function.prefix = ("internal",)
-    function.attributes = ("noinline", "nounwind", "mustprogress")
-    entry, leave = BasicBlock(name="entry"), BasicBlock(name="leave")
-    blocks = {b: BasicBlock(name=b.name) for b in parts.loop.blocks}
-    blocks |= {parts.preheader: entry, parts.exit: leave}
-    values: dict[Value, Value] = dict(zip(parts.live_in, arguments[2:count], strict=True))
     slots = arguments[count:]
-    builder = Builder(entry)
-    starts = [builder.load(phi.type, slot) for phi, slot in zip(carried, slots, strict=False)]
-    builder.br(blocks[parts.loop.header])
-    ordered = [b for b in _function_order(parts)]
+    entry = BasicBlock(name="entry")
+    leaves = {e: BasicBlock(name=f"{e.name}.leave") for e in parts.loop.exits}
+    blocks = {b: BasicBlock(name=b.name) for b in _header_first(parts.loop)}
+    targets = {**blocks, **leaves, parts.preheader: entry}
+    values: dict[Value, Value] = dict(zip(parts.live_in, arguments[2:count], strict=True))
     twins: list[I.Instruction] = []
-    for block in ordered:
-        for instruction in block.instructions:
-            twin = copied(instruction, lambda v: v, blocks.__getitem__)
+    leaving = [(e, [i for i in e.instructions if isinstance(i, I.Phi)]) for e in leaves]
+    for block, instructions in (*((b, b.instructions) for b in blocks), *leaving):
+        for instruction in instructions:
+            twin = copied(instruction, lambda v: v, targets.__getitem__)
             twin.metadata = list(instruction.metadata)
             values[instruction] = twin
-            blocks[block].instructions.append(twin)
+            targets[block].instructions.append(twin)
             twins.append(twin)
     for twin in twins:
-        twin.operands = [v if isinstance(v, Constant) else values.get(v, v) for v in twin.operands]
-    for phi, start in zip(carried, starts, strict=True):
+        twin.operands = [_mapped(v, values) for v in twin.operands]
+    builder = Builder(entry)
+    for phi, slot in zip(parts.phis, slots, strict=False):
         twin = values[phi]
         assert isinstance(twin, I.Phi)
-        twin.operands[twin.targets.index(entry)] = start
-    _count(parts, blocks, arguments, entry)
-    builder = Builder(leave)
-    for phi, slot in zip(carried, slots, strict=False):
-        builder.store(_mapped(phi.operands[phi.targets.index(parts.latch)], values), slot)
-    for phi, slot in zip(out, slots[len(carried) :], strict=True):
-        builder.store(_mapped(phi.operands[0], values), slot)
-    builder.ret()
-    function.blocks = [entry, *(blocks[b] for b in ordered), leave]
-    _close(function, parts, blocks, leave)
+        twin.operands[twin.targets.index(entry)] = builder.load(phi.type, slot)
+    builder.br(blocks[parts.loop.header])
+    out = dict(zip(parts.live_out, slots[len(parts.phis) :], strict=True))
+    done = BasicBlock(name="done")
+    ways: list[tuple[Value, BasicBlock]] = []
+    for block, phis in leaving:
+        builder = Builder(leaves[block])
+        for phi in phis:
+            builder.store(values[phi], out[phi])
+        builder.br(done)
+        ways.append((parts.way(block), leaves[block]))
+    turn, pause = _count(parts, blocks, values, arguments, entry)
+    builder = Builder(pause)
+    for phi, slot in zip(parts.phis, slots, strict=False):
+        value = _mapped(phi.operands[phi.targets.index(parts.latch)], values)
+        builder.store(builder.phi(value.type, [(value, turn)]) if isinstance(value, I.Instruction) else value, slot)
+    pause.instructions.sort(key=lambda i: not isinstance(i, I.Phi))
+    builder.br(done)
+    builder = Builder(done)
+    builder.ret(builder.phi(T.I64, [*ways, (ConstantInt(T.I64, 0), pause)]))
+    function.blocks = [entry, *blocks.values(), turn, *leaves.values(), pause, done]
     return function
 
 
-def _function_order(parts: _Loop) -> list[BasicBlock]:
-    """The loop's blocks, the header first."""
-    seen = [parts.loop.header]
+def _declared(name: str, types: list[T.Type], slots: int) -> Function:
+    every = [*types, *([T.PTR] * slots)]
+    arguments = [Argument(t, (), i, name=f"s{i}") for i, t in enumerate(every)]
+    for argument in arguments[len(types) :]:
+        argument.attributes = ("noalias",)
+    type_ = T.FunctionType(T.I64, tuple(every))
+    return Function(
+        T.PTR, type_, arguments=arguments, name=name, prefix=("internal",), attributes=_ATTRIBUTES
+    )  # fmt: skip
+
+
+def _header_first(loop: Loop) -> list[BasicBlock]:
+    seen = [loop.header]
     for block in seen:
-        seen += [s for s in block.successors if s in parts.loop.blocks and s not in seen]
+        seen += [s for s in block.successors if s in loop.blocks and s not in seen]
     return seen
 
 
@@ -174,60 +235,87 @@ def _alone(value: Value, objects: dict[Value, Objects]) -> bool:
     return bool(own) and all(own.isdisjoint(o) for v, o in objects.items() if v is not value)
 
 
-def _count(parts: _Loop, blocks: dict[BasicBlock, BasicBlock], arguments: list[Argument], entry: BasicBlock) -> None:
-    """The segment's own counter decides when it ends; the loop's condition is no longer asked."""
+def _count(
+    parts: _Loop,
+    blocks: dict[BasicBlock, BasicBlock],
+    values: dict[Value, Value],
+    arguments: list[Argument],
+    entry: BasicBlock,
+) -> tuple[BasicBlock, BasicBlock]:
+    """Puts a test of the segment's own counter on the way back to the header: the new latch, and where it leaves."""
     header, latch = blocks[parts.loop.header], blocks[parts.latch]
+    turn, pause = BasicBlock(name="turn"), BasicBlock(name="pause")
+    assert latch.terminator is not None
+    latch.terminator.targets = [turn if t is header else t for t in latch.terminator.targets]
+    for phi in parts.phis:
+        twin = values[phi]
+        twin.targets = [turn if t is latch else t for t in twin.targets]  # type: ignore[attr-defined]
     counter = I.Phi(T.I64, "phi", [arguments[0]], targets=[entry])
     header.instructions.insert(0, counter)
-    latch.instructions.pop()
-    builder = Builder(latch)
+    builder = Builder(turn)
     following = builder.binary("add", counter, ConstantInt(T.I64, 1), ("nuw", "nsw"))
     counter.operands.append(following)
-    counter.targets.append(latch)
-    builder.cond_br(builder.icmp("ult", following, arguments[1]), header, blocks[parts.exit])
+    counter.targets.append(turn)
+    builder.cond_br(builder.icmp("ult", following, arguments[1]), header, pause)
+    return turn, pause
 
 
-def _close(function: Function, parts: _Loop, blocks: dict[BasicBlock, BasicBlock], leave: BasicBlock) -> None:
-    """Values that the exit stores pass through phis there (LCSSA)."""
-    inside = {i for b in parts.loop.blocks for i in blocks[b].instructions}
-    closing: dict[Value, I.Phi] = {}
-    for instruction in list(leave.instructions):
-        for index, operand in enumerate(instruction.operands):
-            if operand in inside:
-                if operand not in closing:
-                    closing[operand] = I.Phi(operand.type, "phi", [operand], targets=[blocks[parts.latch]])
-                instruction.operands[index] = closing[operand]
-    leave.instructions[:0] = list(closing.values())
-
-
-def _call_segments(function: Function, parts: _Loop, segment: Function, iterations: int, length: int) -> None:
-    """Replaces the loop in `function` by a loop over segments."""
-    slots: list[Value] = []
-    top = Builder(BasicBlock())
-    for phi in (*parts.phis, *parts.live_out):
-        slots.append(top.alloca(phi.type))
-    function.entry.instructions[:0] = top.block.instructions
-    preheader = Builder(parts.preheader)
-    terminator = parts.preheader.instructions.pop()
-    for phi, slot in zip(parts.phis, slots, strict=False):
-        preheader.store(phi.operands[phi.targets.index(parts.preheader)], slot)
-    over, after = BasicBlock(name="segments"), BasicBlock(name="segments.after")
-    terminator.targets = [over]
-    parts.preheader.instructions.append(terminator)
+def _whole(segment: Function, name: str) -> Function:
+    """`i64 je.loop(live-ins..., slots...)`: segments until one says that the loop is over."""
+    types = [a.type for a in segment.arguments[2:]]
+    function = _declared(name, types, 0)
+    for argument, like in zip(function.arguments, segment.arguments[2:], strict=True):
+        argument.attributes = like.attributes
+    entry, over, leave = BasicBlock(name="entry"), BasicBlock(name="segments"), BasicBlock(name="leave")
+    Builder(entry).br(over)
     builder = Builder(over)
-    start = builder.phi(T.I64, [(ConstantInt(T.I64, 0), parts.preheader)])
-    following = builder.binary("add", start, ConstantInt(T.I64, length), ("nuw", "nsw"))
-    total = const_int(T.I64, iterations)
-    end = builder.select(builder.icmp("ult", following, total), following, total)
-    builder.call(segment, [start, end, *parts.live_in, *slots])
-    start.operands.append(following)
+    start = I.Phi(T.I64, "phi", [ConstantInt(T.I64, 0)], targets=[entry])
+    builder.insert(start)
+    end = builder.binary("add", start, ConstantInt(T.I64, 1), ("nuw", "nsw"))
+    way = builder.call(segment, [start, end, *function.arguments])
+    start.operands.append(end)
     start.targets.append(over)
-    builder.cond_br(builder.icmp("ult", following, total), over, after)
-    builder = Builder(after)
-    finals = [builder.load(phi.type, s) for phi, s in zip(parts.live_out, slots[len(parts.phis) :], strict=True)]
-    builder.br(parts.exit)
-    for phi, final in zip(parts.live_out, finals, strict=True):
-        phi.operands, phi.targets = [final], [after]
+    builder.cond_br(builder.icmp("eq", way, ConstantInt(T.I64, 0)), over, leave)
+    builder = Builder(leave)
+    builder.ret(builder.phi(T.I64, [(way, over)]))
+    function.blocks = [entry, over, leave]
+    return function
+
+
+def _replace(function: Function, parts: _Loop, whole: Function) -> None:
+    """Puts a call in the place of the loop, and behind it ways to the loop's exits."""
+    top = Builder(BasicBlock())
+    slots = [top.alloca(phi.type) for phi in (*parts.phis, *parts.live_out)]
+    function.entry.instructions[:0] = top.block.instructions
+    before = parts.preheader
+    before.instructions.pop()
+    builder = Builder(before)
+    for phi, slot in zip(parts.phis, slots, strict=False):
+        builder.store(phi.operands[phi.targets.index(before)], slot)
+    way = builder.call(whole, [*parts.live_in, *slots])
+    out = dict(zip(parts.live_out, slots[len(parts.phis) :], strict=True))
+    fresh: list[BasicBlock] = []
+    for index, block in enumerate(parts.loop.exits):
+        after = BasicBlock(name=f"{block.name}.after")
+        if index + 1 < len(parts.loop.exits):
+            other = BasicBlock(name=f"{block.name}.else")
+            builder.cond_br(builder.icmp("eq", way, parts.way(block)), after, other)
+            builder = Builder(other)
+            fresh += [after, other]
+        else:
+            builder.br(after)
+            fresh.append(after)
+        _enter(block, after, out)
     at = function.blocks.index(parts.loop.header)
     function.blocks = [b for b in function.blocks if b not in parts.loop.blocks]
-    function.blocks[at:at] = [over, after]
+    at = min(at, len(function.blocks))
+    function.blocks[at:at] = fresh
+
+
+def _enter(block: BasicBlock, after: BasicBlock, out: dict[I.Phi, Value]) -> None:
+    """Goes to an exit of the loop, where phis take what is in their slots."""
+    builder = Builder(after)
+    for phi in block.instructions:
+        if isinstance(phi, I.Phi):
+            phi.operands, phi.targets = [builder.load(phi.type, out[phi])], [after]
+    builder.br(block)

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from jax_enzyme.ad.execution import ALONE, Execution
 from jax_enzyme.ad.instrument import Instrumented
 from jax_enzyme.analysis.flow import rule_of
 from jax_enzyme.analysis.layout import DataLayout
@@ -118,7 +119,8 @@ _MAY_TRAP = frozenset("udiv sdiv urem srem".split())
 
 
 class Recipes:
-    """Finds recipes in one instrumented function."""
+    """Finds recipes in one instrumented function. `is_given` says that its reverse gets the parameters again, as the
+    root's does; others find them in their frame."""
 
     def __init__(
         self,
@@ -129,7 +131,11 @@ class Recipes:
         layout: DataLayout,
         writers: dict[Function, Objects],
         is_root: bool,
+        execution: Execution = ALONE,
+        is_given: bool = True,
     ) -> None:
+        self.is_given = is_given
+        self.execution = execution
         self.code = code
         self.points_to = points_to
         self.rules = rules
@@ -142,7 +148,7 @@ class Recipes:
             for position, instruction in enumerate(block.instructions):
                 self.block_of[instruction] = block
                 self._position[instruction] = position
-        if not is_root:
+        if not is_given:
             self.block_of.update(dict.fromkeys(code.function.arguments, code.cfg.entry))
         self._accesses: list[Access] = list(accesses(points_to, code.function, layout))
         self._writes = [a for a in self._accesses if a.writes]
@@ -154,7 +160,7 @@ class Recipes:
     def is_free(self, value: Value) -> bool:
         """Constants, parameters and iteration numbers are at hand wherever they mean something."""
         if isinstance(value, Argument):
-            return self.is_root
+            return self.is_given
         return isinstance(value, Constant) or value in self._loop_of_phi
 
     def loop_counted_by(self, value: Value) -> Loop | None:
@@ -227,7 +233,7 @@ class Recipes:
             match item.kind:
                 case "buffer":
                     pass
-                case "stack" | "heap" if self.object_size(item) is not None:
+                case "stack" | "heap" if self.execution.moves_locals and self.object_size(item) is not None:
                     residents.append(item)
                 case "global" if isinstance(item.site, GlobalVariable) and item.site.is_constant:
                     continue
@@ -249,24 +255,26 @@ class Recipes:
 
     def _overwritten(self, load: I.Instruction, item: MemoryObject) -> bool:
         """Whether anything may write into an object after the load. What callers of an inner function do later is not
-        seen from inside it: there, nothing may write at all."""
-        if not self.is_root:
+        seen from inside it: there, nothing may write at all, and neither where other threads may write."""
+        if not self.is_root or self.execution.shares(item):
             return item in self._written_anywhere or self.points_to.unknown in self._written_anywhere
-        block = self.block_of[load]
-        for access in self._writes:
+        for access in self.writes_after(load):
             if item not in access.objects and self.points_to.unknown not in access.objects:
                 continue
-            if access.kills and item.kind != "buffer":
-                continue  # a resident object outlives its `free`
-            later = access.instruction
-            where = self.block_of.get(later)
-            if where is None:
-                continue
-            if where is block and self._position[later] > self._position[load]:
-                return True
-            if self.code.cfg.reaches(block, where):
+            if not access.kills or item.kind == "buffer":  # a resident object outlives its `free`
                 return True
         return False
+
+    def writes_after(self, instruction: I.Instruction) -> Iterator[Access]:
+        """The writes of this function that control may come to after an instruction."""
+        block = self.block_of[instruction]
+        for access in self._writes:
+            where = self.block_of.get(access.instruction)
+            if where is None:
+                continue
+            later = where is block and self._position[access.instruction] > self._position[instruction]
+            if later or self.code.cfg.reaches(block, where):
+                yield access
 
     def _find(self, value: I.Instruction) -> Recipe | None:
         closed = self._closed(value)
@@ -315,6 +323,8 @@ class Recipes:
         writes = [a for a in self._writes if not objects.isdisjoint(a.objects) or self.points_to.unknown in a.objects]
         writes = [a for a in writes if not a.kills]
         if len(objects) != 1 or len(writes) != 1 or not isinstance(writes[0].instruction, I.Store):
+            return None
+        if any(map(self.execution.shares, objects)):
             return None
         store = writes[0].instruction
         stored, target = store.operands

@@ -7,28 +7,29 @@ memory that others may change, control that jumps where no block says.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
+from jax_enzyme.ad.bits import BitChecks
+from jax_enzyme.ad.causes import ATOMIC, DEVICE, GOTO, ORIGIN, POINTERS_AS_VECTORS, SETJMP, VARIADIC, VOLATILE, Cause
 from jax_enzyme.ad.common import active_rule, refuse
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.flow import holds_float, is_defined_call, is_opaque_call, rule_of
 from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, is_memory_free
-from jax_enzyme.analysis.tbaa import is_of_any_type
+from jax_enzyme.analysis.words import Words
 from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import Buffer
 from jax_enzyme.ir.inlining import expanded_attributes
-from jax_enzyme.ir.module import Function, Module, uses
-from jax_enzyme.ir.values import Constant, Value
+from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.values import Argument, Constant, ConstantExpr, ConstantNull, Poison, Undef, Value
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.table import Rules
 
 _RETURNS_TWICE = frozenset("setjmp _setjmp sigsetjmp __sigsetjmp getcontext vfork".split())
 _EXCHANGES = ("xchg", "fadd", "fsub")
-_DECIDES = (I.Compare, I.Switch, I.CondBranch, I.GetElementPtr)
 
 
 def refuse_unprovable(
@@ -41,15 +42,18 @@ def refuse_unprovable(
 ) -> None:
     """Raises DifferentiationError at the first instruction through which a derivative could be lost in silence.
     `origin` leads to the instructions of the source functions, where these are copies."""
-    numbers = frozenset(
-        points_to.objects[a] for a, b in zip(points_to.root.arguments, buffers, strict=True) if b.is_floating
-    )
+    declared = {points_to.objects[a]: b for a, b in zip(points_to.root.arguments, buffers, strict=True)}
+    numbers = {item: buffer for item, buffer in declared.items() if buffer.is_floating}
     launders = any(map(partial(_launders, points_to), (i for f in points_to.functions for i in f.instructions())))
-    check = _Check(module, points_to, activity, rules, numbers, launders, origin or {})
+    words = Words(
+        points_to, dict(zip(points_to.root.arguments, buffers, strict=True)), lambda: activity.numbers.ranges.places
+    )
+    check = _Check(module, points_to, activity, rules, words, frozenset(numbers), launders, origin or {})
     for function in points_to.functions:
         for instruction in function.instructions():
             check.instruction(instruction)
-        check.bits(function)
+    for instruction, cause in BitChecks(module, points_to, activity, numbers, check.origin).refused():
+        raise check.refused(instruction, cause)
 
 
 def _launders(points_to: PointsTo, instruction: I.Instruction) -> bool:
@@ -60,7 +64,7 @@ def _launders(points_to: PointsTo, instruction: I.Instruction) -> bool:
     return not isinstance(value, Constant) and not points_to.of(value) - {points_to.unknown}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Check:
     """`numbers` are the buffers of floating-point numbers; `launders` says that some pointers come from integers."""
 
@@ -68,6 +72,7 @@ class _Check:
     points_to: PointsTo
     activity: Activity
     rules: Rules
+    words: Words
     numbers: frozenset[MemoryObject]
     launders: bool
     origin: Mapping[Value, I.Instruction]
@@ -75,7 +80,7 @@ class _Check:
     def instruction(self, instruction: I.Instruction) -> None:
         match instruction:
             case I.IndirectBranch() | I.CallBr():
-                raise self._refused(instruction, "control may go to any label whose address was taken", _GOTO)
+                raise self.refused(instruction, GOTO)
             case I.Load() | I.Store():
                 self._access(instruction)
             case I.AtomicRMW() | I.CmpXchg():
@@ -89,13 +94,12 @@ class _Check:
 
     def _call(self, call: I.CallBase) -> None:
         if self._returns_twice(call):
-            raise self._refused(call, "control may come back to it a second time", _SETJMP)
+            raise self.refused(call, SETJMP)
         if is_defined_call(call):
             named = len(call.function_type.parameters)
             extra = call.arguments[named:] if call.function_type.variadic else []
             if any(map(self._reaches_varied, extra)) and not self._only_prints(call.callee):
-                cause = "numbers that a derivative depends on are passed without a name (`...`)"
-                raise self._refused(call, cause, _VARIADIC)
+                raise self.refused(call, VARIADIC)
         elif is_opaque_call(call) and rule_of(call, self.rules) is None and self._could_pass_on(call):
             active_rule(self.module, self._original(call), self.rules)
 
@@ -157,17 +161,61 @@ class _Check:
     def _access(self, instruction: I.Load | I.Store) -> None:
         pointer = instruction.operands[-1]
         if "volatile" in instruction.flags and self._varied_memory(pointer):
-            raise self._refused(instruction, "volatile memory that a derivative depends on", _VOLATILE)
+            raise self.refused(instruction, VOLATILE)
         objects = self.points_to.of(pointer)
-        if isinstance(pointer, Constant) or (objects and self.points_to.unknown not in objects):
+        if isinstance(instruction, I.Store) and self._hides_pointers(instruction.operands[0]):
+            raise self.refused(instruction, POINTERS_AS_VECTORS)
+        if (objects and self.points_to.unknown not in objects) or self._is_nowhere(pointer, objects):
             return
         if isinstance(instruction, I.Store):
             lost = instruction.operands[0] in self.activity.varied
         else:
             lost = holds_float(instruction.type) and (self.launders or not objects) and bool(self.numbers)
         if lost:
-            cause = "memory that is reached through a pointer of unknown origin, on which a derivative may depend"
-            raise self._refused(instruction, cause, _UNKNOWN)
+            raise self.refused(instruction, ORIGIN if objects or not _is_fixed(pointer) else DEVICE)
+
+    def _is_nowhere(self, pointer: Value, objects: frozenset[MemoryObject]) -> bool:
+        """Whether an address can only be null, or made of it: no program that is right comes to that access."""
+        pending = [] if objects else [pointer]
+        seen: set[Value] = set()
+        while pending:
+            value = pending.pop()
+            if value in seen:
+                continue
+            seen.add(value)
+            match value:
+                case ConstantNull() | Poison() | Undef():
+                    pass
+                case I.Phi() | I.Select():
+                    pending += value.operands[isinstance(value, I.Select) :]
+                case I.GetElementPtr() | I.Freeze() | ConstantExpr(opcode="getelementptr"):
+                    pending.append(value.operands[0])
+                case Argument() if (given := self._given.get(value)) is not None:
+                    pending += given
+                case _:
+                    return False
+        return not objects
+
+    @cached_property
+    def _given(self) -> Mapping[Value, Sequence[Value]]:
+        """What calls pass to the parameters of the functions that the root calls."""
+        found: dict[Value, list[Value]] = {}
+        for function in self.points_to.functions:
+            for call in function.instructions():
+                if not isinstance(call, I.CallBase):
+                    continue
+                for callee in self.points_to.callees(call):
+                    for parameter, value in zip(callee.arguments, call.arguments, strict=False):
+                        found.setdefault(parameter, []).append(value)
+        return found
+
+    def _hides_pointers(self, value: Value) -> bool:
+        """Whether pointers to numbers that vary go into memory as integers that have no shadow."""
+        if not isinstance(value.type, T.VectorType) or not isinstance(value, I.BinaryOp | I.Cast):
+            return False
+        if self.activity.varied_objects.isdisjoint(self.points_to.of(value)):
+            return False
+        return self.words.may_be_pointer(value)
 
     def _varied_memory(self, pointer: Value) -> bool:
         return not self.activity.varied_objects.isdisjoint(self.points_to.of(pointer))
@@ -181,88 +229,25 @@ class _Check:
             (instruction.operation in _EXCHANGES) if is_float else instruction.operation != "xchg"
         ):
             return
-        raise self._refused(instruction, "an atomic operation that a derivative depends on", _ATOMIC)
-
-    # -- bits
-
-    def bits(self, function: Function) -> None:
-        """Integers that hold the bits of a number that varies may be compared, and that is all: any other use, in the
-        end, makes a number of them again."""
-        sources = [i for i in function.instructions() if self._is_bits(i)]
-        if not sources:
-            return
-        users = uses(function)
-        for source in sources:
-            for user in _lossy(source, users):
-                cause = "integer arithmetic on the bits of a number that a derivative depends on"
-                raise self._refused(user, cause, _BITS)
-
-    def _is_bits(self, value: I.Instruction) -> bool:
-        if not T.is_int(T.scalar(value.type)) or value not in self.activity.varied:
-            return False
-        if isinstance(value, I.Cast) and value.opcode == "bitcast":
-            return T.is_float(value.operands[0].type)
-        if not isinstance(value, I.Load):
-            return False
-        # What the source calls an integer is one; what it does not (a union, say) is held to be a number's bits.
-        objects = self.points_to.of(value.operands[0])
-        return not objects.isdisjoint(self.numbers) or is_of_any_type(self.module, self._original(value))
+        raise self.refused(instruction, ATOMIC)
 
     # -- messages
 
     def _original(self, instruction: I.Instruction) -> I.Instruction:
         return self.origin.get(instruction, instruction)
 
-    def _refused(self, instruction: I.Instruction, cause: str, remedy: str) -> DifferentiationError:
-        return refuse(self.module, self._original(instruction), cause, remedy)
+    def refused(self, instruction: I.Instruction, cause: Cause) -> DifferentiationError:
+        return refuse(self.module, self._original(instruction), cause)
+
+
+def _is_fixed(pointer: Value) -> bool:
+    """Whether an address is a number that the program says."""
+    if isinstance(pointer, I.Cast | I.GetElementPtr):
+        return _is_fixed(pointer.operands[0])
+    return isinstance(pointer, Constant)
 
 
 def _is_of(instruction: I.Instruction, *names: str) -> bool:
     """A call of one of these intrinsics, whatever they are overloaded by."""
     callee = instruction.callee if isinstance(instruction, I.CallBase) else None
     return isinstance(callee, Function) and callee.name.startswith(names)
-
-
-def _lossy(source: I.Instruction, users: Mapping[Value, list[tuple[I.Instruction, int]]]) -> Iterator[I.Instruction]:
-    """The first instruction on each way from a number's bits to another number, memory or function: none where they are
-    merely copied, or only decide."""
-    pending: list[tuple[I.Instruction, I.Instruction | None]] = [(source, None)]
-    seen: set[Value] = set()
-    while pending:
-        value, computed = pending.pop()
-        if value in seen:
-            continue
-        seen.add(value)
-        for user, index in users.get(value, ()):
-            if isinstance(user, _DECIDES):
-                continue
-            if isinstance(user, I.Phi | I.Freeze) or (isinstance(user, I.Select) and index > 0):
-                pending.append((user, computed))
-            elif _keeps(user):
-                if computed is not None:
-                    yield computed
-            elif _computes(user):
-                pending.append((user, computed or user))
-            else:
-                yield computed or user
-
-
-def _computes(user: I.Instruction) -> bool:
-    """Another integer, and nothing else."""
-    if isinstance(user, I.AtomicRMW | I.CmpXchg) or (isinstance(user, I.CallBase) and not is_memory_free(user)):
-        return False
-    return T.is_int(T.scalar(user.type))
-
-
-def _keeps(user: I.Instruction) -> bool:
-    """Uses that are right as long as the bits are a number's own: a copy into memory, and the way back."""
-    return isinstance(user, I.Store) or (user.opcode == "bitcast" and T.is_float(user.type))
-
-
-_GOTO = "use a switch instead of computed gotos"
-_VOLATILE = "remove `volatile`: memory that others change has no derivative"
-_UNKNOWN = "keep pointers as pointers, in memory that the kernel itself allocates or is given"
-_SETJMP = "return an error code instead of jumping out of a function"
-_VARIADIC = "pass the numbers as named parameters, or in an array"
-_ATOMIC = "atomic addition, subtraction and exchange of floating-point numbers have derivatives"
-_BITS = "use fabs, copysign, frexp or ldexp from math.h instead of the number's bits"

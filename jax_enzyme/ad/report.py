@@ -76,11 +76,14 @@ class LoopFact:
 
 @dataclass(frozen=True)
 class Accumulation:
-    """Where the reverse sweep adds to the cotangent of memory: the reverse of `reads` loads or copies of it."""
+    """Where the reverse sweep adds to the cotangent of memory: the reverse of `reads` loads or copies of it. `way` is
+    how: `plain` or `atomic`, and `why`."""
 
     memory: str
     place: str
     reads: int
+    way: str
+    why: str
 
 
 @dataclass(frozen=True)
@@ -110,7 +113,11 @@ class ReverseReport:
 
 def reverse_report(base: ArrayFunction, step: Vjp, rules: Rules) -> ReverseReport:
     """The report of a reverse derivative of an array function in canonical form. Raises what planning it raises."""
-    reversal = plan_reversal(base, step, rules)
+    return report_of(plan_reversal(base, step, rules))
+
+
+def report_of(reversal: Reversal) -> ReverseReport:
+    """The report of a plan. `tape_bytes` are those of one thread."""
     places = _Places(reversal.facts)
     routines = [reversal.root, *reversal.inner.values()]
     values = [i for r in routines for i in r.function.instructions() if reversal.facts.origin.get(i) is not None]
@@ -295,7 +302,7 @@ def _loops(routine: Routine, places: _Places) -> Iterator[LoopFact]:
 
 
 def _accumulations(routines: list[Routine], facts: Facts, places: _Places) -> Iterator[Accumulation]:
-    found: Counter[tuple[str, str]] = Counter()
+    found: Counter[tuple[str, str, str, str]] = Counter()
     names: dict[Value, str] = {a: f"`{a.name}`" for a in routines[0].function.arguments}
     for routine in routines:
         for instruction in routine.function.instructions():
@@ -304,9 +311,10 @@ def _accumulations(routines: list[Routine], facts: Facts, places: _Places) -> It
                     if item in facts.shadowed:
                         site = item.site
                         name = names.get(site, str(item)) if site is not None else str(item)
-                        found[name, line_of(places.of(instruction))] += 1
-    for (memory, place), reads in sorted(found.items()):
-        yield Accumulation(memory, place, reads)
+                        way, why = facts.execution.addition(facts, item)
+                        found[name, line_of(places.of(instruction)), way, why] += 1
+    for (memory, place, way, why), reads in sorted(found.items()):
+        yield Accumulation(memory, place, reads, way, why)
 
 
 def _read_pointers(instruction: I.Instruction) -> list[Value]:

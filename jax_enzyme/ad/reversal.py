@@ -2,26 +2,31 @@
 
 A *routine* is one function with its reverse: the root, and every function that could not be inlined (a recursive one)
 and that the derivative passes through. An inner routine's forward sweep returns a frame: the memory, from the arena,
-that holds everything its reverse sweep needs, parameters and shadow pointers included.
+that holds everything its reverse sweep needs, parameters and shadow pointers included. A loop that has been cut out to
+be checkpointed is no routine, its segments are: what runs them is `ad.segments`' business.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from threading import Lock
 
 from jax_enzyme.ad.adjoints import Adjoints
 from jax_enzyme.ad.common import extended
+from jax_enzyme.ad.execution import ALONE, Execution
 from jax_enzyme.ad.facts import Facts
 from jax_enzyme.ad.instrument import Instrumented, instrument
-from jax_enzyme.ad.lookup import Pointers, Recorder
-from jax_enzyme.ad.outline import is_segment
+from jax_enzyme.ad.lookup import Pointers, Recorder, Sources
+from jax_enzyme.ad.outline import Outlined
 from jax_enzyme.ad.plan import Plan, make_plan
 from jax_enzyme.ad.recipes import Recipes, written_objects
 from jax_enzyme.ad.refusals import refuse_unprovable
 from jax_enzyme.ad.reverse import Sweep, Work
 from jax_enzyme.ad.runtime import FloatKinds, Runtime
+from jax_enzyme.ad.segments import Schedule
+from jax_enzyme.ad.state import State, StateFinder
 from jax_enzyme.ad.tape import Tape
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.layout import DataLayout
@@ -29,7 +34,6 @@ from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.memory import MemoryObject, Objects, PointsTo, reachable_functions, reachable_objects
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.analysis.shadows import shadowed_objects
-from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Vjp
@@ -56,12 +60,34 @@ class Routine:
         return self.code.function
 
 
+@dataclass(frozen=True)
+class Cut:
+    """A loop to checkpoint, and how."""
+
+    names: Outlined
+    schedule: Schedule
+
+
+@dataclass(frozen=True, eq=False)
+class CutLoop:
+    """A loop that is checkpointed: the function that it became, its segment, its state."""
+
+    function: Function
+    segment: Function
+    state: State
+    schedule: Schedule
+
+    @property
+    def parameters(self) -> list[Argument]:
+        return self.function.arguments
+
+
 @dataclass(frozen=True, eq=False)
 class Reversal:
     """One reverse differentiation, planned: what both sweeps are emitted from, by one thread at a time.
 
     `originals` leads from an instrumented function to the one in the module. `shadow_objects` are those whose shadows
-    exist once per call and have a known size.
+    exist once per call and have a known size. `loops` are those that are checkpointed.
     """
 
     base: ArrayFunction
@@ -73,6 +99,7 @@ class Reversal:
     inner: dict[Function, Routine]
     originals: dict[Function, Function]
     shadow_objects: tuple[MemoryObject, ...]
+    loops: dict[Function, CutLoop]
     lock: Lock = field(default_factory=Lock)
 
     @property
@@ -90,16 +117,26 @@ class Reversal:
         return self.root.plan.tape.is_static and not self.carries_shadows
 
 
-def plan_reversal(base: ArrayFunction, step: Vjp, rules: Rules) -> Reversal:
-    """Analyses an array function and decides where everything that its reverse reads will come from.
+def plan_reversal(
+    base: ArrayFunction, step: Vjp, rules: Rules, cuts: tuple[Cut, ...] = (), execution: Execution = ALONE
+) -> Reversal:
+    """Analyses an array function and decides where everything that its reverse reads will come from. `cuts` are loops
+    of it that have been cut out.
 
     Whether it splits, Augmented and Pullback are asked for one after the other: the last few plans are kept.
     """
-    return _plan(base, step.wanted, step.seeded, rules)
+    return _plan(base, step.wanted, step.seeded, rules, cuts, execution)
 
 
 @lru_cache(maxsize=8)
-def _plan(base: ArrayFunction, wanted: tuple[bool, ...], seeded: tuple[bool, ...], rules: Rules) -> Reversal:
+def _plan(
+    base: ArrayFunction,
+    wanted: tuple[bool, ...],
+    seeded: tuple[bool, ...],
+    rules: Rules,
+    cuts: tuple[Cut, ...],
+    execution: Execution,
+) -> Reversal:
     module = extended(base.module)
     codes, originals = _instrument_all(module.functions[base.symbol])
     root = codes[0].function
@@ -111,33 +148,51 @@ def _plan(base: ArrayFunction, wanted: tuple[bool, ...], seeded: tuple[bool, ...
     origin = {k: v for code in codes for k, v in code.origin.items()}
     refuse_unprovable(module, points_to, activity, rules, base.buffers, origin)
     shadowed = shadowed_objects(points_to, activity)
-    _refuse_globals(shadowed)
+    _refuse_globals(shadowed, execution)
     layout = DataLayout(module)
     writers = written_objects(points_to, layout)
-    recipes = [_recipes(code, module, points_to, rules, layout, writers) for code in codes]
+    given = {base.symbol, *(cut.names.segment for cut in cuts)}
+    recipes = [_recipes(code, module, points_to, rules, layout, writers, execution, given) for code in codes]
     static = sorted((o for o in shadowed if _is_static(o, recipes[0])), key=lambda o: _position(o, root))
     dynamic = frozenset(
         o.site for o in shadowed if o.kind in ("heap", "stack") and o not in static and o.site is not None
     )
-    facts = Facts(module, rules, points_to, activity, shadowed, origin, dynamic)
-    kinds = FloatKinds(points_to, dict(zip(arguments, base.buffers, strict=True)))
+    facts = Facts(module, rules, points_to, activity, shadowed, origin, dynamic, execution)
+    declared = dict(zip(arguments, base.buffers, strict=True))
+    kinds = FloatKinds(points_to, declared, lambda: activity.numbers.ranges.places)
+    loops = _cut_loops(base, cuts, recipes[0], facts, kinds)
     routines = [
-        _routine(code, each, facts, kinds, tuple(static))
+        _routine(code, each, facts, kinds, tuple(static), loops)
         for code, each in zip(codes, recipes, strict=True)
-        if code is codes[0] or facts.has_reverse(code.function)
+        if code is codes[0] or (facts.has_reverse(code.function) and code.function not in loops)
     ]
     inner = {r.function: r for r in routines[1:]}
-    return Reversal(base, Vjp(wanted, seeded), module, facts, kinds, routines[0], inner, originals, tuple(static))
+    return Reversal(
+        base, Vjp(wanted, seeded), module, facts, kinds, routines[0], inner, originals, tuple(static), loops
+    )
 
 
-def _refuse_globals(shadowed: Objects) -> None:
+def _cut_loops(
+    base: ArrayFunction, cuts: tuple[Cut, ...], recipes: Recipes, facts: Facts, kinds: FloatKinds
+) -> dict[Function, CutLoop]:
+    """The loops that are checkpointed. One that has nothing to reverse is a function like others."""
+    schedules = {cut.names.loop: cut for cut in cuts}
+    functions = {f.name: f for f in facts.points_to.functions}
+    found: dict[Function, CutLoop] = {}
+    for call in recipes.code.function.instructions():
+        callee = call.callee if isinstance(call, I.CallBase) else None
+        if isinstance(callee, Function) and callee.name in schedules and facts.has_reverse(callee):
+            assert isinstance(call, I.CallBase)
+            cut = schedules[callee.name]
+            state = StateFinder(base, call, recipes, facts, kinds).find()
+            found[callee] = CutLoop(callee, functions[cut.names.segment], state, cut.schedule)
+    return found
+
+
+def _refuse_globals(shadowed: Objects, execution: Execution) -> None:
     for item in shadowed:
-        if isinstance(item.site, GlobalVariable) and not item.site.is_constant:
-            raise DifferentiationError(
-                f"the file-scope variable `{item.site.name}` holds numbers that a derivative depends on, and a "
-                "recursive function uses it",
-                remedy="pass it as a parameter",
-            )
+        if isinstance(item.site, GlobalVariable) and not item.site.is_constant and not execution.shares(item):
+            raise execution.global_error(item.site.name)
 
 
 def _instrument_all(root: Function) -> tuple[list[Instrumented], dict[Function, Function]]:
@@ -158,33 +213,49 @@ def _recipes(
     rules: Rules,
     layout: DataLayout,
     writers: dict[Function, Objects],
+    execution: Execution,
+    given: set[str],
 ) -> Recipes:
     recurrences = Recurrences(code.function, code.cfg, code.loops, module)
     is_root = code.function is points_to.root
-    return Recipes(code, points_to, rules, recurrences, layout, writers, is_root)
+    return Recipes(
+        code, points_to, rules, recurrences, layout, writers, is_root, execution, code.function.name in given
+    )
 
 
 def _routine(
-    code: Instrumented, recipes: Recipes, facts: Facts, kinds: FloatKinds, static: tuple[MemoryObject, ...]
+    code: Instrumented,
+    recipes: Recipes,
+    facts: Facts,
+    kinds: FloatKinds,
+    static: tuple[MemoryObject, ...],
+    loops: dict[Function, CutLoop],
 ) -> Routine:
     work = Work(code, facts)
-    recorder = _record(recipes, facts, kinds, work, static if recipes.is_root else ())
-    tape = Tape(code, recipes.recurrences, recipes.layout)
-    resident = _read_by_segments(recipes, facts) if recipes.is_root else ()
+    sites = [o.site for o in static if o.site is not None] if recipes.is_root else shadowed_parameters(recipes, facts)
+    recorder = _record(recipes, facts, kinds, work, sites, loops)
+    tape = Tape(code, recipes.recurrences, recipes.layout, facts.execution.threads)
+    resident = _read_again(recipes, facts, loops) if recipes.is_root else ()
     plan = make_plan(recipes, tape, [*recorder.required, *recorder.pointers.values()], resident)
     parameters = () if recipes.is_root else tuple(a for a in code.function.arguments if facts.activity.value(a))
     return Routine(code, work, plan, recorder.pointers, parameters, recipes.is_root)
 
 
-def _read_by_segments(recipes: Recipes, facts: Facts) -> list[MemoryObject]:
-    """Local objects that the reverse sweep needs because it runs segments again."""
-    found: list[MemoryObject] = []
+def shadowed_parameters(recipes: Recipes, facts: Facts) -> list[Argument]:
+    """The parameters of an inner routine whose shadows its reverse gets along with them."""
+    parameters = recipes.code.function.arguments if recipes.is_given else ()
+    return [a for a in parameters if T.is_pointer(a.type) and facts.shadowed_memory(a)]
+
+
+def _read_again(recipes: Recipes, facts: Facts, loops: dict[Function, CutLoop]) -> list[MemoryObject]:
+    """Local objects that the reverse sweep needs because it runs parts of loops again."""
+    found: dict[MemoryObject, None] = {}
     for instruction in recipes.code.function.instructions():
-        if isinstance(instruction, I.CallBase) and is_segment(instruction.callee):
+        if isinstance(instruction, I.CallBase) and instruction.callee in loops:
             for item in reachable_objects(facts.points_to, instruction):
                 if item.kind in ("stack", "heap") and recipes.object_size(item) is not None:
-                    found.append(item)
-    return found
+                    found[item] = None
+    return list(found)
 
 
 def _is_static(item: MemoryObject, recipes: Recipes) -> bool:
@@ -199,20 +270,36 @@ def _position(item: MemoryObject, function: Function) -> int:
 
 
 def _record(
-    recipes: Recipes, facts: Facts, kinds: FloatKinds, work: Work, static: tuple[MemoryObject, ...]
+    recipes: Recipes,
+    facts: Facts,
+    kinds: FloatKinds,
+    work: Work,
+    shadowed: Sequence[Value],
+    loops: dict[Function, CutLoop],
 ) -> Recorder:
-    """Runs the reverse sweep into the void, to see what it asks for."""
+    """Runs the reverse sweep into the void, to see what it asks for. It has the shadows of the values `shadowed`."""
     scratch = extended(facts.module)
     builder = Builder(BasicBlock())
-    shadows: dict[Value, Value] = {o.site: Argument(T.PTR) for o in static if o.site is not None}
+    shadows: dict[Value, Value] = {value: Argument(T.PTR) for value in shadowed}
     recorder = Recorder(recipes, builder, shadows)
     runtime = Runtime(scratch, kinds)
-    adjoints = Adjoints(facts, recorder, builder, Builder(BasicBlock()), Declarations(scratch), runtime, _pulled)
+
+    def pulled(call: I.CallBase, frame: Value, adjoint: Value | None) -> list[tuple[int, Value]]:
+        cut = loops.get(call.callee) if isinstance(call.callee, Function) else None
+        if cut is not None:
+            shadowed = tuple(a for a in cut.parameters if T.is_pointer(a.type) and facts.shadowed_memory(a))
+            list(arguments_of(call, shadowed, recorder))
+        return []
+
+    adjoints = Adjoints(facts, recorder, builder, Builder(BasicBlock()), Declarations(scratch), runtime, pulled)
     iterations: dict[Loop, Value] = {loop: Argument(T.PTR) for loop in work.code.loops}
-    Sweep(work, recorder, adjoints, builder, iterations, runtime.free, builder.ret).run()
+    Sweep(work, recorder, adjoints, builder, iterations, builder.ret).run()
     return recorder
 
 
-def _pulled(call: I.CallBase, frame: Value, adjoint: Value | None) -> list[tuple[int, Value]]:
-    """Stands in for the reverse of a call while nothing is emitted."""
-    return []
+def arguments_of(call: I.CallBase, shadowed: tuple[Argument, ...], sources: Sources) -> Iterator[Value]:
+    """What a checkpointed loop was called with, in the reverse sweep: arguments, and the shadows of some."""
+    for argument in call.arguments:
+        yield sources.value(argument)
+    for parameter in shadowed:
+        yield sources.shadow(call.arguments[parameter.index])

@@ -17,12 +17,10 @@ from jax_enzyme.ad.facts import Facts
 from jax_enzyme.ad.instrument import Instrumented
 from jax_enzyme.ad.lookup import Sources
 from jax_enzyme.analysis.loops import Loop
-from jax_enzyme.analysis.memory import call_effect
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.values import BasicBlock, ConstantInt, Value
-from jax_enzyme.rules.effects import Effect
 
 
 class Work:
@@ -31,20 +29,8 @@ class Work:
     def __init__(self, code: Instrumented, facts: Facts) -> None:
         self.code = code
         self.facts = facts
-        self.blocks = {b for b in code.cfg.rpo if any(map(self.has_reverse, b.instructions))}
+        self.blocks = {b for b in code.cfg.rpo if any(map(facts.has_adjoint, b.instructions))}
         self.inert = {loop for loop in code.loops if self.blocks.isdisjoint(loop.blocks)}
-
-    def has_reverse(self, instruction: I.Instruction) -> bool:
-        """Whether the reverse sweep does anything for an instruction."""
-        return self.facts.has_adjoint(instruction) or self.owns_shadow(instruction)
-
-    def owns_shadow(self, instruction: I.Instruction) -> bool:
-        """An allocation whose shadow the forward sweep makes and the reverse sweep frees."""
-        return (
-            isinstance(instruction, I.CallBase)
-            and call_effect(instruction) is Effect.ALLOCATE
-            and instruction in self.facts.dynamic
-        )
 
     def active_phis(self, block: BasicBlock) -> list[I.Phi]:
         return [i for i in block.instructions if isinstance(i, I.Phi) and self.facts.has_adjoint(i)]
@@ -77,9 +63,9 @@ class Work:
 
 
 class Sweep:
-    """Emits the reverse sweep into `blocks`; run over a Recorder first, over a Lookup in earnest. `free` emits the
-    release of a shadow, `finish` what comes after everything has been reversed. `positions` says which block of the
-    code each block reverses."""
+    """Emits the reverse sweep into `blocks`; run over a Recorder first, over a Lookup in earnest. `finish`
+    emits what comes after everything has been reversed. `positions` says which block of the code each block
+    reverses."""
 
     def __init__(
         self,
@@ -88,7 +74,6 @@ class Sweep:
         adjoints: Adjoints,
         builder: Builder,
         iterations: dict[Loop, Value],
-        free: Callable[[Builder, Value], None],
         finish: Callable[[], None],
     ) -> None:
         self._work = work
@@ -97,7 +82,6 @@ class Sweep:
         self._adjoints = adjoints
         self._builder = builder
         self._iterations = iterations
-        self._free = free
         self._finish = finish
         self._reversed: dict[BasicBlock, BasicBlock] = {}
         self._pending: list[BasicBlock] = []
@@ -132,9 +116,6 @@ class Sweep:
                 continue
             if self._work.facts.has_adjoint(instruction):
                 self._adjoints.reverse(instruction)
-            if self._work.owns_shadow(instruction):
-                shadow = self._sources.shadow(instruction)
-                self._free(self._builder, shadow)
         self._go_back(block)
 
     def _go_back(self, block: BasicBlock) -> None:

@@ -3,17 +3,23 @@ optimiser.
 
     je.arena.allocate(arena, size)   memory for a node of the tape; chunks double in size
     je.arena.reset(arena, mark)      frees what came after `mark`, an earlier copy of the arena
+    je.arena.used(arena, mark)       about how many bytes came after `mark`, at least 1
     je.arena.release(arena)          frees all chunks
     je.copy.adjoint.T(to, from, n)   the adjoint of a copy: from[i] += to[i]; to[i] = 0, in an order that is right for
                                      overlapping ranges
 
-An arena is 24 bytes: the chunk in use (whose first word points to the one before it), the next free byte, the end.
+An arena is 24 bytes: the chunk in use (whose first words are the one before it and its own size), the next free byte,
+the end.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import MemoryObject, PointsTo
+from jax_enzyme.analysis.places import Places
+from jax_enzyme.analysis.words import DTYPES, Words
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import Buffer
@@ -72,6 +78,8 @@ define internal ptr @je.arena.grow(ptr %arena, i64 %size) nounwind noinline {
   %bytes = call i64 @llvm.umax.i64(i64 %capped, i64 %wanted)
   %new = call ptr @malloc(i64 %bytes)
   store ptr %chunk, ptr %new
+  %size.at = getelementptr inbounds i8, ptr %new, i64 8
+  store i64 %bytes, ptr %size.at
   store ptr %new, ptr %arena
   %new.end = getelementptr inbounds i8, ptr %new, i64 %bytes
   store ptr %new.end, ptr %end.at
@@ -96,9 +104,57 @@ body:
   br label %test
 
 exit:
-  %words = load [3 x i64], ptr %mark
-  store [3 x i64] %words, ptr %arena
+  store ptr %kept, ptr %arena
+  %next.from = getelementptr inbounds i8, ptr %mark, i64 8
+  %next.to = getelementptr inbounds i8, ptr %arena, i64 8
+  %next = load ptr, ptr %next.from
+  store ptr %next, ptr %next.to
+  %end.from = getelementptr inbounds i8, ptr %mark, i64 16
+  %end.to = getelementptr inbounds i8, ptr %arena, i64 16
+  %end = load ptr, ptr %end.from
+  store ptr %end, ptr %end.to
   ret void
+}
+
+define internal i64 @je.arena.used(ptr %arena, ptr %mark) nounwind noinline {
+entry:
+  %mark.at = getelementptr inbounds i8, ptr %mark, i64 8
+  %mark.next = load ptr, ptr %mark.at
+  %from = ptrtoint ptr %mark.next to i64
+  %now.at = getelementptr inbounds i8, ptr %arena, i64 8
+  %now = load ptr, ptr %now.at
+  %to = ptrtoint ptr %now to i64
+  %last = load ptr, ptr %arena
+  %kept = load ptr, ptr %mark
+  %same = icmp eq ptr %last, %kept
+  br i1 %same, label %here, label %first
+
+here:
+  %distance = sub i64 %to, %from
+  br label %exit
+
+first:
+  %start = ptrtoint ptr %last to i64
+  %part = sub i64 %to, %start
+  br label %test
+
+test:
+  %chunk = phi ptr [ %last, %first ], [ %before, %body ]
+  %sum = phi i64 [ %part, %first ], [ %more, %body ]
+  %before = load ptr, ptr %chunk
+  %done = icmp eq ptr %before, %kept
+  br i1 %done, label %exit, label %body
+
+body:
+  %size.at = getelementptr inbounds i8, ptr %before, i64 8
+  %size = load i64, ptr %size.at
+  %more = add i64 %sum, %size
+  br label %test
+
+exit:
+  %bytes = phi i64 [ %distance, %here ], [ %sum, %test ]
+  %result = call i64 @llvm.umax.i64(i64 %bytes, i64 1)
+  ret i64 %result
 }
 
 define internal void @je.arena.release(ptr %arena) nounwind noinline {
@@ -158,13 +214,17 @@ exit:
 
 
 class FloatKinds:
-    """Which floating-point types each memory object holds: declared for buffers, seen in accesses for the rest."""
+    """Which floating-point types each memory object holds: declared for buffers, seen in accesses for the rest. `words`
+    knows at which places."""
 
-    def __init__(self, points_to: PointsTo, buffers: dict[Argument, Buffer]) -> None:
+    def __init__(
+        self, points_to: PointsTo, buffers: dict[Argument, Buffer], places: Callable[[], Places] | None = None
+    ) -> None:
+        self.words = Words(points_to, buffers, places)
         self._kinds: dict[MemoryObject, set[T.FloatType]] = {}
         self._copies: list[tuple[frozenset[MemoryObject], frozenset[MemoryObject]]] = []
         for argument, buffer in buffers.items():
-            kind = _DTYPES.get(buffer.dtype)
+            kind = DTYPES.get(buffer.dtype)
             item = points_to.objects.get(argument)
             if kind is not None and item is not None:
                 self._kinds.setdefault(item, set()).add(kind)
@@ -202,9 +262,6 @@ class FloatKinds:
                 self._kinds.setdefault(item, set()).add(kind)
 
 
-_DTYPES = {"f64": T.DOUBLE, "f32": T.FLOAT, "c128": T.DOUBLE, "c64": T.FLOAT, "f16": T.HALF, "bf16": T.BFLOAT}
-
-
 class Runtime:
     """Adds helpers to `module` on demand. `kinds` answers which numbers an object holds."""
 
@@ -215,19 +272,24 @@ class Runtime:
         self._layout = DataLayout(module)
 
     def arena(self, name: str) -> Function:
-        """`allocate`, `reset` or `release`."""
-        return self._helper(f"je.arena.{name}", _ARENA_TEXT)
+        """`allocate`, `reset`, `used` or `release`."""
+        return self.helper(f"je.arena.{name}", _ARENA_TEXT)
 
     def copy_adjoint(self, kind: T.FloatType) -> Function:
         size = str(self._layout.store_size(kind))
         text = _COPY_TEXT.replace("TYPE", str(kind)).replace("SIZE", size).replace("ALIGN", size)
         zero = {"half": "0xH0000", "bfloat": "0xR0000"}.get(kind.kind, "0.0")
-        return self._helper(f"je.copy.adjoint.{kind}", text.replace("ZERO", zero))
+        return self.helper(f"je.copy.adjoint.{kind}", text.replace("ZERO", zero))
 
     def allocate(self, builder: Builder, size: int) -> Value:
         """Zeroed memory of constant size (the caller frees it)."""
         calloc = self.declarations.function("calloc", T.FunctionType(T.PTR, (T.I64, T.I64)))
         return builder.call(calloc, [ConstantInt(T.I64, max(size, 1)), ConstantInt(T.I64, 1)])
+
+    def take(self, builder: Builder, size: Value) -> Value:
+        """Memory that holds anything (the caller frees it)."""
+        malloc = self.declarations.function("malloc", T.FunctionType(T.PTR, (T.I64,)))
+        return builder.call(malloc, [size])
 
     def clear(self, builder: Builder, pointer: Value, size: Value) -> None:
         """Fills memory with zeros."""
@@ -245,7 +307,8 @@ class Runtime:
         free = self.declarations.function("free", T.FunctionType(T.VOID, (T.PTR,)))
         builder.call(free, [pointer])
 
-    def _helper(self, name: str, text: str) -> Function:
+    def helper(self, name: str, text: str) -> Function:
+        """A function of the module that is defined in `text`, maybe beside others."""
         if name not in self.module.functions:
             helper = parse(text)
             for function in helper.functions.values():

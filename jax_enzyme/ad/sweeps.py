@@ -2,6 +2,11 @@
 
 root     i64 forward(buffers..., shadows..., tape, arena)          void reverse(buffers..., shadows..., tape, arena)
 inner    {result, frame} forward(parameters..., shadows..., arena) {adjoints} reverse(frame, adjoint of the result)
+segment  as inner, but                                             {adjoints} reverse(frame, parameters..., shadows...)
+loop     {way out, frame} forward(parameters..., shadows..., addresses..., arena, alive)
+                                                                   {adjoints} reverse(the same, but `frame` at the end)
+
+A loop is one that is checkpointed (`ad.segments`): its segments are inner routines, and it calls their sweeps.
 """
 
 from __future__ import annotations
@@ -10,13 +15,12 @@ from jax_enzyme.ad.adjoints import Adjoints
 from jax_enzyme.ad.augment import Augmenter, ForwardSweep
 from jax_enzyme.ad.check import Forward, Reverse, check_emission
 from jax_enzyme.ad.check_reloads import check_reload
-from jax_enzyme.ad.checkpoint import snapshot
-from jax_enzyme.ad.common import element_alignment, extended
+from jax_enzyme.ad.common import Partials, extended
 from jax_enzyme.ad.lookup import Lookup
-from jax_enzyme.ad.outline import is_segment
-from jax_enzyme.ad.reversal import Reversal, Routine
+from jax_enzyme.ad.reversal import CutLoop, Reversal, Routine, arguments_of, shadowed_parameters
 from jax_enzyme.ad.reverse import Sweep
-from jax_enzyme.ad.runtime import ARENA, Runtime
+from jax_enzyme.ad.runtime import Runtime
+from jax_enzyme.ad.segments import Emitted, LoopSweeps
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -41,6 +45,9 @@ class Sweeps:
         self._reverse_of: dict[Routine, Reverse] = {}
         self._forward = {f: self._declare_forward(r) for f, r in reversal.inner.items()}
         self._reverse = {f: self._declare_reverse(r) for f, r in reversal.inner.items()}
+        # Which numbers of a call's arguments the adjoints are of that its reverse returns.
+        self._returned_adjoints = {f: [p.index for p in r.parameters] for f, r in reversal.inner.items()}
+        self._loops = {f: self._declare_loop(f, cut) for f, cut in reversal.loops.items()}
 
     def check(self) -> None:
         """Checks what has been emitted. Raises EmissionError for a defect."""
@@ -48,7 +55,8 @@ class Sweeps:
         for routine, reverse in self._reverse_of.items():
             check_emission(routine.plan.tape, routine.function, self._forward_of.get(routine), reverse)
             for load in reverse.reloads.values():
-                check_reload(load, routine.function, facts.points_to, routine.plan.recipes.layout)
+                layout = routine.plan.recipes.layout
+                check_reload(load, routine.function, facts.points_to, layout, facts.execution)
 
     # -- forward -------------------------------------------------------------------------------------------------------
 
@@ -56,6 +64,8 @@ class Sweeps:
         """The root's forward sweep; the shadows are used only where shadow pointers are carried."""
         for function, routine in self.reversal.inner.items():
             self._emit_forward(routine, self._forward[function])
+        for function, loop in self._loops.items():
+            loop.forward(self._forward[function].function)
         target = self._root_function("forward", T.I64, 2)
         arguments, shadows = self._argument_map(target)
         carries = self.reversal.carries_shadows
@@ -93,7 +103,7 @@ class Sweeps:
             self._forward,
             self.reversal.originals,
             self.reversal.carries_shadows,
-            lambda call, shadows: snapshot(self.reversal, call, shadows),
+            {f: cut.state for f, cut in self.reversal.loops.items()},
             own,
         ).run()
 
@@ -127,6 +137,8 @@ class Sweeps:
         """The root's reverse sweep, and the parameters of the base that it reads."""
         for function, routine in self.reversal.inner.items():
             self._emit_reverse(routine, self._reverse[function])
+        for function, loop in self._loops.items():
+            loop.reverse(self._reverse[function], Partials(Builder(BasicBlock()), self._declarations))
         target = self._root_function("reverse", T.VOID, 2)
         arguments, shadows = self._argument_map(target)
         tape, arena = target.arguments[-2:]
@@ -139,6 +151,9 @@ class Sweeps:
         types: list[T.Type] = [T.PTR]
         if self._returns_active(routine):
             types.append(source.function_type.result)
+        recipes = routine.plan.recipes
+        if recipes.is_given:
+            types += [a.type for a in (*source.arguments, *shadowed_parameters(recipes, self.reversal.facts))]
         return self._function(f"{source.name}.reverse", result, types)
 
     def _returns_active(self, routine: Routine) -> bool:
@@ -149,8 +164,12 @@ class Sweeps:
         return [v for instruction in last for v in instruction.operands]
 
     def _emit_reverse(self, routine: Routine, target: Function) -> None:
-        seed = target.arguments[1] if len(target.arguments) > 1 else None
-        self._sweep_back(routine, target, {}, {}, target.arguments[0], None, seed)
+        frame, *rest = target.arguments
+        seed = rest.pop(0) if self._returns_active(routine) else None
+        arguments: dict[Value, Value] = dict(zip(routine.function.arguments, rest, strict=False))
+        shadowed = shadowed_parameters(routine.plan.recipes, self.reversal.facts)
+        shadows: dict[Value, Value] = dict(zip(shadowed, rest[len(arguments) :], strict=True))
+        self._sweep_back(routine, target, arguments, shadows, frame, None, seed)
 
     def _sweep_back(
         self,
@@ -171,10 +190,14 @@ class Sweeps:
         sources = Lookup(routine.plan, builder, shadows, routine.pointers, arguments, iterations, frames)
 
         def pulled(call: I.CallBase, frame: Value, adjoint: Value | None) -> list[tuple[int, Value]]:
-            if is_segment(call.callee):
-                assert arena is not None
-                return self._pull_segment(builder, sources, call, frame, arena, prologue.alloca(ARENA, align=16))
-            return self._pull(builder, call, frame, adjoint)
+            cut = self.reversal.loops.get(call.callee) if isinstance(call.callee, Function) else None
+            if cut is None:
+                return self._pull(builder, call, [frame], adjoint)
+            assert arena is not None
+            given = [*arguments_of(call, self._forward[cut.function].shadowed, sources)]
+            given += [sources.object(item) for item, _ in cut.state.fixed]
+            given += [sources.shadows[item.site] for item, _ in cut.state.moved if item.site is not None]
+            return self._pull(builder, call, [*given, arena, frame], None)
 
         adjoints = Adjoints(self.reversal.facts, sources, builder, prologue, self._declarations, self.runtime, pulled)
 
@@ -187,7 +210,7 @@ class Sweeps:
                 packed = builder.insert_value(packed, adjoints.take(parameter), index)
             builder.ret(packed)
 
-        sweep = Sweep(routine.work, sources, adjoints, builder, iterations, self.runtime.free, finish)
+        sweep = Sweep(routine.work, sources, adjoints, builder, iterations, finish)
         if seed is not None:
             for value in self._returned(routine):
                 adjoints.add(value, seed)
@@ -198,43 +221,36 @@ class Sweeps:
         self._reverse_of[routine] = Reverse(target, tape, sweep.positions, sources.reloads, primal)
         return sources.used_arguments
 
-    def _pull_segment(
-        self, builder: Builder, sources: Lookup, call: I.CallBase, record: Value, arena: Value, mark: Value
+    def _pull(
+        self, builder: Builder, call: I.CallBase, given: list[Value], adjoint: Value | None
     ) -> list[tuple[int, Value]]:
-        """Puts the state back, runs the segment again with a tape, reverses it, and frees the tape."""
         callee = call.callee
         assert isinstance(callee, Function)
-        sweep = self._forward[callee]
-        kept = snapshot(self.reversal, call, len(sweep.shadowed))
-        for item, offset, size in kept.objects:
-            self.runtime.copy(builder, sources.object(item), builder.offset(record, offset), size)
-        for item, offset, size in kept.shadow_objects:
-            assert item.site is not None
-            self.runtime.copy(builder, sources.shadows[item.site], builder.offset(record, offset), size)
-        types = sweep.function.function_type.parameters
-        given = [
-            builder.load(type_, builder.offset(record, offset), element_alignment(type_, None))
-            for type_, offset in zip(types, (*kept.arguments, *kept.shadows), strict=False)
-        ]
-        self.runtime.copy(builder, mark, arena, 24)
-        results = builder.call(sweep.function, [*given, arena])
-        frame = builder.extract_value(results, 0, T.PTR)
-        parts = self._pull(builder, call, frame, None)
-        builder.call(self.runtime.arena("reset"), [arena, mark])
-        return parts
-
-    def _pull(self, builder: Builder, call: I.CallBase, frame: Value, adjoint: Value | None) -> list[tuple[int, Value]]:
-        callee = call.callee
-        assert isinstance(callee, Function)
-        routine, target = self.reversal.inner[callee], self._reverse[callee]
-        seeds: list[Value] = []
-        if len(target.arguments) > 1:
-            seeds = [adjoint if adjoint is not None else zero(call.type)]
-        results = builder.call(target, [frame, *seeds])
+        target = self._reverse[callee]
+        if len(target.arguments) > len(given):
+            given.append(adjoint if adjoint is not None else zero(call.type))
+        results = builder.call(target, given)
         return [
-            (parameter.index, builder.extract_value(results, index, parameter.type))
-            for index, parameter in enumerate(routine.parameters)
+            (number, builder.extract_value(results, index, callee.arguments[number].type))
+            for index, number in enumerate(self._returned_adjoints[callee])
         ]
+
+    # -- loops ---------------------------------------------------------------------------------------------------------
+
+    def _declare_loop(self, function: Function, cut: CutLoop) -> LoopSweeps:
+        """The two sweeps of a loop that is checkpointed, whose segments are declared."""
+        forward, reverse = self._forward[cut.segment], self._reverse[cut.segment]
+        routine = self.reversal.inner[cut.segment]
+        primal = self.reversal.originals[cut.segment]
+        segment = Emitted(primal, forward.function, reverse, len(forward.shadowed), routine.parameters)
+        loop = LoopSweeps(self.runtime, segment, cut.state, cut.schedule)
+        target = self._function(f"{function.name}.forward", T.StructType((T.I64, T.PTR)), loop.parameters)
+        shadowed = tuple(function.arguments[p.index - 2] for p in forward.shadowed)
+        self._forward[function] = ForwardSweep(target, shadowed, False)
+        result: T.Type = T.StructType(tuple(p.type for p in routine.parameters)) if routine.parameters else T.VOID
+        self._reverse[function] = self._function(f"{function.name}.reverse", result, loop.parameters)
+        self._returned_adjoints[function] = [p.index - 2 for p in routine.parameters]
+        return loop
 
     # -- functions -----------------------------------------------------------------------------------------------------
 

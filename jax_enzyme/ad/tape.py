@@ -16,6 +16,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 
 from jax_enzyme.ad.common import ALIGNMENT
+from jax_enzyme.ad.execution import Threads
 from jax_enzyme.ad.instrument import Instrumented
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
@@ -38,13 +39,15 @@ class Frame:
 
 @dataclass(frozen=True, eq=False)
 class Slot:
-    """`loops` index the slot, outermost first, with the number of iterations of each; `step` is the bytes per item."""
+    """`loops` index the slot, outermost first, with the number of iterations of each; `step` is the bytes per item.
+    `offset` counts bytes of one thread: with `threads`, everything before it is there once per thread."""
 
     frame: Frame
     offset: int
     loops: tuple[tuple[Loop, int], ...]
     step: int
     type: T.Type
+    threads: Threads | None = None
 
 
 @dataclass(eq=False)
@@ -54,6 +57,7 @@ class Tape:
     code: Instrumented
     recurrences: Recurrences
     layout: DataLayout
+    threads: Threads | None = None
     root: Frame = field(default_factory=lambda: Frame(None))
     frames: dict[Loop, Frame] = field(default_factory=dict)
     slots: dict[Hashable, Slot] = field(default_factory=dict)
@@ -128,12 +132,13 @@ class Tape:
         for _, bound in loops:
             count *= bound
         frame.size = offset + size * count
-        return Slot(frame, offset, tuple(loops), size, type_)
+        return Slot(frame, offset, tuple(loops), size, type_, self.threads)
 
 
 def address(builder: Builder, slot: Slot, base: Value, iteration: Callable[[Loop], Value]) -> Value:
     """The address of a slot's item for the current iterations; `base` is the frame's."""
-    pointer = builder.offset(base, slot.offset)
+    threads = slot.threads
+    pointer = builder.offset(base, slot.offset * (1 if threads is None else threads.count))
     index: Value | None = None
     for loop, bound in slot.loops:
         number = iteration(loop)
@@ -141,6 +146,8 @@ def address(builder: Builder, slot: Slot, base: Value, iteration: Callable[[Loop
             scaled = builder.binary("mul", index, ConstantInt(T.I64, bound), ("nuw", "nsw"))
             number = builder.binary("add", scaled, number, ("nuw", "nsw"))
         index = number
+    if threads is not None:
+        index = threads.interleaved(builder, index)
     if index is None:
         return pointer
     return builder.gep(T.ArrayType(slot.step, T.I8), pointer, [index])

@@ -14,11 +14,11 @@ from collections.abc import Callable, Collection
 
 from jax_enzyme.analysis.flow import flow, holds_float, is_defined_call
 from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, called_routine
-from jax_enzyme.analysis.tbaa import accessed_type
+from jax_enzyme.analysis.number_bytes import NumberBytes
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function
-from jax_enzyme.ir.values import Constant, Value
+from jax_enzyme.ir.values import Constant, Value, int_value
 from jax_enzyme.rules.blas.table import Routine
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.table import Rules
@@ -39,7 +39,9 @@ class Activity:
         self._points_to = points_to
         self._rules = rules
         self.varied_objects: set[MemoryObject] = set(inputs)
+        self.numbers = NumberBytes(points_to, frozenset(inputs))
         self.varied: set[Value] = set()
+        self._packs_bits = any(_is_aggregate_load(i) for f in points_to.functions for i in f.instructions())
         self._solve(self._varied_step)
         self.useful: set[Value] = set()
         self.useful_objects: set[MemoryObject] = set(outputs or ())
@@ -89,27 +91,43 @@ class Activity:
         self.varied_objects |= objects
         return True
 
+    def _mark_stored(self, store: I.Instruction, pointer: Value, value: Value) -> bool:
+        return self.numbers.stored(store, pointer, value) | self._mark_objects(pointer)
+
+    def _mark_copied(self, target: Value, source: Value, length: int | None = None) -> bool:
+        return self._varied_memory(source) and self.numbers.copied(target, source, length) | self._mark_objects(target)
+
     def _varied_memory(self, pointer: Value) -> bool:
         return not self.varied_objects.isdisjoint(self._points_to.of(pointer))
 
     def _varied_step(self, function: Function, instruction: I.Instruction) -> bool:
         match instruction:
             case I.Load():
-                if T.is_int(instruction.type) and accessed_type(self._points_to.module, instruction) == T.I1:
-                    return False  # the source says that this is an integer, not the bits of a number
-                return self._varied_memory(instruction.operands[0]) and self._mark(instruction)
+                return self._varied_load(instruction)
             case I.Store():
                 value, pointer = instruction.operands
-                return value in self.varied and self._mark_objects(pointer)
+                return value in self.varied and self._mark_stored(instruction, pointer, value)
             case I.AtomicRMW() | I.CmpXchg():
-                changed = any(v in self.varied for v in instruction.operands[1:])
-                changed = changed and self._mark_objects(instruction.operands[0])
-                return (self._varied_memory(instruction.operands[0]) and self._mark(instruction)) or changed
+                pointer = instruction.operands[0]
+                changed = False
+                for value in instruction.operands[1:]:
+                    changed |= value in self.varied and self._mark_stored(instruction, pointer, value)
+                return (self._varied_memory(pointer) and self._mark(instruction)) or changed
             case I.CallBase():
                 return self._varied_call(instruction)
+            case I.ExtractValue() if T.is_int(instruction.type) and not self._packs_bits:
+                return False  # the number that makes the aggregate vary is another of its elements
             case _:
                 carries = any(instruction.operands[i] in self.varied for i in flow(instruction, self._rules))
+                if carries and isinstance(instruction, I.InsertValue):
+                    element = instruction.operands[1]
+                    self._packs_bits |= T.is_int(element.type) and element in self.varied
                 return carries and self._mark(instruction)
+
+    def _varied_load(self, load: I.Load) -> bool:
+        if load in self.varied or not self._varied_memory(load.operands[0]):
+            return False
+        return (not T.is_int(load.type) or self.numbers.may_be_read(load)) and self._mark(load)
 
     def _varied_call(self, call: I.CallBase) -> bool:
         if is_defined_call(call):
@@ -126,9 +144,9 @@ class Activity:
             return changed
         match call_effect(call):
             case Effect.MEMORY_COPY:
-                return self._varied_memory(call.operands[1]) and self._mark_objects(call.operands[0])
+                return self._mark_copied(call.operands[0], call.operands[1], int_value(call.operands[2]))
             case Effect.REALLOCATE:
-                return self._varied_memory(call.operands[0]) and self._mark_objects(call)
+                return self._mark_copied(call, call.operands[0])
             case None if (routine := called_routine(call)) is not None:
                 return self._varied_routine(call, routine)
             case _:
@@ -141,7 +159,9 @@ class Activity:
             return False
         changed = holds_float(call.type) and self._mark(call)
         for index in routine.floats:
-            changed |= routine.writes(index) and self._mark_objects(call.operands[index])
+            if routine.writes(index):
+                pointer = call.operands[index]
+                changed |= self.numbers.written(pointer, routine.scalar) | self._mark_objects(pointer)
         return changed
 
     # -- backward ------------------------------------------------------------------------------------------------------
@@ -224,6 +244,10 @@ class Activity:
         for index in routine.floats:
             changed |= routine.reads(index) and self._use_objects(call.operands[index])
         return changed
+
+
+def _is_aggregate_load(instruction: I.Instruction) -> bool:
+    return isinstance(instruction, I.Load) and isinstance(instruction.type, T.StructType | T.ArrayType)
 
 
 def _can_carry(value: Value) -> bool:

@@ -10,7 +10,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import Value
-from jax_enzyme.rules.effects import effect
+from jax_enzyme.rules.effects import Effect, effect
 from jax_enzyme.rules.rule import ZERO, Kind, Rule
 from jax_enzyme.rules.table import Rules
 
@@ -57,6 +57,8 @@ def flow(instruction: I.Instruction, rules: Rules) -> tuple[int, ...]:
     if instruction.opcode in _STRUCTURAL:
         indices = _STRUCTURAL[instruction.opcode]
         return tuple(range(len(instruction.operands))) if indices is None else indices
+    if is_shuffle(instruction):
+        return (1,)
     rule = rule_of(instruction, rules)
     if rule is None or rule.kind is Kind.REFUSED:
         # Nothing is known, or it is known that there is no derivative: the result depends on every argument, so that
@@ -72,6 +74,12 @@ def is_defined_call(instruction: Value) -> bool:
         and isinstance(instruction.callee, Function)
         and not instruction.callee.is_declaration
     )
+
+
+def is_shuffle(instruction: Value) -> bool:
+    """A call that returns what another lane of the warp passes in."""
+    callee = instruction.callee if isinstance(instruction, I.CallBase) else None
+    return isinstance(callee, Function) and callee.is_declaration and effect(callee.name) is Effect.SHUFFLE
 
 
 def is_opaque_call(instruction: Value) -> bool:

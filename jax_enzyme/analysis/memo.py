@@ -16,12 +16,15 @@ class Memo:
     itself", "the range is full"). Whatever was found with its help is true too, but perhaps weaker than need be, so it
     is forgotten once the cut is settled, and found again, better, when next asked for. Cuts are placed where the
     recursion should turn around (a loop header's phi, not whichever value of the cycle was asked for first). Beyond
-    `depth` nested questions fallbacks are given out as well, to bound the stack.
+    `depth` nested questions fallbacks are given out as well, to bound the stack, and beyond `work` questions for one
+    answer, to bound the time: where many cycles share values, what is forgotten is found again exponentially often.
     """
 
-    def __init__(self, depth: int = 50) -> None:
+    def __init__(self, depth: int = 50, work: int = 10_000) -> None:
         self._limit = depth
         self._depth = 0
+        self._work = work
+        self._done = 0
         self._facts: dict[Hashable, Any] = {}
         self._cuts: dict[Hashable, int] = {}
         self._log: list[Hashable] = []
@@ -34,9 +37,10 @@ class Memo:
         if key in self._cuts:
             self._used |= 1 << self._cuts[key]
             return fallback()
-        if self._depth >= self._limit:
+        if self._depth >= self._limit or self._done >= self._work:
             return fallback()
         self._depth += 1
+        self._done += 1
         fact = self._compute_cut(key, compute) if cut else compute()
         self._depth -= 1
         if key not in self._facts:
@@ -44,6 +48,7 @@ class Memo:
         self._facts[key] = fact
         if self._depth == 0:
             self._log.clear()
+            self._done = 0
         return fact
 
     def _compute_cut(self, key: Hashable, compute: Callable[[], F]) -> F:

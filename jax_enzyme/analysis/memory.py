@@ -23,7 +23,15 @@ from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, GlobalAlias, GlobalVariable, Module
-from jax_enzyme.ir.values import Constant, ConstantAggregate, ConstantExpr, ConstantSplat, Value, int_value
+from jax_enzyme.ir.values import (
+    Constant,
+    ConstantAggregate,
+    ConstantExpr,
+    ConstantSplat,
+    InlineAsm,
+    Value,
+    int_value,
+)
 from jax_enzyme.rules.blas.table import Routine
 from jax_enzyme.rules.blas.table import routine as routine_named
 from jax_enzyme.rules.effects import Effect, effect
@@ -94,6 +102,15 @@ class PointsTo:
                 held = self.of(variable.initializer)
                 if held:
                     self._fill(self._object("global", variable), held)
+        # At first, a pointer that is called leads to what was found for it so far; only if nothing is found in the end
+        # may it lead anywhere.
+        self._called_are_known = True
+        self._solve()
+        self._called_are_known = False
+        self._solve()
+
+    def _solve(self) -> None:
+        self._changed = True
         while self._changed:
             self._changed = False
             for function in self.functions:
@@ -184,7 +201,7 @@ class PointsTo:
                 pass
 
     def _visit_call(self, call: I.CallBase) -> None:
-        callees = self._callees(call)
+        callees = self.callees(call)
         for callee in callees:
             for parameter, argument in zip(callee.arguments, call.arguments, strict=False):
                 self._set(parameter, self.of(argument))
@@ -192,7 +209,7 @@ class PointsTo:
                 last = block.terminator
                 if isinstance(last, I.Return) and last.operands:
                     self._set(call, self.of(last.operands[0]))
-        if callees:
+        if callees or self._leads_nowhere(call):
             return
         match call_effect(call):
             case Effect.ALLOCATE:
@@ -205,12 +222,14 @@ class PointsTo:
                 held = self._loaded(call.operands[1])
                 for target in self.of(call.operands[0]):
                     self._fill(target, held)
+            case Effect.SAME_POINTER:
+                self._set(call, self.of(call.operands[0]))
             case None:
                 self._visit_unknown(call)
             case _:
                 pass
 
-    def _callees(self, call: I.CallBase) -> list[Function]:
+    def callees(self, call: I.CallBase) -> list[Function]:
         """The functions with a body that a call enters; none where there may be others that are not known. A pointer is
         taken to lead to functions of the call's own type alone."""
         callee = call.callee
@@ -220,6 +239,18 @@ class PointsTo:
         found = [o.site for o in objects if isinstance(o.site, Function) and o.site.value_type == call.function_type]
         complete = self.unknown not in objects and not any(f.is_declaration for f in found)
         return found if complete else []
+
+    def _leads_nowhere(self, call: I.CallBase) -> bool:
+        """Whether a call is through a pointer that leads to known memory, but to no function of the call's type: no run
+        gets there, as where a table has no destructor in the slot for it."""
+        if isinstance(call.callee, Function | InlineAsm):
+            return False
+        objects = self.of(call.callee)
+        if not objects:
+            return self._called_are_known
+        return self.unknown not in objects and not any(
+            isinstance(o.site, Function) and o.site.value_type == call.function_type for o in objects
+        )
 
     def _visit_unknown(self, call: I.CallBase) -> None:
         """A call without a body may store any pointer that it is given anywhere it can reach."""

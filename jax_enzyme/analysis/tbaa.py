@@ -20,6 +20,9 @@ _INTEGERS = frozenset(
     "bool|short|int|long|long long|wchar_t|char16_t|char32_t|__int128|_ZTSSt4byte|vtable pointer".split("|")
 )
 
+CERTAIN_INTEGER = "je integer"
+"""The type of what our own code reads as integers: it wrote them, so they are no number's bits, wherever they lie."""
+
 
 @dataclass(frozen=True)
 class Member:
@@ -35,14 +38,14 @@ def accessed_type(module: Module, instruction: I.Instruction) -> T.Type | None:
     return _tag_type(module, dict(instruction.metadata).get("tbaa"))
 
 
+def is_certain_integer(module: Module, instruction: I.Instruction) -> bool:
+    """Whether an access reads an integer that our own code wrote."""
+    return _accessed_name(module, dict(instruction.metadata).get("tbaa")) == CERTAIN_INTEGER
+
+
 def is_of_any_type(module: Module, instruction: I.Instruction) -> bool:
     """Whether the source says that an access may be of any type: of `char`, or of a member of a union."""
-    node = resolve(module, dict(instruction.metadata).get("tbaa"))
-    if node is None or len(node.operands) < 3:
-        return False
-    accessed = resolve(module, node.operands[1])
-    name = accessed.operands[0] if accessed is not None and accessed.operands else None
-    return isinstance(name, MDString) and name.text == "omnipotent char"
+    return _accessed_name(module, dict(instruction.metadata).get("tbaa")) == "omnipotent char"
 
 
 def copied_members(module: Module, instruction: I.Instruction) -> list[Member] | None:
@@ -59,15 +62,18 @@ def copied_members(module: Module, instruction: I.Instruction) -> list[Member] |
     return members
 
 
-def _tag_type(module: Module, tag: MDValue | None) -> T.Type | None:
-    """An access tag is (base type, accessed type, offset); a type starts with its name."""
+def _accessed_name(module: Module, tag: MDValue | None) -> str:
+    """The name of a tag's type. An access tag is (base type, accessed type, offset); a type starts with its name."""
     node = resolve(module, tag)
     if node is None or len(node.operands) < 3:
-        return None
+        return ""
     accessed = resolve(module, node.operands[1])
-    if accessed is None or not accessed.operands or not isinstance(accessed.operands[0], MDString):
-        return None
-    name = accessed.operands[0].text
+    name = accessed.operands[0] if accessed is not None and accessed.operands else None
+    return name.text if isinstance(name, MDString) else ""
+
+
+def _tag_type(module: Module, tag: MDValue | None) -> T.Type | None:
+    name = _accessed_name(module, tag)
     if name in _FLOATS:
         return _FLOATS[name]
     if "pointer" in name and name != "vtable pointer":

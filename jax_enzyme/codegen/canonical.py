@@ -2,8 +2,9 @@
 
     before    what a front end left, behind `je.primal`: local variables in memory, calls, switches, several exits
     after     one function wherever recursion allows it, after LLVM's -O2 without vectorising and unrolling (optimised
-              first, differentiated later); library calls that have a rule; loops with preheader, single latch and
-              exits of their own; values that leave a loop in phis (LCSSA); two-way branches; one return
+              first, differentiated later); atomic operations as plain ones; library calls that have a rule; loops with
+              preheader, single latch and exits of their own; values that leave a loop in phis (LCSSA); two-way
+              branches; one return
 
 Alias scopes go. They hold between the accesses of one iteration or one call; the reverse sweep accesses the same memory
 in other orders, where LLVM's reading of the same scopes would be wrong.
@@ -20,20 +21,19 @@ from jax_enzyme.codegen.host import target_machine
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.inlining import expanded_attributes, mark_for_inlining
-from jax_enzyme.ir.instructions import Call, Instruction
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.verify import parse_checked
+from jax_enzyme.rules.effects import Effect, effect
 from jax_enzyme.rules.pairs import ATTRIBUTE
 from jax_enzyme.transform.lower_calls import lower_calls
 from jax_enzyme.transform.reducible import make_reducible
 from jax_enzyme.transform.retype import retype
+from jax_enzyme.transform.scopes import drop_scopes
 from jax_enzyme.transform.simplify import simplify
 
-_SCOPES = ("noalias", "alias.scope")
 _ROUNDS = 3
 """What is simplified shows what more can be: a direct call, once inlined, the next pointer that is called."""
-_SCOPE_DECLARATION = "llvm.experimental.noalias.scope.decl"
 
 
 def canonical(function: ArrayFunction) -> ArrayFunction:
@@ -83,11 +83,21 @@ def _optimised(module: Module) -> tuple[llvm.ModuleRef, llvm.PassBuilder]:
     native = parse_checked(module)
     builder = llvm.create_pass_builder(target_machine(), _tuning())
     passes = llvm.create_new_module_pass_manager()
+    if _runs_alone(module):
+        passes.add_lower_atomic_pass()
     passes.add_always_inliner_pass()
     passes.add_global_dead_code_eliminate_pass()
     passes.run(native, builder)
     builder.getModulePassManager().run(native, builder)
     return native, builder
+
+
+def _runs_alone(module: Module) -> bool:
+    """Whether one thread at a time runs a kernel over its memory, as on the CPU: there atomic operations are loads,
+    arithmetic and stores, and a number that is added by compare-and-exchange is added."""
+    return not module.triple.startswith("nvptx") and not any(
+        effect(name) in (Effect.BARRIER, Effect.VOTE, Effect.SHUFFLE) for name in module.functions
+    )
 
 
 def _tuning() -> llvm.PipelineTuningOptions:
@@ -116,17 +126,3 @@ def _show_rules(module: Module) -> None:
             words = expanded_attributes(module, function.attributes)
             shown = tuple(w for w in words if w.startswith(f'"{ATTRIBUTE}"='))
             function.attributes = tuple(dict.fromkeys((*function.attributes, *shown)))
-
-
-def drop_scopes(module: Module) -> None:
-    """Removes all alias scopes from a module, in place."""
-    for function in module.functions.values():
-        for block in function.blocks:
-            block.instructions = [i for i in block.instructions if not _declares_scope(i)]
-            for instruction in block.instructions:
-                instruction.metadata = [(kind, node) for kind, node in instruction.metadata if kind not in _SCOPES]
-
-
-def _declares_scope(instruction: Instruction) -> bool:
-    callee = instruction.callee if isinstance(instruction, Call) else None
-    return isinstance(callee, Function) and callee.name == _SCOPE_DECLARATION

@@ -7,9 +7,9 @@ module that all its derivatives start from.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -20,10 +20,11 @@ from jax_enzyme.codegen import library
 from jax_enzyme.codegen.canonical import canonical
 from jax_enzyme.codegen.host import host
 from jax_enzyme.codegen.memo import Memo
+from jax_enzyme.codegen.native_bodies import with_native_bodies
 from jax_enzyme.codegen.object import Built, compiled, loaded
 from jax_enzyme.codegen.programs import program_module
 from jax_enzyme.codegen.stored import Stored
-from jax_enzyme.codegen.vector_math import vector_functions
+from jax_enzyme.codegen.vector_math import vector_library
 from jax_enzyme.errors import LoweringError
 from jax_enzyme.frontends.program import Program
 from jax_enzyme.ir.arrays import (
@@ -111,7 +112,7 @@ class _Job:
         if any(isinstance(s, Augmented | Pullback) for s in self.steps):
             stored = _disk().get(self.key)
             return self.derived().buffers if stored is None else Stored.from_bytes(stored).buffers
-        return _predicted(buffers_of(self.signature, self.binding), self.steps)
+        return predicted(buffers_of(self.signature, self.binding), self.steps)
 
     def split(self) -> bool:
         def decide() -> bool:
@@ -152,7 +153,7 @@ class _Job:
     def _derive(self) -> ArrayFunction:
         base, step = self.before().canonical(), self.steps[-1]
         result = ad.derive(base, (step,), self.options)
-        _check(result.buffers, base.buffers, step)
+        check_buffers(result.buffers, base.buffers, step)
         library.link_rules(result.module)
         return result
 
@@ -161,12 +162,13 @@ class _Job:
         if data is not None:
             return Stored.from_bytes(data)
         # A kernel itself goes through the canonical form too: what is hoisted and refused there is so for every mode.
-        stored = compiled(self.derived() if self.steps else self.canonical(), self.options)
+        function = self.derived() if self.steps else self.canonical()
+        stored = compiled(with_native_bodies(function, self.program), self.options)
         _disk().put(self.key, stored.to_bytes())
         return stored
 
 
-def _predicted(base: tuple[Buffer, ...], steps: Derivation) -> tuple[Buffer, ...]:
+def predicted(base: tuple[Buffer, ...], steps: Derivation) -> tuple[Buffer, ...]:
     """The buffers after steps that keep no tape."""
     for step in steps:
         match step:
@@ -177,7 +179,7 @@ def _predicted(base: tuple[Buffer, ...], steps: Derivation) -> tuple[Buffer, ...
     return base
 
 
-def _check(buffers: tuple[Buffer, ...], base: tuple[Buffer, ...], step: Step) -> None:
+def check_buffers(buffers: tuple[Buffer, ...], base: tuple[Buffer, ...], step: Step) -> None:
     """What the engine delivers is what `ir.arrays` says: the run time relies on it without looking."""
     match step:
         case Augmented():
@@ -186,7 +188,7 @@ def _check(buffers: tuple[Buffer, ...], base: tuple[Buffer, ...], step: Step) ->
             expected = shadow_buffers(base, step)
             found = buffers[len(buffers) - len(expected) :]
         case _:
-            expected, found = _predicted(base, (step,)), buffers
+            expected, found = predicted(base, (step,)), buffers
     if found != expected:
         raise LoweringError(
             f"the engine delivered the buffers {found} where {expected} were expected",
@@ -206,24 +208,38 @@ def _disk() -> DiskCache:
 @cache
 def _environment() -> str:
     """What else decides what the same inputs compile to: this machine, and this package."""
-    vectors = sorted(f.name for functions in vector_functions().values() for f in functions)
-    return digest(host().fingerprint, " ".join(vectors), _own_digest())
+    return digest(host().fingerprint, vector_library(), own_digest())
 
 
-def _own_digest() -> str:
-    """A digest of the package's sources: a version number would not change while somebody works on a checkout.
+def own_digest() -> str:
+    """A digest of the package's sources: a version number would not change while somebody works on a checkout. Reading
+    them takes longer than loading a kernel, so it is done once for what names, sizes and times of change say.
 
     Sources that changed after this process loaded them do not describe it: then the digest is one that no other process
     has, so that it neither finds nor leaves anything on disk for others.
     """
     root = Path(__file__).parent.parent
-    state = hashlib.sha256()
-    for path in sorted(p for p in root.rglob("*") if p.suffix in (".py", ".ll", ".c", ".h")):
-        state.update(f"{path.relative_to(root)}\n".encode())
-        state.update(path.read_bytes())
-        if path.stat().st_mtime > _LOADED:
-            state.update(os.urandom(16))
-    return state.hexdigest()
+    sources = sorted(_sources(str(root)))
+    if any(changed > _LOADED * 1e9 for _, _, changed in sources):
+        return os.urandom(32).hex()
+    cache, key = DiskCache.named("sources"), digest(str(root), repr(sources))
+    known = cache.get(key)
+    if known is None:
+        contents = (part for path, _, _ in sources for part in (path, (root / path).read_bytes()))
+        known = digest(*contents).encode()
+        cache.put(key, known)
+    return known.decode()
+
+
+def _sources(root: str, prefix: str = "") -> Iterator[tuple[str, int, int]]:
+    """The files that decide what code is made: path, size, nanoseconds of the last change."""
+    with os.scandir(root) as scan:
+        for entry in scan:
+            if entry.name.endswith((".py", ".ll", ".c", ".h", ".cu")):
+                status = entry.stat()
+                yield prefix + entry.name, status.st_size, status.st_mtime_ns
+            elif entry.name != "__pycache__" and entry.is_dir():
+                yield from _sources(entry.path, f"{prefix}{entry.name}/")
 
 
 _LOADED = time.time() - 1.0

@@ -14,6 +14,7 @@ from typing import Literal
 import llvmlite.binding as llvm
 
 from jax_enzyme import ad
+from jax_enzyme.ad.causes import INACTIVE_PARAMETER, POINTER_PARAMETER
 from jax_enzyme.ad.runtime import FloatKinds
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.memory import PointsTo
@@ -21,7 +22,7 @@ from jax_enzyme.analysis.shadows import shadowed_objects
 from jax_enzyme.codegen import library
 from jax_enzyme.codegen.canonical import canonical
 from jax_enzyme.codegen.copying import private_copy
-from jax_enzyme.errors import CompileError, DifferentiationError
+from jax_enzyme.errors import CompileError
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Augmented, Buffer, Jvp, Pullback, Step, Vjp
 from jax_enzyme.ir.builder import Builder, const_int, zero
@@ -198,15 +199,9 @@ class _Plain:
         shadowed = shadowed_objects(points_to, Activity(points_to, rules_of(base.module), inputs, outputs))
         for item, active, parameter in zip(objects, self.active, self.function.arguments, strict=False):
             if item in shadowed and not active and T.is_pointer(parameter.type):
-                raise DifferentiationError(
-                    f"parameter {parameter.index + 1} of `{self.function.name}` leads to memory with derivatives",
-                    remedy="make it active: it needs memory for them beside it",
-                )
+                raise INACTIVE_PARAMETER.error(number=parameter.index + 1, name=self.function.name)
             if points_to.contents.get(item):
-                raise DifferentiationError(
-                    f"parameter {parameter.index + 1} of `{self.function.name}` leads to memory that holds pointers",
-                    remedy="pass the memory that they lead to as parameters of its own",
-                )
+                raise POINTER_PARAMETER.error(number=parameter.index + 1, name=self.function.name)
 
     def _derived(self, base: ArrayFunction, step: Step) -> ArrayFunction:
         result = ad.derive(base, (step,), self.options)

@@ -4,7 +4,8 @@
         y[i] = x[i] / mag(x, n);       if `mag` only reads, and only what the loop does not write. Inlined, it stays.
 
 So functions with loops that are called in loops are inlined in a second round, after an optimisation; calls outside
-loops and functions without loops at once, so that what is known of the buffers reaches the calls that stay.
+loops, functions without loops and functions that write to memory which is not their own at once, so that what is known
+of the buffers reaches the calls that stay.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from collections.abc import Iterator
 
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.ir.inlining import without_attributes
-from jax_enzyme.ir.instructions import Call
+from jax_enzyme.ir.instructions import Alloca, Call, Cast, GetElementPtr, Store
 from jax_enzyme.ir.module import Function, Module
-from jax_enzyme.ir.values import BasicBlock
+from jax_enzyme.ir.values import BasicBlock, Value
 
 _INLINE = "alwaysinline"
 
@@ -24,13 +25,15 @@ def keep_invariant_calls(module: Module) -> bool:
     """Changes a module that is marked for inlining: calls in loops of functions with loops stay. False: none."""
     heavy = {f for f in module.functions.values() if not f.is_declaration and any(_cyclic_blocks(f))}
     _add_callers(module, heavy)
+    writing = {f for f in module.functions.values() if _writes(f)}
+    _add_callers(module, writing)
     repeated = {
         callee
         for caller in module.functions.values()
         if caller in heavy
         for block in _cyclic_blocks(caller)
         for _, callee in _calls(block)
-        if callee in heavy and _INLINE in callee.attributes
+        if callee in heavy and callee not in writing and _INLINE in callee.attributes
     }
     for caller in module.functions.values():
         if repeated.isdisjoint(callee for block in caller.blocks for _, callee in _calls(block)):
@@ -59,6 +62,17 @@ def _add_callers(module: Module, heavy: set[Function]) -> None:
             if caller not in heavy:
                 heavy.add(caller)
                 pending.append(caller)
+
+
+def _writes(function: Function) -> bool:
+    """Whether a function itself stores to memory other than its local variables, as far as addresses tell."""
+    return any(isinstance(i, Store) and not isinstance(_base(i.operands[1]), Alloca) for i in function.instructions())
+
+
+def _base(pointer: Value) -> Value:
+    while isinstance(pointer, GetElementPtr | Cast):
+        pointer = pointer.operands[0]
+    return pointer
 
 
 def _calls(block: BasicBlock) -> Iterator[tuple[Call, Function]]:

@@ -243,7 +243,7 @@ def _reverse_sections(reverse: ReverseReport) -> Iterator[tuple[str, list[str]]]
         yield "on the tape", _few(rows)
     again = [f"{r.place}: {r.recipe}: {_summary(r.what)}" for r in reverse.recomputed]
     yield "not on the tape", _few(again) or ["nothing more is read"]
-    sums = [f"{a.memory}: plain sums, {a.reads} at {a.place}" for a in reverse.accumulations]
+    sums = [f"{a.memory}: {a.way} sums, {a.reads} at {a.place}" for a in reverse.accumulations]
     yield "accumulations", _few(sums) or ["none"]
 
 

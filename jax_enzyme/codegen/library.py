@@ -9,11 +9,16 @@ from importlib import resources
 
 import llvmlite.binding as llvm
 
+from jax_enzyme.analysis.tbaa import CERTAIN_INTEGER
 from jax_enzyme.cache import DiskCache, digest
 from jax_enzyme.codegen.host import host, target_machine
 from jax_enzyme.frontends import toolchain
 from jax_enzyme.frontends.clang import compile_c
 from jax_enzyme.frontends.source import Source
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import const_int
+from jax_enzyme.ir.metadata import MDConstant, MDNode, MDString
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.values import GlobalValue
@@ -22,8 +27,12 @@ from jax_enzyme.rules.blas.table import bodies, routine
 _FORMAT = "1"
 # Products of complex numbers as in BLAS itself: without a look whether a result that is no number could be infinite.
 _FLAGS = ("-fno-strict-aliasing", "-fcx-limited-range")
+# Says of a load that it reads an integer, not the bits of a number. A tree of its own: it may be anywhere in memory.
+_ZERO = MDConstant(const_int(T.I64, 0))
+_INTEGER = MDNode(operands=[MDString(CERTAIN_INTEGER), MDNode(operands=[MDString("jax_enzyme")]), _ZERO])
+_READS_INTEGER = MDNode(operands=[_INTEGER, _INTEGER, _ZERO])
 _NUMBERS = {
-    "s": "LETTER=s REAL_LETTER=s SCALAR=float REAL=float",
+    "s": "LETTER=s REAL_LETTER=s SCALAR=float REAL=float SINGLE",
     "d": "LETTER=d REAL_LETTER=d SCALAR=double REAL=double",
     "c": "LETTER=c REAL_LETTER=s SCALAR=complex_float REAL=float COMPLEX",
     "z": "LETTER=z REAL_LETTER=d SCALAR=complex_double REAL=double COMPLEX",
@@ -73,8 +82,9 @@ def adopt(module: Module, library: Module) -> None:
         replaced[id(function)] = present
         if function.is_declaration:
             continue
-        if present is not function and present.is_declaration and present.value_type == function.value_type:
-            present.arguments, present.blocks = function.arguments, function.blocks
+        if present is not function and present.is_declaration and _fits(present.value_type, function.value_type):
+            behind = present.arguments[len(function.arguments) :]
+            present.arguments, present.blocks = [*function.arguments, *behind], function.blocks
             present.prefix, present.attributes, present.metadata = function.prefix, function.attributes, []
             adopted.append(present)
         elif present is function:
@@ -82,6 +92,15 @@ def adopt(module: Module, library: Module) -> None:
     for function in adopted:
         for instruction in function.instructions():
             instruction.operands = [replaced.get(id(v), v) for v in instruction.operands]
+
+
+def _fits(declared: T.Type, defined: T.Type) -> bool:
+    """Whether a declaration can be of a function: lengths of character arguments may follow, as Fortran passes them."""
+    if not isinstance(declared, T.FunctionType) or not isinstance(defined, T.FunctionType):
+        return False
+    count = len(defined.parameters)
+    same = declared.result == defined.result and declared.parameters[:count] == defined.parameters
+    return same and not declared.variadic and all(map(T.is_int, declared.parameters[count:]))
 
 
 @functools.lru_cache(maxsize=64)
@@ -101,7 +120,13 @@ def _text(letter: str, symbols: frozenset[str]) -> str:
 def definitions(letter: str, symbols: frozenset[str]) -> Module:
     """A new module that defines functions of the library (`je_dgemm_jvp`), internal, and all that they call. `letter`
     says which numbers they are about: s, d, c or z."""
-    return parse(_text(letter, symbols))
+    module = parse(_text(letter, symbols))
+    for function in module.functions.values():
+        for instruction in function.instructions():
+            # (Wider ones may be a complex number that LLVM moves as a whole.)
+            if isinstance(instruction, I.Load) and instruction.type in (T.I8, T.I32):
+                instruction.metadata.append(("tbaa", _READS_INTEGER))
+    return module
 
 
 @functools.cache

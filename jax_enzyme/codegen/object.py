@@ -11,11 +11,11 @@ from jax_enzyme.codegen.entry import ENTRY, INITIALISER, add_entry, add_initiali
 from jax_enzyme.codegen.jit import jit
 from jax_enzyme.codegen.optimise import object_code
 from jax_enzyme.codegen.stored import Stored
-from jax_enzyme.errors import LoweringError
 from jax_enzyme.ir.arrays import ArrayFunction, Buffer
 from jax_enzyme.ir.module import Module
 from jax_enzyme.options import Options
 from jax_enzyme.rules.helpers import link
+from jax_enzyme.transform.thread_locals import emulate_thread_locals
 
 
 @dataclass(frozen=True)
@@ -33,12 +33,7 @@ def entry_module(function: ArrayFunction) -> Module:
     to initialise) of an array function, and nothing else."""
     module = private_copy(function.module)
     link(module)
-    for name, variable in module.globals.items():
-        if any(word.startswith("thread_local") for word in variable.prefix):
-            raise LoweringError(
-                f"`{name}` is a thread-local variable, which code that is linked at run time cannot have",
-                remedy="make it a local variable, or pass it in as `scratch`",
-            )
+    module = emulate_thread_locals(module)
     add_entry(module, function.symbol, function.buffers)
     add_initialiser(module)
     return module

@@ -44,9 +44,9 @@ def assembly(module: Module, *, vector_math: bool = True, fast_math: bool = Fals
 
 
 def _optimise(module: Module, machine: llvm.TargetMachine, vector_math: bool, fast_math: bool) -> llvm.ModuleRef:
-    _retarget(module, machine)
+    retarget(module, machine)
     if fast_math:
-        _relax(module)
+        relax(module)
     ours = KEEP not in module.globals
     vectors = vector_math and add_vector_math(module)
     native = _parsed(to_text(module))
@@ -85,8 +85,8 @@ def _tuning() -> llvm.PipelineTuningOptions:
     return options
 
 
-def _retarget(module: Module, machine: llvm.TargetMachine) -> None:
-    """Makes the module one for this machine."""
+def retarget(module: Module, machine: llvm.TargetMachine) -> None:
+    """Makes a private module one for this machine, whatever its compiler compiled it for."""
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
     groups = {k: _portable(words) for k, words in module.attribute_groups.items()}
@@ -103,7 +103,7 @@ def _portable(words: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(w for w in words if not w.startswith(_TARGET_ATTRIBUTES))
 
 
-def _relax(module: Module) -> None:
+def relax(module: Module) -> None:
     """Gives every floating-point instruction the flag `fast`."""
     for function in module.functions.values():
         for instruction in function.instructions():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from jax_enzyme.codegen.device_math import with_device_math
 from jax_enzyme.codegen.host import host, target_machine
 from jax_enzyme.frontends.program import Program
 from jax_enzyme.ir import reader
@@ -11,15 +12,21 @@ from jax_enzyme.transform import cuda
 from jax_enzyme.transform.retyping import literal_structures
 
 
-def program_module(program: Program, signature: Signature, binding: Binding) -> Module:
-    """The module of a program. A CUDA kernel becomes the function of its whole grid, of the same parameters."""
+def program_module(
+    program: Program, signature: Signature, binding: Binding, log: cuda.AccessLog | None = None
+) -> Module:
+    """The module of a program. A CUDA kernel becomes the function of its whole grid, of the same parameters, and one
+    more with a `log`."""
     module = reader.parse(program.ir)
+    if program.launch is not None:
+        module = with_device_math(program.ir, module)
     literal_structures(module)
     if program.launch is None:
         return module
+    module = with_device_math(program.ir, module)
     shape = program.launch.shape(dict(binding.dims))
     constants = {i: binding.constants[p.name] for i, p in enumerate(signature.params) if p.name in binding.constants}
     kernel = module.functions.get(program.symbol)
     if kernel is None or len(kernel.arguments) != len(signature.params):
         constants = {}
-    return cuda.lower(module, program.symbol, shape, constants, host().triple, str(target_machine().target_data))
+    return cuda.lower(module, program.symbol, shape, constants, host().triple, str(target_machine().target_data), log)

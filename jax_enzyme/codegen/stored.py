@@ -26,10 +26,11 @@ class Stored:
         line, _, code = data.partition(b"\n")
         header: dict[str, Any] = json.loads(line)
         rows: list[dict[str, Any]] = header["buffers"]
-        buffers = tuple(_buffer(row) for row in rows)
+        buffers = tuple(buffer_from(row) for row in rows)
         return Stored(buffers, header["initialises"], code)
 
 
-def _buffer(fields: dict[str, Any]) -> Buffer:
+def buffer_from(fields: dict[str, Any]) -> Buffer:
+    """The buffer that `asdict` made these fields of, and JSON kept."""
     fields["shape"] = tuple(fields["shape"])
     return Buffer(**fields)

@@ -10,6 +10,7 @@ from functools import cache
 from types import ModuleType
 
 from jax_enzyme.errors import LoweringError
+from jax_enzyme.frontends.cpp_library import cpp_library
 from jax_enzyme.frontends.fortran_runtime import fortran_library
 from jax_enzyme.frontends.rustc import rust_library
 
@@ -64,6 +65,8 @@ def _library_of_language(name: str) -> ctypes.CDLL | None:
         return fortran_library()
     if name.startswith("_R") or _RUST.search(name):
         return rust_library()
+    if "St3__1" in name:
+        return cpp_library()
     return None
 
 

@@ -11,6 +11,7 @@ from jax_enzyme.frontends.cuda import compile_cuda
 from jax_enzyme.frontends.flang import compile_fortran
 from jax_enzyme.frontends.llvm import read_ir
 from jax_enzyme.frontends.numba import load_numba
+from jax_enzyme.frontends.numba_cuda import is_for_cuda, load_numba_cuda
 from jax_enzyme.frontends.program import Program
 from jax_enzyme.frontends.runtime_library import complete
 from jax_enzyme.frontends.rustc import compile_rust
@@ -59,4 +60,6 @@ def load_kernel(
         return load(source, symbol, lang, flags), signature
     if flags:
         raise CompileError(f"a Python function is not compiled with flags: {' '.join(flags)}", None, "leave flags= out")
-    return load_numba(identify(source, lang), symbol, signature)
+    identified = identify(source, lang or ("cuda" if is_for_cuda(source) else None))
+    load_function = load_numba_cuda if identified.lang == "cuda" else load_numba
+    return load_function(identified, symbol, signature)

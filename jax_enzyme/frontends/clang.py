@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from jax_enzyme.frontends import toolchain
 from jax_enzyme.frontends.source import Source
 
+_INCLUDE = Path(__file__).parent / "c_include"
 _READ = (
     # No particular CPU: the machine that runs the code is asked when it is known. zig defines NDEBUG of itself.
-    "-mcpu=baseline", "-UNDEBUG", "-iquote", ".", "{flags}", "-O2",
+    "-mcpu=baseline", "-UNDEBUG", "-iquote", ".", "{flags}", "-O2", "-isystem", str(_INCLUDE),
 )  # fmt: skip
 _WRITE = (
     # What an optimiser is to see (lifetimes, type-based aliasing, no `optnone`), but not optimised yet.
@@ -32,5 +34,7 @@ def compile_cpp(source: Source, flags: Sequence[str]) -> str:
 
 
 def _compile(source: Source, driver: tuple[str, ...], flags: Sequence[str]) -> str:
+    # Without it, directives of OpenMP mean what they mean on one thread.
+    flags = [flag for flag in flags if not flag.startswith("-fopenmp") or flag == "-fopenmp-simd"]
     recipe = toolchain.Recipe(toolchain.zig(), (*driver, *_READ, *_WRITE), (*driver, *_READ, *_LIST))
     return toolchain.compile_cached(source, recipe, flags)

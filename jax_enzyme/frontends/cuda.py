@@ -1,5 +1,8 @@
 """CUDA, through the clang of the `ziglang` package and a device header of our own: no CUDA toolkit is needed.
 
+With `flags=("--cuda-path=/usr/local/cuda",)` a toolkit's own headers are read instead; clang's part of these comes from
+an installed clang, as the `ziglang` package has none.
+
 What comes out is NVVM IR for no particular lowering: the same program becomes code of the CPU (`transform.cuda`) and of
 a GPU. Sources may include the usual headers of C's library and of CUDA; ours stand in for them.
 """
@@ -21,12 +24,20 @@ _READ = (
     "-nocudalib", "--cuda-feature=+ptx80", "-std=c++17", "-include", "jax_enzyme_cuda.h", "-iquote", ".", "{flags}",
     "-isystem", str(_INCLUDE), "-isystem", "{builtin}", "-O2",
 )  # fmt: skip
+_READ_TOOLKIT = (
+    "clang", "-x", "cuda", "--cuda-device-only", "--cuda-gpu-arch=sm_80", "-nocudalib", "-Wno-unknown-cuda-version",
+    "-Xclang", "-target-sdk-version=12.9", "--cuda-feature=+ptx80", "-std=c++17", "-resource-dir", "{resources}",
+    "-isystem", "{toolkit}/include/cccl", "-isystem", str(_INCLUDE.parent / "cuda_toolkit"), "-iquote", ".", "{flags}",
+    "-O2",
+)  # fmt: skip
+_TOOLKIT = "--cuda-path="
+_RESOURCES = "llvm-*/lib/clang/*/include/__clang_cuda_runtime_wrapper.h"
 _WRITE = (
     "-S", "-emit-llvm", "-Xclang", "-disable-llvm-passes", "-fno-math-errno",
     # Types and names too: for devices clang writes no more than lines otherwise.
     "-g", "-Xclang", "-debug-info-kind=limited", "-fdebug-compilation-dir=.",
-    # A kernel gives the same results on every platform: no products and sums are fused behind the source's back.
-    "-ffp-contract=off", "-fno-color-diagnostics", "-w", "{source}", "-o", "{output}",
+    # As clang does for C: a product and a sum of one expression are fused where the processor can, on every platform.
+    "-ffp-contract=on", "-fno-color-diagnostics", "-w", "{source}", "-o", "{output}",
 )  # fmt: skip
 _LIST = ("-w", "-M", "-MF", "{dependencies}", "{source}")
 _TEXT_STARTS = ("; ModuleID", "target datalayout", "target triple", "source_filename")
@@ -37,13 +48,44 @@ def compile_cuda(source: Source, flags: Sequence[str]) -> str:
     if _is_ir(source):
         return read_ir(source, flags)
     if source.function is not None:
-        raise CompileError("Numba functions are no CUDA source yet", source.name, "pass CUDA C++ or NVVM IR")
+        raise CompileError("a Python function is compiled for a signature", source.name, "pass it to je.kernel")
     zig = toolchain.zig()
-    builtin = str(Path(zig.command[0]).parent / "lib" / "include")
-    read = tuple(word.replace("{builtin}", builtin) for word in _READ)
+    read = _reading(zig, flags)
     recipe = toolchain.Recipe(zig, (*read, *_WRITE), (*read, *_LIST))
     named = source if source.path is not None else replace(source, name="kernel.cu")
     return toolchain.compile_cached(named, recipe, flags)
+
+
+def _reading(zig: toolchain.Tool, flags: Sequence[str]) -> tuple[str, ...]:
+    """The arguments by which clang reads a source: with our headers, or with those of the toolkit that a flag names."""
+    toolkit = next((flag.removeprefix(_TOOLKIT) for flag in flags if flag.startswith(_TOOLKIT)), None)
+    if toolkit is None:
+        builtin = str(Path(zig.command[0]).parent / "lib" / "include")
+        return tuple(word.replace("{builtin}", builtin) for word in _READ)
+    if not (Path(toolkit) / "include" / "cuda_runtime.h").is_file():
+        raise CompileError(
+            f"there is no CUDA toolkit in {toolkit}: it has no include/cuda_runtime.h",
+            f"flags=({_TOOLKIT + toolkit!r},)",
+            "name the folder that has it, or leave the flag out: headers of our own are there",
+        )
+    found = sorted(Path("/usr/lib").glob(_RESOURCES), key=_version)
+    if not found:
+        raise CompileError(
+            "a toolkit's headers need those of clang, `__clang_cuda_runtime_wrapper.h` and its like, and none are here",
+            f"looked for /usr/lib/{_RESOURCES}",
+            "apt install libclang-common-22-dev, or leave --cuda-path out",
+        )
+    places = {"{resources}": str(found[-1].parent.parent), "{toolkit}": toolkit}
+    words = _READ_TOOLKIT
+    for name, value in places.items():
+        words = tuple(word.replace(name, value) for word in words)
+    return words
+
+
+def _version(path: Path) -> int:
+    """Of clang: the folder above `include`."""
+    number = path.parent.parent.name.split(".")[0]
+    return int(number) if number.isdigit() else 0
 
 
 def _is_ir(source: Source) -> bool:

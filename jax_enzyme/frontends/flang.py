@@ -15,6 +15,7 @@ _ARGUMENTS = (
     "-O2", "-fno-vectorize", "-fno-slp-vectorize", "-fno-unroll-loops",
     "-g", "{source}", "-o", "{output}",
 )  # fmt: skip
+_MODULE_PLACES = ("-J", "-module-dir")
 _READS_FILES = re.compile(
     rb"^[ \t]*#?[ \t]*(include\b|use\b(?![ \t,:]*(intrinsic\b|iso_|ieee_)))", re.IGNORECASE | re.MULTILINE
 )
@@ -27,5 +28,7 @@ def flang() -> toolchain.Tool:
 
 
 def compile_fortran(source: Source, flags: Sequence[str]) -> str:
-    recipe = toolchain.Recipe(flang(), _ARGUMENTS)
+    # Module files are written beside the output, not where the user works; where the flags name a place, there.
+    placed = any(flag.startswith(_MODULE_PLACES) for flag in flags)
+    recipe = toolchain.Recipe(flang(), _ARGUMENTS if placed else ("-J", "{folder}", *_ARGUMENTS))
     return toolchain.compile_cached(source, recipe, flags, cacheable=not _READS_FILES.search(source.contents))

@@ -23,6 +23,7 @@ from typing import Any
 
 from jax_enzyme.errors import CompileError, SignatureError
 from jax_enzyme.frontends import toolchain
+from jax_enzyme.frontends.numba_printing import lower_print
 from jax_enzyme.frontends.program import Program
 from jax_enzyme.frontends.runtime_library import complete
 from jax_enzyme.frontends.source import Source
@@ -33,7 +34,7 @@ _NUMBA_NAMES = {
     "bool": "boolean", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64", "u8": "uint8", "u16": "uint16",
     "u32": "uint32", "u64": "uint64", "f32": "float32", "f64": "float64", "c64": "complex64", "c128": "complex128",
 }  # fmt: skip
-_C_NAMES = {
+C_NAMES = {
     "bool": "_Bool", "i8": "signed char", "i16": "short", "i32": "int", "i64": "long long", "u8": "unsigned char",
     "u16": "unsigned short", "u32": "unsigned", "u64": "unsigned long long", "f32": "float", "f64": "double",
     "c64": "_Complex float", "c128": "_Complex double",
@@ -48,8 +49,6 @@ _COUNTING = re.compile(r"^define [^@\n]*@(NRT_incref|NRT_decref)\(ptr[^)]*\)[^\n
 
 # What calls itself does so through a variable, which Numba fills when it links.
 _UNRESOLVED = re.compile(r'^@"?\.numba\.unresolved\$([^"\s]+)"? = .*\n', re.M)
-# Messages of some exceptions are made at run time, by much code; here an exception ends the kernel anyway.
-_RAISING = re.compile(r'^(define linkonce_odr i32 @"?\w*raise_with_shape_context[^\n]*\{)\n(?:.*\n)*?\}\n', re.M)
 
 
 def load_numba(source: Source, symbol: str | None, signature: Signature) -> tuple[Program, Signature]:
@@ -58,7 +57,7 @@ def load_numba(source: Source, symbol: str | None, signature: Signature) -> tupl
     function = getattr(source.function, "py_func", source.function)
     if not isinstance(function, python.FunctionType):
         raise CompileError("this is neither a Python function nor one of Numba's", source.name)
-    _check_count(function, signature, source.name)
+    check_count(function, signature, source.name)
     carried = {p.name for p in signature.params}
     sizes = tuple(Param(name, "i64") for name in sorted(signature.shape_names - carried))
     whole = replace(signature, params=(*signature.params, *sizes))
@@ -76,9 +75,6 @@ def load_numba(source: Source, symbol: str | None, signature: Signature) -> tupl
 def _plain(module: str) -> str:
     """Numba's module in a form that links like any other."""
     module = _COUNTING.sub(lambda match: f"declare void @{match[1]}(ptr)\n", module)
-    if _RAISING.search(module):
-        module = _RAISING.sub(r"\1\n  call void @python_exception() noreturn\n  unreachable\n}\n", module)
-        module += "\ndeclare void @python_exception() noreturn\n"
 
     def resolved(match: re.Match[str]) -> str:
         name = match[1]
@@ -88,7 +84,7 @@ def _plain(module: str) -> str:
     return _UNRESOLVED.sub(resolved, module).replace(".numba.unresolved$", "je.")
 
 
-def _numba(module: str) -> Any:
+def imported(module: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError:
@@ -107,12 +103,12 @@ def _compile(
     function: python.FunctionType, original: object, signature: Signature, place: str
 ) -> tuple[list[str], str]:
     """LLVM's modules of a function and of what it calls, not optimised, and its symbol in the first."""
-    numba, compiler = _numba("numba"), _numba("numba.core.compiler")
+    numba, compiler = imported("numba"), imported("numba.core.compiler")
     typing_context, target = _contexts()
-    cpu = _numba("numba.core.registry").cpu_target
-    arguments = tuple(_numba_type(numba.types, p, signature.order) for p in signature.params)
+    cpu = imported("numba.core.registry").cpu_target
+    arguments = tuple(numba_type(numba.types, p, signature.order) for p in signature.params)
     flags = compiler.Flags()
-    with _numba("numba.core.compiler_lock").global_compiler_lock, _swapped(cpu, typing_context, target):
+    with imported("numba.core.compiler_lock").global_compiler_lock, _swapped(cpu, typing_context, target):
         cpu.options.parse_as_flags(flags, _options_of(original))
         flags.nrt = True
         try:
@@ -130,7 +126,7 @@ def _compile(
 @lru_cache(maxsize=1)
 def _contexts() -> tuple[Any, Any]:
     """Numba's two contexts for compiling, apart from those of the rest of the program, and without LLVM's passes."""
-    codegen = _numba("numba.core.codegen")
+    codegen = imported("numba.core.codegen")
 
     class Library(codegen.JITCodeLibrary):
         def _optimize_functions(self, ll_module: Any) -> None:
@@ -139,10 +135,28 @@ def _contexts() -> tuple[Any, Any]:
         def _optimize_final_module(self) -> None:
             """The engine optimises."""
 
-    typing_context = _numba("numba.core.typing").Context()
-    target = _numba("numba.core.cpu").CPUContext(typing_context, "cpu")
+    verbose, brief = imported("numba.np.arrayobj").raise_with_shape_context, imported("numba").njit(_shapes_differ)
+
+    class Typing(imported("numba.core.typing").Context):
+        def resolve_value_type(self, val: Any) -> Any:
+            # Numba's makes its message at run time, which is more code than most kernels are.
+            return super().resolve_value_type(brief if val is verbose else val)
+
+    class Target(imported("numba.core.cpu").CPUContext):
+        def get_function(self, fn: Any, sig: Any, _firstcall: bool = True) -> Any:
+            if fn is print:
+                return lambda builder, args: lower_print(self, builder, sig, args)
+            return super().get_function(fn, sig, _firstcall)
+
+    typing_context = Typing()
+    target = Target(typing_context, "cpu")
     target.codegen()._library_class = Library
     return typing_context, target
+
+
+def _shapes_differ(source: object, target: object) -> None:
+    """Is compiled by Numba, in place of its own."""
+    raise ValueError("cannot assign slice from input of different size")
 
 
 @contextmanager
@@ -183,7 +197,7 @@ def _isolated(
     return copy
 
 
-def _check_count(function: python.FunctionType, signature: Signature, place: str) -> None:
+def check_count(function: python.FunctionType, signature: Signature, place: str) -> None:
     there, given = function.__code__.co_argcount, len(signature.params)
     least = there - len(function.__defaults__ or ())
     if not least <= given <= there:
@@ -194,7 +208,7 @@ def _check_count(function: python.FunctionType, signature: Signature, place: str
         )
 
 
-def _numba_type(types: Any, param: Param, order: str) -> Any:
+def numba_type(types: Any, param: Param, order: str) -> Any:
     if param.dtype not in _NUMBA_NAMES:
         raise CompileError(f"Numba on the CPU has no {param.dtype}, the type of `{param.name}`")
     element = getattr(types, _NUMBA_NAMES[param.dtype])
@@ -225,14 +239,14 @@ def _wrapper(name: str, entry: str, signature: Signature, added: int) -> str:
     """C source of the kernel: a function of the signature that calls what Numba made."""
     params = signature.params
     own = params[: len(params) - added]
-    declared = ", ".join(f"{_C_NAMES[p.dtype]} {'' if p.by_value else '*'}{p.name}" for p in params) or "void"
+    declared = ", ".join(f"{C_NAMES[p.dtype]} {'' if p.by_value else '*'}{p.name}" for p in params) or "void"
     passed: list[str] = []
     types: list[str] = []
     for param in own:
-        for type_, value in _passed(param, signature.order):
+        for type_, value in passed_as(param, signature.order):
             types.append(type_)
             passed.append(value)
-    result = "void" if signature.result in (None, "status") else _C_NAMES[signature.result]
+    result = "void" if signature.result in (None, "status") else C_NAMES[signature.result]
     cell = "void *" if result == "void" else result
     return "\n".join(
         [
@@ -251,14 +265,14 @@ def _wrapper(name: str, entry: str, signature: Signature, added: int) -> str:
     )
 
 
-def _passed(param: Param, order: str) -> Iterator[tuple[str, str]]:
+def passed_as(param: Param, order: str) -> Iterator[tuple[str, str]]:
     """The C types and values by which Numba passes a parameter."""
     if param.by_value:
         if param.dtype in _PARTS:
             yield _PARTS[param.dtype], f"__real__ {param.name}"
             yield _PARTS[param.dtype], f"__imag__ {param.name}"
         else:
-            yield _C_NAMES[param.dtype], param.name
+            yield C_NAMES[param.dtype], param.name
         return
     extents = [f"(long long)({str(dim).replace('//', '/')})" for dim in param.dims or ()]
     size = f"(long long)sizeof(*{param.name})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from jax_enzyme.cache import digest
 from jax_enzyme.signature.launch import Launch
@@ -20,7 +21,7 @@ class Program:
     source_name: str
     launch: Launch | None = None
 
-    @property
+    @cached_property
     def key(self) -> str:
         """A hex digest of the contents."""
         return digest(self.ir, self.symbol, self.lang, self.source_name, str(self.launch or ""))

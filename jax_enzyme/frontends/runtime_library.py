@@ -16,13 +16,14 @@ from jax_enzyme.frontends import toolchain
 from jax_enzyme.frontends.source import Source
 from jax_enzyme.ir import linking
 
-_FORMAT = "1"
+_FORMAT = "2"
 """Changes whenever linking would give another module for a reason that is not in the key."""
 
 _COMMAND = (
     "c++", "-x", "c++",
     "-std=c++20", "-mcpu=baseline", "-O2", "-fno-exceptions",
-    "-S", "-emit-llvm", "-Xclang", "-disable-llvm-passes", "-g0",
+    # Each function by itself: half of the work of every kernel that inlines them, done once.
+    "-S", "-emit-llvm", "-fno-inline", "-fno-vectorize", "-fno-slp-vectorize", "-fno-unroll-loops", "-g0",
     # The caller's memory has types of its own language.
     "-fno-strict-aliasing", "-fno-math-errno", "-fno-sanitize=all", "-fno-stack-protector", "-fomit-frame-pointer",
     "-fno-color-diagnostics", "-w",
@@ -87,6 +88,15 @@ def _sources() -> dict[str, str]:
     texts = {file.name: file.read_text(encoding="utf-8") for file in folder.iterdir() if file.is_file()}
 
     def expanded(text: str) -> str:
-        return _INCLUDE.sub(lambda match: texts[match[1]].replace("#pragma once\n", ""), text)
+        """With each header where it is first named."""
+        included: set[str] = set()
+
+        def contents(match: re.Match[str]) -> str:
+            if match[1] in included:
+                return ""
+            included.add(match[1])
+            return _INCLUDE.sub(contents, texts[match[1]].replace("#pragma once\n", ""))
+
+        return _INCLUDE.sub(contents, text)
 
     return {name: expanded(text) for name, text in sorted(texts.items()) if name.endswith(".cpp")}

@@ -1,6 +1,7 @@
 """Copies of modules and functions. Passes copy what they are given, so that no argument ever changes.
 
-A copy shares with its original only what never changes: types, texts, and constants that name no global.
+A copy shares with its original only what never changes: types, texts, constants that name no global, and metadata that
+names no value.
 """
 
 from __future__ import annotations
@@ -199,6 +200,10 @@ class Cloner:
         return value
 
     def node(self, node: MDNode) -> MDNode:
+        """The node itself where it names no value, as most of debug information: nobody changes nodes in place."""
+        held = [*node.operands, *(v for _, v in node.fields)]
+        if not any(isinstance(v, MDConstant | MDNode) for v in held):
+            return node
         fields = [(key, v if isinstance(v, str) else self.metadata(v)) for key, v in node.fields]
         return MDNode(node.kind, self.metadata_list(node.operands), fields, node.distinct)
 

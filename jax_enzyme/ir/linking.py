@@ -9,7 +9,10 @@ import llvmlite.binding as llvm
 
 _TARGET = re.compile(r'^target (?:datalayout|triple) = "[^"]*"\n', re.M)
 _NAMED_METADATA = re.compile(r"^!llvm\.(?:module\.flags|ident)[^\n]*\n", re.M)
-_EXTERNAL = re.compile(r"^define (?!internal\b|linkonce_odr\b)(?:weak_odr |weak )?(?:dso_local )?", re.M)
+_EXTERNAL = re.compile(
+    r"^define (?!(?:internal|private|linkonce|linkonce_odr|available_externally)\b)(?:weak_odr |weak )?(?:dso_local )?",
+    re.M,
+)
 
 _VARIABLE = re.compile(
     r"^(@\S+ = )(?:weak_odr |weak )?((?:dso_local )?(?:local_)?(?:unnamed_addr )?(?:constant|global) )", re.M

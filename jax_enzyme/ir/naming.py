@@ -33,6 +33,7 @@ def local_names(function: Function) -> dict[Value, str]:
     """The printed name (with `%`) of every argument, block and instruction that has a value."""
     names: dict[Value, str] = {}
     used: set[str] = set()
+    counts: dict[str, int] = {}
     number = 0
     for value in _locals(function):
         name = value.name
@@ -41,7 +42,7 @@ def local_names(function: Function) -> dict[Value, str]:
             number += 1
             continue
         if name in used:
-            name = _fresh(name, used)
+            name = _fresh(name, used, counts)
         used.add(name)
         names[value] = "%" + quoted(name)
     return names
@@ -56,10 +57,12 @@ def _locals(function: Function) -> Iterable[Value]:
                 yield instruction
 
 
-def _fresh(name: str, used: set[str]) -> str:
-    count = 1
+def _fresh(name: str, used: set[str], counts: dict[str, int]) -> str:
+    """`name` with the first number that is free; `counts` are the numbers below which none is."""
+    count = counts.get(name, 1)
     while f"{name}.{count}" in used:
         count += 1
+    counts[name] = count
     return f"{name}.{count}"
 
 

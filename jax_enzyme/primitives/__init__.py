@@ -3,5 +3,15 @@
 from jax_enzyme.primitives.checks import GradientReport, check_grads
 from jax_enzyme.primitives.elementwise import Elementwise, elementwise
 from jax_enzyme.primitives.kernel import Kernel, kernel
+from jax_enzyme.primitives.races import RaceReport, check_races
 
-__all__ = ["Elementwise", "GradientReport", "Kernel", "check_grads", "elementwise", "kernel"]
+__all__ = [
+    "Elementwise",
+    "GradientReport",
+    "Kernel",
+    "RaceReport",
+    "check_grads",
+    "check_races",
+    "elementwise",
+    "kernel",
+]

@@ -16,12 +16,12 @@ from jax import numpy as jnp
 from jax.core import ShapedArray
 
 from jax_enzyme.cache import digest
-from jax_enzyme.ir.arrays import Jvp, Vjp
+from jax_enzyme.ir.arrays import Augmented, Jvp, Vjp
 from jax_enzyme.primitives import compat
 from jax_enzyme.primitives.compat import Primitive
-from jax_enzyme.primitives.sharding import arranged, partitioned, result_types
+from jax_enzyme.primitives.sharding import arranged, mapped, partitioned, result_types
 from jax_enzyme.xla_ffi.call import Batch, Flags, buffer_type
-from jax_enzyme.xla_ffi.call import call as custom_call
+from jax_enzyme.xla_ffi.dispatch import call_on
 from jax_enzyme.xla_ffi.function import Function
 from jax_enzyme.xla_ffi.recipe import encode
 
@@ -135,33 +135,43 @@ def types(*operands: Any, call: Call) -> list[ShapedArray]:
     return result_types(operands, call.batch, call.types)
 
 
-def lower(*values: Any, call: Call, split: bool) -> list[Any]:
-    """The rule for lowering. `split`: there are several devices among which XLA can divide a batch."""
-    if not (split and call.batch.sizes):
-        return _lower(*values, call=call)
+def lower(*values: Any, call: Call, split: str, platform: str) -> list[Any]:
+    """The rule for lowering. `split`: whether a batch is divided among several devices, and who says how: the types of
+    the operands ("by type"), or XLA, which asks for a rule ("by rule")."""
+    there = call.function.on(platform)
+    if split == "no" or not call.batch.sizes:
+        return _lower(*values, call=call, there=there)
 
     def run(batch: Batch) -> Callable[..., list[Any]]:
-        return partial(_lower, call=call.on(call.function, batch, call.taped))
+        return partial(_lower, call=call.on(call.function, batch, call.taped), there=there)
 
     ranks = [jnp.ndim(v) for v in values], [len(t.shape) for t in call.types]
-    name = f"{call.function.base.name}_{digest(repr(call) + encode(call.function))[:16]}"
+    if split == "by type":
+        return mapped(run, call.batch, ranks, values)(*values)
+    name = f"{call.function.base.name}_{digest(repr(call) + encode(there))[:16]}"
     return partitioned(run, call.batch, ranks, name)(*values)
 
 
-def _lower(*values: Any, call: Call) -> list[Any]:
+def _lower(*values: Any, call: Call, there: Function) -> list[Any]:
     """The custom call, with the pullback in the place of a Vjp where there is a tape for it. Programs and traces show
-    the name of the function."""
+    the name of the function. `there` is the function on the platform that this is for; a tape fits only the platform
+    that the call was traced for, and is neither written nor read on another."""
     function = call.function
+    at_home = there.base.platform == function.base.platform
     with jax.named_scope(repr(function)):
-        if call.taped and isinstance(function.last, Vjp):
-            return _pull_back(call, values)
-        results = custom_call(function, Batch(call.batch.sizes, call.own_flags), values[: len(function.operands)])
-    by_buffer = dict(zip(function.results, results, strict=True))
-    return [by_buffer[i] for i in call.results]
+        if call.taped and at_home and isinstance(there.last, Vjp):
+            return _pull_back(call, there, values)
+        taping = isinstance(there.last, Augmented)
+        running = there if at_home or not taping else there.parent
+        batch = Batch(call.batch.sizes, call.own_flags)
+        results = call_on(there.base.platform)(running, batch, values[: len(function.operands)])
+    by_buffer = dict(zip(running.results, results, strict=True))
+    kinds = zip(call.results, call.types, strict=True)
+    return [by_buffer[i] if i in by_buffer else jnp.zeros(kind.shape, kind.dtype) for i, kind in kinds]
 
 
-def _pull_back(call: Call, values: Sequence[Any]) -> list[Any]:
-    function, pullback = call.function, call.function.pullback
+def _pull_back(call: Call, function: Function, values: Sequence[Any]) -> list[Any]:
+    pullback = function.pullback
     own = {(b.role, b.of): i for i, b in enumerate(function.buffers) if b.is_input}
     given = operands_of(call, values)
     residuals = iter(residuals_of(call, values))
@@ -173,7 +183,7 @@ def _pull_back(call: Call, values: Sequence[Any]) -> list[Any]:
         else:
             operands.append(given[own["primal" if buffer.role == "initial" else "shadow", buffer.of]])
     batch = Batch(call.batch.sizes, tuple(o.flags for o in operands))
-    return custom_call(pullback, batch, [o.value for o in operands])
+    return call_on(function.base.platform)(pullback, batch, [o.value for o in operands])
 
 
 def reverse_step(base: Function, wanted: frozenset[int], seeded: frozenset[int]) -> Function:

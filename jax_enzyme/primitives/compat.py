@@ -7,7 +7,7 @@ inputs that are alive.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import jax
@@ -19,13 +19,17 @@ from jax.experimental.custom_partitioning import custom_partitioning
 from jax.extend.core import JaxprEqn, Primitive, Var
 from jax.interpreters import ad, batching, mlir, partial_eval, xla
 
+from jax_enzyme.xla_ffi.backend import PLATFORMS
+
 __all__ = [
     "JaxprEqn",
     "Primitive",
     "Var",
     "Zero",
+    "as_reported",
     "ask_for_name",
     "custom_partitioning",
+    "default_platform",
     "equation_of",
     "install",
     "instantiate",
@@ -109,16 +113,29 @@ def make_varying(value: Any, axes: frozenset[str]) -> Any:
     return lax.pcast(value, tuple(sorted(axes)), to="varying")
 
 
-def _lowering(lower: Callable[..., Any]) -> Callable[..., Any]:
-    """The lowering rule. Operands arrive without what their types say about meshes: from here on XLA knows it."""
+def _lowering(lower: Callable[..., Any], platform: str | None) -> Callable[..., Any]:
+    """The lowering rule for a platform, or for all that have none. Where types say how everything is split, operands
+    keep them; elsewhere they arrive without what their types say about meshes: from here on XLA knows it."""
 
     def rule(context: Any, *operands: Any, **params: Any) -> Any:
-        plain = [ShapedArray(a.shape, a.dtype) for a in context.avals_in]
-        traced = mlir.lower_fun(lambda *values: lower(*values, split=_splits(context), **params), multiple_results=True)
-        with jax.sharding.use_abstract_mesh(jax.sharding.AbstractMesh((), ())):
-            return traced(context.replace(avals_in=plain), *operands)
+        mesh = _explicit_mesh(context.avals_in)
+        kinds = [ShapedArray(a.shape, a.dtype) for a in context.avals_in] if mesh is None else context.avals_in
+        split = "by type" if mesh is not None else "by rule" if _splits(context) else "no"
+        here = platform or (context.platforms or context.module_context.platforms)[0]
+        traced = mlir.lower_fun(partial(lower, split=split, platform=here, **params), multiple_results=True)
+        with jax.sharding.use_abstract_mesh(jax.sharding.AbstractMesh((), ()) if mesh is None else mesh):
+            return traced(context.replace(avals_in=kinds), *operands)
 
     return rule
+
+
+def _explicit_mesh(operands: Sequence[Any]) -> Any:
+    """The mesh of the operands, if they are split over it and all its axes are explicit."""
+    for operand in operands:
+        mesh, spec = operand.sharding.mesh, operand.sharding.spec
+        if any(axis is not None for axis in spec) and set(mesh.axis_types) == {jax.sharding.AxisType.Explicit}:
+            return mesh
+    return None
 
 
 def _splits(context: Any) -> bool:
@@ -128,6 +145,20 @@ def _splits(context: Any) -> bool:
     devices = getattr(module.axis_context, "device_assignment", None) or ()
     mesh = getattr(module.axis_context, "abstract_mesh", None)
     return len(devices) > 1 and mesh is not None and not module.lowering_parameters.for_export
+
+
+def default_platform() -> str:
+    """The platform that JAX lowers for unless somebody says something else."""
+    chosen = jax.config.jax_default_device  # pyright: ignore[reportAttributeAccessIssue]
+    name = jax.default_backend() if chosen is None else getattr(chosen, "platform", chosen)
+    return "cuda" if name == "gpu" else str(name)
+
+
+def as_reported(error: Exception) -> Exception:
+    """What a handler reported, as JAX raises it when a program runs for the first time. From the second time on the
+    compiled path of jax.jit makes a plain ValueError of it."""
+    reported = type(error) is ValueError and "kernel `" in str(error)
+    return jax.errors.JaxRuntimeError(str(error)) if reported else error
 
 
 def partitioning_marker() -> Any:
@@ -159,8 +190,16 @@ def install(
     """Tells JAX all rules of a primitive."""
     primitive.multiple_results = True
     primitive.def_abstract_eval(types)
-    primitive.def_impl(lambda *operands, **params: xla.apply_primitive(primitive, *operands, **params))
-    mlir.register_lowering(primitive, _lowering(lower), platform="cpu")
+
+    def run(*operands: Any, **params: Any) -> Any:
+        try:
+            return xla.apply_primitive(primitive, *operands, **params)
+        except ValueError as error:
+            raise as_reported(error) from None
+
+    primitive.def_impl(run)
+    for platform in (None, *PLATFORMS):
+        mlir.register_lowering(primitive, _lowering(lower, platform), platform=platform)
     ad.primitive_jvps[primitive] = jvp
     ad.primitive_transposes[primitive] = transpose
     batching.primitive_batchers[primitive] = batch

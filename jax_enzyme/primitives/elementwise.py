@@ -11,7 +11,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from jax_enzyme.errors import ArgumentError, SignatureError
+from jax_enzyme.errors import ArgumentError, CompileError, SignatureError
 from jax_enzyme.frontends.source import identify
 from jax_enzyme.options import Options
 from jax_enzyme.primitives.kernel import Kernel, kernel
@@ -23,6 +23,8 @@ _C_TYPES = {
 }  # fmt: skip
 _COUNT = "je_count"
 _RESULT = "je_result"
+_THREADS = 256
+"""Of a block on a GPU."""
 
 
 def elementwise(
@@ -40,7 +42,7 @@ def elementwise(
         blend(jnp.ones((3, 1)), jnp.arange(4.0))       # shape (3, 4)
 
     The parameters are scalars passed by value, and the function returns one. `source`, `lang`, `flags` and `options`
-    are those of `kernel`; the language is C or C++.
+    are those of `kernel`; the language is C or C++. On GPUs it runs too, if the source is also CUDA C++.
     """
     scalar = _checked(signature)
     found = identify(source, lang)
@@ -59,7 +61,24 @@ def elementwise(
         flags=(*folder, *flags),
         options=options,
     )
-    return Elementwise(symbol, scalar, made)
+    device = _on_gpus(text, symbol, scalar, lifted, (*folder, *flags), options)
+    return Elementwise(symbol, scalar, made if device is None else made.on("cuda", device))
+
+
+def _on_gpus(
+    text: str, symbol: str, scalar: Signature, lifted: str, flags: Sequence[str], options: Options | None
+) -> Kernel | None:
+    """The same function in a CUDA kernel; None where the source is no CUDA C++."""
+    name = f"je_elementwise_{symbol}"
+    source = (
+        f"#define restrict __restrict\n#pragma clang force_cuda_host_device begin\n{text}\n"
+        f"#pragma clang force_cuda_host_device end\n{_kernel(symbol, name, scalar)}"
+    )
+    grid = f"({_COUNT}+{_THREADS - 1})//{_THREADS}"
+    try:
+        return kernel(source, name, lifted, lang="cuda", flags=flags, options=options, grid=grid, block=_THREADS)
+    except CompileError:
+        return None
 
 
 def _checked(signature: str) -> Signature:
@@ -87,6 +106,17 @@ def _wrapper(symbol: str, loop: str, scalar: Signature, lang: str) -> str:
     )
 
 
+def _kernel(symbol: str, name: str, scalar: Signature) -> str:
+    parameters = ", ".join(f"const {_C_TYPES[p.dtype]} *{p.name}" for p in scalar.params)
+    values = ", ".join(f"{p.name}[je_i]" for p in scalar.params)
+    result = f"{_C_TYPES[str(scalar.result)]} *{_RESULT}"
+    return (
+        f'extern "C" __global__ void {name}(long long {_COUNT}, {parameters}, {result}) {{\n'
+        f"  long long je_i = (long long)blockIdx.x * blockDim.x + threadIdx.x;\n"
+        f"  if (je_i < {_COUNT}) {_RESULT}[je_i] = {symbol}({values});\n}}\n"
+    )
+
+
 @dataclass(frozen=True, repr=False)
 class Elementwise:
     """A lifted function: an immutable value. `kernel` is what runs over flat arrays."""
@@ -101,6 +131,8 @@ class Elementwise:
             raise ArgumentError(f"{len(args)} arguments given, {len(self.signature.params)} expected", f"({names})")
         arrays = [self._converted(v, i) for i, v in enumerate(args)]
         shape = jnp.broadcast_shapes(*(a.shape for a in arrays))
+        if 0 in shape:
+            return jnp.zeros(shape, NUMPY_NAMES[str(self.signature.result)])
         flat = [jnp.broadcast_to(a, shape).reshape(-1) for a in arrays]
         return self.kernel(*flat).reshape(shape)
 

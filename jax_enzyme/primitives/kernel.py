@@ -16,7 +16,9 @@ from jax.core import Tracer
 from jax_enzyme.errors import ArgumentError, SignatureError
 from jax_enzyme.frontends import Program, load_kernel
 from jax_enzyme.options import Options
+from jax_enzyme.primitives import compat
 from jax_enzyme.primitives.bound import Operand, bind
+from jax_enzyme.primitives.joining import Others, implementations, joined
 from jax_enzyme.rules.user import UserRule, attached
 from jax_enzyme.signature import (
     RETURN,
@@ -31,7 +33,7 @@ from jax_enzyme.signature import (
 )
 from jax_enzyme.signature import bind as bind_arguments
 from jax_enzyme.signature.model import INTEGERS
-from jax_enzyme.xla_ffi.backend import Backend, default_backend
+from jax_enzyme.xla_ffi.backend import Backend
 from jax_enzyme.xla_ffi.call import signature_dtype
 from jax_enzyme.xla_ffi.function import Function, Specialised, function
 
@@ -85,11 +87,13 @@ def kernel(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Kernel:
-    """A kernel: an immutable value, equal to any other of the same contents. Call it like a function of arrays."""
+    """A kernel: an immutable value, equal to any other of the same contents. Call it like a function of arrays.
+    `others` are implementations for other platforms: see `on`."""
 
     program: Program
     signature: Signature
     options: Options = field(default_factory=Options)
+    others: Others = ()
     backend: Backend | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -102,18 +106,22 @@ class Kernel:
         for value in args:
             if isinstance(value, Tracer):
                 return self._bind(args)
+            if isinstance(value, np.ndarray) and not value.dtype.isnative:
+                return self(*map(_plain, args))
         static: tuple[tuple[str, int], ...] = ()
+        dynamic = args
         if self._any_integer:
             values = [_constant(value, i) if i else None for i, value in zip(integers, args, strict=True)]
             static = tuple((i.name, v) for i, v in zip(integers, values, strict=True) if i and v is not None)
-            args = tuple(value for v, value in zip(values, args, strict=True) if v is None)
+            dynamic = tuple(value for v, value in zip(values, args, strict=True) if v is None)
         try:
-            return _eager(self, static)(*args)
-        except ValueError as error:
-            # The compiled path of jax.jit turns what a handler reports into a plain ValueError.
-            if type(error) is ValueError and "kernel `" in str(error):
-                raise jax.errors.JaxRuntimeError(str(error)) from None
-            raise
+            return _eager(self, static)(*dynamic)
+        except (TypeError, ValueError) as error:
+            plain = tuple(map(_plain, args))
+            if any(v is not given for v, given in zip(plain, args, strict=True)):
+                return self(*plain)
+            self.binding(args)  # where an argument is to blame, it is named
+            raise compat.as_reported(error) from None
 
     @property
     def __name__(self) -> str:
@@ -124,8 +132,8 @@ class Kernel:
         return inspect_signature(self.signature)
 
     @cached_property
-    def _identity(self) -> tuple[str, Signature, Options]:
-        return self.program.key, self.signature, self.options
+    def _identity(self) -> tuple[str, Signature, Options, Others]:
+        return self.program.key, self.signature, self.options, self.others
 
     @cached_property
     def _hash(self) -> int:
@@ -140,10 +148,29 @@ class Kernel:
     def __repr__(self) -> str:
         names = ", ".join(p.name for p in self.signature.caller_params)
         results = ", ".join(r.name for r in self.signature.results)
-        return f"Kernel {self.__name__}({names}) -> {results} [{self.program.lang}, cpu]"
+        places: dict[Kernel, list[str]] = {}
+        for platform, implementation in self.implementations.items():
+            places.setdefault(implementation, []).append(platform)
+        runs = "; ".join(f"{one.program.lang}, {' '.join(platforms)}" for one, platforms in places.items())
+        return f"Kernel {self.__name__}({names}) -> {results} [{runs}]"
 
-    def __reduce__(self) -> tuple[type[Kernel], tuple[Program, Signature, Options]]:
-        return (Kernel, (self.program, self.signature, self.options))
+    def __reduce__(self) -> tuple[type[Kernel], tuple[Program, Signature, Options, Others]]:
+        return (Kernel, (self.program, self.signature, self.options, self.others))
+
+    def on(self, platform: str, other: Kernel) -> Kernel:
+        """This function, with another implementation on a platform ("cpu", or "cuda", which is "gpu" too):
+
+            both = je.kernel("step.cu", ..., grid="(n+255)//256", block=256).on("cpu", je.kernel("step.c", ...))
+
+        Which one runs is decided when JAX lowers a program for a platform. Both have the same parameters and results;
+        dimensions may be passed in other places and types, or not at all.
+        """
+        return replace(self, others=joined(self, platform, other))
+
+    @cached_property
+    def implementations(self) -> dict[str, Kernel]:
+        """What runs on each platform that there is code for."""
+        return implementations(self, replace(self, others=()) if self.others else self)
 
     @cached_property
     def _integers(self) -> tuple[Param | None, ...]:
@@ -159,8 +186,16 @@ class Kernel:
 
     def specialise(self, binding: Binding) -> Function:
         """The function that this kernel is for one set of dimensions and static integers."""
-        backend = self.backend or default_backend()
-        return function(Specialised(self.program, self.signature, binding, self.options, backend))
+        every = self.implementations
+        here = compat.default_platform() if len(every) > 1 else ""
+        first = here if here in every else next(iter(every))
+        made = [kernel._specialised(binding, platform) for platform, kernel in every.items()]
+        home = next(one for one in made if one.platform == first)
+        rest = tuple(one for one in made if one is not home)
+        return function(replace(home, others=rest) if rest else home)
+
+    def _specialised(self, binding: Binding, platform: str) -> Specialised:
+        return Specialised(self.program, self.signature, binding, self.options, platform, self.backend)
 
     def inspect(self, *args: Any, wrt: int | str | Sequence[int | str] | None = None, **kwargs: Any) -> Report:
         """What the engine makes of this kernel for arguments of these shapes: activity, what is taped or recomputed and
@@ -169,17 +204,20 @@ class Kernel:
         """
         from jax_enzyme.codegen.inspection import inspect as report  # LLVM takes a while to load
 
+        binding = self.binding(match(self.signature, args, kwargs))
+        return report(self.program, self.signature, binding, self.options, _names(self.signature.caller_params, wrt))
+
+    def binding(self, args: Sequence[Any]) -> Binding:
+        """The dimensions and static integers that arguments (in the order of the signature) stand for."""
         params = self.signature.caller_params
-        values = match(self.signature, args, kwargs)
-        actuals = [_actual(v, p, n) for v, p, n in zip(values, params, self._integers, strict=True)]
-        binding = bind_arguments(self.signature, actuals, x64=_x64())
-        return report(self.program, self.signature, binding, self.options, _names(params, wrt))
+        actuals = [_actual(v, p, n) for v, p, n in zip(args, params, self._integers, strict=True)]
+        return bind_arguments(self.signature, actuals, x64=_x64())
 
     def _bind(self, args: Sequence[Any]) -> Any:
         """Checks arguments (in the order of the signature), converts them and binds the primitive."""
+        args = [_plain(v) for v in args]
         params = self.signature.caller_params
-        actuals = [_actual(v, p, n) for v, p, n in zip(args, params, self._integers, strict=True)]
-        binding = bind_arguments(self.signature, actuals, x64=_x64())
+        binding = self.binding(args)
         static = dict(binding.static)
         given = {
             p.name: lax.convert_element_type(v, signature_dtype(p.dtype))
@@ -209,6 +247,15 @@ def _eager(kernel: Kernel, static: tuple[tuple[str, int], ...]) -> Any:
     return jax.jit(run)
 
 
+def _plain(value: Any) -> Any:
+    """An argument as JAX takes it: what can make itself an array of JAX's (a variable of Flax's) made one, and NumPy
+    arrays in this machine's order of bytes, which jax.jit does not look at."""
+    if isinstance(value, np.ndarray):
+        return value if value.dtype.isnative else value.astype(value.dtype.newbyteorder("="))
+    convert = None if isinstance(value, jax.Array) else getattr(value, "__jax_array__", None)
+    return value if convert is None else convert()
+
+
 def _constant(value: Any, param: Param) -> int | None:
     """The value of an argument that becomes a constant of the kernel: a Python int, or a NumPy integer of another dtype
     than the parameter's, which is what computing with Python ints and NumPy gives. One of its own dtype is data."""
@@ -225,10 +272,17 @@ def _actual(value: Any, param: Param, integer: Param | None) -> Actual:
         return Actual((), "int64", weak=True, static=static)
     try:
         kind = jax.typeof(value)
-    except TypeError:
-        got = type(value).__name__
+    except (TypeError, ValueError):
+        got = f"an array of {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
         remedy = f"pass jnp.asarray({param.name})" if isinstance(value, list | tuple) else None
         raise ArgumentError(f"argument `{param.name}` must be an array, got {got}", str(param), remedy) from None
+    unknown = [size for size in kind.shape if not isinstance(size, int)]
+    if unknown:
+        raise ArgumentError(
+            f"argument `{param.name}` has a dimension that is not known: {unknown[0]}",
+            str(param),
+            "a kernel is compiled for sizes that are numbers: export one program for each",
+        )
     return Actual(tuple(kind.shape), kind.dtype.name, weak=bool(getattr(kind, "weak_type", False)))
 
 

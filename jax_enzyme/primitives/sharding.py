@@ -20,6 +20,7 @@ from jax_enzyme.primitives import compat
 from jax_enzyme.xla_ffi.call import Batch, Flags
 
 Run = Callable[..., list[Any]]
+Ranks = tuple[Sequence[int], Sequence[int]]
 
 
 def result_types(
@@ -60,9 +61,27 @@ def _whole(value: Any, batch_rank: int) -> Any:
     return jax.sharding.reshard(value, PartitionSpec(*spec[:batch_rank]))
 
 
-def partitioned(
-    run: Callable[[Batch], Run], batch: Batch, ranks: tuple[Sequence[int], Sequence[int]], name: str
-) -> Run:
+def mapped(run: Callable[[Batch], Run], batch: Batch, ranks: Ranks, operands: Sequence[Any]) -> Run:
+    """The function on a mesh whose axes are all explicit: every device runs what the types of the operands give it. No
+    process is asked about that later, so that such programs can be stored."""
+    shardings = [jax.typeof(o).sharding for o in operands]
+    mesh = next(s.mesh for s in shardings if not s.mesh.empty)
+    axes = _batch_axes([s.spec for s in shardings], batch)
+    inner = tuple(s // _parts(a, mesh) for s, a in zip(batch.sizes, axes, strict=True))
+    arriving = tuple(_spec(axes, own, rank) for own, rank in zip(batch.flags, ranks[0], strict=True))
+    leaving = tuple(_spec(axes, batch.full, rank) for rank in ranks[1])
+
+    def parts(*values: Any) -> tuple[Any, ...]:
+        return tuple(run(Batch(inner, batch.flags))(*values))
+
+    def whole(*values: Any) -> list[Any]:
+        placed = [jax.sharding.reshard(v, spec) for v, spec in zip(values, arriving, strict=True)]
+        return list(jax.shard_map(parts, mesh=mesh, in_specs=arriving, out_specs=leaving, check_vma=False)(*placed))
+
+    return whole
+
+
+def partitioned(run: Callable[[Batch], Run], batch: Batch, ranks: Ranks, name: str) -> Run:
     """A function that XLA may split along batch dimensions. `run(batch)` is the function of a smaller batch; `ranks`
     are those of the operands and of the results; `name` tells functions apart in the keys of JAX's cache."""
 
@@ -119,11 +138,16 @@ def _divisible(axes: Sequence[Any], sizes: Sequence[int], mesh: Any) -> list[Any
 
 
 def _placed(mesh: Any, axes: Sequence[Any], flags: Flags, rank: int) -> NamedSharding:
+    return NamedSharding(mesh, _spec(axes, flags, rank))
+
+
+def _spec(axes: Sequence[Any], flags: Flags, rank: int) -> PartitionSpec:
+    """How a value is split that has the flagged batch dimensions; its other dimensions are whole."""
     own = [a for a, flag in zip(axes, flags, strict=True) if flag]
-    return NamedSharding(mesh, PartitionSpec(*own, *(None for _ in range(rank - len(own)))))
+    return PartitionSpec(*own, *(None for _ in range(rank - len(own))))
 
 
-def _rule(batch: Batch, ranks: tuple[Sequence[int], Sequence[int]]) -> tuple[str, tuple[str, ...]]:
+def _rule(batch: Batch, ranks: Ranks) -> tuple[str, tuple[str, ...]]:
     """The sharding rule in Shardy's notation, and the dimensions in it that stay whole."""
     whole: list[str] = []
 

@@ -31,6 +31,10 @@ class Effect(enum.Enum):
     SCATTER = "stores lanes of a vector through a vector of pointers"
     VECTOR_REDUCE = "reduces the lanes of a floating-point vector to a scalar"
     READ_CLOCK = "reads a clock, an environment or a random source: an inactive number"
+    BARRIER = "waits for the other threads of a block or a warp"
+    FENCE = "orders what this thread does to memory, as other threads see it"
+    VOTE = "waits for the other threads of a block or a warp, and returns an integer that they have agreed on"
+    SHUFFLE = "returns the value of another lane of the warp: (mask of lanes, value, lane)"
 
 
 _INTRINSICS: dict[Effect, str] = {
@@ -47,7 +51,9 @@ _INTRINSICS: dict[Effect, str] = {
         "get.active.lane.mask stepvector returnaddress frameaddress allow.runtime.check allow.ubsan.check "
         "vector.reduce.add vector.reduce.mul vector.reduce.and vector.reduce.or "
         "vector.reduce.xor vector.reduce.smax vector.reduce.smin vector.reduce.umax vector.reduce.umin "
-        "get.rounding eh.typeid.for type.test public.type.test smul.fix umul.fix"
+        "get.rounding eh.typeid.for type.test public.type.test smul.fix umul.fix "
+        "nvvm.read.ptx.sreg.laneid nvvm.read.ptx.sreg.warpid nvvm.read.ptx.sreg.tid.x nvvm.read.ptx.sreg.tid.y "
+        "nvvm.read.ptx.sreg.tid.z nvvm.read.ptx.sreg.ctaid.x nvvm.read.ptx.sreg.ctaid.y nvvm.read.ptx.sreg.ctaid.z"
     ),
     Effect.SAME_POINTER: "ptrmask launder.invariant.group strip.invariant.group ptr.annotation threadlocal.address",
     Effect.MEMORY_COPY: "memcpy memcpy.inline memmove",
@@ -63,6 +69,12 @@ _INTRINSICS: dict[Effect, str] = {
         "vector.reduce.fminimum"
     ),
     Effect.READ_CLOCK: "readcyclecounter readsteadycounter",
+    Effect.BARRIER: "nvvm.barrier.cta.sync.aligned.all nvvm.barrier.cta.sync.all nvvm.barrier0 nvvm.bar.warp.sync",
+    Effect.FENCE: "nvvm.membar.cta nvvm.membar.gl nvvm.membar.sys",
+    Effect.VOTE: (
+        "nvvm.barrier.cta.red.popc.aligned.all nvvm.barrier0.popc nvvm.barrier0.and nvvm.barrier0.or "
+        "nvvm.vote.ballot.sync nvvm.vote.any.sync nvvm.vote.all.sync"
+    ),
 }
 
 _FUNCTIONS: dict[Effect, str] = {
@@ -71,7 +83,7 @@ _FUNCTIONS: dict[Effect, str] = {
         "abs labs llabs imaxabs strlen strnlen strcmp strncmp memcmp memchr strchr strrchr strstr isalpha "
         "isdigit isspace isupper islower isalnum isxdigit ispunct isprint tolower toupper __ctype_b_loc "
         "__errno_location ffs ffsl ffsll __cxa_guard_acquire __cxa_guard_release malloc_usable_size "
-        "omp_get_thread_num omp_get_num_threads omp_get_max_threads pthread_self _FortranAMapException bcmp"
+        "omp_get_thread_num omp_get_num_threads omp_get_max_threads pthread_self _FortranAMapException bcmp __je_lane"
     ),
     Effect.MEMORY_COPY: "memcpy memmove __memcpy_chk __memmove_chk",
     Effect.MEMORY_SET: "memset __memset_chk",
@@ -103,6 +115,9 @@ _FUNCTIONS: dict[Effect, str] = {
         "__cxa_throw_bad_array_new_length rust_begin_unwind __rust_start_panic"
     ),
     Effect.READ_CLOCK: "clock time gettimeofday clock_gettime getenv rand srand random drand48 omp_get_wtime sysconf",
+    Effect.BARRIER: "__je_warp_sync",
+    Effect.VOTE: "__je_barrier_count __je_barrier_and __je_barrier_or __je_ballot __je_any __je_all __je_active_mask",
+    Effect.SHUFFLE: "__je_shuffle_i32 __je_shuffle_i64 __je_shuffle_f32 __je_shuffle_f64",
 }
 
 _PATTERNS: tuple[tuple[re.Pattern[str], Effect], ...] = tuple(
@@ -150,6 +165,15 @@ def effect(name: str) -> Effect | None:
     if found := functions.get(name):
         return found
     return next((effect for pattern, effect in _PATTERNS if pattern.match(name)), None)
+
+
+def known_names(effect: Effect) -> tuple[str, ...]:
+    """The functions that have an effect by their names, for the documentation: intrinsics with `llvm.`, patterns as
+    regular expressions."""
+    intrinsics = (f"llvm.{name}" for name in _INTRINSICS.get(effect, "").split())
+    functions = _FUNCTIONS.get(effect, "").split()
+    patterns = (f"{pattern.pattern}" for pattern, found in _PATTERNS if found is effect)
+    return (*intrinsics, *functions, *patterns)
 
 
 def inert(name: str) -> bool:

@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import cast
 
 from jax_enzyme.errors import SignatureError
 from jax_enzyme.ir import types as T
@@ -26,10 +27,11 @@ from jax_enzyme.ir.values import Constant, ConstantAggregate
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.rules.declare import PURE
 from jax_enzyme.rules.effects import effect
-from jax_enzyme.rules.expr import Expr, parse, text, variables
+from jax_enzyme.rules.expr import Call, Expr, children, functions, parse, text, variables
 from jax_enzyme.rules.pairs import attribute, user_routine
 from jax_enzyme.rules.rule import ANYTHING, Rule, smooth, zero
 from jax_enzyme.rules.table import Rules, standard
+from jax_enzyme.rules.text import writers_of_text
 
 METADATA = "je.rules"
 _KEEP = "llvm.compiler.used"
@@ -56,7 +58,7 @@ class UserRule:
 
 def rule(
     symbol: str,
-    *partials: str | None,
+    *partials: str | float | None,
     signature: str = "",
     jvp: str | None = None,
     vjp: tuple[str, str] | None = None,
@@ -101,7 +103,8 @@ def _checked(symbol: str) -> str:
     return symbol
 
 
-def _formula(symbol: str, formula: str, count: int) -> str:
+def _formula(symbol: str, given: str | float, count: int) -> str:
+    formula = str(given)
     try:
         parsed: Expr = parse(formula)
     except (SyntaxError, ValueError) as error:
@@ -111,7 +114,22 @@ def _formula(symbol: str, formula: str, count: int) -> str:
         raise SignatureError(
             f"the rule for `{symbol}` reads {', '.join(strange)}", formula, f"known are {', '.join(sorted(known))}"
         )
+    _check_calls(symbol, formula, parsed)
     return text(parsed)
+
+
+def _check_calls(symbol: str, formula: str, part: Expr) -> None:
+    """The functions that are known are called with as many arguments as they take."""
+    if isinstance(part, Call):
+        row = standard().functions.get(part.function)
+        if row is not None and row.arity != len(part.arguments):
+            raise SignatureError(
+                f"the rule for `{symbol}` calls {part.function} with {len(part.arguments)} arguments",
+                formula,
+                f"{part.function} takes {row.arity}",
+            )
+    for child in children(part):
+        _check_calls(symbol, formula, child)
 
 
 # -- into a program --------------------------------------------------------------------------------------------------
@@ -121,14 +139,18 @@ def attached(ir: str, rules: Sequence[UserRule]) -> str:
     """The text of a module with rules for functions that it declares."""
     if not rules:
         return ir
+    _check_rules(rules)
     module = parse_module(ir)
     number = max((int(n) for n in module.metadata), default=-1) + 1
+    called = frozenset[str]().union(*(functions(parse(p)) for r in rules for p in r.partials or () if p))
+    _keep(module, sorted(called))
     for offset, given in enumerate(rules):
-        function = _declared(module, given)
+        function = _declared(module, given, called)
         if given.derivatives is not None:
+            assert function is not None
             _attach_pair(module, function, given.signature, given.derivatives)
             continue
-        if given.partials is not None:
+        if given.partials is not None and function is not None:
             _check_type(given, function.function_type)
             function.attributes = (*function.attributes, *(w for w in PURE if w not in function.attributes))
         words = ("inactive",) if given.partials is None else ("rule",)
@@ -138,22 +160,44 @@ def attached(ir: str, rules: Sequence[UserRule]) -> str:
     return to_text(module)
 
 
-def _declared(module: Module, given: UserRule) -> Function:
+def _check_rules(rules: object) -> None:
+    each = cast("Sequence[object]", rules) if isinstance(rules, tuple | list) else (None,)
+    given: set[str] = set()
+    for rule in each:
+        if not isinstance(rule, UserRule):
+            raise SignatureError(
+                f"rules= is given {rule if isinstance(rules, tuple | list) else rules!r}",
+                remedy="a tuple of je.rule(...) and je.inactive(...)",
+            )
+        if rule.symbol in given:
+            raise SignatureError(f"there are two rules for `{rule.symbol}`", remedy="leave one of them out")
+        given.add(rule.symbol)
+
+
+def _declared(module: Module, given: UserRule, called: frozenset[str]) -> Function | None:
+    """The declaration that a rule is about; None for a function that only formulas call."""
     function = module.functions.get(given.symbol)
+    if function is None and given.derivatives is None and given.symbol in called:
+        _check_new(given, None)
+        return None
     if function is None:
         declared = [n for n, f in module.functions.items() if f.is_declaration and not n.startswith("llvm.")]
         near = difflib.get_close_matches(given.symbol, declared) or declared[:8]
-        called = f"it calls {', '.join(f'`{n}`' for n in near)}" if near else "it calls no other functions"
-        raise SignatureError(f"there is a rule for `{given.symbol}`, which the source does not call", remedy=called)
+        others = f"it calls {', '.join(f'`{n}`' for n in near)}" if near else "it calls no other functions"
+        raise SignatureError(f"there is a rule for `{given.symbol}`, which the source does not call", remedy=others)
     if not function.is_declaration:
         raise SignatureError(
             f"there is a rule for `{given.symbol}`, which the source defines",
             remedy="leave the rule out: the engine differentiates the definition",
         )
-    known = standard().for_call(given.symbol, function.function_type)
+    _check_new(given, function.function_type)
+    return function
+
+
+def _check_new(given: UserRule, type_: T.FunctionType | None) -> None:
+    known = standard().for_call(given.symbol, type_)
     if given.partials is not None and (effect(given.symbol) is not None or (known and known.refusal is None)):
         raise SignatureError(f"`{given.symbol}` has a rule already", remedy="give the function another name")
-    return function
 
 
 def _attach_pair(module: Module, function: Function, signature: str, derivatives: tuple[str, str, str]) -> None:
@@ -165,8 +209,12 @@ def _attach_pair(module: Module, function: Function, signature: str, derivatives
             "the signature lists the function's parameters, all of them, in order",
         )
     function.attributes = (*function.attributes, attribute(signature, derivatives))
-    # Nothing calls the derivatives yet: without this, LLVM would remove them.
-    kept: list[Constant] = [f for d in derivatives if (f := module.functions.get(d)) is not None and f.blocks]
+    _keep(module, derivatives)
+
+
+def _keep(module: Module, names: Sequence[str]) -> None:
+    """Nothing calls these functions of the source yet: LLVM would remove them."""
+    kept: list[Constant] = [f for n in names if (f := module.functions.get(n)) is not None and f.blocks]
     present = module.globals.get(_KEEP)
     if present is not None and isinstance(present.initializer, ConstantAggregate):
         kept = [*present.initializer.elements, *kept]
@@ -195,6 +243,7 @@ def rules_of(module: Module) -> Rules:
 
 
 def _rows(module: Module) -> Iterator[UserRule]:
+    yield from map(inactive, writers_of_text(name for name, f in module.functions.items() if f.is_declaration))
     for reference in module.named_metadata.get(METADATA, ()):
         node = resolve(module, reference)
         words = [o.text for o in node.operands if isinstance(o, MDString)] if node is not None else []

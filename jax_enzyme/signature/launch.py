@@ -14,7 +14,9 @@ MAX_THREADS = 1024
 MAX_BLOCK = (1024, 1024, 64)
 MAX_GRID = (2**31 - 1, 65535, 65535)
 MAX_SHARED = 227 * 1024
-"""Dynamic shared memory of one block, on the device that has most (sm_90)."""
+"""Shared memory of one block, on the device that has most (sm_90)."""
+MAX_STATIC_SHARED = 48 * 1024
+"""What a kernel may declare with a fixed size, on every device."""
 
 Extents = tuple[str, str, str]
 

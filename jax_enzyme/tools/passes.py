@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from jax_enzyme.codegen.canonical import drop_scopes
 from jax_enzyme.codegen.copying import private_copy
 from jax_enzyme.codegen.optimise import optimised_text
 from jax_enzyme.codegen.vector_math import add_vector_math
@@ -19,7 +18,11 @@ from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.rules.helpers import link
+from jax_enzyme.transform.dynamic_casts import lower_dynamic_casts
 from jax_enzyme.transform.lower_calls import lower_calls
+from jax_enzyme.transform.scopes import drop_scopes
+from jax_enzyme.transform.streams import withhold_streams
+from jax_enzyme.transform.thread_locals import emulate_thread_locals
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,9 @@ def _for_this_machine(module: Module) -> Module:
 OURS = (
     OwnPass("inline", "inline every call of what is defined here and not recursive", _inline),
     OwnPass("lower-calls", "library calls without a derivative become calls that have one", lower_calls),
+    OwnPass("dynamic-casts", "`dynamic_cast` becomes comparisons of table pointers", lower_dynamic_casts),
+    OwnPass("withhold-streams", "functions over C++ streams lose their bodies", withhold_streams),
+    OwnPass("thread-locals", "thread-local variables by calls of the run time", emulate_thread_locals),
     OwnPass("drop-scopes", "remove alias scopes", _without_scopes),
     OwnPass("strip-debug", "remove debug information", private_copy),
     OwnPass("link-helpers", "add the bodies of the `je.*` helpers that are called", _linked),

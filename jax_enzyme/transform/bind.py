@@ -97,6 +97,7 @@ class _Binder:
             if not param.by_value and isinstance(rest[0].type, T.PointerType):
                 self._check_memory(index, param)
             operands += self._pass(index, param, rest)
+        operands += self._lengths()
         if len(operands) != len(self.kernel.arguments):
             raise self._wrong_count()
         result = self.at.call(self.kernel, operands)
@@ -157,6 +158,21 @@ class _Binder:
             return [buffer]
         raise self._wrong_type(index, param, kind, f"complex {part}")
 
+    def _texts(self) -> list[Param]:
+        """The parameters whose lengths Fortran passes behind all others, where neither the source nor its debug
+        information names them: characters, of which the kernel has as many as it has parameters too many."""
+        known = self.prototype.parameters
+        given = [p for p in self.signature.params if not p.by_value and p.dtype in ("i8", "u8")]
+        hidden = 0 if known is None or not self.prototype.is_fortran else len(self.kernel.arguments) - len(known)
+        return given if len(given) == hidden and all(a.type == T.I64 for a in self.kernel.arguments[-hidden:]) else []
+
+    def _lengths(self) -> list[Value]:
+        """Of several dimensions, a length is the one that moves fastest."""
+        shapes = {b.name: b.shape for b in self.buffers}
+        fastest = 0 if self.signature.order == "F" else -1
+        found = [shapes.get(p.name, ()) for p in self._texts()]
+        return [const_int(T.I64, shape[fastest] if shape else 1) for shape in found]
+
     # -- the result
 
     def _finish(self, result: Value) -> Value:
@@ -205,7 +221,7 @@ class _Binder:
             )
         least = len(self.signature.params)
         most = least + sum(1 for p in self.signature.params if p.by_value and p.dtype in _PARTS)
-        if not least <= len(self.kernel.arguments) <= most:
+        if not least <= len(self.kernel.arguments) - len(self._texts()) <= most:
             raise self._wrong_count()
 
     def _source_type(self, index: int) -> SourceType | None:
@@ -216,7 +232,8 @@ class _Binder:
     def _check_memory(self, index: int, param: Param) -> None:
         """What a pointer leads to, as far as debug information tells, must be what the signature says."""
         known = self._source_type(index)
-        if known is None:
+        # flang describes a character as an integer.
+        if known is None or param in self._texts():
             return
         if known.refused is not None:
             raise SignatureError(

@@ -17,7 +17,9 @@
 
 The candidates are the functions of the call's type that the pointer may point to; of a table that never changes (a C++
 class's virtual functions), those in the slot that is read. Where the pointer may come from elsewhere as well, the call
-through it stays at the end of the chain, and where there are none or too many, nothing changes.
+through it stays at the end of the chain, and where there are too many, nothing changes. Where all memory that the
+pointer may come from is known and there is no such function in it (a table without a destructor), no run gets there:
+the call becomes a trap.
 """
 
 from __future__ import annotations
@@ -43,7 +45,16 @@ from jax_enzyme.ir.values import (
     ZeroInitializer,
     int_value,
 )
-from jax_enzyme.transform.rewriting import phis, redirect_phis, replace_values, split_before
+from jax_enzyme.rules.declare import Declarations
+from jax_enzyme.transform.rewriting import (
+    drop_edge,
+    forget_records,
+    phis,
+    redirect_phis,
+    remove_unreachable,
+    replace_values,
+    split_before,
+)
 
 MOST = 32
 """With more candidates than this a call stays as it is."""
@@ -78,11 +89,14 @@ def devirtualise(function: ArrayFunction) -> ArrayFunction:
         twin = copied[candidate]
         assert isinstance(twin, Function)
         twin.attributes = tuple(w for w in twin.attributes if "unnamed_addr" not in w)
+    declarations = Declarations(copy)
     for caller in points_to.functions:
         twin = copied[caller]
         assert isinstance(twin, Function)
         calls = [i for i in caller.instructions() if i in choices]
-        _rewrite(twin, [(copied[c], _mapped(choices[c], copied)) for c in calls if isinstance(c, I.CallBase)])
+        _rewrite(
+            twin, [(copied[c], _mapped(choices[c], copied)) for c in calls if isinstance(c, I.CallBase)], declarations
+        )
     return ArrayFunction(copy, function.symbol, function.buffers)
 
 
@@ -105,10 +119,11 @@ def _choice(points_to: PointsTo, tables: _Tables, call: I.CallBase) -> _Choice |
         and o.site.function_type == call.function_type
         and (in_slot is None or o.site in in_slot)
     ]
-    if not candidates or len(candidates) > MOST:
+    complete = bool(objects) and points_to.unknown not in objects
+    if len(candidates) > MOST or not (candidates or complete):
         return None
     order = {f: i for i, f in enumerate(points_to.module.functions.values())}
-    return _Choice(sorted(candidates, key=order.__getitem__), points_to.unknown not in objects)
+    return _Choice(sorted(candidates, key=order.__getitem__), complete)
 
 
 class _Tables:
@@ -201,21 +216,41 @@ class _Tables:
 # -- the chain of calls ------------------------------------------------------------------------------------------------
 
 
-def _rewrite(function: Function, calls: list[tuple[Value, _Choice]]) -> None:
+def _rewrite(function: Function, calls: list[tuple[Value, _Choice]], declarations: Declarations) -> None:
     replaced: dict[Value, Value] = {}
     for call, choice in calls:
         assert isinstance(call, I.Call | I.Invoke)
+        block = next((b for b in function.blocks if call in b.instructions), None)
+        if block is None:
+            continue  # behind a call that no run gets to
         if choice.complete and len(choice.candidates) == 1:
             call.operands[-1] = choice.candidates[0]
             continue
-        value = _chain(function, call, choice)
+        if not choice.candidates:
+            _trap(function, block, call, declarations)
+            continue
+        value = _chain(function, block, call, choice)
         if value is not None:
             replaced[call] = value
     replace_values(function, replaced)
+    if any(not choice.candidates for _, choice in calls):
+        remove_unreachable(function)
 
 
-def _chain(function: Function, call: I.Call | I.Invoke, choice: _Choice) -> Value | None:
-    block = next(b for b in function.blocks if call in b.instructions)
+def _trap(function: Function, block: BasicBlock, call: I.Instruction, declarations: Declarations) -> None:
+    """In place of a call that enters nothing and of all that follows: an error, should a run get there after all."""
+    for successor in block.successors:
+        drop_edge(successor, block)
+    index = block.instructions.index(call)
+    gone: set[Value] = set(block.instructions[index:])
+    del block.instructions[index:]
+    at = Builder(block)
+    at.call(declarations.function("llvm.trap", T.FunctionType(T.VOID, ())), [])
+    at.unreachable()
+    forget_records(function, gone)
+
+
+def _chain(function: Function, block: BasicBlock, call: I.Call | I.Invoke, choice: _Choice) -> Value | None:
     index = block.instructions.index(call)
     join = BasicBlock(name="called")
     if isinstance(call, I.Invoke):

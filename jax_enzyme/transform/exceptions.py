@@ -7,7 +7,8 @@ library's they are known; where nothing is known, an exception matches nothing b
 from __future__ import annotations
 
 from jax_enzyme.ir.module import GlobalVariable, Module
-from jax_enzyme.ir.values import Constant, ConstantAggregate, ConstantNull, Value, int_value
+from jax_enzyme.ir.values import ConstantNull, Value
+from jax_enzyme.transform.class_hierarchy import defined_bases
 
 _BASES = {
     "logic_error": "exception", "runtime_error": "exception", "bad_alloc": "exception", "bad_cast": "exception",
@@ -43,25 +44,12 @@ def clause_type(clause: Value) -> str | None:
 
 
 def _bases(module: Module, name: str) -> list[str]:
-    variable = module.globals.get(name)
-    held = variable.initializer if variable is not None else None
-    if isinstance(held, ConstantAggregate):
-        return _defined_bases(held.elements)
+    known = defined_bases(module, name)
+    if known is not None:
+        # At another address, the handler would have to be given that.
+        return [b.type for b in known if not b.is_virtual and b.offset == 0]
     if name.startswith(_STANDARD):
         plain = name.removeprefix(_STANDARD).lstrip("0123456789")
         base = _BASES.get(plain)
         return [f"{_STANDARD}{len(base)}{base}" if base != "exception" else f"{_STANDARD}9exception"] if base else []
     return []
-
-
-def _defined_bases(fields: list[Constant]) -> list[str]:
-    """After the table of functions and the name: one base, or flags, count and pairs of base and offset."""
-    if len(fields) == 3 and isinstance(fields[2], GlobalVariable):
-        return [fields[2].name]
-    found: list[str] = []
-    for base, place in zip(fields[4::2], fields[5::2], strict=False):
-        # The low byte has flags (1: virtual); an offset of 0 is the same address.
-        offset = int_value(place)
-        if isinstance(base, GlobalVariable) and offset is not None and offset >> 8 == 0 and not offset & 1:
-            found.append(base.name)
-    return found

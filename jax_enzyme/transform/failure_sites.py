@@ -87,6 +87,8 @@ def _terminated(call: I.CallBase, name: str) -> Site:
     if name == "_FortranAErrorStop" or name == "_FortranAStopStatementText":
         text = _counted_text(call.arguments[0], call.arguments[1]) if len(call.arguments) > 1 else None
         return Site(call, TERMINATED, f"STOP {text}" if text else "STOP")
+    if name == "_FortranAReportFatalUserError" and (text := constant_text(call.arguments[0])):
+        return Site(call, TERMINATED, text)
     plain = {"_ZSt9terminatev": "std::terminate", "__clang_call_terminate": "std::terminate"}.get(name, name)
     return Site(call, TERMINATED, f"`{plain}` was called")
 

@@ -99,7 +99,7 @@ def protect_inputs(function: ArrayFunction, canonical: Callable[[ArrayFunction],
     writes = input_writes(flat)
     for write in writes:
         if write.surely:
-            raise _refused(flat, write)
+            raise refused(flat, write)
     if not writes:
         return function
     module = clone(function.module)
@@ -109,7 +109,8 @@ def protect_inputs(function: ArrayFunction, canonical: Callable[[ArrayFunction],
     return ArrayFunction(module, function.symbol, function.buffers)
 
 
-def _refused(function: ArrayFunction, write: InputWrite) -> SignatureError:
+def refused(function: ArrayFunction, write: InputWrite) -> SignatureError:
+    """The error for a certain write."""
     buffer = function.buffers[write.parameter.index]
     return SignatureError(
         f"the kernel writes to `{buffer.name}`, which the signature declares as an input",

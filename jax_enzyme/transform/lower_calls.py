@@ -1,7 +1,8 @@
 """Rewrites library calls that have no derivative as they stand into calls and instructions that have one.
 
-Calls that return results through pointers, calls with complex arguments or results, intrinsics with several results and
-reductions of vectors become scalar calls with a rule each (`rules.table`), arithmetic, and stores:
+Calls that return results through pointers, calls with complex arguments or results, intrinsics with several results,
+reductions of vectors and what moves their lanes become scalar calls with a rule each (`rules.table`), arithmetic,
+shuffles, and stores:
 
     before    %r = call double @modf(double %x, ptr %p)
               %z = call { double, double } @cexp(double %a, double %b)
@@ -39,6 +40,7 @@ from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.rules.emit import emit
 from jax_enzyme.rules.expr import parse
 from jax_enzyme.rules.names import canonical
+from jax_enzyme.transform.vector_shuffles import SHUFFLES, Shuffle
 
 
 def lower_calls(module: Module) -> Module:
@@ -265,6 +267,10 @@ def _chain(function: str) -> _Lowering:
     return lower
 
 
+def _moved_lanes(shuffle: Shuffle) -> _Lowering:
+    return lambda site: shuffle(site.builder, site.arguments, site.call.type)
+
+
 _LIBRARY: Mapping[str, _Lowering] = {
     "sincos": _sincos,
     "modf": _modf,
@@ -288,6 +294,7 @@ _INTRINSICS: Mapping[str, _Lowering] = {
     "vector.reduce.fmin": _chain("fmin"),
     "vector.reduce.fmaximum": _chain("maximum"),
     "vector.reduce.fminimum": _chain("minimum"),
+    **{name: _moved_lanes(shuffle) for name, shuffle in SHUFFLES.items()},
 }
 _SHAPES: Mapping[str, str] = {
     "sincos": "v:fpp", "modf": "f:fp", "frexp": "f:fp", "remquo": "f:ffp", "lgamma_r": "f:fp",

@@ -1,6 +1,7 @@
 """What every kernel goes through first, whether it is differentiated or not: it must not end the process.
 
-bind -> allocators -> struct copies -> devirtualise -> failures -> heap locals -> (code generation | canonical form)
+bind -> streams -> allocators -> dynamic casts -> closures -> struct copies -> devirtualise -> failures -> heap locals
+-> (code generation | canonical form)
 """
 
 from __future__ import annotations
@@ -9,13 +10,16 @@ from dataclasses import replace
 
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.transform.allocators import lower_allocators
+from jax_enzyme.transform.closures import lower_closures
 from jax_enzyme.transform.devirtualise import devirtualise
+from jax_enzyme.transform.dynamic_casts import lower_dynamic_casts
 from jax_enzyme.transform.failures import lower_failures
 from jax_enzyme.transform.heap_locals import move_large_locals
+from jax_enzyme.transform.streams import withhold_streams
 from jax_enzyme.transform.struct_copies import split_struct_copies
 
 
 def prepare(function: ArrayFunction) -> ArrayFunction:
     """The array function over C's allocators, its failures a status; itself where there is nothing to do."""
-    function = replace(function, module=lower_allocators(function.module))
-    return move_large_locals(lower_failures(devirtualise(split_struct_copies(function))))
+    function = replace(function, module=lower_dynamic_casts(lower_allocators(withhold_streams(function.module))))
+    return move_large_locals(lower_failures(devirtualise(split_struct_copies(lower_closures(function)))))

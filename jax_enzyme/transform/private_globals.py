@@ -7,15 +7,24 @@
                                                                    %a = load double, ptr %sum
 
 A JAX function is pure: it gives the same for the same arguments, on any thread, in any order, so what one call leaves
-behind must not reach the next. Within a call nothing changes. Only variables that the root function alone uses can be
-made local; one that a recursive function uses stays, and the engine refuses it where a derivative would pass through.
+behind must not reach the next. Within a call nothing changes. Where recursive functions use a variable, it is a local
+one of the root function all the same, and they get its address as one more parameter:
+
+    before   define double @f(double %x) {               after   define double @f(double %x, ptr %sum) {
+               %a = load double, ptr @sum                          %a = load double, ptr %sum
+               %b = call double @f(double %a)                      %b = call double @f(double %a, ptr %sum)
+
+A variable that functions use whose addresses are taken stays as it is, and the engine refuses it where a derivative
+would pass through. A thread-local variable is private anyway, and becomes local like any other.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.memory import named_functions
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
@@ -23,6 +32,7 @@ from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.ir.values import (
+    Argument,
     BasicBlock,
     Constant,
     ConstantAggregate,
@@ -33,6 +43,7 @@ from jax_enzyme.ir.values import (
     ZeroInitializer,
 )
 from jax_enzyme.rules.declare import Declarations
+from jax_enzyme.transform.rewriting import forget_tails, kept_attributes, replace_values
 
 
 def privatise(function: ArrayFunction) -> ArrayFunction:
@@ -41,29 +52,110 @@ def privatise(function: ArrayFunction) -> ArrayFunction:
         return function
     module = clone(function.module)
     root = module.functions[function.symbol]
-    for variable in _candidates(module, root):
+    found = _candidates(module, root)
+    for variable, users in found.items():
+        _pass_on(module, root, variable, users)
         _make_local(module, root, variable)
+    changed = {root}.union(*found.values())
+    for target in changed:
+        forget_tails(target)
+        _forget_memory(module, target, changed)
     return replace(function, module=module)
 
 
-def _candidates(module: Module, root: Function) -> list[GlobalVariable]:
-    used_elsewhere: set[Value] = set()
+def _candidates(module: Module, root: Function) -> dict[GlobalVariable, list[Function]]:
+    """The variables to make local, each with the other functions that use it, or call one that does."""
+    users: dict[Value, set[Function]] = {}
+    callers: dict[Function, set[Function]] = {}
+    fixed: set[Value] = set()
     for function in module.functions.values():
-        if function is not root:
-            for instruction in function.instructions():
-                for operand in instruction.operands:
-                    used_elsewhere.update(_globals_in(operand))
+        for instruction in function.instructions():
+            operands = instruction.operands
+            if isinstance(instruction, I.CallBase) and isinstance(callee := instruction.callee, Function):
+                callers.setdefault(callee, set()).add(function)
+                operands = instruction.arguments
+                if not isinstance(instruction, I.Call) or "musttail" in instruction.flags:
+                    fixed.add(callee)
+            for operand in operands:
+                fixed.update(named_functions(operand))
+                for variable in _globals_in(operand):
+                    users.setdefault(variable, set()).add(function)
     for variable in module.globals.values():
         if variable.initializer is not None:
-            used_elsewhere.update(_globals_in(variable.initializer))
-    used_here = {g for i in root.instructions() for v in i.operands for g in _globals_in(v)}
-    return [g for g in module.globals.values() if g in used_here and g not in used_elsewhere and _is_private(g)]
+            fixed.update((*_globals_in(variable.initializer), *named_functions(variable.initializer)))
+    found: dict[GlobalVariable, list[Function]] = {}
+    for variable in module.globals.values():
+        held = _with_callers(users.get(variable, set()), callers)
+        if _is_private(variable) and variable not in fixed and root in held and fixed.isdisjoint(held):
+            found[variable] = [f for f in module.functions.values() if f in held and f is not root]
+    return found
+
+
+def _with_callers(functions: set[Function], callers: Mapping[Function, set[Function]]) -> set[Function]:
+    found, pending = set[Function](), list(functions)
+    while pending:
+        function = pending.pop()
+        if function not in found:
+            found.add(function)
+            pending += callers.get(function, ())
+    return found
+
+
+def _pass_on(module: Module, root: Function, variable: GlobalVariable, users: list[Function]) -> None:
+    """Gives functions the address of a variable as their last parameter. (In the root, and where it is handed on, the
+    variable stands for it still.)"""
+    for function in users:
+        type_ = function.function_type
+        longer = replace(type_, parameters=(*type_.parameters, T.PTR))
+        function.value_type = longer
+        parameter = Argument(T.PTR, (), len(function.arguments), name=f"{variable.name}.global")
+        function.arguments.append(parameter)
+        for caller in (root, *users):
+            for call in caller.instructions():
+                if isinstance(call, I.CallBase) and call.callee is function:
+                    call.operands.insert(-1, variable)
+                    call.parameter_attributes.append(())
+                    call.function_type = longer
+    for function in users:
+        top = Builder(BasicBlock())
+        _replace(function, {variable: function.arguments[-1]}, top)
+
+
+def _replace(function: Function, replaced: dict[Value, Value], top: Builder) -> None:
+    """Puts a pointer in the place of a global, in a whole function."""
+    for instruction in function.instructions():
+        instruction.operands = [_localised(v, replaced, top) for v in instruction.operands]
+    same: dict[Value, Value] = {i: i.operands[0] for i in function.instructions() if _is_thread_address(i)}
+    replace_values(function, same)
+    for block in function.blocks:
+        block.instructions = [i for i in block.instructions if i not in same]
+    function.entry.instructions[:0] = top.block.instructions
+
+
+def _is_thread_address(instruction: I.Instruction) -> bool:
+    """The address of this thread's copy of what is one no longer."""
+    callee = instruction.callee if isinstance(instruction, I.Call) else None
+    if not isinstance(callee, Function) or not callee.name.startswith("llvm.threadlocal.address"):
+        return False
+    return not isinstance(instruction.operands[0], GlobalVariable)
+
+
+def _forget_memory(module: Module, function: Function, changed: set[Function]) -> None:
+    """What was said about the memory that functions use: it is behind parameters now."""
+
+    def keep(word: str) -> bool:
+        return not word.startswith("memory(")
+
+    function.attributes = kept_attributes(module, function.attributes, keep)
+    for call in function.instructions():
+        if isinstance(call, I.CallBase) and call.callee in changed:
+            call.attributes = kept_attributes(module, call.attributes, keep)
 
 
 def _is_private(variable: GlobalVariable) -> bool:
     words = " ".join(variable.prefix)
     internal = "internal" in words or "private" in words
-    return internal and not variable.is_constant and variable.initializer is not None and "thread_local" not in words
+    return internal and not variable.is_constant and variable.initializer is not None
 
 
 def _globals_in(value: Value) -> set[Value]:
@@ -103,10 +195,8 @@ def _make_local(module: Module, root: Function, variable: GlobalVariable) -> Non
         type_ = T.FunctionType(T.VOID, (T.PTR, T.PTR, T.I64, T.I1))
         copy = declarations.function("llvm.memcpy.p0.p0.i64", type_)
         top.call(copy, [local, initial, size, no])
-    replaced: dict[Value, Value] = {variable: local}
-    for instruction in root.instructions():
-        instruction.operands = [_localised(v, replaced, top) for v in instruction.operands]
-    root.entry.instructions[:0] = top.block.instructions
+    _replace(root, {variable: local}, top)
+    variable.prefix = tuple(w for w in variable.prefix if not w.startswith("thread_local"))
 
 
 def _initial(variable: GlobalVariable) -> str:

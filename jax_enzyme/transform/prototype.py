@@ -30,6 +30,7 @@ _ELEMENTS = {
     ("DW_ATE_boolean", 32): "i32", ("DW_ATE_boolean", 64): "i64",
     ("DW_ATE_unsigned", 16): "u16", ("DW_ATE_unsigned", 32): "u32", ("DW_ATE_unsigned", 64): "u64",
 }  # fmt: skip
+_COMPLEX = {"complex<float>": "c64", "complex<double>": "c128"}
 _DEPTH = 16
 
 
@@ -47,13 +48,15 @@ class SourceType:
 
 @dataclass(frozen=True)
 class Prototype:
-    """`place` is `file:line`; `result` is None for `void`; `parameters` is None where the types are not known."""
+    """`place` is `file:line`; `result` is None for `void`; `parameters` is None where the types are not known, and has
+    those of the source: not the lengths of its texts, which a Fortran compiler adds."""
 
     name: str
     place: str | None = None
     result: SourceType | None = None
     parameters: tuple[SourceType, ...] | None = None
     names: Mapping[int, str] | None = None
+    is_fortran: bool = False
 
     def parameter_name(self, index: int) -> str | None:
         """The name of a parameter in the source, counted from 0."""
@@ -82,6 +85,7 @@ def prototype(module: Module, function: Function) -> Prototype:
         types[0] if types else None,
         None if types is None else tuple(t or SourceType("...", None, False) for t in types[1:]),
         _names(module, function),
+        _is_fortran(reader, subprogram),
     )
 
 
@@ -100,6 +104,11 @@ def _place(reader: _Reader, subprogram: MDNode) -> str | None:
     name = None if file is None else file.string("filename")
     line = subprogram.number("line")
     return name if name is None or line is None else f"{name}:{line}"
+
+
+def _is_fortran(reader: _Reader, subprogram: MDNode) -> bool:
+    unit = reader.node(subprogram.get("unit"))
+    return unit is not None and str(unit.get("language")).startswith("DW_LANG_Fortran")
 
 
 def _names(module: Module, function: Function) -> dict[int, str]:
@@ -147,6 +156,8 @@ def _type(reader: _Reader, value: MDValue | str | None, depth: int) -> SourceTyp
         base = _type(reader, node.get("baseType"), depth - 1)
         described = "is passed with a descriptor (assumed shape, allocatable or pointer)"
         return SourceType(f"{base.text}[]", base.element, True, described if node.get("dataLocation") else None)
+    if name in _COMPLEX and _is_standard(reader, node):
+        return SourceType(f"std::{name}", _COMPLEX[name], False)
     return SourceType(name or "struct", None, False, _library_object(reader, node))
 
 
@@ -155,10 +166,14 @@ def _library_object(reader: _Reader, node: MDNode) -> str | None:
     ones of the library (`std::array`)."""
     if "DIFlagNonTrivial" not in str(node.get("flags")):
         return None
+    return "is an object of the C++ library" if _is_standard(reader, node) else None
+
+
+def _is_standard(reader: _Reader, node: MDNode) -> bool:
     scope = reader.node(node.get("scope"))
     while scope is not None and scope.string("name") != "std":
         scope = reader.node(scope.get("scope"))
-    return None if scope is None else "is an object of the C++ library"
+    return scope is not None
 
 
 def _element(node: MDNode) -> str | None:

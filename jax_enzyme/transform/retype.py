@@ -10,9 +10,13 @@
 A *web* is a set of integer values that are copies of each other, through phis, selects, stores and the bit operations
 that are known (fabs, copysign, change of sign). It is retyped as a whole. That it holds numbers is *known* from
 bitcasts, from the source's own types (TBAA) or from the signature's buffers; then whatever else uses the bits gets them
-by a bitcast, and a derivative through that is refused. Where it is only *likely*, since the memory holds numbers of one
-kind elsewhere, the web must have no other use: then an integer that is copied as a number is the same integer after.
-Pointers that are copied as integers are told by casts and by the source's types alone.
+by a bitcast, and a derivative through that is refused. Where it is only *likely*, since numbers of one kind may lie at
+that place in memory (`analysis.words`), the web must have no other use: then an integer that is copied as a number is
+the same integer after. Pointers that are copied as integers are told by casts, by the source's types, and where nothing
+but pointers lies at the place.
+
+Words that hold several numbers, or other things besides, are taken apart before (`word_pieces`). What becomes a number
+here is known of its memory from then on, so both are repeated until nothing changes.
 """
 
 from __future__ import annotations
@@ -23,34 +27,60 @@ from dataclasses import dataclass, field
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import MemoryObject, PointsTo
 from jax_enzyme.analysis.tbaa import accessed_type
+from jax_enzyme.analysis.words import DTYPES, Words
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.clone import clone
-from jax_enzyme.ir.module import Function, uses
+from jax_enzyme.ir.module import Function, Module, uses
 from jax_enzyme.ir.values import BasicBlock, Constant, Poison, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.bit_operations import as_number, bit_operation, signs_of
 from jax_enzyme.transform.rewriting import forget_records, phis, place, remove_unused, replace_values
+from jax_enzyme.transform.word_pieces import split_words
 
-_DTYPES = {"f64": T.DOUBLE, "f32": T.FLOAT, "c128": T.DOUBLE, "c64": T.FLOAT, "f16": T.HALF, "bf16": T.BFLOAT}
 _BYTES = {"double": 8, "float": 4, "half": 2, "bfloat": 2}
+_ROUNDS = 10
 
 
 def retype(function: ArrayFunction) -> ArrayFunction:
     """The array function with such webs retyped in a copy of the module; itself where there are none."""
-    if not _Retyping(function).webs:
+    if not _has_words(function.module):
         return function
     result = ArrayFunction(clone(function.module), function.symbol, function.buffers)
-    for web, type_ in _Retyping(result).webs:
-        _Rewriting(web, type_, Declarations(result.module)).run()
-    return result
+    changed = False
+    for _ in range(_ROUNDS):
+        words = _words(result)
+        if split_words(result.module, words.points_to.functions, words):
+            changed = True
+            words = _words(result)
+        webs = _Retyping(result, words).webs
+        if not webs:
+            break
+        changed = True
+        for web, type_ in webs:
+            _Rewriting(web, type_, Declarations(result.module)).run()
+    return result if changed else function
+
+
+def _has_words(module: Module) -> bool:
+    return any(_starts(i) or _makes_number(i) for f in module.functions.values() for i in f.instructions())
+
+
+def _makes_number(instruction: I.Instruction) -> bool:
+    return instruction.opcode == "bitcast" and T.is_float(instruction.type) and T.is_int(instruction.operands[0].type)
+
+
+def _words(function: ArrayFunction) -> Words:
+    root = function.module.functions[function.symbol]
+    return Words(PointsTo(function.module, root), dict(zip(root.arguments, function.buffers, strict=True)))
 
 
 @dataclass(eq=False)
 class _Web:
-    """`members` are integer values, `stores` put one of them into memory. `known` is what certainly is in it."""
+    """`members` are integer values, `stores` put one of them into memory. `known` is what certainly is in it.
+    `cut` says that a number in memory is met at another place than its start, or has other things beside it."""
 
     function: Function
     members: dict[I.Instruction, None] = field(default_factory=dict)
@@ -59,40 +89,27 @@ class _Web:
     likely: set[T.Type] = field(default_factory=set)
     closed: bool = True
     possible: bool = True
+    cut: bool = False
 
 
 class _Retyping:
     """Finds the webs of a module, and what each is to become."""
 
-    def __init__(self, function: ArrayFunction) -> None:
+    def __init__(self, function: ArrayFunction, words: Words) -> None:
         self._module = function.module
         self._layout = DataLayout(self._module)
         root = self._module.functions[function.symbol]
-        self._points_to = PointsTo(self._module, root)
+        self._words = words
+        self._points_to = words.points_to
         self._declared: dict[MemoryObject, T.Type | None] = {
-            self._points_to.objects[a]: _DTYPES.get(b.dtype)
+            self._points_to.objects[a]: DTYPES.get(b.dtype)
             for a, b in zip(root.arguments, function.buffers, strict=True)
             if a in self._points_to.objects
         }
-        self._kinds = self._seen_kinds()
         self._inner: dict[Value, list[I.Instruction]] = {}
         self.webs: list[tuple[_Web, T.Type]] = []
         for target in self._points_to.functions:
             self._find(target)
-
-    def _seen_kinds(self) -> dict[MemoryObject, set[T.Type]]:
-        found: dict[MemoryObject, set[T.Type]] = {}
-        for item, kind in self._declared.items():
-            if kind is not None:
-                found[item] = {kind}
-        for function in self._points_to.functions:
-            for instruction in function.instructions():
-                if isinstance(instruction, I.Load | I.Store):
-                    value = instruction if isinstance(instruction, I.Load) else instruction.operands[0]
-                    if T.is_float(value.type):
-                        for item in self._points_to.of(instruction.operands[-1]):
-                            found.setdefault(item, set()).add(T.scalar(value.type))
-        return found
 
     # -- finding webs
 
@@ -188,10 +205,14 @@ class _Retyping:
         if named is not None:
             web.known.add(named)
             return
-        for item in objects:
-            web.likely |= self._kinds.get(item, set())
-            if self._points_to.contents.get(item):
-                web.likely.add(T.PTR)
+        size = self._layout.store_size(type_)
+        numbers = self._words.numbers(pointer, size, access)
+        pointers = self._words.pointers(pointer, size)
+        held = (numbers or frozenset()) | (pointers or frozenset())
+        for offset, kind in held:
+            web.likely.add(kind)
+            web.cut |= offset % self._layout.store_size(kind) != 0
+        web.cut |= bool(held) and sum(self._layout.store_size(kind) for _, kind in held) < size
         if not isinstance(access, I.Store) and self._points_to.of(access):
             web.likely.add(T.PTR)
 
@@ -204,7 +225,7 @@ class _Retyping:
         sure = bool(web.known)
         # A number that is somewhere called an integer is one whose bits are looked at.
         kinds = {k for k in web.known if k != T.I1} or web.known or web.likely
-        if len(kinds) != 1 or not (sure or web.closed):
+        if len(kinds) != 1 or not (sure or (web.closed and not web.cut)):
             return None
         (kind,) = kinds
         sizes = {self._layout.store_size(m.type) for m in web.members}

@@ -112,6 +112,30 @@ def remove_unused(function: Function) -> None:
         forget_records(function, dead)
 
 
+def remove_dead(function: Function) -> None:
+    """Removes loads and arithmetic that nothing needs, also where they need one another in a circle."""
+    pure = (*_WITHOUT_EFFECT, I.Load, I.ExtractElement, I.InsertElement, I.ShuffleVector)
+    alive: set[Value] = set()
+    pending: list[Value] = [
+        i
+        for i in function.instructions()
+        if not isinstance(i, pure) or (isinstance(i, I.Load) and (i.ordering or "volatile" in i.flags))
+    ]
+    while pending:
+        value = pending.pop()
+        if value in alive or not isinstance(value, I.Instruction):
+            continue
+        alive.add(value)
+        pending += value.operands
+        if isinstance(value, I.CallBase):
+            pending += [v for _, values in value.bundles for v in values]
+    dead: set[Value] = {i for i in function.instructions() if i not in alive}
+    if dead:
+        for block in function.blocks:
+            block.instructions = [i for i in block.instructions if i in alive]
+        forget_records(function, dead)
+
+
 def forget_records(function: Function, gone: set[Value]) -> None:
     """Drops the debug records that speak of values which no longer exist."""
     for instruction in function.instructions():
@@ -140,6 +164,14 @@ def place(old: I.Instruction, new: list[I.Instruction]) -> None:
         instruction.metadata = list(position)
     if new:
         new[0].records = [*old.records, *new[0].records]
+
+
+def forget_tails(function: Function) -> None:
+    """Takes `tail` from all calls of a function, in place: the word says that no local variable of the caller is
+    touched, which stays true only until memory from elsewhere becomes such a variable."""
+    for instruction in function.instructions():
+        if isinstance(instruction, I.Call):
+            instruction.flags = tuple(f for f in instruction.flags if f != "tail")
 
 
 def kept_attributes(module: Module, words: tuple[str, ...], keep: Callable[[str], bool]) -> tuple[str, ...]:

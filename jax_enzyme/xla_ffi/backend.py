@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from jax_enzyme.frontends.program import Program
 from jax_enzyme.ir.arrays import Buffer, Derivation, Vjp
@@ -18,7 +18,7 @@ class Built(Protocol):
 
 
 class Backend(Protocol):
-    """`codegen.derived`, or something that stands in for it."""
+    """What makes code for one platform: `codegen.derived`, `codegen.gpu.derived`, or a stand-in."""
 
     def layout(
         self, program: Program, signature: Signature, binding: Binding, steps: Derivation, options: Options
@@ -26,13 +26,31 @@ class Backend(Protocol):
 
     def split(self, program: Program, signature: Signature, binding: Binding, step: Vjp, options: Options) -> bool: ...
 
+
+@runtime_checkable
+class HostBackend(Backend, Protocol):
+    """One whose code runs in this process, and has an address here."""
+
     def build(
         self, program: Program, signature: Signature, binding: Binding, steps: Derivation, options: Options
     ) -> Built: ...
 
 
-def default_backend() -> Backend:
-    """The real one. Imported when it is first needed: LLVM takes a while to load."""
+PLATFORMS = ("cpu", "cuda")
+"""The platforms of JAX's that there can be code for."""
+
+
+def platforms_of(program: Program) -> tuple[str, ...]:
+    """The platforms that a program has code for. A CUDA kernel runs on the CPU too, where there is no GPU."""
+    return ("cpu",) if program.launch is None else ("cuda", "cpu")
+
+
+def backend_of(platform: str) -> Backend:
+    """What makes code for a platform. Imported when it is first needed: LLVM takes a while to load."""
+    if platform == "cuda":
+        from jax_enzyme.codegen.gpu import derived as for_gpus
+
+        return for_gpus
     from jax_enzyme.codegen import derived
 
     return derived

@@ -16,7 +16,7 @@ copies.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -65,35 +65,55 @@ def buffer_type(buffer: Buffer, sizes: tuple[int, ...]) -> jax.ShapeDtypeStruct:
     return jax.ShapeDtypeStruct((*sizes, *buffer.shape), signature_dtype(buffer.dtype))
 
 
+@dataclass(frozen=True)
+class Target:
+    """Who is called, and how. `buffers` are all that the function takes there; those that JAX knows of, the function's
+    own, are numbered `visible`, in order; the others are working memory."""
+
+    name: str
+    key: str
+    buffers: tuple[Buffer, ...]
+    visible: tuple[int, ...]
+    attributes: Mapping[str, np.ndarray]
+
+
 def call(function: Function, batch: Batch, operands: Sequence[jax.Array]) -> list[jax.Array]:
-    """Runs a function on a batch; `operands` and what comes back are in the order of its `operands` and `results`."""
+    """Runs a function on the CPU, on a batch; `operands` and what comes back are in the order of its `operands` and
+    `results`."""
     key = publish(function)
     buffers = function.buffers
+    return invoke(function, Target(CPU_TARGET, key, buffers, tuple(range(len(buffers))), {}), batch, operands)
+
+
+def invoke(function: Function, target: Target, batch: Batch, operands: Sequence[jax.Array]) -> list[jax.Array]:
+    """The custom call of a function on a batch."""
+    buffers, number = target.buffers, target.visible
     given = dict(zip(function.operands, zip(operands, batch.flags, strict=True), strict=True))
     prepared = {i: _prepare(function, i, value, flags, batch) for i, (value, flags) in given.items()}
     returned = [i for i, buffer in enumerate(buffers) if buffer.io != "in"]
-    arguments = {i: n for n, i in enumerate(function.operands)}
+    arguments = {number[i]: n for n, i in enumerate(function.operands)}
     results = {i: n for n, i in enumerate(returned)}
     order = function.base.signature.order
-    invoke = jax.ffi.ffi_call(
-        CPU_TARGET,
+    custom_call = jax.ffi.ffi_call(
+        target.name,
         [buffer_type(buffers[i], batch.sizes) for i in returned],
-        input_layouts=[_layout(buffers[i], sum(prepared[i][1]), order) for i in function.operands],
+        input_layouts=[_layout(function.buffers[i], sum(prepared[i][1]), order) for i in function.operands],
         output_layouts=[_layout(buffers[i], len(batch.sizes), order) for i in returned],
         input_output_aliases={arguments[i]: results[i] for i in returned if i in arguments},
     )
     everything = range(len(buffers))
-    out = invoke(
+    out = custom_call(
         *(prepared[i][0] for i in function.operands),
-        key=key,
+        key=target.key,
         name=repr(function),
         recipe=encode(function),
         arguments=np.array([arguments.get(i, -1) for i in everything], np.int32),
         results=np.array([results.get(i, -1) for i in everything], np.int32),
         sizes=np.array(batch.sizes or (1,), np.int64),
-        strides=_strides(buffers, batch, {i: flags for i, (_, flags) in prepared.items()}),
+        strides=_strides(buffers, batch, {number[i]: flags for i, (_, flags) in prepared.items()}),
+        **target.attributes,
     )
-    return [_conjugate(function, i, out[results[i]]) for i in function.results]
+    return [_conjugate(function, i, out[results[number[i]]]) for i in function.results]
 
 
 def _prepare(function: Function, index: int, value: jax.Array, flags: Flags, batch: Batch) -> tuple[jax.Array, Flags]:

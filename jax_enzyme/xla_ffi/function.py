@@ -6,25 +6,33 @@ questions about its buffers are answered here: which are operands, which are res
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
+from jax_enzyme.errors import LoweringError
 from jax_enzyme.frontends.program import Program
 from jax_enzyme.ir.arrays import Augmented, Buffer, Derivation, Jvp, Pullback, Step, Vjp
 from jax_enzyme.options import Options
 from jax_enzyme.signature import Binding, Signature
-from jax_enzyme.xla_ffi.backend import Backend, Built
+from jax_enzyme.xla_ffi.backend import PLATFORMS, Backend, Built, HostBackend, backend_of
 
 
 @dataclass(frozen=True)
 class Specialised:
-    """A kernel with its dimensions and static integers bound: what code is generated from."""
+    """A kernel with its dimensions and static integers bound: what code is generated from.
+
+    `platform` is the one that this code is for; `others` are the same function for other platforms, of the same
+    signature and binding. What is true of one is true of all, but what a tape looks like. `backend` makes the code;
+    None means the platform's own.
+    """
 
     program: Program
     signature: Signature
     binding: Binding
     options: Options
-    backend: Backend = field(repr=False, compare=False)
+    platform: str = "cpu"
+    backend: Backend | None = field(default=None, repr=False, compare=False)
+    others: tuple[Specialised, ...] = ()
 
     @cached_property
     def _hash(self) -> int:
@@ -36,6 +44,25 @@ class Specialised:
     @property
     def name(self) -> str:
         return self.program.symbol
+
+    @cached_property
+    def maker(self) -> Backend:
+        """What makes the code."""
+        return self.backend or backend_of(self.platform)
+
+    def on(self, platform: str) -> Specialised:
+        """The one of these functions that is for a platform, alone."""
+        every = (self, *self.others)
+        found = next((one for one in every if one.platform == platform), None)
+        if found is None:
+            there = " and ".join(one.platform for one in every)
+            join = f'join it with one that has, kernel.on("{platform}", other), or ' if platform in PLATFORMS else ""
+            raise LoweringError(
+                f"kernel `{self.name}` has no code for {platform}: it is written in {self.program.lang}, for {there}",
+                self.program.source_name,
+                f'{join}run it elsewhere: jax.default_device(jax.devices("{self.platform}")[0])',
+            )
+        return replace(found, others=()) if found.others else found
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +93,11 @@ class Function:
         """This function's derivative."""
         return function(self.base, (*self.steps, step))
 
+    def on(self, platform: str) -> Function:
+        """This function as it is on a platform, and nowhere else. Not for steps that a tape belongs to."""
+        base = self.base.on(platform)
+        return self if base is self.base else function(base, self.steps)
+
     @cached_property
     def parent(self) -> Function:
         """The function that the last step was applied to."""
@@ -78,7 +110,7 @@ class Function:
     @cached_property
     def buffers(self) -> tuple[Buffer, ...]:
         base = self.base
-        return base.backend.layout(base.program, base.signature, base.binding, self.steps, base.options)
+        return base.maker.layout(base.program, base.signature, base.binding, self.steps, base.options)
 
     @cached_property
     def operands(self) -> tuple[int, ...]:
@@ -108,7 +140,7 @@ class Function:
         base, step = self.base, self.last
         if len(self.steps) != 1 or not isinstance(step, Vjp):
             return False
-        return base.backend.split(base.program, base.signature, base.binding, step, base.options)
+        return base.maker.split(base.program, base.signature, base.binding, step, base.options)
 
     @cached_property
     def augmented(self) -> Function:
@@ -149,9 +181,10 @@ class Function:
         return frozenset(i for i, b in found if b.role == "shadow" or (b.role != "tape" and b.of in inner))
 
     def build(self) -> Built:
-        """The machine code."""
-        base = self.base
-        return base.backend.build(base.program, base.signature, base.binding, self.steps, base.options)
+        """The machine code, of a function for a platform whose code runs in this process."""
+        base, maker = self.base, self.base.maker
+        assert isinstance(maker, HostBackend)
+        return maker.build(base.program, base.signature, base.binding, self.steps, base.options)
 
 
 @lru_cache(maxsize=4096)

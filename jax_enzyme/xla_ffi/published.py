@@ -6,7 +6,7 @@ from functools import cache
 
 from jax_enzyme.cache import digest
 from jax_enzyme.xla_ffi import _ext
-from jax_enzyme.xla_ffi.backend import Built, default_backend
+from jax_enzyme.xla_ffi.backend import Built
 from jax_enzyme.xla_ffi.function import Function
 from jax_enzyme.xla_ffi.recipe import decode, encode
 from jax_enzyme.xla_ffi.registration import register
@@ -37,4 +37,4 @@ def _published(function: Function) -> tuple[str, Built]:
 
 @cache
 def _rebuilt(recipe: str) -> Built:
-    return decode(recipe, default_backend()).build()
+    return decode(recipe).build()

@@ -18,58 +18,68 @@ from jax_enzyme.frontends.program import Program
 from jax_enzyme.ir.arrays import Augmented, Jvp, Pullback, Step, Vjp
 from jax_enzyme.options import Options
 from jax_enzyme.signature import Binding, Launch, parse
-from jax_enzyme.xla_ffi.backend import Backend
 from jax_enzyme.xla_ffi.function import Function, Specialised, function
 
-_VERSION = 2
+_VERSION = 3
 _STEPS = {"jvp": Jvp, "vjp": Vjp, "augmented": Augmented, "pullback": Pullback}
 
 
 def encode(wanted: Function) -> str:
-    """The recipe of a function."""
-    steps = json.dumps([_encode_step(step) for step in wanted.steps], separators=(",", ":"))
-    return f"{_VERSION}|{steps}|{_encode_base(wanted.base)}"
+    """The recipe of a function that is for one platform."""
+    assert not wanted.base.others
+    return "|".join((str(_VERSION), _text([_encode_step(step) for step in wanted.steps]), *_encode_base(wanted.base)))
 
 
-def decode(recipe: str, backend: Backend) -> Function:
+def decode(recipe: str) -> Function:
     """The function that a recipe describes."""
-    version, steps, packed = recipe.split("|", 2)
+    version, rest = recipe.split("|", 1)
     if version != str(_VERSION):
         raise LoweringError(
             f"a stored program has a kernel in format {version}, this version of jax_enzyme reads format {_VERSION}",
             remedy="export it again with this version",
         )
-    fields = json.loads(zlib.decompress(base64.b64decode(packed)))
+    steps, program, bound = rest.split("|", 2)
+    fields: dict[str, Any] = json.loads(bound)
     base = Specialised(
-        _program(fields["program"]),
+        _decode_program(program),
         parse(fields["signature"], fields["order"]),
         Binding.of(dict(fields["dims"]), dict(fields["static"])),
         Options(**fields["options"]),
-        backend,
+        fields["platform"],
     )
     return function(base, tuple(_decode_step(step) for step in json.loads(steps)))
 
 
-@lru_cache(maxsize=256)
-def _encode_base(base: Specialised) -> str:
-    fields: dict[str, Any] = {
-        "program": asdict(base.program),
+@lru_cache(maxsize=1024)
+def _encode_base(base: Specialised) -> tuple[str, str]:
+    """The program and what it was bound to. They are apart because compressing a program takes a while, and one program
+    is bound to many shapes."""
+    bound = {
         "signature": str(base.signature),
         "order": base.signature.order,
         "dims": base.binding.dims,
         "static": base.binding.static,
         "options": asdict(base.options),
+        "platform": base.platform,
     }
-    text = json.dumps(fields, sort_keys=True, separators=(",", ":"))
-    return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
+    return _encode_program(base.program), _text(bound)
 
 
-def _program(fields: dict[str, Any]) -> Program:
-    found: dict[str, Any] = dict(fields)
-    if found["launch"] is not None:
-        launch: dict[str, Any] = found["launch"]
-        found["launch"] = Launch(tuple(launch["grid"]), tuple(launch["block"]), launch["shared"])
-    return Program(**found)
+@lru_cache(maxsize=256)
+def _encode_program(program: Program) -> str:
+    return base64.b64encode(zlib.compress(_text(asdict(program)).encode())).decode()
+
+
+def _decode_program(packed: str) -> Program:
+    fields: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(packed)))
+    if fields["launch"] is not None:
+        launch: dict[str, Any] = fields["launch"]
+        fields["launch"] = Launch(tuple(launch["grid"]), tuple(launch["block"]), launch["shared"])
+    return Program(**fields)
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
 def _encode_step(step: Step) -> list[str]:

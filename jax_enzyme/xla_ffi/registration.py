@@ -9,9 +9,11 @@ import jax
 from jax_enzyme.xla_ffi import _ext
 
 CPU_TARGET = "jax_enzyme_cpu"
+CUDA_TARGET = "jax_enzyme_cuda"
 
 
 @cache
 def register() -> None:
     """Makes the handlers known to XLA. Needs no client: where there is none yet, JAX keeps them for the first."""
     jax.ffi.register_ffi_target(CPU_TARGET, _ext.cpu_handlers(), platform="cpu")
+    jax.ffi.register_ffi_target(CUDA_TARGET, _ext.cuda_handlers(), platform="CUDA")

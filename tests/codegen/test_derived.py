@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from jax_enzyme.cache import DiskCache
 from jax_enzyme.codegen import derived
 from jax_enzyme.codegen.memo import Memo
 from jax_enzyme.codegen.object import build_function
@@ -105,6 +106,15 @@ def test_a_damaged_entry_is_made_again(tmp_path: Path, monkeypatch: pytest.Monke
     entry.write_bytes(entry.read_bytes()[:-1] + b"?")
     monkeypatch.setattr(derived, "_built", Memo(8))
     assert call(derived.build(_axpy(400), SIGNATURE, BINDING), [0.0, np.zeros(7), np.zeros(7)])[1] == 400
+
+
+def test_the_sources_of_the_package_are_read_once(tmp_path: Path) -> None:
+    """Not again for as long as nothing about the files changed."""
+    read = derived.own_digest()
+    [entry] = (tmp_path / "sources").iterdir()
+    assert derived.own_digest() == read
+    DiskCache.named("sources").put(entry.name, b"what was found the first time")
+    assert derived.own_digest() == "what was found the first time"
 
 
 def test_layouts_without_a_tape_need_no_engine() -> None:

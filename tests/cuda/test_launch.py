@@ -94,7 +94,7 @@ def test_the_launch_is_part_of_the_kernel() -> None:
     assert one == same and hash(one) == hash(same) and one != other
     again = pickle.loads(pickle.dumps(one))
     assert again == one and copy.copy(one) == one and copy.deepcopy(one) == one
-    assert repr(one) == "Kernel scaled(a, x) -> y [cuda, cpu]"
+    assert repr(one) == "Kernel scaled(a, x) -> y [cuda, cuda cpu]"
     np.testing.assert_array_equal(again(2.0, X), one(2.0, X))
 
 
@@ -125,3 +125,39 @@ def test_export_keeps_the_launch() -> None:
     stored = exported(jax.ShapeDtypeStruct((), "float64"), jax.ShapeDtypeStruct((3, 4), "float64"))
     loaded = export.deserialize(stored.serialize())
     np.testing.assert_allclose(loaded.call(2.0, X), 2 * np.sin(X))
+
+
+@pytest.mark.parametrize(
+    ("size", "shared", "message"),
+    [(7000, 0, "56000 bytes of static"), (5000, 200000, "40000 bytes of static and 200000")],
+)
+def test_static_shared_memory_counts(size: int, shared: int, message: str) -> None:
+    kernel = je.kernel(
+        f"""extern "C" __global__ void k(double *x) {{
+          __shared__ double s[{size}];
+          extern __shared__ double t[];
+          s[threadIdx.x] = t[threadIdx.x] = x[threadIdx.x];
+          __syncthreads();
+          x[threadIdx.x] = s[0] + t[1];
+        }}""",
+        None, "inout x: f64[n]", lang="cuda", grid=1, block=2, shared=shared,
+    )  # fmt: skip
+    with pytest.raises(je.LoweringError, match=message):
+        kernel(np.zeros(2))
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("other<<<1, 1>>>(x);", "requires relocatable device code"),
+        ("x[0] = hosts(x[0]);", "call to __host__ function"),
+        ("x[0] = tex2D<double>(texture, 1, 2);", "tex2D"),
+        ("cudaMalloc((void **)&x, 8);", "cudaMalloc"),
+    ],
+)
+def test_what_a_kernel_cannot_do_does_not_compile(body: str, message: str) -> None:
+    source = f"""double hosts(double x) {{ return x; }}
+    __global__ void other(double *x) {{ *x = 1; }}
+    extern "C" __global__ void k(double *x) {{ {body} }}"""
+    with pytest.raises(je.CompileError, match=message):
+        je.kernel(source, "k", "inout x: f64[n]", lang="cuda", grid=1, block=1)

@@ -291,3 +291,18 @@ def test_assertions_fail_the_call() -> None:
     np.testing.assert_allclose(kernel(jnp.array([4.0, 9.0], jnp.float32)), [2, 3])
     with pytest.raises(Exception, match=r"x\[i\] > 0"):
         kernel(jnp.array([4.0, -9.0], jnp.float32))
+
+
+def test_threads_that_have_left_do_not_vote() -> None:
+    source = """(int n, const int *x, int *y) {
+      int t = threadIdx.x;
+      for (int k = n; k > 0; k /= 2) {
+        if (t >= k) return;
+        y[t] = 100 * __syncthreads_count(x[t] > 0) + !!__syncthreads_and(x[t] > 0);
+      }
+    }"""
+    x = np.array([1, 1, 0, 1, 1, 0, 1, 1], np.int32)
+    (y,) = run(source, "n: i32, x: i32[n], out y: i32[n]", {"n": 8}, 1, 8, x)
+    last = {0: 1, 1: 2, 2: 4, 3: 4}
+    expected = [(x[: last.get(t, 8)] > 0).sum() * 100 + (x[: last.get(t, 8)] > 0).all() for t in range(8)]
+    np.testing.assert_array_equal(y, expected)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +15,8 @@ from jax_enzyme.ir.arrays import Vjp
 from jax_enzyme.options import Options
 from jax_enzyme.rules.table import standard
 from jax_enzyme.signature import Binding
-from tests.support.engine import Native, agree, native, three_way
+from tests.support.engine import Native, agree, native, pulled, random_like, three_way
+from tests.support.loops import LONG
 
 DIFFUSION = """
 #include <math.h>
@@ -45,7 +47,7 @@ double swapped(int n, int steps, const double *x) {
 }
 """
 
-LENGTHS = ["sqrt", 1, 3, 100]
+LENGTHS = ["sqrt", "log", 1, 3, 100]
 
 
 def _diffusion(steps: int, n: int = 7) -> Native:
@@ -79,14 +81,117 @@ def test_above_the_budget_a_loop_is_checkpointed() -> None:
     assert _tape_bytes(replace(kernel, options=Options(tape_budget=1 << 16))) < whole / 20
 
 
-def test_a_loop_of_unknown_length_cannot_be_checkpointed() -> None:
+@pytest.mark.parametrize("name", LONG)
+def test_loops_of_every_shape(name: str) -> None:
+    """Lengths that only the run knows, several exits, memory of its own: segments whose length follows the loop."""
+    long = LONG[name]
+    agree(three_way(long.kernel("sqrt"), long.arguments()))
+    expected = _gradient(long.kernel(False), long.arguments())
+    for length in ("log", 3):
+        found = _gradient(long.kernel(length), long.arguments())
+        for a, b in zip(found, expected, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-12 * np.max(np.abs(b)))
+
+
+def _gradient(kernel: Native, inputs: list) -> list[np.ndarray]:
+    wanted = tuple(b.is_input and b.is_floating for b in kernel.buffers)
+    seeded = tuple(b.is_result and b.is_floating for b in kernel.buffers)
+    results = [b for b in kernel.buffers if b.is_result and b.is_floating]
+    cotangents = [random_like(np.random.default_rng(3), b) for b in results]
+    return pulled(kernel, (Vjp(wanted, seeded),), inputs, cotangents, {})
+
+
+@pytest.mark.parametrize("way", ["limit", "break", "return", "never"])
+def test_every_way_out(way: str) -> None:
+    long = LONG["several ways out"]
+    steps, limit, b, x = long.arguments()
+    match way:
+        case "limit":
+            limit = 50.0
+        case "break":
+            x = np.add(x, [0.8, 0, 0, 0, 0])
+        case "return":
+            x = np.add(x, [0, 0.9, 0, 0, 0])
+        case _:
+            steps, x = np.int32(5), 0.1 * x
+    agree(three_way(long.kernel("sqrt"), [steps, limit, b, x]))
+
+
+@pytest.mark.parametrize("checkpoint", ["sqrt", "log"])
+def test_any_number_of_iterations(checkpoint: str) -> None:
+    """Records are dropped, segments doubled and halved at all kinds of lengths."""
     signature = "n: i32, steps: i32, dt: f64, inout u: f64[n], scratch w: f64[n]"
-    kernel = replace(native(DIFFUSION, "diffuse", signature, {"n": 7}), options=Options(checkpoint="sqrt"))
-    with pytest.raises(DifferentiationError, match="no loop to checkpoint"):
-        three_way(kernel, [np.int32(5), 0.1, np.ones(7)])
+    kernel = native(DIFFUSION, "diffuse", signature, {"n": 6})
+    cut = replace(kernel, options=Options(checkpoint=checkpoint))
+    values = np.random.default_rng(0).standard_normal(6)
+    for steps in [*range(12), 15, 16, 17, 31, 32, 33, 64, 100, 257, 1000]:
+        inputs = [np.int32(steps), 0.01, values]
+        for a, b in zip(_gradient(cut, inputs), _gradient(kernel, inputs), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-13)
 
 
-@pytest.mark.parametrize("wrong", [0, -1, "log", 2.5, True])
+REFUSED = {
+    "frees or resizes memory": """
+        #include <stdlib.h>
+        double kernel(int n, int steps, const double *b) {
+            double *u = malloc(8 * n), s = 0;
+            for (int i = 0; i < n; i++) u[i] = b[i];
+            for (int t = 0; t < steps; t++) {
+                double *w = malloc(8 * n);
+                for (int i = 0; i < n; i++) w[i] = u[i] * u[(i + 1) % n];
+                free(u);
+                u = w;
+            }
+            for (int i = 0; i < n; i++) s += u[i];
+            free(u);
+            return s;
+        }
+    """,
+    "may do something else when an iteration runs again": """
+        #include <stdlib.h>
+        double kernel(int n, int steps, const double *b) {
+            double s = 1;
+            for (int t = 0; t < steps; t++) s *= b[rand() % n] * s;
+            return s;
+        }
+    """,
+    "in a function that calls itself": """
+        static double f(int d, int steps, double x) {
+            for (int t = 0; t < steps; t++) x *= 1.5 - x;
+            return d == 0 ? x : f(d - 1, steps, x) * f(d - 1, steps, x * 0.9);
+        }
+        double kernel(int n, int steps, const double *b) { return f(n, steps, b[0]); }
+    """,
+    "there is no loop to checkpoint": "double kernel(int n, int steps, const double *b) { return b[0] * b[n - 1]; }",
+}
+
+
+@pytest.mark.parametrize("cause", REFUSED)
+def test_refused(cause: str) -> None:
+    """With the reason, and its place; without checkpointing it can be done."""
+    made = native(REFUSED[cause], "kernel", "n: i32, steps: i32, b: f64[n] -> f64", {"n": 3}, flags=("-g",))
+    inputs = [np.int32(3), np.full(3, 0.5)]
+    with pytest.raises(DifferentiationError, match=cause) as caught:
+        _gradient(replace(made, options=Options(checkpoint="sqrt")), inputs)
+    assert "je.primal" not in str(caught.value)
+    if "no loop" not in cause:
+        assert caught.value.place is not None and "kernel.c" in caught.value.place
+    assert all(np.all(np.isfinite(g)) for g in _gradient(made, inputs))
+
+
+def test_memory_of_a_long_loop() -> None:
+    """10,000 steps, a number that only the run knows, of a grid whose full tape would take gigabytes."""
+    signature = "n: i32, steps: i32, dt: f64, inout u: f64[n], scratch w: f64[n]"
+    kernel = replace(native(DIFFUSION, "diffuse", signature, {"n": 500}), options=Options(checkpoint="sqrt"))
+    values = np.random.default_rng(0).standard_normal(500)
+    _gradient(kernel, [np.int32(1), 0.1, values])
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    gradient = _gradient(kernel, [np.int32(10_000), 0.1, values])
+    assert all(np.all(np.isfinite(g)) for g in gradient)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 40_000
+
+
+@pytest.mark.parametrize("wrong", [0, -1, "binomial", 2.5, True])
 def test_wrong_options(wrong: object) -> None:
     with pytest.raises(ValueError, match="checkpoint is"):
         Options(checkpoint=wrong)  # type: ignore[arg-type]

@@ -2,31 +2,54 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import jax_enzyme as je
+from jax_enzyme.ad import causes
+from jax_enzyme.ad.causes import (
+    ALLOCATOR,
+    ASSEMBLY,
+    BITS,
+    DEVICE,
+    GOTO,
+    MADE,
+    ORIGIN,
+    PARTS,
+    SETJMP,
+    UNKNOWN_CALL,
+    UNKNOWN_POINTER_CALL,
+    VARIADIC,
+    VOLATILE,
+    Cause,
+)
+from jax_enzyme.ad.docs import page
 from jax_enzyme.codegen import derived
+from jax_enzyme.codegen.differentiate import Word
 from jax_enzyme.errors import DifferentiationError, LoweringError, NoRuleError
-from jax_enzyme.ir.arrays import Jvp, Step, Vjp
+from jax_enzyme.ir.arrays import Augmented, Jvp, Step, Vjp
+from jax_enzyme.options import Options
 from tests.support.engine import Native, agree, native, three_way
 
 
 @dataclass(frozen=True)
 class Program:
-    """`line` is the place in `source` (from its first line, 1) that the message names, `cause` a part of it."""
+    """`line` is the place in `source` (from its first line, 1) that the message names."""
 
     name: str
     source: str
     line: int
-    cause: str
+    cause: Cause
     signature: str = "x: f64 -> f64"
     inputs: tuple[Any, ...] = (1.5,)
     result: float | None = None
     dims: dict[str, int] = field(default_factory=dict)
-    refusal: type[DifferentiationError] = DifferentiationError
+    modes: tuple[str, ...] = ("forward", "reverse")
 
     def kernel(self) -> Native:
         return native(self.source, "k", self.signature, self.dims)
@@ -40,40 +63,35 @@ REFUSED = (
         "unknown_call",
         "double sin_of_nobody(double);\ndouble k(double x) {\n  return sin_of_nobody(x) * x;\n}",
         3,
-        "call of `sin_of_nobody`",
-        refusal=NoRuleError,
+        UNKNOWN_CALL,
     ),
     Program(
         "unknown_call_through_memory",
         "void nobody(double *);\ndouble k(double x) {\n  double a[2] = {x, x};\n  nobody(a);\n  return a[1];\n}",
         4,
-        "call of `nobody`",
-        refusal=NoRuleError,
+        UNKNOWN_CALL,
     ),
     Program(
         "text_and_back",
         "#include <stdio.h>\n#include <stdlib.h>\ndouble k(double x) {\n  char b[64];\n"
         '  snprintf(b, 64, "%.17g", x);\n  return atof(b) * x;\n}',
         5,
-        "call of `snprintf`",
+        UNKNOWN_CALL,
         result=2.25,
-        refusal=NoRuleError,
     ),
     Program(
         "inline_assembly",
         'double k(double x) {\n  double y = x;\n  __asm__("" : "+r"(y));\n  return y * x;\n}',
         3,
-        "inline assembly",
+        ASSEMBLY,
         result=2.25,
-        refusal=NoRuleError,
     ),
     Program(
         "assembly_on_memory",
         'double k(double x) {\n  double y = x;\n  __asm__ volatile("" : "+m"(y) : : "memory");\n  return y * x;\n}',
         3,
-        "inline assembly",
+        ASSEMBLY,
         result=2.25,
-        refusal=NoRuleError,
     ),
     Program(
         "inverse_square_root",
@@ -81,7 +99,7 @@ REFUSED = (
         "  i = 0x5f3759df - (i >> 1);\n  float y;\n  memcpy(&y, &i, 4);\n"
         "  return y * (1.5f - 0.5f * x * y * y);\n}",
         6,
-        "the bits of a number",
+        BITS,
         "x: f32 -> f32",
     ),
     Program(
@@ -89,7 +107,7 @@ REFUSED = (
         "#include <stdint.h>\n#include <string.h>\ndouble k(double x) {\n  uint64_t b;\n  memcpy(&b, &x, 8);\n"
         "  return (double)(b & 0xfffffffffffffull);\n}",
         6,
-        "the bits of a number",
+        BITS,
         result=2251799813685248.0,
     ),
     Program(
@@ -98,7 +116,7 @@ REFUSED = (
         "  const uint64_t *from = (const uint64_t *)x;\n"
         "  uint64_t *to = (uint64_t *)y;\n  for (int i = 0; i < n; i++)\n    to[i] = from[i] * 5;\n}",
         6,
-        "the bits of a number",
+        BITS,
         "n: i32, x: f64[n], out y: f64[n]",
         (np.array([1.5, 2.5]),),
         dims={"n": 2},
@@ -110,7 +128,7 @@ REFUSED = (
         "  for (int i = 0; i < n; i++) t[i * 7 % n].d = x[i];\n"
         "  for (int i = 0; i < n; i++)\n    t[i].u += 3;\n  for (int i = 0; i < n; i++) y[i] = t[i].d;\n}",
         7,
-        "the bits of a number",
+        BITS,
         "n: i32, x: f64[n], out y: f64[n]",
         (np.array([1.5, 2.5, 3.5]),),
         dims={"n": 3},
@@ -120,7 +138,7 @@ REFUSED = (
         "#include <string.h>\nvoid k(const double *x, double *y) {\n  unsigned char b[8];\n  memcpy(b, x, 8);\n"
         "  b[6] ^= 0x10;\n  memcpy(y, b, 8);\n}",
         5,
-        "the bits of a number",
+        BITS,
         "x: f64[1], out y: f64[1]",
         (np.array([1.5]),),
         result=0.75,
@@ -130,7 +148,7 @@ REFUSED = (
         "#include <setjmp.h>\nstatic jmp_buf place;\nstatic void leave(double x) { if (x > 1) longjmp(place, 1); }\n"
         "double k(double x) {\n  if (setjmp(place) == 0) {\n    leave(x);\n    return x * x;\n  }\n  return 3 * x;\n}",
         5,
-        "a second time",
+        SETJMP,
         result=4.5,
     ),
     Program(
@@ -139,7 +157,7 @@ REFUSED = (
         "  for (int i = 0; i < n; i++) s += va_arg(all, double);\n  va_end(all);\n  return s;\n}\n"
         "double k(double x) {\n  return total(2, x, x * x);\n}",
         11,
-        "`...`",
+        VARIADIC,
         result=3.75,
     ),
     Program(
@@ -148,7 +166,7 @@ REFUSED = (
         "  for (int i = 0; i < n; i++) s += *va_arg(all, double *);\n  va_end(all);\n  return s;\n}\n"
         "double k(double x) {\n  double y = x * x;\n  return total(2, &x, &y);\n}",
         12,
-        "`...`",
+        VARIADIC,
         result=3.75,
     ),
     Program(
@@ -156,7 +174,7 @@ REFUSED = (
         "double k(double x, double *s, long zero) {\n  double *p = (double *)(((long)s * 3 + zero) / 3);\n"
         "  *p = x * x;\n  return s[0];\n}",
         3,
-        "pointer of unknown origin",
+        ORIGIN,
         "x: f64, scratch s: f64[1], zero: i64 -> f64",
         (1.5, 0),
         result=2.25,
@@ -166,7 +184,7 @@ REFUSED = (
         "double k(double x, double *s, long zero) {\n  s[0] = x * x;\n"
         "  double *p = (double *)(((long)s * 3 + zero) / 3);\n  return *p;\n}",
         4,
-        "pointer of unknown origin",
+        ORIGIN,
         "x: f64, scratch s: f64[1], zero: i64 -> f64",
         (1.5, 0),
         result=2.25,
@@ -175,14 +193,14 @@ REFUSED = (
         "volatile_variable",
         "double k(double x) {\n  volatile double y;\n  y = x * x;\n  return y * x;\n}",
         3,
-        "volatile memory",
+        VOLATILE,
         result=3.375,
     ),
     Program(
         "volatile_input",
         "double k(const volatile double *x) {\n  return x[0] * x[1];\n}",
         2,
-        "volatile memory",
+        VOLATILE,
         "x: f64[2] -> f64",
         (np.array([1.5, 2.0]),),
         result=3.0,
@@ -193,22 +211,193 @@ REFUSED = (
         "a:\n  s = s * x;\n  if (++n > 9) return s;\n  goto *at[n & 1];\n"
         "b:\n  s = s + x;\n  n += 2;\n  if (n > 9) return s;\n  goto *at[n % 3 & 1];\n}",
         0,
-        "control may go to any label",
+        GOTO,
         "x: f64, n: i32 -> f64",
         (1.5, 3),
     ),
     Program(
-        "compare_and_exchange",
-        "#include <stdint.h>\n#include <string.h>\nvoid k(const double *x, double *s) {\n  uint64_t old, new;\n  do {\n"
-        "    double d;\n    old = __atomic_load_n((uint64_t *)s, 0);\n    memcpy(&d, &old, 8);\n    d += x[0] * x[0];\n"
-        "    memcpy(&new, &d, 8);\n  } while (!__atomic_compare_exchange_n((uint64_t *)s, &old, new, 0, 0, 0));\n}",
-        11,
-        "an atomic operation",
-        "x: f64[1], inout s: f64[]",
-        (np.array([1.5]), 1.0),
-        result=3.25,
+        "call_through_a_pointer",
+        "extern double (*hook)(double);\ndouble k(double x) {\n  return hook(x) * x;\n}",
+        3,
+        UNKNOWN_POINTER_CALL,
+    ),
+    Program(
+        "fast_exponential",
+        "double k(double x) {\n  union { double d; struct { int low, high; } n; } u;\n  u.n.low = 0;\n"
+        "  u.n.high = (int)(1512775 * x + 1072632447);\n  return u.d;\n}",
+        4,
+        MADE,
+    ),
+    Program(
+        "fast_exponential_in_memory",
+        "#include <stdint.h>\n#include <stdlib.h>\n#include <string.h>\nvoid k(int n, const double *x, double *y) {\n"
+        "  int64_t *t = malloc(n * sizeof *t);\n  for (int i = 0; i < n; i++)\n"
+        "    t[i * 3 % n] = (int64_t)(1512775 * x[i] + 1072632447) << 32;\n"
+        "  memcpy(y, t, n * sizeof *t);\n  free(t);\n}",
+        7,
+        MADE,
+        "n: i32, x: f64[n], out y: f64[n]",
+        (np.array([1.5, 2.5]),),
+        dims={"n": 2},
+    ),
+    Program(
+        "bits_sent_through_an_array",
+        "#include <stdint.h>\n#include <string.h>\nvoid k(int n, const double *x, double *y) {\n  int64_t t[8];\n"
+        "  memcpy(t, x, n * sizeof *t);\n  for (int i = 0; i < n; i++)\n    t[i * 3 % n] += 1l << 52;\n"
+        "  memcpy(y, t, n * sizeof *t);\n}",
+        7,
+        BITS,
+        "n: i32, x: f64[n], out y: f64[n]",
+        (np.array([1.5, 2.5]),),
+        result=3.0,
+        dims={"n": 2},
+    ),
+    Program(
+        "half_of_a_number",
+        "#include <stdint.h>\nvoid k(int n, const double *x, double *y) {\n  uint32_t *half = (uint32_t *)y;\n"
+        "  for (int i = 0; i < n; i++) y[i] = x[i];\n  for (int i = 0; i < n; i++)\n"
+        "    half[2 * i + 1] = 0x3ff00000;\n}",
+        6,
+        PARTS,
+        "n: i32, x: f64[n], out y: f64[n]",
+        (np.array([1.5, 3.0]),),
+        result=1.0,
+        dims={"n": 2},
+    ),
+    Program(
+        "another_type_of_number",
+        "void k(const double *x, double *y) {\n  const float *halves = (const float *)x;\n  y[0] = halves[1];\n}",
+        3,
+        PARTS,
+        "x: f64[1], out y: f64[1]",
+        (np.array([1.5]),),
+        result=1.9375,
+    ),
+    Program(
+        "fixed_address",
+        "double k(double x, int n) {\n  double *device = (double *)0x1000;\n  if (n > 3) {\n    *device = x;\n"
+        "    return *device;\n  }\n  return x;\n}",
+        4,
+        DEVICE,
+        "x: f64, n: i32 -> f64",
+        (1.5, 1),
+        result=1.5,
+    ),
+    Program(
+        "allocator_without_a_shadow",
+        "#include <malloc.h>\n#include <stdlib.h>\nvoid k(int n, const double *x, double *y) {\n  double *p[8];\n"
+        "  for (int i = 0; i < n; i++) {\n    p[i] = memalign(16, 8);\n    p[i][0] = x[i];\n  }\n"
+        "  for (int i = 0; i < n; i++) y[i] = p[n - 1 - i][0] * p[i][0];\n  for (int i = 0; i < n; i++) free(p[i]);\n}",
+        6,
+        ALLOCATOR,
+        "n: i32, x: f64[n], out y: f64[n]",
+        (np.arange(1.0, 8.0),),
+        result=7.0,
+        dims={"n": 7},
+        modes=("reverse",),
     ),
 )
+
+
+TAGGED = """
+define void @k(i32 %n, ptr %x, ptr %y) {
+entry:
+  %t = alloca [4 x i64], align 16
+  %both = getelementptr double, ptr %x, <2 x i64> <i64 0, i64 1>
+  %words = ptrtoint <2 x ptr> %both to <2 x i64>
+  %tagged = or <2 x i64> %words, <i64 0, i64 1>
+  store <2 x i64> %tagged, ptr %t
+  %i = srem i32 %n, 2
+  %wide = sext i32 %i to i64
+  %at = getelementptr i64, ptr %t, i64 %wide
+  %word = load i64, ptr %at
+  %plain = and i64 %word, -2
+  %p = inttoptr i64 %plain to ptr
+  %d = load double, ptr %p
+  store double %d, ptr %y
+  ret void
+}
+"""
+TAPE = "double k(double x, double tol) {\n  double s = x;\n  while (s * s > tol) s = s * x * 0.5;\n  return s;\n}"
+NOTED = (
+    "int decide(int);\ndouble k(double x, int n) {\n  double s = x;\n  for (int i = 0; i < n; i++) {\n"
+    "    s = s * s * x;\n    if (decide(i)) s += 1;\n  }\n  return s;\n}"
+)
+
+
+def pointers_in_vectors() -> None:
+    kernel = native(TAGGED, "k", "q: i32, x: f64[2], out y: f64[1]", {}, "llvm")
+    build(kernel, steps(kernel)["forward"])
+
+
+def split_with_a_tape_of_unknown_size() -> None:
+    kernel = native(TAPE, "k", "x: f64, tol: f64 -> f64", {})
+    step = steps(kernel)["reverse"]
+    assert isinstance(step, Vjp)
+    build(kernel, Augmented(step.wanted, step.seeded))
+
+
+def no_loop() -> None:
+    kernel = native("double k(double x) { return x * x; }", "k", "x: f64 -> f64", {})
+    build(replace(kernel, options=Options(checkpoint="sqrt")), steps(kernel)["reverse"])
+
+
+def loop_that_cannot_be_cut() -> None:
+    kernel = native(NOTED, "k", "x: f64, n: i32 -> f64", {})
+    build(replace(kernel, options=Options(checkpoint="sqrt")), steps(kernel)["reverse"])
+
+
+def no_return() -> None:
+    source = "void k(const double *x, double *y) {\n  y[0] = x[0];\n  for (;;) y[0] *= x[0];\n}"
+    kernel = native(source, "k", "x: f64[1], out y: f64[1]", {})
+    build(kernel, steps(kernel)["reverse"])
+
+
+def plain(parameters: str, activity: list[Word]) -> None:
+    module = f"define void @f(ptr %x, ptr %y) {{\n{parameters}\n  ret void\n}}"
+    je.ad.differentiate(module, "f", "forward", activity)
+
+
+def inactive_parameter() -> None:
+    plain("  %a = load double, ptr %x\n  store double %a, ptr %y", ["active", "const"])
+
+
+def parameter_with_pointers() -> None:
+    body = "  store ptr %y, ptr %x\n  %p = load ptr, ptr %x\n  %a = load double, ptr %p\n  %b = fmul double %a, %a"
+    plain(f"{body}\n  store double %b, ptr %y", ["active", "active"])
+
+
+ELSEWHERE: dict[Callable[[], None], Cause] = {
+    pointers_in_vectors: causes.POINTERS_AS_VECTORS,
+    split_with_a_tape_of_unknown_size: causes.SPLIT,
+    no_loop: causes.NO_LOOP,
+    loop_that_cannot_be_cut: causes.NOT_CHECKPOINTED,
+    no_return: causes.NEVER_RETURNS,
+    inactive_parameter: causes.INACTIVE_PARAMETER,
+    parameter_with_pointers: causes.POINTER_PARAMETER,
+}
+
+
+@pytest.mark.parametrize("attempt", ELSEWHERE, ids=lambda f: f.__name__)
+def test_refusal_elsewhere(attempt: Callable[[], None]) -> None:
+    cause = ELSEWHERE[attempt]
+    with pytest.raises(cause.kind.error) as caught:
+        attempt()
+    assert is_of(caught.value, cause)
+
+
+def test_every_cause_has_a_program() -> None:
+    shown = {p.cause for p in REFUSED} | set(ELSEWHERE.values())
+    assert shown == set(causes.CAUSES)
+    keys = [c.key for c in (*causes.CAUSES, *causes.GUARDS, *causes.DEVICE_CAUSES)]
+    assert len(keys) == len(set(keys))
+    every = {c for c in vars(causes).values() if isinstance(c, Cause)}
+    assert every == {*causes.CAUSES, *causes.GUARDS, *causes.DEVICE_CAUSES}
+
+
+def test_the_page_is_up_to_date() -> None:
+    path = Path(__file__).parents[2] / "docs" / "refusals.md"
+    assert path.read_text(encoding="utf-8") == page(), "run: python -m jax_enzyme.ad.docs > docs/refusals.md"
 
 
 def steps(kernel: Native) -> dict[str, Step]:
@@ -221,20 +410,27 @@ def build(kernel: Native, step: Step) -> None:
     derived.build(kernel.program, kernel.signature, kernel.binding, (step,), kernel.options)
 
 
-@pytest.mark.parametrize("mode", ["forward", "reverse"])
-@pytest.mark.parametrize("program", REFUSED, ids=str)
+CASES = [pytest.param(p, m, id=f"{p}-{m}") for p in REFUSED for m in p.modes]
+
+
+@pytest.mark.parametrize(("program", "mode"), CASES)
 def test_refusal(program: Program, mode: str) -> None:
     kernel = program.kernel()
     with pytest.raises(DifferentiationError) as caught:
         build(kernel, steps(kernel)[mode])
     error = caught.value
-    assert isinstance(error, program.refusal)
-    assert program.cause in error.cause
-    assert error.remedy
+    assert type(error) is program.cause.kind.error
+    assert is_of(error, program.cause)
     if program.line:
         assert error.place is not None and error.place.startswith(f"kernel.c:{program.line}")
     lines = str(error).splitlines()
     assert len(lines) <= 24 and max(map(len, lines)) <= 160
+
+
+def is_of(error: DifferentiationError, cause: Cause) -> bool:
+    """Whether an error is that entry of the table: its words, and those of its remedy, up to what is filled in."""
+    said = cause.what.partition("{")[0] or cause.what.rpartition("}")[2]
+    return said in error.cause and (error.remedy or "").startswith(cause.remedy.partition("{")[0])
 
 
 @pytest.mark.parametrize("program", [p for p in REFUSED if p.result is not None], ids=str)
@@ -260,6 +456,87 @@ def test_assembly_that_is_none_is_an_error_of_the_call() -> None:
 # -- what looks alike and is right -----------------------------------------------------------------------------------
 
 ACCEPTED = {
+    "exchange_that_takes_place": (
+        "#include <stdint.h>\n#include <string.h>\nvoid k(const double *x, double *s) {\n"
+        "  uint64_t old = __atomic_load_n((uint64_t *)s, 0), new;\n  double d = x[0] * x[0];\n  memcpy(&new, &d, 8);\n"
+        "  __atomic_compare_exchange_n((uint64_t *)s, &old, new, 0, 0, 0);\n}",
+        "x: f64[1], inout s: f64[]",
+        (np.array([1.5]), 1.0),
+    ),
+    "file_scope_variable_in_recursion": (
+        "static double sum;\nstatic void down(double x, int n) {\n  sum += x * n;\n  if (n > 0) down(x * sum, n - 1);\n"
+        "  if (n > 2) down(x, n - 2);\n}\ndouble k(double x, int n) {\n  down(x, n);\n  return sum;\n}",
+        "x: f64, n: i32 -> f64",
+        (1.5, 3),
+    ),
+    "addition_by_compare_and_exchange": (
+        "#include <stdint.h>\n#include <string.h>\nvoid k(const double *x, double *s) {\n  uint64_t old, new;\n  do {\n"
+        "    double d;\n    old = __atomic_load_n((uint64_t *)s, 0);\n    memcpy(&d, &old, 8);\n    d += x[0] * x[0];\n"
+        "    memcpy(&new, &d, 8);\n  } while (!__atomic_compare_exchange_n((uint64_t *)s, &old, new, 0, 0, 0));\n}",
+        "x: f64[1], inout s: f64[]",
+        (np.array([1.5]), 1.0),
+    ),
+    "power_of_two_by_bits": (
+        "#include <math.h>\n#include <stdint.h>\n#include <string.h>\ndouble k(double x) {\n"
+        "  double n = floor(1.4426950408889634 * x + 0.5), r = x - n * 0.6931471805599453, scale;\n"
+        "  uint64_t bits = (uint64_t)((int)n + 1023) << 52;\n  memcpy(&scale, &bits, 8);\n"
+        "  return scale * (1 + r * (1 + r * (0.5 + r * (1. / 6 + r / 24))));\n}",
+        "x: f64 -> f64",
+        (2.3,),
+    ),
+    "sorting_bits": (
+        "#include <stdint.h>\n#include <string.h>\nvoid k(const double *x, double *y) {\n  int64_t key[5];\n"
+        "  for (int i = 0; i < 5; i++) {\n    double square = x[i] * x[i];\n    memcpy(key + i, &square, 8);\n  }\n"
+        "  for (int i = 1; i < 5; i++)\n    for (int j = i; j > 0 && key[j - 1] > key[j]; j--) {\n"
+        "      int64_t k = key[j];\n      key[j] = key[j - 1];\n      key[j - 1] = k;\n    }\n"
+        "  for (int i = 0; i < 5; i++) {\n    double square;\n    memcpy(&square, key + i, 8);\n"
+        "    y[i] = square * (i + 1);\n  }\n}",
+        "x: f64[5], out y: f64[5]",
+        (np.array([0.7, -1.3, 0.4, 1.9, -0.2]),),
+    ),
+    "table_by_hash": (
+        "#include <stdint.h>\n#include <string.h>\ndouble k(double x) {\n  static const double table[2] = {2, 2};\n"
+        "  uint64_t h;\n  memcpy(&h, &x, 8);\n  return x * x * table[h * 0x9e3779b97f4a7c15ull >> 63];\n}",
+        "x: f64 -> f64",
+        (1.5,),
+    ),
+    "aligned_by_hand": (
+        "#include <stdint.h>\n#include <stdlib.h>\nvoid k(const double *x, double *y) {\n"
+        "  char *raw = malloc(4 * 8 + 64);\n"
+        "  double *p = (double *)(((uintptr_t)raw + 63) & ~(uintptr_t)63);\n"
+        "  for (int i = 0; i < 4; i++) p[i] = x[i] * x[i];\n"
+        "  for (int i = 0; i < 4; i++) y[i] = p[3 - i] * x[i];\n  free(raw);\n}",
+        "x: f64[4], out y: f64[4]",
+        (np.array([0.5, 1.5, -0.3, 0.7]),),
+    ),
+    "tagged_pointers": (
+        "#include <stdint.h>\nstruct node { double v; struct node *next; };\ndouble k(const double *x) {\n"
+        "  struct node pool[4], *head = 0;\n  for (int i = 0; i < 4; i++) {\n    pool[i].v = x[i] * x[i];\n"
+        "    pool[i].next = (struct node *)((uintptr_t)head | (i & 1));\n    head = &pool[i];\n  }\n  double s = 0;\n"
+        "  for (struct node *p = head; p; p = (struct node *)((uintptr_t)p->next & ~(uintptr_t)7))\n"
+        "    s = s * p->v + p->v;\n"
+        "  return s;\n}",
+        "x: f64[4] -> f64",
+        (np.array([0.5, 1.5, -0.3, 0.7]),),
+    ),
+    "list_by_xor": (
+        "#include <stdint.h>\nstruct node { double v; uintptr_t link; };\ndouble k(const double *x) {\n"
+        "  struct node a[4];\n  for (int i = 0; i < 4; i++) {\n    a[i].v = x[i] * x[i];\n"
+        "    a[i].link = (i ? (uintptr_t)&a[i - 1] : 0) ^ (i < 3 ? (uintptr_t)&a[i + 1] : 0);\n  }\n  double s = 0;\n"
+        "  for (struct node *p = a, *before = 0; p;) {\n    s = s * 0.5 + p->v;\n"
+        "    struct node *next = (struct node *)(p->link ^ (uintptr_t)before);\n    before = p;\n    p = next;\n  }\n"
+        "  return s;\n}",
+        "x: f64[4] -> f64",
+        (np.array([0.5, 1.5, -0.3, 0.7]),),
+    ),
+    "integers_beside_numbers": (
+        "#include <math.h>\nstruct record { double v; long k; };\nvoid k(const double *x, double *y) {\n"
+        "  struct record r[4];\n  for (int i = 0; i < 4; i++) {\n    r[i * 3 % 4].k = (long)floor(x[i] * 3);\n"
+        "    r[i * 3 % 4].v = x[i] * 3 - (double)r[i * 3 % 4].k;\n  }\n"
+        "  for (int i = 0; i < 4; i++) y[i] = r[i].v * r[i].v * (double)(r[i].k + 1);\n}",
+        "x: f64[4], out y: f64[4]",
+        (np.array([0.5, 1.5, -0.3, 0.7]),),
+    ),
     "irreducible": (
         "double k(double x, int n) {\n  double s = x;\n  int i = 0;\n  if (n > 2) goto middle;\ntop:\n"
         "  s = s * x + 1;\n"

@@ -1,4 +1,5 @@
-"""Hessian-vector products by forward mode over reverse mode are finite differences of the gradient."""
+"""Hessian-vector products by forward mode over reverse mode are finite differences of the gradient; the other orders of
+modes give the same numbers, where the engine differentiates what it has emitted."""
 
 from __future__ import annotations
 
@@ -10,9 +11,13 @@ import numpy as np
 import pytest
 
 from tests.kernels.case import Case
-from tests.kernels.corpus import CASES
+from tests.kernels.corpus import CASES, case
 from tests.support import through_jax
 from tests.support.differences import derivative
+from tests.support.engine import Native
+from tests.support.loops import LONG
+from tests.support.second import ORDERS, Second
+from tests.support.through_engine import Specialised
 
 DOUBLE = tuple(row for row in CASES if not row.single)
 
@@ -40,3 +45,35 @@ def test_forward_over_reverse(row: Case) -> None:
     assert np.all(away <= 1e-7 * size + 10 * expected.error), (
         f"{row}: off by {np.max(away):.3g}, size {size:.3g}\n{flat(product)[:8]}\n{expected.value[:8]}"
     )
+
+
+EVERY_ORDER = (
+    "adaptive_ode", "jacobi_swap", "lu_pivot", "malloc_scratch", "nested_exits", "newton", "struct_stack",
+    "switch_ops",
+)  # fmt: skip
+"""Run-time trip counts, allocation, exits, recursion, structures; all others have been checked once."""
+
+
+@pytest.mark.parametrize("name", EVERY_ORDER)
+def test_every_order(name: str) -> None:
+    row = case(name)
+    second = Second(Specialised.of(row), row)
+    products = {order: second.product(order) for order in ORDERS}
+    expected = products["fwd-over-rev"]
+    assert expected != 0
+    np.testing.assert_allclose(list(products.values()), expected, rtol=1e-9, err_msg=str(products))
+
+
+@pytest.mark.parametrize("name", ["a convergence loop", "a structure, memory for each step", "recursion"])
+def test_forward_over_checkpointed_reverse(name: str) -> None:
+    """Records and segments are differentiated like everything else."""
+    long = LONG[name]
+
+    def product(kernel: Native) -> float:
+        arguments = dict(zip([b.name for b in kernel.buffers if b.is_input], long.arguments(), strict=True))
+        row = Case("kernel", long.signature, lambda _: arguments)
+        return Second(Specialised(kernel.program, kernel.signature, kernel.binding, kernel.options), row).product(
+            "fwd-over-rev"
+        )
+
+    np.testing.assert_allclose(product(long.kernel("sqrt")), product(long.kernel(False)), rtol=1e-10)

@@ -171,12 +171,26 @@ def test_a_call_starts_from_the_initial_values_of_file_scope_variables() -> None
     agree(three_way(kernel, [0.7]))
 
 
-def test_active_file_scope_variable_of_a_recursive_function_is_refused() -> None:
+def test_file_scope_variable_of_a_recursive_function() -> None:
     source = """
     static double sum;
     static void walk(int n, double x) { if (n > 0) { sum += x * n; walk(n / 2, x * x); walk(n - 2, x); } }
+    double total(int n, double x) { walk(n, x); return sum; }
+    """
+    kernel = native(source, "total", "n: i32, x: f64 -> f64", {})
+    agree(three_way(kernel, [np.int32(5), 0.7]))
+    first, second = (float(kernel.run((), [np.int32(5), 0.7])[0]) for _ in range(2))
+    assert first == second
+
+
+def test_active_file_scope_variable_of_functions_behind_pointers_is_refused() -> None:
+    source = """
+    static double sum;
+    static void walk(int n, double x);
+    static void (*volatile step)(int, double) = walk;
+    static void walk(int n, double x) { if (n > 0) { sum += x * n; step(n / 2, x * x); walk(n - 2, x); } }
     double total(int n, double x) { sum = 0; walk(n, x); return sum; }
     """
     kernel = native(source, "total", "n: i32, x: f64 -> f64", {})
-    with pytest.raises(DifferentiationError, match="file-scope variable `sum`"):
+    with pytest.raises(DifferentiationError):
         three_way(kernel, [np.int32(5), 0.7])

@@ -109,6 +109,24 @@ def test_a_formula_that_calls_the_library() -> None:
         subject.run((Jvp((True, False)), Jvp((True, False, True, False))), [0.7, 1.0, 1.0, 0.0])
 
 
+def test_a_rule_for_what_only_a_formula_calls() -> None:
+    subject = kernel("turned", "x: f64 -> f64", (SINE, je.rule("je_test_cosine", "-je_test_sine(x0)")))
+    once, twice = Jvp((True, False)), Jvp((True, False, False, False))
+    second = subject.run((once, twice), [0.7, 1.0, 1.0])
+    assert float(second[-1]) == pytest.approx(2 * np.cos(0.7) - 0.7 * np.sin(0.7))
+
+
+def test_a_formula_that_calls_the_source() -> None:
+    source = (
+        "double je_test_sine(double);\ndouble slope(double x) { return 1 - 2 * x; }\n"
+        "double k(double x) { return je_test_sine(x); }"
+    )
+    program = load(source, "k", "c")
+    ir = attached(program.ir, (je.rule("je_test_sine", "slope(x0)"),))
+    subject = Native(type(program)(ir, "k", "c", program.source_name), parse("x: f64 -> f64"), Binding.of({}, {}))
+    assert float(subject.run((Jvp((True, False)),), [0.7, 1.0])[-1]) == pytest.approx(1 - 2 * 0.7)
+
+
 def test_derivatives_of_any_order() -> None:
     subject = kernel("mean", "n: i32, x: f64[n], out y: f64[n] -> f64", (SINC,), 2)
     x, v = np.array([0.5, 1.5]), np.array([1.0, -0.4])
@@ -161,6 +179,25 @@ def test_rules_that_do_not_fit(rule: UserRule, message: str) -> None:
 def test_formulas_that_are_wrong(formula: str, message: str) -> None:
     with pytest.raises(SignatureError, match=message):
         je.rule("f", formula)
+
+
+def test_a_formula_calls_functions_as_they_are() -> None:
+    with pytest.raises(SignatureError, match="calls sin with 2 arguments"):
+        je.rule("f", "sin(x0, x0)")
+    assert je.rule("f", 2.0) == je.rule("f", "2.0")
+
+
+@pytest.mark.parametrize(
+    ("rules", "message"),
+    [
+        ((SINE, je.inactive("je_test_sine")), "two rules for `je_test_sine`"),
+        (("je_test_sine",), "is given 'je_test_sine'"),
+        (SINE, "is given UserRule"),
+    ],
+)
+def test_what_is_no_set_of_rules(rules: object, message: str) -> None:
+    with pytest.raises(SignatureError, match=message):
+        attached(load(_SOURCE, "both", "c").ir, rules)
 
 
 def test_a_rule_needs_a_symbol_and_formulas() -> None:

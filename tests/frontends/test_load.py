@@ -179,3 +179,11 @@ def test_fortran() -> None:
     assert load(source, lang="fortran") == program
     with pytest.raises(CompileError, match="the fortran source does not compile"):
         load("subroutine f(x)\n  x = \nend subroutine\n", lang="fortran")
+
+
+def test_a_fortran_module_leaves_no_file_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    need("flang-22")
+    monkeypatch.chdir(tmp_path)
+    source = "module leaves\ncontains\nsubroutine f(x) bind(c)\n real(8) :: x\n x = 2 * x\nend subroutine\nend module\n"
+    assert load(source, "f", "fortran").symbol == "f"
+    assert not list(tmp_path.iterdir())

@@ -9,6 +9,7 @@ import pytest
 from jax_enzyme.ir import values as V
 from jax_enzyme.ir.clone import clone, clone_function, clone_with_map
 from jax_enzyme.ir.instructions import CallBase
+from jax_enzyme.ir.metadata import MDConstant
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.verify import verify
@@ -26,7 +27,8 @@ def _values(module: Module) -> set[int]:
             ids |= {id(record) for record in instruction.records}
             if isinstance(instruction, CallBase):
                 ids |= {id(instruction.parameter_attributes), id(instruction.bundles)}
-    return ids | {id(node) for node in module.metadata.values()}
+    naming = [n for n in module.metadata.values() if any(isinstance(v, MDConstant) for v in n.operands)]
+    return ids | {id(node) for node in naming}
 
 
 @pytest.mark.parametrize("path", FIXTURES, ids=lambda path: path.stem)

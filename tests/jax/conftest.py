@@ -16,7 +16,8 @@ from jax import numpy as jnp
 import jax_enzyme as je
 from jax_enzyme.frontends import Program
 from jax_enzyme.signature import parse, solve
-from tests.jax.kernels import COLUMNS, EULER, EXAMPLES, GATHER, POLY, POWER, SPIN, Example
+from jax_enzyme.xla_ffi.registration import CPU_TARGET
+from tests.jax.kernels import COLUMNS, EULER, EXAMPLES, GATHER, POLY, POWER, SINGLE, SPIN, Example
 from tests.jax.stand_in import StandIn
 
 jax.config.update("jax_num_cpu_devices", 8)  # before the first test makes a client
@@ -93,6 +94,20 @@ class Subject:
         return of_floats
 
     @property
+    def has_integer_results(self) -> bool:
+        return any(jnp.issubdtype(leaf.dtype, jnp.integer) for leaf in jax.tree.leaves(self.kernel(*self.args)))
+
+    @property
+    def is_complex(self) -> bool:
+        return any(jnp.iscomplexobj(a) for a in self.args)
+
+    def calls(self, function: Callable[..., Any], *args: Any) -> list[str]:
+        """The kernel's calls in what is left of a program after dead code is gone, without its name."""
+        lines = jax.jit(function).lower(*args).as_text().splitlines()
+        named = [line.split('name = "')[1].split('"')[0] for line in lines if f"@{CPU_TARGET}" in line]
+        return sorted(name.replace(f"({self.example.symbol})", "") for name in named)
+
+    @property
     def points(self) -> tuple[Any, ...]:
         """The differentiable arguments."""
         return tuple(jnp.asarray(self.args[i]) for i in self.floats)
@@ -122,6 +137,13 @@ def wide_types() -> Iterator[None]:
     jax.config.update("jax_enable_x64", True)
 
 
+@pytest.fixture(autouse=True, scope="module")
+def fresh_caches() -> Iterator[None]:
+    """What JAX compiled for one file is of no use to the next, and a thousand programs take gigabytes."""
+    yield
+    jax.clear_caches()
+
+
 @pytest.fixture(params=["taped", "tapeless", "engine"])
 def backend(request: pytest.FixtureRequest) -> str:
     return request.param
@@ -130,6 +152,12 @@ def backend(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(params=EXAMPLES, ids=lambda e: e.symbol)
 def subject(request: pytest.FixtureRequest, backend: str) -> Subject:
     return make(request.param, backend)
+
+
+@pytest.fixture(params=EXAMPLES, ids=lambda e: e.symbol)
+def engine_subject(request: pytest.FixtureRequest) -> Subject:
+    """All kernels with the engine: for tests of what is around a kernel."""
+    return make(request.param, "engine")
 
 
 def _few(*engine: Example) -> list[tuple[Example, str]]:
@@ -143,7 +171,7 @@ def deep_subject(request: pytest.FixtureRequest) -> Subject:
     return make(*request.param)
 
 
-@pytest.fixture(params=_few(POLY, POWER, EULER, GATHER), ids=lambda p: f"{p[0].symbol}-{p[1]}")
+@pytest.fixture(params=_few(POLY, POWER, EULER, GATHER, SINGLE), ids=lambda p: f"{p[0].symbol}-{p[1]}")
 def few_subject(request: pytest.FixtureRequest) -> Subject:
     """A kernel of each kind: for tests that multiply with something else."""
     return make(*request.param)

@@ -71,6 +71,9 @@ def test_integers_have_no_gradient(power: Subject) -> None:
         ((np.ones(3, np.float32), 1.0), "argument `x` must be float64, got float32"),
         ((np.ones(3), np.ones(2)), "argument `a` must be a scalar"),
         (([1.0, 2.0], 1.0), "argument `x` must be an array, got list"),
+        ((None, 1.0), "argument `x` must be an array, got NoneType"),
+        ((np.ones(3), 1j), "argument `a` must be float64, got complex128"),
+        ((np.ones(3, bool), 1.0), "argument `x` must be float64, got bool"),
     ],
 )
 @pytest.mark.parametrize("traced", [False, True])
@@ -78,6 +81,42 @@ def test_what_does_not_fit(poly: Subject, args: tuple[object, ...], words: str, 
     call = jax.jit(poly.kernel) if traced else poly.kernel
     with pytest.raises(je.SignatureError, match=words):
         call(*args)
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [("text", "got str"), (np.array([None]), "got an array of object"), (memoryview(b"ab"), "got memoryview")],
+)
+def test_what_is_no_array(poly: Subject, value: object, words: str) -> None:
+    with pytest.raises(je.ArgumentError, match=f"argument `x` must be an array, {words}"):
+        poly.kernel(value, 1.0)
+
+
+class Variable:
+    """What Flax's variables are to JAX."""
+
+    def __init__(self, value: jax.Array) -> None:
+        self.value = value
+
+    def __jax_array__(self) -> jax.Array:
+        return self.value
+
+
+def test_what_makes_itself_an_array(poly: Subject) -> None:
+    x, a = poly.args
+    expected = poly.expected(x, a)
+    poly.close(poly.kernel(Variable(jnp.asarray(x)), a), expected)
+    poly.close(jax.jit(lambda x: poly.kernel(Variable(x), Variable(jnp.asarray(a))))(x), expected)
+    poly.close(jax.jacfwd(lambda x: poly.kernel(Variable(x), a))(x), jax.jacfwd(lambda x: poly.expected(x, a))(x))
+
+
+def test_arrays_of_numpy_in_any_layout(poly: Subject) -> None:
+    """Other orders of bytes too, which jax.jit takes for this machine's once it knows the shape."""
+    x, a = poly.args
+    expected = poly.expected(x, a)
+    read_only = np.frombuffer(x.tobytes())
+    for same in (x, np.repeat(x, 2)[::2], read_only, x.astype(x.dtype.newbyteorder())):
+        poly.close(poly.kernel(same, a), expected)
 
 
 def test_shapes_that_do_not_agree(backend: str) -> None:

@@ -7,9 +7,12 @@ from typing import Any
 
 import jax
 import numpy as np
+import pytest
 from jax import numpy as jnp
 
 import jax_enzyme as je
+from tests.jax.conftest import Subject, make
+from tests.jax.kernels import GATHER, POWER
 
 SOURCE = """
 #include <math.h>
@@ -17,6 +20,11 @@ void two(int n, const double *a, const double *b, double *p, double *q) {
   for (int i = 0; i < n; i++) { p[i] = exp(sin(a[i])); q[i] = exp(cos(b[i]) * a[i]); }
 }
 """
+
+
+@pytest.fixture
+def subject(engine_subject: Subject) -> Subject:
+    return engine_subject
 
 
 @cache
@@ -31,21 +39,40 @@ def _temp_bytes(function: Any, *args: Any) -> int:
     return int(jax.jit(function).lower(*args).compile().memory_analysis().temp_size_in_bytes)
 
 
-def _calls(function: Any, *args: Any) -> list[str]:
-    """The kernel's equations in what is left of a program after dead code is gone."""
-    text = jax.jit(function).lower(*args).as_text()
-    return sorted(line.split('name = "')[1].split('"')[0] for line in text.splitlines() if "@jax_enzyme_cpu" in line)
+def test_a_gradient_that_nobody_reads_is_not_computed(subject: Subject) -> None:
+    both = jax.value_and_grad(subject.scalar(subject.kernel), subject.floats)
+    assert subject.calls(lambda *a: both(*a)[0], *subject.args) == [subject.example.symbol]
+    assert len(subject.calls(both, *subject.args)) == 2
 
 
-def test_a_gradient_that_nobody_reads_is_not_computed() -> None:
-    def value_only(a: Any, b: Any) -> Any:
-        return jax.value_and_grad(lambda a, b: jnp.sum(_two()(a, b)[0]), (0, 1))(a, b)[0]
+def test_tangents_that_nobody_reads_are_not_computed(subject: Subject) -> None:
+    def value(points: Any, along: Any) -> Any:
+        return jax.jvp(subject.vary(subject.kernel), points, along)[0]
 
-    assert _calls(value_only, A, B) == ["two"]
+    assert subject.calls(value, subject.points, subject.directions(3)) == [subject.example.symbol]
 
 
-def test_tangents_that_nobody_reads_are_not_computed() -> None:
-    assert _calls(lambda a, b: jax.jvp(_two(), (a, b), (a, b))[0], A, B) == ["two"]
+def test_a_kernel_that_nobody_reads_is_not_called(subject: Subject) -> None:
+    def run(*args: Any) -> Any:
+        jax.vjp(subject.kernel, *args)
+        return args[0] * 2
+
+    assert subject.calls(run, *subject.args) == []
+
+
+def test_unused_results_do_not_change_the_others(subject: Subject) -> None:
+    """The cotangent of one result alone; the others stay symbolic zeros."""
+    results = jax.tree.leaves(subject.kernel(*subject.args))
+    for n, result in enumerate(results):
+        if not jnp.issubdtype(result.dtype, jnp.inexact):
+            continue
+
+        def one(*args: Any, function: Any, n: int = n) -> Any:
+            return jnp.sum(jnp.real(jax.tree.leaves(function(*args))[n]))
+
+        ours = jax.grad(lambda *a: one(*a, function=subject.kernel), subject.floats)
+        theirs = jax.grad(lambda *a: one(*a, function=subject.expected), subject.floats)
+        subject.close(ours(*subject.args), theirs(*subject.args))
 
 
 def test_an_argument_without_a_gradient_does_not_enlarge_the_tape() -> None:
@@ -79,32 +106,56 @@ def test_an_output_without_a_cotangent_costs_nothing_in_the_pullback() -> None:
     np.testing.assert_array_equal(gradient[1], 0)
 
 
-def test_symbolic_zeros() -> None:
-    """A tangent that is known to be zero stays out of the derivative; so does a result that is known not to vary."""
-    fixed = jax.lax.stop_gradient
-    text = str(jax.make_jaxpr(lambda a: jax.jvp(lambda a: _two()(a, fixed(a)), (a,), (a,)))(A))
-    assert "two[" in text
-    assert str(jax.make_jaxpr(jax.grad(lambda a: jnp.sum(_two()(fixed(a), fixed(a))[0])))(A)).count("two[") <= 1
-    np.testing.assert_array_equal(jax.grad(lambda a: jnp.sum(_two()(fixed(a), fixed(a))[0]))(A), 0)
+def test_symbolic_zeros_go_in(subject: Subject) -> None:
+    """A tangent that is known to be zero stays out of the derivative: only the mask of what moves is left."""
+    last = subject.floats[-1]
+    moving = [a if i == last else jax.lax.stop_gradient(a) for i, a in enumerate(subject.args)]
+
+    def push(x: Any) -> Any:
+        return jax.jvp(lambda x: subject.kernel(*(x if i == last else a for i, a in enumerate(moving))), (x,), (x,))
+
+    [equation] = [e for e in jax.make_jaxpr(push)(moving[last]).eqns if "call" in e.params]
+    assert len(equation.invars) == len(subject.args) + 1
 
 
-def test_integers_have_float0_cotangents() -> None:
-    pick = je.kernel(
-        "double pick(int n, const int *i, const double *x) { return x[i[0]] * x[i[1]]; }",
-        "pick",
-        "n: i32, i: i32[2], x: f64[n] -> f64",
-        lang="c",
+def test_symbolic_zeros_come_out(subject: Subject) -> None:
+    """A result that does not vary has no tangent, and a function of it no gradient."""
+    stopped = [jax.lax.stop_gradient(jnp.asarray(a)) for a in subject.args]
+
+    def none(x: Any) -> Any:
+        return x.sum() + subject.scalar(subject.kernel)(*stopped)
+
+    assert subject.calls(jax.grad(none), jnp.ones(2)) == []
+    assert jax.jvp(none, (jnp.ones(2),), (jnp.ones(2),))[1] == 2
+
+
+@pytest.mark.parametrize("example", [GATHER, POWER], ids=lambda e: e.symbol)
+def test_integers_have_float0_cotangents(example: Any, backend: str) -> None:
+    subject = make(example, backend)
+    args = tuple(jnp.asarray(a) for a in subject.args)
+    results, pull = jax.vjp(subject.kernel, *args)
+    seeds = jax.tree.map(
+        lambda r: jnp.ones_like(r) if jnp.issubdtype(r.dtype, jnp.inexact) else np.zeros(r.shape, jax.dtypes.float0),
+        results,
     )
-    index = jnp.array([0, 2], jnp.int32)
-    cotangents = jax.vjp(pick, index, jnp.arange(3.0))[1](1.0)
-    assert cotangents[0].dtype == jax.dtypes.float0
-    np.testing.assert_array_equal(cotangents[1], [2.0, 0.0, 0.0])
-    tangent = np.zeros(2, jax.dtypes.float0)
-    _, moved = jax.jvp(pick, (index, jnp.arange(3.0)), (tangent, jnp.ones(3)))
-    assert moved == 2.0
+    expected = jax.vjp(subject.expected, *args)[1](seeds)
+    subject.close(pull(seeds), expected)
+    kinds = [c.dtype == jax.dtypes.float0 for c in pull(seeds)]
+    assert kinds == [jnp.issubdtype(a.dtype, jnp.integer) for a in args]
+    tangents = tuple(
+        np.zeros(a.shape, jax.dtypes.float0) if k else jnp.ones_like(a) for a, k in zip(args, kinds, strict=True)
+    )
+    subject.close(jax.jvp(subject.kernel, args, tangents), jax.jvp(subject.expected, args, tangents))
 
 
-def test_results_are_not_weakly_typed() -> None:
+def test_results_are_not_weakly_typed(subject: Subject) -> None:
+    for shape in jax.tree.leaves(jax.eval_shape(subject.kernel, *subject.args)):
+        assert not shape.weak_type
+    for result in jax.tree.leaves((subject.kernel(*subject.args), jax.jit(subject.kernel)(*subject.args))):
+        assert not result.weak_type
+
+
+def test_python_numbers_are_weakly_typed() -> None:
     half = je.kernel("float half(float x) { return x / 2; }", "half", "x: f32 -> f32", lang="c")
     for result in (half(1.0), jax.jit(half)(1), jax.grad(half)(jnp.float32(1))):
         assert result.dtype == jnp.float32

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -11,6 +12,7 @@ import pytest
 from jax import numpy as jnp
 
 import jax_enzyme as je
+from tests.jax.conftest import Subject
 
 
 @cache
@@ -18,16 +20,22 @@ def _root() -> je.Kernel:
     return je.kernel("#include <math.h>\ndouble root(double x) { return sqrt(x); }", "root", "x: f64 -> f64", lang="c")
 
 
-def test_debug_print_beside_a_kernel(capfd: pytest.CaptureFixture[str]) -> None:
+@pytest.fixture
+def subject(engine_subject: Subject) -> Subject:
+    return engine_subject
+
+
+def test_debug_print_beside_a_kernel(subject: Subject, capfd: pytest.CaptureFixture[str]) -> None:
     @jax.jit
-    def run(x: Any) -> Any:
-        y = _root()(x)
-        jax.debug.print("root of {} is {}", x, y)
+    def run(*args: Any) -> Any:
+        y = subject.scalar(subject.kernel)(*args)
+        jax.debug.print("it is {}", y)
         return y
 
-    jax.block_until_ready(jax.grad(run)(4.0))
+    jax.block_until_ready(jax.grad(run, subject.floats)(*subject.args))
     jax.effects_barrier()
-    assert "root of 4.0 is 2.0" in capfd.readouterr().out
+    printed = capfd.readouterr().out.split("it is ")[1]
+    subject.close(jnp.asarray(float(printed)), subject.scalar(subject.expected)(*subject.args).astype(float))
 
 
 def test_debug_nans() -> None:
@@ -38,54 +46,53 @@ def test_debug_nans() -> None:
         jax.block_until_ready(_root()(-1.0))
 
 
-def test_the_kernels_name_is_in_programs_and_traces() -> None:
-    def scoped(x: Any) -> Any:
+def test_nans_are_values(subject: Subject) -> None:
+    """A kernel that is given NaN does what the same function of jax.numpy does."""
+    args = [np.full_like(a, np.nan) if i in subject.floats else a for i, a in enumerate(subject.args)]
+    subject.close(subject.kernel(*args), subject.expected(*args))
+    ours, theirs = (jax.grad(subject.scalar(f), subject.floats)(*args) for f in (subject.kernel, subject.expected))
+    subject.close(ours, theirs)
+    with jax.debug_nans(True), pytest.raises(FloatingPointError):
+        jax.block_until_ready(jax.jit(subject.kernel)(*args))
+
+
+def test_the_kernels_name_is_in_programs(subject: Subject) -> None:
+    def scoped(*args: Any) -> Any:
         with jax.named_scope("physics"):
-            return _root()(x)
+            return subject.scalar(subject.kernel)(*args)
 
-    lowered = jax.jit(jax.value_and_grad(scoped)).lower(4.0)
-    assert 'name = "vjp(root)"' in lowered.as_text() or 'name = "pullback(root)"' in lowered.as_text()
-    compiled = lowered.compile().as_text()
+    compiled = jax.jit(jax.value_and_grad(scoped, subject.floats)).lower(*subject.args).compile().as_text()
     assert "physics" in compiled
-    assert "(root)/" in compiled
+    assert f"({subject.example.symbol})/" in compiled
 
 
-def test_jaxpr_text() -> None:
-    text = str(jax.make_jaxpr(jax.vmap(jax.value_and_grad(_root())))(np.ones(3)))
-    assert "root[call=" in text
+def test_the_kernels_name_is_in_traces(tmp_path: Path) -> None:
+    run = jax.jit(jax.vmap(jax.grad(_root())))
+    x = np.linspace(1, 2, 1000)
+    run(x).block_until_ready()
+    with jax.profiler.trace(tmp_path):
+        run(x).block_until_ready()
+    [trace] = tmp_path.rglob("*.xplane.pb")
+    assert b"(root)" in trace.read_bytes()
+
+
+def test_jaxpr_text(subject: Subject) -> None:
+    gradient = jax.vmap(jax.value_and_grad(subject.scalar(subject.kernel), subject.floats))
+    text = str(jax.make_jaxpr(gradient)(*subject.batch_args(3)))
+    assert f"{subject.example.symbol}[call=" in text
     assert "batch=(3,)" in text
     assert "0x" not in text
-    assert len(text.splitlines()) < 15
+    assert len(str(jax.make_jaxpr(subject.kernel)(*subject.args)).splitlines()) < 6
 
 
-def test_ahead_of_time() -> None:
-    compiled = jax.jit(jax.value_and_grad(_root())).lower(jax.ShapeDtypeStruct((), jnp.float64)).compile()
-    value, slope = compiled(4.0)
-    assert (value, slope) == (2.0, 0.25)
+def test_ahead_of_time(subject: Subject) -> None:
+    ours = jax.value_and_grad(subject.scalar(subject.kernel), subject.floats)
+    theirs = jax.value_and_grad(subject.scalar(subject.expected), subject.floats)
+    shapes = [jax.ShapeDtypeStruct(np.shape(a), a.dtype) for a in subject.args]
+    compiled = jax.jit(ours).lower(*shapes).compile()
+    subject.close(compiled(*subject.args), theirs(*subject.args))
     assert isinstance(compiled.cost_analysis(), dict)
     assert compiled.memory_analysis() is not None
-
-
-def test_linear_transpose() -> None:
-    _, push = jax.linearize(_root(), 4.0)
-    assert jax.linear_transpose(push, 1.0)(2.0) == (0.5,)
-
-
-def test_custom_rules_around_a_kernel() -> None:
-    @jax.custom_vjp
-    def clipped(x: Any) -> Any:
-        return _root()(x)
-
-    clipped.defvjp(lambda x: jax.vjp(_root(), x), lambda pull, ct: (jnp.minimum(pull(ct)[0], 0.1),))
-    assert jax.jit(jax.grad(clipped))(4.0) == 0.1
-
-    @jax.custom_jvp
-    def doubled(x: Any) -> Any:
-        return _root()(x)
-
-    doubled.defjvp(lambda x, t: (_root()(*x), 2 * jax.jvp(_root(), x, t)[1]))
-    assert jax.grad(doubled)(4.0) == 0.5
-    assert jax.grad(jax.custom_gradient(lambda x: (_root()(x), lambda ct: ct * 7)))(4.0) == 7
 
 
 def test_a_numpy_integer_is_a_static_integer() -> None:

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
+import pytest
 from jax import export
+from jax.sharding import AxisType
 
 import jax_enzyme as je
 from jax_enzyme.ir.arrays import Jvp, Vjp
 from jax_enzyme.signature import Binding
-from jax_enzyme.xla_ffi.backend import default_backend
 from jax_enzyme.xla_ffi.recipe import decode, encode
 from jax_enzyme.xla_ffi.registration import CPU_TARGET
+from tests.jax.conftest import make
+from tests.jax.kernels import EXAMPLES
 
 SOURCE = """
 double f(int n, const double *x, int p) {
@@ -30,44 +35,61 @@ double f(int n, const double *x, int p) {
 SIGNATURE = "n: i32, x: f64[n], p: i32 -> f64"
 
 LOADER = """
-import sys
+import pickle, sys
 import jax
-import numpy as np
 from jax import export
 jax.config.update("jax_enable_x64", True)
-loaded = export.deserialize(open(sys.argv[1], "rb").read())
-np.save(sys.argv[2], loaded.call(np.arange(4.0)))
+stored = pickle.load(open(sys.argv[1], "rb"))
+out = {name: jax.tree.leaves(export.deserialize(program).call(*args)) for name, (program, args) in stored.items()}
+pickle.dump(jax.device_get(out), open(sys.argv[2], "wb"))
 """
+CHECKS = [export.DisabledSafetyCheck.custom_call(CPU_TARGET)]
 
 
 def _kernel() -> je.Kernel:
     return je.kernel(SOURCE, "f", SIGNATURE, lang="c")
 
 
-def test_gradient_in_a_fresh_process(tmp_path: Path) -> None:
-    gradient = jax.jit(jax.grad(lambda x: _kernel()(x, 3)))
-    checks = [export.DisabledSafetyCheck.custom_call(CPU_TARGET)]
-    exported = export.export(gradient, disabled_checks=checks)(np.arange(4.0))
-    stored, out = tmp_path / "gradient", tmp_path / "out.npy"
-    stored.write_bytes(exported.serialize())
-    subprocess.run([sys.executable, "-c", LOADER, str(stored), str(out)], check=True, env=os.environ)
-    np.testing.assert_allclose(np.load(out), 6 * np.arange(4.0))
+def test_gradients_in_a_fresh_process(tmp_path: Path) -> None:
+    """Of all kernels, also of batches, in a process that does not even import this package."""
+    stored: dict[str, Any] = {}
+    expected: dict[str, Any] = {}
+    for example in EXAMPLES:
+        subject = make(example, "engine")
+        for batched in (False, True):
+            ours, theirs = (jax.grad(subject.scalar(f), subject.floats) for f in (subject.kernel, subject.expected))
+            args = subject.batch_args(3) if batched else subject.args
+            gradient = jax.jit(jax.vmap(ours) if batched else ours)
+            name = f"{example.symbol} {batched}"
+            stored[name] = export.export(gradient, disabled_checks=CHECKS)(*args).serialize(), args
+            expected[name] = subject, jax.tree.leaves((jax.vmap(theirs) if batched else theirs)(*args))
+    programs, out = tmp_path / "programs", tmp_path / "out"
+    programs.write_bytes(pickle.dumps(stored))
+    subprocess.run([sys.executable, "-c", LOADER, str(programs), str(out)], check=True, env=os.environ)
+    found = pickle.loads(out.read_bytes())
+    assert found.keys() == expected.keys()
+    for name, (subject, leaves) in expected.items():
+        subject.close(found[name], leaves)
 
 
-def test_a_batched_gradient_over_devices_is_exported(tmp_path: Path) -> None:
-    """What is exported may not ask the process that exported it how to split: it gathers, and is right."""
-    mesh = jax.make_mesh((8,), ("b",), axis_types=(jax.sharding.AxisType.Auto,))
-    x = jax.device_put(np.arange(32.0).reshape(8, 4), jax.NamedSharding(mesh, jax.P("b")))
-    gradient = jax.jit(jax.vmap(jax.grad(lambda x: _kernel()(x, 3))))
-    checks = [export.DisabledSafetyCheck.custom_call(CPU_TARGET)]
-    loaded = export.deserialize(export.export(gradient, disabled_checks=checks)(x).serialize())
-    np.testing.assert_allclose(jax.jit(loaded.call)(x), 6 * x)
+@pytest.mark.parametrize("kind", [AxisType.Auto, AxisType.Explicit], ids=["auto", "explicit"])
+def test_a_batched_gradient_over_devices_is_exported(kind: AxisType) -> None:
+    """What is exported may not ask the process that exported it how to split. Types say it, or else it gathers."""
+    mesh = jax.make_mesh((8,), ("b",), axis_types=(kind,))
+    with jax.set_mesh(mesh):
+        x = jax.device_put(np.arange(32.0).reshape(8, 4), jax.NamedSharding(mesh, jax.P("b")))
+        gradient = jax.jit(jax.vmap(jax.grad(lambda x: _kernel()(x, 3))))
+        loaded = export.deserialize(export.export(gradient, disabled_checks=CHECKS)(x).serialize())
+        compiled = jax.jit(loaded.call).lower(x).compile()
+        np.testing.assert_allclose(compiled(x), 6 * x)
+        assert ("all-gather" in compiled.as_text()) == (kind == AxisType.Auto)
 
 
 CACHED = """
 import sys
 import jax, numpy as np, jax_enzyme as je
 jax.config.update("jax_enable_x64", True)
+jax.config.update("jax_num_cpu_devices", 2)
 jax.config.update("jax_compilation_cache_dir", sys.argv[1])
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
 jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
@@ -75,28 +97,46 @@ events = []
 jax.monitoring.register_event_listener(lambda name, **_: events.append(name))
 k = je.kernel(sys.argv[2], 'f', sys.argv[3], lang='c')
 print(jax.jit(jax.grad(lambda x: k(x, 3)))(np.arange(4.0)).tolist())
+mesh = jax.make_mesh((2,), ("b",), axis_types=(jax.sharding.AxisType.Explicit,))
+with jax.set_mesh(mesh):
+    x = jax.device_put(np.ones((2, 4)), jax.NamedSharding(mesh, jax.P("b")))
+    jax.block_until_ready(jax.jit(jax.vmap(jax.grad(lambda x: k(x, 3))))(x))
 print(events.count("/jax/compilation_cache/cache_hits"), events.count("/jax/compilation_cache/cache_misses"))
 """
 
 
 def test_the_persistent_compilation_cache_is_hit(tmp_path: Path) -> None:
+    """By another process, for one device and for a batch over two."""
     found: list[list[str]] = []
     for source in (SOURCE, SOURCE, SOURCE.replace("* p", "* (p + 1)")):
         command = [sys.executable, "-c", CACHED, str(tmp_path), source, SIGNATURE]
         found.append(subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines())
-    assert found[0] == ["[0.0, 6.0, 12.0, 18.0]", "0 1"]
-    assert found[1] == ["[0.0, 6.0, 12.0, 18.0]", "1 0"]
-    assert found[2] == ["[0.0, 8.0, 16.0, 24.0]", "0 1"]
+    assert found[0] == ["[0.0, 6.0, 12.0, 18.0]", "0 2"]
+    assert found[1] == ["[0.0, 6.0, 12.0, 18.0]", "2 0"]
+    assert found[2] == ["[0.0, 8.0, 16.0, 24.0]", "0 2"]
 
 
-def _square(kernel: je.Kernel, x: np.ndarray) -> np.ndarray:
+def _gradient(kernel: je.Kernel, floats: tuple[int, ...], args: tuple[Any, ...]) -> list[np.ndarray]:
     jax.config.update("jax_enable_x64", True)
-    return np.asarray(jax.grad(lambda x: kernel(x, 3))(x))
+
+    def total(*args: Any) -> Any:
+        return sum(abs(leaf).sum() for leaf in jax.tree.leaves(kernel(*args)) if leaf.dtype.kind in "fc")
+
+    return [np.asarray(g) for g in jax.grad(total, floats)(*args)]
 
 
-def test_a_kernel_goes_to_a_spawned_process() -> None:
+def test_kernels_go_to_a_spawned_process() -> None:
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        np.testing.assert_allclose(pool.submit(_square, _kernel(), np.arange(4.0)).result(), 6 * np.arange(4.0))
+        for subject in [make(example, "engine") for example in EXAMPLES]:
+            there = pool.submit(_gradient, subject.kernel, subject.floats, subject.args).result()
+            subject.close(there, _gradient(subject.kernel, subject.floats, subject.args))
+
+
+def test_sizes_that_are_not_known() -> None:
+    (size,) = export.symbolic_shape("b")
+    for function, shape in ((lambda x: _kernel()(x, 3), (size,)), (jax.vmap(lambda x: _kernel()(x, 3)), (size, 4))):
+        with pytest.raises(je.ArgumentError, match="not known"):
+            export.export(jax.jit(function), disabled_checks=CHECKS)(jax.ShapeDtypeStruct(shape, np.float64))
 
 
 def test_what_is_stored_is_the_same_in_every_process(tmp_path: Path) -> None:
@@ -114,6 +154,6 @@ def test_recipes_say_everything() -> None:
     kernel = _kernel()
     function = kernel.specialise(Binding.of({"n": 4}, {"p": 3}))
     derived = function.then(Vjp((True, False), (False, True))).then(Jvp((True, False, False, False)))
-    again = decode(encode(derived), default_backend())
+    again = decode(encode(derived))
     assert again == derived
     assert encode(again) == encode(derived)

@@ -42,6 +42,15 @@ def test_status_in_a_derivative_and_in_a_batch(root: je.Kernel) -> None:
     assert root(3.0) == 9.0
 
 
+def test_the_second_failure_is_reported_like_the_first(root: je.Kernel) -> None:
+    """Outside a function that the caller has jitted, where JAX makes a ValueError of it."""
+    batched = jax.vmap(jax.grad(root))
+    for failing in (root, jax.grad(root), jax.jacfwd(root), jax.hessian(root), lambda x: batched(jnp.full(2, x))):
+        for _ in range(3):
+            with pytest.raises(jax.errors.JaxRuntimeError, match=r"kernel `.*root.*` returned status 7"):
+                jax.block_until_ready(failing(-1.0))
+
+
 def test_denormals_are_kept() -> None:
     half = je.kernel("double half(double x) { return x * 0.5; }", "half", "x: f64 -> f64", lang="c")
     tiny = np.float64(5e-324) * 2

@@ -16,6 +16,7 @@ from jax.sharding import AxisType, Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import jax_enzyme as je
+from tests.jax.conftest import Subject
 
 SOURCE = """
 double f(int n, int m, const double *w, const double *x, double *y) {
@@ -152,6 +153,53 @@ def test_spmd_axis_name() -> None:
     function = jax.jit(jax.vmap(jax.grad(lambda w, x: _kernel()(w, x)[0], 1), (None, 0), spmd_axis_name="b"))
     assert not _collectives(function.lower(W, x).compile().as_text())
     _close(function(W, x), function(W, X))
+
+
+def _half_shared(subject: Subject) -> tuple[tuple[Any, ...], tuple[int | None, ...], set[str]]:
+    """Eight of each argument but the last, if there are others, with the axes for vmap and what a gradient needs."""
+    shared = len(subject.args) - 1 if len(subject.args) > 1 else None
+    args = subject.batch_args(8, tuple(i for i in range(len(subject.args)) if i != shared))
+    axes = tuple(None if i == shared else 0 for i in range(len(args)))
+    return args, axes, {"all-reduce"} if shared in subject.floats else set()
+
+
+@KINDS
+def test_batches_of_every_kernel(engine_subject: Subject, kind: AxisType) -> None:
+    subject = engine_subject
+    args, axes, needed = _half_shared(subject)
+    gradient = jax.grad(subject.scalar(jax.vmap(subject.kernel, axes)), subject.floats)
+    expected = jax.grad(subject.scalar(jax.vmap(subject.expected, axes)), subject.floats)(*args)
+    with _mesh(kind) as mesh:
+        split, whole = NamedSharding(mesh, P("b")), NamedSharding(mesh, P())
+        placed = [jax.device_put(a, whole if axis is None else split) for a, axis in zip(args, axes, strict=True)]
+        forward = jax.jit(jax.vmap(subject.kernel, axes)).lower(*placed).compile()
+        assert not _collectives(forward.as_text())
+        subject.close(forward(*placed), jax.vmap(subject.expected, axes)(*args))
+        backward = jax.jit(gradient).lower(*placed).compile()
+        assert _collectives(backward.as_text()) == needed
+        subject.close(backward(*placed), expected)
+
+
+def test_shard_map_of_every_kernel(engine_subject: Subject) -> None:
+    subject = engine_subject
+    args, axes, _ = _half_shared(subject)
+    mesh = jax.make_mesh((8,), ("b",), axis_types=(AxisType.Auto,))
+    specs = tuple(P() if axis is None else P("b") for axis in axes)
+
+    def total(*args: Any) -> Any:
+        return jax.lax.psum(subject.scalar(jax.vmap(subject.kernel, axes))(*args), "b")
+
+    ours = jax.grad(jax.shard_map(total, mesh=mesh, in_specs=specs, out_specs=P()), subject.floats)
+    theirs = jax.grad(subject.scalar(jax.vmap(subject.expected, axes)), subject.floats)
+    subject.close(jax.jit(ours)(*args), theirs(*args))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_pmap_of_every_kernel(engine_subject: Subject) -> None:
+    subject = engine_subject
+    args, axes, _ = _half_shared(subject)
+    ours, theirs = (jax.grad(subject.scalar(f), subject.floats) for f in (subject.kernel, subject.expected))
+    subject.close(jax.device_get(jax.pmap(ours, in_axes=axes)(*args)), jax.vmap(theirs, axes)(*args))
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")

@@ -7,8 +7,10 @@ import itertools
 import jax
 import numpy as np
 import pytest
+from jax import numpy as jnp
 
-from tests.jax.conftest import Subject
+from tests.jax.conftest import Subject, make
+from tests.jax.kernels import POLY
 
 
 def _subsets(count: int) -> list[tuple[int, ...]]:
@@ -67,6 +69,16 @@ def test_of_jvp(subject: Subject) -> None:
 
     actual = jax.vmap(lambda *x: push(subject.kernel, *x))(*points)
     subject.close(actual, jax.vmap(lambda *x: push(subject.expected, *x))(*points))
+
+
+def test_jacobians_of_empty_arrays(backend: str) -> None:
+    """A batch of no directions: the value beside it is there all the same."""
+    poly = make(POLY, backend)
+    empty = np.zeros(0)
+    for jacobian in (jax.jacfwd, jax.jacrev, jax.hessian):
+        ours, theirs = (jacobian(lambda x, f=f: f(x, 2.0)) for f in (poly.kernel, poly.expected))
+        poly.close(ours(empty), theirs(empty))
+    poly.close(jax.vmap(jax.jacfwd(poly.kernel), (0, None))(np.ones((2, 0)), 2.0), jnp.zeros((2, 0, 0)))
 
 
 def test_empty_batch(subject: Subject) -> None:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from jax_enzyme.errors import NoRuleError
+from jax_enzyme.ir.arrays import Vjp
 from tests.languages.conftest import KERNELS, check
-from tests.support.engine import native
+from tests.support.engine import agree, native, three_way
+from tests.support.native import KernelStatus
 
 VECTOR = "n: i32, x: f64[n], out y: f64[n]"
 X = np.array([0.9, 0.4, 1.3, 0.7, 1.1])
 C = ("sorted_numbers", "sorted_structs", "sorted_indices", "searched")
 CPP = (
     "sorted sorted_stably selected vectors nested_vectors complex_numbers value_arrays "
-    "virtual_functions caught static_table expression_templates with_string containers permuted heap_order sum_types"
+    "virtual_functions caught static_table expression_templates with_string containers permuted heap_order sum_types "
+    "shared_list small_closure big_closure sorted_records hash_tables owned_tree dynamic_casts"
 ).split()
 
 
@@ -25,6 +29,76 @@ def test_c(name: str) -> None:
 @pytest.mark.parametrize("name", CPP)
 def test_cpp(name: str) -> None:
     check("library.cpp", name, "c++", VECTOR, {"n": 5}, [X], flags=("-std=c++20",))
+
+
+SERVICES = """
+#include <chrono>
+#include <mutex>
+#include <string>
+extern "C" void k(int n, const double *x, double *y) {
+    static std::mutex lock;
+    std::lock_guard<std::mutex> held(lock);
+    auto start = std::chrono::steady_clock::now();
+    std::string text = std::to_string(n) + std::to_string(-7L);
+    for (int i = 0; i < n; i++) y[i] = x[i] * x[i] * text.size();
+    if (std::chrono::steady_clock::now() < start) y[0] = 0;
+}"""
+
+
+def test_clocks_locks_and_numbers_as_text() -> None:
+    kernel = native(SERVICES, "k", VECTOR, {"n": 5}, lang="c++")
+    agree(three_way(kernel, [X]))
+    np.testing.assert_allclose(kernel.run((), [X])[0], 3 * X**2)
+
+
+def test_streams_are_output_and_text(capfd: pytest.CaptureFixture[str]) -> None:
+    kernel = native((KERNELS / "streams.cpp").read_text(), "logged", VECTOR, {"n": 5}, lang="c++")
+    agree(three_way(kernel, [X]))
+    capfd.readouterr()
+    np.testing.assert_allclose(kernel.run((), [X])[0], [2 * 0.4 * X[0] ** 2, *(0.4 * X[1:] ** 2)])
+    assert capfd.readouterr().err == "pair (0.90,     0.40)\n"
+    vjp = Vjp((True, False), (False, True))
+    kernel.run((vjp,), [X, X])
+    assert capfd.readouterr().err == ""  # the primal has printed it
+
+
+def test_numbers_that_are_read_from_text_again_are_refused() -> None:
+    kernel = native((KERNELS / "streams.cpp").read_text(), "read_again", VECTOR, {"n": 5}, lang="c++")
+    kernel.run((), [X])
+    with pytest.raises(NoRuleError, match="basic_ostream"):
+        kernel.run((Vjp((True, False), (False, True)),), [X, X])
+
+
+OPENMP = """
+#include <omp.h>
+void k(int n, const double *x, double *y) {
+    double s = 0;
+#pragma omp parallel for reduction(+ : s)
+    for (int i = 0; i < n; i++) s += x[i] * x[i];
+#pragma omp parallel
+    {
+        int at = omp_get_thread_num(), step = omp_get_num_threads();
+        for (int i = at; i < n; i += step) y[i] = s * x[i];
+    }
+}"""
+
+
+def test_openmp_runs_on_one_thread() -> None:
+    kernel = native(OPENMP, "k", VECTOR, {"n": 5}, flags=("-fopenmp", "-O0"))
+    agree(three_way(kernel, [X]))
+    np.testing.assert_allclose(kernel.run((), [X])[0], np.sum(X**2) * X)
+
+
+def test_a_class_that_is_not_here_is_an_error_of_the_call() -> None:
+    source = """
+struct A { virtual ~A() {} double a; };
+struct B : A { double b; };
+extern "C" double k(double *x) { struct { void *table; double a; } odd = {x, *x}; void *there[3] = {x, x, x};
+  odd.table = there + 2; A *p = reinterpret_cast<A *>(&odd); auto *b = dynamic_cast<B *>(p); return b ? b->b : 1; }
+"""
+    kernel = native(source, "k", "x: f64[] -> f64", {}, lang="c++")
+    with pytest.raises(KernelStatus):
+        kernel.run((), [np.array(1.0)])
 
 
 def test_qsort_is_stable_and_sorts() -> None:

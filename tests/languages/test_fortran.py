@@ -59,6 +59,16 @@ MODERN = {
     "linked_list": (VECTOR, {"n": 5}, [positive(5)]),
     "folded": (VECTOR, {"n": 5}, [positive(5)]),
 }
+OBJECTS = {
+    "owned_memory": (VECTOR, {"n": 4}, [positive(4)]),
+    "nested_tables": (VECTOR, {"n": 3}, [positive(3)]),
+    "saved_array": (VECTOR, {"n": 6}, [positive(6)]),
+    "boxes": (VECTOR, {"n": 3}, [positive(3)]),
+    "chosen_type": (VECTOR, {"n": 4}, [positive(4)]),
+    "nested_procedures": (VECTOR, {"n": 3}, [positive(3)]),
+    "overlapping": (VECTOR, {"n": 5}, [positive(5)]),
+}
+LEGACY = {name: (VECTOR, {"n": 6}, [positive(6)]) for name in ("relaxd", "jumps", "twonam")}
 
 
 @pytest.mark.parametrize("name", ARRAYS)
@@ -69,6 +79,32 @@ def test_arrays(name: str) -> None:
 @pytest.mark.parametrize("name", MODERN)
 def test_modern(name: str) -> None:
     check("modern.f90", name, "fortran", *MODERN[name], order="F")
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_objects(name: str) -> None:
+    check("objects.f90", name, "fortran", *OBJECTS[name], order="F")
+
+
+@pytest.mark.parametrize("name", LEGACY)
+def test_legacy(name: str) -> None:
+    check("legacy.f", name, "fortran", *LEGACY[name], order="F", flags=("-ffixed-form",))
+
+
+def test_lengths_of_texts_follow_from_shapes() -> None:
+    """Fortran passes them behind all other arguments, where the source does not name them."""
+    signature = "mode: i8[k], n: i32[], x: f64[n], first: i8[], out y: f64[n]"
+    mode, first = np.frombuffer(b"cube ", np.int8), np.int8(ord("c"))
+    x = positive(3)
+    check("objects.f90", "texts", "fortran", signature, {"k": 5, "n": 3}, [mode, x, first], order="F")
+    kernel = native((KERNELS / "objects.f90").read_text(), "texts", signature, {"k": 5, "n": 3}, "fortran", order="F")
+    np.testing.assert_allclose(kernel.run((), [mode, x, first])[0], x**2 + 5 * x**3)
+
+
+def test_an_array_is_assigned_to_an_overlapping_part_of_itself() -> None:
+    kernel = native((KERNELS / "objects.f90").read_text(), "overlapping", VECTOR, {"n": 5}, "fortran", order="F")
+    (y,) = kernel.run((), [np.array([2.0, 3.0, 5.0, 7.0, 11.0])])
+    np.testing.assert_array_equal(y, [6.0, 2.0, 3.0, 5.0, 7.0])
 
 
 def test_single_precision() -> None:

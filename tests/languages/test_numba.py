@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import ctypes
 import math
 import pickle
 from typing import Any
@@ -56,6 +57,28 @@ def matrices(a, b, c):
     c[:, :] = a @ b + a.T
 
 
+def slices(x, y):
+    y[1:] = x[:-1] * x[1:]
+    y[0] = x[-1]
+    y[::2] *= 2.0
+    y[x > 1.0] += np.mean(x) * x.max()
+
+
+def complex_products(a, b, c):
+    c[:, :] = np.dot(a, b) + a.conj().T * np.vdot(a[0], b[0])
+
+
+def factored(a, x, y):
+    m = a @ a.T + 3.0 * np.eye(x.size)
+    y[:] = np.linalg.solve(m, x) + np.linalg.inv(m)[0]
+
+
+def printing(x, y):
+    print("n =", x.size, x[0] > 1.0, 1j * x[0])
+    for i in range(x.size):
+        y[i] = math.gamma(x[i])
+
+
 def lists(x, y):
     kept = [0.0]
     for i in range(x.size):
@@ -87,6 +110,15 @@ KERNELS: dict[str, tuple[Any, str, dict[str, int], list[Any]]] = {
     "allocating": (allocating, VECTOR, {"n": 5}, [X]),
     "dots": (dots, "a: f64[m,n], x: f64[n], out y: f64[m]", {"n": 5, "m": 5}, [A, X]),
     "matrices": (matrices, "a: f64[n,n], b: f64[n,n], out c: f64[n,n]", {"n": 5}, [A, A + 1]),
+    "slices": (slices, VECTOR, {"n": 5}, [X]),
+    "complex_products": (
+        complex_products,
+        "a: c128[n,n], b: c128[n,n], out c: c128[n,n]",
+        {"n": 3},
+        [A[:3, :3] + 1j * A[1:4, :3], A[2:, :3] - 1j * A[:3, 2:]],
+    ),
+    "factored": (factored, "a: f64[n,n], x: f64[n], out y: f64[n]", {"n": 3}, [A[:3, :3], X[:3]]),
+    "printing": (printing, VECTOR, {"n": 5}, [X]),
     "lists": (lists, VECTOR, {"n": 5}, [X]),
     "raising": (raising, VECTOR, {"n": 5}, [X]),
     "recurring": (recurring, VECTOR, {"n": 5}, [X]),
@@ -110,6 +142,13 @@ def test_values_are_those_of_the_function() -> None:
     wanted = np.empty(5)
     lists(X, wanted)
     np.testing.assert_allclose(got, wanted, rtol=1e-14)
+
+
+def test_print_is_output_of_the_primal(capfd: pytest.CaptureFixture[str]) -> None:
+    kernel = kernel_of(printing, VECTOR, {"n": 5})
+    kernel.run((), [X])
+    ctypes.CDLL(None).fflush(None)
+    assert capfd.readouterr().out == "n = 5 False (0+0.9j)\n"
 
 
 def test_an_exception_is_an_error_of_the_call() -> None:

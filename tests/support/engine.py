@@ -103,7 +103,7 @@ def three_way(kernel: Native, inputs: list, seed: int = 0, step: float = 1e-6) -
     forward = pair(cotangents, both[len(primal) :])
     vjp = Vjp(wanted, seeded)
     result_of = {b.name: r for b, r in zip(outputs, primal, strict=True)}
-    reverse = pair(tangents, _pull(kernel, (vjp,), inputs, cotangents, {}))
+    reverse = pair(tangents, pulled(kernel, (vjp,), inputs, cotangents, {}))
     split = None
     if derived.split(kernel.program, kernel.signature, kernel.binding, vjp, kernel.options):
         augmented = Augmented(wanted, seeded)
@@ -116,12 +116,12 @@ def three_way(kernel: Native, inputs: list, seed: int = 0, step: float = 1e-6) -
         for name, array in result_of.items():
             index = next(i for i, b in enumerate(buffers) if b.name == name)
             assert _same(array, finals["primal", index]), "primal of augmented differs"
-        split = pair(tangents, _pull(kernel, (Pullback(wanted, seeded),), inputs, cotangents, finals))
+        split = pair(tangents, pulled(kernel, (Pullback(wanted, seeded),), inputs, cotangents, finals))
     scale = sum(float(np.sum(np.abs(w))) for w in cotangents) + 1e-300
     return Numbers(differences, forward, reverse, split, scale)
 
 
-def _pull(kernel: Native, steps: tuple, inputs: list, cotangents: list, finals: dict) -> list[np.ndarray]:
+def pulled(kernel: Native, steps: tuple, inputs: list, cotangents: list, finals: dict) -> list[np.ndarray]:
     """The cotangents of all floating inputs, in order of the buffers."""
     base = kernel.buffers
     layout = derived.layout(kernel.program, kernel.signature, kernel.binding, steps, kernel.options)
@@ -141,8 +141,8 @@ def _pull(kernel: Native, steps: tuple, inputs: list, cotangents: list, finals: 
             case _:
                 arrays.append(seeds[buffer.of])
     results = kernel.run(steps, arrays)
-    pulled = {b.of: r for b, r in zip([b for b in layout if b.is_result], results, strict=True) if b.role == "shadow"}
-    return [pulled[i] for i, b in enumerate(base) if b.is_input and b.is_floating]
+    found = {b.of: r for b, r in zip([b for b in layout if b.is_result], results, strict=True) if b.role == "shadow"}
+    return [found[i] for i, b in enumerate(base) if b.is_input and b.is_floating]
 
 
 def agree(numbers: Numbers, tolerance: float = 1e-8, difference_tolerance: float = 1e-6) -> None:
@@ -156,5 +156,6 @@ def agree(numbers: Numbers, tolerance: float = 1e-8, difference_tolerance: float
 
 def _same(a: np.ndarray, b: np.ndarray) -> bool:
     """Equal up to the last bits, in which vector versions of math functions may differ."""
-    loose = 1e-11 if a.dtype.itemsize >= 8 else 1e-5
+    parts = a.real.dtype.itemsize
+    loose = 1e-11 if parts >= 8 else 1e-5
     return bool(np.allclose(a, b, rtol=loose, atol=loose * float(np.max(np.abs(a), initial=0)), equal_nan=True))

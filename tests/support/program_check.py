@@ -1,4 +1,5 @@
-"""Checks one generated program: the reference, forward mode, reverse mode in one and in two sweeps, finite differences.
+"""Checks one generated program: the reference, forward mode, reverse mode in one and in two sweeps, finite differences;
+as the seed has it, also reverse mode with loops checkpointed, or all second derivatives.
 
 In a wild program `r` is known when the derivative is made, or at run time alone, as the seed has it.
 """
@@ -11,13 +12,16 @@ from pathlib import Path
 import numpy as np
 
 from jax_enzyme.errors import DifferentiationError
+from jax_enzyme.options import Options
 from tests.kernels.case import Case
 from tests.support import three_way, through_engine
 from tests.support.ir_programs import EXTENT, IrProgram
 from tests.support.ir_programs import SIGNATURE as IR_SIGNATURE
 from tests.support.levels import at_level
+from tests.support.second import ORDERS, Second
 from tests.support.wild_programs import SIGNATURE, WildProgram
 
+MORE = (None, "sqrt", None, "log", "second", 2)
 TOLERANCE = {True: 2e-4, False: 1e-9}
 
 
@@ -57,11 +61,11 @@ def check(program: WildProgram | IrProgram, seed: int) -> str:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         if isinstance(program, IrProgram):
-            return check_case(ir_case(folder, program, seed), single=False)
-        return check_case(wild_case(folder, program, seed), program.single)
+            return check_case(ir_case(folder, program, seed), False, seed)
+        return check_case(wild_case(folder, program, seed), program.single, seed)
 
 
-def check_case(case: Case, single: bool) -> str:
+def check_case(case: Case, single: bool, seed: int) -> str:
     model = three_way.reference(case.path, case.entry, case.signature, case.flags)
     if not all(np.all(np.isfinite(v)) for v in model(case.arguments).values()):
         return "not finite"
@@ -73,6 +77,7 @@ def check_case(case: Case, single: bool) -> str:
         kernel = through_engine.Specialised.of(case)
         if kernel.splits(kernel.vjp):
             agree(through_engine.subject(case, split=True), case, single)
+        more(case, single, seed)
     except DifferentiationError as error:
         return f"refused: {error.cause}"
     if single:
@@ -83,6 +88,28 @@ def check_case(case: Case, single: bool) -> str:
         return "modes"
     three_way.check_forward(subject, known)
     return "modes and differences"
+
+
+def more(case: Case, single: bool, seed: int) -> None:
+    """The checks that not every program gets."""
+    chosen = MORE[seed // 2 % len(MORE)]
+    if chosen == "second":
+        if not single:
+            every_order(case)
+    elif chosen:
+        try:
+            agree(through_engine.subject(case, options=Options(checkpoint=chosen)), case, single)
+        except DifferentiationError as error:
+            if "checkpoint" not in error.cause:
+                raise
+
+
+def every_order(case: Case) -> None:
+    """Second derivatives, which are smooth only away from kinks: there they may be anything, but the same."""
+    second = Second(through_engine.Specialised.of(case), case)
+    products = {order: second.product(order) for order in ORDERS}
+    size = max(map(abs, products.values()))
+    assert max(products.values()) - min(products.values()) <= 1e-7 * (size + 1), products
 
 
 def agree(subject: three_way.Subject, case: Case, single: bool) -> None:

@@ -74,9 +74,9 @@ def results(built: Built, values: Sequence[Any]) -> list[tuple[Buffer, np.ndarra
     return list(zip((b for b in built.buffers if b.is_result), call(built, values), strict=True))
 
 
-def subject(case: Case, split: bool = False) -> Subject:
+def subject(case: Case, split: bool = False, options: Options | None = None) -> Subject:
     """The case as the engine's own functions; with `split`, reverse mode in two sweeps where that is possible."""
-    kernel = Specialised.of(case)
+    kernel = Specialised.of(case, options)
     base = kernel.buffers
 
     def primal(arguments: Mapping[str, Any]) -> dict[str, np.ndarray]:

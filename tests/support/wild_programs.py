@@ -20,6 +20,7 @@ SIGNATURE = (
     "scratch w: f64[n], inout y: f64[n], inout z: f64[m] -> f64"
 )
 ITEMS = 4  # structs in the local array, and rows of the local grid
+RECORDS = 4  # structs on the heap
 
 HEADER = """#include <complex.h>
 #include <math.h>
@@ -27,12 +28,48 @@ HEADER = """#include <complex.h>
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef __clang__
+void daxpy_(const int *, const double *, const double *, const int *, double *, const int *);
+double ddot_(const int *, const double *, const int *, const double *, const int *);
+void dgemv_(const char *, const int *, const int *, const double *, const double *, const int *, const double *,
+            const int *, const double *, double *, const int *);
+#else /* the reference has no library */
+static void daxpy_(const int *n, const double *a, const double *x, const int *i, double *y, const int *j) {{
+    for (int k = 0; k < *n; k++) y[k * *j] += *a * x[k * *i];
+}}
+static double ddot_(const int *n, const double *x, const int *i, const double *y, const int *j) {{
+    double s = 0;
+    for (int k = 0; k < *n; k++) s += x[k * *i] * y[k * *j];
+    return s;
+}}
+static void dgemv_(const char *t, const int *m, const int *n, const double *a, const double *A, const int *lda,
+                   const double *x, const int *i, const double *b, double *y, const int *j) {{
+    for (int k = 0; k < *m; k++) y[k * *j] *= *b;
+    for (int c = 0; c < *n; c++)
+        for (int k = 0; k < *m; k++) y[k * *j] += *a * A[c * *lda + k] * x[c * *i];
+}}
+#endif
+
+static int turns;
+static double total;
+
 struct item {{ int k; double v; double *p; double u; }};
 struct node {{ double v; struct node *next; }};
+struct record {{ double v; short k; {real} f; union {{ double d; uint64_t b; }} s; double *p; double a[2]; }};
 
 static double blend(double p, double q) {{ return p > q ? p * q + 0.5 : p - 0.25 * q * q; }}
 static double bend(double p) {{ return p / (1 + p * p); }}
 static double (*const curves[3])(double) = {{ sin, bend, tanh }};
+
+static void exchange(void *p, void *q, size_t size) {{
+    char held[64];
+    memcpy(held, p, size), memcpy(p, q, size), memcpy(q, held, size);
+}}
+
+static struct record record(double p, int k, double *at) {{
+    struct record made = {{ .v = p, .k = k, .f = 0.5 * p, .s.d = bend(p), .p = at, .a = {{ 0.3, p * p }} }};
+    return made;
+}}
 
 static void mix(double *p, double *q, double t) {{
     *p = 0.5 * *q + t;
@@ -40,7 +77,7 @@ static void mix(double *p, double *q, double t) {{
 }}
 
 static double walk(const double *x, double *y, int low, int high, double t) {{
-    if (high - low <= 1) return {leaf};
+    if (high - low <= 1) return turns++ % 2 ? {leaf} : bend(t);
     int middle = low + (high - low) / 2;
     {before};
     double left = walk(x, y, low, middle, {down});
@@ -52,8 +89,10 @@ static double walk(const double *x, double *y, int low, int high, double t) {{
 double program(int n, int m, int r, double a, const double *x, const int *place, double *w, double *y, double *z) {{
     double t0 = a, t1 = 0.3, t2 = x[1];
     unsigned q = 1;
+    turns = 0, total = a;
     struct item it[{items}];
     struct node *head = 0;
+    struct record *rs = malloc({records} * sizeof *rs);
     double grid[{items}][{m}];
     float h[{m}];
     double complex c = 0.2 + 0.1 * a * I;
@@ -64,6 +103,7 @@ double program(int n, int m, int r, double a, const double *x, const int *place,
         it[i].k = i, it[i].v = x[i], it[i].p = &y[i], it[i].u = 0.1 * i;
         for (int j = 0; j < m; j++) grid[i][j] = 0.1 * x[j] * (i + 1);
     }}
+    for (int i = 0; i < {records}; i++) rs[i] = record(x[i] * (i + 1), i, &w[i]);
     double *front = {first}, *back = {second};
 """
 LOCAL = ("double l[{n}]", "double *l = malloc(n * sizeof *l)", "double *l = calloc(n + 3, sizeof *l)")
@@ -75,6 +115,8 @@ done:
         free(head);
         head = k;
     }
+    for (int i = 0; i < 4; i++) t2 += 0.1 * rs[i].s.d + 0.2 * rs[i].v * rs[i].k + rs[i].f * rs[i].a[1] + *rs[i].p;
+    free(rs);
     t0 += sin(t1 * t2) + l[2] * w[3] + front[1] * back[2];
     return t0 + it[1].v * *it[2].p + grid[1][2] + h[1] + creal(c) * cimag(c);
 }
@@ -115,6 +157,8 @@ class _Writer(Writer):
             local=self.pick(*LOCAL).format(n=self.n),
             m=self.m,
             items=ITEMS,
+            records=RECORDS,
+            real="float" if self.single else "double",
             single="0.1 * x[i] + " if self.single else "",
             first=self.pick("w", "y", "l"),
             second=self.pick("l", "w", "y"),
@@ -137,7 +181,7 @@ class _Writer(Writer):
         wild: list[Callable[[], None]] = [
             self.call, self.recurse, self.curve, self.swap_pointers, self.move_pointer, self.move_member, self.clear,
             self.push, self.walk_list, self.copy_item, self.copy_bits, self.copy_some, self.turn, self.jump, self.small,
-            self.number_to_index,
+            self.number_to_index, self.move_records, self.sort_records, self.copy_word,
         ]  # fmt: skip
         nested: list[Callable[[int], None]] = [self.allocate, self.run_time_count, self.endless, self.narrow_count]
         kind = self.number(0, 2)
@@ -163,6 +207,10 @@ class _Writer(Writer):
                 return f"grid[{self.index(ITEMS)}][{self.index(self.m)}]"
             case 3 | 4:
                 return f"{self.pick('front', 'back')}[{self.index(self.n)}]"
+            case 6:
+                return f"rs[{self.index(RECORDS)}].{self.pick('v', 's.d', 'a[0]', 'a[1]')}"
+            case 7:
+                return f"*rs[{self.index(RECORDS)}].p"
             case 5 if self.single:
                 return f"h[{self.index(self.m)}]"
             case _:
@@ -251,6 +299,57 @@ class _Writer(Writer):
             self.emit(f"double b[3] = {{ {self.bounded()}, {self.leaf()}, {self.leaf()} }};")
             self.emit(f"b[q % 3] += {self.leaf()};")
             self.emit(f"{self.target()} = b[{self.index(3)}] * bend(b[(q + 1) % 3]);")
+
+    def move_records(self) -> None:
+        """Whole records: by assignment, by copies of bytes, one or several."""
+        one, other = (f"rs[{self.index(RECORDS)}]" for _ in range(2))
+        match self.number(0, 4):
+            case 0:
+                self.emit(f"{one} = {other};")
+            case 1:
+                self.emit(f"exchange(&{one}, &{other}, sizeof *rs);")
+            case 2:
+                count = self.pick("1", "2", "(q % 3)")
+                self.emit(f"memmove(rs + {self.number(0, 2)}, rs + {self.number(0, 2)}, {count} * sizeof *rs);")
+            case 3:
+                self.emit(
+                    f"{one} = record({self.bounded()}, q % 5, &{self.pick('w', 'y', 'l')}[{self.index(self.n)}]);"
+                )
+            case _:
+                with self.block(""):
+                    self.emit(f"struct record held = {one};")
+                    self.emit(f"held.{self.pick('v', 'a[1]', 's.d')} *= {self.bounded()};")
+                    self.emit(f"{other} = held;")
+
+    def sort_records(self) -> None:
+        with self.block(f"for (int i = 1; i < {RECORDS}; i++)"):
+            self.emit("struct record held = rs[i];")
+            self.emit("int j = i;")
+            self.emit(f"for (; j > 0 && rs[j - 1].{self.pick('v', 'f')} > held.v; j--) rs[j] = rs[j - 1];")
+            self.emit("rs[j] = held;")
+
+    def copy_word(self) -> None:
+        """A number through the integer that shares its place."""
+        self.emit(f"rs[{self.index(RECORDS)}].s.b = rs[{self.index(RECORDS)}].s.b;")
+
+    def add_to_total(self) -> None:
+        """A file-scope variable."""
+        self.emit(f"total = 0.5 * total + {self.bounded()};")
+        self.emit(f"{self.target()} = bend(total);")
+
+    def library(self) -> None:
+        """BLAS, over arrays that are not the same."""
+        one, other = self.pick("w", "x"), self.pick("l", "y")
+        with self.block(""):
+            self.emit(f"int size = {self.size()}, step = 1, two = 2;")
+            self.emit(f"double p = {self.bounded()}, h = {self.constant(-5, 5)};")
+            self.emit(
+                self.pick(
+                    f"daxpy_(&size, &p, {one}, &step, {other}, &step);",
+                    f"{self.pick(*SCALARS)} = bend(p * ddot_(&size, {one}, &step, {other}, &step));",
+                    f'dgemv_("N", &two, &two, &p, {one}, &two, z, &step, &h, {other}, &two);',
+                )
+            )
 
     def number_to_index(self) -> None:
         self.emit(f"q = (unsigned)(3 * fabs({self.leaf()}));")

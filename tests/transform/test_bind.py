@@ -277,6 +277,19 @@ def test_objects_of_a_library_are_no_plain_memory() -> None:
     )
 
 
+def test_complex_numbers_of_the_library_are_plain_memory() -> None:
+    source = """#include <complex>
+extern "C" void f(int n, const std::complex<double> *x, std::complex<float> *y) {
+  for (int i = 0; i < n; i++) y[i] = std::complex<float>(x[i] * x[i]);
+}"""
+    function = bound(source, "n: i32, x: c128[n], out y: c64[n]", {"n": 2}, lang="c++")
+    x, y = np.array([1 + 2j, 3 - 1j]), np.zeros(2, np.complex64)
+    assert run(function, x, y) == 0
+    np.testing.assert_array_equal(y, x**2)
+    with pytest.raises(SignatureError, match=r"`y` is c128 in the signature"):
+        bound(source, "n: i32, x: c128[n], out y: c128[n]", {"n": 2}, lang="c++")
+
+
 def test_fortran_arguments() -> None:
     need("flang-22")
     source = """subroutine f(n, x, y, z)

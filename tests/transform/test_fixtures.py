@@ -19,15 +19,21 @@ from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.verify import verify
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.transform.allocators import lower_allocators
+from jax_enzyme.transform.closures import lower_closures
 from jax_enzyme.transform.devirtualise import devirtualise
+from jax_enzyme.transform.dynamic_casts import lower_dynamic_casts
 from jax_enzyme.transform.failures import lower_failures
 from jax_enzyme.transform.heap_locals import move_large_locals
+from jax_enzyme.transform.lower_calls import lower_calls
 from jax_enzyme.transform.masked_memory import lower_masked_memory
 from jax_enzyme.transform.output import drop_output
+from jax_enzyme.transform.private_globals import privatise
 from jax_enzyme.transform.reallocations import lower_reallocations
 from jax_enzyme.transform.reducible import make_reducible
 from jax_enzyme.transform.retype import retype
+from jax_enzyme.transform.streams import withhold_streams
 from jax_enzyme.transform.struct_copies import split_struct_copies
+from jax_enzyme.transform.thread_locals import emulate_thread_locals
 
 FIXTURES = Path(__file__).parent / "fixtures"
 Pass = Callable[[ArrayFunction], ArrayFunction]
@@ -43,15 +49,21 @@ def _of_module(change: Callable[[Module], Module]) -> Pass:
 
 PASSES: dict[str, Pass] = {
     "allocators": _of_module(lower_allocators),
+    "closures": lower_closures,
     "devirtualise": devirtualise,
+    "dynamic_casts": _of_module(lower_dynamic_casts),
     "failures": lower_failures,
     "heap_locals": move_large_locals,
+    "lower_calls": _of_module(lower_calls),
     "masked_memory": _of_module(lower_masked_memory),
     "output": _of_module(drop_output),
+    "private_globals": privatise,
     "reallocations": _of_module(lower_reallocations),
     "reducible": _of_module(make_reducible),
     "retype": retype,
+    "streams": _of_module(withhold_streams),
     "struct_copies": split_struct_copies,
+    "thread_locals": _of_module(emulate_thread_locals),
 }
 CASES = sorted(p.name.removesuffix(".ll") for p in FIXTURES.glob("*.ll") if not p.name.endswith(".out.ll"))
 

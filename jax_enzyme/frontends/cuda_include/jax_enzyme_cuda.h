@@ -182,17 +182,12 @@ extern "C" __attribute__((device, noreturn)) void __assert_fail(const char *, co
 extern "C" __attribute__((device)) void *malloc(__SIZE_TYPE__);
 extern "C" __attribute__((device)) void free(void *);
 __JE void __trap() { __builtin_trap(); }
+#ifndef assert
+#include "assert.h"
+#endif
+__JE long long clock64() { return __nvvm_read_ptx_sreg_clock64(); }
+__JE int clock() { return __nvvm_read_ptx_sreg_clock(); }
+__JE void __nanosleep(unsigned) {}
 
-// ---- half precision: storage, and arithmetic in single precision
-
-typedef _Float16 __half;
-typedef _Float16 half;
-typedef __bf16 __nv_bfloat16;
-typedef __bf16 nv_bfloat16;
-__JE float __half2float(__half x) { return (float)x; }
-__JE __half __float2half(float x) { return (__half)x; }
-__JE __half __float2half_rn(float x) { return (__half)x; }
-__JE __half __double2half(double x) { return (__half)x; }
-__JE float __bfloat162float(__nv_bfloat16 x) { return (float)x; }
-__JE __nv_bfloat16 __float2bfloat16(float x) { return (__nv_bfloat16)x; }
-__JE __nv_bfloat16 __float2bfloat16_rn(float x) { return (__nv_bfloat16)x; }
+#include "jax_enzyme_cuda_half.h"
+#include "jax_enzyme_cuda_warp.h"

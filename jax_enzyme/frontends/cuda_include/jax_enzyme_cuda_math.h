@@ -221,6 +221,10 @@ __JE double __fma_rn(double x, double y, double z) { return fma(x, y, z); }
 __JE int __mul24(int x, int y) { return ((x << 8) >> 8) * ((y << 8) >> 8); }
 __JE int __mulhi(int x, int y) { return (int)(((long long)x * y) >> 32); }
 __JE unsigned __umulhi(unsigned x, unsigned y) { return (unsigned)(((unsigned long long)x * y) >> 32); }
+__JE unsigned __umul24(unsigned x, unsigned y) { return (x & 0xffffffu) * (y & 0xffffffu); }
+__JE unsigned __sad(int x, int y, unsigned z) { return (x < y ? (unsigned)y - x : (unsigned)x - y) + z; }
+__JE unsigned __usad(unsigned x, unsigned y, unsigned z) { return (x < y ? y - x : x - y) + z; }
+__JE int __hadd(int x, int y) { return (int)(((long long)x + y) >> 1); }
 __JE int __popc(unsigned x) { return __builtin_popcount(x); }
 __JE int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
 __JE int __clz(int x) { return x ? __builtin_clz((unsigned)x) : 32; }

@@ -1,6 +1,7 @@
-// Assignment and allocation in Fortran, under the names by which flang calls them.
-// provides: _FortranA(Assign|AssignTemporary|IsContiguous|CopyInAssign|CopyOutAssign|ShallowCopyDirect|MoveAlloc) _FortranA(Allocatable|Pointer)(SetBounds|Allocate|AllocateSource|Deallocate)
+// Assignment in Fortran, under the names by which flang calls it.
+// provides: _FortranA(Assign|AssignTemporary|AssignPolymorphic|IsContiguous|CopyInAssign|CopyOutAssign|ShallowCopyDirect)
 #include "fortran_descriptor.h"
+#include "fortran_types.h"
 
 using namespace je;
 
@@ -16,31 +17,32 @@ bool same_shape(const Descriptor &a, const Descriptor &b) {
   return same;
 }
 
-// Whether an element of one array may lie in the bytes that another, contiguous and starting at its base, spans.
-bool overlaps(const Descriptor &whole, const Descriptor &part) {
-  const u64 bytes = count(whole) * whole.bytes;
-  const u64 distance = reinterpret_cast<u64>(part.base) - reinterpret_cast<u64>(whole.base);
-  i64 low = 0, high = part.bytes;
+// Bytes from the base of an array that is not empty: the first that an element of it occupies, and the first after all.
+struct Span {
+  i64 low, high;
+};
+
+Span span(const Descriptor &d) {
+  Span result = {0, d.bytes};
 #pragma unroll
   for (int k = 0; k < kMaxRank; ++k)
-    if (k < part.rank) {
-      const i64 span = (part.dim(k).extent - 1) * part.dim(k).stride;
-      (span < 0 ? low : high) += span;
+    if (k < d.rank) {
+      const i64 length = (d.dim(k).extent - 1) * d.dim(k).stride;
+      (length < 0 ? result.low : result.high) += length;
     }
-  return static_cast<i64>(distance) + high > 0 && static_cast<i64>(distance) + low < static_cast<i64>(bytes);
+  return result;
 }
 
-void copy(const Descriptor &to, const Descriptor &from) {
-  const bool scalar = from.rank == 0;
-  copy_all(to, extents(to), [&](const Index &i) { return scalar ? from.base : address(from, i); });
-}
-
-// The elements of `from` in memory of their own.
-char *copied(const Descriptor &from) {
-  Local fresh;
-  make_like(fresh, from, from.rank, extents(from));
-  copy(fresh, from);
-  return fresh.base;
+// Whether the elements of one array may lie between those of another, other than each at its own place.
+bool overlaps(const Descriptor &to, const Descriptor &from) {
+  const i64 distance = reinterpret_cast<i64>(from.base) - reinterpret_cast<i64>(to.base);
+  const Span a = span(to), b = span(from);
+  if (distance + b.high <= a.low || distance + b.low >= a.high) return false;
+  bool same = distance == 0;
+#pragma unroll
+  for (int k = 0; k < kMaxRank; ++k)
+    if (k < to.rank && to.dim(k).stride != from.dim(k).stride) same = false;
+  return !same;
 }
 
 void take_shape(Descriptor &to, const Descriptor &from) {
@@ -50,27 +52,44 @@ void take_shape(Descriptor &to, const Descriptor &from) {
     if (k < to.rank) to.dim(k).lower = from.dim(k).lower;
 }
 
+void copy(const Descriptor &to, const Descriptor &from) {
+  const bool scalar = from.rank == 0;
+  copy_all(to, extents(to), [&](const Index &i) { return scalar ? from.base : address(from, i); });
+}
+
+// The new objects are made before the old ones end, which they may be copies of.
+void assign_objects(Descriptor &to, const Descriptor &from, const DerivedType &type, bool renewed) {
+  if (!type.has_no_assignment) fail("a derived type with an assignment of its own");
+  char *fresh = copied(renewed && from.rank ? from : to, from, type);
+  if (to.base) destroy_elements(to, &type);
+  if (renewed) {
+    __builtin_free(to.base);
+    if (from.rank) take_shape(to, from);
+    to.base = fresh;
+  } else {
+    for (i64 i = 0, n = count(to); i < n; ++i) __builtin_memcpy(object(to, i), fresh + i * type.bytes, type.bytes);
+    __builtin_free(fresh);
+  }
+}
+
 void assign(Descriptor &to, const Descriptor &from, bool may_overlap) {
-  if (to.code == kStruct && (to.extra & kHasAddendum)) fail("assignment of a derived type with allocatable parts");
-  const bool allocatable = to.attribute == kAllocatable;
-  if (allocatable && (!to.base || (from.rank && !same_shape(to, from)))) {
-    char *old = to.base;
+  const bool renewed = to.attribute == kAllocatable && (!to.base || (from.rank && !same_shape(to, from)));
+  if (owner(to)) return assign_objects(to, from, *owner(to), renewed);
+  Local source(from);
+  char *old = nullptr, *aside = nullptr;
+  if (renewed) {
+    old = to.base;
     if (to.code == kCharacter) to.bytes = from.bytes;
     if (from.rank) take_shape(to, from);
-    Local fresh(to);
-    fresh.base = new_memory(to);
-    copy(fresh, from);
-    to.base = fresh.base;
-    __builtin_free(old);
-  } else if (may_overlap && allocatable && from.rank && overlaps(to, from)) {
-    Local aside(from);
-    set_bounds(aside, from.rank, extents(from));
-    aside.base = copied(from);
-    copy(to, aside);
-    __builtin_free(aside.base);
-  } else {
-    copy(to, from);
+    to.base = new_memory(to);
+  } else if (may_overlap && from.rank && count(from) && overlaps(to, from)) {
+    make_like(source, from, from.rank, extents(from));
+    copy(source, from);
+    aside = source.base;
   }
+  copy(to, source);
+  __builtin_free(old);
+  __builtin_free(aside);
 }
 
 }  // namespace
@@ -78,6 +97,21 @@ void assign(Descriptor &to, const Descriptor &from, bool may_overlap) {
 extern "C" {
 
 void _FortranAAssign(Descriptor &to, const Descriptor &from, LOCATION) { assign(to, from, true); }
+
+// The left side takes the dynamic type of the right one.
+void _FortranAAssignPolymorphic(Descriptor &to, const Descriptor &from, LOCATION) {
+  const DerivedType *type = type_of(from), *old = type_of(to);
+  if (to.attribute == kAllocatable && type && old && type != old) {
+    if (to.base) {
+      destroy_elements(to, owner(to));
+      __builtin_free(to.base);
+      to.base = nullptr;
+    }
+    to.bytes = from.bytes;
+    addendum(to).type = type;
+  }
+  assign(to, from, true);
+}
 
 void _FortranAAssignTemporary(Descriptor &to, const Descriptor &from, LOCATION) { assign(to, from, false); }
 
@@ -108,78 +142,5 @@ void _FortranACopyOutAssign(Descriptor *variable, Descriptor &temporary, LOCATIO
 }
 
 void _FortranAShallowCopyDirect(const Descriptor &to, const Descriptor &from, LOCATION) { copy(to, from); }
-
-// -- allocation ----------------------------------------------------------------------------------------------------
-
-void _FortranAAllocatableSetBounds(Descriptor &d, i32 dim, i64 lower, i64 upper) {
-  i64 stride = d.bytes;
-#pragma unroll
-  for (int k = 0; k < kMaxRank; ++k) {
-    if (k == dim) d.dim(k) = {upper < lower ? 1 : lower, upper < lower ? 0 : upper - lower + 1, stride};
-    if (k < dim) stride *= d.dim(k).extent;
-  }
-}
-
-void _FortranAPointerSetBounds(Descriptor &d, i32 dim, i64 lower, i64 upper) {
-  _FortranAAllocatableSetBounds(d, dim, lower, upper);
-}
-
-constexpr i32 kAlreadyAllocated = 104, kNotAllocated = 105;
-
-i32 _FortranAAllocatableAllocate(Descriptor &d, i64 *, bool has_status, const Descriptor *, LOCATION, void *) {
-  if (d.base) {
-    if (has_status) return kAlreadyAllocated;
-    fail("ALLOCATE: the array is allocated already");
-  }
-  d.base = new_memory(d);
-  return 0;
-}
-
-i32 _FortranAAllocatableAllocateSource(Descriptor &d, const Descriptor &source, bool has_status, const Descriptor *,
-                                       LOCATION) {
-  if (d.base) {
-    if (has_status) return kAlreadyAllocated;
-    fail("ALLOCATE: the array is allocated already");
-  }
-  d.base = new_memory(d);
-  copy(d, source);
-  return 0;
-}
-
-i32 _FortranAAllocatableDeallocate(Descriptor &d, bool has_status, const Descriptor *, LOCATION) {
-  if (!d.base) {
-    if (has_status) return kNotAllocated;
-    fail("DEALLOCATE: the array is not allocated");
-  }
-  __builtin_free(d.base);
-  d.base = nullptr;
-  return 0;
-}
-
-i32 _FortranAPointerAllocate(Descriptor &d, bool, const Descriptor *, LOCATION, void *) {
-  d.base = new_memory(d);
-  return 0;
-}
-
-i32 _FortranAPointerAllocateSource(Descriptor &d, const Descriptor &source, bool, const Descriptor *, LOCATION) {
-  d.base = new_memory(d);
-  copy(d, source);
-  return 0;
-}
-
-i32 _FortranAPointerDeallocate(Descriptor &d, bool has_status, const Descriptor *error, const char *file, int line) {
-  return _FortranAAllocatableDeallocate(d, has_status, error, file, line);
-}
-
-i32 _FortranAMoveAlloc(Descriptor &to, Descriptor &from, const void *, bool, const Descriptor *, LOCATION) {
-  __builtin_free(to.base);
-  to.bytes = from.bytes;
-#pragma unroll
-  for (int k = 0; k < kMaxRank; ++k)
-    if (k < from.rank) to.dim(k) = from.dim(k);
-  to.base = from.base;
-  from.base = nullptr;
-  return 0;
-}
 
 }  // extern "C"

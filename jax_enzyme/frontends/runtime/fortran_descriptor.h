@@ -60,7 +60,7 @@ template <class T> struct Complex {
 
 // Refused where the engine meets them: no body is anywhere.
 extern "C" [[noreturn]] void _FortranAReportFatalUserError(const char *text, const char *file, int line);
-[[noreturn]] inline void fail(const char *text) { _FortranAReportFatalUserError(text, "", 0); }
+[[noreturn, gnu::always_inline]] inline void fail(const char *text) { _FortranAReportFatalUserError(text, "", 0); }
 
 struct Extents {
   i64 at[kMaxRank];

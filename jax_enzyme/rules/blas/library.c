@@ -15,3 +15,4 @@
 #include "complex.h"
 #include "lapack.h"
 #include "cblas.h"
+#include "bodies.h"

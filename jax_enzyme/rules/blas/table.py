@@ -155,17 +155,22 @@ herk   c,z nothing | uplo:c trans:c n:i k:i alpha:r a:F lda:i beta:r c:F+ ldc:i
 her2k  c,z nothing | uplo:c trans:c n:i k:i alpha:f a:F lda:i b:F ldb:i beta:r c:F+ ldc:i
 """
 
-# Routines that the library defines by calling others: the C interface, and what returns a complex number.
+# Routines that the library defines by calling others: the C interface, what returns a complex number, and what is a
+# special case. Letters of numbers, a pattern with `?` for the letter and `*` for the name, names.
 _BODIES = """
-sd cblas_ dot nrm2 asum rot ger symv
-sdcz cblas_ axpy scal copy swap gemv trmv trsv gemm symm syrk syr2k trmm trsm
-cz cblas_ dotu_sub dotc_sub geru gerc hemv hemm herk her2k
-c cblas_ sscal srot
-z cblas_ dscal drot
-c cblas_s cnrm2 casum
-z cblas_d znrm2 zasum
-sdcz cblas_i amax
-cz . dotu_ dotc_
+sd   cblas_?*  dot nrm2 asum rot ger symv syr syr2
+sdcz cblas_?*  axpy scal copy swap gemv trmv trsv gemm symm syrk syr2k trmm trsm
+cz   cblas_?*  dotu_sub dotc_sub geru gerc hemv hemm herk her2k her her2
+c    cblas_?s* scal rot
+z    cblas_?d* scal rot
+c    cblas_s?* nrm2 asum
+z    cblas_d?* nrm2 asum
+sdcz cblas_i?* amax
+s    cblas_*   dsdot sdsdot
+s    *         dsdot_ sdsdot_
+sd   ?*        syr_ syr2_
+cz   ?*        dotu_ dotc_ her_ her2_ gemm3m_
+sdcz ?*        posv_
 """
 
 
@@ -175,10 +180,9 @@ def bodies() -> Mapping[str, str]:
     letter of the numbers that they are about."""
     found: dict[str, str] = {}
     for line in _BODIES.strip().splitlines():
-        letters, prefix, *names = line.split()
+        letters, pattern, *names = line.split()
         for letter in letters:
-            start = prefix.removesuffix(".") + ("" if prefix[-2:] in ("_s", "_d") else letter)
-            found.update((start + name, letter) for name in names)
+            found.update((pattern.replace("?", letter).replace("*", name), letter) for name in names)
     return found
 
 

@@ -3,9 +3,11 @@
 host        NVVM IR of one thread to IR of the CPU: address spaces, special registers, intrinsics, atomics
 uniform     which values all threads of a group share, and where the group has to come together
 group       from what one member of a group does (a lane, a warp, a thread, a block) to what the group does
+accesses    a log of what every thread does to memory
 lower       the whole way, from a module and a launch to a module
 """
 
+from jax_enzyme.transform.cuda.accesses import AccessLog
 from jax_enzyme.transform.cuda.lower import lower
 
-__all__ = ["lower"]
+__all__ = ["AccessLog", "lower"]

@@ -12,17 +12,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.builder import Builder, const_int, zero
 from jax_enzyme.ir.clone import Cloner
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantString, Value
 from jax_enzyme.transform.cuda import marks
-from jax_enzyme.transform.cuda.liveness import live_at_starts
+from jax_enzyme.transform.cuda.liveness import coalesced, live_at_starts
 from jax_enzyme.transform.cuda.uniform import Uniformity
 from jax_enzyme.transform.rewriting import phis, split_before
+
+if TYPE_CHECKING:
+    from jax_enzyme.transform.cuda.member import Member
 
 _DIVERGED = "all threads of a block come to the same __syncthreads, and all of a warp to the same warp operation"
 _REMATERIALISED = 16
@@ -61,11 +65,11 @@ class Group:
 
 def for_group(module: Module, function: Function, group: Group, common: frozenset[Value] = frozenset()) -> Function:
     """The function for the whole group. `common` are local variables that its members share."""
-    _prepare(function, group)
+    prepare(function, group)
     return Emitter(module, function, group, common).run()
 
 
-def _prepare(function: Function, group: Group) -> None:
+def prepare(function: Function, group: Group) -> None:
     """Every meeting ends its block, and every decided branch has blocks of its own behind it."""
     names = (*group.meets, *group.outer)
     for block in function.blocks:
@@ -90,8 +94,7 @@ class Emitter:
         self.source = source
         self.group = group
         self.common = common
-        names = [axis.index for axis in group.axes]
-        self.facts = Uniformity(source, names, (*group.meets, *group.outer))
+        self.facts = self.examined()
         self._separate_ways()
         self.starts = self._starts()
         self.live = live_at_starts(self.source, self.starts)
@@ -102,7 +105,7 @@ class Emitter:
         self.skeleton: dict[Value, Value] = {**self.arguments}
         self.limits: dict[str, Value] = {}
         self.context: dict[Value, Value] = {}
-        self.votes: dict[Value, Value] = {}
+        self.votes: dict[I.Instruction, Value] = {}
         self.slots: dict[Value, Value] = {}
         self.decisions: dict[BasicBlock, Value] = {}
         self.locals: dict[Value, Value] = {}
@@ -110,6 +113,10 @@ class Emitter:
         self.gone: Value | None = None
 
     # -- preparation
+
+    def examined(self) -> Uniformity:
+        """The facts that say where members stop."""
+        return Uniformity(self.source, [axis.index for axis in self.group.axes], (*self.group.meets, *self.group.outer))
 
     def _separate_ways(self) -> None:
         """A block of its own on every way from a decided branch to a meeting."""
@@ -146,12 +153,12 @@ class Emitter:
     # -- the whole
 
     def run(self) -> Function:
-        source = self.source
         for axis in self.group.axes:
             self.limits[axis.index] = axis.limit(self.top) if axis.limit else const_int(T.I32, axis.extent)
         self._declare_locals()
         self._declare_context()
-        self._skeleton()
+        self.emit()
+        source = self.source
         function = Function(
             T.PTR,
             source.value_type,
@@ -191,18 +198,20 @@ class Emitter:
             made.count_printed = instruction.count_printed and instruction not in self.sizes
             made.name = instruction.name
             self.locals[instruction] = made
+            if instruction in self.common:
+                self.top.store(zero(kind), made)  # what a shuffle reads from a lane that is not there
 
     def _declare_context(self) -> None:
         size = self.group.size
-        for start in self.starts[1:]:
-            for value in self.live[start]:
-                if value in self.context or not self.kept(value):
-                    continue
-                self.context[value] = self.top.alloca(T.ArrayType(size, _stored(value.type)))
+        kept = [v for v in dict.fromkeys(v for s in self.starts[1:] for v in self.live[s]) if self.kept(v)]
+        for values in coalesced(kept, [self.live[s] for s in self.starts[1:]]):
+            array = self.top.alloca(T.ArrayType(size, _stored(values[0].type)))
+            self.context.update(dict.fromkeys(values, array))
         for block in self.facts.meeting:
             meeting = block.instructions[-2]
             if marks.vote_of(meeting):
                 self.votes[meeting] = self.top.alloca(T.ArrayType(size, T.I32))
+                self.fill(self.top, self.votes[meeting], marks.neutral_vote(meeting), 4 * size)
         for block in self.facts.decided:
             self.decisions[block] = self.top.alloca(T.I32)
         if self._leavers() and not self._known_gone():
@@ -256,7 +265,8 @@ class Emitter:
 
     # -- the skeleton
 
-    def _skeleton(self) -> None:
+    def emit(self) -> None:
+        """Builds the blocks of the group's function, from `top` on."""
         first = self.source.entry
         made: dict[BasicBlock, BasicBlock] = {}
         finish = BasicBlock(name="finish")
@@ -272,13 +282,13 @@ class Emitter:
         order: list[BasicBlock] = []
         target = place_of(first)
         if self.gone is not None:
-            self._clear(self.top, self.gone, self.group.size)
+            self.fill(self.top, self.gone, 0, self.group.size)
         copies: list[I.Instruction] = []
         ends: dict[BasicBlock, BasicBlock] = {}
         for block in self._skeleton_order():
             at = Builder(place_of(block))
             if block in self.starts:
-                at = self._members(at, block)
+                at = self.members(at, block)
             if block in self.facts.skeleton:
                 copies += self._uniform_part(at, block)
                 at = self._leave(at, block, place_of)
@@ -335,7 +345,7 @@ class Emitter:
         """The end of a block of the skeleton; the builder where it really ended."""
         facts, terminator = self.facts, block.terminator
         if block in facts.meeting:
-            at = self._meet(at, block.instructions[-2])
+            at = self.meet(at, block.instructions[-2])
             at.br(place_of(terminator.targets[0]))
         elif block in facts.local:
             at.br(place_of(facts.local[block]))
@@ -357,7 +367,7 @@ class Emitter:
     def _ways(self, block: BasicBlock) -> list[BasicBlock]:
         return [t for t in dict.fromkeys(block.successors) if t in self.facts.skeleton]
 
-    def _meet(self, at: Builder, meeting: I.Instruction) -> Builder:
+    def meet(self, at: Builder, meeting: I.Instruction) -> Builder:
         """What the group does when all have met: counts the votes, and meets as a member of the next larger group."""
         assert isinstance(meeting, I.Call)
         name, vote = marks.group_of(meeting), marks.vote_of(meeting)
@@ -386,15 +396,15 @@ class Emitter:
         total = self.limits[self.group.axes[0].index]
         if len(self.group.axes) > 1:
             total = const_int(T.I32, self.group.size)
-        neutral = const_int(T.I32, 1 if vote in ("and", "all") else 0)
+        start = const_int(T.I32, marks.neutral_vote(meeting))
         at.br(body)
         at = Builder(body)
         member = at.phi(T.I32, [(const_int(T.I32, 0), before)])
-        sum_ = at.phi(T.I32, [(neutral, before)])
+        sum_ = at.phi(T.I32, [(start, before)])
         given = at.load(T.I32, self.element(at, self.votes[meeting], T.I32, member))
-        if self.gone is not None:
-            left = at.icmp("ne", at.load(T.I8, self.element(at, self.gone, T.I8, member)), const_int(T.I8, 0))
-            given = at.select(left, neutral, given)
+        absent = self.absent(at, meeting, member)
+        if absent is not None:
+            given = at.select(absent, start, given)
         opcode = {"and": "and", "all": "and", "count": "add", "sum": "add"}.get(vote, "or")
         if vote == "ballot":
             given = at.binary("shl", given, member)
@@ -410,21 +420,30 @@ class Emitter:
         at = Builder(after)
         return at, at.phi(T.I32, [(new, step)])
 
+    def absent(self, at: Builder, meeting: I.Call, member: Value) -> Value | None:
+        """Whether a member takes no part in a meeting, and what it voted before does not count; None where that cannot
+        be. A member that has left has a neutral vote."""
+        return None
+
     # -- members
+
+    def member(self, start: BasicBlock) -> Member:
+        """The stretch that begins at `start`."""
+        from jax_enzyme.transform.cuda.member import Member
+
+        return Member(self, start)
 
     def element(self, at: Builder, array: Value, kind: T.Type, member: Value) -> Value:
         return at.gep(T.ArrayType(self.group.size, kind), array, [const_int(T.I64, 0), at.cast("zext", member, T.I64)])
 
-    def _clear(self, at: Builder, array: Value, count: int) -> None:
+    def fill(self, at: Builder, array: Value, byte: int, count: int) -> None:
         kind = T.FunctionType(T.VOID, (T.PTR, T.I8, T.I64, T.I1))
         memset = marks.declare(self.module, "llvm.memset.p0.i64", kind)
-        at.call(memset, [array, const_int(T.I8, 0), const_int(T.I64, count), const_int(T.I1, 0)])
+        at.call(memset, [array, const_int(T.I8, byte), const_int(T.I64, count), const_int(T.I1, 0)])
 
-    def _members(self, at: Builder, start: BasicBlock) -> Builder:
+    def members(self, at: Builder, start: BasicBlock) -> Builder:
         """The loops in which all members run from `start` to their next meeting; the builder behind them."""
-        from jax_enzyme.transform.cuda.member import Member
-
-        stretch = Member(self, start)
+        stretch = self.member(start)
         for block in stretch.decided:
             at.store(const_int(T.I32, -1), self.decisions[block])
         indices: dict[str, Value] = {}

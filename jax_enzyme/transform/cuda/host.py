@@ -20,6 +20,7 @@ from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.cuda import marks
 from jax_enzyme.transform.cuda.library import library_call
+from jax_enzyme.transform.cuda.shuffles import source_lane
 from jax_enzyme.transform.rewriting import place, replace_values
 
 _REGISTER = re.compile(r"llvm\.nvvm\.read\.ptx\.sreg\.([a-z0-9.]+)$")
@@ -51,9 +52,11 @@ _PLAIN_SHUFFLES = {"__je_shuffle_i32", "__je_shuffle_i64", "__je_shuffle_f32", "
 _SUBSET_BARRIER = re.compile(r"llvm\.nvvm\.(barrier\.cta|barrier\.sync|barrier\.n|barrier\b)")
 
 
-def to_host(module: Module, shape: Shape) -> None:
-    """Rewrites all functions of a private module whose address spaces are gone."""
-    module.attribute_groups = {k: _kept(words) for k, words in module.attribute_groups.items()}
+def to_host(module: Module, shape: Shape, keep_atomics: bool = False) -> None:
+    """Rewrites all functions of a private module whose address spaces are gone. Atomics that are kept can be told from
+    plain accesses later on."""
+    # Device code never unwinds; a group without a word would be no group.
+    module.attribute_groups = {k: _kept(words) or ("nounwind",) for k, words in module.attribute_groups.items()}
     module.named_metadata = {k: v for k, v in module.named_metadata.items() if not k.startswith(("nvvm", "nvvmir"))}
     for name in ("llvm.used", "llvm.compiler.used"):
         module.globals.pop(name, None)
@@ -61,7 +64,7 @@ def to_host(module: Module, shape: Shape) -> None:
         function.prefix = tuple(w for w in function.prefix if w not in ("ptx_kernel", "ptx_device"))
         function.attributes = _kept(function.attributes)
         if not function.is_declaration:
-            _Host(module, shape, function).run()
+            _Host(module, shape, function, keep_atomics).run()
 
 
 def _kept(words: tuple[str, ...]) -> tuple[str, ...]:
@@ -71,8 +74,9 @@ def _kept(words: tuple[str, ...]) -> tuple[str, ...]:
 class _Host:
     """`at` builds what takes the place of the current instruction."""
 
-    def __init__(self, module: Module, shape: Shape, function: Function) -> None:
+    def __init__(self, module: Module, shape: Shape, function: Function, keep_atomics: bool) -> None:
         self.module = module
+        self.keep_atomics = keep_atomics
         self.shape = shape
         self.function = function
         self.at = Builder(V.BasicBlock())
@@ -99,6 +103,8 @@ class _Host:
     def _rewritten(self, instruction: I.Instruction) -> V.Value | None:
         """The value that takes the place of an instruction; itself if it stays, None if nothing does."""
         match instruction:
+            case I.AtomicRMW() | I.CmpXchg() if self.keep_atomics:
+                return instruction
             case I.AtomicRMW():
                 return self._update(instruction)
             case I.CmpXchg():
@@ -137,7 +143,8 @@ class _Host:
         found = library_call(self.module, self.at, call, name)
         if found is not None:
             return found
-        if name.startswith("llvm.nvvm.") or name.startswith(("__nv_", "__je_", "cudaLaunch", "cudaGetParameter")):
+        defined = isinstance(call.callee, Function) and not call.callee.is_declaration
+        if not defined and name.startswith(("llvm.nvvm.", "__nv_", "__je_", "cudaLaunch", "cudaGetParameter")):
             barrier = _SUBSET_BARRIER.match(name)
             remedy = "a barrier of a whole block, __syncthreads(), has" if barrier else None
             raise self._refused(call, f"`{name}`", remedy)
@@ -212,28 +219,8 @@ class _Host:
         return self.at.insert_value(pair, inside, 1)
 
     def _source(self, mode: str, offset: V.Value, clamp: V.Value) -> tuple[V.Value, V.Value]:
-        """The lane that PTX's `shfl.sync` reads, and whether it lies in the caller's section."""
-        at = self.at
-        lane = at.call(marks.index(self.module, marks.LANE, 32), [])
-        bound = at.binary("and", clamp, const_int(T.I32, 31))
-        sections = at.binary("and", at.binary("lshr", clamp, const_int(T.I32, 8)), const_int(T.I32, 31))
-        base = at.binary("and", lane, sections)
-        rest = at.binary("xor", sections, const_int(T.I32, 31))
-        last = at.binary("or", base, at.binary("and", bound, rest))
-        match mode:
-            case "up":
-                found = at.binary("sub", lane, offset)
-                inside = at.icmp("sge", found, last)
-            case "down":
-                found = at.binary("add", lane, offset)
-                inside = at.icmp("sle", found, last)
-            case "bfly":
-                found = at.binary("xor", lane, offset)
-                inside = at.icmp("sle", found, last)
-            case _:
-                found = at.binary("or", base, at.binary("and", offset, rest))
-                inside = at.icmp("sle", found, last)
-        return at.select(inside, found, lane), inside
+        lane = self.at.call(marks.index(self.module, marks.LANE, 32), [])
+        return source_lane(self.at, mode, lane, offset, clamp)
 
     def _print(self, call: I.Call) -> V.Value:
         """`vprintf(format, packed arguments)` to `printf(format, arguments...)`."""

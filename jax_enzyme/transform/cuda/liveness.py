@@ -46,3 +46,23 @@ def live_at_starts(function: Function, starts: Sequence[BasicBlock]) -> dict[Bas
                 changed = True
     order: dict[Value, int] = {value: n for n, value in enumerate(function.instructions())}
     return {s: sorted(live.get(s, set()), key=lambda v: order[v]) for s in starts}
+
+
+def coalesced(values: Sequence[Value], live: Sequence[Sequence[Value]]) -> list[list[Value]]:
+    """Classes of values that can be kept in one place: a phi and what flows into it, where no two of a class are
+    `live` together. They are mostly one variable of the source, around a loop."""
+    groups: dict[Value, list[Value]] = {v: [v] for v in values}
+    rivals: dict[Value, set[Value]] = {v: set() for v in values}
+    for together in live:
+        for value in together:
+            if value in rivals:
+                rivals[value].update(together)
+    for phi in values:
+        for other in phi.operands if isinstance(phi, I.Phi) else ():
+            if other not in groups or other.type != phi.type or groups[other] is groups[phi]:
+                continue
+            if any(b in rivals[a] for a in groups[phi] for b in groups[other]):
+                continue
+            merged = groups[phi] + groups[other]
+            groups.update(dict.fromkeys(merged, merged))
+    return list({id(group): group for group in groups.values()}.values())

@@ -12,38 +12,51 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.errors import LoweringError, SignatureError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.inlining import mark_for_inlining
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.ir.passes import optimise
 from jax_enzyme.ir.values import BasicBlock, Value
-from jax_enzyme.signature.launch import Shape
+from jax_enzyme.signature.launch import MAX_SHARED, MAX_STATIC_SHARED, Shape
 from jax_enzyme.transform.cuda import marks
+from jax_enzyme.transform.cuda.accesses import AccessLog, note_arguments, note_shared
+from jax_enzyme.transform.cuda.dispatch import for_divergent_group, may_diverge
 from jax_enzyme.transform.cuda.group import Axis, Group, for_group
+from jax_enzyme.transform.cuda.halves import shuffle_numbers
 from jax_enzyme.transform.cuda.heap import large_to_heap
 from jax_enzyme.transform.cuda.host import to_host
 from jax_enzyme.transform.cuda.shuffles import WARP_SIZE, lower_shuffles
 from jax_enzyme.transform.cuda.spaces import drop_spaces, expand
-from jax_enzyme.transform.rewriting import remove_unreachable, replace_values
+from jax_enzyme.transform.rewriting import forget_tails, remove_unreachable, replace_values
 
 
 def lower(
-    module: Module, symbol: str, shape: Shape, constants: Mapping[int, int], triple: str, data_layout: str
+    module: Module,
+    symbol: str,
+    shape: Shape,
+    constants: Mapping[int, int],
+    triple: str,
+    data_layout: str,
+    log: AccessLog | None = None,
 ) -> Module:
-    """A new module. `constants` are the values of integer parameters, by position."""
+    """A new module. `constants` are the values of integer parameters, by position. With a `log`, the function writes
+    down in one more parameter what its threads do to memory."""
     work = clone(module)
     kernel = work.functions.get(symbol)
     if kernel is None or kernel.is_declaration:
         raise SignatureError(f"the module defines no function `{symbol}`")
     work.triple, work.data_layout = triple, data_layout
-    original = list(kernel.arguments)
-    attributes = [a.attributes for a in original]
+    if log is not None:
+        log.add_argument(kernel)
+    attributes = [a.attributes for a in kernel.arguments]
     shared = drop_spaces(work)
-    to_host(work, shape)
+    _check_shared(work, shared.values(), shape)
+    to_host(work, shape, keep_atomics=log is not None)
     _bind(kernel, constants)
     mark_for_inlining(work, [symbol, *shared])
     work = optimise(work)
@@ -51,6 +64,9 @@ def lower(
         # Unrolled where the number of rounds is fixed, as compilers for GPUs do: then every meeting comes once.
         work = optimise(work, unroll=True)
     kernel = _thread(work, symbol)
+    shuffle_numbers(work, kernel)
+    if log is not None:
+        log.watch(work, kernel, shape)
     if any(_warp_operation(i) for i in kernel.instructions()):
         _linear_to_warps(work, kernel, shape)
         work = optimise(work)
@@ -64,12 +80,14 @@ def lower(
         axes = tuple(Axis(name, extent) for name, extent in zip(marks.THREADS, shape.block, strict=True))
         block = Group(axes, (marks.MEET_BLOCK,))
     kernel = for_group(work, kernel, block)
-    _share(work, kernel, shape, shared)
+    _share(work, kernel, shape, shared, log)
     work = _cleaned(work, symbol)
     kernel = work.functions[symbol]
     axes = tuple(Axis(name, extent) for name, extent in zip(marks.BLOCKS, shape.grid, strict=True))
     kernel = for_group(work, kernel, Group(axes))
     large_to_heap(work, kernel)
+    if log is not None:
+        note_arguments(work, kernel)
     kernel.attributes = ("nounwind",)
     for argument, words in zip(kernel.arguments, attributes, strict=True):
         argument.attributes = words
@@ -77,6 +95,23 @@ def lower(
         name: f for name, f in work.functions.items() if not (f.is_declaration and name.startswith("je."))
     }
     return work
+
+
+def _check_shared(module: Module, variables: Iterable[GlobalVariable], shape: Shape) -> None:
+    """LoweringError for more shared memory than devices have."""
+    layout = DataLayout(module)
+    static = sum(layout.alloc_size(v.value_type) for v in variables)
+    if static > MAX_STATIC_SHARED:
+        raise LoweringError(
+            f"{static} bytes of static __shared__ memory are more than the {MAX_STATIC_SHARED} that CUDA allows",
+            remedy="make it dynamic: `extern __shared__ double s[];`, and its size in shared=",
+        )
+    if static + shape.shared > MAX_SHARED:
+        raise LoweringError(
+            f"{static} bytes of static and {shape.shared} of dynamic shared memory are more than any device has "
+            f"({MAX_SHARED})",
+            remedy="give each block smaller tiles",
+        )
 
 
 def _bind(kernel: Function, constants: Mapping[int, int]) -> None:
@@ -181,10 +216,12 @@ def _warp(module: Module, kernel: Function, shape: Shape) -> Function:
 
     axis = Axis(marks.LANE, shape.threads) if warps == 1 else Axis(marks.LANE, WARP_SIZE, lanes if rest else None)
     group = Group((axis,), (marks.MEET_WARP,), (marks.MEET_BLOCK,))
+    if may_diverge(kernel, group):
+        return for_divergent_group(module, kernel, group, common)
     return for_group(module, kernel, group, common)
 
 
-def _share(module: Module, kernel: Function, shape: Shape, shared: Iterable[str]) -> None:
+def _share(module: Module, kernel: Function, shape: Shape, shared: Iterable[str], log: AccessLog | None) -> None:
     """Shared memory becomes local to the function of a block. All dynamic arrays are the same memory."""
     at = Builder(BasicBlock())
     places: dict[Value, Value] = {}
@@ -204,6 +241,11 @@ def _share(module: Module, kernel: Function, shape: Shape, shared: Iterable[str]
             align = next((int(w.removeprefix("align ")) for w in variable.suffix if w.startswith("align ")), None)
             places[variable] = at.alloca(kind, None, align)
     expand(kernel, places)
+    forget_tails(kernel)
+    if log is not None:
+        layout = DataLayout(module)
+        for place_ in [v for v in dict.fromkeys(places.values()) if isinstance(v, I.Alloca)]:
+            note_shared(module, at, kernel, place_, layout.alloc_size(place_.allocated_type))
     kernel.entry.instructions[0:0] = at.block.instructions
 
 

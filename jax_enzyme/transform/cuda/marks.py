@@ -69,3 +69,8 @@ def group_of(instruction: Instruction) -> str:
 def vote_of(instruction: Instruction) -> str:
     """What a meeting votes on, or nothing."""
     return called(instruction)[len(group_of(instruction)) + 1 :]
+
+
+def neutral_vote(meeting: Instruction) -> int:
+    """The vote that changes nothing. All bytes of a word may be it: any bit is a vote in favour."""
+    return 1 if vote_of(meeting) in ("and", "all") else 0

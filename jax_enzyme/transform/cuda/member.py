@@ -3,6 +3,7 @@ members, with what it knows from before at its start and what it has to remember
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from jax_enzyme.ir import instructions as I
@@ -48,7 +49,7 @@ class Member:
         self.indices = indices
         self.number = group.member_number(at, indices)
         self._private(at)
-        at = self._skip_the_gone(at, done)
+        at = self.skip_the_absent(at, done)
         for value in self.live:
             if not isinstance(value, I.Alloca):
                 self._restore(at, value)
@@ -82,7 +83,7 @@ class Member:
             kind = T.FunctionType(T.VOID, (T.PTR,))
             at.call(marks.declare(group.module, f"llvm.lifetime.{end}.p0", kind), [group.locals[variable]])
 
-    @property
+    @cached_property
     def _wanted_locals(self) -> set[Value]:
         pending = [*self.live, *(o for i in self.own for o in i.operands)]
         found: set[Value] = set()
@@ -98,7 +99,8 @@ class Member:
                 pending += value.operands
         return found
 
-    def _skip_the_gone(self, at: Builder, done: BasicBlock) -> Builder:
+    def skip_the_absent(self, at: Builder, done: BasicBlock) -> Builder:
+        """Goes to `done` for a member that takes no part; the builder where the others go on."""
         group, facts = self.group, self.group.facts
         gone: Value | None = None
         if self.start is group.source.entry:
@@ -108,7 +110,8 @@ class Member:
             gone = at.icmp("ne", flag, const_int(T.I8, 0))
         else:
             for block in facts.cfg.rpo:
-                if block in facts.leaving and facts.dominators.dominates(block, self.start):
+                again = block is not self.start or facts.cfg.reaches(block, block)
+                if block in facts.leaving and facts.dominators.dominates(block, self.start) and again:
                     left = self._left(at, block)
                     gone = left if gone is None else at.binary("or", gone, left)
         if gone is None:
@@ -125,22 +128,24 @@ class Member:
 
     def _restore(self, at: Builder, value: Value) -> None:
         group = self.group
-        found: Value
-        if group.facts.uniform(value):
-            found = group.value(value)
-        elif value in group.context:
-            kind = value.type
-            stored = T.I8 if kind == T.I1 else kind
-            found = at.load(stored, group.element(at, group.context[value], stored, self.number))
-            if kind == T.I1:
-                found = at.cast("trunc", found, T.I1)
-        else:
-            found = self._again(at, value)
+        found = self.remembered(at, value)
         if value in self.changing:
             self.slots[value] = group.top.alloca(value.type)
             at.store(found, self.slots[value])
         else:
             self.known[value] = found
+
+    def remembered(self, at: Builder, value: Value) -> Value:
+        """What the member knew before this stretch began."""
+        group = self.group
+        if group.facts.uniform(value):
+            return group.value(value)
+        if value not in group.context:
+            return self._again(at, value)
+        kind = value.type
+        stored = T.I8 if kind == T.I1 else kind
+        found = at.load(stored, group.element(at, group.context[value], stored, self.number))
+        return at.cast("trunc", found, T.I1) if kind == T.I1 else found
 
     def _again(self, at: Builder, value: Value) -> Value:
         """Computes a cheap value anew."""
@@ -188,7 +193,7 @@ class Member:
             place.instructions.append(copy)
             copies.append((copy, block))
 
-    def _ends_here(self, block: BasicBlock, instruction: I.Instruction) -> bool:
+    def _ends_here(self, block: BasicBlock, instruction: Value) -> bool:
         return block in self.group.facts.meeting and instruction is block.instructions[-2]
 
     def _connect(self, copy: I.Instruction, block: BasicBlock, places: dict[BasicBlock, BasicBlock]) -> None:
@@ -212,8 +217,7 @@ class Member:
         at = Builder(place)
         terminator = block.terminator
         if isinstance(terminator, I.Return):
-            if group.gone is not None:
-                at.store(const_int(T.I8, 1), group.element(at, group.gone, T.I8, self.number))
+            self.leave(at)
             for variable in group.locals:
                 self._lifetime(at, "end", variable)
             at.br(done)
@@ -226,6 +230,18 @@ class Member:
         copy.targets = [stops[t] for t in terminator.targets]
         at.insert(copy)
 
+    def leave(self, at: Builder) -> None:
+        """The member is at its end."""
+        group = self.group
+        if group.gone is not None:
+            at.store(const_int(T.I8, 1), group.element(at, group.gone, T.I8, self.number))
+        for meeting, votes in group.votes.items():
+            vote = const_int(T.I32, marks.neutral_vote(meeting))
+            at.store(vote, group.element(at, votes, T.I32, self.number))
+
+    def wait(self, at: Builder, target: BasicBlock) -> None:
+        """The member has come to a meeting behind which `target` lies."""
+
     def _stop(self, block: BasicBlock, target: BasicBlock, done: BasicBlock) -> BasicBlock:
         """The block in which the member remembers what it needs behind a meeting."""
         group = self.group
@@ -233,7 +249,7 @@ class Member:
         at = Builder(place)
         for value in group.live[target]:
             array = group.context.get(value)
-            if array is None or (value not in self.own):
+            if array is None or value not in self.own or self._ends_here(block, value):
                 continue
             stored: Value = self._mapped(value)
             kind = value.type
@@ -248,6 +264,7 @@ class Member:
             array = group.votes.get(meeting)
             if array is not None:
                 at.store(self._current(at, meeting.operands[0]), group.element(at, array, T.I32, self.number))
+            self.wait(at, target)
         else:
             at = self._decide(at, block, target)
         at.br(done)

@@ -57,3 +57,27 @@ def _exchange(module: Module, variable: Value, value: Value, source: Value) -> l
 
 def _element(at: Builder, variable: Value, kind: T.Type, lane: Value) -> Value:
     return at.gep(T.ArrayType(WARP_SIZE, kind), variable, [const_int(T.I64, 0), at.cast("zext", lane, T.I64)])
+
+
+def source_lane(at: Builder, mode: str, lane: Value, offset: Value, clamp: Value) -> tuple[Value, Value]:
+    """The lane that PTX's `shfl.sync` reads for a lane, and whether it lies in that lane's section."""
+    bound = at.binary("and", clamp, const_int(T.I32, WARP_SIZE - 1))
+    shifted = at.binary("lshr", clamp, const_int(T.I32, 8))
+    sections = at.binary("and", shifted, const_int(T.I32, WARP_SIZE - 1))
+    base = at.binary("and", lane, sections)
+    rest = at.binary("xor", sections, const_int(T.I32, WARP_SIZE - 1))
+    last = at.binary("or", base, at.binary("and", bound, rest))
+    match mode:
+        case "up":
+            found = at.binary("sub", lane, offset)
+            inside = at.icmp("sge", found, last)
+        case "down":
+            found = at.binary("add", lane, offset)
+            inside = at.icmp("sle", found, last)
+        case "bfly":
+            found = at.binary("xor", lane, offset)
+            inside = at.icmp("sle", found, last)
+        case _:
+            found = at.binary("or", base, at.binary("and", offset, rest))
+            inside = at.icmp("sle", found, last)
+    return at.select(inside, found, lane), inside

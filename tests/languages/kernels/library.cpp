@@ -281,3 +281,70 @@ extern "C" void sum_types(int n, const double *x, double *y) {
         y[i] = o.value_or(1) * a + b + (v.index() ? std::get<double>(v) : 3);
     }
 }
+
+extern "C" void hash_tables(int n, const double *x, double *y) {
+    std::unordered_map<int, double> m;
+    for (int i = 0; i < n; i++) m[(i * 3) % n] += x[i] * x[i];
+    for (int i = 0; i < n; i++) y[i] = m[i] * x[i];
+}
+
+namespace {
+struct Node {
+    double v;
+    std::unique_ptr<Node> left, right;
+};
+void add(std::unique_ptr<Node> &t, double v) {
+    if (!t) {
+        t = std::make_unique<Node>();
+        t->v = v;
+    } else
+        add(v < t->v ? t->left : t->right, v);
+}
+double sum(const Node *t, int depth) {
+    return t ? t->v * t->v * depth + sum(t->left.get(), depth + 1) + sum(t->right.get(), depth + 1) : 0;
+}
+} // namespace
+extern "C" void owned_tree(int n, const double *x, double *y) {
+    std::unique_ptr<Node> t;
+    for (int i = 0; i < n; i++) add(t, x[i]);
+    for (int i = 0; i < n; i++) y[i] = sum(t.get(), 1) * x[i];
+}
+
+namespace {
+struct Shape {
+    double a;
+    Shape(double a) : a(a) {}
+    virtual ~Shape() {}
+};
+struct Left : virtual Shape {
+    Left(double a) : Shape(a) {}
+};
+struct Right : virtual Shape {
+    double c;
+    Right(double c) : Shape(c), c(c) {}
+};
+struct Hidden {
+    double e;
+    Hidden(double e) : e(e) {}
+    virtual ~Hidden() {}
+};
+struct Both : Left, Right, private Hidden {
+    Both(double a, double c) : Shape(a), Left(a), Right(c), Hidden(a) {}
+};
+struct Seen : Hidden, Shape {
+    Seen(double e) : Hidden(e), Shape(2 * e) {}
+};
+} // namespace
+extern "C" void dynamic_casts(int n, const double *x, double *y) {
+    Shape *shapes[3] = {new Both(x[0], x[1]), new Right(x[2]), new Seen(x[3])};
+    for (int i = 0; i < n; i++) {
+        Shape *s = shapes[i % 3];
+        y[i] = s->a * x[i];
+        if (auto *r = dynamic_cast<Right *>(s)) {
+            y[i] *= r->c;
+            if (dynamic_cast<Left *>(r)) y[i] *= 3;
+        }
+        if (auto *h = dynamic_cast<Hidden *>(s)) y[i] *= h->e;
+    }
+    for (auto *s : shapes) delete s;
+}

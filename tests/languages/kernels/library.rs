@@ -225,3 +225,66 @@ pub unsafe extern "C" fn printed(x: *const f64, n: usize, y: *mut f64) {
         y[i] = x[i] * x[i];
     }
 }
+
+#[no_mangle]
+pub unsafe extern "C" fn hash_maps(x: *const f64, n: usize, y: *mut f64) {
+    let x = std::slice::from_raw_parts(x, n);
+    let y = std::slice::from_raw_parts_mut(y, n);
+    let mut m: std::collections::HashMap<usize, f64> = std::collections::HashMap::new();
+    for i in 0..n {
+        *m.entry(i % 3).or_insert(0.0) += x[i] * x[i];
+    }
+    for i in 0..n {
+        y[i] = m[&(i % 3)] * x[i];
+    }
+}
+
+fn inverse(t: f64) -> Result<f64, String> {
+    if t < 1e-12 {
+        Err(format!("no inverse of {}", t))
+    } else {
+        Ok(1.0 / t)
+    }
+}
+#[no_mangle]
+pub unsafe extern "C" fn formatted_errors(x: *const f64, n: usize, y: *mut f64) {
+    let x = std::slice::from_raw_parts(x, n);
+    let y = std::slice::from_raw_parts_mut(y, n);
+    for i in 0..n {
+        y[i] = inverse(x[i]).and_then(|t| inverse(t + 1.0)).expect("a number");
+    }
+}
+
+struct Matrix {
+    n: usize,
+    d: Vec<f64>,
+}
+impl std::ops::Index<(usize, usize)> for Matrix {
+    type Output = f64;
+    fn index(&self, (i, j): (usize, usize)) -> &f64 {
+        &self.d[i * self.n + j]
+    }
+}
+impl std::ops::Mul for &Matrix {
+    type Output = Matrix;
+    fn mul(self, o: &Matrix) -> Matrix {
+        assert_eq!(self.n, o.n);
+        let mut d = Vec::new();
+        for i in 0..self.n {
+            for j in 0..self.n {
+                d.push((0..self.n).map(|k| self[(i, k)] * o[(k, j)]).sum());
+            }
+        }
+        Matrix { n: self.n, d }
+    }
+}
+#[no_mangle]
+pub unsafe extern "C" fn operators(x: *const f64, n: usize, y: *mut f64) {
+    let x = std::slice::from_raw_parts(x, n);
+    let y = std::slice::from_raw_parts_mut(y, n);
+    let a = Matrix { n, d: (0..n * n).map(|i| x[i % n] * x[i / n]).collect() };
+    let b = &(&a * &a) * &a;
+    for i in 0..n {
+        y[i] = b[(i, n - 1 - i)];
+    }
+}

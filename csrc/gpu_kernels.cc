@@ -1,0 +1,219 @@
+#include "gpu_kernels.h"
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <tuple>
+
+namespace jax_enzyme {
+namespace {
+
+constexpr int kMaxSharedByDefault = 48 * 1024;  // more than that has to be asked for
+constexpr size_t kLogBytes = 16 * 1024;
+
+MakePtx g_make_ptx = nullptr;
+
+std::string Numbers(const std::array<int64_t, 3>& n) {
+  return std::to_string(n[0]) + " x " + std::to_string(n[1]) + " x " + std::to_string(n[2]);
+}
+
+// What a device allows.
+struct Limits {
+  int threads = 0;
+  int block[3] = {};
+  int grid[3] = {};
+  int shared = 0;
+  int capability = 0;
+};
+
+class Loader {
+ public:
+  Loader(const GpuKernel& kernel, int ordinal, std::string* error)
+      : kernel_(kernel), ordinal_(ordinal), error_(error) {}
+
+  // The kernel's code. Needs no lock: that is Python's to take.
+  bool Compile() {
+    driver_ = Driver::Get(error_);
+    if (driver_ == nullptr) return false;
+    if (!Works(driver_->cuDeviceGet(&device_, ordinal_), "find GPU " + std::to_string(ordinal_)) || !Measure() ||
+        !FitsDevice()) {
+      return false;
+    }
+    if (g_make_ptx == nullptr) return Refuse("the extension is not initialised");
+    ptx_ = g_make_ptx(kernel_.recipe, limits_.capability, kernel_.dimensions(), error_);
+    return !ptx_.empty();
+  }
+
+  // The compiled kernel on the device; null where that fails.
+  std::unique_ptr<LoadedKernel> Load() {
+    auto loaded = std::make_unique<LoadedKernel>();
+    loaded->driver = driver_;
+    if (!Works(driver_->cuDevicePrimaryCtxRetain(&loaded->context, device_), "open its context")) return nullptr;
+    CurrentContext current(*loaded);
+    return LoadModule(loaded.get()) ? std::move(loaded) : nullptr;
+  }
+
+ private:
+  bool Refuse(const std::string& text) {
+    *error_ = text;
+    return false;
+  }
+
+  bool Works(CUresult result, const std::string& what) {
+    return result == 0 || Refuse("could not " + what + ": " + driver_->Describe(result));
+  }
+
+  bool Measure() {
+    int major = 0, minor = 0;
+    const auto get = [&](int attribute, int* value) {
+      return Works(driver_->cuDeviceGetAttribute(value, attribute, device_), "ask the GPU for its limits");
+    };
+    bool known = get(kMaxThreadsPerBlock, &limits_.threads) && get(kMaxSharedPerBlockOptIn, &limits_.shared) &&
+                 get(kCapabilityMajor, &major) && get(kCapabilityMinor, &minor);
+    for (int axis = 0; known && axis < 3; ++axis) {
+      known = get(kMaxBlockX + axis, &limits_.block[axis]) && get(kMaxGridX + axis, &limits_.grid[axis]);
+    }
+    limits_.capability = 10 * major + minor;
+    return known;
+  }
+
+  bool FitsDevice() {
+    const int64_t grid[3] = {kernel_.blocks(), kernel_.grid[1], kernel_.grid[2]};
+    for (int axis = 0; axis < 3; ++axis) {
+      const std::string where = std::string(" along ") + "xyz"[axis];
+      if (kernel_.block[axis] > limits_.block[axis]) {
+        return Refuse("a block of " + Numbers(kernel_.block) + " threads is too large" + where + ": this GPU allows " +
+                      std::to_string(limits_.block[axis]));
+      }
+      if (grid[axis] > limits_.grid[axis]) {
+        const std::string batch = kernel_.batch.total == 1 ? ""
+                                                           : " for each of " + std::to_string(kernel_.batch.total) +
+                                                                 " elements of a batch, which share the x axis,";
+        return Refuse("a grid of " + Numbers(kernel_.grid) + " blocks" + batch + " is too large" + where +
+                      ": this GPU allows " + std::to_string(limits_.grid[axis]));
+      }
+    }
+    const int64_t threads = kernel_.block[0] * kernel_.block[1] * kernel_.block[2];
+    return threads <= limits_.threads ||
+           Refuse("a block of " + std::to_string(threads) + " threads is too large: this GPU allows " +
+                  std::to_string(limits_.threads));
+  }
+
+  bool LoadModule(LoadedKernel* loaded) {
+    std::string log(kLogBytes, '\0');
+    int options[] = {kJitErrorLog, kJitErrorLogSize};
+    void* values[] = {log.data(), reinterpret_cast<void*>(kLogBytes)};
+    CUmodule module = nullptr;
+    if (const CUresult failed = driver_->cuModuleLoadDataEx(&module, ptx_.c_str(), 2, options, values); failed != 0) {
+      return Refuse("the driver rejects its code (" + driver_->Describe(failed) + "): " + log.c_str());
+    }
+    for (int64_t stage = 0; stage < kernel_.stages; ++stage) {
+      CUfunction function = nullptr;
+      const std::string name = "je_kernel_" + std::to_string(stage);
+      if (!Works(driver_->cuModuleGetFunction(&function, module, name.c_str()), "find " + name + " in its code") ||
+          !FitsFunction(function)) {
+        return false;
+      }
+      loaded->stages.push_back(function);
+    }
+    return true;
+  }
+
+  bool FitsFunction(CUfunction function) {
+    int threads = 0, fixed = 0;
+    const std::string what = "ask for what it needs";
+    if (!Works(driver_->cuFuncGetAttribute(&threads, kFunctionMaxThreads, function), what) ||
+        !Works(driver_->cuFuncGetAttribute(&fixed, kFunctionStaticShared, function), what)) {
+      return false;
+    }
+    if (const int64_t wanted = kernel_.block[0] * kernel_.block[1] * kernel_.block[2]; wanted > threads) {
+      return Refuse("a block of " + std::to_string(wanted) +
+                    " threads needs more registers than this GPU has: at most " + std::to_string(threads) +
+                    " threads fit");
+    }
+    if (fixed + kernel_.shared > limits_.shared) {
+      return Refuse("it needs " + std::to_string(fixed) + " bytes of static and " + std::to_string(kernel_.shared) +
+                    " bytes of dynamic shared memory per block: this GPU has " + std::to_string(limits_.shared));
+    }
+    if (fixed + kernel_.shared <= kMaxSharedByDefault) return true;
+    const int dynamic = static_cast<int>(kernel_.shared);
+    return Works(driver_->cuFuncSetAttribute(function, kFunctionMaxDynamicShared, dynamic), "have its shared memory");
+  }
+
+  const GpuKernel& kernel_;
+  const int ordinal_;
+  std::string* error_;
+  const Driver* driver_ = nullptr;
+  CUdevice device_ = 0;
+  Limits limits_;
+  std::string ptx_;
+};
+
+// What has been loaded into this process. A kernel is loaded once, however many programs and threads ask for it.
+class LoadedKernels {
+ public:
+  const LoadedKernel* Get(const GpuKernel& kernel, int device, std::string* error) {
+    Slot* slot = Find({kernel.key, kernel.dimensions(), device});
+    if (const LoadedKernel* known = slot->Get()) return known;
+    Loader loader(kernel, device, error);
+    if (!loader.Compile()) return nullptr;
+    std::lock_guard<std::mutex> lock(slot->mutex);
+    if (slot->loaded == nullptr) slot->loaded = loader.Load();
+    return slot->loaded.get();
+  }
+
+ private:
+  using Key = std::tuple<std::string, size_t, int>;
+  struct Slot {
+    std::mutex mutex;
+    std::unique_ptr<LoadedKernel> loaded;
+
+    const LoadedKernel* Get() {
+      std::lock_guard<std::mutex> lock(mutex);
+      return loaded.get();
+    }
+  };
+
+  Slot* Find(Key key) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    std::unique_ptr<Slot>& slot = slots_[std::move(key)];
+    if (slot == nullptr) slot = std::make_unique<Slot>();
+    return slot.get();
+  }
+
+  std::mutex mutex_;
+  std::map<Key, std::unique_ptr<Slot>> slots_;
+};
+
+}  // namespace
+
+void SetMakePtx(MakePtx make) { g_make_ptx = make; }
+
+const LoadedKernel* Load(const GpuKernel& kernel, int device, std::string* error) {
+  static auto* kernels = new LoadedKernels();  // never destroyed: XLA's threads may outlive static destructors
+  return kernels->Get(kernel, device, error);
+}
+
+std::string Launch(const GpuKernel& kernel, const LoadedKernel& loaded, CUstream stream, void** bases) {
+  // The order of `codegen/gpu/entry.py`: buffers, the sizes of all batch dimensions but the outermost, strides.
+  const size_t buffers = kernel.batch.strides.size() / kernel.batch.sizes.size();
+  std::vector<void*> parameters;
+  parameters.reserve(buffers * (1 + kernel.dimensions()) + kernel.dimensions());
+  for (size_t i = 0; i < buffers; ++i) parameters.push_back(&bases[i]);
+  if (kernel.dimensions() != 0) {
+    for (size_t d = 1; d < kernel.batch.sizes.size(); ++d) {
+      parameters.push_back(const_cast<int64_t*>(&kernel.batch.sizes[d]));
+    }
+    for (const int64_t& stride : kernel.batch.strides) parameters.push_back(const_cast<int64_t*>(&stride));
+  }
+  const auto u = [](int64_t n) { return static_cast<unsigned>(n); };
+  for (const CUfunction function : loaded.stages) {
+    const CUresult failed = loaded.driver->cuLaunchKernel(
+        function, u(kernel.blocks()), u(kernel.grid[1]), u(kernel.grid[2]), u(kernel.block[0]), u(kernel.block[1]),
+        u(kernel.block[2]), u(kernel.shared), stream, parameters.data(), nullptr);
+    if (failed != 0) return "could not be launched: " + loaded.driver->Describe(failed);
+  }
+  return "";
+}
+
+}  // namespace jax_enzyme

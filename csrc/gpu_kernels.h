@@ -1,0 +1,73 @@
+// Kernels on GPUs: PTX that is loaded once per device, and launches.
+
+#ifndef JAX_ENZYME_GPU_KERNELS_H_
+#define JAX_ENZYME_GPU_KERNELS_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "batch.h"
+#include "gpu_driver.h"
+
+namespace jax_enzyme {
+
+// Makes the PTX of what a recipe describes, for a compute capability (90 is 9.0) and a batch of so many dimensions.
+// Empty and an error text if that fails. Called without any lock, from a thread of XLA's.
+using MakePtx = std::string (*)(std::string_view recipe, int capability, size_t dimensions, std::string* error);
+void SetMakePtx(MakePtx make);
+
+// One function of ours on GPUs: what does not change from run to run.
+struct GpuKernel {
+  std::string name;
+  std::string key;
+  std::string recipe;
+  int64_t stages = 1;                // kernels, launched in order
+  std::array<int64_t, 3> grid = {};  // of one batch element
+  std::array<int64_t, 3> block = {};
+  int64_t shared = 0;  // bytes of dynamic shared memory per block
+  Batch batch;
+
+  // Dimensions of the batch that the kernel has to know of.
+  size_t dimensions() const { return batch.total == 1 ? 0 : batch.sizes.size(); }
+  // Blocks along x, for the whole batch.
+  int64_t blocks() const { return grid[0] * batch.total; }
+};
+
+// A kernel on one device. Never unloaded: XLA may keep graphs of launches.
+struct LoadedKernel {
+  const Driver* driver = nullptr;
+  CUcontext context = nullptr;
+  std::vector<CUfunction> stages;
+};
+
+// Compiles, loads and checks a kernel, unless an equal one is there for the device. Null and an error text if it cannot
+// be had.
+const LoadedKernel* Load(const GpuKernel& kernel, int device, std::string* error);
+
+// The device's context is current as long as this lives.
+class CurrentContext {
+ public:
+  explicit CurrentContext(const LoadedKernel& loaded) : driver_(loaded.driver) {
+    pushed_ = driver_->cuCtxPushCurrent(loaded.context) == 0;
+  }
+  ~CurrentContext() {
+    CUcontext popped = nullptr;
+    if (pushed_) driver_->cuCtxPopCurrent(&popped);
+  }
+  CurrentContext(const CurrentContext&) = delete;
+  CurrentContext& operator=(const CurrentContext&) = delete;
+
+ private:
+  const Driver* driver_;
+  bool pushed_;
+};
+
+// Launches all stages on a stream, in the current context. An error text, or nothing.
+std::string Launch(const GpuKernel& kernel, const LoadedKernel& loaded, CUstream stream, void** bases);
+
+}  // namespace jax_enzyme
+
+#endif  // JAX_ENZYME_GPU_KERNELS_H_

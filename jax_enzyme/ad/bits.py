@@ -1,0 +1,288 @@
+"""Numbers whose bits are in integers, and numbers that are made of integers: what is refused about them.
+
+Copies of bits are copies of the number, and comparing them decides as comparing numbers does. Anything else means
+something for the number that is not known here:
+
+    integer arithmetic      on the bits of a number that varies, where the result ends in a number, memory or a function
+    numbers out of integers that were computed from numbers that vary, as in fast exponentials: the integer is piecewise
+                            constant, but what is meant is not. (2^n, with an n that was rounded, is what it says)
+    parts                   of a number: stored or loaded as a shorter integer, or as a number of another size
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from jax_enzyme.ad.causes import BITS, MADE, PARTS, Cause
+from jax_enzyme.analysis.activity import Activity
+from jax_enzyme.analysis.congruence import Congruence
+from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, called_routine, is_memory_free
+from jax_enzyme.analysis.number_bytes import ByteRanges, Bytes
+from jax_enzyme.analysis.tbaa import is_certain_integer, is_of_any_type
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.arrays import Buffer
+from jax_enzyme.ir.module import Function, Module, uses
+from jax_enzyme.ir.values import Constant, ConstantSplat, Value, int_value
+from jax_enzyme.rules.effects import Effect
+
+_DECIDES = (I.Compare, I.Switch, I.CondBranch, I.GetElementPtr)
+_MANTISSA = {2: 7, 4: 23, 8: 52}
+"""Bits of the mantissa by bytes of the number, the shorter one of two formats."""
+_SIZES = {"f16": 2, "bf16": 2, "f32": 4, "c64": 4, "f64": 8, "c128": 8}
+_ALL = 128
+_MOVES = frozenset("zext sext trunc add sub mul and or xor shl lshr ashr udiv sdiv urem srem phi select freeze".split())
+_VECTORS = frozenset("bitcast extractelement insertelement shufflevector extractvalue insertvalue".split())
+
+
+@dataclass(frozen=True, eq=False)
+class BitChecks:
+    """The checks of one derivation. `numbers` are its buffers of floating-point numbers."""
+
+    module: Module
+    points_to: PointsTo
+    activity: Activity
+    numbers: Mapping[MemoryObject, Buffer]
+    origin: Mapping[Value, I.Instruction]
+
+    def refused(self) -> Iterator[tuple[I.Instruction, Cause]]:
+        """Instructions that cannot be differentiated, and why."""
+        for function in self.points_to.functions:
+            yield from self._arithmetic(function)
+            for instruction in function.instructions():
+                if isinstance(instruction, I.Store | I.Load) and (cause := self._access(instruction)):
+                    yield instruction, cause
+                elif self._is_made(instruction):
+                    yield instruction, MADE
+
+    # -- arithmetic on bits
+
+    def _arithmetic(self, function: Function) -> Iterator[tuple[I.Instruction, Cause]]:
+        sources = [i for i in function.instructions() if self._is_bits(i)]
+        users = uses(function) if sources else {}
+        for source in sources:
+            for user in _lossy(source, users):
+                yield user, BITS
+
+    def _is_bits(self, value: I.Instruction) -> bool:
+        if not T.is_int(value.type) or value not in self.activity.varied:
+            return False
+        if isinstance(value, I.Cast) and value.opcode == "bitcast":
+            return T.is_float(value.operands[0].type)
+        if not isinstance(value, I.Load) or is_certain_integer(self.module, self.origin.get(value, value)):
+            return False
+        # What the source calls an integer is one; what it does not (a union, say) is held to be a number's bits.
+        objects = self.points_to.of(value.operands[0])
+        return (
+            not objects.isdisjoint(self.numbers)
+            or is_of_any_type(self.module, self.origin.get(value, value))
+            or self.activity.numbers.are_read(value)
+        )
+
+    # -- integers that were computed from numbers
+
+    @cached_property
+    def _computed(self) -> frozenset[Value]:
+        """Integers that were computed from numbers that vary, by rounding them in the end."""
+        found: set[Value] = set()
+        stored: dict[MemoryObject, set[Bytes]] = {}
+        changed = True
+        while changed:
+            before = len(found)
+            for function in self.points_to.functions:
+                for instruction in function.instructions():
+                    if instruction not in found and self._computes(instruction, found, stored):
+                        found.add(instruction)
+            changed = len(found) != before
+        return frozenset(found)
+
+    def _computes(self, instruction: I.Instruction, found: set[Value], stored: dict[MemoryObject, set[Bytes]]) -> bool:
+        if isinstance(instruction, I.Store):
+            value, pointer = instruction.operands
+            if value in found:
+                for item, part in self._ranges.accessed(instruction, pointer, value.type):
+                    stored.setdefault(item, set()).add(part)
+            return False
+        if not T.is_int(instruction.type):
+            return False
+        if isinstance(instruction, I.Load):
+            parts = self._ranges.accessed(instruction, instruction.operands[0], instruction.type) if stored else ()
+            return any(part.certainly_meets(o) for item, part in parts for o in stored.get(item, ()))
+        if isinstance(instruction, I.CallBase):
+            return any(a in self.activity.varied or a in found for a in instruction.arguments)
+        if instruction.opcode in ("fptosi", "fptoui"):
+            return instruction.operands[0] in self.activity.varied
+        first = 1 if isinstance(instruction, I.Select) else 0
+        moves = instruction.opcode in _MOVES or instruction.opcode in _VECTORS
+        return moves and any(v in found for v in instruction.operands[first:])
+
+    def _is_made(self, instruction: I.Instruction) -> bool:
+        """Is it a number whose mantissa was computed as an integer?"""
+        if not isinstance(instruction, I.Cast) or instruction.opcode != "bitcast" or not T.is_float(instruction.type):
+            return False
+        return self._mantissa_is_computed(instruction.operands[0], self._size(T.scalar(instruction.type)))
+
+    def _mantissa_is_computed(self, value: Value, size: int) -> bool:
+        return value in self._computed and self._whole(value, {}) < _MANTISSA.get(size, _ALL)
+
+    def _whole(self, value: Value, known: dict[Value, int]) -> int:
+        """How many low bits of a value are the same whatever numbers vary."""
+        if value not in self._computed:
+            return _ALL
+        if value in known:
+            return known[value]
+        known[value] = _ALL
+        known[value] = self._low(value, known)
+        return known[value]
+
+    def _low(self, value: Value, known: dict[Value, int]) -> int:
+        if not isinstance(value, I.Instruction):
+            return 0
+        operands = value.operands[1:] if isinstance(value, I.Select) else value.operands
+        least = min((self._whole(v, known) for v in operands), default=0)
+        match value.opcode:
+            case "shl":
+                by = _constant(value.operands[1])
+                return least if by is None else min(_ALL, least + by)
+            case "and":
+                masks = [_constant(v) for v in value.operands]
+                return max([least, *((m & -m).bit_length() - 1 if m else _ALL for m in masks if m is not None)])
+            case "mul":
+                factors = [_constant(v) for v in value.operands]
+                return least + max([0, *((f & -f).bit_length() - 1 for f in factors if f)])
+            case "add" | "sub" | "or" | "xor" | "zext" | "sext" | "trunc" | "phi" | "select" | "freeze":
+                return least
+            case _:
+                return 0
+
+    # -- parts of numbers
+
+    def _access(self, access: I.Store | I.Load) -> Cause | None:
+        value = access if isinstance(access, I.Load) else access.operands[0]
+        pointer = access.operands[-1]
+        if not self._concerns(access, value, pointer):
+            return None
+        for item, part in self._ranges.accessed(access, pointer, value.type):
+            for other in self._others(item, access):
+                if (part.typed and other.typed) or not part.certainly_meets(other):
+                    continue
+                if cause := self._clash(value, part, other):
+                    return cause
+        return None
+
+    def _concerns(self, access: I.Store | I.Load, value: Value, pointer: Value) -> bool:
+        if isinstance(access, I.Load):
+            return T.is_float(value.type) and value in self.activity.varied
+        if T.is_pointer(value.type):
+            return False
+        return value in self._computed or not self.activity.varied_objects.isdisjoint(self.points_to.of(pointer))
+
+    def _clash(self, value: Value, part: Bytes, other: Bytes) -> Cause | None:
+        if part.number:
+            return PARTS if other.number and part.size != other.size else None
+        if self._mantissa_is_computed(value, other.size):
+            return MADE
+        return PARTS if other.number and not part.fits(other) else None
+
+    def _others(self, item: MemoryObject, access: I.Store | I.Load) -> Sequence[Bytes]:
+        """The numbers that an access has to do with: what a load may find, or what is read where a store leaves it."""
+        if isinstance(access, I.Load):
+            parts = [p for p in self.activity.numbers.of(item) if p.number]
+            return [*parts, *self._declared(item)]
+        return [*self._read.get(item, ()), *self._declared(item)]
+
+    def _declared(self, item: MemoryObject) -> Sequence[Bytes]:
+        buffer = self.numbers.get(item)
+        if buffer is None or not buffer.nbytes or not (buffer.is_input or buffer.is_result):
+            return ()
+        size = _SIZES[buffer.dtype]
+        return [Bytes(Congruence(0, size), size, whole=True)]
+
+    @cached_property
+    def _read(self) -> Mapping[MemoryObject, set[Bytes]]:
+        """The numbers that the program reads of each object, by itself or by a copy of it."""
+        found: dict[MemoryObject, set[Bytes]] = {}
+        copies: list[tuple[MemoryObject, MemoryObject, Congruence]] = []
+        for function in self.points_to.functions:
+            for instruction in function.instructions():
+                if isinstance(instruction, I.Load) and T.is_float(instruction.type):
+                    pointer = instruction.operands[0]
+                    for item, part in self._ranges.accessed(instruction, pointer, instruction.type):
+                        found.setdefault(item, set()).add(part)
+                elif isinstance(instruction, I.CallBase):
+                    self._note_call(instruction, found, copies)
+        for _ in range(4):
+            for to, item, by in copies:
+                parts = [*found.get(to, ()), *self._declared(to)]
+                found.setdefault(item, set()).update(p.moved(Congruence(0, 0) - by) for p in parts)
+        return found
+
+    def _note_call(
+        self,
+        call: I.CallBase,
+        found: dict[MemoryObject, set[Bytes]],
+        copies: list[tuple[MemoryObject, MemoryObject, Congruence]],
+    ) -> None:
+        if call_effect(call) is Effect.MEMORY_COPY:
+            copies += self._ranges.copied(call.operands[0], call.operands[1])
+        elif call_effect(call) is Effect.REALLOCATE:
+            copies += self._ranges.copied(call, call.operands[0])
+        elif (routine := called_routine(call)) is not None:
+            for index in routine.floats:
+                if routine.reads(index):
+                    for item, part in self._ranges.called(call.operands[index], routine.scalar):
+                        found.setdefault(item, set()).add(part)
+
+    # -- helpers
+
+    @property
+    def _ranges(self) -> ByteRanges:
+        return self.activity.numbers.ranges
+
+    @staticmethod
+    def _size(type_: T.Type) -> int:
+        return {"half": 2, "bfloat": 2, "float": 4, "double": 8}.get(str(type_), 16)
+
+
+def _constant(value: Value) -> int | None:
+    return (
+        int_value(value.element if isinstance(value, ConstantSplat) else value) if isinstance(value, Constant) else None
+    )
+
+
+def _lossy(source: I.Instruction, users: Mapping[Value, list[tuple[I.Instruction, int]]]) -> Iterator[I.Instruction]:
+    """The first instruction on each way from a number's bits to another number, memory or function: none where they are
+    merely copied, or only decide."""
+    pending: list[tuple[I.Instruction, I.Instruction | None]] = [(source, None)]
+    seen: set[Value] = set()
+    while pending:
+        value, computed = pending.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        for user, index in users.get(value, ()):
+            if isinstance(user, _DECIDES):
+                continue
+            if isinstance(user, I.Phi | I.Freeze) or (isinstance(user, I.Select) and index > 0):
+                pending.append((user, computed))
+            elif _keeps(user):
+                if computed is not None:
+                    yield computed
+            elif _computes(user):
+                pending.append((user, computed or user))
+            else:
+                yield computed or user
+
+
+def _computes(user: I.Instruction) -> bool:
+    """Another integer, and nothing else."""
+    if isinstance(user, I.AtomicRMW | I.CmpXchg) or (isinstance(user, I.CallBase) and not is_memory_free(user)):
+        return False
+    return T.is_int(user.type)
+
+
+def _keeps(user: I.Instruction) -> bool:
+    """Uses that are right as long as the bits are a number's own: a copy into memory, and the way back."""
+    return isinstance(user, I.Store) or (user.opcode == "bitcast" and T.is_float(user.type))

@@ -1,0 +1,166 @@
+"""Copies of records, in reverse mode: which of the bytes are numbers, of which kinds, and which are pointers.
+
+    primal    memmove(to, from, n)              forward    for every pointer that is copied, at offset i:
+                                                               to.shadow[i] = from.shadow[i]
+                                                reverse    for every number that was copied, at offset i:
+                                                               from.shadow[i] += to.shadow[i]; to.shadow[i] = 0
+
+A *pattern* says what lies within one record, and how long a record is. Integers have no adjoint, and what lies in the
+shadow of a pointer means nothing to the reverse sweep, which takes shadow pointers from the tape. (Where a pointer made
+place for a `double`, that starts with an adjoint of some 1e-310, which no sum shows.) The order is the one that is
+right for overlapping ranges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from jax_enzyme.analysis.words import Piece, Words
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.values import Value, int_value
+
+_BYTES = {"half": 2, "bfloat": 2, "float": 4, "double": 8, "ptr": 8}
+_MOST = 256
+_ZERO = {"half": "0xH0000", "bfloat": "0xR0000"}
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Numbers, or pointers, at offsets in a record of `period` bytes; 0: there is one record alone."""
+
+    period: int
+    pieces: tuple[Piece, ...]
+
+    @property
+    def name(self) -> str:
+        parts = "".join(f".{offset}{type_}" for offset, type_ in self.pieces)
+        return f"je.copy.records.{self.period}{parts}"
+
+    def text(self) -> str:
+        """The function that does it, in LLVM IR: void (to, from, bytes)."""
+        last = len(self.pieces) - 1
+        moves = self.pieces[0][1] == T.PTR
+        return _TEXT.format(
+            name=self.name,
+            unit=self.period or 1,
+            one="true" if self.period == 0 else "false",
+            order="ugt" if moves else "ult",
+            up="\n".join(self._step("up", i) for i in range(len(self.pieces))),
+            down="\n".join(self._step("down", i) for i in reversed(range(len(self.pieces)))),
+            last=last,
+        )
+
+    def _step(self, way: str, index: int) -> str:
+        offset, type_ = self.pieces[index]
+        onward = index + (1 if way == "up" else -1)
+        after = f"{way}.{onward}.test" if 0 <= onward < len(self.pieces) else f"{way}.next"
+        names = {"v": f"{way}.{index}", "type": type_, "zero": _ZERO.get(str(type_), "0.0")}
+        body = (_MOVE if type_ == T.PTR else _ADD).format(**names)
+        return _STEP.format(**names, way=way, offset=offset, end=offset + _size(type_), after=after, body=body)
+
+
+def numbers_in(words: Words, target: Value, source: Value, length: Value) -> Pattern | None:
+    """The numbers in what is copied; None where that is not known, or where numbers of several kinds, or one that is no
+    `double` and a pointer, may lie at one place."""
+
+    def clash(a: Piece, b: Piece) -> bool:
+        return a[0] != b[0] or {a[1], b[1]} != {T.DOUBLE, T.PTR}
+
+    return _pattern(words, target, source, length, clash, lambda type_: type_ != T.PTR)
+
+
+def pointers_in(words: Words, target: Value, source: Value, length: Value) -> Pattern | None:
+    """The same of pointers: None also where a number may lie at the place of one."""
+    return _pattern(words, target, source, length, lambda a, b: T.PTR in (a[1], b[1]), lambda type_: type_ == T.PTR)
+
+
+def _pattern(
+    words: Words,
+    target: Value,
+    source: Value,
+    length: Value,
+    clash: Callable[[Piece, Piece], bool],
+    wanted: Callable[[T.Type], bool],
+) -> Pattern | None:
+    found = words.pattern((target, source))
+    if found is None:
+        return None
+    period, pieces = found
+    size = int_value(length)
+    if size is not None and (period == 0 or size < period):
+        pieces = frozenset((o, t) for o, t in pieces if 0 <= o <= size - _size(t))
+    elif period == 0:
+        pieces = frozenset((o, t) for o, t in pieces if o >= 0)
+    held = sorted(pieces, key=lambda p: (p[0], str(p[1])))
+    around = [(o + period, t) for o, t in held] if period else []
+    for index, piece in enumerate(held):
+        end = piece[0] + _size(piece[1])
+        if any(end > other[0] and clash(piece, other) for other in (held + around)[index + 1 :] if other != piece):
+            return None
+    chosen = tuple(p for p in held if wanted(p[1]))
+    if len(chosen) > _MOST or any(str(t) not in _BYTES for _, t in chosen) or (0 < period < 2):
+        return None
+    return Pattern(period, chosen)
+
+
+def _size(type_: T.Type) -> int:
+    return _BYTES.get(str(type_), 16)
+
+
+_STEP = """
+{v}.test:
+  %{v}.at = add i64 %{way}.base, {offset}
+  %{v}.end = add i64 %{way}.base, {end}
+  %{v}.fits = icmp ule i64 %{v}.end, %bytes
+  br i1 %{v}.fits, label %{v}, label %{after}
+
+{v}:
+  %{v}.to = getelementptr inbounds i8, ptr %to, i64 %{v}.at
+  %{v}.from = getelementptr inbounds i8, ptr %from, i64 %{v}.at
+  %{v}.y = load {type}, ptr %{v}.from, align 1
+{body}  br label %{after}
+"""
+_MOVE = """  store {type} %{v}.y, ptr %{v}.to, align 1
+"""
+_ADD = """  %{v}.x = load {type}, ptr %{v}.to, align 1
+  store {type} {zero}, ptr %{v}.to, align 1
+  %{v}.sum = fadd reassoc nsz contract {type} %{v}.y, %{v}.x
+  store {type} %{v}.sum, ptr %{v}.from, align 1
+"""
+_TEXT = """
+define internal void @{name}(ptr %to, ptr %from, i64 %bytes) nounwind {{
+entry:
+  %empty = icmp eq i64 %bytes, 0
+  br i1 %empty, label %exit, label %start
+
+start:
+  %less = sub i64 %bytes, 1
+  %rest = urem i64 %less, {unit}
+  %last.unit = sub i64 %less, %rest
+  %last = select i1 {one}, i64 0, i64 %last.unit
+  %is.down = icmp {order} ptr %to, %from
+  br i1 %is.down, label %down.loop, label %up.loop
+
+up.loop:
+  %up.base = phi i64 [ 0, %start ], [ %up.base.next, %up.next ]
+  br label %up.0.test
+{up}
+up.next:
+  %up.base.next = add i64 %up.base, {unit}
+  %up.more = icmp ult i64 %up.base, %last
+  br i1 %up.more, label %up.loop, label %exit
+
+down.loop:
+  %down.base = phi i64 [ %last, %start ], [ %down.base.next, %down.next ]
+  br label %down.{last}.test
+{down}
+down.next:
+  %down.base.next = sub i64 %down.base, {unit}
+  %down.more = icmp ne i64 %down.base, 0
+  br i1 %down.more, label %down.loop, label %exit
+
+exit:
+  ret void
+}}
+"""

@@ -1,0 +1,147 @@
+"""Which threads of a block come where: what differs between them, and who leaves before a barrier.
+
+    divergent   {no, yes} per value: yes where the threads of a block may have different values. Least fixed point from
+                thread numbers, lanes, loads and what other threads send; through operands, and to the phis behind a
+                branch that threads take differently
+    leavers     threads that take an edge after which they meet nobody any more, although those that take the other do
+
+Threads that leave early take no part in later barriers, neither forward nor in reverse. In reverse they would begin
+with what they did before they left while the others have yet to reverse what came after. Where nobody else has seen
+what they did, that makes no difference; otherwise there is no right order, and the kernel is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+from jax_enzyme.ad.device.lanes import Lanes
+from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.analysis.dominators import PostDominators
+from jax_enzyme.analysis.memory import call_effect, is_memory_free
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.values import BasicBlock, Value
+from jax_enzyme.rules.effects import Effect
+from jax_enzyme.transform.device.registers import LANE, REGISTER
+
+_BLOCK = f"{REGISTER}ctaid."
+_WARP_ONLY = (
+    "__je_ballot", "__je_any", "__je_all", "__je_active_mask", "__je_warp_sync", "llvm.nvvm.vote.",
+    "llvm.nvvm.bar.warp.sync",
+)  # fmt: skip
+
+
+def meets(instruction: I.Instruction) -> bool:
+    """Whether this is a barrier of the block, with a vote or without."""
+    if not isinstance(instruction, I.CallBase) or call_effect(instruction) not in (Effect.BARRIER, Effect.VOTE):
+        return False
+    return not instruction.callee.name.startswith(_WARP_ONLY)
+
+
+class Convergence:
+    """The facts about one function, which is all that a thread runs. `stable` says of a load that every thread would
+    read the same there at any time."""
+
+    def __init__(self, function: Function, lanes: Lanes, stable: Callable[[I.Load], bool]) -> None:
+        self.cfg = Cfg(function)
+        self._lanes = lanes
+        self._stable = stable
+        self._blocks = {b for b in self.cfg.rpo if any(map(meets, b.instructions))}
+        self._warps = self._blocks | {b for b in self.cfg.rpo if any(map(_meets_lanes, b.instructions))}
+
+    @cached_property
+    def leaves_block(self) -> set[BasicBlock]:
+        """What a thread may run that leaves before a barrier that other threads of its block come to."""
+        return self._run_by_leavers(self._blocks, self.diverges)
+
+    @cached_property
+    def leaves_warp(self) -> set[BasicBlock]:
+        """What a thread may run that leaves before other lanes of its warp meet."""
+        return self._run_by_leavers(self._warps, self._parts_warps)
+
+    def _run_by_leavers(self, meetings: set[BasicBlock], parts: Callable[[BasicBlock], bool]) -> set[BasicBlock]:
+        found: set[BasicBlock] = set()
+        for block in self.cfg.rpo:
+            ways = self.cfg.succs[block]
+            if len(ways) < 2 or not parts(block):
+                continue
+            staying = [w for w in ways if w in meetings or any(self.cfg.reaches(w, m) for m in meetings)]
+            for way in ways:
+                after = self._without(way, meetings)
+                if staying and any(isinstance(b.terminator, I.Return) for b in after):
+                    found |= after | {b for b in self.cfg.rpo if b is block or self.cfg.reaches(b, block)}
+        return found
+
+    def _without(self, start: BasicBlock, meetings: set[BasicBlock]) -> set[BasicBlock]:
+        """The blocks from `start` on, up to the next meetings."""
+        found: set[BasicBlock] = set()
+        pending = [start]
+        while pending:
+            block = pending.pop()
+            if block not in found and block not in meetings:
+                found.add(block)
+                pending += self.cfg.succs[block]
+        return found
+
+    def _parts_warps(self, block: BasicBlock) -> bool:
+        return self.diverges(block) and not all(map(self._lanes.is_of_warps, block.terminator.operands))
+
+    def diverges(self, block: BasicBlock) -> bool:
+        """Whether threads of a block of threads may leave this block of code in different ways."""
+        return any(v in self._divergent for v in block.terminator.operands)
+
+    @cached_property
+    def _divergent(self) -> set[Value]:
+        found: set[Value] = {i for b in self.cfg.rpo for i in b.instructions if self._differs(i)}
+        after = PostDominators(self.cfg)
+        changed = True
+        while changed:
+            before = len(found)
+            for block in self.cfg.rpo:
+                for instruction in block.instructions:
+                    if any(v in found for v in instruction.operands) and not _agreed(instruction):
+                        found.add(instruction)
+                if len(self.cfg.succs[block]) > 1 and any(v in found for v in block.terminator.operands):
+                    for reached in self._until(block, after.idom.get(block)):
+                        found |= {i for i in reached.instructions if isinstance(i, I.Phi)}
+            changed = len(found) != before
+        return found
+
+    def _until(self, block: BasicBlock, join: BasicBlock | None) -> set[BasicBlock]:
+        """The blocks between a branch and where its ways join, the latter included."""
+        found: set[BasicBlock] = set()
+        pending = list(self.cfg.succs[block])
+        while pending:
+            following = pending.pop()
+            if following not in found:
+                found.add(following)
+                if following is not join:
+                    pending += self.cfg.succs[following]
+        return found
+
+    def _differs(self, instruction: I.Instruction) -> bool:
+        """A value that may differ although the operands do not."""
+        match instruction:
+            case I.CallBase():
+                name = instruction.callee.name
+                if name.startswith(REGISTER):
+                    return not name.startswith(_BLOCK)
+                return name == LANE or not (_agreed(instruction) or is_memory_free(instruction))
+            case I.Load():
+                return not self._stable(instruction)
+            case I.AtomicRMW() | I.CmpXchg() | I.Alloca() | I.VAArg():
+                return True
+            case _:
+                return False
+
+
+def _agreed(instruction: I.Instruction) -> bool:
+    """What all threads of a block have voted on."""
+    return meets(instruction)
+
+
+def _meets_lanes(instruction: I.Instruction) -> bool:
+    """Whether lanes of a warp meet here."""
+    effect = call_effect(instruction) if isinstance(instruction, I.CallBase) else None
+    return effect in (Effect.BARRIER, Effect.VOTE, Effect.SHUFFLE)

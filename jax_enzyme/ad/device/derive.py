@@ -1,0 +1,66 @@
+"""One derivative of a device function."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from jax_enzyme.ad.causes import STATE, UNORDERED_SUM
+from jax_enzyme.ad.device.reverse import derive_reverse, is_static, reversal_of
+from jax_enzyme.ad.forward import forward
+from jax_enzyme.ad.report import report_of
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.arrays import ArrayFunction, Jvp, Step, Vjp
+from jax_enzyme.ir.device import DeviceFunction
+from jax_enzyme.options import Options
+from jax_enzyme.rules.user import rules_of
+from jax_enzyme.transform.device import restore
+from jax_enzyme.transform.device.canonical import keep_aliases_true
+from jax_enzyme.transform.device.flat import STATE as STATE_PREFIX
+
+
+def derive(base: DeviceFunction, step: Step, options: Options) -> DeviceFunction:
+    """The derivative of a device function in canonical form, in NVVM's dialect.
+
+    Raises DifferentiationError where the engine cannot prove a derivative right.
+    """
+    if options.deterministic:
+        _refuse_unordered(base, step)
+    if isinstance(step, Jvp):
+        function = ArrayFunction(base.module, base.symbols[0], base.buffers)
+        result = forward(function, step, rules_of(base.module), allocates=False)
+        _refuse_state(function, result)
+    else:
+        result = derive_reverse(base, step)
+    return _finished(base, result)
+
+
+def splittable(base: DeviceFunction, step: Vjp, options: Options) -> bool:
+    """Whether Augmented and Pullback exist for the masks of `step`."""
+    return is_static(reversal_of(base, step))
+
+
+def _refuse_unordered(base: DeviceFunction, step: Step) -> None:
+    """Refuses atomic additions of numbers: those of the kernel, and those of its reverse."""
+    function = base.module.functions[base.symbols[0]]
+    names: set[str] = set()
+    if any(isinstance(i, I.AtomicRMW) and T.is_float(i.type) for i in function.instructions()):
+        names.add("memory of the kernel's own choice")
+    if isinstance(step, Vjp):
+        names |= {a.memory for a in report_of(reversal_of(base, step)).accumulations if a.way == "atomic"}
+    if names:
+        raise UNORDERED_SUM.error(names=", ".join(sorted(names)))
+
+
+def _refuse_state(base: ArrayFunction, result: ArrayFunction) -> None:
+    for name in result.module.globals:
+        if name.startswith(STATE_PREFIX) and name not in base.module.globals:
+            raise STATE.error(name=name.removeprefix(STATE_PREFIX).rpartition(".")[0])
+
+
+def _finished(base: DeviceFunction, result: ArrayFunction) -> DeviceFunction:
+    """In NVVM's dialect again, other functions gone."""
+    target = result.module.functions[result.symbol]
+    keep_aliases_true(target, result.module, tuple(b.io == "in" for b in result.buffers))
+    module, shape = restore(result.module, base.shape)
+    return replace(base, module=module, symbols=(result.symbol,), buffers=result.buffers, shape=shape)

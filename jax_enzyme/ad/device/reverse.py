@@ -1,0 +1,210 @@
+"""Reverse mode of device functions: the memory that a thread's derivative needs besides its parameters.
+
+tape                       combined: local memory where it is small, else a scratch buffer, [slot][thread]
+shadow of a local array    local memory, zero
+shadow of a shared array   shared memory, zeroed by all threads of the block, with a barrier after
+shadow of an input that    scratch: what is added there is never read
+nobody asks for
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+
+from jax_enzyme.ad.causes import THREAD_POINTERS, THREAD_RECURSION, UNBOUNDED
+from jax_enzyme.ad.device.threads import ALIGNED_BARRIER, GridThreads, barrier, barrier_function, refuse_disorder
+from jax_enzyme.ad.frame import Frame
+from jax_enzyme.ad.reversal import Reversal, plan_reversal
+from jax_enzyme.ad.sweeps import Sweeps
+from jax_enzyme.ad.vjp import augmented, combined, pullback
+from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.arrays import ArrayFunction, Augmented, Buffer, Pullback, Vjp
+from jax_enzyme.ir.builder import const_int, zero
+from jax_enzyme.ir.debug import location
+from jax_enzyme.ir.device import DeviceFunction
+from jax_enzyme.ir.module import Function, GlobalVariable, Module
+from jax_enzyme.ir.reader import parse
+from jax_enzyme.ir.values import ConstantNull, Value
+from jax_enzyme.rules.user import rules_of
+from jax_enzyme.signature.launch import Shape
+from jax_enzyme.transform.device.canonical import keep_aliases_true
+from jax_enzyme.transform.device.flat import SHARED, is_dynamic
+from jax_enzyme.transform.device.registers import thread_in_block
+from jax_enzyme.transform.output import drop_output
+
+_LOCAL_BYTES = 512
+"""A tape of at most so many bytes per thread lies in local memory, where the optimiser makes registers of it."""
+
+_ZERO_TEXT = """
+define internal void @je.zero.UNIT(ptr %memory, i32 %thread, i32 %threads, i32 %count) nounwind {
+entry:
+  %some = icmp ult i32 %thread, %count
+  br i1 %some, label %loop, label %exit
+
+loop:
+  %i = phi i32 [ %thread, %entry ], [ %next, %loop ]
+  %wide = zext nneg i32 %i to i64
+  %at = getelementptr inbounds UNIT, ptr %memory, i64 %wide
+  store UNIT 0, ptr %at
+  %next = add nuw i32 %i, %threads
+  %more = icmp ult i32 %next, %count
+  br i1 %more, label %loop, label %exit
+
+exit:
+  ret void
+}
+"""
+
+
+def derive_reverse(base: DeviceFunction, step: Vjp) -> ArrayFunction:
+    """The array function of one reverse step, flat.
+
+    Raises DifferentiationError where the tape has no static size.
+    """
+    reversal = reversal_of(base, step)
+    _require_static(reversal)
+    execution = reversal.facts.execution
+    assert isinstance(execution, GridThreads)
+    refuse_disorder(reversal.facts, execution)
+    with reversal.lock:
+        sweeps = Sweeps(reversal)
+        match step:
+            case Augmented():
+                result = augmented(sweeps)
+            case Pullback():
+                result = pullback(sweeps, DeviceFrame)
+            case _:
+                result = combined(sweeps, DeviceFrame)
+        sweeps.check()
+    for suffix in ("forward", "reverse"):
+        part = result.module.functions.get(f"{base.symbols[0]}.{suffix}")
+        if part is not None:
+            unwritten = tuple(b.io == "in" for b in base.buffers)
+            keep_aliases_true(part, result.module, unwritten + (False,) * (len(part.arguments) - len(unwritten)))
+            if execution.convergence(reversal.facts).leaves_block:
+                _unalign(part, result.module)
+    return result
+
+
+def _unalign(function: Function, module: Module) -> None:
+    """In a derivative, a thread that leaves early still has to reverse what it did: it is not gone at once."""
+    for instruction in function.instructions():
+        if isinstance(instruction, I.Call) and instruction.callee.name == ALIGNED_BARRIER:
+            instruction.operands[-1] = barrier_function(module, aligned=False)
+
+
+def reversal_of(base: DeviceFunction, step: Vjp) -> Reversal:
+    """The plan of a reverse step."""
+    reversal = _planned(base, step.wanted, step.seeded, False)
+    if type(step) is Vjp and reversal.root.plan.tape.root.size <= _LOCAL_BYTES:
+        return _planned(base, step.wanted, step.seeded, True)
+    return reversal
+
+
+@lru_cache(maxsize=8)
+def _planned(base: DeviceFunction, wanted: tuple[bool, ...], seeded: tuple[bool, ...], local_tape: bool) -> Reversal:
+    # What is printed has been printed by the primal.
+    module = drop_output(base.module)
+    function = ArrayFunction(module, base.symbols[0], base.buffers)
+    execution = GridThreads(module, base.shape, local_tape)
+    return plan_reversal(function, Vjp(wanted, seeded), rules_of(module), execution=execution)
+
+
+def is_static(reversal: Reversal) -> bool:
+    """Whether the tape of a thread has a size that is known now."""
+    return reversal.splits and not reversal.needs_arena
+
+
+def _require_static(reversal: Reversal) -> None:
+    if is_static(reversal):
+        return
+    origin = reversal.facts.origin
+    for loop in reversal.root.plan.tape.frames:
+        places = (location(reversal.module, origin[i]) for i in loop.header.instructions if i in origin)
+        raise UNBOUNDED.error(place=next((p for p in places if p is not None), None))
+    if reversal.inner:
+        raise THREAD_RECURSION.error(names=", ".join(f"`{f.name}`" for f in reversal.inner))
+    raise THREAD_POINTERS.error()
+
+
+class DeviceFrame(Frame):
+    """What a thread makes at its start."""
+
+    @property
+    def _shape(self) -> Shape:
+        execution = self._reversal.facts.execution
+        assert isinstance(execution, GridThreads)
+        return execution.shape
+
+    @classmethod
+    def more(cls, reversal: Reversal, combined: bool) -> tuple[Buffer, ...]:
+        found: list[Buffer] = []
+        threads = reversal.facts.execution.threads
+        size = reversal.root.plan.tape.root.size
+        if combined and threads is not None and size:
+            found.append(Buffer("tape", "u8", (size, threads.count), "scratch", "tape"))
+        for index in _unasked(reversal):
+            buffer = reversal.base.buffers[index]
+            name = f"{buffer.name}_bar"
+            found.append(replace(buffer, name=name, io="scratch", role="tape", of=index, zero=False, discard=False))
+        return tuple(found)
+
+    def tape(self) -> Value:
+        return self._given[-1] if -1 in self._given else self.room(self._reversal.root.plan.tape.root.size)
+
+    def unread(self, argument: Value, buffer: Buffer) -> Value:
+        return argument
+
+    def room(self, size: int, zeroed: bool = False) -> Value:
+        if size == 0:
+            return ConstantNull(T.PTR)
+        type_ = T.ArrayType(size, T.I8)
+        memory = self.builder.alloca(type_, align=16)
+        if zeroed:
+            self.builder.store(zero(type_), memory)
+        return memory
+
+    def shadows(self) -> list[Value]:
+        found = super().shadows()
+        if any(isinstance(v, GlobalVariable) for v in found):
+            barrier(self._runtime.module, self.builder, aligned=True)
+        return found
+
+    def _global_shadow(self, variable: GlobalVariable) -> Value:
+        if not variable.name.startswith(SHARED):
+            return super()._global_shadow(variable)
+        module = self._runtime.module
+        type_ = variable.value_type
+        shadow = GlobalVariable(
+            T.PTR, type_, zero(type_), False, ("internal",), ("align 16",), name=f"{variable.name}.bar"
+        )
+        module.globals[shadow.name] = shadow
+        size = self._shape.shared if is_dynamic(variable) else DataLayout(module).alloc_size(type_)
+        unit = next(u for u in (8, 4, 2, 1) if size % u == 0)
+        thread = thread_in_block(module, self.builder, self._shape)
+        counts = [const_int(T.I32, self._shape.threads), const_int(T.I32, size // unit)]
+        self.builder.call(self._zero(f"i{8 * unit}"), [shadow, thread, *counts])
+        return shadow
+
+    def _zero(self, unit: str) -> Function:
+        name = f"je.zero.{unit}"
+        module = self._runtime.module
+        if name not in module.functions:
+            module.functions[name] = parse(_ZERO_TEXT.replace("UNIT", unit)).functions[name]
+        return module.functions[name]
+
+
+def _unasked(reversal: Reversal) -> list[int]:
+    """The buffers that have a shadow only because pointers may lead to them or to others."""
+    arguments = reversal.root.function.arguments
+    shadowed = {o.site for o in reversal.shadow_objects}
+    step = reversal.step
+    found: list[int] = []
+    for index, (argument, buffer) in enumerate(zip(arguments, reversal.base.buffers, strict=True)):
+        given = buffer.is_floating and (buffer.io != "in" or step.wanted[index])
+        if argument in shadowed and not given:
+            found.append(index)
+    return found

@@ -1,0 +1,251 @@
+"""The other threads of a kernel, as the engine sees them.
+
+    object                      who touches it              its shadow
+    local array                 this thread                 plain loads and stores
+    shared variable             the threads of a block      in shared memory; added to atomically
+    buffer                      all threads                 added to atomically
+
+A store is to memory that no other thread touches before the next barrier, unless the kernel has a race. So the reverse
+of a store, to take the cotangent and leave zero, is plain. Loads of one place by several threads are no race: their
+reverses, which add to one cotangent, are atomic. Between two barriers a place is either stored to by one thread, or
+added to atomically by many, or loaded by many, and the reverse sweep has barriers where the forward sweep has them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from weakref import WeakKeyDictionary
+
+from jax_enzyme.ad.causes import BLOCKS_EXCHANGE, LEAVES_BLOCK, LEAVES_WARP, SHARED_COPY, SHARED_STRUCTURE, STATE
+from jax_enzyme.ad.device.convergence import Convergence, meets
+from jax_enzyme.ad.device.lanes import Lanes
+from jax_enzyme.ad.device.ownership import Ownership
+from jax_enzyme.ad.device.shuffles import moves, shuffle_adjoint
+from jax_enzyme.ad.execution import Execution, Threads
+from jax_enzyme.ad.facts import Facts
+from jax_enzyme.ad.recipes import written_objects
+from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.analysis.dominators import Dominators
+from jax_enzyme.analysis.flow import is_shuffle
+from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.loops import Loops
+from jax_enzyme.analysis.memory import MemoryObject, call_effect
+from jax_enzyme.analysis.recurrences import Recurrences
+from jax_enzyme.errors import DifferentiationError
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.module import Function, GlobalVariable, Module
+from jax_enzyme.ir.values import Value, int_value
+from jax_enzyme.rules.declare import Declarations
+from jax_enzyme.rules.effects import Effect
+from jax_enzyme.signature.launch import Shape
+from jax_enzyme.transform.cuda.shuffles import WARP_SIZE
+from jax_enzyme.transform.device.flat import SHARED
+from jax_enzyme.transform.device.flat import STATE as STATE_PREFIX
+from jax_enzyme.transform.device.registers import thread_number
+
+ALIGNED_BARRIER = "llvm.nvvm.barrier.cta.sync.aligned.all"
+_BARRIER = "llvm.nvvm.barrier.cta.sync.all"
+_WARP_BARRIERS = ("__je_warp_sync", "llvm.nvvm.bar.warp.sync")
+_DEVICE_FENCES = ("llvm.nvvm.membar.gl", "llvm.nvvm.membar.sys")
+
+
+class GridThreads(Execution):
+    """All threads of a launch. `module` is where the special registers are declared. With `local_tape`, each thread
+    has a tape of its own."""
+
+    moves_locals = False
+
+    def __init__(self, module: Module, shape: Shape, local_tape: bool) -> None:
+        self.shape = shape
+        self.lanes = Lanes(shape)
+        self._convergence: WeakKeyDictionary[Facts, Convergence] = WeakKeyDictionary()
+        self._ownership: WeakKeyDictionary[Facts, Ownership] = WeakKeyDictionary()
+        self._exchanged: WeakKeyDictionary[Facts, frozenset[MemoryObject]] = WeakKeyDictionary()
+        if not local_tape:
+            blocks = shape.grid[0] * shape.grid[1] * shape.grid[2]
+            self.threads = Threads(blocks * shape.threads, lambda at: thread_number(module, at, shape))
+
+    def shares(self, item: MemoryObject) -> bool:
+        return item.kind in ("buffer", "unknown") or is_shared_memory(item)
+
+    def reverses(self, call: I.CallBase, facts: Facts) -> bool:
+        return (meets(call) or call.callee.name in _WARP_BARRIERS) and bool(self.exchanged(facts))
+
+    def exchanged(self, facts: Facts) -> frozenset[MemoryObject]:
+        """The objects whose shadows threads access in an order that matters. If there are any, threads have to meet in
+        the reverse sweep too."""
+        if facts not in self._exchanged:
+            found = (o for o in _in_order(facts) if self.shares(o) and not self.ownership(facts).is_owned(o))
+            self._exchanged[facts] = frozenset(found)
+        return self._exchanged[facts]
+
+    def meet(
+        self, builder: Builder, module: Module, facts: Facts, call: I.CallBase, value: Callable[[Value], Value]
+    ) -> None:
+        callee = call.callee
+        assert isinstance(callee, Function)
+        if callee.name in _WARP_BARRIERS:
+            builder.call(callee, [value(a) for a in call.arguments], attributes=("convergent",))
+        else:
+            barrier(module, builder, aligned=not self.convergence(facts).leaves_block)
+
+    def shuffled_back(
+        self,
+        builder: Builder,
+        module: Module,
+        facts: Facts,
+        call: I.CallBase,
+        adjoint: Value,
+        value: Callable[[Value], Value],
+    ) -> Value:
+        mask, _, source = call.arguments
+        table = self.lanes.by_lane(source)
+        everyone = self.shape.threads % WARP_SIZE == 0 and int_value(mask) == -1
+        everyone = everyone and not self.convergence(facts).leaves_warp
+        known = None if table is None else moves(table)
+        given = (value(mask), adjoint, value(source))
+        return shuffle_adjoint(module, builder, call.callee.name, given, known, everyone)
+
+    def adds_atomically(self, facts: Facts, item: MemoryObject) -> bool:
+        """Whether several threads may add to one place of an object's shadow."""
+        return self.shares(item) and not self.ownership(facts).is_owned(item)
+
+    def addition(self, facts: Facts, item: MemoryObject) -> tuple[str, str]:
+        if not self.shares(item):
+            return "plain", "it is this thread's own memory"
+        hindrance = self.ownership(facts).hindrance(item)
+        return ("plain", "no two threads touch one place") if hindrance is None else ("atomic", hindrance)
+
+    def ownership(self, facts: Facts) -> Ownership:
+        """Which places only one thread touches."""
+        if facts not in self._ownership:
+            code = facts.points_to.root
+            cfg = Cfg(code)
+            recurrences = Recurrences(code, cfg, Loops(cfg, Dominators(cfg)), facts.module)
+            self._ownership[facts] = Ownership(facts, recurrences, self.shape)
+        return self._ownership[facts]
+
+    def convergence(self, facts: Facts) -> Convergence:
+        """Which threads come where."""
+        if facts not in self._convergence:
+            written = written_objects(facts.points_to, DataLayout(facts.module)).values()
+            everything = frozenset[MemoryObject]().union(*written)
+
+            def stable(load: I.Load) -> bool:
+                objects = facts.points_to.of(load.operands[0])
+                return bool(objects) and everything.isdisjoint(objects | {facts.points_to.unknown})
+
+            self._convergence[facts] = Convergence(facts.points_to.root, self.lanes, stable)
+        return self._convergence[facts]
+
+    def global_error(self, name: str) -> DifferentiationError:
+        return STATE.error(name=name.removeprefix(STATE_PREFIX))
+
+    def adds(self, builder: Builder, facts: Facts, load: I.Load, pointer: Value, adjoint: Value) -> bool:
+        if not any(self.adds_atomically(facts, o) for o in facts.points_to.of(load.operands[0])):
+            return False
+        if isinstance(adjoint.type, T.StructType | T.ArrayType):
+            raise facts.refused(load, SHARED_STRUCTURE)
+        add_atomically(builder, pointer, adjoint)
+        return True
+
+    def check_copy(self, call: I.CallBase, facts: Facts) -> None:
+        if any(map(self.shares, facts.points_to.of(call.operands[1]))) and facts.active_memory(call.operands[1]):
+            raise facts.refused(call, SHARED_COPY)
+
+
+def add_atomically(builder: Builder, pointer: Value, term: Value) -> None:
+    """`*pointer += term`, whoever else does that."""
+    if isinstance(term.type, T.VectorType):
+        for lane in range(term.type.count):
+            index = const_int(T.I64, lane)
+            part = builder.insert(I.ExtractElement(term.type.element, "extractelement", [term, index]))
+            add_atomically(builder, builder.gep(term.type.element, pointer, [index]), part)
+        return
+    builder.insert(I.AtomicRMW(term.type, "atomicrmw", [pointer, term], "fadd", "monotonic"))
+
+
+def barrier(module: Module, builder: Builder, aligned: bool = False) -> None:
+    """A barrier of the block; threads that have left do not hold it up."""
+    builder.call(barrier_function(module, aligned), [const_int(T.I32, 0)], attributes=("convergent",))
+
+
+def barrier_function(module: Module, aligned: bool) -> Function:
+    """What a barrier calls. Aligned: all threads of a warp come to it together."""
+    words = ("convergent", "nocallback", "nounwind")
+    name = ALIGNED_BARRIER if aligned else _BARRIER
+    return Declarations(module).function(name, T.FunctionType(T.VOID, (T.I32,)), words)
+
+
+def is_shared_memory(item: MemoryObject) -> bool:
+    """Whether an object is a variable that the threads of a block share."""
+    return isinstance(item.site, GlobalVariable) and item.site.name.startswith(SHARED)
+
+
+def _in_order(facts: Facts) -> set[MemoryObject]:
+    """The objects in which a place may be stored to once, and stored to again, added to or loaded."""
+    stored: Counter[MemoryObject] = Counter()
+    added: set[MemoryObject] = set()
+    loaded: set[MemoryObject] = set()
+    cfg = Cfg(facts.points_to.root)
+    for block in cfg.rpo:
+        for instruction in block.instructions:
+            match instruction:
+                case I.CallBase() if call_effect(instruction) not in (Effect.MEMORY_SET, Effect.MEMORY_COPY):
+                    pass
+                case _ if not facts.has_adjoint(instruction):
+                    pass
+                case I.Store():
+                    times = 2 if cfg.reaches(block, block) else 1
+                    stored.update(dict.fromkeys(facts.points_to.of(instruction.operands[1]), times))
+                case I.CallBase():
+                    stored.update(dict.fromkeys(facts.points_to.of(instruction.operands[0]), 2))
+                case I.AtomicRMW():
+                    added |= facts.points_to.of(instruction.operands[0])
+                case I.Load():
+                    loaded |= facts.points_to.of(instruction.operands[0])
+                case _:
+                    pass
+    return {o for o, times in stored.items() if times > 1 or o in added or o in loaded} | (added & loaded)
+
+
+def refuse_disorder(facts: Facts, threads: GridThreads) -> None:
+    """Refuses what would be reversed in another order than it was done in.
+
+    Raises DifferentiationError.
+    """
+    between = threads.exchanged(facts)
+    names = ", ".join(sorted(f"`{o.site.name}`" for o in between if o.site is not None and o.kind == "buffer"))
+    convergence = threads.convergence(facts)
+    for block in convergence.cfg.rpo:
+        for instruction in block.instructions:
+            if block in convergence.leaves_block and _exchanges(facts, instruction, between):
+                raise facts.refused(instruction, LEAVES_BLOCK)
+            if block in convergence.leaves_warp and is_shuffle(instruction) and facts.has_adjoint(instruction):
+                raise facts.refused(instruction, LEAVES_WARP)
+            if names and _orders_blocks(instruction):
+                raise facts.refused(instruction, BLOCKS_EXCHANGE, names=names)
+
+
+def _exchanges(facts: Facts, instruction: I.Instruction, between: frozenset[MemoryObject]) -> bool:
+    """Whether the reverse of an instruction touches the shadows of some objects."""
+    match instruction:
+        case I.Load() | I.AtomicRMW():
+            pointers = instruction.operands[:1]
+        case I.Store():
+            pointers = instruction.operands[1:]
+        case I.CallBase() if call_effect(instruction) in (Effect.MEMORY_SET, Effect.MEMORY_COPY):
+            pointers = instruction.operands[:2]
+        case _:
+            return False
+    return facts.has_adjoint(instruction) and any(not between.isdisjoint(facts.points_to.of(p)) for p in pointers)
+
+
+def _orders_blocks(instruction: I.Instruction) -> bool:
+    """What lets blocks wait for one another: a fence for the whole device."""
+    if isinstance(instruction, I.Fence):
+        return not any(w in instruction.ordering for w in ('syncscope("block")', 'syncscope("singlethread")'))
+    return isinstance(instruction, I.CallBase) and instruction.callee.name in _DEVICE_FENCES

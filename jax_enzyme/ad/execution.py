@@ -1,0 +1,123 @@
+"""Who runs a function: one thread alone, or many threads at the same time.
+
+Both sweeps are what one thread does. Where others run the same code, three things change: what another thread may write
+is not read again, cotangents of memory that others read too are added to it atomically, and the tape has a place per
+thread. `ALONE` is a function of the CPU; `ad.device` has the other case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from jax_enzyme.ad.causes import GLOBAL
+from jax_enzyme.analysis.memory import MemoryObject
+from jax_enzyme.errors import DifferentiationError
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import Builder
+from jax_enzyme.ir.module import Module
+from jax_enzyme.ir.values import BasicBlock, Constant, ConstantInt, Value, int_value
+
+if TYPE_CHECKING:
+    from jax_enzyme.ad.facts import Facts
+
+
+@dataclass(frozen=True, eq=False)
+class Threads:
+    """The threads that share a tape: how many they are, and how a thread finds its number (i64)."""
+
+    count: int
+    emit: Callable[[Builder], Value]
+
+    def interleaved(self, builder: Builder, index: Value | None) -> Value:
+        """This thread's place for the item `index` of a slot: neighbours have neighbouring places."""
+        number = self.emit(builder)
+        if index is None:
+            return number
+        scaled = builder.binary("mul", index, ConstantInt(T.I64, self.count), ("nuw", "nsw"))
+        return builder.binary("add", scaled, number, ("nuw", "nsw"))
+
+    def item(self, place: Value) -> Value | None:
+        """The way back: the item of a place (None: the only one). Raises ValueError where it is no place of this
+        thread."""
+        if self._is_number(place):
+            return None
+        scaled = place.operands[0] if isinstance(place, I.BinaryOp) and place.opcode == "add" else None
+        if (
+            not isinstance(place, I.BinaryOp)
+            or not isinstance(scaled, I.BinaryOp)
+            or scaled.opcode != "mul"
+            or int_value(scaled.operands[1]) != self.count
+            or not self._is_number(place.operands[1])
+        ):
+            raise ValueError("not the place of this thread")
+        return scaled.operands[0]
+
+    def _is_number(self, value: Value) -> bool:
+        return _same(value, self.emit(Builder(BasicBlock())))
+
+
+def _same(a: Value, b: Value) -> bool:
+    """Whether two values are computed in the same way from the same constants."""
+    if isinstance(a, Constant) or isinstance(b, Constant):
+        return a is b or (int_value(a) is not None and int_value(a) == int_value(b))
+    if not isinstance(a, I.Instruction) or not isinstance(b, I.Instruction):
+        return a is b
+    if (a.opcode, a.type, len(a.operands)) != (b.opcode, b.type, len(b.operands)):
+        return False
+    return all(map(_same, a.operands, b.operands))
+
+
+class Execution:
+    """One thread, alone."""
+
+    threads: Threads | None = None
+    """Those that share the tape."""
+    moves_locals = True
+    """Whether local objects may live in the tape."""
+
+    def shares(self, item: MemoryObject) -> bool:
+        """Whether other threads may touch an object while this one runs."""
+        return False
+
+    def reverses(self, call: I.CallBase, facts: Facts) -> bool:
+        """Whether threads have to meet in the reverse sweep where they meet at `call`."""
+        return False
+
+    def meet(
+        self, builder: Builder, module: Module, facts: Facts, call: I.CallBase, value: Callable[[Value], Value]
+    ) -> None:
+        """Emits the reverse of a call at which threads meet, into `module`; `value` gives forward values."""
+        raise AssertionError("a thread that is alone meets nobody")
+
+    def shuffled_back(
+        self,
+        builder: Builder,
+        module: Module,
+        facts: Facts,
+        call: I.CallBase,
+        adjoint: Value,
+        value: Callable[[Value], Value],
+    ) -> Value:
+        """The adjoint of what a lane passes into a shuffle, from that of what it gets."""
+        raise AssertionError("a thread that is alone meets nobody")
+
+    def global_error(self, name: str) -> DifferentiationError:
+        """The refusal of a mutable global variable that holds numbers."""
+        return GLOBAL.error(name=name)
+
+    def adds(self, builder: Builder, facts: Facts, load: I.Load, pointer: Value, adjoint: Value) -> bool:
+        """Adds the adjoint of a load to the shadow, where others may do that too; False where nobody does."""
+        return False
+
+    def addition(self, facts: Facts, item: MemoryObject) -> tuple[str, str]:
+        """How cotangents are added to an object's shadow, and why so: for people."""
+        return "plain", "one thread runs at a time"
+
+    def check_copy(self, call: I.CallBase, facts: Facts) -> None:
+        """Raises DifferentiationError where the reverse of a copy would have to add to memory that others add to."""
+
+
+ALONE = Execution()

@@ -1,0 +1,90 @@
+"""The frame of a derivative: memory that lives for one call, made at the start and freed at the end."""
+
+from __future__ import annotations
+
+from jax_enzyme.ad.reversal import Reversal
+from jax_enzyme.ad.runtime import ARENA
+from jax_enzyme.ad.sweeps import Sweeps
+from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.memory import MemoryObject
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.arrays import Buffer
+from jax_enzyme.ir.builder import Builder, zero
+from jax_enzyme.ir.module import Function, GlobalVariable
+from jax_enzyme.ir.values import BasicBlock, ConstantNull, Value
+
+_STACK_BYTES = 4096
+
+
+class Frame:
+    """The body of a derivative; `first` is the number of its first shadow among its buffers."""
+
+    def __init__(self, sweeps: Sweeps, target: Function, first: int, buffers: tuple[Buffer, ...]) -> None:
+        self._reversal = sweeps.reversal
+        self._runtime = sweeps.runtime
+        self._given = {b.of: a for b, a in zip(buffers[first:], target.arguments[first:], strict=True)}
+        self._heap: list[Value] = []
+        self._arena: Value | None = None
+        self.builder = Builder(BasicBlock(name="entry"))
+        target.blocks = [self.builder.block]
+
+    @classmethod
+    def more(cls, reversal: Reversal, combined: bool) -> tuple[Buffer, ...]:
+        """Buffers that the derivative asks for behind its own, with or without the forward sweep in it."""
+        return ()
+
+    def tape(self) -> Value:
+        """The tape of a derivative that has both sweeps in it."""
+        return self.room(self._reversal.root.plan.tape.root.size)
+
+    def unread(self, argument: Value, buffer: Buffer) -> Value:
+        """Where the forward sweep may put an output that nobody reads: memory of our own, so that the optimiser sees
+        that."""
+        return self.room(buffer.nbytes, zeroed=True)
+
+    def room(self, size: int, zeroed: bool = False) -> Value:
+        """Memory of constant size: on the stack where it is small."""
+        if size == 0:
+            return ConstantNull(T.PTR)
+        if size > _STACK_BYTES:
+            self._heap.append(self._runtime.allocate(self.builder, size))
+            return self._heap[-1]
+        type_ = T.ArrayType(size, T.I8)
+        memory = self.builder.alloca(type_, align=16)
+        if zeroed:
+            self.builder.store(zero(type_), memory)
+        return memory
+
+    def arena(self) -> Value:
+        if not self._reversal.needs_arena:
+            return ConstantNull(T.PTR)
+        self._arena = self.builder.alloca(ARENA, align=16)
+        self.builder.store(zero(ARENA), self._arena)
+        return self._arena
+
+    def shadows(self) -> list[Value]:
+        """One per shadowed object: given, or made here and zero."""
+        return [self._shadow(item) for item in self._reversal.shadow_objects]
+
+    def _shadow(self, item: MemoryObject) -> Value:
+        if item.kind == "buffer":
+            index = next(i for i, a in enumerate(self._reversal.root.function.arguments) if a is item.site)
+            return self._given[index] if index in self._given else self._buffer_shadow(index)
+        if isinstance(item.site, GlobalVariable):
+            return self._global_shadow(item.site)
+        return self.room(self._reversal.root.plan.recipes.object_size(item) or 0, zeroed=True)
+
+    def _buffer_shadow(self, index: int) -> Value:
+        """Of a buffer whose cotangent nobody gives or wants."""
+        return self.room(self._reversal.base.buffers[index].nbytes, zeroed=True)
+
+    def _global_shadow(self, variable: GlobalVariable) -> Value:
+        return self.room(DataLayout(self._reversal.module).alloc_size(variable.value_type), zeroed=True)
+
+    def finish(self, status: Value) -> None:
+        runtime = self._runtime
+        if self._arena is not None:
+            self.builder.call(runtime.arena("release"), [self._arena])
+        for memory in self._heap:
+            runtime.free(self.builder, memory)
+        self.builder.ret(status)

@@ -1,0 +1,233 @@
+"""The state of a loop that is checkpointed: the memory that has to be put back before a part of it can run again.
+
+Objects that the loop can reach, and that it or anything after it changes, are of two kinds. Those that exist once per
+call and have a constant size (buffers, local variables) are *fixed*. Other memory from the heap is *kept*: it comes
+from the arena instead, so that it is there when the reverse sweep comes to the loop, and a list of what is alive
+(`ad.kept`) says at run time what to copy.
+
+What cannot be put back is refused: memory that one iteration allocates for another or frees, mutable globals, calls
+that may do something else the second time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from jax_enzyme.ad.causes import NOT_CHECKPOINTED
+from jax_enzyme.ad.common import describe
+from jax_enzyme.ad.facts import Facts
+from jax_enzyme.ad.recipes import Recipes
+from jax_enzyme.ad.runtime import FloatKinds
+from jax_enzyme.analysis.flow import is_defined_call, rule_of
+from jax_enzyme.analysis.memory import (
+    Access,
+    MemoryObject,
+    accesses,
+    call_effect,
+    called_routine,
+    is_memory_free,
+    reachable_functions,
+    reachable_objects,
+)
+from jax_enzyme.errors import DifferentiationError
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.arrays import ArrayFunction
+from jax_enzyme.ir.debug import location
+from jax_enzyme.ir.module import Function, GlobalVariable
+from jax_enzyme.ir.values import Argument
+from jax_enzyme.rules.effects import Effect
+
+
+class StateError(DifferentiationError):
+    """A loop whose state cannot be put back; `loop` is the name of its function."""
+
+    def __init__(self, loop: str, cause: str, place: str | None, remedy: str) -> None:
+        made = NOT_CHECKPOINTED.error(place=place, why=cause, remedy=remedy)
+        super().__init__(made.cause, made.place, made.remedy)
+        self.loop = loop
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """`fixed` are objects with their sizes, `moved` those of them whose shadows hold pointers that change too. `kept`
+    comes from the arena; `saved` is the part of it that changes, `followed` the part of that whose shadows do."""
+
+    fixed: tuple[tuple[MemoryObject, int], ...]
+    moved: tuple[tuple[MemoryObject, int], ...]
+    kept: frozenset[MemoryObject]
+    saved: frozenset[MemoryObject]
+    followed: frozenset[MemoryObject]
+
+    @property
+    def follows_pointers(self) -> bool:
+        """Whether the forward sweep has to move shadow pointers along."""
+        return bool(self.moved or self.followed)
+
+
+def object_bytes(base: ArrayFunction, recipes: Recipes, item: MemoryObject) -> int | None:
+    """The size of an object that exists once per call."""
+    if item.kind == "buffer":
+        assert isinstance(item.site, Argument)
+        return base.buffers[item.site.index].nbytes
+    return recipes.object_size(item)
+
+
+class StateFinder:
+    """Finds the state of a loop that has been cut out: that of `call`, in the root."""
+
+    def __init__(
+        self, base: ArrayFunction, call: I.CallBase, recipes: Recipes, facts: Facts, kinds: FloatKinds
+    ) -> None:
+        self._base = base
+        self._call = call
+        self._recipes = recipes
+        self._facts = facts
+        self._kinds = kinds
+        assert isinstance(call.callee, Function)
+        self._name = call.callee.name
+        self._functions = reachable_functions(call.callee)
+        points_to, layout = facts.points_to, recipes.layout
+        self._accesses = [a for f in self._functions for a in accesses(points_to, f, layout)]
+
+    def find(self) -> State:
+        """Raises StateError where something cannot be put back."""
+        self._check_calls()
+        self._check_accesses()
+        fixed: list[tuple[MemoryObject, int]] = []
+        moved: list[tuple[MemoryObject, int]] = []
+        kept: set[MemoryObject] = set()
+        saved: set[MemoryObject] = set()
+        followed: set[MemoryObject] = set()
+        for item in self._reachable():
+            changes = not self._recipes.is_unchanged(self._call, item)
+            follows = changes and self._follows(item)
+            size = object_bytes(self._base, self._recipes, item)
+            if size is None:
+                self._check_kept(item)
+                kept.add(item)
+                saved |= {item} if changes else set()
+                followed |= {item} if follows else set()
+            elif changes:
+                fixed.append((item, size))
+                moved += [(item, size)] if follows else []
+        kept |= self._freed_with(kept)
+        self._check_released(kept)
+        return State(tuple(fixed), tuple(moved), frozenset(kept), frozenset(saved), frozenset(followed))
+
+    def _reachable(self) -> list[MemoryObject]:
+        found = [
+            o for o in reachable_objects(self._facts.points_to, self._call) if o.kind in ("buffer", "stack", "heap")
+        ]
+        return sorted(found, key=lambda o: o.site.name if o.site is not None else "")
+
+    def _refused(self, cause: str, remedy: str, at: I.Instruction | None = None) -> StateError:
+        place = self._place(at) if at is not None else None
+        return StateError(self._name, cause, place, remedy)
+
+    def _place(self, instruction: I.Instruction) -> str | None:
+        return location(self._facts.module, self._facts.origin.get(instruction, instruction))
+
+    # -- what cannot be done twice -------------------------------------------------------------------------------------
+
+    def _check_calls(self) -> None:
+        for instruction in (i for f in self._functions for i in f.instructions()):
+            if not isinstance(instruction, I.CallBase) or is_defined_call(instruction):
+                continue
+            effect = call_effect(instruction)
+            unknown = (
+                effect is None
+                and called_routine(instruction) is None
+                and rule_of(instruction, self._facts.rules) is None
+                and not is_memory_free(instruction)
+            )
+            if unknown or effect is Effect.READ_CLOCK:
+                cause = f"the {describe(instruction)} may do something else when an iteration runs again"
+                raise self._refused(cause, "call it before the loop", instruction)
+
+    def _check_accesses(self) -> None:
+        own = {i for f in self._functions for i in f.instructions()}
+        for access in self._accesses:
+            for item in access.objects if access.writes else ():
+                if item is self._facts.points_to.unknown:
+                    cause = "it writes through a pointer of unknown origin"
+                    raise self._refused(
+                        cause, "keep its state in memory that the kernel allocates or is given", access.instruction
+                    )
+                if isinstance(item.site, GlobalVariable):
+                    cause = f"it writes the file-scope variable `{item.site.name}`"
+                    raise self._refused(cause, "pass it as a parameter", access.instruction)
+                if access.kills and item.site not in own:
+                    cause = "an iteration frees or resizes memory that was allocated before the loop"
+                    remedy = "allocate and free outside the loop (swap two buffers)"
+                    raise self._refused(cause, remedy, access.instruction)
+
+    def _check_kept(self, item: MemoryObject) -> None:
+        site = item.site
+        assert isinstance(site, I.Instruction)
+        if site not in self._recipes.block_of:
+            cause = "memory that one iteration allocates is used by another"
+            raise self._refused(cause, "allocate it once, in front of the loop (swap two buffers)", site)
+        if not (isinstance(site, I.CallBase) and site.callee.name in ALLOCATORS):
+            cause = f"its state includes memory of unknown size ({describe(site)})"
+            raise self._refused(cause, "allocate it with malloc, calloc or new", site)
+
+    def _freed_with(self, kept: set[MemoryObject]) -> frozenset[MemoryObject]:
+        """Memory that the same calls free: it has to come from the arena as well."""
+        every = self._recipes.freed_with(kept)
+        for item in every - kept:
+            if object_bytes(self._base, self._recipes, item) is None:
+                self._check_kept(item)
+        return every
+
+    def _check_released(self, kept: set[MemoryObject]) -> None:
+        """Kept memory is given back by the root's `free` alone."""
+        points_to = self._facts.points_to
+        for function in points_to.functions:
+            for access in accesses(points_to, function, self._recipes.layout):
+                if not access.kills or kept.isdisjoint(access.objects):
+                    continue
+                call = access.instruction
+                assert isinstance(call, I.CallBase)
+                if function is not points_to.root or call_effect(call) is not Effect.FREE:
+                    cause = f"the {describe(call)} frees or resizes memory of its state"
+                    raise self._refused(
+                        cause, "allocate its final size at once, and free it in the same function", call
+                    )
+
+    # -- pointers ------------------------------------------------------------------------------------------------------
+
+    def _follows(self, item: MemoryObject) -> bool:
+        """Whether pointers in an object change, in the loop or after it, that have shadows."""
+        if not self._facts.points_to.contents[item] or item not in self._facts.shadowed:
+            return False
+        if not any(item in a.objects and self._writes_pointers(a) for a in self._later()):
+            return False
+        if self._kinds.of(item):
+            cause = f"its state mixes numbers with pointers that change ({item})"
+            raise self._refused(cause, "keep them apart")
+        return True
+
+    def _later(self) -> Iterator[Access]:
+        yield from self._recipes.writes_after(self._call)
+        code = self._recipes.code.function
+        for function in self._facts.points_to.functions:
+            if function is not code:
+                yield from accesses(self._facts.points_to, function, self._recipes.layout)
+
+    def _writes_pointers(self, access: Access) -> bool:
+        points_to = self._facts.points_to
+        match access.instruction:
+            case I.Store(operands=[value, _]):
+                return T.is_pointer(value.type) or bool(points_to.of(value))
+            case I.CallBase() as call if call_effect(call) is Effect.MEMORY_COPY:
+                return any(points_to.contents[o] for o in points_to.of(call.operands[1]))
+            case I.CallBase() as call:
+                return not is_defined_call(call) and called_routine(call) is None and call_effect(call) is None
+            case _:
+                return access.writes
+
+
+ALLOCATORS = frozenset(["malloc", "calloc", "_Znwm", "_Znam"])
+"""Whose memory can come from the arena: aligned to 16 bytes, and of a size that they are given."""

@@ -1,0 +1,279 @@
+"""At which bytes of each memory object numbers that vary may stand.
+
+An integer that is loaded there may be the bits of a number, and one that is loaded elsewhere is an integer, whatever
+else its object holds: `struct { double v; long k; }`, in an array or not, has numbers at bytes 0 to 7 of every 16.
+
+    lattice     per object a set of ranges of bytes (`Congruence`, size), grown while activity is solved
+    integers    what the source calls an integer (`long` by its TBAA) is not held to be the bits of what it stored as a
+                number (`double`)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from itertools import product
+from math import gcd
+
+from jax_enzyme.analysis.congruence import ANY, Congruence
+from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.memory import MemoryObject, PointsTo
+from jax_enzyme.analysis.places import Places
+from jax_enzyme.analysis.tbaa import accessed_type
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.module import Module
+from jax_enzyme.ir.values import Value, int_value
+
+_MANY = 64
+"""Beyond so many ranges, those that are alike are joined."""
+_LANES = 32
+_DEPTH = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Bytes:
+    """`size` bytes at each offset of `at`, accessed as a `number` or as an integer. `typed`: the source says so too.
+
+    `whole`: they are everywhere in the object. `start` is the constant part of the address: an array in a structure may
+    have its elements at the same residues as what stands behind it, but not the same start. None: it is not known."""
+
+    at: Congruence
+    size: int
+    typed: bool = False
+    number: bool = True
+    start: int | None = None
+    whole: bool = False
+    guessed: bool = False
+
+    def meets(self, other: Bytes) -> bool:
+        """Whether two ranges may have a byte in common."""
+        if self.whole or other.whole:
+            return True
+        unit = gcd(self.at.modulus, other.at.modulus)
+        apart = self.at.offset - other.at.offset
+        if unit == 0:
+            return -self.size < apart < other.size
+        return apart % unit < other.size or -apart % unit < self.size
+
+    def certainly_meets(self, other: Bytes) -> bool:
+        """Whether they have, as far as that can be told."""
+        if self.whole or other.whole:
+            return True
+        if self.at.modulus == 0 == other.at.modulus:
+            return self.meets(other)
+        if self.start is None or other.start is None or not self.meets(other):
+            return False
+        return -self.size < self.start - other.start < other.size
+
+    def fits(self, other: Bytes) -> bool:
+        """Whether this holds whole numbers of the other one's size, as far as it is known where the two meet."""
+        apart = self.at - other.at
+        aligned = apart.modulus == 1 or apart.offset % other.size == 0 == apart.modulus % other.size
+        return self.size % other.size == 0 and aligned
+
+    def moved(self, by: Congruence) -> Bytes:
+        start = self.start + by.offset if self.start is not None and by.modulus == 0 else None
+        return Bytes(self.at + by, self.size, number=self.number, start=start, whole=self.whole, guessed=self.guessed)
+
+
+class ByteRanges:
+    """The ranges of bytes that accesses touch, for the functions of one `PointsTo`."""
+
+    def __init__(self, points_to: PointsTo) -> None:
+        self._points_to = points_to
+        self._module: Module = points_to.module
+        self._layout = DataLayout(self._module)
+        self._starts: dict[Value, int | None] = {}
+
+    @cached_property
+    def places(self) -> Places:
+        return Places(self._points_to)
+
+    def accessed(self, access: I.Instruction, pointer: Value, type_: T.Type) -> Iterator[tuple[MemoryObject, Bytes]]:
+        """What a load or store of a type touches in each object, number by number."""
+        source = accessed_type(self._module, access)
+        typed = source is not None and T.is_float(source) == T.is_float(type_)
+        start = self._start(pointer, 0)
+        for item, offsets in self.places.each_of(pointer).items():
+            for at, (offset, element) in product(offsets, tuple(self._elements(type_))):
+                here = Congruence.of(at.offset + offset, at.modulus)
+                first = None if start is None else start + offset
+                yield item, Bytes(here, self._layout.store_size(element), typed, T.is_float(element), first)
+
+    def called(self, pointer: Value, kind: T.FloatType) -> Iterator[tuple[MemoryObject, Bytes]]:
+        """What a routine touches that is given an array of numbers."""
+        size = self._layout.store_size(kind)
+        for item, at in self.places.of(pointer).items():
+            yield item, Bytes(Congruence.of(at.offset, gcd(at.modulus, size)), size)
+
+    def copied(self, target: Value, source: Value) -> Iterator[tuple[MemoryObject, MemoryObject, Congruence]]:
+        """The pairs of objects of a copy, and how far what is copied moves."""
+        for to, there in self.places.of(target).items():
+            for item, here in self.places.of(source).items():
+                yield to, item, there - here
+
+    def _start(self, pointer: Value, depth: int) -> int | None:
+        """The constant part of an address."""
+        if pointer not in self._starts:
+            self._starts[pointer] = None  # around a cycle of phis
+            self._starts[pointer] = self._find_start(pointer, depth)
+        return self._starts[pointer]
+
+    def _find_start(self, pointer: Value, depth: int) -> int | None:
+        match pointer:
+            case I.GetElementPtr(operands=[base, *indices]) if depth < _DEPTH:
+                before = self._start(base, depth + 1)
+                return None if before is None else before + self._constant_part(pointer.source_type, indices)
+            case I.Phi() if depth < _DEPTH:
+                found = {self._start(v, depth + 1) for v in pointer.operands if not _leads_to(v, pointer)}
+                return found.pop() if len(found) == 1 else None
+            case I.Cast(opcode="addrspacecast" | "bitcast") | I.Freeze() if depth < _DEPTH:
+                return self._start(pointer.operands[0], depth + 1)
+            case _:
+                return 0 if pointer in self._points_to.objects else None
+
+    def _constant_part(self, source: T.Type, indices: list[Value]) -> int:
+        total = 0
+        type_ = source
+        for position, index in enumerate(indices):
+            number = int_value(index) or 0
+            body = self._layout.body(type_)
+            if position == 0:
+                total += number * self._layout.alloc_size(type_)
+            elif isinstance(body, T.StructType):
+                total += self._layout.offsets(body)[number]
+                type_ = body.elements[number]
+            else:
+                assert isinstance(body, T.ArrayType | T.VectorType)
+                type_ = body.element
+                total += number * self._layout.alloc_size(type_)
+        return total
+
+    def _elements(self, type_: T.Type, offset: int = 0) -> Iterator[tuple[int, T.Type]]:
+        body = self._layout.body(type_)
+        parts: list[tuple[int, T.Type]] = []
+        match body:
+            case T.VectorType(count, element, False) | T.ArrayType(count, element) if count <= _LANES:
+                step = self._layout.alloc_size(element)
+                parts = [(offset + i * step, element) for i in range(count)]
+            case T.StructType(elements):
+                parts = [(offset + at, e) for at, e in zip(self._layout.offsets(body), elements, strict=True)]
+            case _:
+                yield offset, T.scalar(body)
+        for at, element in parts:
+            yield from self._elements(element, at)
+
+
+class NumberBytes:
+    """Where numbers that vary may stand. `inputs` are arrays of them from the start, or records, as far as the program
+    reads numbers there."""
+
+    def __init__(self, points_to: PointsTo, inputs: frozenset[MemoryObject]) -> None:
+        self._points_to = points_to
+        self.ranges = ByteRanges(points_to)
+        self._inputs = inputs
+        self._found: dict[MemoryObject, set[Bytes]] = {}
+
+    def of(self, item: MemoryObject) -> frozenset[Bytes]:
+        return frozenset(self._found.get(item, ())) | self._given.get(item, frozenset())
+
+    @cached_property
+    def _given(self) -> dict[MemoryObject, frozenset[Bytes]]:
+        """The numbers of the inputs: where the program accesses numbers; everywhere, where it never does."""
+        found: dict[MemoryObject, set[Bytes]] = {item: set() for item in self._inputs}
+        for function in self._points_to.functions:
+            for access in function.instructions():
+                if not isinstance(access, I.Load | I.Store):
+                    continue
+                value = access if isinstance(access, I.Load) else access.operands[0]
+                pointer = access.operands[-1]
+                if self._inputs.isdisjoint(self._points_to.of(pointer)):
+                    continue
+                for item, part in self.ranges.accessed(access, pointer, value.type):
+                    if item in found and part.number:
+                        found[item].add(Bytes(part.at, part.size, start=part.start, whole=part.at.modulus == part.size))
+        everywhere = frozenset([Bytes(ANY, 1, number=False, whole=True)])
+        return {item: frozenset(parts) or everywhere for item, parts in found.items()}
+
+    # -- growing
+
+    def stored(self, store: I.Instruction, pointer: Value, value: Value) -> bool:
+        """A number that varies, or its bits, is stored; whether that is news."""
+        guessed = T.is_int(value.type) and not self._are_bits(value, set())
+        parts = self.ranges.accessed(store, pointer, value.type)
+        return self._add((item, replace(part, guessed=guessed)) for item, part in parts)
+
+    def _are_bits(self, value: Value, seen: set[Value]) -> bool:
+        """Whether an integer is the bits of a number, as far as that can be told."""
+        if value in seen:
+            return False
+        seen.add(value)
+        match value:
+            case I.Cast(opcode="bitcast"):
+                return T.is_float(value.operands[0].type)
+            case I.Load():
+                return self.are_read(value)
+            case I.Phi() | I.Select() | I.Freeze():
+                return any(self._are_bits(v, seen) for v in value.operands[isinstance(value, I.Select) :])
+            case _:
+                return False
+
+    def written(self, pointer: Value, kind: T.FloatType) -> bool:
+        """A routine writes numbers that vary."""
+        return self._add(self.ranges.called(pointer, kind))
+
+    def copied(self, target: Value, source: Value, length: int | None) -> bool:
+        """Memory is copied, of which numbers that vary may be a part."""
+        parts: list[tuple[MemoryObject, Bytes]] = []
+        for to, item, by in list(self.ranges.copied(target, source)):
+            for part in self.of(item):
+                moved = part.moved(by)
+                if length is not None:
+                    at = self.ranges.places.of(target)[to]
+                    there = Bytes(at, length, number=False, start=at.offset if at.modulus == 0 else None)
+                    moved = there if moved.whole else moved
+                    if not moved.meets(there):
+                        continue
+                parts.append((to, moved))
+        return self._add(parts)
+
+    def _add(self, parts: Iterable[tuple[MemoryObject, Bytes]]) -> bool:
+        changed = False
+        for item, part in list(parts):
+            known = self._found.setdefault(item, set())
+            if len(known) >= _MANY:
+                alike = (p.at for p in known if (p.size, p.number) == (part.size, part.number))
+                part = replace(part, at=reduce(Congruence.join, alike, part.at), start=None)
+            if part not in known:
+                known.add(part)
+                changed = True
+        return changed
+
+    # -- asking
+
+    def may_be_read(self, load: I.Instruction) -> bool:
+        """Whether an integer that is loaded may be the bits of a number that varies."""
+        return any(True for _ in self._meeting(load))
+
+    def are_read(self, load: I.Instruction) -> bool:
+        """Whether it is, as far as that can be told."""
+        return any(part.certainly_meets(other) and not other.guessed for part, other in self._meeting(load))
+
+    def _meeting(self, load: I.Instruction) -> Iterator[tuple[Bytes, Bytes]]:
+        for item, part in self.ranges.accessed(load, load.operands[0], load.type):
+            for other in self.of(item):
+                if not (part.typed and other.typed) and part.meets(other):
+                    yield part, other
+
+
+def _leads_to(value: Value, phi: I.Phi) -> bool:
+    """Whether an address is the phi's own, moved on."""
+    for _ in range(_DEPTH):
+        if value is phi:
+            return True
+        if not isinstance(value, I.GetElementPtr):
+            return False
+        value = value.operands[0]
+    return False

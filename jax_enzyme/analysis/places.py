@@ -1,0 +1,337 @@
+"""Where in each memory object a pointer may point: byte offsets, up to multiples of the stride of arrays.
+
+    lattice     per SSA value a few congruences (`analysis.congruence`) for each object that it may point into, and for
+                the value as a plain integer (0 for null); for each object the same for the pointers stored in it
+    join        the congruences of both, key by key; one that includes all where there are many, or around a loop
+    transfer    an object's own address is offset 0; address arithmetic adds; what is not understood is any offset; the
+                counter of a loop with constant bounds is each of its values
+
+So a member of a structure in an array has its offset modulo the size of the structure, however the loop is written, and
+the elements of a small array in it have theirs.
+Which objects there are to point into is what `memory.PointsTo` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce
+from math import gcd
+
+from jax_enzyme.analysis.congruence import ANY, Congruence
+from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, called_routine, is_memory_free
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.values import Constant, ConstantExpr, ConstantNull, GlobalValue, Poison, Undef, Value
+from jax_enzyme.ir.values import int_value as constant_value
+from jax_enzyme.rules.effects import Effect
+
+Offsets = frozenset[Congruence]
+Place = Mapping[MemoryObject | None, Offsets]
+_START: Offsets = frozenset([Congruence(0, 0)])
+_ANYWHERE: Offsets = frozenset([ANY])
+_MANY = 16
+_MANY_STORED = 4
+_MANY_STEPS = 4
+_SAME = frozenset("freeze addrspacecast ptrtoint ptrtoaddr inttoptr zext sext".split())
+_NOWHERE: Place = {}
+
+
+class Places:
+    """The solved relation for all functions that a `PointsTo` is about."""
+
+    def __init__(self, points_to: PointsTo) -> None:
+        self._points_to = points_to
+        self._layout = DataLayout(points_to.module)
+        self._values: dict[Value, dict[MemoryObject | None, Offsets]] = {}
+        self._contents: dict[MemoryObject, dict[MemoryObject | None, Offsets]] = {}
+        self._counters: dict[Value, Offsets | None] = {}
+        self._changed = True
+        for argument in points_to.root.arguments:
+            if not T.is_pointer(argument.type):
+                self._values[argument] = {None: _ANYWHERE}
+        while self._changed:
+            self._changed = False
+            for function in points_to.functions:
+                for instruction in function.instructions():
+                    self._visit(instruction)
+
+    def of(self, pointer: Value) -> Mapping[MemoryObject, Congruence]:
+        """The offset in each object that a pointer may point into."""
+        return {item: _one(offsets) for item, offsets in self.each_of(pointer).items()}
+
+    def each_of(self, pointer: Value) -> Mapping[MemoryObject, Offsets]:
+        """The same, where a pointer has a few different ones."""
+        known = self._place(pointer)
+        return {o: known.get(o, _ANYWHERE) for o in self._points_to.of(pointer)}
+
+    def _place(self, value: Value) -> Place:
+        if value in self._points_to.objects:
+            return {self._points_to.objects[value]: _START}
+        number = constant_value(value)
+        if number is not None:
+            return {None: frozenset([Congruence(number, 0)])}
+        match value:
+            case GlobalValue():
+                return dict.fromkeys(self._points_to.of(value), _START)
+            case ConstantExpr(opcode="getelementptr"):
+                return self._address(value, value.source_type, list(value.operands))
+            case ConstantExpr() if value.opcode in _SAME:
+                return self._place(value.operands[0])
+            case ConstantNull():
+                return {None: _START}
+            case Poison() | Undef():
+                return _NOWHERE
+            case Constant():
+                return self._anywhere(value)
+            case _:
+                return self._values.get(value, _NOWHERE)
+
+    def _anywhere(self, value: Value) -> Place:
+        if _is_narrow(value):
+            return {None: _ANYWHERE}
+        return {None: _ANYWHERE, **dict.fromkeys(self._points_to.of(value), _ANYWHERE)}
+
+    def _join(self, value: Value, place: Place) -> None:
+        self._changed |= _merge(self._values.setdefault(value, {}), place, 1 if isinstance(value, I.Phi) else _MANY)
+
+    def _visit(self, instruction: I.Instruction) -> None:
+        match instruction:
+            case I.Store():
+                self._put(instruction.operands[0], instruction.operands[1])
+            case I.AtomicRMW() | I.CmpXchg():
+                for value in instruction.operands[1:]:
+                    self._put(value, instruction.operands[0])
+                self._join(instruction, self._anywhere(instruction))
+            case I.CallBase():
+                self._call(instruction)
+            case I.Phi() if (values := self._counted(instruction)) is not None:
+                self._changed |= _merge(self._values.setdefault(instruction, {}), {None: values}, _MANY)
+            case _ if T.is_pointer(instruction.type) or T.is_int(instruction.type):
+                self._join(instruction, self._result(instruction))
+            case _:
+                pass
+
+    def _put(self, value: Value, pointer: Value) -> None:
+        if not self._points_to.of(value) or _is_narrow(value):
+            return
+        place = self._place(value) if T.is_pointer(value.type) or value.type == T.I64 else self._anywhere(value)
+        for target in self._points_to.of(pointer):
+            self._changed |= _merge(self._contents.setdefault(target, {}), place, _MANY_STORED)
+
+    def _counted(self, phi: I.Phi) -> Offsets | None:
+        if phi not in self._counters:
+            self._counters[phi] = _values_of_counter(phi)
+        return self._counters[phi]
+
+    def _result(self, instruction: I.Instruction) -> Place:
+        operands = instruction.operands
+        if isinstance(instruction.type, T.VectorType):
+            return self._anywhere(instruction)
+        match instruction:
+            case I.GetElementPtr():
+                return self._address(instruction, instruction.source_type, operands)
+            case I.Load() if T.is_pointer(instruction.type) or instruction.type == T.I64:
+                found: dict[MemoryObject | None, Offsets] = {} if T.is_pointer(instruction.type) else {None: _ANYWHERE}
+                for item in self._points_to.of(operands[0]):
+                    _merge(found, self._contents.get(item, _NOWHERE), _MANY)
+                return found
+            case I.Phi() | I.Select():
+                found = {}
+                for value in operands[1:] if isinstance(instruction, I.Select) else operands:
+                    _merge(found, self._place(value), _MANY)
+                return found
+            case _ if instruction.opcode in _SAME:
+                return self._place(operands[0])
+            case I.Cast(opcode="trunc"):
+                return {k: frozenset(c.cut() for c in cs) for k, cs in self._place(operands[0]).items()}
+            case I.BinaryOp():
+                return self._arithmetic(instruction)
+            case _:
+                return self._anywhere(instruction)
+
+    def _arithmetic(self, instruction: I.BinaryOp) -> Place:
+        x, y = (self._place(v) for v in instruction.operands)
+        if not x or not y:
+            return _NOWHERE
+        a, b = x.get(None), y.get(None)
+        match instruction.opcode:
+            case "add" if b is not None and len(y) == 1:
+                return {k: _sums(cs, b) for k, cs in x.items()}
+            case "add" if a is not None and len(x) == 1:
+                return {k: _sums(cs, a) for k, cs in y.items()}
+            case "sub" if b is not None and len(y) == 1:
+                return {k: _sums(cs, _products(b, -1)) for k, cs in x.items()}
+            case "sub" if any(k in y for k in x):
+                return self._difference(x, y)
+            case "mul" if a is not None and b is not None and len(x) == len(y) == 1:
+                return {None: frozenset([_one(a) * _one(b)]) if len(a) * len(b) > _MANY else _multiplied(a, b)}
+            case "shl" if a is not None and b is not None and len(x) == 1 and (by := _constant(b)) is not None:
+                return {None: _products(a, 1 << by)} if 0 <= by < 63 else self._anywhere(instruction)
+            case "and" if b is not None and len(y) == 1 and (mask := _constant(b)) is not None:
+                return {k: frozenset(c.masked(mask) for c in cs) if k is None else _ANYWHERE for k, cs in x.items()}
+            case "or" if "disjoint" in instruction.flags and b is not None and len(y) == 1:
+                return {k: _sums(cs, b) for k, cs in x.items()}
+            case _:
+                return self._anywhere(instruction)
+
+    def _difference(self, x: Place, y: Place) -> Place:
+        """Of two pointers: into the same object, as C has it, or both null."""
+        found: dict[MemoryObject | None, Offsets] = {}
+        for item, first in x.items():
+            if item in y:
+                _merge(found, {None: _sums(first, _products(y[item], -1))}, _MANY)
+        return found
+
+    def _address(self, value: Value, source: T.Type | None, operands: list[Value]) -> Place:
+        if source is None or isinstance(value.type, T.VectorType):
+            return self._anywhere(value)
+        offset = self._offset(source, operands[1:])
+        if offset is None:
+            return _NOWHERE
+        return {k: _sums(cs, offset) for k, cs in self._place(operands[0]).items()}
+
+    def _offset(self, source: T.Type, indices: list[Value]) -> Offsets | None:
+        """What the indices of a `getelementptr` add; None where nothing is known of one of them yet."""
+        total = _START
+        type_ = source
+        for position, index in enumerate(indices):
+            place = self._place(index)
+            if not place:
+                return None
+            number = place.get(None, _ANYWHERE) if len(place) == 1 else _ANYWHERE
+            body = self._layout.body(type_)
+            if position == 0:
+                total = _sums(total, _products(number, self._layout.alloc_size(type_)))
+            elif isinstance(body, T.StructType):
+                field = constant_value(index)
+                if field is None:
+                    return _ANYWHERE
+                total = frozenset(c + Congruence(self._layout.offsets(body)[field], 0) for c in total)
+                type_ = body.elements[field]
+            else:
+                assert isinstance(body, T.ArrayType | T.VectorType)
+                type_ = body.element
+                total = _sums(total, _products(number, self._layout.alloc_size(type_)))
+        return total
+
+    def _call(self, call: I.CallBase) -> None:
+        callees = self._points_to.callees(call)
+        for callee in callees:
+            for parameter, argument in zip(callee.arguments, call.arguments, strict=False):
+                self._join(parameter, self._place(argument))
+            for block in callee.blocks:
+                last = block.terminator
+                if isinstance(last, I.Return) and last.operands:
+                    self._join(call, self._place(last.operands[0]))
+        if callees:
+            return
+        match call_effect(call):
+            case Effect.MEMORY_COPY | Effect.REALLOCATE:
+                copies = call_effect(call) is Effect.MEMORY_COPY
+                source = call.operands[1 if copies else 0]
+                targets = self._points_to.of(call.operands[0] if copies else call)
+                for item in self._points_to.of(source):
+                    held = dict(self._contents.get(item, _NOWHERE))
+                    for target in targets:
+                        self._changed |= _merge(self._contents.setdefault(target, {}), held, _MANY_STORED)
+            case Effect.ALLOCATE:
+                pass
+            case Effect.SAME_POINTER:
+                self._join(call, {k: _ANYWHERE for k in self._place(call.operands[0])})
+            case _:
+                self._unknown(call)
+
+    def _unknown(self, call: I.CallBase) -> None:
+        """What a call may store, it may store at any offset."""
+        if T.is_pointer(call.type) or T.is_int(call.type):
+            self._join(call, self._anywhere(call))
+        if call_effect(call) is not None or is_memory_free(call) or called_routine(call) is not None:
+            return
+        given = [self._points_to.of(a) for a in call.arguments if not _is_narrow(a)]
+        for item in frozenset[MemoryObject]().union(*given):
+            anywhere: Place = dict.fromkeys(self._points_to.contents.get(item, ()), _ANYWHERE)
+            self._changed |= _merge(self._contents.setdefault(item, {}), anywhere, 1)
+
+
+def _is_narrow(value: Value) -> bool:
+    """A number, or an integer that is too short for a pointer: the pointers beside it are no concern of its."""
+    scalar = T.scalar(value.type)
+    return isinstance(scalar, T.FloatType) or (isinstance(value.type, T.IntType) and value.type.bits < 64)
+
+
+def _merge(into: dict[MemoryObject | None, Offsets], place: Place, most: int) -> bool:
+    """Joins a place into another, with so many congruences for each object at most; whether that changed it."""
+    changed = False
+    for key, offsets in place.items():
+        old = into.get(key)
+        new = offsets if old is None else old | offsets
+        if len(new) > 1:
+            # What another one includes goes, so that a join of many stays when its parts come again.
+            new = frozenset(c for c in new if not any(c != d and c.join(d) == d for d in new))
+        if len(new) > most:
+            new = _fewer(new, most)
+        if new != old:
+            into[key] = new
+            changed = True
+    return changed
+
+
+def _one(offsets: Offsets) -> Congruence:
+    return reduce(Congruence.join, offsets)
+
+
+def _fewer(offsets: Offsets, most: int) -> Offsets:
+    """At most so many congruences that include all of these: modulo the stride by which they include least besides."""
+    starts = sorted({c.offset for c in offsets})
+    strides = {b - a for i, a in enumerate(starts) for b in starts[i + 1 :]} if most > 1 else set[int]()
+    best: tuple[float, int, Offsets] | None = None
+    for stride in strides:
+        found = frozenset(Congruence.of(c.offset, gcd(c.modulus, stride)) for c in offsets)
+        if len(found) <= most:
+            share = sum(1 / c.modulus for c in found), stride, found
+            best = share if best is None or share[:2] < best[:2] else best
+    return frozenset([_one(offsets)]) if best is None else best[2]
+
+
+def _constant(offsets: Offsets) -> int | None:
+    (first, *rest) = offsets
+    return first.offset if first.modulus == 0 and not rest else None
+
+
+def _sums(xs: Offsets, ys: Offsets) -> Offsets:
+    found = frozenset(x + y for x in xs for y in ys)
+    return found if len(found) <= _MANY else _fewer(found, _MANY // 2)
+
+
+def _products(xs: Offsets, factor: int) -> Offsets:
+    return frozenset(x * Congruence(factor, 0) for x in xs)
+
+
+def _multiplied(xs: Offsets, ys: Offsets) -> Offsets:
+    return frozenset(x * y for x in xs for y in ys)
+
+
+def _values_of_counter(phi: I.Phi) -> Offsets | None:
+    """The values of a loop's counter that starts at a constant and goes to one by steps of 1 or -1; None for any other
+    phi. The loop is left at its end, as optimisers turn loops: the counter never is what it is compared with."""
+    if len(phi.operands) != 2 or not isinstance(phi.type, T.IntType):
+        return None
+    for start, (following, latch) in zip(phi.operands, reversed(phi.incoming), strict=True):
+        first = constant_value(start)
+        if first is None or not isinstance(following, I.BinaryOp) or following.opcode != "add":
+            continue
+        step = constant_value(following.operands[1])
+        last = latch.terminator
+        if following.operands[0] is not phi or step not in (1, -1) or not isinstance(last, I.CondBranch):
+            continue
+        test = last.operands[0]
+        if not isinstance(test, I.Compare) or test.opcode != "icmp" or test.operands[0] is not following:
+            continue
+        end = constant_value(test.operands[1])
+        leaves = phi not in last.targets[0].instructions
+        equal = test.predicate == ("eq" if leaves else "ne") and (phi in last.targets[1 if leaves else 0].instructions)
+        count = None if end is None else (end - first) * step
+        if equal and count is not None and 0 < count <= _MANY_STEPS:
+            return frozenset(Congruence(first + step * k, 0) for k in range(count))
+    return None

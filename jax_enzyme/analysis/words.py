@@ -1,0 +1,310 @@
+"""Which floating-point numbers, and which pointers, lie at each place of each memory object.
+
+    lattice     a set of facts per object: a scalar type at an offset (`analysis.congruence`); least fixed point
+    sources     the type of a buffer in the signature, loads and stores of numbers and pointers, constants of globals,
+                routines of BLAS; what the source says of an access (TBAA) that is of integers in LLVM IR
+    transfer    copies of memory carry facts both ways
+
+Compilers copy numbers as integers. What an integer that is loaded may hold follows from the facts about its place:
+where there are none, it holds no number. C says that memory which was written as `double` is not read as `long`, so a
+load that the source calls one of integers holds only what was written as something else (by `memcpy`, as integers).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from math import gcd
+
+from jax_enzyme.analysis.congruence import Congruence
+from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, called_routine
+from jax_enzyme.analysis.places import Places
+from jax_enzyme.analysis.tbaa import accessed_type
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.arrays import Buffer
+from jax_enzyme.ir.module import GlobalVariable
+from jax_enzyme.ir.values import (
+    Argument,
+    Constant,
+    ConstantAggregate,
+    ConstantSplat,
+    Poison,
+    Undef,
+    Value,
+    ZeroInitializer,
+    int_value,
+)
+from jax_enzyme.rules.effects import Effect
+
+DTYPES: Mapping[str, T.FloatType] = {
+    "f64": T.DOUBLE, "f32": T.FLOAT, "c128": T.DOUBLE, "c64": T.FLOAT, "f16": T.HALF, "bf16": T.BFLOAT
+}  # fmt: skip
+"""The numbers that buffers consist of."""
+
+Piece = tuple[int, T.Type]
+"""A scalar at so many bytes behind where an access starts; negative where it starts before."""
+_MANY = 64
+
+
+@dataclass(frozen=True)
+class _Fact:
+    """`plain` says that the source writes or reads the place by the name of this very type."""
+
+    place: Congruence
+    type: T.Type
+    size: int
+    plain: bool
+
+
+class Words:
+    """Facts about all objects of a `PointsTo`; `buffers` are those of its root, by parameter. `places` may be known
+    already."""
+
+    def __init__(
+        self, points_to: PointsTo, buffers: Mapping[Argument, Buffer], places: Callable[[], Places] | None = None
+    ) -> None:
+        self._given_places = places
+        self.points_to = points_to
+        self._buffers = buffers
+        self._layout = DataLayout(points_to.module)
+        self._answers: dict[tuple[Value, int], tuple[frozenset[_Fact], frozenset[tuple[int, _Fact]]] | None] = {}
+
+    @cached_property
+    def places(self) -> Places:
+        return Places(self.points_to) if self._given_places is None else self._given_places()
+
+    def numbers(self, pointer: Value, size: int, access: I.Instruction | None = None) -> frozenset[Piece] | None:
+        """The numbers that may lie, wholly or partly, within `size` bytes behind a pointer; of those that `access` may
+        meet. None where nobody knows what memory that is."""
+        found = self._meets(pointer, size)
+        if found is None:
+            return None
+        careful = access is not None and accessed_type(self.points_to.module, access) == T.I1
+        return frozenset((d, f.type) for d, f in found if T.is_float(f.type) and not (careful and f.plain))
+
+    def pointers(self, pointer: Value, size: int) -> frozenset[Piece] | None:
+        """The same for pointers."""
+        found = self._meets(pointer, size)
+        return None if found is None else frozenset((d, f.type) for d, f in found if T.is_pointer(f.type))
+
+    def may_be_pointer(self, value: Value) -> bool:
+        """Whether an integer may be a pointer that was loaded as one, or a part of it, or be computed from such."""
+        pending, seen = [value], set[Value]()
+        while pending:
+            item = pending.pop()
+            if item in seen or not isinstance(item, I.Instruction) or not self.points_to.of(item):
+                continue
+            seen.add(item)
+            if isinstance(item, I.Load):
+                if self.pointers(item.operands[0], self._layout.store_size(item.type)) != frozenset():
+                    return True
+            elif item.opcode in ("ptrtoint", "ptrtoaddr") or isinstance(item, I.CallBase):
+                return True
+            else:
+                pending += item.operands
+        return False
+
+    def of(self, item: MemoryObject) -> frozenset[T.Type]:
+        """The types of the numbers that an object holds anywhere."""
+        return frozenset(f.type for f in self._facts.get(item, ()) if T.is_float(f.type))
+
+    def is_array(self, item: MemoryObject) -> bool:
+        """Whether an object is an array of numbers and nothing else, as the signature has it."""
+        return (
+            isinstance(item.site, Argument)
+            and item.site in self._buffers
+            and (self._buffers[item.site].dtype in DTYPES)
+        )
+
+    def pattern(self, pointers: tuple[Value, ...]) -> tuple[int, frozenset[Piece]] | None:
+        """What lies behind each of these pointers, the same for all: the period in bytes after which it repeats (0: it
+        does not), and the scalars within one period. None where that is not known."""
+        period = 0
+        found: list[tuple[Congruence, _Fact]] = []
+        for pointer in pointers:
+            places = self.places.of(pointer)
+            if not places or self.points_to.unknown in places:
+                return None
+            for item, place in places.items():
+                for fact in self._facts.get(item, ()):
+                    found.append((fact.place - place, fact))
+                    period = gcd(period, found[-1][0].modulus)
+        pieces = {(c.offset % period if period else c.offset, f.type) for c, f in found}
+        return period, frozenset(pieces)
+
+    def describe(self) -> str:
+        """One line per object, for tests and reports."""
+        lines: list[str] = []
+        for item, facts in self._facts.items():
+            held = sorted(f"{f.type} at {_text(f.place)}" for f in facts)
+            lines.append(f"{item}: {', '.join(dict.fromkeys(held))}")
+        return "\n".join(lines)
+
+    def _meets(self, pointer: Value, size: int) -> frozenset[tuple[int, _Fact]] | None:
+        places = self.places.each_of(pointer)
+        if not places or self.points_to.unknown in places:
+            return None
+        found: set[tuple[int, _Fact]] = set()
+        for item, offsets in places.items():
+            for fact in self._facts.get(item, ()):
+                found.update((d, fact) for place in offsets for d in _distances(place, fact, size))
+        return frozenset(found)
+
+    # -- facts
+
+    @cached_property
+    def _facts(self) -> dict[MemoryObject, set[_Fact]]:
+        facts: dict[MemoryObject, set[_Fact]] = {}
+        copies: list[I.CallBase] = []
+        for argument, buffer in self._buffers.items():
+            kind = DTYPES.get(buffer.dtype)
+            item = self.points_to.objects.get(argument)
+            if kind is not None and item is not None:
+                size = self._layout.store_size(kind)
+                facts.setdefault(item, set()).add(_Fact(Congruence(0, size), kind, size, plain=True))
+        for item in list(self.points_to.objects.values()):
+            if isinstance(item.site, GlobalVariable) and item.site.initializer is not None:
+                held = self._constants(item.site.initializer, 0)
+                facts.setdefault(item, set()).update(_Fact(Congruence(o, 0), t, n, plain=True) for o, t, n in held)
+        for function in self.points_to.functions:
+            for instruction in function.instructions():
+                if isinstance(instruction, I.CallBase):
+                    if call_effect(instruction) in (Effect.MEMORY_COPY, Effect.REALLOCATE):
+                        copies.append(instruction)
+                    self._note_routine(facts, instruction)
+                else:
+                    self._note_access(facts, instruction)
+        while any([self._carry(facts, copy) for copy in copies]):
+            pass
+        return facts
+
+    def _constants(self, value: Constant, start: int) -> Iterator[tuple[int, T.Type, int]]:
+        match value:
+            case ConstantAggregate():
+                body = self._layout.body(value.type)
+                if isinstance(body, T.VectorType):
+                    step = self._layout.store_size(body.element)
+                    offsets = [i * step for i in range(body.count)]
+                else:
+                    offsets = self._layout.offsets(body)
+                for element, offset in zip(value.elements, offsets, strict=True):
+                    yield from self._constants(element, start + offset)
+            case ConstantSplat() | ZeroInitializer() | Undef() | Poison():
+                return
+            case _ if T.is_float(value.type) or T.is_pointer(value.type):
+                yield start, value.type, self._layout.store_size(value.type)
+            case _:
+                return
+
+    def _note_access(self, facts: dict[MemoryObject, set[_Fact]], instruction: I.Instruction) -> None:
+        match instruction:
+            case I.Load():
+                pointer, type_ = instruction.operands[0], instruction.type
+            case I.Store():
+                pointer, type_ = instruction.operands[1], instruction.operands[0].type
+            case I.AtomicRMW() | I.CmpXchg():
+                pointer, type_ = instruction.operands[0], instruction.operands[1].type
+            case _:
+                return
+        named = accessed_type(self.points_to.module, instruction)
+        for offset, scalar in self._scalars(type_, 0):
+            plain = named == scalar
+            kind = named if T.is_int(scalar) and isinstance(named, T.FloatType | T.PointerType) else scalar
+            size = self._layout.store_size(kind)
+            if T.is_int(kind):
+                continue
+            room = self._layout.store_size(scalar)
+            for step in range(0, max(room - size, 0) + 1, size):
+                self._add(facts, pointer, offset + step, kind, plain or kind is named)
+
+    def _add(
+        self, facts: dict[MemoryObject, set[_Fact]], pointer: Value, offset: int, type_: T.Type, plain: bool
+    ) -> None:
+        size = self._layout.store_size(type_)
+        for item, offsets in self.places.each_of(pointer).items():
+            held = facts.setdefault(item, set())
+            held.update(_Fact(place + Congruence(offset, 0), type_, size, plain) for place in offsets)
+
+    def _scalars(self, type_: T.Type, start: int) -> Iterator[tuple[int, T.Type]]:
+        body = self._layout.body(type_)
+        match body:
+            case T.StructType(elements):
+                for element, offset in zip(elements, self._layout.offsets(body), strict=True):
+                    yield from self._scalars(element, start + offset)
+            case T.ArrayType(count, element) | T.VectorType(count, element):
+                step = self._layout.alloc_size(element)
+                for index in range(count):
+                    yield from self._scalars(element, start + index * step)
+            case T.FloatType() | T.PointerType() | T.IntType():
+                yield start, body
+            case _:
+                return
+
+    def _note_routine(self, facts: dict[MemoryObject, set[_Fact]], call: I.CallBase) -> None:
+        routine = called_routine(call)
+        if routine is None:
+            return
+        size = self._layout.store_size(routine.scalar)
+        for index in routine.floats:
+            for item, place in self.places.of(call.operands[index]).items():
+                at = Congruence.of(place.offset, gcd(place.modulus, size))
+                facts.setdefault(item, set()).add(_Fact(at, routine.scalar, size, plain=True))
+
+    def _carry(self, facts: dict[MemoryObject, set[_Fact]], call: I.CallBase) -> bool:
+        """Carries facts over a copy, both ways; whether there were new ones."""
+        if call_effect(call) is Effect.REALLOCATE:
+            target, source, size = call, call.operands[0], None
+        else:
+            target, source, size = *call.operands[:2], int_value(call.operands[2])
+        changed = False
+        for one, other in ((source, target), (target, source)):
+            for item, place in self.places.of(one).items():
+                for twin, there in self.places.of(other).items():
+                    held = facts.setdefault(twin, set())
+                    for fact in list(facts.get(item, ())):
+                        at = _moved(fact, place, there, size)
+                        changed |= at is not None and _note(held, _Fact(at, fact.type, fact.size, plain=False))
+        return changed
+
+
+def _note(held: set[_Fact], new: _Fact) -> bool:
+    """Adds a fact unless others say as much; beyond a number of them, joined with those that are alike: a copy within
+    one object would carry facts on for ever."""
+    alike = [f.place for f in held if f.type == new.type]
+    if len(alike) > _MANY:
+        new = replace(new, place=reduce(Congruence.join, alike, new.place))
+    if any(f.type == new.type and f.place.join(new.place) == f.place and f.plain <= new.plain for f in held):
+        return False
+    held.add(new)
+    return True
+
+
+def _distances(place: Congruence, fact: _Fact, size: int) -> Iterator[int]:
+    """How far behind `place` the fact's scalar may start, so that it overlaps `size` bytes there."""
+    difference = fact.place - place
+    if difference.modulus == 0:
+        if -fact.size < difference.offset < size:
+            yield difference.offset
+        return
+    first = 1 - fact.size
+    start = first + (difference.offset - first) % difference.modulus
+    yield from range(start, size, difference.modulus)
+
+
+def _moved(fact: _Fact, place: Congruence, there: Congruence, size: int | None) -> Congruence | None:
+    """Where a fact comes to lie when `size` bytes from `place` on are copied to `there`; None where it stays behind."""
+    distance = fact.place - place
+    if size is None:
+        return there + distance
+    if distance.modulus == 0:
+        return there + distance if 0 <= distance.offset <= size - fact.size else None
+    if size <= distance.modulus:
+        return there + Congruence(distance.offset, 0) if distance.offset <= size - fact.size else None
+    return there + distance
+
+
+def _text(place: Congruence) -> str:
+    return f"{place.offset}" if place.modulus == 0 else f"{place.offset} mod {place.modulus}"

@@ -1,0 +1,230 @@
+"""Derivatives of CUDA kernels for GPUs: the one place that runs bind, canonicalise, derive and PTX in order.
+
+It answers the same questions as `codegen.derived` does for the CPU, and keeps as much: what it made, in this process;
+layouts and PTX, on disk.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from functools import cache, cached_property
+from typing import Any
+
+from jax_enzyme.ad import device as engine
+from jax_enzyme.cache import DiskCache, digest
+from jax_enzyme.codegen.derived import check_buffers, own_digest, predicted
+from jax_enzyme.codegen.gpu.architecture import architecture
+from jax_enzyme.codegen.gpu.library import libdevice
+from jax_enzyme.codegen.gpu.primal import device_primal
+from jax_enzyme.codegen.gpu.ptx import ptx
+from jax_enzyme.codegen.host import host
+from jax_enzyme.codegen.memo import Memo
+from jax_enzyme.codegen.stored import buffer_from
+from jax_enzyme.errors import DifferentiationError, LoweringError
+from jax_enzyme.frontends.program import Program
+from jax_enzyme.ir.arrays import Augmented, Buffer, Derivation, Jvp, Pullback, Step, Vjp
+from jax_enzyme.ir.device import DeviceFunction
+from jax_enzyme.options import Options
+from jax_enzyme.signature import Binding, Signature
+from jax_enzyme.signature.launch import Shape
+from jax_enzyme.transform.bind import buffers_of
+
+REMEDY = 'run it on the CPU, where more is differentiable: jax.default_device(jax.devices("cpu")[0])'
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a device function is called. `buffers` are all that it takes; the first ones that `ir.arrays` speaks of are
+    those numbered `visible`, in order; the others are working memory of its own."""
+
+    buffers: tuple[Buffer, ...]
+    visible: tuple[int, ...]
+    shape: Shape
+    stages: int
+
+    def to_bytes(self) -> bytes:
+        return json.dumps(asdict(self), separators=(",", ":")).encode()
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Layout:
+        fields: dict[str, Any] = json.loads(data)
+        rows: list[dict[str, Any]] = fields["buffers"]
+        shape: dict[str, Any] = fields["shape"]
+        made = Shape(tuple(shape["grid"]), tuple(shape["block"]), shape["shared"])
+        return Layout(tuple(buffer_from(row) for row in rows), tuple(fields["visible"]), made, fields["stages"])
+
+
+@dataclass(frozen=True, eq=False)
+class Derived:
+    """A device function, and which of its buffers are visible (see Layout)."""
+
+    function: DeviceFunction
+    visible: tuple[int, ...]
+
+    @property
+    def layout(self) -> Layout:
+        function = self.function
+        return Layout(function.buffers, self.visible, function.shape, len(function.symbols))
+
+
+def layout(
+    program: Program, signature: Signature, binding: Binding, steps: Derivation = (), options: Options | None = None
+) -> tuple[Buffer, ...]:
+    """The visible buffers of a derivative. Runs the engine where they follow from its plan (tapes)."""
+    if not any(isinstance(s, Augmented | Pullback) for s in steps):
+        return predicted(buffers_of(signature, binding), steps)
+    found = call_layout(program, signature, binding, steps, options)
+    return tuple(found.buffers[i] for i in found.visible)
+
+
+def split(program: Program, signature: Signature, binding: Binding, step: Vjp, options: Options | None = None) -> bool:
+    """Can this derivative be split into a kernel that leaves a tape of fixed size, and a pullback?"""
+    return _Job(program, signature, binding, (step,), options or Options()).split()
+
+
+def call_layout(
+    program: Program, signature: Signature, binding: Binding, steps: Derivation = (), options: Options | None = None
+) -> Layout:
+    """All that a call has to know."""
+    return _Job(program, signature, binding, steps, options or Options()).layout()
+
+
+def derived(
+    program: Program, signature: Signature, binding: Binding, steps: Derivation = (), options: Options | None = None
+) -> Derived:
+    """A kernel or a derivative of it as a device function. Not to be changed: others share it."""
+    return _Job(program, signature, binding, steps, options or Options()).derived()
+
+
+def build_ptx(
+    program: Program,
+    signature: Signature,
+    binding: Binding,
+    steps: Derivation,
+    options: Options,
+    capability: int,
+    dimensions: int,
+) -> str:
+    """The PTX of a derivative for GPUs of this compute capability, and a batch of so many dimensions."""
+    return _Job(program, signature, binding, steps, options).ptx(architecture(capability), dimensions)
+
+
+_canonical: Memo[Derived] = Memo(64)
+_derived: Memo[Derived] = Memo(64)
+
+
+@dataclass(frozen=True)
+class _Job:
+    """One derivative of one specialisation of one kernel."""
+
+    program: Program
+    signature: Signature
+    binding: Binding
+    steps: Derivation
+    options: Options
+
+    @cached_property
+    def key(self) -> str:
+        """Says which derivative of which kernel, made how and by which version of us."""
+        base = digest(self.program.key, str(self.signature), self.signature.order, repr(self.binding))
+        return digest(base, repr(self.steps), repr(self.options), _environment())
+
+    def layout(self) -> Layout:
+        stored = self._stored("layout", lambda: self.derived().layout.to_bytes())
+        return Layout.from_bytes(stored)
+
+    def ptx(self, arch: str, dimensions: int) -> str:
+        def make() -> bytes:
+            fast = self.options.fast_math
+            return ptx(self.derived().function, arch, dimensions=dimensions, fast_math=fast).encode()
+
+        return self._stored(f"{arch} {dimensions} {_library()}", make).decode()
+
+    def split(self) -> bool:
+        (step,) = self.steps
+        assert isinstance(step, Vjp)
+
+        def decide() -> bytes:
+            return b"1" if engine.splittable(self.before().canonical().function, step, self.options) else b"0"
+
+        return self._stored("split", decide) == b"1"
+
+    def derived(self) -> Derived:
+        return _derived.get(self.key, self._derive)
+
+    def canonical(self) -> Derived:
+        """In the form that the engine differentiates."""
+
+        def make() -> Derived:
+            found = self.derived()
+            return replace(found, function=engine.canonical(found.function))
+
+        return _canonical.get(self.key, make)
+
+    def before(self) -> _Job:
+        """The same without the last step."""
+        return replace(self, steps=self.steps[:-1])
+
+    def _derive(self) -> Derived:
+        if not self.steps:
+            primal = device_primal(self.program, self.signature, self.binding)
+            return Derived(primal, tuple(range(len(primal.buffers))))
+        base, step = self.before().canonical(), self.steps[-1]
+        own = _of_device(base, step)
+        try:
+            function = engine.derive(base.function, own, self.options)
+        except DifferentiationError as error:
+            raise type(error)(
+                error.cause, error.place, f"{error.remedy}; or {REMEDY}" if error.remedy else REMEDY
+            ) from error
+        return Derived(function, _visible(base, own, function))
+
+    def _stored(self, what: str, make: Callable[[], bytes]) -> bytes:
+        """What is on disk for a question about this derivative, or is made and put there."""
+        disk, key = DiskCache.named("gpu"), digest(self.key, what)
+        data = disk.get(key)
+        if data is None:
+            data = make()
+            disk.put(key, data)
+        return data
+
+
+def _of_device(base: Derived, step: Step) -> Step:
+    """A step in terms of all buffers of its base."""
+
+    def wide(mask: tuple[bool, ...]) -> tuple[bool, ...]:
+        given = dict(zip(base.visible, mask, strict=True))
+        return tuple(given.get(i, False) for i in range(len(base.function.buffers)))
+
+    return Jvp(wide(step.tangents)) if isinstance(step, Jvp) else type(step)(wide(step.wanted), wide(step.seeded))
+
+
+def _visible(base: Derived, step: Step, function: DeviceFunction) -> tuple[int, ...]:
+    """The visible buffers of a derivative. What the engine delivers is what `ir.arrays` says, and working memory."""
+    buffers = function.buffers
+    if isinstance(step, Augmented | Pullback):
+        check_buffers(buffers, base.function.buffers, step)
+        return tuple(range(len(buffers)))
+    expected = predicted(base.function.buffers, (step,))
+    check_buffers(buffers[: len(expected)], base.function.buffers, step)
+    extra = buffers[len(expected) :]
+    if not all(b.role == "tape" and b.io == "scratch" for b in extra):
+        raise LoweringError(
+            f"the engine delivered the buffers {extra} besides",
+            remedy="this is a defect of jax_enzyme: please report it with the source of the kernel",
+        )
+    known = frozenset(base.visible)
+    return tuple(i for i, b in enumerate(expected) if b.of in known)
+
+
+@cache
+def _environment() -> str:
+    return digest(host().compiler, own_digest())
+
+
+@cache
+def _library() -> str:
+    path = libdevice()
+    return "" if path is None else digest(path.read_bytes())

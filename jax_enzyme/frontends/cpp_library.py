@@ -1,0 +1,82 @@
+"""libc++'s own binary, for what a kernel calls of it without being differentiated: streams, clocks, locks, text.
+
+The `ziglang` package has its sources. They are compiled and linked when a kernel first asks for one of the names, which
+takes some ten seconds, and kept in the disk cache. What belongs to the language rather than to the library (exceptions,
+type information, `new`) comes from the C++ run time that this process has.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+
+from jax_enzyme.cache import cache_root, digest
+from jax_enzyme.errors import CompileError
+from jax_enzyme.frontends.toolchain import zig
+
+_SOURCES = (
+    "libcxx/src/locale libcxx/src/ios.instantiations libcxx/src/string libcxx/src/iostream libcxx/src/ios "
+    "libcxx/src/charconv libcxx/src/chrono libcxx/src/ostream libcxx/src/fstream libcxx/src/system_error "
+    "libcxx/src/random libcxx/src/memory libcxx/src/hash "
+    "libcxx/src/error_category libcxx/src/call_once libcxx/src/functional libcxx/src/stdexcept "
+    "libcxx/src/verbose_abort libcxx/src/ryu/d2s libcxx/src/ryu/d2fixed libcxx/src/ryu/f2s "
+    "libcxxabi/src/stdlib_exception libcxxabi/src/stdlib_typeinfo"
+).split()  # those that take longest first; without threads, which no kernel may start
+_FLAGS = (
+    "c++", "-c", "-x", "c++", "-std=c++26", "-O0", "-g0", "-fPIC", "-mcpu=baseline", "-fno-sanitize=all", "-w",
+    "-DNDEBUG", "-D_LIBCPP_BUILDING_LIBRARY", "-D_LIBCPP_DISABLE_VISIBILITY_ANNOTATIONS",
+    "-D_LIBCPP_HAS_NO_PRAGMA_SYSTEM_HEADER",
+)  # fmt: skip
+_NEEDED = ("libm.so.6", "libgcc_s.so.1", "libstdc++.so.6")
+
+
+@cache
+def cpp_library() -> ctypes.CDLL | None:
+    """The library, loaded; None where its sources are not installed or do not compile."""
+    try:
+        for name in _NEEDED:
+            ctypes.CDLL(name, mode=ctypes.RTLD_GLOBAL)
+        return ctypes.CDLL(str(_shared()))
+    except (CompileError, OSError, subprocess.CalledProcessError):
+        return None
+
+
+def _shared() -> Path:
+    tool = zig()
+    key = digest(tool.version, *_SOURCES, *_FLAGS)
+    folder = (cache_root() or Path(tempfile.mkdtemp(prefix="jax_enzyme-"))) / "libcxx"
+    shared = folder / f"{key}.so"
+    if not shared.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        library = Path(tool.command[0]).parent / "lib"
+        with tempfile.TemporaryDirectory(dir=folder) as name:
+            build = Path(name)
+            with ThreadPoolExecutor(os.cpu_count()) as pool:
+                objects = list(pool.map(lambda source: _compiled(tool.command, library, source, build), _SOURCES))
+            partial = build / "libcxx.so"
+            # Its own names come first: another library's may be of another C++ library.
+            words = ("ld.lld", "-shared", "-s", "-Bsymbolic", *objects, "-o", str(partial))
+            _run(tool.command, words, build)
+            partial.replace(shared)
+    return shared
+
+
+def _compiled(command: tuple[str, ...], library: Path, source: str, build: Path) -> str:
+    """The object code of one of the library's files."""
+    output = build / f"{source.replace('/', '-')}.o"
+    includes = [f"-I{library / folder}" for folder in ("libcxx/src", "libcxx/libc", "libcxxabi/include")]
+    _run(command, (*_FLAGS, *includes, str(library / f"{source}.cpp"), "-o", str(output)), build)
+    return str(output)
+
+
+def _run(command: tuple[str, ...], words: tuple[str, ...], folder: Path) -> None:
+    # zig keeps a cache of its own, which would only double this one.
+    caches = {name: str(folder / "zig") for name in ("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR")}
+    subprocess.run(
+        [*command, *words], check=True, capture_output=True, stdin=subprocess.DEVNULL, env={**os.environ, **caches}
+    )

@@ -1,0 +1,1 @@
+// The toolkit has no such header outside its random numbers, and clang asks for it.

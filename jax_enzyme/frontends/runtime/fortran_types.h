@@ -1,0 +1,258 @@
+// How flang describes a derived type: constant tables of components, which an optimiser reads while it compiles. What
+// is done to a component is written once for each level of nesting, so that nothing is left of the tables at run time.
+#pragma once
+
+namespace je {
+
+// Fields that nothing here reads. What they hold is a descriptor: 24 bytes, 24 for a dimension, 16 for a type.
+template <int kBytes> struct Unread {
+  u8 bytes[kBytes];
+};
+
+struct Bound {
+  i64 genre, value;
+};
+
+enum Genre : i8 { kData = 1, kPointerTo = 2, kAllocated = 3 };
+enum Category : i8 { kIntegers, kUnsigned, kReals, kComplexes, kCharacters, kLogicals, kDerived };
+
+struct DerivedType;
+
+struct Component {
+  Unread<24> name;
+  i8 genre, category, kind, rank;
+  i64 offset;
+  Bound length;
+  const DerivedType *type;
+  Unread<32> rest_of_type;
+  Unread<64> parameters;
+  const Bound *bounds;
+  Unread<80> rest_of_bounds;
+  const char *initial;
+};
+
+struct DerivedType {
+  Unread<64> bindings;
+  Unread<24> name;
+  i64 bytes;
+  Unread<136> parameters;
+  const Component *components;
+  Unread<16> element;
+  Dimension component_count;
+  Unread<16> rest_of_components;
+  Unread<64> procedures;
+  Unread<64> special;
+  i32 special_bits;
+  i8 has_parent, needs_no_initial, needs_no_destruction, needs_no_final, has_no_assignment;
+};
+
+static_assert(sizeof(Component) == 256 && sizeof(DerivedType) == 440, "as flang lays them out");
+
+// What lies behind the dimensions of a descriptor with an addendum.
+struct Addendum {
+  const DerivedType *type;
+  i64 parameter;
+};
+
+inline Addendum &addendum(Descriptor &d) { return reinterpret_cast<Addendum &>(d.dim(d.rank)); }
+
+inline const DerivedType *type_of(const Descriptor &d) {
+  if (d.code != kStruct || !(d.extra & kHasAddendum)) return nullptr;
+  return reinterpret_cast<const Addendum &>(d.dim(d.rank)).type;
+}
+
+inline i8 code_of(const Component &c) {
+  switch (c.category) {
+  case kReals: return c.kind == 4 ? kFloat : kDouble;
+  case kComplexes: return c.kind == 4 ? kFloatComplex : kDoubleComplex;
+  case kCharacters: return kCharacter;
+  case kDerived: return kStruct;
+  default: return 1;
+  }
+}
+
+inline i64 element_bytes(const Component &c) {
+  switch (c.category) {
+  case kComplexes: return 2 * c.kind;
+  case kCharacters: return c.kind * c.length.value;
+  case kDerived: return c.type->bytes;
+  default: return c.kind;
+  }
+}
+
+inline i64 descriptor_bytes(const Component &c) { return 24 + 24 * c.rank + (c.category == kDerived ? 16 : 0); }
+
+inline i64 data_count(const Component &c) {
+  i64 n = 1;
+#pragma unroll
+  for (int k = 0; k < kMaxRank; ++k)
+    if (k < c.rank) {
+      const i64 extent = c.bounds[2 * k + 1].value - c.bounds[2 * k].value + 1;
+      n *= extent > 0 ? extent : 0;
+    }
+  return n;
+}
+
+inline Descriptor &in_place(const Component &c, char *object) {
+  return *reinterpret_cast<Descriptor *>(object + c.offset);
+}
+
+// Calls `f(component)` for every component that is data, a pointer or allocatable, those of the parent type with it.
+template <class F> inline void components(const DerivedType &type, F f) {
+#pragma unroll
+  for (i64 k = 0; k < type.component_count.extent; ++k) f(type.components[k]);
+}
+
+constexpr int kMostLevels = 3;
+[[noreturn]] inline void too_deep() { fail("derived types nested more than 3 deep, or in themselves"); }
+
+// -- default initialisation -----------------------------------------------------------------------------------------
+
+// A descriptor of nothing, as a component that is a pointer or allocatable begins.
+inline void disassociate(const Component &c, char *object) {
+  Descriptor &d = in_place(c, object);
+  d.base = nullptr;
+  d.bytes = element_bytes(c);
+  d.version = kVersion;
+  d.rank = c.rank;
+  d.code = code_of(c);
+  d.attribute = c.genre == kPointerTo ? kPointer : kAllocatable;
+  d.extra = c.category == kDerived ? kHasAddendum : 0;
+#pragma unroll
+  for (int k = 0; k < kMaxRank; ++k)
+    if (k < c.rank) d.dim(k) = {1, 0, 0};
+  if (c.category == kDerived) addendum(d) = {c.type, 0};
+}
+
+template <int kLevel = 0> inline void initialise(const DerivedType &type, char *object) {
+  if (type.needs_no_initial) return;
+  if constexpr (kLevel == kMostLevels) too_deep();
+  else
+    components(type, [=](const Component &c) {
+      if (c.genre != kData) disassociate(c, object);
+      else if (c.initial) __builtin_memcpy(object + c.offset, c.initial, data_count(c) * element_bytes(c));
+      else if (c.category == kDerived && !c.type->needs_no_initial)
+        for (i64 i = 0, n = data_count(c); i < n; ++i)
+          initialise<kLevel + 1>(*c.type, object + c.offset + i * c.type->bytes);
+    });
+}
+
+// Which bits say that a type has procedures for the end of its objects.
+constexpr int kFirstFinal = 7;
+
+// -- the end of an object -------------------------------------------------------------------------------------------
+
+// Of a polymorphic component whose contents extend its type, what they own themselves is not looked for: tables that are
+// chosen at run time would hide from the engine what an object is made of.
+template <int kLevel = 0> inline void destroy(const DerivedType &type, char *object) {
+  if (type.needs_no_destruction) return;
+  if (type.special_bits >> kFirstFinal) fail("a derived type with a FINAL procedure");
+  if constexpr (kLevel == kMostLevels) too_deep();
+  else
+    components(type, [=](const Component &c) {
+      const bool allocated = c.genre == kAllocated;
+      if (c.genre == kPointerTo || (!allocated && c.category != kDerived)) return;
+      char *first = allocated ? in_place(c, object).base : object + c.offset;
+      if (!first) return;
+      if (c.category == kDerived) {
+        const i64 n = allocated ? count(in_place(c, object)) : data_count(c);
+        const bool extended = allocated && type_of(in_place(c, object)) != c.type;
+        if (!extended && !c.type->needs_no_destruction)
+          for (i64 i = 0; i < n; ++i) destroy<kLevel + 1>(*c.type, first + i * c.type->bytes);
+      }
+      if (allocated) {
+        __builtin_free(first);
+        in_place(c, object).base = nullptr;
+      }
+    });
+}
+
+// -- assignment -----------------------------------------------------------------------------------------------------
+
+// Elements that follow each other in memory, as numbers where they are numbers.
+inline void copy_flat(const Component &c, char *to, const char *from, i64 n) {
+  Descriptor element;
+  element.code = code_of(c);
+  element.bytes = element_bytes(c);
+  if (is_number(element))
+    with_number(element, [=](auto t) {
+      using T = decltype(t);
+      for (i64 i = 0; i < n; ++i) reinterpret_cast<T *>(to)[i] = reinterpret_cast<const T *>(from)[i];
+    });
+  else
+    __builtin_memcpy(to, from, n * element.bytes);
+}
+
+// Makes an object in memory in which there is nothing yet.
+template <int kLevel = 0> inline void copy_object(const DerivedType &type, char *to, const char *from) {
+  if (!type.has_no_assignment) fail("a derived type with an assignment of its own inside another");
+  if constexpr (kLevel == kMostLevels) too_deep();
+  else {
+    __builtin_memcpy(to, from, type.bytes);
+    components(type, [=](const Component &c) {
+      const bool derived = c.category == kDerived, allocated = c.genre == kAllocated;
+      if (c.genre == kPointerTo || (!allocated && (!derived || c.type->needs_no_destruction))) return;
+      char *target = to + c.offset;
+      const char *source = from + c.offset;
+      i64 n = 1;
+      if (allocated) {
+        Descriptor &made = in_place(c, to);
+        source = made.base;
+        if (!source) return;
+        n = count(made);
+        made.base = target = static_cast<char *>(__builtin_malloc(n * made.bytes ? n * made.bytes : 1));
+      } else {
+        n = data_count(c);
+      }
+      if (allocated && derived && type_of(in_place(c, to)) != c.type) fail("a copy of a polymorphic component");
+      if (!derived) copy_flat(c, target, source, n);
+      else if (c.type->needs_no_destruction) __builtin_memcpy(target, source, n * c.type->bytes);
+      else
+        for (i64 i = 0; i < n; ++i)
+          copy_object<kLevel + 1>(*c.type, target + i * c.type->bytes, source + i * c.type->bytes);
+    });
+  }
+}
+
+// -- arrays of objects ----------------------------------------------------------------------------------------------
+
+// The type of objects that own memory: they are copied, and end, with all that is theirs. Null for all else.
+inline const DerivedType *owner(const Descriptor &d) {
+  const DerivedType *type = type_of(d);
+  return type && !type->needs_no_destruction ? type : nullptr;
+}
+
+// The address of an element by its number in array element order: one loop over all objects is less to compile than one
+// for each dimension.
+inline char *object(const Descriptor &d, i64 number) {
+  i64 offset = 0;
+#pragma unroll
+  for (int k = 0; k < kMaxRank; ++k)
+    if (k < d.rank) {
+      const bool last = k == d.rank - 1;
+      offset += (last ? number : number % d.dim(k).extent) * d.dim(k).stride;
+      if (!last) number /= d.dim(k).extent;
+    }
+  return d.base + offset;
+}
+
+// Makes the elements of an array in memory of its own.
+inline char *copied(const Descriptor &like, const Descriptor &from, const DerivedType &type) {
+  const i64 n = count(like);
+  char *fresh = static_cast<char *>(__builtin_malloc(n * type.bytes ? n * type.bytes : 1));
+  for (i64 i = 0; i < n; ++i) copy_object(type, fresh + i * type.bytes, object(from, from.rank == 0 ? 0 : i));
+  return fresh;
+}
+
+inline void destroy_elements(const Descriptor &d, const DerivedType *type) {
+  if (type)
+    for (i64 i = 0, n = count(d); i < n; ++i) destroy(*type, object(d, i));
+}
+
+inline void initialise_elements(const Descriptor &d) {
+  const DerivedType *type = type_of(d);
+  if (type && !type->needs_no_initial)
+    for (i64 i = 0, n = count(d); i < n; ++i) initialise(*type, object(d, i));
+}
+
+}  // namespace je

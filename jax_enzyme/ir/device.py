@@ -1,0 +1,34 @@
+"""Device functions: what one thread of a CUDA kernel does, between the front end and PTX.
+
+A device function is an array function (`ir.arrays`) of one thread: one generic pointer into global memory per buffer,
+in the order of `buffers`, and a status, which is 0 (a thread that returns anything else traps). It stays in NVVM's
+dialect: address spaces, barriers, special registers. The launch is static, so that the extents of block and grid are
+constants in it; `tid` and `ctaid` always lie within `shape`, as a batch is put underneath when PTX is made.
+
+Derivatives are device functions of the same launch shape. One that needs all blocks to be done with one part before
+any starts another has several `symbols`: stages, which take the same buffers and are launched in order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jax_enzyme.ir.arrays import Buffer
+from jax_enzyme.ir.module import Module
+from jax_enzyme.signature.launch import Shape
+
+
+@dataclass(frozen=True, eq=False)
+class DeviceFunction:
+    """Not to be changed: others share it. `shape.shared` are the bytes of dynamic shared memory per block."""
+
+    module: Module
+    symbols: tuple[str, ...]
+    buffers: tuple[Buffer, ...]
+    shape: Shape
+
+    @property
+    def threads(self) -> int:
+        """Threads of the whole grid."""
+        x, y, z = self.shape.grid
+        return x * y * z * self.shape.threads

@@ -1,0 +1,357 @@
+"""Looks for races in a CUDA kernel: runs it on the CPU with a log of all accesses to memory, and compares them.
+
+Two accesses of different threads to the same byte race if at least one of them writes, not both are atomic, and nothing
+puts them in order. What does is
+
+    of one warp      a warp operation that both came to (`__syncwarp`, a vote, a shuffle), or a barrier
+    of one block     a barrier that both came to (`__syncthreads`)
+    of two blocks    nothing
+
+so three questions are asked of every byte, each with its own groups of accesses and its own members:
+
+    per byte (global memory)            blocks
+    per byte, block and barrier         warps
+    per byte, warp and warp operation   threads
+
+and the answer is the same for each: there is a race if a member writes and another one reads or writes, atomics being
+compared with what is not atomic alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+import numpy as np
+from numpy.typing import NDArray
+
+from jax_enzyme.codegen.programs import program_module
+from jax_enzyme.errors import RaceError, SignatureError
+from jax_enzyme.ir.writer import to_text
+from jax_enzyme.primitives.kernel import Kernel
+from jax_enzyme.signature import Binding, Signature, parse
+from jax_enzyme.signature.launch import Shape
+from jax_enzyme.transform.cuda import AccessLog
+from jax_enzyme.transform.cuda import accesses as kinds
+
+_WARP = 32
+_ROWS = 1 << 16
+_MOST_ROWS = 1 << 26
+_SHOWN = 8
+_HEADER = np.dtype([("written", "u8"), ("room", "u8"), ("unused", "u8")])
+_ROW = np.dtype([("address", "u8"), ("size", "u4"), ("what", "u4"), ("block", "u4"), ("thread", "u4")])
+_DOING = {kinds.READ: "read", kinds.WRITE: "write", kinds.ATOMIC: "atomic update"}
+
+Rows = NDArray[Any]
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Access:
+    """What one thread did: "read", "write" or "atomic update"; its thread and block (x, y, z); the source line."""
+
+    kind: str
+    thread: tuple[int, int, int]
+    block: tuple[int, int, int]
+    place: str | None
+
+    def __str__(self) -> str:
+        where = f" at {self.place}" if self.place else ""
+        return f"{self.kind} by thread {self.thread} of block {self.block}{where}"
+
+
+@dataclass(frozen=True)
+class Race:
+    """Two accesses that nothing puts in order. `memory` is `y[12]` for an argument, or "shared memory + 16 bytes";
+    `bytes` counts all bytes at which two accesses of these two source lines race."""
+
+    memory: str
+    first: Access
+    second: Access
+    bytes: int
+
+    def __str__(self) -> str:
+        return f"{self.memory}: {self.first}\n    and {self.second} ({self.bytes} bytes in all)"
+
+
+@dataclass(frozen=True)
+class RaceReport:
+    """What `check_races` found for one run. `unwritten` are accesses, one per source line, to shared memory that no
+    thread of the block had written: it holds anything. Prints as a list."""
+
+    kernel: str
+    accesses: int
+    races: tuple[Race, ...]
+    unwritten: tuple[Access, ...]
+
+    @property
+    def ok(self) -> bool:
+        return not self.races and not self.unwritten
+
+    def __str__(self) -> str:
+        found = f"{len(self.races)} pairs of source lines race" if self.races else "no race"
+        lines = [f"{self.kernel}: {self.accesses} accesses to global and shared memory, {found}"]
+        lines += [f"  {race}" for race in self.races[:_SHOWN]]
+        if len(self.races) > _SHOWN:
+            lines.append(f"  ... and {len(self.races) - _SHOWN} more in .races")
+        lines += [f"  shared memory that nothing wrote before: {access}" for access in self.unwritten[:_SHOWN]]
+        return "\n".join(lines)
+
+
+def check_races(kernel: Kernel, args: Sequence[Any]) -> RaceReport:
+    """Runs a CUDA kernel once, on the CPU, and compares what its threads do to memory.
+
+    Returns a report if no two accesses race and no shared memory is read before it is written; raises a RaceError that
+    shows it, and has it as `report`, otherwise. It speaks of this run: of these shapes, this launch, and the branches
+    that these values take. Order that threads make themselves, with atomics and `__threadfence`, is not seen: such a
+    kernel is reported. A value that is written twice alike is a race too.
+    """
+    if kernel.program.launch is None:
+        raise SignatureError(
+            f"`{kernel.__name__}` is no CUDA kernel: it runs in one thread", kernel.program.source_name
+        )
+    binding = kernel.binding(args)
+    shape = kernel.program.launch.shape(dict(binding.dims))
+    log = AccessLog()
+    module = program_module(kernel.program, kernel.signature, binding, log)
+    program = replace(kernel.program, ir=to_text(module), lang="llvm", launch=None)
+    logging = Kernel(program, _with_log(kernel.signature), kernel.options)
+    rows = _run(logging, args)
+    accesses = _accesses(rows)
+    report = RaceReport(
+        kernel.__name__,
+        int(np.count_nonzero(_kind(rows) <= kinds.ATOMIC)),
+        _races(accesses, rows[_kind(rows) == kinds.ARGUMENT], log, kernel.signature, binding, shape),
+        tuple(_shown(accesses, n, log, shape) for n in _unwritten(accesses)),
+    )
+    if report.ok:
+        return report
+    separate = "put __syncthreads() between the two, give each thread memory of its own, or use atomics"
+    raise RaceError(
+        str(report), report=report, remedy=separate if report.races else "write it first, or fill it with 0"
+    )
+
+
+def _with_log(signature: Signature) -> Signature:
+    log = parse("inout race_log: u32[race_words]").params[0]
+    return Signature((*signature.params, log), signature.result, signature.order)
+
+
+def _run(kernel: Kernel, args: Sequence[Any]) -> Rows:
+    """The rows of the log, without its header. A log that turns out too small is made as large as it has to be."""
+    room = _ROWS
+    cpu = jax.devices("cpu")[0]
+    with jax.default_device(cpu):
+        while True:
+            log = np.zeros(room, _ROW)
+            log.view(_HEADER)[0] = (0, room, 0)
+            results = jax.tree.leaves(kernel(*args, log.view(np.uint32)))
+            filled = np.asarray(results[-1]).view(_ROW)
+            written = int(filled.view(_HEADER)[0]["written"])
+            if written < room:
+                return filled[1 : written + 1]
+            room = written + 1
+            if room > _MOST_ROWS:
+                raise SignatureError(
+                    f"{written} accesses are too many to compare", kernel.__name__, "give smaller arrays"
+                )
+
+
+def _kind(rows: Rows) -> Numbers:
+    return (rows["what"] & 0xFF).astype(np.int64)
+
+
+# -- epochs and bytes
+
+
+@dataclass(frozen=True)
+class _Accesses:
+    """One element per access and granule of memory. `epoch` counts barriers, `turn` warp operations and barriers."""
+
+    address: Numbers
+    shared: NDArray[np.bool_]
+    kind: Numbers
+    site: Numbers
+    block: Numbers
+    thread: Numbers
+    epoch: Numbers
+    turn: Numbers
+    granule: int
+
+    def __getitem__(self, chosen: Any) -> _Accesses:
+        fields = ("address", "shared", "kind", "site", "block", "thread", "epoch", "turn")
+        return _Accesses(*(getattr(self, f)[chosen] for f in fields), granule=self.granule)
+
+
+def _accesses(rows: Rows) -> _Accesses:
+    kind = _kind(rows)
+    owner = rows["block"].astype(np.int64) << 32 | rows["thread"]
+    epoch = _met(owner, kind == kinds.MEET_BLOCK)
+    turn = epoch + _met(owner, kind == kinds.MEET_WARP)
+    regions = [(rows["address"][kind == k], rows["size"][kind == k]) for k in (kinds.SHARED, kinds.PRIVATE)]
+    shared, private = (_inside(rows["address"], *region) for region in regions)
+    kept = (kind <= kinds.ATOMIC) & ~private & (rows["size"] > 0)
+    address, size = rows["address"][kept].astype(np.int64), rows["size"][kept].astype(np.int64)
+    granule = 8
+    while np.any((address | size) % granule):
+        granule //= 2
+    counts = size // granule
+    which = np.repeat(np.flatnonzero(kept), counts)
+    ends = np.cumsum(counts)
+    within = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - counts, counts)
+    return _Accesses(
+        np.repeat(address, counts) + granule * within,
+        shared[which],
+        kind[which],
+        (rows["what"][which] >> 8).astype(np.int64),
+        rows["block"][which].astype(np.int64),
+        rows["thread"][which].astype(np.int64),
+        epoch[which],
+        turn[which],
+        granule,
+    )
+
+
+def _met(owner: Numbers, meets: NDArray[np.bool_]) -> Numbers:
+    """How often the owner of each row met before."""
+    order = np.argsort(owner, kind="stable")
+    so_far = np.cumsum(meets[order])
+    sorted_owner = owner[order]
+    starts = np.flatnonzero(np.r_[True, sorted_owner[1:] != sorted_owner[:-1]]) if len(order) else np.zeros(0, int)
+    before = np.repeat(
+        np.where(starts > 0, so_far[starts - 1], 0) if len(starts) else starts, np.diff(np.r_[starts, len(order)])
+    )
+    found = np.empty(len(owner), np.int64)
+    found[order] = so_far - before
+    return found
+
+
+def _inside(address: NDArray[Any], starts: NDArray[Any], sizes: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which addresses lie in one of some regions, which do not overlap."""
+    starts, first = np.unique(starts, return_index=True)
+    if not len(starts):
+        return np.zeros(len(address), bool)
+    ends = starts + sizes[first]
+    at = np.searchsorted(starts, address, side="right") - 1
+    return (at >= 0) & (address < ends[np.maximum(at, 0)])
+
+
+# -- races
+
+
+def _unwritten(accesses: _Accesses) -> list[int]:
+    """Accesses to shared memory that find what nothing wrote, the first of each source line. Rows are in the order of
+    time."""
+    inside = np.flatnonzero(accesses.shared)
+    block, address = accesses.block[inside], accesses.address[inside]
+    order = np.lexsort((address, block))
+    changed = np.ones(len(order), bool)
+    changed[1:] = (np.diff(block[order]) != 0) | (np.diff(address[order]) != 0)
+    first = inside[order[changed]]
+    found: dict[int, int] = {}
+    for n in np.sort(first[accesses.kind[first] != kinds.WRITE]).tolist():
+        found.setdefault(int(accesses.site[n]), n)
+    return list(found.values())
+
+
+def _races(
+    all_: _Accesses, arguments: Rows, log: AccessLog, signature: Signature, binding: Binding, shape: Shape
+) -> tuple[Race, ...]:
+    warp = all_.thread // _WARP
+    space = np.where(all_.shared, all_.block + 1, 0)
+    byte = (space, all_.address)
+    everywhere = np.zeros_like(all_.block)
+    questions = (
+        (~all_.shared, (all_.address,), all_.block),
+        (everywhere == 0, (*byte, all_.block, all_.epoch), warp),
+        (everywhere == 0, (*byte, all_.block, warp, all_.turn), all_.thread),
+    )
+    found: dict[tuple[int, int], Race] = {}
+    for chosen, keys, members in questions:
+        pairs = _conflicts(all_[chosen], tuple(k[chosen] for k in keys), members[chosen])
+        for sites, (first, second, count) in pairs.items():
+            if sites in found:
+                continue
+            accesses = [_shown(all_[chosen], i, log, shape) for i in (first, second)]
+            memory = _memory(all_[chosen], first, arguments, signature, binding)
+            found[sites] = Race(memory, accesses[0], accesses[1], count * all_.granule)
+    return tuple(found.values())
+
+
+def _conflicts(
+    accesses: _Accesses, keys: tuple[Numbers, ...], members: Numbers
+) -> dict[tuple[int, int], tuple[int, int, int]]:
+    """Per pair of sites one pair of accesses and the number of groups in which they are that pair. Of each group that
+    has a race, one pair is looked at: its first write and the first access that conflicts with it."""
+    if not len(members):
+        return {}
+    order = np.lexsort((members, *reversed(keys)))
+    changed = np.zeros(len(order), bool)
+    changed[0] = True
+    for key in keys:
+        changed[1:] |= key[order][1:] != key[order][:-1]
+    starts = np.flatnonzero(changed)
+    ends = np.r_[starts[1:], len(order)]
+    sorted_members, kind = members[order], accesses.kind[order]
+    several = sorted_members[starts] != sorted_members[ends - 1]
+    writes = np.add.reduceat((kind != kinds.READ).astype(np.int64), starts) > 0
+    plain = np.add.reduceat((kind != kinds.ATOMIC).astype(np.int64), starts) > 0
+    found: dict[tuple[int, int], tuple[int, int, int]] = {}
+    for start, end in zip(
+        starts[several & writes & plain].tolist(), ends[several & writes & plain].tolist(), strict=True
+    ):
+        pair = _pair(order[start:end], accesses.kind, members)
+        if pair is None:
+            continue
+        sites = (int(accesses.site[pair[0]]), int(accesses.site[pair[1]]))
+        first, second, count = found.get(sites, (*pair, 0))
+        found[sites] = (first, second, count + 1)
+    return found
+
+
+def _pair(group: Numbers, kind: Numbers, members: Numbers) -> tuple[int, int] | None:
+    """Two accesses of a group that conflict: of different members, one writing, not both atomic."""
+    kinds_, who = kind[group], members[group]
+    for write in (kinds.WRITE, kinds.ATOMIC):
+        writers = np.flatnonzero(kinds_ == write)
+        others = np.flatnonzero(kinds_ != kinds.ATOMIC) if write == kinds.ATOMIC else np.arange(len(group))
+        for n in writers[[0, -1]] if len(writers) else ():
+            against = others[who[others] != who[n]]
+            if len(against):
+                return int(group[n]), int(group[against[0]])
+    return None
+
+
+# -- words
+
+
+def _shown(accesses: _Accesses, n: int, log: AccessLog, shape: Shape) -> Access:
+    return Access(
+        _DOING[int(accesses.kind[n])],
+        _coordinates(int(accesses.thread[n]), shape.block),
+        _coordinates(int(accesses.block[n]), shape.grid),
+        log.places[int(accesses.site[n])],
+    )
+
+
+def _coordinates(number: int, extents: tuple[int, int, int]) -> tuple[int, int, int]:
+    x, y, _ = extents
+    return number % x, number // x % y, number // (x * y)
+
+
+def _memory(accesses: _Accesses, n: int, arguments: Rows, signature: Signature, binding: Binding) -> str:
+    """What lies at an address, in the user's words."""
+    address = int(accesses.address[n])
+    if accesses.shared[n]:
+        return "shared memory"
+    for row in arguments:
+        param = signature.params[int(row["what"]) >> 8]
+        extents = signature.shape(param.name, binding.constants)
+        item = 1 if param.dtype == "bool" else int(param.dtype.lstrip("abcdefghijklmnopqrstuvwxyz")) // 8
+        offset = address - int(row["address"])
+        if 0 <= offset < item * int(np.prod(extents, dtype=np.int64)):
+            index = np.unravel_index(offset // item, extents, order=signature.order) if extents else ()
+            return f"{param.name}[{', '.join(str(int(i)) for i in index)}]"
+    return "global memory"

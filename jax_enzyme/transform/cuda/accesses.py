@@ -1,0 +1,182 @@
+"""A log of what every thread of a grid does to memory, written by the kernel itself, for those who look for races.
+
+before    define void @f(ptr %x)               { ... store double %v, ptr %p ... }
+after     define void @f(ptr %x, ptr %race_log) { ... call void @je.access(ptr %race_log, ptr %p, i32 8, i32 <what>,
+                                                      i32 <block>, i32 <thread>); store double %v, ptr %p ... }
+
+The log is an array of rows of 24 bytes, all integers:
+
+    row 0     i64 rows written (counted on when the log is full), i64 rows that it has room for, i64 0
+    row n     i64 address, i32 bytes, i32 what, i32 block, i32 thread
+
+`what` is a kind (below) and, from bit 8 on, a number: the access's place in `AccessLog.places`, or for the memory of an
+argument the argument's number. A thread also notes the meetings that it comes to. As the CPU runs all threads of a
+block from one meeting to the next, how many meetings of its own a thread has noted before is its epoch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.debug import location
+from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.values import Argument, BasicBlock, Value
+from jax_enzyme.signature.launch import Shape
+from jax_enzyme.transform.cuda import marks
+from jax_enzyme.transform.rewriting import place
+
+READ, WRITE, ATOMIC, MEET_BLOCK, MEET_WARP, ARGUMENT, SHARED, PRIVATE = range(8)
+"""The kinds of rows. The last three say what memory is: an argument's, shared by a block, or a thread's own."""
+
+ROW = 24
+_RECORD = "je.access"
+_MOVES = ("llvm.memcpy.", "llvm.memmove.")
+
+
+@dataclass
+class AccessLog:
+    """Adds the log to one kernel. `places` are the source lines of its accesses, where they are known."""
+
+    places: list[str | None] = field(default_factory=list[str | None])
+
+    def add_argument(self, kernel: Function) -> None:
+        """The log becomes the kernel's last parameter."""
+        old = kernel.function_type
+        kernel.value_type = T.FunctionType(old.result, (*old.parameters, T.PTR))
+        kernel.arguments.append(Argument(T.PTR, (), len(kernel.arguments), name="race_log"))
+
+    def watch(self, module: Module, kernel: Function, shape: Shape) -> None:
+        """Every access of one thread and every meeting is noted first. What is its own for certain is left out."""
+        layout = DataLayout(module)
+        top = Builder(BasicBlock())
+        rows = _Rows(module, kernel.arguments[-1], *_who(module, top, shape))
+        for block in kernel.blocks:
+            kept: list[I.Instruction] = []
+            for instruction in block.instructions:
+                at = Builder(BasicBlock())
+                self._note(module, layout, at, instruction, rows)
+                place(instruction, at.block.instructions)
+                kept += [*at.block.instructions, instruction]
+            block.instructions = kept
+        variables = [i for i in kernel.instructions() if isinstance(i, I.Alloca)]
+        for variable in variables:
+            rows.add(top, variable, layout.alloc_size(variable.allocated_type), PRIVATE)
+        first = next(n for n, i in enumerate(kernel.entry.instructions) if not isinstance(i, I.Alloca))
+        kernel.entry.instructions[first:first] = top.block.instructions
+
+    def _note(self, module: Module, layout: DataLayout, at: Builder, instruction: I.Instruction, rows: _Rows) -> None:
+        match instruction:
+            case I.Load():
+                made = [(instruction.operands[0], layout.store_size(instruction.type), READ)]
+            case I.Store():
+                made = [(instruction.operands[1], layout.store_size(instruction.operands[0].type), WRITE)]
+            case I.AtomicRMW() | I.CmpXchg():
+                made = [(instruction.operands[0], layout.store_size(instruction.operands[1].type), ATOMIC)]
+            case I.Call() if marks.is_meeting(instruction):
+                rows.add(at, rows.log, 0, MEET_BLOCK if marks.group_of(instruction) == marks.MEET_BLOCK else MEET_WARP)
+                return
+            case I.Call() if marks.called(instruction).startswith(marks.SHUFFLE):
+                rows.add(at, rows.log, 0, MEET_WARP)
+                return
+            case I.Call():
+                made = _moved(instruction)
+            case _:
+                return
+        made = [row for row in made if not _own(row[0])]
+        if not made:
+            return
+        number = len(self.places)
+        self.places.append(location(module, instruction))
+        for pointer, size, kind in made:
+            rows.add(at, pointer, size, kind | number << 8)
+
+
+def note_shared(module: Module, at: Builder, kernel: Function, pointer: Value, size: int) -> None:
+    """Says that memory is shared by a block."""
+    nobody = const_int(T.I32, 0)
+    _Rows(module, kernel.arguments[-1], nobody, nobody).add(at, pointer, size, SHARED)
+
+
+def note_arguments(module: Module, kernel: Function) -> None:
+    """Says where the arrays are that the kernel was given; once, when the function is that of the grid."""
+    at, nobody = Builder(BasicBlock()), const_int(T.I32, 0)
+    rows = _Rows(module, kernel.arguments[-1], nobody, nobody)
+    for number, argument in enumerate(kernel.arguments[:-1]):
+        if argument.type == T.PTR:
+            rows.add(at, argument, 0, ARGUMENT | number << 8)
+    kernel.entry.instructions[-1:-1] = at.block.instructions
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """What the rows of one function have in common."""
+
+    module: Module
+    log: Value
+    block: Value
+    thread: Value
+
+    def add(self, at: Builder, pointer: Value, size: int | Value, what: int) -> None:
+        """Writes a row."""
+        count = const_int(T.I32, size) if isinstance(size, int) else at.cast("trunc", size, T.I32)
+        at.call(_record(self.module), [self.log, pointer, count, const_int(T.I32, what), self.block, self.thread])
+
+
+def _moved(call: I.Call) -> list[tuple[Value, int | Value, int]]:
+    """The accesses of a call that copies or fills memory."""
+    name, operands = marks.called(call), call.operands
+    if name.startswith(_MOVES):
+        return [(operands[1], operands[2], READ), (operands[0], operands[2], WRITE)]
+    if name.startswith("llvm.memset."):
+        return [(operands[0], operands[2], WRITE)]
+    return []
+
+
+def _own(pointer: Value) -> bool:
+    """Does a pointer lead into a local variable of the thread?"""
+    while isinstance(pointer, I.GetElementPtr):
+        pointer = pointer.operands[0]
+    return isinstance(pointer, I.Alloca)
+
+
+def _who(module: Module, at: Builder, shape: Shape) -> tuple[Value, Value]:
+    """The numbers of the running block and thread."""
+    return _number(module, at, marks.BLOCKS, shape.grid), _number(module, at, marks.THREADS, shape.block)
+
+
+def _number(module: Module, at: Builder, names: tuple[str, ...], extents: tuple[int, int, int]) -> Value:
+    total: Value = const_int(T.I32, 0)
+    for name, extent in reversed(list(zip(names, extents, strict=True))):
+        if extent > 1:
+            index = at.call(marks.index(module, name, extent), [])
+            total = at.binary("add", at.binary("mul", total, const_int(T.I32, extent)), index)
+    return total
+
+
+def _record(module: Module) -> Function:
+    """The function that writes one row; a row that does not fit is counted only."""
+    if _RECORD in module.functions:
+        return module.functions[_RECORD]
+    kind = T.FunctionType(T.VOID, (T.PTR, T.PTR, T.I32, T.I32, T.I32, T.I32))
+    arguments = [Argument(p, index=i) for i, p in enumerate(kind.parameters)]
+    log, address, *numbers = arguments
+    entry, write, done = BasicBlock(name="entry"), BasicBlock(name="write"), BasicBlock(name="done")
+    at = Builder(entry)
+    row = at.binary("add", at.load(T.I64, log, 8), const_int(T.I64, 1))
+    at.store(row, log, 8)
+    at.cond_br(at.icmp("ult", row, at.load(T.I64, at.offset(log, 8), 8)), write, done)
+    at = Builder(write)
+    start = at.gep(T.I8, log, [at.binary("mul", row, const_int(T.I64, ROW))])
+    at.store(at.cast("ptrtoint", address, T.I64), start, 8)
+    for n, number in enumerate(numbers):
+        at.store(number, at.offset(start, 8 + 4 * n), 4)
+    at.br(done)
+    Builder(done).ret()
+    module.functions[_RECORD] = Function(
+        T.PTR, kind, arguments, [entry, write, done], ("internal",), attributes=("nounwind",), name=_RECORD
+    )
+    return module.functions[_RECORD]

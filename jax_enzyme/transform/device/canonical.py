@@ -1,0 +1,106 @@
+"""The form of a device function that the engine differentiates: flat, optimised, regular.
+
+As for the CPU (`codegen.canonical`): everything is inlined, LLVM's -O2 without vectorising and unrolling, loops with
+preheader, single latch and exits of their own, two-way branches, one return. Two things are the device's own. Local
+arrays that loops of fixed length run over become values by unrolling, since a thread's memory is slow. And where
+threads meet, what they write is not `noalias`: LLVM takes memory behind such a parameter for untouched by any call, a
+barrier included.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from jax_enzyme.errors import DifferentiationError
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir.arrays import ArrayFunction
+from jax_enzyme.ir.clone import clone
+from jax_enzyme.ir.device import DeviceFunction
+from jax_enzyme.ir.inlining import mark_for_inlining
+from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.passes import optimise, run
+from jax_enzyme.rules.effects import Effect, effect
+from jax_enzyme.transform.device.flat import flatten
+from jax_enzyme.transform.device.registers import declare_registers, lower_registers
+from jax_enzyme.transform.lower_calls import lower_calls
+from jax_enzyme.transform.masked_memory import lower_masked_memory
+from jax_enzyme.transform.reducible import make_reducible
+from jax_enzyme.transform.retype import retype
+from jax_enzyme.transform.scopes import drop_scopes
+from jax_enzyme.transform.struct_copies import split_struct_copies
+
+_REGULAR = ("lower-switch", "mergereturn", "loop-simplify", "lcssa", "globaldce")
+_KERNEL_WORDS = ("ptx_kernel", "ptx_device")
+
+
+def canonical(function: DeviceFunction) -> DeviceFunction:
+    """The canonical form of a device function of one stage, in a flat module of its own (see `flat`)."""
+    (symbol,) = function.symbols
+    module = flatten(function.module)
+    for defined in module.functions.values():
+        defined.prefix = tuple(w for w in defined.prefix if w not in _KERNEL_WORDS)
+    lower_registers(module, function.shape)
+    mark_for_inlining(module, [symbol])
+    keep_aliases_true(module.functions[symbol], module, tuple(b.io == "in" for b in function.buffers))
+    result = ArrayFunction(_optimised(lower_calls(module)), symbol, function.buffers)
+    for _ in range(2):
+        simple = _simplified(result)
+        if simple is result:
+            break
+        again = clone(simple.module)
+        mark_for_inlining(again, [symbol])
+        result = replace(result, module=_optimised(again))
+    module = make_reducible(result.module)
+    if module is not result.module:
+        module = run(module, ["sroa", *_REGULAR])
+    module = clone(lower_calls(retype(replace(result, module=module)).module))
+    drop_scopes(module)
+    declare_registers(module)
+    _check_inlined(module, symbol)
+    return replace(function, module=module)
+
+
+def _optimised(module: Module) -> Module:
+    module = optimise(run(module, ["always-inline", "globaldce"]))
+    if any(_has_loops_over_locals(f) for f in module.functions.values()):
+        module = optimise(module, unroll=True)
+    return run(module, _REGULAR)
+
+
+def _has_loops_over_locals(function: Function) -> bool:
+    return any(isinstance(i, I.Alloca) for i in function.instructions())
+
+
+def _simplified(function: ArrayFunction) -> ArrayFunction:
+    function = split_struct_copies(function)
+    module = lower_masked_memory(function.module)
+    return function if module is function.module else replace(function, module=module)
+
+
+def keep_aliases_true(function: Function, module: Module, unwritten: tuple[bool, ...]) -> None:
+    """Takes `noalias` from the parameters that threads write, where threads meet."""
+    if not any(is_meeting(i) for f in module.functions.values() for i in f.instructions()):
+        return
+    for argument, is_unwritten in zip(function.arguments, unwritten, strict=True):
+        if not is_unwritten:
+            argument.attributes = tuple(w for w in argument.attributes if w != "noalias")
+
+
+def is_meeting(instruction: I.Instruction) -> bool:
+    """A barrier, a vote, a shuffle or a fence: what other threads have written may be there afterwards."""
+    callee = instruction.callee if isinstance(instruction, I.CallBase) else None
+    if not isinstance(callee, Function) or not callee.is_declaration:
+        return False
+    return effect(callee.name) in (Effect.BARRIER, Effect.VOTE, Effect.SHUFFLE, Effect.FENCE)
+
+
+def _check_inlined(module: Module, symbol: str) -> None:
+    """What could not be inlined must not depend on the thread: the engine reverses one function per kernel."""
+    for function in module.functions.values():
+        if function.name == symbol or function.is_declaration:
+            continue
+        if any(map(is_meeting, function.instructions())):
+            raise DifferentiationError(
+                f"`{function.name}` is recursive or called through a pointer, and has barriers in it",
+                remedy="make it a function that can be inlined",
+            )

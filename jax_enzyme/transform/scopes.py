@@ -1,0 +1,27 @@
+"""Alias scopes go from a module that is to be differentiated.
+
+They hold between the accesses of one iteration or one call; the reverse sweep accesses the same memory in other orders,
+where LLVM's reading of the same scopes would be wrong.
+"""
+
+from __future__ import annotations
+
+from jax_enzyme.ir.instructions import Call, Instruction
+from jax_enzyme.ir.module import Function, Module
+
+_SCOPES = ("noalias", "alias.scope")
+_SCOPE_DECLARATION = "llvm.experimental.noalias.scope.decl"
+
+
+def drop_scopes(module: Module) -> None:
+    """Removes all alias scopes from a module, in place."""
+    for function in module.functions.values():
+        for block in function.blocks:
+            block.instructions = [i for i in block.instructions if not _declares_scope(i)]
+            for instruction in block.instructions:
+                instruction.metadata = [(kind, node) for kind, node in instruction.metadata if kind not in _SCOPES]
+
+
+def _declares_scope(instruction: Instruction) -> bool:
+    callee = instruction.callee if isinstance(instruction, Call) else None
+    return isinstance(callee, Function) and callee.name == _SCOPE_DECLARATION

@@ -1,0 +1,33 @@
+"""C++ streams stay outside of what is differentiated: functions over them lose their bodies.
+
+    before    define linkonce_odr ptr @_ZNSt3__1lsI...(ptr %stream, ptr %text) { ... much code over buffers ... }
+    after     declare ptr @_ZNSt3__1lsI...(ptr %stream, ptr %text)
+
+They are what libc++ has as templates in its headers, where others have a library. `codegen.native_bodies` gives them
+back to the finished code.
+"""
+
+from __future__ import annotations
+
+from jax_enzyme.ir.clone import clone
+from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.rules.streams import of_streams
+
+
+def withhold_streams(module: Module) -> Module:
+    """A copy of the module with declarations for functions over streams; the module itself where it has none."""
+    if not any(_withheld(name, function) for name, function in module.functions.items()):
+        return module
+    copy = clone(module)
+    for name, function in copy.functions.items():
+        if _withheld(name, function):
+            function.blocks, function.personality = [], None
+            function.prefix = tuple(w for w in function.prefix if w not in ("linkonce_odr", "weak_odr", "dso_local"))
+            function.attributes = tuple(w for w in function.attributes if not w.startswith("comdat"))
+            function.metadata, function.trailing_records = [], []
+    return copy
+
+
+def _withheld(name: str, function: Function) -> bool:
+    optional = "linkonce_odr" in function.prefix or "weak_odr" in function.prefix
+    return optional and not function.is_declaration and of_streams(name)

@@ -1,0 +1,90 @@
+"""Thread-local variables by calls: code that is linked at run time has no part in the threads' own storage.
+
+    before    @x = thread_local global double 1.0
+              %p = call ptr @llvm.threadlocal.address.p0(ptr @x)
+
+    after     @x = constant double 1.0
+              @x.control = global { i64, i64, ptr, ptr } { i64 8, i64 8, ptr null, ptr @x }
+              %p = call ptr @__emutls_get_address(ptr @x.control)
+
+The function is one of the compiler's run-time library, which every process has: `-femulated-tls` works the same way.
+"""
+
+from __future__ import annotations
+
+from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.errors import LoweringError
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.clone import clone
+from jax_enzyme.ir.module import Function, GlobalVariable, Module
+from jax_enzyme.ir.values import ConstantAggregate, ConstantExpr, ConstantNull, Value
+from jax_enzyme.rules.declare import Declarations
+from jax_enzyme.transform.rewriting import replace_values
+
+_ADDRESS = "llvm.threadlocal.address"
+_CONTROL = T.StructType((T.I64, T.I64, T.PTR, T.PTR))
+_MOST_ALIGNED = 16
+
+
+def emulate_thread_locals(module: Module) -> Module:
+    """A copy of the module without thread-local variables of its own; the module itself where it has none."""
+    names = [n for n, v in module.globals.items() if v.initializer is not None and _is_thread_local(v)]
+    if not names:
+        return module
+    copy = clone(module)
+    controls: dict[Value, GlobalVariable] = {copy.globals[n]: _control(copy, n, copy.globals[n]) for n in names}
+    declarations = Declarations(copy)
+    for function in list(copy.functions.values()):
+        _rewrite(function, controls, declarations)
+    return copy
+
+
+def _is_thread_local(variable: GlobalVariable) -> bool:
+    return any(word.startswith("thread_local") for word in variable.prefix)
+
+
+def _control(module: Module, name: str, variable: GlobalVariable) -> GlobalVariable:
+    """What the run time knows a variable by. The variable itself becomes the table of its initial value."""
+    size = DataLayout(module).alloc_size(variable.value_type)
+    fields = [const_int(T.I64, size), const_int(T.I64, _MOST_ALIGNED), ConstantNull(T.PTR), variable]
+    control = GlobalVariable(
+        T.PTR, _CONTROL, ConstantAggregate(_CONTROL, fields), False, ("internal",), name=f"{name}.control"
+    )
+    module.globals[control.name] = control
+    variable.prefix = tuple(w for w in variable.prefix if not w.startswith("thread_local"))
+    variable.is_constant = True
+    return control
+
+
+def _rewrite(function: Function, controls: dict[Value, GlobalVariable], declarations: Declarations) -> None:
+    replaced: dict[Value, Value] = {}
+    for block in function.blocks:
+        old, block.instructions = block.instructions, []
+        at = Builder(block)
+        for instruction in old:
+            _refuse_hidden(instruction, controls)
+            # A call of `_ADDRESS` names the variable as well; what it would return is the address already.
+            for index, operand in enumerate(instruction.operands):
+                if operand in controls:
+                    get = declarations.function("__emutls_get_address", T.FunctionType(T.PTR, (T.PTR,)))
+                    instruction.operands[index] = at.call(get, [controls[operand]])
+            if isinstance(instruction, I.Call) and instruction.callee.name.startswith(_ADDRESS):
+                replaced[instruction] = instruction.arguments[0]
+            else:
+                block.instructions.append(instruction)
+    replace_values(function, replaced)
+
+
+def _refuse_hidden(instruction: I.Instruction, controls: dict[Value, GlobalVariable]) -> None:
+    """No call can stand inside a constant, or in front of a phi."""
+    for operand in instruction.operands:
+        hidden = operand if isinstance(instruction, I.Phi) else None
+        held = [hidden] if hidden else operand.operands if isinstance(operand, ConstantExpr) else []
+        for value in held:
+            if value in controls:
+                raise LoweringError(
+                    f"the address of the thread-local variable `{value.name}` is part of a constant",
+                    remedy="make it a local variable, or pass it in as `scratch`",
+                )

@@ -1,0 +1,77 @@
+"""Intrinsics that only move the lanes of vectors of fixed length, as shuffles.
+
+before   %r = call <4 x double> @llvm.vector.reverse.v4f64(<4 x double> %v)
+after    %r = shufflevector <4 x double> %v, <4 x double> poison, <4 x i32> <i32 3, i32 2, i32 1, i32 0>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import Builder
+from jax_enzyme.ir.values import Poison, Value, int_value
+
+Shuffle = Callable[[Builder, Sequence[Value], T.Type], Value]
+"""The result from the arguments and the type of the result."""
+
+
+def _shuffled(at: Builder, x: Value, y: Value | None, lanes: Sequence[int]) -> Value:
+    assert isinstance(x.type, T.VectorType)
+    kind = T.VectorType(len(lanes), x.type.element)
+    operands = [x, Poison(x.type) if y is None else y]
+    return at.insert(I.ShuffleVector(kind, "shufflevector", operands, tuple(lanes), T.VectorType(len(lanes), T.I32)))
+
+
+def _count(vector: Value) -> int:
+    assert isinstance(vector.type, T.VectorType)
+    return vector.type.count
+
+
+def _number(place: Value) -> int:
+    number = int_value(place)
+    assert number is not None, "LLVM takes constants alone there"
+    return number
+
+
+def _reverse(at: Builder, arguments: Sequence[Value], _: T.Type) -> Value:
+    (x,) = arguments
+    return _shuffled(at, x, None, range(_count(x) - 1, -1, -1))
+
+
+def _interleave(at: Builder, arguments: Sequence[Value], _: T.Type) -> Value:
+    x, y = arguments
+    return _shuffled(at, x, y, [lane + part * _count(x) for lane in range(_count(x)) for part in (0, 1)])
+
+
+def _deinterleave(at: Builder, arguments: Sequence[Value], result: T.Type) -> Value:
+    (x,) = arguments
+    pair: Value = Poison(result)
+    for part in (0, 1):
+        pair = at.insert_value(pair, _shuffled(at, x, None, range(part, _count(x), 2)), part)
+    return pair
+
+
+def _extract(at: Builder, arguments: Sequence[Value], result: T.Type) -> Value:
+    x, place = arguments
+    assert isinstance(result, T.VectorType)
+    start = _number(place)
+    return _shuffled(at, x, None, range(start, start + result.count))
+
+
+def _insert(at: Builder, arguments: Sequence[Value], _: T.Type) -> Value:
+    x, part, place = arguments
+    start, count, more = _number(place), _count(x), _count(part)
+    wide = _shuffled(at, part, None, [lane if lane < more else -1 for lane in range(count)])
+    inside = range(start, start + more)
+    return _shuffled(at, x, wide, [count + lane - start if lane in inside else lane for lane in range(count)])
+
+
+SHUFFLES: Mapping[str, Shuffle] = {
+    "vector.reverse": _reverse,
+    "vector.interleave2": _interleave,
+    "vector.deinterleave2": _deinterleave,
+    "vector.extract": _extract,
+    "vector.insert": _insert,
+}

@@ -1,0 +1,45 @@
+"""Calls of functions on GPUs: the custom call for platform CUDA, and PTX for its handler.
+
+Nothing is compiled when JAX lowers a program: which GPU it will run on is only known there. The custom call carries the
+function's recipe and launch, and the handler asks for PTX when XLA prepares the program for a device. So programs are
+lowered and exported where there is no GPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import jax
+import numpy as np
+
+from jax_enzyme.cache import digest
+from jax_enzyme.xla_ffi.call import Batch, Target, invoke
+from jax_enzyme.xla_ffi.function import Function
+from jax_enzyme.xla_ffi.recipe import decode, encode
+from jax_enzyme.xla_ffi.registration import CUDA_TARGET, register
+
+
+def call(function: Function, batch: Batch, operands: Sequence[jax.Array], target: str = CUDA_TARGET) -> list[jax.Array]:
+    """Runs a function on a batch; `operands` and what comes back are in the order of its `operands` and `results`."""
+    from jax_enzyme.codegen.gpu.derived import call_layout  # LLVM takes a while to load
+
+    register()
+    base = function.base
+    layout = call_layout(base.program, base.signature, base.binding, function.steps, base.options)
+    shape = layout.shape
+    attributes = {
+        "zero": np.array([b.zero for b in layout.buffers], np.int32),
+        "launch": np.array([*shape.grid, *shape.block, shape.shared, layout.stages], np.int64),
+    }
+    return invoke(
+        function, Target(target, digest(encode(function)), layout.buffers, layout.visible, attributes), batch, operands
+    )
+
+
+def make_ptx(recipe: str, capability: int, dimensions: int) -> str:
+    """The PTX of what a recipe describes. The extension calls this when a program is prepared for a device."""
+    from jax_enzyme.codegen.gpu.derived import build_ptx
+
+    function = decode(recipe)
+    base = function.base
+    return build_ptx(base.program, base.signature, base.binding, function.steps, base.options, capability, dimensions)

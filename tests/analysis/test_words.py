@@ -1,0 +1,124 @@
+"""Where pointers lead to in records, and which numbers lie there."""
+
+from __future__ import annotations
+
+import pytest
+
+from jax_enzyme.analysis.congruence import ANY, Congruence
+from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.words import Words
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.reader import parse
+from jax_enzyme.ir.values import Value
+
+RECORDS = """
+%record = type { double, i32, float, [3 x float], ptr }
+
+define void @f(i64 %n, ptr %x) {
+entry:
+  %a = call ptr @malloc(i64 4000)
+  %b = call ptr @malloc(i64 4000)
+  br label %loop
+
+loop:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %last ]
+  %r = getelementptr inbounds %record, ptr %a, i64 %i
+  %d = load double, ptr %x, align 8
+  store double %d, ptr %r, align 8
+  %k.at = getelementptr inbounds i8, ptr %r, i64 8
+  store i32 1, ptr %k.at, align 8
+  %f = fptrunc double %d to float
+  %f.at = getelementptr inbounds i8, ptr %r, i64 12
+  store float %f, ptr %f.at, align 4
+  %p.at = getelementptr inbounds i8, ptr %r, i64 32
+  store ptr %r, ptr %p.at, align 8
+  br label %inner
+
+inner:
+  %j = phi i64 [ 0, %loop ], [ %j.next, %inner ]
+  %e.at = getelementptr inbounds %record, ptr %r, i64 0, i32 3, i64 %j
+  store float %f, ptr %e.at, align 4
+  %j.next = add nuw nsw i64 %j, 1
+  %j.done = icmp eq i64 %j.next, 3
+  br i1 %j.done, label %last, label %inner
+
+last:
+  %i.next = add i64 %i, 1
+  %done = icmp eq i64 %i.next, %n
+  br i1 %done, label %out, label %loop
+
+out:
+  %bytes = mul i64 %n, 40
+  call void @llvm.memcpy.p0.p0.i64(ptr %b, ptr %a, i64 %bytes, i1 false)
+  %s = getelementptr inbounds %record, ptr %b, i64 %n
+  %s.k = getelementptr inbounds i8, ptr %s, i64 8
+  %s.p = getelementptr inbounds i8, ptr %s, i64 32
+  %t = load ptr, ptr %s.p, align 8
+  %anywhere = getelementptr inbounds i8, ptr %b, i64 %n
+  ret void
+}
+
+declare ptr @malloc(i64)
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+"""
+
+
+def _value(function: Function, name: str) -> Value:
+    return next(i for i in function.instructions() if i.name == name)
+
+
+@pytest.fixture(name="words")
+def _words() -> Words:
+    module = parse(RECORDS)
+    return Words(PointsTo(module, module.functions["f"]), {})
+
+
+def pieces(words: Words, name: str, size: int) -> list[tuple[int, str]]:
+    found = words.numbers(_value(words.points_to.root, name), size)
+    assert found is not None
+    return sorted((offset, str(type_)) for offset, type_ in found)
+
+
+def test_numbers_of_a_record_that_was_copied(words: Words) -> None:
+    assert pieces(words, "s", 8) == [(0, "double")]
+    assert pieces(words, "s.k", 4) == []
+    assert pieces(words, "s.k", 8) == [(4, "float")]
+    assert pieces(words, "s.k", 24) == [(4, "float"), (8, "float"), (12, "float"), (16, "float")]
+    assert pieces(words, "s.p", 8) == []
+
+
+def test_pointers_of_a_record_that_was_copied(words: Words) -> None:
+    root = words.points_to.root
+    assert words.pointers(_value(root, "s.p"), 8) == {(0, T.PTR)}
+    assert words.pointers(_value(root, "s"), 8) == frozenset()
+    (place,) = words.places.of(_value(root, "t")).values()
+    assert place == Congruence(0, 40)
+
+
+def test_what_is_anywhere_meets_everything(words: Words) -> None:
+    found = pieces(words, "anywhere", 4)
+    assert {(-7, "double"), (3, "double"), (-3, "float"), (3, "float")} <= set(found)
+
+
+def test_pattern_of_a_copy(words: Words) -> None:
+    copy = next(i for i in words.points_to.root.instructions() if isinstance(i, I.Call) and len(i.arguments) == 4)
+    found = words.pattern((copy.arguments[0], copy.arguments[1]))
+    assert found is not None
+    period, held = found
+    assert period == 40
+    assert sorted((o, str(t)) for o, t in held) == [
+        (0, "double"), (12, "float"), (16, "float"), (20, "float"), (24, "float"), (32, "ptr")
+    ]  # fmt: skip
+
+
+def test_congruences() -> None:
+    assert Congruence(3, 0).join(Congruence(15, 0)) == Congruence(3, 12)
+    assert Congruence(3, 12).join(Congruence(9, 0)) == Congruence(3, 6)
+    assert Congruence(1, 4) * Congruence(6, 0) == Congruence(6, 24)
+    assert Congruence(5, 24).cut() == Congruence(5, 8)
+    assert Congruence(0, 0) - Congruence(4, 16) == Congruence(12, 16)
+    assert Congruence(1, 3) * Congruence(1 << 40, 0) == Congruence.of(0, 1 << 40)
+    assert Congruence(7, 24).masked(-8) == Congruence(0, 8)
+    assert Congruence(7, 24).join(ANY) == ANY

@@ -1,0 +1,128 @@
+"""Device functions on the CPU: a derived kernel, one thread at a time, as the function of its whole grid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from jax_enzyme.ad import device
+from jax_enzyme.codegen.gpu.primal import device_primal
+from jax_enzyme.codegen.host import host, target_machine
+from jax_enzyme.codegen.object import Built, build_function
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.arrays import ArrayFunction, Augmented, Jvp, Pullback, Step, Vjp
+from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.clone import clone
+from jax_enzyme.ir.device import DeviceFunction
+from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.values import Argument, BasicBlock
+from jax_enzyme.options import Options
+from jax_enzyme.transform import cuda
+from jax_enzyme.transform.prepare import prepare
+from tests.support.engine import Native, pair
+from tests.support.native import call
+
+_KERNEL = "kernel"
+
+
+def derived(kernel: Native, *steps: Step, options: Options | None = None) -> DeviceFunction:
+    """The derivative of a kernel as a device function, before code generation."""
+    function = device_primal(kernel.program, kernel.signature, kernel.binding)
+    for step in steps:
+        function = device.derive(device.canonical(function), step, options or Options())
+    return function
+
+
+def on_cpu(function: DeviceFunction) -> Built:
+    """All threads of a device function as code of this machine."""
+    module = clone(function.module)
+    (symbol,) = function.symbols
+    target = module.functions[symbol]
+    block = BasicBlock(name="entry")
+    at = Builder(block)
+    arguments = [Argument(T.PTR, a.attributes, i, name=f"a{i}") for i, a in enumerate(target.arguments)]
+    at.call(target, arguments)
+    at.ret()
+    type_ = T.FunctionType(T.VOID, tuple(a.type for a in arguments))
+    module.functions[_KERNEL] = Function(T.PTR, type_, list(arguments), [block], ("ptx_kernel",), name=_KERNEL)
+    lowered = cuda.lower(module, _KERNEL, function.shape, {}, host().triple, str(target_machine().target_data))
+    kernel = lowered.functions[_KERNEL]
+    block = BasicBlock(name="entry")
+    at = Builder(block)
+    given = [Argument(T.PTR, ("noalias",), i, name=f"b{i}") for i in range(len(arguments))]
+    at.call(kernel, given)
+    at.ret(const_int(T.I64, 0))
+    type_ = T.FunctionType(T.I64, kernel.function_type.parameters)
+    lowered.functions["je.grid"] = Function(T.PTR, type_, list(given), [block], name="je.grid")
+    return build_function(prepare(ArrayFunction(lowered, "je.grid", function.buffers)))
+
+
+def results(built: Built, arrays: list) -> dict[tuple[str, int], np.ndarray]:
+    """The results by role and number of the buffer."""
+    found = [b for b in built.buffers if b.is_result]
+    return {(b.role, b.of): r for b, r in zip(found, call(built, arrays), strict=True)}
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """<w, J v> five ways."""
+
+    differences: float
+    forward: float
+    combined: float
+    split: float
+
+
+def three_way(kernel: Native, given: list, step: float = 1e-6) -> Numbers:
+    """All floating inputs move, all floating outputs count."""
+    rng = np.random.default_rng(11)
+    base = kernel.buffers
+    wanted = tuple(b.is_input and b.is_floating for b in base)
+    seeded = tuple(b.is_result and b.is_floating for b in base)
+    floating = [b.is_floating for b in base if b.is_input]
+    tangents = [rng.normal(size=b.shape) for b, w in zip(base, wanted, strict=True) if w]
+    cotangents = [rng.normal(size=b.shape) for b, s in zip(base, seeded, strict=True) if s]
+    weights = dict(zip([i for i, s in enumerate(seeded) if s], cotangents, strict=True))
+    values = dict(zip([i for i, b in enumerate(base) if b.is_input], given, strict=True))
+    outputs = [b for b in base if b.is_result]
+
+    def moved(h: float) -> float:
+        directions = iter(tangents)
+        there = [x + (h * next(directions)).astype(x.dtype) if f else x for x, f in zip(given, floating, strict=True)]
+        found = kernel.run((), there)
+        return pair(cotangents, [r for r, b in zip(found, outputs, strict=True) if b.is_floating])
+
+    forward = results(on_cpu(derived(kernel, Jvp(wanted))), [*given, *tangents])
+    combined = _pull(derived(kernel, Vjp(wanted, seeded)), values, weights, {})
+    kept = on_cpu(derived(kernel, Augmented(wanted, seeded)))
+    finals = results(kept, [values[b.of] for b in kept.buffers if b.is_input])
+    split = _pull(derived(kernel, Pullback(wanted, seeded)), values, weights, finals)
+    inputs = [i for i, w in enumerate(wanted) if w]
+    return Numbers(
+        (moved(step) - moved(-step)) / (2 * step),
+        pair(cotangents, [forward["tangent", i] for i in weights]),
+        pair(tangents, [combined[i] for i in inputs]),
+        pair(tangents, [split[i] for i in inputs]),
+    )
+
+
+def _pull(
+    function: DeviceFunction, values: dict, cotangents: dict, finals: dict[tuple[str, int], np.ndarray]
+) -> dict[int, np.ndarray]:
+    """The cotangents of the inputs, by number of the buffer."""
+    given = {"primal": values, "initial": values, "shadow": cotangents}
+    arrays = [
+        finals["tape", -1] if b.role == "tape" else finals["primal", b.of] if b.role == "final" else given[b.role][b.of]
+        for b in function.buffers
+        if b.is_input
+    ]
+    return {of: r for (role, of), r in results(on_cpu(function), arrays).items() if role == "shadow"}
+
+
+def agree(numbers: Numbers, tolerance: float = 1e-9, difference_tolerance: float = 1e-6) -> None:
+    """Raises AssertionError, showing the numbers, where they do not agree."""
+    size = max(abs(numbers.forward), abs(numbers.differences), 1e-8)
+    assert abs(numbers.forward - numbers.combined) <= tolerance * size, f"forward and reverse differ: {numbers}"
+    assert abs(numbers.split - numbers.combined) <= tolerance * size, f"split and combined differ: {numbers}"
+    assert abs(numbers.forward - numbers.differences) <= difference_tolerance * size, f"differences disagree: {numbers}"

@@ -1,0 +1,79 @@
+"""Derivatives of one thread, run on the CPU for all threads: forward, reverse in one kernel and in two, and differences
+agree, and so do second derivatives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from jax_enzyme.ir.arrays import Augmented, Jvp, Pullback, Vjp
+from tests.cuda.cases import CASES, Case
+from tests.cuda.device import Numbers, agree, derived, on_cpu, results, three_way
+from tests.cuda.test_kernels import inputs, subject
+
+# Every warp operation is a loop over lanes on the CPU: in reverse, this kernel's 40 take LLVM a minute. Smaller kernels
+# in `test_device_threads` have all that it has.
+_LONG = ("softmax",)
+REVERSED = [pytest.param(c, id=c.name) for c in CASES if c.name not in _LONG]
+
+
+@pytest.mark.parametrize("case", [pytest.param(c, id=c.name) for c in CASES])
+def test_forward(case: Case) -> None:
+    """The tangents are those of the kernel on the CPU, which is checked by itself."""
+    kernel, given = subject(case, case.launches[1 if case.name in _LONG else 0]), inputs(case)[1]
+    step = Jvp(tuple(b.is_input and b.is_floating for b in kernel.buffers))
+    rng = np.random.default_rng(0)
+    tangents = [rng.normal(size=b.shape) for b in kernel.buffers if b.is_input and b.is_floating]
+    got = results(on_cpu(derived(kernel, step)), [*given, *tangents])
+    for a, b in zip(got.values(), kernel.run((step,), [*given, *tangents]), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("case", REVERSED)
+def test_reverse(case: Case) -> None:
+    numbers: Numbers = three_way(subject(case, case.launches[-1]), inputs(case)[1], step=case.step)
+    agree(numbers)
+
+
+@pytest.mark.parametrize("case", REVERSED)
+def test_second_order(case: Case) -> None:
+    """Forward over reverse on the device gives what it gives on the CPU."""
+    kernel, given = subject(case, case.launches[0]), inputs(case)[1]
+    base = kernel.buffers
+    pull = Vjp(tuple(b.is_input and b.is_floating for b in base), tuple(b.is_result and b.is_floating for b in base))
+    rng = np.random.default_rng(1)
+    seeds = [rng.normal(size=b.shape) for b in base if b.is_result and b.is_floating]
+    tangents = [rng.normal(size=b.shape) for b in base if b.is_input and b.is_floating]
+    first = derived(kernel, pull)
+    mask = tuple(b.is_input and b.is_floating and b.role == "primal" for b in first.buffers)
+    got = results(on_cpu(derived(kernel, pull, Jvp(mask))), [*given, *seeds, *tangents])
+    own = mask[: len(mask) - sum(b.role == "tape" for b in first.buffers)]
+    expected = kernel.run((pull, Jvp(own)), [*given, *seeds, *tangents])
+    assert len(got) == len(expected)
+    for a, b in zip(got.values(), expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-10)
+
+
+def test_the_tape_is_one_buffer_of_bytes_per_thread() -> None:
+    case = next(c for c in CASES if c.name == "bodies")
+    kernel = subject(case, case.launches[0])
+    masks = (tuple(b.is_input for b in kernel.buffers), tuple(b.is_result for b in kernel.buffers))
+    (kept,) = [b for b in derived(kernel, Augmented(*masks)).buffers if b.role == "tape"]
+    (read,) = [b for b in derived(kernel, Pullback(*masks)).buffers if b.role == "tape"]
+    assert kept.shape == read.shape and kept.shape[1] == 24
+    assert (kept.io, read.io) == ("out", "in")
+
+
+def test_forward_over_forward() -> None:
+    """Tangents of tangents in shared memory have memory of their own."""
+    case = next(c for c in CASES if c.name == "stencil")
+    kernel, given = subject(case, case.launches[0]), inputs(case)[1]
+    first = Jvp(tuple(b.is_input and b.is_floating for b in kernel.buffers))
+    second = Jvp(tuple(b.is_input and b.is_floating for b in derived(kernel, first).buffers))
+    rng = np.random.default_rng(2)
+    moved = [rng.normal(size=np.shape(x)) for x in given]
+    again = [rng.normal(size=np.shape(x)) for x in (*given, *moved)]
+    got = results(on_cpu(derived(kernel, first, second)), [*given, *moved, *again])
+    expected = kernel.run((first, second), [*given, *moved, *again])
+    for a, b in zip(got.values(), expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-10)

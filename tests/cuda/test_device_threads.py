@@ -1,0 +1,276 @@
+"""What threads do to each other, reversed: shuffles, barriers, atomics, shared memory; and what has no safe reverse."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from jax_enzyme.ad import device
+from jax_enzyme.ad.device.lanes import Lanes
+from jax_enzyme.ad.device.report import reverse_report
+from jax_enzyme.ad.device.shuffles import Move, moves
+from jax_enzyme.analysis.flow import is_shuffle
+from jax_enzyme.codegen.gpu.primal import device_primal
+from jax_enzyme.errors import DifferentiationError
+from jax_enzyme.frontends import load
+from jax_enzyme.ir.arrays import Vjp
+from jax_enzyme.options import Options
+from jax_enzyme.signature import Binding, parse, parse_launch
+from jax_enzyme.signature.launch import Shape
+from tests.cuda.device import agree, derived, three_way
+from tests.support.engine import Native
+
+
+def native(
+    source: str, signature: str, dims: dict[str, int], block: object, grid: object = 1, shared: int = 0
+) -> Native:
+    parsed = parse(signature)
+    program = load(f'extern "C" __global__ void kernel{source}', "kernel", "cuda")
+    return Native(replace(program, launch=parse_launch(parsed, grid, block, shared)), parsed, Binding.of(dims, {}))
+
+
+def check(kernel: Native, *given: object) -> None:
+    agree(three_way(kernel, [np.asarray(g) for g in given]))
+
+
+def refusal(kernel: Native) -> str:
+    base = kernel.buffers
+    wanted = tuple(b.is_input and b.is_floating for b in base)
+    with pytest.raises(DifferentiationError) as caught:
+        derived(kernel, Vjp(wanted, tuple(b.is_result and b.is_floating for b in base)))
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "threads"),
+    [
+        ("__shfl_xor_sync(~0u, v, 5)", 32),
+        ("__shfl_down_sync(~0u, v, 3, 8)", 32),
+        ("__shfl_up_sync(~0u, v, 2)", 20),
+        ("__shfl_sync(~0u, v, 7)", 32),
+        ("__shfl_sync(~0u, v, n[t])", 32),
+    ],
+)
+def test_shuffles(call: str, threads: int) -> None:
+    source = f"""(const double *x, const int *n, double *y) {{
+      int t = threadIdx.x;
+      double v = sin(x[t]);
+      y[t] = {call} * v;
+    }}"""
+    rng = np.random.default_rng(0)
+    lanes = rng.integers(0, threads, threads).astype(np.int32)
+    kernel = native(source, f"x: f64[{threads}], n: i32[{threads}], out y: f64[{threads}]", {}, threads)
+    check(kernel, rng.normal(size=threads), lanes)
+
+
+def test_who_read_a_lane() -> None:
+    assert moves([lane ^ 5 for lane in range(32)]) == (Move(5, True, 2**32 - 1),)
+    down = moves([lane + 8 if lane < 24 else lane for lane in range(32)])
+    assert down == (Move(-8, False, 0xFFFFFF00), Move(0, False, 0xFF000000))
+    assert moves([3] * 32) is None
+
+
+def test_numbers_of_lanes() -> None:
+    source = "(const double *x, double *y) { int t = threadIdx.x; y[t] = __shfl_sync(~0u, x[t], (t / 2) ^ 1); }"
+    kernel = native(source, "x: f64[32], out y: f64[32]", {}, 32)
+    form = device.canonical(device_primal(kernel.program, kernel.signature, kernel.binding))
+    body = form.module.functions[form.symbols[0]]
+    (shuffle,) = [i for i in body.instructions() if is_shuffle(i)]
+    assert Lanes(Shape((1, 1, 1), (32, 1, 1), 0)).by_lane(shuffle.operands[2]) == [(t // 2) ^ 1 for t in range(32)]
+
+
+def test_shared_memory_that_is_used_again() -> None:
+    """The same places hold one thing, then another; every barrier has its reverse."""
+    source = """(int n, const double *x, double *y) {
+      __shared__ double s[12];
+      int t = threadIdx.x;
+      s[t] = x[t] * x[t];
+      __syncthreads();
+      double a = s[(t + 1) % n] * s[t];
+      __syncthreads();
+      s[t] = sin(a);
+      __syncthreads();
+      for (int k = 1; k < 4; k++) a += s[(t + k) % n] * a;
+      y[t] = a;
+    }"""
+    check(native(source, "n: i32, x: f64[n], out y: f64[n]", {"n": 12}, 12), np.random.default_rng(1).normal(size=12))
+
+
+def test_a_loop_of_barriers_and_single_precision() -> None:
+    source = """(int n, const float *x, float *y) {
+      extern __shared__ float s[];
+      int t = threadIdx.x;
+      s[t] = x[blockIdx.x * n + t];
+      for (int round = 0; round < 3; round++) {
+        __syncthreads();
+        float next = 0.5f * s[t] * s[t] + s[(t + 1) % n];
+        __syncthreads();
+        s[t] = next;
+      }
+      y[blockIdx.x * n + t] = s[t];
+    }"""
+    kernel = native(source, "n: i32, x: f32[2*n], out y: f32[2*n]", {"n": 5}, 5, 2, 20)
+    x = np.random.default_rng(2).uniform(0.2, 0.8, 10).astype(np.float32)
+    agree(three_way(kernel, [x], step=1e-2), tolerance=1e-5, difference_tolerance=1e-2)
+
+
+def test_early_exit_before_a_barrier() -> None:
+    source = """(int n, const double *x, double *y) {
+      __shared__ double s[16];
+      int t = threadIdx.x;
+      if (t >= n) return;
+      s[t] = x[t] * x[t];
+      __syncthreads();
+      y[t] = s[t] * s[n - 1 - t];
+    }"""
+    check(native(source, "n: i32, x: f64[n], out y: f64[n]", {"n": 11}, 16), np.random.default_rng(3).normal(size=11))
+
+
+def test_atomics_in_global_and_shared_memory() -> None:
+    source = """(int n, const int *at, const double *x, double *y) {
+      __shared__ double s[4];
+      int t = threadIdx.x;
+      if (t < 4) s[t] = 0;
+      __syncthreads();
+      if (t < n) atomicAdd(&s[at[t]], x[t] * x[t]);
+      __syncthreads();
+      if (t < n) atomicAdd(&y[at[n - 1 - t]], s[at[t]] * x[t]);
+    }"""
+    at = np.random.default_rng(4).integers(0, 4, 13).astype(np.int32)
+    kernel = native(source, "n: i32, at: i32[n], x: f64[n], inout y: f64[4]", {"n": 13}, 16)
+    check(kernel, at, np.random.default_rng(5).normal(size=13), np.zeros(4))
+
+
+def test_local_arrays_and_loops_that_differ_between_threads() -> None:
+    source = """(int n, const double *x, double *y) {
+      for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
+        double w[3];
+        for (int k = 0; k < 3; k++) w[k] = x[i] * (k + 1);
+        double sum = 0;
+        for (int k = 0; k <= i % 3; k++) sum += w[k] * w[2 - k] * sin(w[k]);
+        y[i] = sum;
+      }
+    }"""
+    kernel = native(source, "n: i32, x: f64[n], out y: f64[n]", {"n": 21}, 4, 2)
+    check(kernel, np.random.default_rng(6).normal(size=21))
+
+
+def test_a_thread_that_leaves_after_it_wrote_what_others_read() -> None:
+    source = """(int n, const double *x, double *y) {
+      __shared__ double s[16];
+      int t = threadIdx.x;
+      s[t] = x[t] * x[t];
+      if (t >= n - 2) return;
+      __syncthreads();
+      y[t] = s[t] * s[t + 2];
+    }"""
+    text = refusal(native(source, "n: i32, x: f64[n], inout y: f64[n]", {"n": 16}, 16))
+    assert "leaves" in text and "kernel.cu:4" in text and "barriers outside" in text
+
+
+def test_blocks_that_wait_for_each_other() -> None:
+    source = """(int n, const double *x, double *part, double *y) {
+      int t = blockIdx.x;
+      part[t] = x[t] * x[t];
+      __threadfence();
+      if (t == n - 1) for (int k = 0; k < n; k++) *y += part[k];
+    }"""
+    text = refusal(native(source, "n: i32, x: f64[n], inout part: f64[n], inout y: f64[]", {"n": 3}, 1, 3))
+    assert "blocks pass on numbers through `part`" in text and "two kernels" in text
+
+
+def test_a_loop_that_nobody_bounds() -> None:
+    source = """(int n, const double *x, double *y) {
+      double v = x[threadIdx.x];
+      while (v > 1) v = v * sin(v);
+      y[threadIdx.x] = v;
+    }"""
+    text = refusal(native(source, "n: i32, x: f64[n], out y: f64[n]", {"n": 4}, 4))
+    assert "how often a loop runs" in text and "kernel.cu:3" in text and "static integer" in text
+
+
+def test_what_an_atomic_returns() -> None:
+    source = "(int n, const double *x, double *y, double *z) { z[threadIdx.x] = atomicAdd(y, x[threadIdx.x]); }"
+    text = refusal(native(source, "n: i32, x: f64[n], inout y: f64[], out z: f64[n]", {"n": 4}, 4))
+    assert "order of threads" in text
+
+
+def test_numbers_in_a_device_variable() -> None:
+    source = """(int n, const double *x, double *y) {
+      state[threadIdx.x] = x[threadIdx.x];
+      y[threadIdx.x] = state[n - 1];
+    }"""
+    parsed = parse("n: i32, x: f64[n], out y: f64[n]")
+    program = load(f'__device__ double state[8];\nextern "C" __global__ void kernel{source}', "kernel", "cuda")
+    program = replace(program, launch=parse_launch(parsed, 1, "n", 0))
+    text = refusal(Native(program, parsed, Binding.of({"n": 4}, {})))
+    assert "`state`" in text and "parameter" in text
+
+
+def test_how_cotangents_are_added() -> None:
+    """Plainly where each thread has places of its own, atomically otherwise; and why."""
+    source = """(int n, double a, const int *at, const double *x, const double *u, const double *v, double *y) {
+      for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+        y[i] = a * x[2 * i] * x[2 * i + 1] * u[at[i]] * v[i] * v[i + 1];
+    }"""
+    signature = "n: i32, a: f64, at: i32[n], x: f64[2*n], u: f64[n], v: f64[n+1], out y: f64[n]"
+    kernel = native(source, signature, {"n": 30}, 4, 2)
+    base = kernel.buffers
+    step = Vjp(tuple(b.is_input and b.is_floating for b in base), tuple(b.is_result for b in base))
+    form = device.canonical(device_primal(kernel.program, kernel.signature, kernel.binding))
+    ways = {a.memory: (a.way, a.why) for a in reverse_report(form, step).accumulations}
+    assert ways["`x`"] == ("plain", "no two threads touch one place")
+    assert ways["`a`"] == ("atomic", "the address is the same for threads that differ")
+    assert ways["`u`"] == ("atomic", "an index is data, or not linear in the thread's number")
+    assert ways["`v`"] == ("atomic", "the places of neighbouring threads overlap")
+    rng = np.random.default_rng(7)
+    at = rng.integers(0, 30, 30).astype(np.int32)
+    check(kernel, np.float64(0.7), at, rng.normal(size=60), rng.normal(size=30), rng.normal(size=31))
+
+
+def test_sums_in_no_order() -> None:
+    """What is added atomically differs from run to run: refused on request, unless every thread has its own places."""
+    own = native(
+        "(int n, const double *x, double *y) { int t = threadIdx.x; y[t] = sin(x[t]); }",
+        "n: i32, x: f64[n], out y: f64[n]",
+        {"n": 5},
+        5,
+    )
+    derived(own, Vjp((True, False), (False, True)), options=Options(deterministic=True))
+    source = "(double a, double *y) { int t = threadIdx.x; y[t] = sin(a * t); }"
+    shared = native(source, "a: f64, out y: f64[5]", {}, 5)
+    with pytest.raises(DifferentiationError, match="added atomically to `a`, in another order"):
+        derived(shared, Vjp((True, False), (False, True)), options=Options(deterministic=True))
+
+
+def test_shadows_that_static_memory_has_no_room_for() -> None:
+    source = """(int n, const double *x, double *y) {
+      __shared__ double s[4000];
+      extern __shared__ double d[];
+      int t = threadIdx.x;
+      for (int k = t; k < 4000; k += n) s[k] = x[t] * k;
+      d[t] = x[t];
+      __syncthreads();
+      y[t] = s[3999 - t] * d[n - 1 - t];
+    }"""
+    kernel = native(source, "n: i32, x: f64[n], out y: f64[n]", {"n": 8}, 8, 1, 64)
+    reverse = derived(kernel, Vjp((True, False), (False, True)))
+    assert reverse.shape.shared == 64 + 64 + 32000
+    check(kernel, np.random.default_rng(8).normal(size=8))
+
+
+def test_warps_and_barriers_together() -> None:
+    """A sum over a warp, the warps' sums through shared memory, and what all threads make of it."""
+    source = """(int n, const double *x, double *y) {
+      __shared__ double part[2];
+      int t = threadIdx.x;
+      double v = x[t] * x[t];
+      for (int o = 16; o > 0; o >>= 1) v += __shfl_xor_sync(~0u, v, o);
+      if (t % 32 == 0) part[t / 32] = v;
+      __syncthreads();
+      y[t] = x[t] / (part[0] * part[1]);
+    }"""
+    kernel = native(source, "n: i32, x: f64[n], out y: f64[n]", {"n": 64}, 64)
+    check(kernel, np.random.default_rng(9).normal(size=64))

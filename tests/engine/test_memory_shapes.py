@@ -1,0 +1,63 @@
+"""Kernels whose memory is like that of old programs: records that are copied and sorted, lists, trees, tables, pools,
+words that hold several things, atomic numbers, file-scope variables (`memory_shapes/*.c`).
+
+With what the compiler's own types tell; some also at -O0, where nothing is told, and at -O3, with words in vectors.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.support.engine import Native, agree, native, three_way
+
+FOLDER = Path(__file__).parent / "memory_shapes"
+NAMES = sorted(path.stem for path in FOLDER.glob("*.c"))
+IN_SINGLE = ("two_floats_in_a_word",)
+ROUNDED = (
+    "complex_members", "records_of_two_precisions_copied", "records_returned_by_recursive_functions",
+    "records_returned_by_value", "records_that_are_sorted_into_classes", "records_that_are_swapped_by_value",
+    "records_that_are_swapped_byte_for_byte", "two_floats_in_a_word",
+)  # fmt: skip
+"""Kernels with parts in single precision."""
+AT_LEVELS = (
+    "heap_of_records", "records_that_are_swapped_by_value", "records_with_pointers_copied_and_moved",
+    "words_that_are_copied",
+)  # fmt: skip
+X = np.array([0.83, 1.41, 0.62, 1.07, 0.39, 1.23])
+
+
+def vector(name: str) -> str:
+    return "n: i32, x: T[n], out y: T[n]".replace("T", "f32" if name in IN_SINGLE else "f64")
+
+
+def check(kernel: Native, name: str) -> None:
+    rounded = name in ROUNDED
+    numbers = three_way(kernel, [X.astype(np.float32) if name in IN_SINGLE else X], step=3e-5 if rounded else 1e-6)
+    agree(numbers, 1e-4 if rounded else 1e-8, 2e-2 if rounded else 1e-5)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_three_way(name: str) -> None:
+    check(native((FOLDER / f"{name}.c").read_text(), "k", vector(name), {"n": X.size}), name)
+
+
+@pytest.mark.parametrize("level", ["-O0", "-O3"])
+@pytest.mark.parametrize("name", AT_LEVELS)
+def test_levels(name: str, level: str, tmp_path: Path) -> None:
+    target = tmp_path / "kernel.ll"
+    command = [sys.executable, "-m", "ziglang", "cc", "-S", "-emit-llvm", "-g0", "-fno-sanitize=all", "-UNDEBUG", "-w"]
+    command += [level, str(FOLDER / f"{name}.c"), "-o", str(target)]
+    subprocess.run(command, check=True, capture_output=True)
+    check(native(target.read_text(), "k", vector(name), {"n": X.size}, lang="llvm"), name)
+
+
+def test_what_one_call_leaves_in_file_scope_variables_does_not_reach_the_next() -> None:
+    source = (FOLDER / "file_scope_variables_of_a_recursive_function.c").read_text()
+    kernel = native(source, "k", vector(""), {"n": X.size})
+    first, second = (kernel.run((), [X])[0] for _ in range(2))
+    np.testing.assert_array_equal(first, second)

@@ -1,0 +1,242 @@
+! Derived types that own memory, polymorphism, nested procedures, texts, and assignments of parts to other parts.
+module fields
+  implicit none
+  type field
+    integer :: n
+    real(8), allocatable :: v(:)
+    real(8) :: scale = 2
+  end type
+  type table
+    type(field), allocatable :: rows(:)
+    integer :: used = 0
+  end type
+  real(8), save :: history(4) = 0
+contains
+  function triangle(x) result(t)
+    real(8), intent(in) :: x(:)
+    type(table) :: t
+    integer :: i
+    allocate(t%rows(size(x)))
+    do i = 1, size(x)
+      allocate(t%rows(i)%v(i))
+      t%rows(i)%v = x(1:i)
+      t%used = t%used + 1
+    end do
+  end function
+  subroutine push(v)
+    real(8), intent(in) :: v
+    history = cshift(history, -1)
+    history(1) = v
+  end subroutine
+end module
+
+subroutine owned_memory(n, x, y)
+  use fields
+  implicit none
+  integer :: n
+  real(8) :: x(n), y(n)
+  type(field) :: a, b
+  a%n = n
+  a%v = x*x
+  b = a
+  b%v(1) = b%v(1)*b%scale
+  b%scale = x(1)
+  b = b
+  y = a%v + b%v*b%scale
+end subroutine
+
+subroutine nested_tables(n, x, y)
+  use fields
+  implicit none
+  integer :: n, i
+  real(8) :: x(n), y(n)
+  type(table) :: t
+  t = triangle(x)
+  do i = 1, n
+    y(i) = sum(t%rows(i)%v)*t%rows(i)%scale*product(t%rows(i)%v) + t%used
+  end do
+end subroutine
+
+subroutine saved_array(n, x, y)
+  use fields
+  implicit none
+  integer :: n, i
+  real(8) :: x(n), y(n)
+  do i = 1, n
+    call push(x(i)**2)
+    y(i) = history(1)*history(2) + history(4)
+  end do
+end subroutine
+
+module operations
+  implicit none
+  type, abstract :: operation
+    real(8) :: c = 0
+  contains
+    procedure(to_be_applied), deferred :: apply
+    procedure :: twice
+  end type
+  abstract interface
+    real(8) function to_be_applied(self, v)
+      import operation
+      class(operation), intent(in) :: self
+      real(8), intent(in) :: v
+    end function
+  end interface
+  type, extends(operation) :: scaling
+  contains
+    procedure :: apply => scale
+  end type
+  type, extends(operation) :: power
+    integer :: n = 2
+  contains
+    procedure :: apply => raise
+  end type
+  type box
+    class(operation), allocatable :: held
+  end type
+contains
+  real(8) function twice(self, v)
+    class(operation), intent(in) :: self
+    real(8), intent(in) :: v
+    twice = self%apply(self%apply(v))
+  end function
+  real(8) function scale(self, v)
+    class(scaling), intent(in) :: self
+    real(8), intent(in) :: v
+    scale = self%c*v
+  end function
+  real(8) function raise(self, v)
+    class(power), intent(in) :: self
+    real(8), intent(in) :: v
+    raise = v**self%n + self%c
+  end function
+end module
+
+subroutine boxes(n, x, y)
+  use operations
+  implicit none
+  integer :: n, i
+  real(8) :: x(n), y(n)
+  type(box) :: b(2)
+  allocate(scaling :: b(1)%held)
+  allocate(power :: b(2)%held)
+  do i = 1, 2
+    b(i)%held%c = x(i)
+  end do
+  do i = 1, n
+    y(i) = b(2)%held%apply(b(1)%held%twice(x(i)))
+  end do
+end subroutine
+
+subroutine chosen_type(n, x, y)
+  use operations
+  implicit none
+  integer :: n, i
+  real(8) :: x(n), y(n)
+  class(operation), allocatable :: p
+  do i = 1, n
+    if (mod(i, 2) == 0) then
+      allocate(scaling :: p)
+    else
+      allocate(power :: p)
+    end if
+    p%c = x(i)
+    select type (p)
+    type is (power)
+      p%n = i + 1
+    end select
+    y(i) = p%apply(x(i))
+    deallocate(p)
+  end do
+end subroutine
+
+recursive function quadrature(f, a, b, fa, fb, tolerance) result(r)
+  implicit none
+  interface
+    function f(t) result(v)
+      real(8), intent(in) :: t
+      real(8) :: v
+    end function
+  end interface
+  real(8), intent(in) :: a, b, fa, fb, tolerance
+  real(8) :: r, m, fm, coarse, fine
+  m = (a + b)/2
+  fm = f(m)
+  coarse = (b - a)*(fa + fb)/2
+  fine = (b - a)*(fa + 2*fm + fb)/4
+  if (abs(coarse - fine) < tolerance) then
+    r = fine
+  else
+    r = quadrature(f, a, m, fa, fm, tolerance/2) + quadrature(f, m, b, fm, fb, tolerance/2)
+  end if
+end function
+
+subroutine nested_procedures(n, x, y)
+  implicit none
+  interface
+    recursive function quadrature(f, a, b, fa, fb, tolerance) result(r)
+      interface
+        function f(t) result(v)
+          real(8), intent(in) :: t
+          real(8) :: v
+        end function
+      end interface
+      real(8), intent(in) :: a, b, fa, fb, tolerance
+      real(8) :: r
+    end function
+    function plain(t) result(v)
+      real(8), intent(in) :: t
+      real(8) :: v
+    end function
+  end interface
+  integer :: n
+  real(8) :: x(n), y(n)
+  y = 0
+  y(1) = quadrature(wave, 0.1d0, x(2), wave(0.1d0), wave(x(2)), 1d-3)
+  y(2) = quadrature(plain, 0.1d0, x(1), plain(0.1d0), plain(x(1)), 1d-3)
+contains
+  function wave(t) result(v)
+    real(8), intent(in) :: t
+    real(8) :: v
+    v = exp(-t*x(1))*sin(x(2)*t)
+  end function
+end subroutine
+
+function plain(t) result(v)
+  real(8), intent(in) :: t
+  real(8) :: v
+  v = t**3
+end function
+
+subroutine texts(mode, n, x, first, y)
+  implicit none
+  character(len=*), intent(in) :: mode
+  character, intent(in) :: first
+  integer, intent(in) :: n
+  real(8), intent(in) :: x(n)
+  real(8), intent(out) :: y(n)
+  y = 0
+  if (first == 'c') y = x**2
+  if (trim(mode) == 'cube') y = y + x**3*len(mode)
+end subroutine
+
+subroutine overlapping(n, x, y)
+  implicit none
+  integer :: n
+  real(8), target :: x(n), y(n)
+  y = x
+  call shift(y)
+contains
+  subroutine shift(v)
+    real(8), target :: v(:)
+    real(8), pointer :: p(:), q(:)
+    p => v(2:)
+    q => v(:size(v) - 1)
+    p = q
+    p => v(1:2)
+    q => v(3:2:-1)
+    p = q
+    v(1) = v(1)*v(2)
+  end subroutine
+end subroutine

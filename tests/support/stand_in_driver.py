@@ -1,0 +1,160 @@
+"""A library in the place of NVIDIA's driver, whose launches run on the CPU: the entry of the very module that PTX was
+made of (batch, pointers and all) is lowered for the grid that is launched, and called with the launch's parameters."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+from jax_enzyme.codegen.copying import private_copy
+from jax_enzyme.codegen.gpu import derived
+from jax_enzyme.codegen.gpu.entry import add_entries
+from jax_enzyme.codegen.host import host, target_machine
+from jax_enzyme.codegen.object import Built, build_function
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.arrays import ArrayFunction, Buffer
+from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.module import Function as IRFunction
+from jax_enzyme.ir.passes import inline_everything
+from jax_enzyme.ir.values import Argument, BasicBlock
+from jax_enzyme.primitives import bound, compat
+from jax_enzyme.rules.helpers import link
+from jax_enzyme.signature.launch import Shape
+from jax_enzyme.transform import cuda
+from jax_enzyme.transform.prepare import prepare
+from jax_enzyme.xla_ffi import _ext, gpu
+from jax_enzyme.xla_ffi.call import Batch
+from jax_enzyme.xla_ffi.function import Function, Specialised
+from jax_enzyme.xla_ffi.recipe import decode
+from tests.support import native
+
+SOURCE = Path(__file__).parents[1] / "cuda" / "stand_in_driver.cpp"
+_GRID = "je.grid"
+TARGET = "jax_enzyme_cuda_on_host"
+_RUN = ctypes.CFUNCTYPE(
+    ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_uint), ctypes.POINTER(ctypes.c_void_p)
+)
+
+
+class StandIn:
+    """The library, loaded in the place of the driver, and the handler registered for the CPU."""
+
+    def __init__(self, folder: Path) -> None:
+        path = folder / "libcuda.so.1"
+        words = [
+            "g++",
+            "-std=c++17",
+            "-O1",
+            "-shared",
+            "-fPIC",
+            "-Wl,-soname,libcuda.so.1",
+            str(SOURCE),
+            "-o",
+            str(path),
+        ]
+        subprocess.run(words, check=True)
+        self.library = ctypes.CDLL(str(path))
+        self.library.stand_in_log.restype = ctypes.c_char_p
+        self.made: dict[str, tuple[str, int]] = {}
+        self.errors: list[BaseException] = []
+        self._run = _RUN(self._launched)
+        self.library.stand_in_run(self._run)
+        assert _ext.cuda_driver_error() == "", "another driver was there first"
+        jax.ffi.register_ffi_target(TARGET, _ext.cuda_handlers(on_host=True), platform="cpu")
+
+    @property
+    def log(self) -> list[str]:
+        """What the library was asked since the last look."""
+        lines = self.library.stand_in_log().decode().splitlines()
+        self.library.stand_in_forget()
+        return lines
+
+    def launches(self) -> list[list[str]]:
+        """The launches since the last look: name, grid, block, shared."""
+        return [line.split()[1:9] for line in self.log if line.startswith("cuLaunchKernel")]
+
+    def make_ptx(self, recipe: str, capability: int, dimensions: int) -> str:
+        """`gpu.make_ptx`, remembered."""
+        text = _original_make_ptx(recipe, capability, dimensions)
+        self.made[text] = (recipe, dimensions)
+        return text
+
+    def _launched(self, ptx: bytes, name: bytes, geometry: Any, parameters: Any) -> int:
+        try:
+            recipe, dimensions = self.made[ptx.decode()]
+            built = _lowered(recipe, dimensions, name.decode(), tuple(geometry[:7]))
+            (buffer,) = built.buffers
+            values = [ctypes.cast(parameters[i], ctypes.POINTER(ctypes.c_uint64))[0] for i in range(buffer.shape[0])]
+            native.call(built, [np.array(values, np.uint64)])
+        except BaseException as error:
+            self.errors.append(error)
+            return 999
+        return 0
+
+
+_original_make_ptx = gpu.make_ptx
+
+
+@cache
+def _lowered(recipe: str, dimensions: int, name: str, geometry: tuple[int, ...]) -> Built:
+    """What one launch does, as a function of the CPU: its buffer are the parameters of the launch."""
+    function = decode(recipe)
+    base = function.base
+    made = derived.derived(base.program, base.signature, base.binding, function.steps, base.options).function
+    module = private_copy(made.module)
+    link(module)
+    add_entries(module, made, dimensions)
+    shape = Shape(geometry[0:3], geometry[3:6], geometry[6])  # pyright: ignore[reportArgumentType]
+    module = inline_everything(module, [name])
+    lowered = cuda.lower(module, name, shape, {}, host().triple, str(target_machine().target_data))
+    kernel = lowered.functions[name]
+    kernel.prefix = ()
+    parameters = Argument(T.PTR, ("noalias",), name="parameters")
+    at = Builder(BasicBlock(name="entry"))
+    given = [at.load(a.type, at.offset(parameters, 8 * i), 8) for i, a in enumerate(kernel.arguments)]
+    at.call(kernel, given)
+    at.ret(const_int(T.I64, 0))
+    lowered.functions[_GRID] = IRFunction(T.PTR, T.FunctionType(T.I64, (T.PTR,)), [parameters], [at.block], name=_GRID)
+    buffers = (Buffer("parameters", "u64", (len(given),), "in"),)
+    return build_function(prepare(ArrayFunction(lowered, _GRID, buffers)))
+
+
+def call(function: Function, batch: Batch, operands: Sequence[jax.Array]) -> list[jax.Array]:
+    """`gpu.call`, of the handler for the CPU."""
+    return gpu.call(function, batch, operands, TARGET)
+
+
+@contextmanager
+def launching(library: StandIn) -> Iterator[StandIn]:
+    """Kernels that JAX lowers for its CPU are those for GPUs meanwhile, and launched by the library."""
+    original = Specialised.on
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gpu, "make_ptx", library.make_ptx)
+        patch.setattr(compat, "default_platform", lambda: "cuda")
+        patch.setattr(Specialised, "on", lambda self, _: original(self, "cuda"))
+        patch.setattr(bound, "call_on", lambda _: call)
+        jax.clear_caches()
+        library.library.stand_in_forget()
+        yield library
+    jax.clear_caches()
+    failures, library.errors = library.errors, []
+    assert not failures, failures[0]
+    assert library.library.stand_in_depth() == 0, "a context was left current"
+
+
+def is_driver_there() -> bool:
+    """Whether this machine has NVIDIA's own driver."""
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    return True
