@@ -15,7 +15,8 @@ PYTEST_ARGS ?= -n auto
 GPU_PYTHON ?= python3
 
 # What another JAX or Python can change; the rules, the IR and the analyses are tested once, on the oldest.
-NEXT_TESTS ?= $(addprefix tests/,jax cuda engine codegen packaging signature tools)
+NEXT_TESTS ?= $(addprefix tests/,jax codegen packaging signature tools cuda/test_launch.py cuda/test_launcher.py \
+  cuda/test_stages.py cuda/test_numba_cuda.py engine/test_three_way.py engine/test_threads.py)
 
 VENV := .venv
 NEXT := .venv-next

@@ -83,7 +83,7 @@ class LoweringError(JaxEnzymeError):
 class RaceError(JaxEnzymeError):
     """Threads of a CUDA kernel race. `report` has all that was found."""
 
-    def __init__(self, cause: str, place: str | None = None, remedy: str | None = None, *, report: Any) -> None:
+    def __init__(self, cause: str, place: str | None = None, remedy: str | None = None, *, report: Any = None) -> None:
         super().__init__(cause, place, remedy)
         self.report = report
 

@@ -11,12 +11,12 @@ find, the forward sweep carries shadow pointers along, as forward mode does.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from jax_enzyme.ad.causes import ALLOCATOR, GLOBAL, MIXED_COPY, ORIGIN, REALLOCATED
+from jax_enzyme.ad.causes import ALLOCATOR, GLOBAL, IN_ONE_PLACE, MIXED_COPY, ORIGIN, REALLOCATED
 from jax_enzyme.ad.check import Forward
-from jax_enzyme.ad.common import copied, element_alignment
-from jax_enzyme.ad.copies import pointers_in
+from jax_enzyme.ad.common import address_operands, copied, element_alignment, holds_address
+from jax_enzyme.ad.copies import pointers_in, spoils_adjoints
 from jax_enzyme.ad.facts import Facts
 from jax_enzyme.ad.kept import KeptMemory, padded
 from jax_enzyme.ad.library import LibraryCalls, shadow_arguments
@@ -35,9 +35,11 @@ from jax_enzyme.ir.values import (
     Argument,
     BasicBlock,
     Constant,
+    ConstantAggregate,
     ConstantExpr,
     ConstantInt,
     ConstantNull,
+    ConstantSplat,
     Value,
     int_value,
 )
@@ -48,8 +50,7 @@ from jax_enzyme.rules.effects import Effect
 @dataclass(frozen=True, eq=False)
 class ForwardSweep:
     """The forward sweep of an inner routine: `shadowed` parameters come with their shadows, behind the parameters; then
-    comes the arena. The results are packed: the routine's own, its shadow where it is a pointer that has one, the
-    frame."""
+    comes the arena. The results are packed: the routine's own, its shadow where pointers in it have one, the frame."""
 
     function: Function
     shadowed: tuple[Argument, ...]
@@ -249,7 +250,7 @@ class Augmenter:
             self._values[call] = self._builder.extract_value(results, 0, call.type)
             index = 1
         if sweep.returns_shadow:
-            self._shadows[call] = self._builder.extract_value(results, index, T.PTR)
+            self._shadows[call] = self._builder.extract_value(results, index, call.type)
             index += 1
         frame = self._pointers.get((call, "frame"))
         if frame is not None and frame in self._plan.taped:
@@ -336,11 +337,10 @@ class Augmenter:
     # -- shadow pointers -----------------------------------------------------------------------------------------------
 
     def _carries(self, value: Value) -> bool:
-        return (
-            self._carries_shadows
-            and (T.is_pointer(value.type) or value.type == T.I64)
-            and self._facts.shadowed_memory(value)
-        )
+        if isinstance(value, I.CmpXchg):
+            return False
+        holds = self._carries_shadows and holds_address(self._plan.recipes.layout, value.type)
+        return holds and self._facts.shadowed_memory(value)
 
     def _shadow(self, pointer: Value) -> Value:
         found = self._shadows.get(pointer)
@@ -357,6 +357,10 @@ class Augmenter:
                 pointer.source_type,
             )
             return twin
+        if isinstance(pointer, ConstantAggregate):
+            return replace(pointer, elements=[self._constant_shadow(v) for v in pointer.elements])
+        if isinstance(pointer, ConstantSplat):
+            return replace(pointer, element=self._constant_shadow(pointer.element))
         if isinstance(pointer, Constant) or not self._facts.shadowed_memory(pointer):
             return self._value(pointer)
         assert isinstance(pointer, I.Instruction)
@@ -372,7 +376,9 @@ class Augmenter:
             case I.Store():
                 value, target = instruction.operands
                 if (T.is_pointer(value.type) or self._carries(value)) and self._facts.shadowed_memory(target):
-                    self._builder.store(self._shadow(value), self._shadow(target), instruction.align)
+                    if spoils_adjoints(self._runtime.kinds.words, self._facts.activity.numbers, instruction):
+                        raise self._facts.refused(instruction, IN_ONE_PLACE)
+                    self._store_shadow(instruction, self._shadow(value), self._shadow(target))
             case I.Load() if self._carries(instruction):
                 pointer = self._shadow(instruction.operands[0])
                 self._shadows[instruction] = self._builder.load(instruction.type, pointer, instruction.align)
@@ -384,6 +390,25 @@ class Augmenter:
                 self._pointer_companion(instruction, twin)
             case _:
                 pass
+
+    def _store_shadow(self, store: I.Store, shadow: Value, target: Value) -> None:
+        """Of a record its pointers alone: what lies beside them are adjoints, maybe seeds already."""
+        layout = self._plan.recipes.layout
+        body = layout.body(shadow.type)
+        match body:
+            case T.StructType(elements):
+                parts = list(zip(elements, layout.offsets(body), strict=True))
+            case T.ArrayType(count, element):
+                parts = [(element, i * layout.alloc_size(element)) for i in range(count)]
+            case _:
+                self._builder.store(shadow, target, store.align if shadow.type == store.operands[0].type else 1)
+                return
+        for index, (part, offset) in enumerate(parts):
+            if part == T.I64:
+                raise self._facts.refused(store, ORIGIN)  # an address, or a number that has its adjoint there
+            if holds_address(layout, part):
+                at = self._builder.offset(target, offset)
+                self._store_shadow(store, self._builder.extract_value(shadow, index, part), at)
 
     def _local_shadow(self, alloca: I.Alloca) -> Value:
         """The shadow of a local variable that has no fixed place in the tape."""
@@ -403,11 +428,15 @@ class Augmenter:
 
     def _pointer_companion(self, instruction: I.Instruction, twin: I.Instruction) -> None:
         shadow = copied(twin, lambda v: v, lambda b: b)
-        for index, operand in enumerate(instruction.operands):
-            if isinstance(instruction, I.GetElementPtr) and index:
-                break  # an index is what it is, wherever it comes from
+        moved = False
+        made_of = address_operands(instruction) if T.is_pointer(instruction.type) else range(len(instruction.operands))
+        for index in made_of:
+            operand = instruction.operands[index]
             if T.is_pointer(operand.type) or (self._carries(operand) and not isinstance(operand, Constant)):
                 shadow.operands[index] = self._shadow(operand)
+                moved = True
+        if not moved and not (isinstance(instruction, I.Cast) and T.is_int(instruction.type)):
+            raise self._facts.refused(instruction, ORIGIN)
         self._shadows[instruction] = self._builder.insert(shadow)
 
     def _call_companion(self, call: I.CallBase, twin: I.Instruction) -> None:

@@ -113,6 +113,14 @@ MIXED_COPY = Cause(
     "the reverse of a copy adds cotangents, and has to know which bytes are numbers of which type",
     "copy the members one by one",
 )
+IN_ONE_PLACE = Cause(
+    "pointer and number in one place",
+    Kind.LIMIT,
+    "a pointer is stored where, at another time, a number may lie that a derivative depends on",
+    "in reverse mode the shadow of the pointer lies where the number's adjoint does, which would start from the bits "
+    "of an address; only a `double` at the very same address, in memory of the kernel's own, does not show them",
+    "keep pointers and numbers apart, each in a member, or in memory, of its own",
+)
 GOTO = Cause(
     "computed goto",
     Kind.NOT_PROVABLE,
@@ -324,7 +332,7 @@ DEFECT = Cause(
 
 CAUSES = (
     UNKNOWN_CALL, UNKNOWN_POINTER_CALL, ASSEMBLY, BITS, MADE, PARTS, GOTO, SETJMP, VARIADIC, VOLATILE, DEVICE, ORIGIN,
-    POINTERS_AS_VECTORS, ALLOCATOR, SPLIT, NO_LOOP, NOT_CHECKPOINTED, NEVER_RETURNS, INACTIVE_PARAMETER,
+    POINTERS_AS_VECTORS, IN_ONE_PLACE, ALLOCATOR, SPLIT, NO_LOOP, NOT_CHECKPOINTED, NEVER_RETURNS, INACTIVE_PARAMETER,
     POINTER_PARAMETER,
 )  # fmt: skip
 """Those of functions that one thread runs, in the order of the page."""

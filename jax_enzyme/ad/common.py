@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from jax_enzyme.ad.causes import ASSEMBLY, DEFECT, UNKNOWN_CALL, UNKNOWN_POINTER_CALL, Cause
 from jax_enzyme.analysis.flow import rule_of
+from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.errors import DifferentiationError, NoRuleError, NotDifferentiableError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -68,6 +69,28 @@ def copied(instruction: I.Instruction, value: MapValue, block: Callable[[BasicBl
     elif isinstance(twin, I.Load | I.Store) and twin.align is not None:
         twin.align = min(twin.align, ALIGNMENT)
     return twin
+
+
+def address_operands(instruction: I.Instruction) -> range:
+    """Which operands an address, or a vector of addresses, is made of: not those that only say which, or how far on."""
+    match instruction.opcode:
+        case "select":
+            return range(1, 3)
+        case "insertelement" | "shufflevector":
+            return range(2)
+        case _:
+            return range(1)
+
+
+def holds_address(layout: DataLayout, type_: T.Type) -> bool:
+    """Whether a value of the type may be an address or have one in it: a pointer, the integer made of one, a record."""
+    match layout.body(type_):
+        case T.StructType(elements):
+            return any(holds_address(layout, element) for element in elements)
+        case T.ArrayType(_, element):
+            return holds_address(layout, element)
+        case body:
+            return T.is_pointer(body) or body == T.I64
 
 
 ALIGNMENT = 16

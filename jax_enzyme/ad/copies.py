@@ -7,8 +7,8 @@
 
 A *pattern* says what lies within one record, and how long a record is. Integers have no adjoint, and what lies in the
 shadow of a pointer means nothing to the reverse sweep, which takes shadow pointers from the tape. (Where a pointer made
-place for a `double`, that starts with an adjoint of some 1e-310, which no sum shows.) The order is the one that is
-right for overlapping ranges.
+place for a `double`, that starts with an adjoint of some 1e-310, which no sum shows. Any other number would show it:
+`spoils_adjoints`.) The order is the one that is right for overlapping ranges.
 """
 
 from __future__ import annotations
@@ -16,9 +16,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.number_bytes import NumberBytes
 from jax_enzyme.analysis.words import Piece, Words
+from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.values import Value, int_value
+from jax_enzyme.ir.values import ConstantNull, Value, int_value
 
 _BYTES = {"half": 2, "bfloat": 2, "float": 4, "double": 8, "ptr": 8}
 _MOST = 256
@@ -73,6 +76,19 @@ def numbers_in(words: Words, target: Value, source: Value, length: Value) -> Pat
 def pointers_in(words: Words, target: Value, source: Value, length: Value) -> Pattern | None:
     """The same of pointers: None also where a number may lie at the place of one."""
     return _pattern(words, target, source, length, lambda a, b: T.PTR in (a[1], b[1]), lambda type_: type_ == T.PTR)
+
+
+def spoils_adjoints(words: Words, numbers: NumberBytes, store: I.Store) -> bool:
+    """Whether the shadow of a pointer that is stored may come to be taken for the adjoint of a number that varies, and
+    be seen there: unless it is zero, or that is a `double` at the same address, of which an address is a tiny one. In a
+    buffer it would take the place of a cotangent that is given."""
+    value, target = store.operands
+    pointers = numbers.ranges.accessed(store, target, value.type)
+    shared = {item for item, part in pointers if any(map(part.meets, numbers.of(item)))}
+    if not shared or any(item.kind == "buffer" for item in shared) or isinstance(value, ConstantNull):
+        return any(item.kind == "buffer" for item in shared)
+    pieces = words.numbers(target, DataLayout(words.points_to.module).store_size(value.type))
+    return not pieces or any(type_ != T.DOUBLE or distance % 8 for distance, type_ in pieces)
 
 
 def _pattern(

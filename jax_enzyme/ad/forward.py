@@ -20,6 +20,7 @@ from jax_enzyme.ad.common import (
     SUM_FLAGS,
     Partials,
     active_rule,
+    address_operands,
     array_function,
     copied,
     element_alignment,
@@ -41,7 +42,17 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Buffer, Jvp, jvp_buffers
 from jax_enzyme.ir.builder import Builder, zero
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
-from jax_enzyme.ir.values import Argument, BasicBlock, Constant, ConstantExpr, ConstantInt, InlineAsm, Value
+from jax_enzyme.ir.values import (
+    Argument,
+    BasicBlock,
+    Constant,
+    ConstantAggregate,
+    ConstantExpr,
+    ConstantInt,
+    ConstantSplat,
+    InlineAsm,
+    Value,
+)
 from jax_enzyme.rules.blas.table import Routine
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.rules.effects import Effect
@@ -236,6 +247,10 @@ class _Emitter:
                 return self.shared.global_shadow(pointer)
             case ConstantExpr():
                 return replace(pointer, operands=[self.shadow(v) for v in pointer.operands])
+            case ConstantAggregate():
+                return replace(pointer, elements=[self.shadow(v) for v in pointer.elements])
+            case ConstantSplat():
+                return replace(pointer, element=self.shadow(pointer.element))
             case Constant():
                 return pointer
             case _ if self.shared.is_own_shadow(pointer):
@@ -347,9 +362,7 @@ class _Emitter:
 
     def _pointer(self, instruction: I.Instruction, twin: I.Instruction) -> None:
         shadow = copied(twin, lambda v: v, lambda b: b)
-        first = 1 if instruction.opcode == "select" else 0
-        last = len(instruction.operands) if instruction.opcode == "select" else 1
-        for index in range(first, last):
+        for index in address_operands(instruction):
             shadow.operands[index] = self.shadow(instruction.operands[index])
         self.companions[instruction] = self.builder.insert(shadow)
 

@@ -11,7 +11,7 @@ nodes.
 
 from __future__ import annotations
 
-from jax_enzyme.ad.runtime import Runtime
+from jax_enzyme.ad.runtime import Runtime, load_integer
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.module import Function
@@ -202,7 +202,7 @@ class KeptMemory:
 
     def list_bytes(self, builder: Builder, nodes: Value) -> Value:
         """The size of a copy."""
-        return builder.load(T.I64, builder.offset(nodes, 8))
+        return load_integer(builder, builder.offset(nodes, 8))
 
     def save(self, builder: Builder, nodes: Value, to: Value) -> None:
         builder.call(self._runtime.helper("je.kept.save", _SAVE), [nodes, to])

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import MemoryObject, PointsTo
 from jax_enzyme.analysis.places import Places
+from jax_enzyme.analysis.tbaa import READS_INTEGER
 from jax_enzyme.analysis.words import DTYPES, Words
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -317,7 +318,18 @@ class Runtime:
                     _redirect(helper, function, present)
                 else:
                     self.module.functions[function.name] = function
+                    for instruction in function.instructions():
+                        if isinstance(instruction, I.Load) and instruction.type == T.I64:  # sizes and counts
+                            instruction.metadata.append(READS_INTEGER)
         return self.module.functions[name]
+
+
+def load_integer(builder: Builder, pointer: Value) -> Value:
+    """Reads a count that the engine keeps in memory."""
+    loaded = builder.load(T.I64, pointer)
+    assert isinstance(loaded, I.Load)
+    loaded.metadata.append(READS_INTEGER)
+    return loaded
 
 
 def _redirect(helper: Module, old: Function, new: Function) -> None:

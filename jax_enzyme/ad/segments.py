@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 from jax_enzyme.ad.common import Partials
 from jax_enzyme.ad.kept import KeptMemory
-from jax_enzyme.ad.runtime import ARENA, Runtime
+from jax_enzyme.ad.runtime import ARENA, Runtime, load_integer
 from jax_enzyme.ad.state import State
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, zero
@@ -114,7 +114,7 @@ class LoopSweeps:
         for each, argument in zip(sums, self.segment.adjoints, strict=True):
             builder.store(zero(argument.type), each)
         last, nodes = (builder.load(T.PTR, builder.offset(frame, at)) for at in (_LAST_AT, _NODES_AT))
-        end, least = (builder.load(T.I64, builder.offset(frame, at)) for at in (_END_AT, _LEAST_AT))
+        end, least = (load_integer(builder, builder.offset(frame, at)) for at in (_END_AT, _LEAST_AT))
         self.runtime.free(builder, frame)
         run = _Run(self, values, nodes, arena, mark)
         over, again, leave = BasicBlock(name="over"), BasicBlock(name="again"), BasicBlock(name="leave")
@@ -122,7 +122,7 @@ class LoopSweeps:
         target.blocks = [entry, over]
         builder = Builder(over)
         record, bound = builder.phi(T.PTR, [(last, entry)]), builder.phi(T.I64, [(end, entry)])
-        start = builder.load(T.I64, builder.offset(record, 8))
+        start = load_integer(builder, builder.offset(record, 8))
         if self.schedule.halves:
             half = _Half(run, record, start, bound)
             target.blocks += half.emit(builder, least, over, again)

@@ -15,7 +15,7 @@ from jax_enzyme.ad.adjoints import Adjoints
 from jax_enzyme.ad.augment import Augmenter, ForwardSweep
 from jax_enzyme.ad.check import Forward, Reverse, check_emission
 from jax_enzyme.ad.check_reloads import check_reload
-from jax_enzyme.ad.common import Partials, extended
+from jax_enzyme.ad.common import Partials, extended, holds_address
 from jax_enzyme.ad.lookup import Lookup
 from jax_enzyme.ad.reversal import CutLoop, Reversal, Routine, arguments_of, shadowed_parameters
 from jax_enzyme.ad.reverse import Sweep
@@ -117,9 +117,10 @@ class Sweeps:
             for b in source.blocks
             if isinstance(b.terminator, I.Return) and b.terminator.operands
         ]
-        shadow = T.is_pointer(result) and any(map(facts.shadowed_memory, returned))
+        holds = result != T.I64 and holds_address(routine.plan.recipes.layout, result)
+        shadow = holds and any(map(facts.shadowed_memory, returned))
         results = [] if isinstance(result, T.VoidType) else [result]
-        packed = T.StructType((*results, *([T.PTR] if shadow else []), T.PTR))
+        packed = T.StructType((*results, *([result] if shadow else []), T.PTR))
         types = [*(a.type for a in source.arguments), *(T.PTR for _ in shadowed), T.PTR]
         return ForwardSweep(self._function(f"{source.name}.forward", packed, types), shadowed, shadow)
 

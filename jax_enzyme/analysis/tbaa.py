@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import const_int
 from jax_enzyme.ir.debug import resolve
-from jax_enzyme.ir.metadata import MDConstant, MDString, MDValue
+from jax_enzyme.ir.metadata import MDConstant, MDNode, MDString, MDValue
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.values import int_value
 
@@ -20,8 +21,12 @@ _INTEGERS = frozenset(
     "bool|short|int|long|long long|wchar_t|char16_t|char32_t|__int128|_ZTSSt4byte|vtable pointer".split("|")
 )
 
-CERTAIN_INTEGER = "je integer"
-"""The type of what our own code reads as integers: it wrote them, so they are no number's bits, wherever they lie."""
+_OURS = "je integer"
+_ZERO = MDConstant(const_int(T.I64, 0))
+_INTEGER = MDNode(operands=[MDString(_OURS), MDNode(operands=[MDString("jax_enzyme")]), _ZERO])
+READS_INTEGER = ("tbaa", MDNode(operands=[_INTEGER, _INTEGER, _ZERO]))
+"""Says of a load that it reads an integer that our own code wrote: no number's bits, wherever in memory it lies. The
+type is in a tree of its own, so that LLVM draws no conclusions from it."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +45,7 @@ def accessed_type(module: Module, instruction: I.Instruction) -> T.Type | None:
 
 def is_certain_integer(module: Module, instruction: I.Instruction) -> bool:
     """Whether an access reads an integer that our own code wrote."""
-    return _accessed_name(module, dict(instruction.metadata).get("tbaa")) == CERTAIN_INTEGER
+    return _accessed_name(module, dict(instruction.metadata).get("tbaa")) == _OURS
 
 
 def is_of_any_type(module: Module, instruction: I.Instruction) -> bool:

@@ -9,7 +9,7 @@ from importlib import resources
 
 import llvmlite.binding as llvm
 
-from jax_enzyme.analysis.tbaa import CERTAIN_INTEGER
+from jax_enzyme.analysis.tbaa import READS_INTEGER
 from jax_enzyme.cache import DiskCache, digest
 from jax_enzyme.codegen.host import host, target_machine
 from jax_enzyme.frontends import toolchain
@@ -17,8 +17,6 @@ from jax_enzyme.frontends.clang import compile_c
 from jax_enzyme.frontends.source import Source
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.builder import const_int
-from jax_enzyme.ir.metadata import MDConstant, MDNode, MDString
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.values import GlobalValue
@@ -27,10 +25,6 @@ from jax_enzyme.rules.blas.table import bodies, routine
 _FORMAT = "1"
 # Products of complex numbers as in BLAS itself: without a look whether a result that is no number could be infinite.
 _FLAGS = ("-fno-strict-aliasing", "-fcx-limited-range")
-# Says of a load that it reads an integer, not the bits of a number. A tree of its own: it may be anywhere in memory.
-_ZERO = MDConstant(const_int(T.I64, 0))
-_INTEGER = MDNode(operands=[MDString(CERTAIN_INTEGER), MDNode(operands=[MDString("jax_enzyme")]), _ZERO])
-_READS_INTEGER = MDNode(operands=[_INTEGER, _INTEGER, _ZERO])
 _NUMBERS = {
     "s": "LETTER=s REAL_LETTER=s SCALAR=float REAL=float SINGLE",
     "d": "LETTER=d REAL_LETTER=d SCALAR=double REAL=double",
@@ -125,7 +119,7 @@ def definitions(letter: str, symbols: frozenset[str]) -> Module:
         for instruction in function.instructions():
             # (Wider ones may be a complex number that LLVM moves as a whole.)
             if isinstance(instruction, I.Load) and instruction.type in (T.I8, T.I32):
-                instruction.metadata.append(("tbaa", _READS_INTEGER))
+                instruction.metadata.append(READS_INTEGER)
     return module
 
 

@@ -77,16 +77,24 @@ def _compile(function: python.FunctionType, signature: Signature, place: str) ->
 
 @contextmanager
 def _without_device() -> Generator[None, None, None]:
-    """Lets Numba write modern IR, and compile device functions for a capability instead of asking for a GPU."""
+    """Lets Numba write modern IR, and compile device functions for a capability instead of asking for a GPU. Types that
+    Numba shares between targets keep their text: it is not taken from there, and not kept, in the meantime."""
     dispatcher, types = imported("numba.cuda.dispatcher"), imported("llvmlite.ir.types")
+    texts = imported("llvmlite.ir._utils")._StrCaching
     device = python.SimpleNamespace(compute_capability=_CAPABILITY)
-    before = dispatcher.get_current_device, types.ir_layer_typed_pointers_enabled
-    dispatcher.get_current_device = lambda: device
-    types.ir_layer_typed_pointers_enabled = False
+    changes = (
+        (dispatcher, "get_current_device", lambda: device),
+        (types, "ir_layer_typed_pointers_enabled", False),
+        (texts, "__str__", lambda self: self._to_string()),
+    )
+    before = [getattr(place, name) for place, name, _ in changes]
+    for place, name, value in changes:
+        setattr(place, name, value)
     try:
         yield
     finally:
-        dispatcher.get_current_device, types.ir_layer_typed_pointers_enabled = before
+        for (place, name, _), value in zip(changes, before, strict=True):
+            setattr(place, name, value)
 
 
 def _plain(module: str, like: str) -> str:

@@ -39,6 +39,7 @@ from jax_enzyme.ir.values import (
     ConstantExpr,
     ConstantInt,
     ConstantSplat,
+    Poison,
     Value,
     ZeroInitializer,
 )
@@ -208,10 +209,32 @@ def _localised(value: Value, replaced: dict[Value, Value], top: Builder) -> Valu
     if not isinstance(value, Constant) or _globals_in(value).isdisjoint(replaced):
         return value
     if value not in replaced:
-        assert isinstance(value, ConstantExpr), f"a global inside a {type(value).__name__} operand"
-        operands = [_localised(v, replaced, top) for v in value.operands]
-        replaced[value] = top.insert(_instruction(value, operands))
+        if isinstance(value, ConstantExpr):
+            operands = [_localised(v, replaced, top) for v in value.operands]
+            replaced[value] = top.insert(_instruction(value, operands))
+        else:
+            replaced[value] = _assembled(value, [_localised(v, replaced, top) for v in _elements(value)], top)
     return replaced[value]
+
+
+def _elements(value: Constant) -> list[Constant]:
+    if isinstance(value, ConstantSplat):
+        assert isinstance(value.type, T.VectorType)
+        return [value.element] * value.type.count
+    assert isinstance(value, ConstantAggregate), f"a global inside a {type(value).__name__} operand"
+    return value.elements
+
+
+def _assembled(value: Constant, elements: list[Value], top: Builder) -> Value:
+    """A vector or an aggregate, put together of its elements."""
+    result: Value = Poison(value.type)
+    for index, element in enumerate(elements):
+        if isinstance(value.type, T.VectorType):
+            operands = [result, element, ConstantInt(T.I64, index)]
+            result = top.insert(I.InsertElement(value.type, "insertelement", operands))
+        else:
+            result = top.insert_value(result, element, index)
+    return result
 
 
 def _instruction(expression: ConstantExpr, operands: list[Value]) -> I.Instruction:

@@ -103,3 +103,24 @@ def test_votes_of_those_that_are_there() -> None:
     t = np.arange(32)
     count = ((t % 4 == 1) & (t > 9)).sum()
     checked(kernel(body, 32, 32), x, x * np.where(t % 4 == 1, count, 0))
+
+
+def test_warps_with_different_numbers_of_operations_between_barriers() -> None:
+    body = """__shared__ double s[64];
+      double v = x[t];
+      if (t % 3 == 0) { unsigned m = __activemask(); v += __shfl_sync(m, v * v, __ffs(m) - 1); }
+      s[t] = v;
+      __syncthreads();
+      if (t / 32 == 0) {
+        double w = s[t] + s[t + 32];
+        for (int o = 16; o > 0; o /= 2) w += __shfl_xor_sync(~0u, w, o);
+        if (t == 0) s[0] = w;
+      }
+      __syncthreads();
+      y[t] = v * s[0];"""
+    x = values(64)
+    v = x.copy()
+    for start in (0, 32):
+        here = np.array([t for t in range(start, start + 32) if t % 3 == 0])
+        v[here] += v[here[0]] ** 2
+    checked(kernel(body, 64, 64), x, v * v.sum())

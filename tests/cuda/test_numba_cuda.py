@@ -92,3 +92,18 @@ def test_what_numba_cannot_compile() -> None:
 
     with pytest.raises(je.CompileError, match="Numba cannot compile the function for CUDA"):
         je.kernel(strange, None, "x: f64[n], out y: f64[1]", grid=1, block=32)
+
+
+def test_other_targets_are_left_alone() -> None:
+    """Compiled for CUDA, then for the CPU, then for CUDA, in one process."""
+
+    def doubled(x, y):
+        for i in range(x.shape[0]):
+            y[i] = 2 * x[i]
+
+    signature = "x: f64[n], out y: f64[1]"
+    x = np.linspace(0.1, 1, 64)
+    before = je.kernel(total, None, signature, grid=2, block=32)(x)
+    np.testing.assert_array_equal(je.kernel(doubled, None, "x: f64[n], out y: f64[n]")(x), 2 * x)
+    np.testing.assert_array_equal(numba.njit(lambda x: x + 1)(x), x + 1)
+    np.testing.assert_array_equal(je.kernel(total, None, signature, grid=2, block=32)(x), before)

@@ -53,6 +53,30 @@ CASES = {
         {"n": 8},
         [RNG.standard_normal(16)],
     ),
+    "recursion that returns a number beside a pointer": (
+        """
+        struct pair { double v; double *p; };
+        static struct pair walk(double *y, int n, double t) {
+            struct pair r = { t, y };
+            if (n <= 0) return r;
+            struct pair s = walk(y + 1, n - 1, t * y[0]);
+            r.v = s.v * t + *s.p;
+            if (t > 0) r.p = s.p + 1;
+            *r.p *= t;
+            return r;
+        }
+        double program(double a, const double *x) {
+            double y[10];
+            for (int i = 0; i < 10; i++) y[i] = 0.4 * x[i];
+            struct pair s = walk(y, 4, a);
+            return s.v * *s.p + y[6];
+        }
+        """,
+        "program",
+        "a: f64, x: f64[10] -> f64",
+        {},
+        [0.7, RNG.uniform(0.5, 1.5, 10)],
+    ),
     "list on the stack, followed by recursion": (
         """
         struct node { double v; struct node *next; };

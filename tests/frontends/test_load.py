@@ -183,7 +183,9 @@ def test_fortran() -> None:
 
 def test_a_fortran_module_leaves_no_file_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     need("flang-22")
-    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "work"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
     source = "module leaves\ncontains\nsubroutine f(x) bind(c)\n real(8) :: x\n x = 2 * x\nend subroutine\nend module\n"
     assert load(source, "f", "fortran").symbol == "f"
-    assert not list(tmp_path.iterdir())
+    assert not list(folder.iterdir())

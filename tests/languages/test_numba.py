@@ -173,6 +173,7 @@ def test_programs_are_values() -> None:
     assert whole.caller_params == parse(VECTOR).caller_params
 
 
+@pytest.mark.filterwarnings("ignore::numba.NumbaWarning")
 @pytest.mark.parametrize(
     ("function", "signature", "error", "message"),
     [

@@ -91,6 +91,9 @@ class Dispatcher(Emitter):
         own = [s for s in self.starts if not self._is_outer(s)]
         self._switch(at, least, own, settled, inner)
         at = Builder(settled)
+        # Warps take different numbers of rounds up to here, and have to be apart from the rounds of the block.
+        words = ("convergent", "noduplicate", "nounwind", "memory(inaccessiblemem: readwrite)")
+        at.call(marks.declare(self.module, marks.SETTLED, T.FunctionType(T.VOID, ()), words), [])
         at.cond_br(at.icmp("eq", least, const_int(T.I32, _DONE)), finish, ready)
         at = Builder(ready)
         together, apart = self.new_block("together"), self.new_block("apart")

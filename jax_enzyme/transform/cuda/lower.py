@@ -88,6 +88,8 @@ def lower(
     large_to_heap(work, kernel)
     if log is not None:
         note_arguments(work, kernel)
+    for block in kernel.blocks:
+        block.instructions = [i for i in block.instructions if marks.called(i) != marks.SETTLED]
     kernel.attributes = ("nounwind",)
     for argument, words in zip(kernel.arguments, attributes, strict=True):
         argument.attributes = words

@@ -23,6 +23,9 @@ MEET_BLOCK = "je.meet.block"
 VOTES = ("count", "and", "or", "sum", "ballot", "any", "all")
 SHUFFLE = "je.shuffle"
 
+SETTLED = "je.settled"
+"""A call that keeps LLVM from merging what lies before it with what lies behind."""
+
 _PURE = ("nocallback", "nofree", "nosync", "nounwind", "speculatable", "willreturn", "memory(none)")
 
 

@@ -1,0 +1,50 @@
+"""Loops that the source wants unrolled: those that can be are, and the others are no concern of the user's."""
+
+from __future__ import annotations
+
+import pytest
+
+from jax_enzyme.codegen import derived
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir.metadata import MDString
+from tests.support.engine import native
+
+SOURCE = """
+define void @k(ptr %x, ptr %y) {
+entry:
+  br label %known
+known:
+  %i = phi i64 [ 0, %entry ], [ %i1, %known ]
+  %sum = phi double [ 0.0, %entry ], [ %more, %known ]
+  %xi = getelementptr double, ptr %x, i64 %i
+  %v = load double, ptr %xi, align 8
+  %more = fadd double %sum, %v
+  %i1 = add nuw nsw i64 %i, 1
+  %on = icmp ult i64 %i1, 5
+  br i1 %on, label %known, label %unknown.entry, !llvm.loop !0
+unknown.entry:
+  br label %unknown
+unknown:
+  %s = phi double [ %more, %unknown.entry ], [ %half, %unknown ]
+  %half = fmul double %s, %v
+  %again = fcmp ogt double %half, 0.25
+  br i1 %again, label %unknown, label %end, !llvm.loop !2
+end:
+  store double %half, ptr %y, align 8
+  ret void
+}
+!0 = distinct !{!0, !1}
+!1 = !{!"llvm.loop.unroll.enable"}
+!2 = distinct !{!2, !1}
+"""
+
+
+def test_what_cannot_be_unrolled_is_left_in_silence(capfd: pytest.CaptureFixture[str]) -> None:
+    kernel = native(SOURCE, "k", "x: f64[5], out y: f64[1]", {}, "llvm")
+    module = derived.regular(kernel.program, kernel.signature, kernel.binding).module
+    assert capfd.readouterr().err == ""
+    instructions = list(module.functions["je.primal"].instructions())
+    assert sum(i.opcode == "fadd" for i in instructions) == 5
+    assert sum(i.opcode == "fmul" for i in instructions) == 1
+    assert any(isinstance(i, I.Phi) for i in instructions)
+    assert not any(MDString("llvm.loop.unroll.enable") in node.operands for node in module.metadata.values())
