@@ -88,7 +88,8 @@ def spoils_adjoints(words: Words, numbers: NumberBytes, store: I.Store) -> bool:
     if not shared or any(item.kind == "buffer" for item in shared) or isinstance(value, ConstantNull):
         return any(item.kind == "buffer" for item in shared)
     pieces = words.numbers(target, DataLayout(words.points_to.module).store_size(value.type))
-    return not pieces or any(type_ != T.DOUBLE or distance % 8 for distance, type_ in pieces)
+    aligned = words.doubles_are_aligned and (store.align is None or store.align >= 8)
+    return not pieces or any(type_ != T.DOUBLE or (distance % 8 and not aligned) for distance, type_ in pieces)
 
 
 def _pattern(

@@ -90,6 +90,18 @@ class Words:
         found = self._meets(pointer, size)
         return None if found is None else frozenset((d, f.type) for d, f in found if T.is_pointer(f.type))
 
+    @cached_property
+    def doubles_are_aligned(self) -> bool:
+        """Whether every access to doubles says that its address is a multiple of 8."""
+        for function in self.points_to.functions:
+            for instruction in function.instructions():
+                if not isinstance(instruction, I.Load | I.Store):
+                    continue
+                type_ = instruction.type if isinstance(instruction, I.Load) else instruction.operands[0].type
+                if T.scalar(type_) == T.DOUBLE and instruction.align is not None and instruction.align < 8:
+                    return False
+        return True
+
     def may_be_pointer(self, value: Value) -> bool:
         """Whether an integer may be a pointer that was loaded as one, or a part of it, or be computed from such."""
         pending, seen = [value], set[Value]()

@@ -18,7 +18,7 @@ import llvmlite.binding as llvm
 
 from jax_enzyme.codegen.hoisting import keep_invariant_calls
 from jax_enzyme.codegen.host import target_machine
-from jax_enzyme.codegen.unrolling import unrolled
+from jax_enzyme.codegen.unrolling import optimised
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.inlining import expanded_attributes, mark_for_inlining
@@ -89,9 +89,7 @@ def _optimised(module: Module) -> tuple[llvm.ModuleRef, llvm.PassBuilder]:
     passes.add_always_inliner_pass()
     passes.add_global_dead_code_eliminate_pass()
     passes.run(native, builder)
-    native = unrolled(module, native, builder)
-    builder.getModulePassManager().run(native, builder)
-    return native, builder
+    return optimised(module, native, builder), builder
 
 
 def _runs_alone(module: Module) -> bool:

@@ -14,7 +14,7 @@ from tests.kernels.case import Case
 from tests.kernels.corpus import CASES, case
 from tests.support import through_jax
 from tests.support.differences import derivative
-from tests.support.engine import Native
+from tests.support.engine import Native, native
 from tests.support.loops import LONG
 from tests.support.second import ORDERS, Second
 from tests.support.through_engine import Specialised
@@ -62,6 +62,32 @@ def test_every_order(name: str) -> None:
     expected = products["fwd-over-rev"]
     assert expected != 0
     np.testing.assert_allclose(list(products.values()), expected, rtol=1e-9, err_msg=str(products))
+
+
+def test_every_order_of_recursion() -> None:
+    """The forward sweep of a recursive function returns its frame beside its result: a pointer that has a shadow."""
+    source = """
+        #include <math.h>
+        static double walk(double *y, int n, double t) {
+            if (n <= 0) return t * y[0];
+            y[0] = t * y[1] * y[1];
+            return walk(y + 1, n - 1, sin(t)) * y[0];
+        }
+        double program(double a, const double *x) {
+            double y[4] = { x[0], x[1], x[2], x[3] };
+            return walk(y, 3, a);
+        }
+    """
+    arguments = {"a": 0.7, "x": np.array([0.5, 1.1, -0.8, 1.3])}
+    signature = "a: f64, x: f64[4] -> f64"
+    kernel = native(source, "program", signature, {})
+    second = Second(
+        Specialised(kernel.program, kernel.signature, kernel.binding, kernel.options),
+        Case("program", signature, lambda _: arguments),
+    )
+    products = [second.product(order) for order in ORDERS]
+    assert abs(products[0]) > 1e-3
+    np.testing.assert_allclose(products, products[0], rtol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["a convergence loop", "a structure, memory for each step", "recursion"])
