@@ -491,7 +491,7 @@ def test_a_double_may_lie_where_a_pointer_was() -> None:
 
 @pytest.mark.parametrize("mode", ["forward", "reverse"])
 def test_the_remedy_for_unknown_functions_names_the_rules(mode: str) -> None:
-    kernel = REFUSED[0].kernel()
+    kernel = next(p for p in REFUSED if p.name == "unknown_call").kernel()
     with pytest.raises(NoRuleError, match=r'je\.rule\("sin_of_nobody"') as caught:
         build(kernel, steps(kernel)[mode])
     assert 'je.inactive("sin_of_nobody")' in str(caught.value)
