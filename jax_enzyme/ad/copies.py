@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.memory import MemoryObject
 from jax_enzyme.analysis.number_bytes import NumberBytes
 from jax_enzyme.analysis.words import Piece, Words
 from jax_enzyme.ir import instructions as I
@@ -83,11 +84,17 @@ def spoils_adjoints(words: Words, numbers: NumberBytes, store: I.Store) -> bool:
     be seen there: unless it is zero, or that is a `double` at the same address, of which an address is a tiny one. In a
     buffer it would take the place of a cotangent that is given."""
     value, target = store.operands
-    pointers = numbers.ranges.accessed(store, target, value.type)
-    shared = {item for item, part in pointers if any(map(part.meets, numbers.of(item)))}
+    shared = set[MemoryObject]()
+    sizes = set[int | None]()  # of the numbers that vary; None: bytes of which no more is known
+    for item, part in numbers.ranges.accessed(store, target, value.type):
+        for number in filter(part.meets, numbers.of(item)):
+            shared.add(item)
+            sizes.add(number.size if number.number else None)
     if not shared or any(item.kind == "buffer" for item in shared) or isinstance(value, ConstantNull):
         return any(item.kind == "buffer" for item in shared)
-    pieces = words.numbers(target, DataLayout(words.points_to.module).store_size(value.type))
+    layout = DataLayout(words.points_to.module)
+    found = words.numbers(target, layout.store_size(value.type)) or frozenset()
+    pieces = [(distance, type_) for distance, type_ in found if None in sizes or layout.store_size(type_) in sizes]
     aligned = words.doubles_are_aligned and (store.align is None or store.align >= 8)
     return not pieces or any(type_ != T.DOUBLE or (distance % 8 and not aligned) for distance, type_ in pieces)
 
