@@ -29,6 +29,7 @@ def drop_spaces(module: Module) -> dict[str, GlobalVariable]:
             shared[name] = variable
             variable.initializer = None
             variable.prefix = ("external",)
+            variable.suffix = tuple(w for w in variable.suffix if not w.startswith("comdat"))
         variable.prefix = tuple(w for w in variable.prefix if not w.startswith(("addrspace", "externally_")))
     retype(module, Retyping(lambda t: T.PTR if isinstance(t, T.PointerType) else None))
     for function in module.functions.values():
