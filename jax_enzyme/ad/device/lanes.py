@@ -21,6 +21,11 @@ class Lanes:
         self._shape = shape
         self._known: dict[Value, list[int] | None] = {}
 
+    @property
+    def threads(self) -> int:
+        """Of a block."""
+        return self._shape.threads
+
     def of(self, value: Value, depth: int = _DEPTH) -> list[int] | None:
         """A value for each thread of a block, None where it depends on more than the thread."""
         known = int_value(value)
@@ -38,11 +43,6 @@ class Lanes:
         first = found[:WARP_SIZE]
         same = all(v == first[t % WARP_SIZE] for t, v in enumerate(found))
         return first if same else None
-
-    def is_of_warps(self, value: Value) -> bool:
-        """Whether all lanes of a warp certainly have the same value."""
-        found = self.of(value)
-        return found is not None and all(v == found[t - t % WARP_SIZE] for t, v in enumerate(found))
 
     def _found(self, value: Value, depth: int) -> list[int] | None:
         match value:
