@@ -5,11 +5,11 @@
               latch:  if (++k < n) goto loop                       latch:  join(); if (++k < n) goto loop
               end:    if (mine) ...                                end:    if (mine) ...
 
-LLVM knows at `latch` where a thread came from, and at `end` asks for the same again. So it writes `latch` twice, once for
-each kind of thread. Every thread still does what it did, but not all of them run the same branch to the next barrier
-any more, which is what says that they go there together. A call that nothing may duplicate stands in such blocks while
-LLVM is at work: those that end in a choice, are reached in several ways, and from which threads come to a meeting.
-Loops are rotated before, as LLVM does not rotate one with such a call at its head.
+LLVM knows at `latch` where a thread came from, and at `end` the source asks for the same again. So it writes `latch`
+twice, once for each kind of thread. Every thread still does what it did, but not all of them run the same branch to the
+next barrier any more, which is what says that they go there together. A call that nothing may duplicate stands in such
+blocks while LLVM is at work: those that end in a choice, are reached in several ways, and from which threads come to a
+meeting. Loops are rotated before, as LLVM does not rotate one with such a call at its head.
 """
 
 from __future__ import annotations

@@ -19,8 +19,9 @@ from dataclasses import dataclass
 
 from jax_enzyme.ad.device.lanes import Lanes
 from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import GlobalVariable
-from jax_enzyme.ir.values import Argument, Value, int_value
+from jax_enzyme.ir.values import Argument, Value
 from jax_enzyme.transform.cuda.shuffles import WARP_SIZE
 from jax_enzyme.transform.device.registers import REGISTER
 
@@ -88,8 +89,7 @@ class Warps:
                 parts = [self._split(o, depth - 1) for o in value.operands]
                 return self._common() if all(p is not None and p.is_of_warps for p in parts) else None
             case I.Cast() if value.opcode in ("zext", "sext", "trunc"):
-                part = self._split(value.operands[0], depth - 1)
-                return part if part is not None and (part.is_contained or part.is_of_warps) else None
+                return self._cast(value, self._split(value.operands[0], depth - 1))
             case I.Compare() | I.BinaryOp():
                 x, y = (self._split(o, depth - 1) for o in value.operands)
                 if x is None or y is None:
@@ -99,6 +99,16 @@ class Warps:
                 return self._compared(value, x, y) if isinstance(value, I.Compare) else _combined(value, x, y)
             case _:
                 return None
+
+    def _cast(self, value: I.Cast, part: Split | None) -> Split | None:
+        """Numbers of both types with room for what is known of them stay as they are."""
+        if part is None:
+            return None
+        kinds = (value.type, value.operands[0].type)
+        fits = all(isinstance(k, T.IntType) and max(part.own) < 1 << (k.bits - 1) for k in kinds)
+        if fits and part.is_contained and min(part.own) >= 0:
+            return part
+        return self._common() if part.is_of_warps else None
 
     def _common(self) -> Split:
         return Split(1, (0,) * self._lanes.threads)
