@@ -26,7 +26,7 @@ from jax_enzyme.transform.cuda import marks
 from jax_enzyme.transform.cuda.accesses import AccessLog, note_arguments, note_shared
 from jax_enzyme.transform.cuda.dispatch import for_divergent_group, may_diverge
 from jax_enzyme.transform.cuda.group import Axis, Group, for_group
-from jax_enzyme.transform.cuda.halves import shuffle_numbers
+from jax_enzyme.transform.cuda.halves import MARKED, shuffle_numbers
 from jax_enzyme.transform.cuda.heap import large_to_heap
 from jax_enzyme.transform.cuda.host import to_host
 from jax_enzyme.transform.cuda.shuffles import WARP_SIZE, lower_shuffles
@@ -64,7 +64,7 @@ def lower(
         # Unrolled where the number of rounds is fixed, as compilers for GPUs do: then every meeting comes once.
         work = optimise_meetings(work, _meets, unroll=True)
     kernel = _thread(work, symbol)
-    shuffle_numbers(work, kernel)
+    shuffle_numbers(work, kernel, MARKED)
     if log is not None:
         log.watch(work, kernel, shape)
     if any(_warp_operation(i) for i in kernel.instructions()):

@@ -20,6 +20,8 @@ from jax_enzyme.ir.inlining import mark_for_inlining
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.passes import run
 from jax_enzyme.rules.effects import Effect, effect
+from jax_enzyme.transform.atomic_loops import lower_atomic_loops
+from jax_enzyme.transform.cuda.halves import MASKED, shuffle_numbers
 from jax_enzyme.transform.device.flat import flatten
 from jax_enzyme.transform.device.registers import declare_registers, lower_registers
 from jax_enzyme.transform.joins import optimise_meetings
@@ -74,9 +76,18 @@ def _has_loops_over_locals(function: Function) -> bool:
 
 
 def _simplified(function: ArrayFunction) -> ArrayFunction:
-    function = split_struct_copies(function, _SPLIT_UP_TO)
-    module = lower_masked_memory(function.module)
+    function = _with_shuffled_numbers(split_struct_copies(function, _SPLIT_UP_TO))
+    module = lower_atomic_loops(lower_masked_memory(function.module))
     return function if module is function.module else replace(function, module=module)
+
+
+def _with_shuffled_numbers(function: ArrayFunction) -> ArrayFunction:
+    """The array function with shuffles of numbers in place of those of their bits; itself where there are none."""
+    if MASKED.words not in function.module.functions:
+        return function
+    module = clone(function.module)
+    found = [shuffle_numbers(module, f, MASKED) for f in list(module.functions.values()) if f.blocks]
+    return replace(function, module=module) if any(found) else function
 
 
 def keep_aliases_true(function: Function, module: Module, unwritten: tuple[bool, ...]) -> None:
