@@ -23,7 +23,7 @@ from jax_enzyme.rules.effects import Effect, effect
 from jax_enzyme.transform.atomic_loops import lower_atomic_loops
 from jax_enzyme.transform.cuda.halves import MASKED, shuffle_numbers
 from jax_enzyme.transform.device.flat import flatten
-from jax_enzyme.transform.device.registers import declare_registers, lower_registers
+from jax_enzyme.transform.device.registers import LANE, REGISTER, declare_registers, lower_registers
 from jax_enzyme.transform.joins import optimise_meetings
 from jax_enzyme.transform.lower_calls import lower_calls
 from jax_enzyme.transform.masked_memory import lower_masked_memory
@@ -65,9 +65,9 @@ def canonical(function: DeviceFunction) -> DeviceFunction:
 
 
 def _optimised(module: Module) -> Module:
-    module = optimise_meetings(run(module, ["always-inline", "globaldce"]), is_meeting)
+    module = optimise_meetings(run(module, ["always-inline", "globaldce"]), is_meeting, _differs)
     if any(_has_loops_over_locals(f) for f in module.functions.values()):
-        module = optimise_meetings(module, is_meeting, unroll=True)
+        module = optimise_meetings(module, is_meeting, _differs, unroll=True)
     return run(module, _REGULAR)
 
 
@@ -105,6 +105,14 @@ def is_meeting(instruction: I.Instruction) -> bool:
     if not isinstance(callee, Function) or not callee.is_declaration:
         return False
     return effect(callee.name) in (Effect.BARRIER, Effect.VOTE, Effect.SHUFFLE, Effect.FENCE)
+
+
+def _differs(instruction: I.Instruction) -> bool:
+    """Whether this is not the same for all threads of a block."""
+    callee = instruction.callee if isinstance(instruction, I.CallBase) else None
+    if not isinstance(callee, Function):
+        return False
+    return callee.name.startswith((LANE, f"{REGISTER}tid.")) or effect(callee.name) is Effect.SHUFFLE
 
 
 def _check_inlined(module: Module, symbol: str) -> None:
