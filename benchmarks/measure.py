@@ -14,7 +14,9 @@ from jax_enzyme.codegen.object import Built
 from jax_enzyme.ir.arrays import Buffer
 from tests.support.native import NUMPY
 
-_ENTRY = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+_ENTRY = ctypes.CFUNCTYPE(
+    ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p
+)
 
 
 class Call:
@@ -45,7 +47,7 @@ class Call:
             memory[...] = fresh
         pointers, strides = ctypes.addressof(self._pointers), ctypes.addressof(self._strides)
         began = time.thread_time_ns()
-        status = self._entry(pointers, strides, 0, self._items)
+        status = self._entry(pointers, strides, 0, self._items, None)
         taken = time.thread_time_ns() - began
         if status != 0:
             raise ArithmeticError(f"status {status:#x}")

@@ -34,9 +34,9 @@ from jax_enzyme.ad.library import LibraryCalls, shadow_arguments
 from jax_enzyme.ad.refusals import refuse_unprovable
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.analysis.fields import points_to_by_place
 from jax_enzyme.analysis.flow import is_defined_call
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.fields import points_to_by_place
 from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, called_routine
 from jax_enzyme.analysis.shadows import shadowed_objects
 from jax_enzyme.ir import instructions as I

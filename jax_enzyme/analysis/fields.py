@@ -99,7 +99,9 @@ class _ByPlace(PointsTo):
             self._addresses[pointer] = self._places.within(pointer)
         return self._addresses[pointer].get(item, _ANYWHERE)
 
-    def _overlapping(self, item: MemoryObject, at: Congruence, size: int | None) -> Iterator[tuple[Congruence, Objects]]:
+    def _overlapping(
+        self, item: MemoryObject, at: Congruence, size: int | None
+    ) -> Iterator[tuple[Congruence, Objects]]:
         """What may lie in so many bytes from a place on (None: up to the end, or before it)."""
         for place, held in self._fields.get(item, {}).items():
             if size is None or overlap(place, _POINTER, at, size):
