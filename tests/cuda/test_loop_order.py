@@ -1,5 +1,6 @@
-"""Loops of CUDA threads on the CPU: threads are the innermost loop where the kernel was written for that, and only those
-threads run that do something."""
+"""Loops of CUDA threads on the CPU: threads are the innermost loop where the kernel was written for that, and only
+those that do something run.
+"""
 
 from __future__ import annotations
 

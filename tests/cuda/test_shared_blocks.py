@@ -217,7 +217,7 @@ def _ticks() -> dict[str, int]:
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one processor")
 def test_jax_runs_blocks_in_several_threads() -> None:
     kernel = je.kernel(_LONG, "f", "n: i32, rounds: i32, x: f64[n], out y: f64[n]", lang="cuda", grid="n//64", block=64)
-    run = jax.jit(lambda x: kernel(250, x))
+    run = jax.jit(lambda x: kernel(4000, x))
     x = jnp.linspace(0.1, 1.0, 64 * 2000)
     run(x).block_until_ready()
     before = _ticks()
