@@ -46,9 +46,9 @@ class Call:
         for memory, fresh in self._fresh:
             memory[...] = fresh
         pointers, strides = ctypes.addressof(self._pointers), ctypes.addressof(self._strides)
-        began = time.perf_counter_ns()
+        began = time.thread_time_ns()
         status = self._entry(pointers, strides, 0, self._items, None)
-        taken = time.perf_counter_ns() - began
+        taken = time.thread_time_ns() - began
         if status != 0:
             raise ArithmeticError(f"status {status:#x}")
         return taken * 1e-9 / self._items

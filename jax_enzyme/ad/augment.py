@@ -301,7 +301,6 @@ class Augmenter:
             if self._plan.recipes.stays(call, call.operands[index]):
                 stable |= 1 << bit
         calls = LibraryCalls(self._runtime.declarations)
-        self._runtime.arena("allocate")
         result, frame = calls.forward(self._builder, call, routine, self._value, shadows, stable, self._arena)
         if result is not None:
             self._values[call] = result

@@ -24,6 +24,7 @@ from jax_enzyme.codegen.native_bodies import with_native_bodies
 from jax_enzyme.codegen.object import Built, compiled, loaded
 from jax_enzyme.codegen.programs import program_module
 from jax_enzyme.codegen.stored import Stored
+from jax_enzyme.codegen.tape_bodies import with_tape_bodies
 from jax_enzyme.codegen.vector_math import vector_library
 from jax_enzyme.errors import LoweringError
 from jax_enzyme.frontends.program import Program
@@ -161,6 +162,8 @@ class _Job:
 
     def _derive(self) -> ArrayFunction:
         base, step = self.before().canonical(), self.steps[-1]
+        if not isinstance(step, Jvp):
+            base = with_tape_bodies(base)
         result = ad.derive(base, (step,), self.options)
         check_buffers(result.buffers, base.buffers, step)
         library.link_rules(result.module)
