@@ -124,12 +124,9 @@ class Independence:
     def _hindering_control(self, loop: Loop) -> str | None:
         if loop.preheader is None or len(loop.latches) != 1 or loop.latches[0] not in loop.exiting:
             return "its control is irregular"
-        for _, target in loop.exit_edges:
-            for phi in target.instructions:
-                if not isinstance(phi, I.Phi):
-                    break
-                if any(self._is_inside(v, loop) for v, b in phi.incoming if b in loop):
-                    return "it leaves a value behind"
+        outside = (i for b in self._cfg.rpo if b not in loop for i in b.instructions)
+        if any(self._is_inside(o, loop) for i in outside for o in i.operands):
+            return "it leaves a value behind"
         return None
 
     def _is_inside(self, value: Value, loop: Loop) -> bool:

@@ -40,6 +40,7 @@ _R = np.random.default_rng(11)
 _A, _B = _R.normal(size=(21, 19)), _R.normal(size=(19, 23))
 _X = _R.normal(size=77)
 _U = _R.normal(size=(12, 11))
+_Z = 0.3 * _R.normal(size=416)
 
 
 def _march(u: np.ndarray) -> np.ndarray:
@@ -87,7 +88,7 @@ extern "C" __global__ void strided(int n, const double *x, double *y) {
     Ordered(
         "march", """
 extern "C" __global__ void march(int h, int w, const double *u, double *v) {
-  int x = blockIdx.x * 4 + threadIdx.x;
+  int x = threadIdx.x;
   if (x <= 0 || x >= w) return;
   const double *p = u + x;
   double state = *p;
@@ -97,7 +98,19 @@ extern "C" __global__ void march(int h, int w, const double *u, double *v) {
     v[z * w + x] = state;
   }
 }""",
-        "h: i32, w: i32, u: f64[h,w], out v: f64[h,w]", "(w+3)//4", 4, (_U,), _march(_U), {4},
+        "h: i32, w: i32, u: f64[h,w], out v: f64[h,w]", 1, 32, (_U,), _march(_U), {32},
+    ),
+    # How often a thread runs its loop is its own matter; what ends it would not end it again if it went on.
+    Ordered(
+        "uneven", """
+extern "C" __global__ void uneven(const double *x, double *y) {
+  int t = threadIdx.x;
+  double sum = 0;
+  for (int k = 0; k != 9 + t % 5; k++) sum += sum * x[k * 32 + t] + x[k * 32 + t];
+  y[t] = sum;
+}""",
+        "x: f64[416], out y: f64[32]", 1, 32, (_Z,),
+        np.array([np.prod(1 + _Z.reshape(13, 32)[: 9 + t % 5, t]) - 1 for t in range(32)]), {32},
     ),
     # Every thread walks along a row of its own: then the iterations are the inner loop.
     Ordered(

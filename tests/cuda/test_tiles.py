@@ -33,6 +33,7 @@ _R = np.random.default_rng(17)
 _A, _B = _R.normal(size=(9, 10)), _R.normal(size=(10, 7))
 _P = _R.normal(size=(8, 2))
 _X = _R.normal(size=16)
+_Y = _R.normal(size=1024)
 
 
 def _rounds(x: np.ndarray) -> np.ndarray:
@@ -121,26 +122,27 @@ extern "C" __global__ void some(const double *x, double *y) {
     Tiled(
         "twice", """
 extern "C" __global__ void twice(const double *x, double *y) {
-  __shared__ double s[8];
+  __shared__ double s[80];
   int t = threadIdx.x;
-  s[t] = x[t];
+  s[t] = x[t % 16];
   __syncthreads();
-  s[t + 2] = x[8 + t];
+  s[t + 2] = x[(t + 8) % 16];
   __syncthreads();
-  y[t] = s[3 - t] * s[3];
+  y[t] = s[3 - t % 4] * s[3];
 }""",
-        "x: f64[16], out y: f64[4]", 1, 4, (_X,), np.array([_X[9], _X[8], _X[1], _X[0]]) * _X[9],
-        ("[8 x double]", True),
+        "x: f64[16], out y: f64[64]", 1, 64, (_X,), np.tile([_X[9], _X[8], _X[1], _X[0]], 16) * _X[9],
+        ("[80 x double]", True),
     ),
     Tiled(
         "across", """
 extern "C" __global__ void across(const double *x, double *y) {
-  __shared__ double s[4][5];
-  s[threadIdx.y][threadIdx.x] = x[4 * threadIdx.y + threadIdx.x];
+  __shared__ double s[32][33];
+  s[threadIdx.y][threadIdx.x] = x[32 * threadIdx.y + threadIdx.x];
   __syncthreads();
-  y[4 * threadIdx.y + threadIdx.x] = s[threadIdx.x][threadIdx.y];
+  y[32 * threadIdx.y + threadIdx.x] = s[threadIdx.x][threadIdx.y];
 }""",
-        "x: f64[16], out y: f64[16]", 1, (4, 4), (_X,), _X.reshape(4, 4).T.reshape(-1), ("[4 x [5 x double]]", True),
+        "x: f64[1024], out y: f64[1024]", 1, (32, 32), (_Y,), _Y.reshape(32, 32).T.reshape(-1),
+        ("[32 x [33 x double]]", True),
     ),
 )  # fmt: skip
 

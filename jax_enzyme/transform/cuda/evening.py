@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from jax_enzyme.analysis.guards import INVERSE
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.polynomials import Polynomial, TooComplex
-from jax_enzyme.analysis.ranges import full_range
+from jax_enzyme.analysis.ranges import Interval, full_range, unsigned_range
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -131,18 +131,26 @@ def even_loop(kernel: Function, facts: Recurrences, loop: Loop, counters: list[C
     if not _leaves_only(kernel, loop, carried.values()) or not _computed(loop, condition, known):
         return None
     guard = _guard(facts, loop, condition, stays)
+    settled = _stays_false(facts, loop, condition, stays, Interval(0 if guard is None else -1, most))
     out = next(t for t in branch.targets if t not in loop)
     left = _split_edge(kernel, latch, out)
     if guard is not None:
         _enter_always(loop, guard, left, out)
     number, header, at = _number(loop), loop.header, Builder(BasicBlock())
-    active = _again(at, loop, condition, known, at.binary("sub", number, const_int(T.I64, 1)))
-    start = _counted(kernel, loop, counters, number)
+    alive: I.Phi | None = None
+    if settled:
+        active = _again(at, loop, condition, known, at.binary("sub", number, const_int(T.I64, 1)))
+        if not stays:
+            active = at.binary("xor", active, const_int(T.I1, 1))
+        if guard is None:
+            active = at.binary("or", active, at.icmp("eq", number, const_int(T.I64, 0)))
+    else:
+        active = alive = _alive(kernel, loop, guard)
+        carried[alive] = condition if stays else _not_before_end(latch, condition)
+    start = _counted(kernel, loop, counters, number) + (alive is not None)
+    if alive is not None:
+        header.instructions.insert(0, alive)
     body = split_before(kernel, header, start, "body")
-    if not stays:
-        active = at.binary("xor", active, const_int(T.I1, 1))
-    if guard is None:
-        active = at.binary("or", active, at.icmp("eq", number, const_int(T.I64, 0)))
     end = BasicBlock(name="turned")
     at.cond_br(active, body, end)
     header.instructions += at.block.instructions
@@ -151,8 +159,52 @@ def even_loop(kernel: Function, facts: Recurrences, loop: Loop, counters: list[C
     kernel.blocks.insert(kernel.blocks.index(latch) + 1, end)
     del latch.instructions[-1]
     Builder(latch).br(end)
-    _finish(kernel, _Evened(loop, header, latch, end, left, number, carried), most)
+    _finish(kernel, _Evened(loop, header, latch, end, left, number, carried, alive), most)
     return end
+
+
+def _stays_false(facts: Recurrences, loop: Loop, condition: Value, stays: bool, turns: Interval) -> bool:
+    """Does the question that ends the loop get the same answer in every later iteration, for iterations in an interval?
+    An order of numbers that move towards each other does, as long as they do not wrap."""
+    if not isinstance(condition, I.Compare) or condition.opcode != "icmp":
+        return False
+    predicate = condition.predicate if stays else INVERSE[condition.predicate]
+    bits = facts.bits(condition.operands[0].type)
+    if bits is None or predicate in ("eq", "ne"):
+        return False
+    limits = full_range(bits) if predicate[0] == "s" else unsigned_range(bits)
+    slopes: list[int] = []
+    for operand in condition.operands:
+        parts = facts.form_at(operand, loop.header).polynomial.coefficients(facts.iteration(loop))
+        slope = parts[1].value if len(parts) == 2 else 0 if len(parts) == 1 else None
+        if slope is None or not facts.is_invariant(parts[0], loop):
+            return False
+        if not (facts.interval(parts[0]) + turns * Interval(slope, slope)).within(limits):
+            return False
+        slopes.append(slope)
+    closing = slopes[0] - slopes[1]
+    return closing >= 0 if predicate[1] == "l" else closing <= 0
+
+
+def _alive(kernel: Function, loop: Loop, guard: _Guard | None) -> I.Phi:
+    """Whether a thread has not come to its end yet, still without what it is in the next iteration."""
+    assert loop.preheader is not None
+    first: Value = const_int(T.I1, 1)
+    if guard is not None:
+        first = guard.condition
+        if not guard.enters:
+            at = Builder(BasicBlock())
+            first = at.binary("xor", first, const_int(T.I1, 1))
+            loop.preheader.instructions[-1:-1] = at.block.instructions
+    latch = loop.latches[0]
+    return I.Phi(T.I1, "phi", [first, const_int(T.I1, 0)], targets=[loop.preheader, latch], name="alive")
+
+
+def _not_before_end(latch: BasicBlock, condition: Value) -> Value:
+    at = Builder(BasicBlock())
+    value = at.binary("xor", condition, const_int(T.I1, 1))
+    latch.instructions[-1:-1] = at.block.instructions
+    return value
 
 
 @dataclass(frozen=True)
@@ -164,6 +216,7 @@ class _Evened:
     left: BasicBlock
     number: I.Phi
     carried: Mapping[I.Phi, Value]
+    alive: I.Phi | None
 
 
 def _finish(kernel: Function, made: _Evened, most: int) -> None:
@@ -171,7 +224,8 @@ def _finish(kernel: Function, made: _Evened, most: int) -> None:
     at = Builder(made.end)
     merged: dict[Value, Value] = {}
     for phi, following in made.carried.items():
-        value = at.phi(phi.type, [(following, made.latch), (phi, made.header)])
+        idle = const_int(T.I1, 0) if phi is made.alive else phi
+        value = at.phi(phi.type, [(following, made.latch), (idle, made.header)])
         merged.setdefault(following, value)
         place = next(n for n, b in enumerate(phi.targets) if b is made.latch or b in made.loop)
         phi.operands[place], phi.targets[place] = value, made.end

@@ -50,13 +50,12 @@ def read_at_source(module: Module, kernel: Function, shape: Shape, shared: Itera
         variables = [v for v in variables if v not in dynamic]
     expand(kernel, {v: v for v in variables})
     prepare(kernel, Group((), (marks.MEET_BLOCK,), (marks.MEET_WARP,)))
-    uniform = Uniformity(kernel, marks.THREADS, (marks.MEET_BLOCK,))
-    if uniform.leaving or uniform.decided:
-        return
-    common = set(uniform.order(kernel.entry))
     for variable in variables:
+        uniform = Uniformity(kernel, (*marks.THREADS, marks.LANE, marks.WARP), (marks.MEET_BLOCK,))
+        if uniform.leaving or uniform.decided:
+            return
         if not any(_names(f, variable) for f in module.functions.values() if f is not kernel):
-            _Tile(module, kernel, shape, variable, common).run()
+            _Tile(module, kernel, shape, variable, uniform).run()
 
 
 def _names(function: Function, variable: GlobalVariable) -> bool:
@@ -97,12 +96,13 @@ class _Tile:
     """One array in shared memory."""
 
     def __init__(
-        self, module: Module, kernel: Function, shape: Shape, variable: GlobalVariable, common: set[BasicBlock]
+        self, module: Module, kernel: Function, shape: Shape, variable: GlobalVariable, uniform: Uniformity
     ) -> None:
         cfg = Cfg(kernel)
         self._kernel = kernel
         self._variable = variable
-        self._common = common
+        self._uniform = uniform
+        self._common = set(uniform.order(kernel.entry))
         self._layout = DataLayout(module)
         self._loops = Loops(cfg, Dominators(cfg))
         self._facts = Recurrences(kernel, cfg, self._loops, module)
@@ -256,6 +256,8 @@ class _Tile:
                 return False
             if marks.called(one) in self._extents:
                 continue
+            if marks.called(one) in (marks.LANE, marks.WARP):
+                return False
             choice = self._choice(one)
             if isinstance(one, I.Load):
                 if not self._is_input(one) or not self._side_by_side(one, threads):
@@ -272,7 +274,7 @@ class _Tile:
         if not isinstance(value, I.Instruction):
             return True
         home = self._facts.block_of[value]
-        return not self._differs(value) and (home is here or self._loops.dominators.dominates(home, here))
+        return self._uniform.uniform(value) and (home is here or self._loops.dominators.dominates(home, here))
 
     def _side_by_side(self, load: I.Load, threads: Mapping[str, Polynomial]) -> bool:
         """Do neighbouring threads read neighbouring numbers, or the same?"""
@@ -289,21 +291,6 @@ class _Tile:
                         return False
                     step += factors[0] * factors[1]
         return abs(step) in (0, self._layout.alloc_size(load.type))
-
-    def _differs(self, value: Value) -> bool:
-        """May a value be another one for another thread?"""
-        pending, seen = [value], set[Value]()
-        while pending:
-            one = pending.pop()
-            if one in seen or not isinstance(one, I.Instruction):
-                continue
-            seen.add(one)
-            if marks.called(one) in self._extents or (isinstance(one, I.Load) and not self._is_input(one)):
-                return True
-            if isinstance(one, I.Phi) and self._choice(one) is not None:
-                pending += self._choice(one) or ()
-            pending += one.operands
-        return False
 
     @staticmethod
     def _is_input(value: Value) -> bool:
