@@ -78,8 +78,8 @@ def derived(
 def sharing(
     program: Program, signature: Signature, binding: Binding, steps: Derivation = (), options: Options | None = None
 ) -> tuple[str, ...]:
-    """For every loop over blocks of a CUDA kernel, or of a derivative of it: whether several threads run it, and if not,
-    why."""
+    """For every loop over blocks of a CUDA kernel, or of a derivative of it: whether several threads run it, and if
+    not, why."""
     return _Job(program, signature, binding, steps, options or Options()).sharing()
 
 
@@ -191,7 +191,7 @@ class _Job:
         if not extents:
             return function, ()
         if has_state(self.before_all().bound()):
-            return function, ("`__device__` variables pass from block to block",)
+            return function, ("on one thread: `__device__` variables pass from block to block",)
         regular = canonical(function) if self.steps else function
         shared, verdicts = share_loops(regular, extents)
         return (function if shared is regular else shared), verdicts
