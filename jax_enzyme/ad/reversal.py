@@ -29,9 +29,9 @@ from jax_enzyme.ad.segments import Schedule
 from jax_enzyme.ad.state import State, StateFinder
 from jax_enzyme.ad.tape import Tape
 from jax_enzyme.analysis.activity import Activity
+from jax_enzyme.analysis.fields import points_to_by_place
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
-from jax_enzyme.analysis.fields import points_to_by_place
 from jax_enzyme.analysis.memory import MemoryObject, Objects, PointsTo, reachable_functions, reachable_objects
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.analysis.shadows import shadowed_objects

@@ -23,7 +23,7 @@ from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import Value
 
 _POINTER = 8
-_MANY = 48
+_MANY = 128
 _ANYWHERE: Offsets = frozenset([ANY])
 
 
@@ -65,10 +65,11 @@ class _ByPlace(PointsTo):
     def _put(self, held: Objects, pointer: Value, value: Value) -> None:
         if not held:
             return
-        exact = T.is_pointer(value.type) or value.type == T.I64
+        parts = [Congruence(offset, 0) for offset in range(0, self._layout.store_size(value.type), _POINTER)]
         for target in self.of(pointer):
-            for at in self._at(pointer, target) if exact else _ANYWHERE:
-                self._add(target, at, held)
+            for at in self._at(pointer, target):
+                for part in parts:
+                    self._add(target, at + part, held)
 
     def _loaded(self, pointer: Value, type_: T.Type | None) -> Objects:
         if type_ is None:
@@ -99,7 +100,9 @@ class _ByPlace(PointsTo):
             self._addresses[pointer] = self._places.within(pointer)
         return self._addresses[pointer].get(item, _ANYWHERE)
 
-    def _overlapping(self, item: MemoryObject, at: Congruence, size: int | None) -> Iterator[tuple[Congruence, Objects]]:
+    def _overlapping(
+        self, item: MemoryObject, at: Congruence, size: int | None
+    ) -> Iterator[tuple[Congruence, Objects]]:
         """What may lie in so many bytes from a place on (None: up to the end, or before it)."""
         for place, held in self._fields.get(item, {}).items():
             if size is None or overlap(place, _POINTER, at, size):

@@ -178,6 +178,8 @@ class Places:
                 return {None: _products(a, 1 << by)} if 0 <= by < 63 else self._anywhere(instruction)
             case "and" if b is not None and len(y) == 1 and (mask := _constant(b)) is not None:
                 return {k: frozenset(c.masked(mask) for c in cs) if k is None else _ANYWHERE for k, cs in x.items()}
+            case "urem" if b is not None and len(y) == 1 and (divisor := _constant(b)) is not None and divisor > 0:
+                return {None: frozenset([Congruence.bounded(0, divisor - 1, 1)])}
             case "or" if "disjoint" in instruction.flags and b is not None and len(y) == 1:
                 return {k: _sums(cs, b) for k, cs in x.items()}
             case _:
