@@ -28,11 +28,10 @@ _ANYWHERE: Offsets = frozenset([ANY])
 
 
 def points_to_by_place(module: Module, root: Function) -> PointsTo:
-    """The solution that tells members from each other, where that can make a difference."""
+    """The solution that tells members from each other, where there are pointers in memory."""
     coarse = PointsTo(module, root)
-    if not any(len(held) > 1 for held in coarse.contents.values()):
-        return coarse
-    return _ByPlace(coarse)
+    holds_pointers = any(held for item, held in coarse.contents.items() if item is not coarse.unknown)
+    return _ByPlace(coarse) if holds_pointers else coarse
 
 
 class _ByPlace(PointsTo):

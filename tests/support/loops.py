@@ -208,7 +208,7 @@ LONG = {
                     Particle *q = p + i, held = *q;
                     q->x += 0.1 * sin(q->y);
                     q->y -= 0.1 * q->x * q->x;
-                    q->cell = ((int)(3 * q->x) + 5) % 5;
+                    q->cell = (q->id + t) % 5;
                     count[q->cell]++;
                     s += q->x * count[q->cell] * 1e-2 * held.y;
                     held = p[i];
