@@ -181,7 +181,8 @@ class BitChecks:
 
     def _clash(self, value: Value, part: Bytes, other: Bytes) -> Cause | None:
         if part.number:
-            return PARTS if other.number and part.size != other.size else None
+            whole = part.size == other.size and not part.straddles(other)
+            return PARTS if other.number and not whole else None
         if self._mantissa_is_computed(value, other.size):
             return MADE
         return PARTS if other.number and not part.fits(other) else None

@@ -69,6 +69,11 @@ class Bytes:
         aligned = apart.modulus == 1 or apart.offset % other.size == 0 == apart.modulus % other.size
         return self.size % other.size == 0 and aligned
 
+    def straddles(self, other: Bytes) -> bool:
+        """Whether this, where the two meet, certainly holds parts of two numbers of the other one's size."""
+        apart = self.at - other.at
+        return apart.modulus % other.size == 0 and apart.offset % other.size != 0
+
     def moved(self, by: Congruence) -> Bytes:
         start = self.start + by.offset if self.start is not None and by.modulus == 0 else None
         return Bytes(self.at + by, self.size, number=self.number, start=start, whole=self.whole, guessed=self.guessed)

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int, zero
@@ -91,6 +92,7 @@ def prepare(function: Function, group: Group) -> None:
 class Emitter:
     def __init__(self, module: Module, source: Function, group: Group, common: frozenset[Value]) -> None:
         self.module = module
+        self.layout = DataLayout(module)
         self.source = source
         self.group = group
         self.common = common
@@ -188,7 +190,7 @@ class Emitter:
         for instruction in list(self.source.instructions()):
             if not isinstance(instruction, I.Alloca):
                 continue
-            kind = instruction.allocated_type
+            kind = self._stride(instruction)
             if instruction in self.common or not self.several:
                 made = self.top.alloca(kind, instruction.operands[0], instruction.align)
             else:
@@ -200,6 +202,12 @@ class Emitter:
             self.locals[instruction] = made
             if instruction in self.common:
                 self.top.store(zero(kind), made)  # what a shuffle reads from a lane that is not there
+
+    def _stride(self, variable: I.Alloca) -> T.Type:
+        """The type of a local variable, padded so that each member's is aligned as the first is."""
+        kind, size = variable.allocated_type, self.layout.alloc_size(variable.allocated_type)
+        missing = -size % variable.align if variable.align else 0
+        return T.StructType((kind, T.ArrayType(missing, T.I8))) if missing else kind
 
     def _declare_context(self) -> None:
         size = self.group.size

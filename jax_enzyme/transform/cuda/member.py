@@ -306,11 +306,15 @@ class Member:
             place.instructions = made
         for place in places.values():
             for phi in phis(place):
+                # One value per block, also where a switch comes from there twice.
+                loads: dict[tuple[Value, BasicBlock], I.Instruction] = {}
                 for number, (operand, source) in enumerate(phi.incoming):
                     if operand in self.slots:
-                        load = I.Load(operand.type, "load", [self.slots[operand]])
+                        load = loads.get((operand, source))
+                        if load is None:
+                            load = loads[operand, source] = I.Load(operand.type, "load", [self.slots[operand]])
+                            source.instructions.insert(len(source.instructions) - 1, load)
                         phi.operands[number] = load
-                        source.instructions.insert(len(source.instructions) - 1, load)
         for value, slot in self.slots.items():
             copy = self.known.get(value)
             place = next((p for p in places.values() if copy in p.instructions), None)
