@@ -97,9 +97,16 @@ def kernel(
                 program.source_name,
                 'leave them out, or say lang="cuda"',
             )
+        _check_fits(program, parsed)
     except JaxEnzymeError as error:
         raise compat.at_the_call(error) from None
     return Kernel(program, parsed, options or Options())
+
+
+def _check_fits(program: Program, signature: Signature) -> None:
+    from jax_enzyme.codegen.fits import check_fits  # LLVM takes a while to load
+
+    check_fits(program, signature)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
