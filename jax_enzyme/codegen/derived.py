@@ -113,7 +113,7 @@ class _Job:
     @cached_property
     def key(self) -> str:
         """Says which derivative, compiled how, by which version of us and for which machine."""
-        return digest(self.base_key, repr(self.steps), repr(self.options), _environment())
+        return digest(self.base_key, repr(self.steps), repr(self.options), environment())
 
     def build(self) -> Built:
         return _built.get(self.key, lambda: loaded(self._stored(), self.key))
@@ -244,7 +244,7 @@ def _disk() -> DiskCache:
 
 
 @cache
-def _environment() -> str:
+def environment() -> str:
     """What else decides what the same inputs compile to: this machine, and this package."""
     return digest(host().fingerprint, vector_library(), own_digest())
 
