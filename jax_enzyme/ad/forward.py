@@ -39,6 +39,7 @@ from jax_enzyme.analysis.flow import is_defined_call
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, called_routine
 from jax_enzyme.analysis.shadows import shadowed_objects
+from jax_enzyme.analysis.tbaa import READS_INTEGER, is_certain_integer
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Buffer, Jvp, jvp_buffers
@@ -287,6 +288,8 @@ class _Emitter:
                 self.builder.insert(twin)
                 self.primal[instruction] = twin
                 self._companion(instruction, twin)
+                if is_certain_integer(self.shared.module, instruction):
+                    twin.metadata.append(READS_INTEGER)
 
     def _phi(self, phi: I.Phi) -> None:
         twin = self.builder.phi(phi.type)

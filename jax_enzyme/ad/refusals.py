@@ -175,8 +175,8 @@ class _Check:
             raise self.refused(instruction, ORIGIN if objects or not _is_fixed(pointer) else DEVICE)
 
     def _is_nowhere(self, pointer: Value, objects: frozenset[MemoryObject]) -> bool:
-        """Whether an address can only be null, made of it, or what nobody has written: no program that is right comes to
-        that access."""
+        """Whether an address can only be null, made of it, or what nobody has written: no program that is right comes
+        to that access."""
         pending = [] if objects else [pointer]
         seen: set[Value] = set()
         while pending:
@@ -200,8 +200,8 @@ class _Check:
         return not objects
 
     def _stored_pointers(self, load: I.Load) -> Sequence[Value] | None:
-        """The pointers that may be where one is loaded from memory of the kernel's own; None where there may be anything
-        else."""
+        """The pointers that may be where one is loaded from memory of the kernel's own; None where anything else may
+        be."""
         ranges = self.activity.numbers.ranges
         objects = self.points_to.of(load.operands[0])
         if not objects or any(o.kind not in ("stack", "heap") for o in objects):

@@ -84,6 +84,8 @@ class Congruence:
         if self.modulus == 0:
             return Congruence(self.offset & mask, 0)
         low = mask & -mask if mask else 0
+        if mask >= 0:
+            return Congruence.bounded(0, mask, low)
         return Congruence.of(0, low) if low > 1 else ANY
 
 

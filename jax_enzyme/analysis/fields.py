@@ -23,16 +23,15 @@ from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import Value
 
 _POINTER = 8
-_MANY = 48
+_MANY = 128
 _ANYWHERE: Offsets = frozenset([ANY])
 
 
 def points_to_by_place(module: Module, root: Function) -> PointsTo:
-    """The solution that tells members from each other, where that can make a difference."""
+    """The solution that tells members from each other, where there are pointers in memory."""
     coarse = PointsTo(module, root)
-    if not any(len(held) > 1 for held in coarse.contents.values()):
-        return coarse
-    return _ByPlace(coarse)
+    holds_pointers = any(held for item, held in coarse.contents.items() if item is not coarse.unknown)
+    return _ByPlace(coarse) if holds_pointers else coarse
 
 
 class _ByPlace(PointsTo):
@@ -65,10 +64,11 @@ class _ByPlace(PointsTo):
     def _put(self, held: Objects, pointer: Value, value: Value) -> None:
         if not held:
             return
-        exact = T.is_pointer(value.type) or value.type == T.I64
+        parts = [Congruence(offset, 0) for offset in range(0, self._layout.store_size(value.type), _POINTER)]
         for target in self.of(pointer):
-            for at in self._at(pointer, target) if exact else _ANYWHERE:
-                self._add(target, at, held)
+            for at in self._at(pointer, target):
+                for part in parts:
+                    self._add(target, at + part, held)
 
     def _loaded(self, pointer: Value, type_: T.Type | None) -> Objects:
         if type_ is None:

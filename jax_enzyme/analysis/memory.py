@@ -262,10 +262,11 @@ class PointsTo:
         )
 
     def _visit_unknown(self, call: I.CallBase) -> None:
-        """A call without a body may store any pointer that it is given anywhere it can reach."""
+        """A call without a body may store any pointer that it is given anywhere it can reach. (The bits of a number may
+        be copied from where a pointer lies, as far as is known here, but as a number they lead nowhere.)"""
         if is_memory_free(call) or called_routine(call) is not None:
             return
-        given = frozenset().union(*(self.of(a) for a in call.arguments))
+        given = frozenset().union(*(self.of(a) for a in call.arguments if not isinstance(a.type, T.FloatType)))
         for target in given:
             self._fill(target, given | {self.unknown})
         if T.is_pointer(call.type):
@@ -414,7 +415,7 @@ def _call_accesses(points_to: PointsTo, call: I.CallBase) -> Iterator[Access]:
         case None if not is_memory_free(call):
             for argument in call.arguments:
                 held = points_to.of(argument)
-                if held:
+                if held and not isinstance(argument.type, T.FloatType):
                     yield Access(call, argument, held, None, True, True)
         case _:
             pass

@@ -178,6 +178,8 @@ class Places:
                 return {None: _products(a, 1 << by)} if 0 <= by < 63 else self._anywhere(instruction)
             case "and" if b is not None and len(y) == 1 and (mask := _constant(b)) is not None:
                 return {k: frozenset(c.masked(mask) for c in cs) if k is None else _ANYWHERE for k, cs in x.items()}
+            case "urem" if b is not None and len(y) == 1 and (divisor := _constant(b)) is not None and divisor > 0:
+                return {None: frozenset([Congruence.bounded(0, divisor - 1, 1)])}
             case "or" if "disjoint" in instruction.flags and b is not None and len(y) == 1:
                 return {k: _sums(cs, b) for k, cs in x.items()}
             case _:
@@ -267,13 +269,16 @@ def _without(place: Place, condition: Value, value: Value) -> Place:
     if not isinstance(condition, I.Compare) or condition.predicate != "eq" or condition.operands[0] is not value:
         return place
     excluded = constant_value(condition.operands[1])
-    return {k: frozenset(_trimmed(c, excluded) if k is None else c for c in cs) for k, cs in place.items()}
+    if excluded is None or None not in place:
+        return place
+    others = frozenset(_trimmed(c, excluded) for c in place[None] if c != Congruence(excluded, 0))
+    return {**place, None: others or place[None]}
 
 
-def _trimmed(numbers: Congruence, excluded: int | None) -> Congruence:
-    if numbers.last is None or numbers.last != excluded:
+def _trimmed(numbers: Congruence, excluded: int) -> Congruence:
+    if numbers.last != excluded:
         return numbers
-    return Congruence.bounded(numbers.offset, numbers.last - numbers.modulus, numbers.modulus)
+    return Congruence.bounded(numbers.offset, excluded - numbers.modulus, numbers.modulus)
 
 
 def _is_narrow(value: Value) -> bool:

@@ -1,7 +1,7 @@
 """What a tape's memory comes from, for derivatives that differentiate it like any other code.
 
-Forward mode takes the functions of arenas for what they do: new memory, whose tangents are in new memory too. Reverse mode
-would have to keep what they free, and follows their own code instead.
+Forward mode takes the functions of arenas for what they do: new memory, whose tangents are in new memory too. Reverse
+mode would have to keep what they free, and follows their own code instead.
 """
 
 from __future__ import annotations

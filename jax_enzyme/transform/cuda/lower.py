@@ -31,6 +31,9 @@ from jax_enzyme.transform.cuda.heap import large_to_heap
 from jax_enzyme.transform.cuda.host import to_host
 from jax_enzyme.transform.cuda.shuffles import WARP_SIZE, lower_shuffles
 from jax_enzyme.transform.cuda.spaces import drop_spaces, expand, uses
+from jax_enzyme.transform.cuda.tiles import read_at_source
+from jax_enzyme.transform.cuda.trimming import trim_loops
+from jax_enzyme.transform.cuda.turning import turn_loops
 from jax_enzyme.transform.joins import optimise_meetings
 from jax_enzyme.transform.rewriting import forget_tails, remove_unreachable, replace_values
 
@@ -69,6 +72,8 @@ def lower(
     shuffle_numbers(work, kernel, MARKED)
     if log is not None:
         log.watch(work, kernel, shape)
+    else:
+        read_at_source(work, kernel, shape, [work.globals[n] for n in shared if n in work.globals])
     if any(_warp_operation(i) for i in kernel.instructions()):
         _linear_to_warps(work, kernel, shape)
         work = optimise_meetings(work, _meets, _differs)
@@ -78,6 +83,8 @@ def lower(
         kernel = work.functions[symbol]
         block = Group((Axis(marks.WARP, -(-shape.threads // WARP_SIZE)),), (marks.MEET_BLOCK,))
     else:
+        if log is None:
+            kernel = turn_loops(work, kernel, shape)
         _without_warps(work, kernel, shape)
         axes = tuple(Axis(name, extent) for name, extent in zip(marks.THREADS, shape.block, strict=True))
         block = Group(axes, (marks.MEET_BLOCK,))
@@ -85,6 +92,7 @@ def lower(
     _share(work, kernel, shape, shared, log)
     work = _cleaned(work, symbol)
     kernel = work.functions[symbol]
+    trim_loops(kernel)
     axes = tuple(Axis(name, extent) for name, extent in zip(marks.BLOCKS, shape.grid, strict=True))
     kernel = for_group(work, kernel, Group(axes))
     large_to_heap(work, kernel)
