@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from jax_enzyme.ad.causes import ALLOCATOR, GLOBAL, IN_ONE_PLACE, MIXED_COPY, ORIGIN, REALLOCATED
 from jax_enzyme.ad.check import Forward
-from jax_enzyme.ad.common import address_operands, copied, element_alignment, holds_address
+from jax_enzyme.ad.common import address_operands, companion_in_sum, copied, element_alignment, holds_address
 from jax_enzyme.ad.copies import pointers_in, spoils_adjoints
 from jax_enzyme.ad.facts import Facts
 from jax_enzyme.ad.kept import KeptMemory, padded
@@ -433,7 +433,10 @@ class Augmenter:
         for index in made_of:
             operand = instruction.operands[index]
             if T.is_pointer(operand.type) or (self._carries(operand) and not isinstance(operand, Constant)):
-                shadow.operands[index] = self._shadow(operand)
+                companion = self._shadow(operand)
+                if isinstance(instruction, I.BinaryOp):
+                    companion = companion_in_sum(self._builder, operand, self._value(operand), companion)
+                shadow.operands[index] = companion
                 moved = True
         if not moved and not (isinstance(instruction, I.Cast) and T.is_int(instruction.type)):
             raise self._facts.refused(instruction, ORIGIN)

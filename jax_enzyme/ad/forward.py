@@ -22,6 +22,7 @@ from jax_enzyme.ad.common import (
     active_rule,
     address_operands,
     array_function,
+    companion_in_sum,
     copied,
     element_alignment,
     extended,
@@ -370,8 +371,11 @@ class _Emitter:
         """Of a pointer that travels as an integer: the same over the shadows of the operands that carry one."""
         shadow = copied(twin, lambda v: v, lambda b: b)
         for index, operand in enumerate(instruction.operands):
-            if self.shared.needs_shadow(operand) and not isinstance(operand, Constant):
-                shadow.operands[index] = self._constant_companion(operand)
+            if self.shared.carries(operand) and not isinstance(operand, Constant):
+                companion = self._constant_companion(operand)
+                if isinstance(instruction, I.BinaryOp):
+                    companion = companion_in_sum(self.builder, operand, self.value(operand), companion)
+                shadow.operands[index] = companion
         self.companions[instruction] = self.builder.insert(shadow)
 
     def _linear(self, instruction: I.Instruction, twin: I.Instruction) -> None:

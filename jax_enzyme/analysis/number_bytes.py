@@ -77,6 +77,45 @@ class Bytes:
         start = self.start + by.offset if self.start is not None and by.modulus == 0 else None
         return Bytes(self.at + by, self.size, number=self.number, start=start, whole=self.whole, guessed=self.guessed)
 
+    def cut(self, area: Area) -> Bytes | None:
+        """What of this lies in an area of its object; None where nothing does."""
+        first = self.start
+        if self.whole or first is None or area.at.modulus:
+            return self
+        low, high = area.at.offset, area.at.offset + area.size
+        if first < low and self.at.modulus:
+            first += -((first - low) // self.at.modulus) * self.at.modulus
+        return None if first >= high or first + self.size <= low else replace(self, start=first)
+
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    """So many bytes from an offset on."""
+
+    at: Congruence
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """What a copy does to one pair of objects: `area` of the one, where that is known, comes to lie `by` bytes further
+    on in the other."""
+
+    target: MemoryObject
+    source: MemoryObject
+    by: Congruence
+    area: Area | None
+
+    def forward(self, part: Bytes) -> Bytes | None:
+        """What of a part of the source comes to the target."""
+        part_there = part if self.area is None else part.cut(self.area)
+        return None if part_there is None else part_there.moved(self.by)
+
+    def back(self, part: Bytes) -> Bytes | None:
+        """What of a part of the target comes from the source."""
+        from_there = part.moved(Congruence(0, 0) - self.by)
+        return from_there if self.area is None else from_there.cut(self.area)
+
 
 class ByteRanges:
     """The ranges of bytes that accesses touch, for the functions of one `PointsTo`."""
@@ -108,11 +147,11 @@ class ByteRanges:
         for item, at in self.places.of(pointer).items():
             yield item, Bytes(Congruence.of(at.offset, gcd(at.modulus, size)), size)
 
-    def copied(self, target: Value, source: Value) -> Iterator[tuple[MemoryObject, MemoryObject, Congruence]]:
-        """The pairs of objects of a copy, and how far what is copied moves."""
+    def copied(self, target: Value, source: Value, length: int | None) -> Iterator[Move]:
+        """The pairs of objects of a copy of so many bytes (None: nobody knows), and what moves how far."""
         for to, there in self.places.of(target).items():
             for item, here in self.places.of(source).items():
-                yield to, item, there - here
+                yield Move(to, item, there - here, None if length is None else Area(here, length))
 
     def _start(self, pointer: Value, depth: int) -> int | None:
         """The constant part of an address."""
@@ -227,9 +266,12 @@ class NumberBytes:
     def copied(self, target: Value, source: Value, length: int | None) -> bool:
         """Memory is copied, of which numbers that vary may be a part."""
         parts: list[tuple[MemoryObject, Bytes]] = []
-        for to, item, by in list(self.ranges.copied(target, source)):
-            for part in self.of(item):
-                moved = part.moved(by)
+        for move in list(self.ranges.copied(target, source, length)):
+            to = move.target
+            for part in self.of(move.source):
+                moved = move.forward(part)
+                if moved is None:
+                    continue
                 if length is not None:
                     at = self.ranges.places.of(target)[to]
                     there = Bytes(at, length, number=False, start=at.offset if at.modulus == 0 else None)
