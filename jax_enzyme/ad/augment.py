@@ -236,15 +236,16 @@ class Augmenter:
     def _inner_call(self, call: I.CallBase, sweep: ForwardSweep) -> None:
         callee = call.callee
         assert isinstance(callee, Function)
-        given = dict(zip(callee.arguments, call.arguments, strict=True))
-        arguments = [self._value(a) for a in call.arguments]
+        named, unnamed = call.arguments[: len(callee.arguments)], call.arguments[len(callee.arguments) :]
+        given = dict(zip(callee.arguments, named, strict=True))
+        arguments = [self._value(a) for a in named]
         shadows = [self._shadow(given[p]) for p in sweep.shadowed]
         arguments += shadows
         arguments.append(self._arena)
         state = self._states.get(callee)
         if state is not None:
             arguments[-1:] = [*self._addresses(state), self._arena, self._first_alive(state)]
-        results = self._builder.call(sweep.function, arguments)
+        results = self._builder.call(sweep.function, [*arguments, *map(self._value, unnamed)])
         index = 0
         if not isinstance(call.type, T.VoidType):
             self._values[call] = self._builder.extract_value(results, 0, call.type)

@@ -215,8 +215,8 @@ class BitChecks:
                     self._note_call(instruction, found, copies)
         for _ in range(4):
             for move in copies:
-                parts = [move.back(p) for p in (*found.get(move.target, ()), *self._declared(move.target))]
-                found.setdefault(move.source, set()).update(p for p in parts if p is not None)
+                parts = (*found.get(move.target, ()), *self._declared(move.target))
+                found.setdefault(move.source, set()).update(*map(move.back, parts))
         return found
 
     def _note_call(

@@ -156,7 +156,8 @@ class _Shared:
             types = [a.type for a in source.arguments] + [a.type for a in extra]
             result = source.function_type.result
             both = self.returns_both(source)
-            type_ = T.FunctionType(T.StructType((result, result)) if both else result, tuple(types))
+            returned = T.StructType((result, result)) if both else result
+            type_ = T.FunctionType(returned, tuple(types), source.function_type.variadic)
             arguments = [Argument(t, (), i) for i, t in enumerate(types)]
             name = f"{source.name}.jvp"
             target = Function(T.PTR, type_, arguments=arguments, prefix=("internal",), name=name)
@@ -408,11 +409,14 @@ class _Emitter:
             self.primal[call] = self.builder.insert(twin)
             return
         derived = self.shared.derived(callee)
-        arguments = [self.value(a) for a in call.arguments]
-        for parameter, argument in zip(callee.arguments, call.arguments, strict=True):
-            if parameter in relevant:
-                arguments.append(self._constant_companion(argument))
-        result = self.builder.call(derived, arguments)
+        named = len(callee.arguments)
+        given = [self.value(a) for a in call.arguments]
+        companions = [
+            self._constant_companion(argument)
+            for parameter, argument in zip(callee.arguments, call.arguments[:named], strict=True)
+            if parameter in relevant
+        ]
+        result = self.builder.call(derived, [*given[:named], *companions, *given[named:]])
         if not self.shared.returns_both(callee):
             self.primal[call] = result
             return

@@ -122,7 +122,8 @@ class Sweeps:
         results = [] if isinstance(result, T.VoidType) else [result]
         packed = T.StructType((*results, *([result] if shadow else []), T.PTR))
         types = [*(a.type for a in source.arguments), *(T.PTR for _ in shadowed), T.PTR]
-        return ForwardSweep(self._function(f"{source.name}.forward", packed, types), shadowed, shadow)
+        function = self._function(f"{source.name}.forward", packed, types, variadic=source.function_type.variadic)
+        return ForwardSweep(function, shadowed, shadow)
 
     def _emit_forward(self, routine: Routine, sweep: ForwardSweep) -> None:
         parameters = routine.function.arguments
@@ -262,9 +263,10 @@ class Sweeps:
         types: list[T.Type],
         words: tuple[str, ...] = (),
         attributes: tuple[str, ...] = _INNER,
+        variadic: bool = False,
     ) -> Function:
         arguments = [Argument(t, words, i, name=f"a{i}") for i, t in enumerate(types)]
-        type_ = T.FunctionType(result, tuple(types))
+        type_ = T.FunctionType(result, tuple(types), variadic)
         function = Function(T.PTR, type_, arguments=arguments, prefix=("internal",), attributes=attributes, name=name)
         self.module.functions[name] = function
         return function

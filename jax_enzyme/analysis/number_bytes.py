@@ -10,7 +10,7 @@ else its object holds: `struct { double v; long k; }`, in an array or not, has n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from itertools import product
@@ -77,15 +77,22 @@ class Bytes:
         start = self.start + by.offset if self.start is not None and by.modulus == 0 else None
         return Bytes(self.at + by, self.size, number=self.number, start=start, whole=self.whole, guessed=self.guessed)
 
-    def cut(self, area: Area) -> Bytes | None:
-        """What of this lies in an area of its object; None where nothing does."""
-        first = self.start
-        if self.whole or first is None or area.at.modulus:
-            return self
+    def cut(self, area: Area) -> Sequence[Bytes]:
+        """What of this lies in an area of its object, as far as that can be told: arrays are held to start where the
+        constant part of their addresses says."""
+        if area.at.modulus or (self.start is None and not self.whole):
+            return (self,)
         low, high = area.at.offset, area.at.offset + area.size
-        if first < low and self.at.modulus:
-            first += -((first - low) // self.at.modulus) * self.at.modulus
-        return None if first >= high or first + self.size <= low else replace(self, start=first)
+        step = self.at.modulus
+        first = self.at.offset if self.start is None else self.start
+        if step and (self.whole or first < low):
+            first += -((first - low) // step) * step
+        if first >= high or first + self.size <= low:
+            return ()
+        if self.whole and self.number and step and area.size <= _LANES * step:
+            starts = range(first, high, step)
+            return [replace(self, at=Congruence(i, 0), start=i, whole=False) for i in starts]
+        return (self,) if self.whole else (replace(self, start=first),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,15 +113,10 @@ class Move:
     by: Congruence
     area: Area | None
 
-    def forward(self, part: Bytes) -> Bytes | None:
-        """What of a part of the source comes to the target."""
-        part_there = part if self.area is None else part.cut(self.area)
-        return None if part_there is None else part_there.moved(self.by)
-
-    def back(self, part: Bytes) -> Bytes | None:
+    def back(self, part: Bytes) -> Sequence[Bytes]:
         """What of a part of the target comes from the source."""
         from_there = part.moved(Congruence(0, 0) - self.by)
-        return from_there if self.area is None else from_there.cut(self.area)
+        return (from_there,) if self.area is None else from_there.cut(self.area)
 
 
 class ByteRanges:
@@ -269,9 +271,7 @@ class NumberBytes:
         for move in list(self.ranges.copied(target, source, length)):
             to = move.target
             for part in self.of(move.source):
-                moved = move.forward(part)
-                if moved is None:
-                    continue
+                moved = part.moved(move.by)
                 if length is not None:
                     at = self.ranges.places.of(target)[to]
                     there = Bytes(at, length, number=False, start=at.offset if at.modulus == 0 else None)
