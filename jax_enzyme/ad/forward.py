@@ -34,6 +34,7 @@ from jax_enzyme.ad.library import LibraryCalls, shadow_arguments
 from jax_enzyme.ad.refusals import refuse_unprovable
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.analysis.fields import points_to_of
 from jax_enzyme.analysis.flow import is_defined_call
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, called_routine
@@ -50,15 +51,18 @@ from jax_enzyme.ir.values import (
     ConstantAggregate,
     ConstantExpr,
     ConstantInt,
+    ConstantNull,
     ConstantSplat,
     InlineAsm,
     Value,
+    int_value,
 )
 from jax_enzyme.rules.blas.table import Routine
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.table import Rules
 
+_PAGE = 4096
 _LINEAR = frozenset(
     "select freeze extractvalue insertvalue extractelement insertelement shufflevector bitcast fpext fptrunc".split()
 )
@@ -72,7 +76,7 @@ def forward(base: ArrayFunction, step: Jvp, rules: Rules, allocates: bool = True
     """
     module = extended(base.module)
     root = module.functions[base.symbol]
-    points_to = PointsTo(module, root)
+    points_to = points_to_of(module, root)
     inputs = [points_to.objects[a] for a, given in zip(root.arguments, step.tangents, strict=True) if given]
     activity = Activity(points_to, rules, inputs, None)
     refuse_unprovable(module, points_to, activity, rules, base.buffers)
@@ -125,9 +129,12 @@ class _Shared:
 
     def is_own_shadow(self, pointer: Value) -> bool:
         """A pointer into known memory that has no shadow: where a shadow of it is stored, it does as well itself. So
-        does one from known memory in which no pointer was ever stored: it is null."""
+        does one from known memory in which no pointer was ever stored: it is null; and one that no run loads, from a
+        member of a record at null."""
         objects = self.points_to.of(pointer)
         if not objects and isinstance(pointer, I.Load):
+            if _is_near_null(pointer.operands[0]):
+                return True
             objects = self.points_to.of(pointer.operands[0])
             return bool(objects) and self.points_to.unknown not in objects
         return bool(objects) and self.points_to.unknown not in objects and not self.needs_shadow(pointer)
@@ -478,6 +485,14 @@ class _Emitter:
         reached: Sequence[Value] = call.arguments
         if any(v in self.shared.activity.varied or self.shared.needs_shadow(v) for v in reached):
             active_rule(self.shared.module, call, self.shared.rules)
+
+
+def _is_near_null(pointer: Value) -> bool:
+    """Whether an address is a constant in the first page, which belongs to nobody."""
+    if isinstance(pointer, ConstantExpr) and pointer.opcode == "inttoptr":
+        at = int_value(pointer.operands[0])
+        return at is not None and 0 <= at < _PAGE
+    return isinstance(pointer, ConstantNull)
 
 
 def zero_pair(type_: T.Type) -> Constant:

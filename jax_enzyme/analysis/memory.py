@@ -85,13 +85,15 @@ def called_routine(call: I.CallBase) -> Routine | None:
 class PointsTo:
     """The solved relation for all functions of a module that `root` can reach."""
 
-    def __init__(self, module: Module, root: Function) -> None:
+    def __init__(self, module: Module, root: Function, known: PointsTo | None = None) -> None:
+        """`known` is another relation for the same functions, whose objects are taken over."""
         self.module = module
         self.root = root
-        self.functions = reachable_functions(root)
-        self.unknown = MemoryObject("unknown")
-        self.contents: dict[MemoryObject, Objects] = {self.unknown: frozenset([self.unknown])}
-        self.objects: dict[Value, MemoryObject] = {}
+        self.functions = reachable_functions(root) if known is None else known.functions
+        self.unknown = MemoryObject("unknown") if known is None else known.unknown
+        self.objects: dict[Value, MemoryObject] = {} if known is None else dict(known.objects)
+        self.contents: dict[MemoryObject, Objects] = dict.fromkeys(self.objects.values(), NOTHING)
+        self.contents[self.unknown] = frozenset([self.unknown])
         self._values: dict[Value, Objects] = {}
         self._changed = True
         for argument in root.arguments:
@@ -164,27 +166,35 @@ class PointsTo:
             self.contents[target] |= objects
             self._changed = True
 
-    def _put(self, held: Objects, pointer: Value) -> None:
-        """Pointers into `held` are stored through `pointer`."""
+    def _put(self, held: Objects, pointer: Value, value: Value) -> None:
+        """Pointers into `held`, which are (a part of) `value`, are stored through `pointer`."""
         for target in self.of(pointer) if held else ():
             self._fill(target, held)
 
-    def _loaded(self, pointer: Value) -> Objects:
+    def _loaded(self, pointer: Value, like: Value) -> Objects:
+        """What pointers lead to that are read through `pointer`, as a value of the type of another one."""
         return frozenset().union(*(self.contents[o] for o in self.of(pointer)))
+
+    def _move(self, target: Value, source: Value, length: Value | None) -> None:
+        """So many bytes of memory are copied (None: nobody knows how many), with the pointers in them."""
+        for item in self.of(target):
+            for held in self.of(source):
+                self._fill(item, self.contents[held])
 
     def _visit(self, function: Function, instruction: I.Instruction) -> None:
         match instruction:
             case I.Alloca():
                 self._set(instruction, frozenset([self._object("stack", instruction)]))
             case I.Load():
-                self._set(instruction, self._loaded(instruction.operands[0]))
+                self._set(instruction, self._loaded(instruction.operands[0], instruction))
             case I.Store():
                 value, pointer = instruction.operands
-                self._put(self.of(value), pointer)
+                self._put(self.of(value), pointer, value)
             case I.AtomicRMW() | I.CmpXchg():
                 pointer, *values = instruction.operands
-                self._put(frozenset().union(*(self.of(v) for v in values)), pointer)
-                self._set(instruction, self._loaded(pointer))
+                for value in values:
+                    self._put(self.of(value), pointer, value)
+                self._set(instruction, self._loaded(pointer, values[0]))
             case I.CallBase():
                 self._visit_call(instruction)
             case I.Cast() if instruction.opcode == "inttoptr" and not self.of(instruction.operands[0]):
@@ -215,13 +225,10 @@ class PointsTo:
             case Effect.ALLOCATE:
                 self._set(call, frozenset([self._object("heap", call)]))
             case Effect.REALLOCATE:
-                fresh = self._object("heap", call)
-                self._fill(fresh, self._loaded(call.operands[0]))
-                self._set(call, frozenset([fresh]))
+                self._set(call, frozenset([self._object("heap", call)]))
+                self._move(call, call.operands[0], None)
             case Effect.MEMORY_COPY:
-                held = self._loaded(call.operands[1])
-                for target in self.of(call.operands[0]):
-                    self._fill(target, held)
+                self._move(call.operands[0], call.operands[1], call.operands[2])
             case Effect.SAME_POINTER:
                 self._set(call, self.of(call.operands[0]))
             case None:

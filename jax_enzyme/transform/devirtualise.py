@@ -27,6 +27,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from jax_enzyme.analysis.fields import points_to_of
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import PointsTo, named_functions
 from jax_enzyme.ir import instructions as I
@@ -72,7 +73,7 @@ def devirtualise(function: ArrayFunction) -> ArrayFunction:
     root = module.functions[function.symbol]
     if not any(map(_is_indirect, (i for f in module.functions.values() for i in f.instructions()))):
         return function
-    points_to = PointsTo(module, root)
+    points_to = points_to_of(module, root)
     tables = _Tables(module)
     choices: dict[I.CallBase, _Choice] = {}
     for caller in points_to.functions:

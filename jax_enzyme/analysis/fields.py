@@ -1,0 +1,103 @@
+"""Which objects a pointer may point to, with what is stored in memory told apart by its place.
+
+`memory.PointsTo` takes a record for a bag: whoever loads one of its pointers may get any of them. In a list of layers
+that have a pointer to their numbers and one to the next layer, numbers would be stored into layers. Here the relation
+is solved a second time, with the byte offsets that `places.Places` has found from the first:
+
+    lattice     P(objects) per SSA value; per object, for each range of bytes (a congruence and a size), P(objects)
+    transfer    a load gets what was stored at ranges that may overlap its own; a copy moves ranges along
+    sound       since the places are: they were found where every pointer was taken to lead to more
+
+Where that finds nothing that a pointer could lead to, and the first relation did, the first one's answer stands.
+"""
+
+from __future__ import annotations
+
+from math import gcd
+
+from jax_enzyme.analysis.congruence import ANY, Congruence
+from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.memory import NOTHING, MemoryObject, Objects, PointsTo
+from jax_enzyme.analysis.places import Places
+from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.values import Value, int_value
+
+_MANY = 32
+"""Beyond so many ranges in one object, it is a bag again."""
+Range = tuple[Congruence, int]
+
+
+def points_to_of(module: Module, root: Function) -> PointsTo:
+    """The relation for all functions that `root` can reach, as exact as it is worth."""
+    coarse = PointsTo(module, root)
+    if not any(len(held) > 1 for held in coarse.contents.values()):
+        return coarse
+    return _ByPlace(coarse, Places(coarse))
+
+
+class _ByPlace(PointsTo):
+    def __init__(self, coarse: PointsTo, places: Places) -> None:
+        self._coarse = coarse
+        self._places = places
+        self._layout = DataLayout(coarse.module)
+        self._held: dict[MemoryObject, dict[Range, Objects]] = {}
+        self._solved = False
+        super().__init__(coarse.module, coarse.root, coarse)
+        self._solved = True
+
+    def of(self, value: Value) -> Objects:
+        found = super().of(value)
+        return found if found or not self._solved else self._coarse.of(value)
+
+    def _ranges(self, pointer: Value, size: int) -> list[tuple[MemoryObject, Range]]:
+        offsets = self._places.each_of(pointer)
+        return [(item, (at, size)) for item in super().of(pointer) for at in offsets.get(item, (ANY,))]
+
+    def _note(self, item: MemoryObject, where: Range, objects: Objects) -> None:
+        held = self._held.setdefault(item, {})
+        if where not in held and len(held) >= _MANY:
+            where = (ANY, 1)
+        if not objects <= held.get(where, NOTHING):
+            held[where] = held.get(where, NOTHING) | objects
+            self._changed = True
+        super()._fill(item, objects)
+
+    def _fill(self, target: MemoryObject, objects: Objects) -> None:
+        if target is not self.unknown:
+            self._note(target, (ANY, 1), objects)
+
+    def _put(self, held: Objects, pointer: Value, value: Value) -> None:
+        if held:
+            for item, where in self._ranges(pointer, self._layout.store_size(value.type)):
+                if item is not self.unknown:
+                    self._note(item, where, held)
+
+    def _loaded(self, pointer: Value, like: Value) -> Objects:
+        found = NOTHING
+        for item, where in self._ranges(pointer, self._layout.store_size(like.type)):
+            if item is self.unknown:
+                found |= self.contents[item]
+            else:
+                found = found.union(*(o for r, o in self._held.get(item, {}).items() if _overlap(r, where)))
+        return found
+
+    def _move(self, target: Value, source: Value, length: Value | None) -> None:
+        size = None if length is None else int_value(length)
+        for item, (at, _) in self._ranges(source, 1):
+            held = {(ANY, 1): self.contents[item]} if item is self.unknown else dict(self._held.get(item, {}))
+            for (where, width), objects in held.items():
+                if size is not None and not _overlap((where, width), (at, size)):
+                    continue
+                for to, (there, _) in self._ranges(target, 1):
+                    if to is not self.unknown:
+                        self._note(to, (where + (there - at), width), objects)
+
+
+def _overlap(one: Range, other: Range) -> bool:
+    """Whether two ranges of bytes may have one in common."""
+    (a, m), (b, n) = one, other
+    unit = gcd(a.modulus, b.modulus)
+    apart = a.offset - b.offset
+    if unit == 0:
+        return -m < apart < n
+    return apart % unit < n or -apart % unit < m
