@@ -39,6 +39,7 @@ from jax_enzyme.ir.module import Function, Module, uses
 from jax_enzyme.ir.values import Argument, BasicBlock, Constant, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.bit_operations import as_number, bit_operation, parts_of_signs
+from jax_enzyme.transform.half_words import name_conversions
 from jax_enzyme.transform.rewriting import forget_records, phis, place, remove_unused, replace_values
 from jax_enzyme.transform.word_pieces import split_words
 
@@ -51,7 +52,7 @@ def retype(function: ArrayFunction) -> ArrayFunction:
     if not _has_words(function.module):
         return function
     result = ArrayFunction(clone(function.module), function.symbol, function.buffers)
-    changed = False
+    changed = name_conversions(list(result.module.functions.values()))
     for _ in range(_ROUNDS):
         words = _words(result)
         if split_words(result.module, words.points_to.functions, words):
