@@ -35,6 +35,12 @@ class Congruence:
             return self
         return Congruence.of(self.offset, gcd(self.modulus, other.modulus, self.offset - other.offset))
 
+    def includes(self, other: Congruence) -> bool:
+        """Whether every integer of the other one is one of these."""
+        if self.modulus == 0:
+            return other == self
+        return other.modulus % self.modulus == 0 and (other.offset - self.offset) % self.modulus == 0
+
     def __add__(self, other: Congruence) -> Congruence:
         return Congruence.of(self.offset + other.offset, gcd(self.modulus, other.modulus))
 

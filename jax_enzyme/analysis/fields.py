@@ -59,7 +59,7 @@ class _ByPlace(PointsTo):
             where = (ANY, 1)
         if not objects <= held.get(where, NOTHING):
             held[where] = held.get(where, NOTHING) | objects
-            self._changed = True
+            self._schedule.changed(item)
         super()._fill(item, objects)
 
     def _fill(self, target: MemoryObject, objects: Objects) -> None:
@@ -74,6 +74,7 @@ class _ByPlace(PointsTo):
 
     def _loaded(self, pointer: Value, like: Value) -> Objects:
         found = NOTHING
+        self._schedule.reads(self.of(pointer))
         for item, where in self._ranges(pointer, self._layout.store_size(like.type)):
             if item is self.unknown:
                 found |= self.contents[item]
@@ -83,6 +84,7 @@ class _ByPlace(PointsTo):
 
     def _move(self, target: Value, source: Value, length: Value | None) -> None:
         size = None if length is None else int_value(length)
+        self._schedule.reads(self.of(source))
         for item, (at, _) in self._ranges(source, 1):
             held = {(ANY, 1): self.contents[item]} if item is self.unknown else dict(self._held.get(item, {}))
             for (where, width), objects in held.items():

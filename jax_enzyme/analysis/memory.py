@@ -16,7 +16,7 @@ Two pointers into different objects never alias (array functions promise it for 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from jax_enzyme.analysis.layout import DataLayout
@@ -48,6 +48,55 @@ class MemoryObject:
 
     def __str__(self) -> str:
         return f"{self.kind} {self.site.name}" if self.site is not None else self.kind
+
+
+class Schedule:
+    """In which order a fixed point is looked for: an instruction is visited again where something has changed that it
+    has asked for, one of its operands, or what it said that it `reads`: the contents of an object, or what a function
+    returns."""
+
+    def __init__(self, functions: Sequence[Function]) -> None:
+        self._order = [i for function in functions for i in function.instructions()]
+        self._home = {i: function for function in functions for i in _returns(function)}
+        self._users: dict[Value, list[I.Instruction]] = {}
+        for instruction in self._order:
+            for operand in instruction.operands:
+                if not isinstance(operand, Constant):
+                    self._users.setdefault(operand, []).append(instruction)
+        self._readers: dict[MemoryObject | Function, set[I.Instruction]] = {}
+        self._pending: set[I.Instruction] = set()
+        self._current: I.Instruction | None = None
+
+    def run(self) -> Iterator[I.Instruction]:
+        """All instructions, and again those for which something has changed since."""
+        self._pending = set(self._order)
+        while self._pending:
+            for instruction in self._order:
+                if instruction in self._pending:
+                    self._pending.discard(instruction)
+                    self._current = instruction
+                    yield instruction
+
+    def reads(self, read: Iterable[MemoryObject | Function]) -> None:
+        """The instruction that is being visited asks for these."""
+        for item in read if self._current is not None else ():
+            self._readers.setdefault(item, set()).add(self._current)
+
+    def value_changed(self, value: Value) -> None:
+        """More is known of a value."""
+        users = self._users.get(value, ())
+        self._pending.update(users)
+        for user in users:
+            if user in self._home:
+                self.changed(self._home[user])
+
+    def changed(self, item: MemoryObject | Function) -> None:
+        """More is known of an object's contents, or of what a function returns."""
+        self._pending.update(self._readers.get(item, ()))
+
+
+def _returns(function: Function) -> list[I.Instruction]:
+    return [block.terminator for block in function.blocks if isinstance(block.terminator, I.Return)]
 
 
 Objects = frozenset[MemoryObject]
@@ -95,7 +144,7 @@ class PointsTo:
         self.contents: dict[MemoryObject, Objects] = dict.fromkeys(self.objects.values(), NOTHING)
         self.contents[self.unknown] = frozenset([self.unknown])
         self._values: dict[Value, Objects] = {}
-        self._changed = True
+        self._schedule = Schedule(self.functions)
         for argument in root.arguments:
             if T.is_pointer(argument.type):
                 self._values[argument] = frozenset([self._object("buffer", argument)])
@@ -112,12 +161,8 @@ class PointsTo:
         self._solve()
 
     def _solve(self) -> None:
-        self._changed = True
-        while self._changed:
-            self._changed = False
-            for function in self.functions:
-                for instruction in function.instructions():
-                    self._visit(function, instruction)
+        for instruction in self._schedule.run():
+            self._visit(instruction)
 
     def of(self, value: Value) -> Objects:
         """The objects that a pointer (or an integer or aggregate that holds one) may point into."""
@@ -159,12 +204,12 @@ class PointsTo:
         old = self._values.get(value, NOTHING)
         if not objects <= old:
             self._values[value] = old | objects
-            self._changed = True
+            self._schedule.value_changed(value)
 
     def _fill(self, target: MemoryObject, objects: Objects) -> None:
         if target is not self.unknown and not objects <= self.contents[target]:
             self.contents[target] |= objects
-            self._changed = True
+            self._schedule.changed(target)
 
     def _put(self, held: Objects, pointer: Value, value: Value) -> None:
         """Pointers into `held`, which are (a part of) `value`, are stored through `pointer`."""
@@ -173,15 +218,19 @@ class PointsTo:
 
     def _loaded(self, pointer: Value, like: Value) -> Objects:
         """What pointers lead to that are read through `pointer`, as a value of the type of another one."""
-        return frozenset().union(*(self.contents[o] for o in self.of(pointer)))
+        objects = self.of(pointer)
+        self._schedule.reads(objects)
+        return frozenset().union(*(self.contents[o] for o in objects))
 
     def _move(self, target: Value, source: Value, length: Value | None) -> None:
         """So many bytes of memory are copied (None: nobody knows how many), with the pointers in them."""
+        sources = self.of(source)
+        self._schedule.reads(sources)
         for item in self.of(target):
-            for held in self.of(source):
+            for held in sources:
                 self._fill(item, self.contents[held])
 
-    def _visit(self, function: Function, instruction: I.Instruction) -> None:
+    def _visit(self, instruction: I.Instruction) -> None:
         match instruction:
             case I.Alloca():
                 self._set(instruction, frozenset([self._object("stack", instruction)]))
@@ -212,6 +261,7 @@ class PointsTo:
 
     def _visit_call(self, call: I.CallBase) -> None:
         callees = self.callees(call)
+        self._schedule.reads(callees)
         for callee in callees:
             for parameter, argument in zip(callee.arguments, call.arguments, strict=False):
                 self._set(parameter, self.of(argument))

@@ -19,7 +19,7 @@ from math import gcd
 
 from jax_enzyme.analysis.congruence import ANY, Congruence
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, called_routine, is_memory_free
+from jax_enzyme.analysis.memory import MemoryObject, PointsTo, Schedule, call_effect, called_routine, is_memory_free
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.values import Constant, ConstantExpr, ConstantNull, GlobalValue, Poison, Undef, Value
@@ -46,15 +46,12 @@ class Places:
         self._values: dict[Value, dict[MemoryObject | None, Offsets]] = {}
         self._contents: dict[MemoryObject, dict[MemoryObject | None, Offsets]] = {}
         self._counters: dict[Value, Offsets | None] = {}
-        self._changed = True
+        self._schedule = Schedule(points_to.functions)
         for argument in points_to.root.arguments:
             if not T.is_pointer(argument.type):
                 self._values[argument] = {None: _ANYWHERE}
-        while self._changed:
-            self._changed = False
-            for function in points_to.functions:
-                for instruction in function.instructions():
-                    self._visit(instruction)
+        for instruction in self._schedule.run():
+            self._visit(instruction)
 
     def of(self, pointer: Value) -> Mapping[MemoryObject, Congruence]:
         """The offset in each object that a pointer may point into."""
@@ -93,7 +90,8 @@ class Places:
         return {None: _ANYWHERE, **dict.fromkeys(self._points_to.of(value), _ANYWHERE)}
 
     def _join(self, value: Value, place: Place) -> None:
-        self._changed |= _merge(self._values.setdefault(value, {}), place, 1 if isinstance(value, I.Phi) else _MANY)
+        if _merge(self._values.setdefault(value, {}), place, 1 if isinstance(value, I.Phi) else _MANY):
+            self._schedule.value_changed(value)
 
     def _visit(self, instruction: I.Instruction) -> None:
         match instruction:
@@ -106,7 +104,8 @@ class Places:
             case I.CallBase():
                 self._call(instruction)
             case I.Phi() if (values := self._counted(instruction)) is not None:
-                self._changed |= _merge(self._values.setdefault(instruction, {}), {None: values}, _MANY)
+                if _merge(self._values.setdefault(instruction, {}), {None: values}, _MANY):
+                    self._schedule.value_changed(instruction)
             case _ if T.is_pointer(instruction.type) or T.is_int(instruction.type):
                 self._join(instruction, self._result(instruction))
             case _:
@@ -117,7 +116,11 @@ class Places:
             return
         place = self._place(value) if T.is_pointer(value.type) or value.type == T.I64 else self._anywhere(value)
         for target in self._points_to.of(pointer):
-            self._changed |= _merge(self._contents.setdefault(target, {}), place, _MANY_STORED)
+            self._store(target, place, _MANY_STORED)
+
+    def _store(self, target: MemoryObject, place: Place, most: int) -> None:
+        if _merge(self._contents.setdefault(target, {}), place, most):
+            self._schedule.changed(target)
 
     def _counted(self, phi: I.Phi) -> Offsets | None:
         if phi not in self._counters:
@@ -133,6 +136,7 @@ class Places:
                 return self._address(instruction, instruction.source_type, operands)
             case I.Load() if T.is_pointer(instruction.type) or instruction.type == T.I64:
                 found: dict[MemoryObject | None, Offsets] = {} if T.is_pointer(instruction.type) else {None: _ANYWHERE}
+                self._schedule.reads(self._points_to.of(operands[0]))
                 for item in self._points_to.of(operands[0]):
                     _merge(found, self._contents.get(item, _NOWHERE), _MANY)
                 return found
@@ -217,6 +221,7 @@ class Places:
 
     def _call(self, call: I.CallBase) -> None:
         callees = self._points_to.callees(call)
+        self._schedule.reads(callees)
         for callee in callees:
             for parameter, argument in zip(callee.arguments, call.arguments, strict=False):
                 self._join(parameter, self._place(argument))
@@ -231,10 +236,11 @@ class Places:
                 copies = call_effect(call) is Effect.MEMORY_COPY
                 source = call.operands[1 if copies else 0]
                 targets = self._points_to.of(call.operands[0] if copies else call)
+                self._schedule.reads(self._points_to.of(source))
                 for item in self._points_to.of(source):
                     held = dict(self._contents.get(item, _NOWHERE))
                     for target in targets:
-                        self._changed |= _merge(self._contents.setdefault(target, {}), held, _MANY_STORED)
+                        self._store(target, held, _MANY_STORED)
             case Effect.ALLOCATE:
                 pass
             case Effect.SAME_POINTER:
@@ -251,7 +257,7 @@ class Places:
         given = [self._points_to.of(a) for a in call.arguments if not _is_narrow(a)]
         for item in frozenset[MemoryObject]().union(*given):
             anywhere: Place = dict.fromkeys(self._points_to.contents.get(item, ()), _ANYWHERE)
-            self._changed |= _merge(self._contents.setdefault(item, {}), anywhere, 1)
+            self._store(item, anywhere, 1)
 
 
 def _is_narrow(value: Value) -> bool:
@@ -265,10 +271,14 @@ def _merge(into: dict[MemoryObject | None, Offsets], place: Place, most: int) ->
     changed = False
     for key, offsets in place.items():
         old = into.get(key)
+        if old is not None:
+            offsets = frozenset(c for c in offsets if c not in old and not any(d.includes(c) for d in old))
+            if not offsets:
+                continue
         new = offsets if old is None else old | offsets
         if len(new) > 1:
             # What another one includes goes, so that a join of many stays when its parts come again.
-            new = frozenset(c for c in new if not any(c != d and c.join(d) == d for d in new))
+            new = frozenset(c for c in new if not any(c != d and d.includes(c) for d in new))
         if len(new) > most:
             new = _fewer(new, most)
         if new != old:

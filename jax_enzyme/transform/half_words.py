@@ -12,8 +12,8 @@
               %u = lshr i32 %t, 16
               %h = trunc i32 %u to i16
 
-The first takes the number for the upper half of a `float`, which is what the format is; the second rounds to nearest, and
-to even. (An infinity stays one; of what is not a number the bits may differ, but not that it is none.)
+The first takes the number for the upper half of a `float`, which is what the format is; the second rounds to nearest,
+and to even. (An infinity stays one; of what is not a number the bits may differ, but not that it is none.)
 """
 
 from __future__ import annotations
