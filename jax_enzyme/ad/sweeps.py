@@ -110,7 +110,8 @@ class Sweeps:
     def _declare_forward(self, routine: Routine) -> ForwardSweep:
         source = routine.function
         facts = self.reversal.facts
-        shadowed = tuple(a for a in source.arguments if T.is_pointer(a.type) and facts.shadowed_memory(a))
+        addresses = (a for a in source.arguments if T.is_pointer(a.type) or a.type == T.I64)
+        shadowed = tuple(a for a in addresses if facts.shadowed_memory(a))
         result = source.function_type.result
         returned = [
             b.terminator.operands[0]
@@ -121,7 +122,7 @@ class Sweeps:
         shadow = holds and any(map(facts.shadowed_memory, returned))
         results = [] if isinstance(result, T.VoidType) else [result]
         packed = T.StructType((*results, *([result] if shadow else []), T.PTR))
-        types = [*(a.type for a in source.arguments), *(T.PTR for _ in shadowed), T.PTR]
+        types = [*(a.type for a in source.arguments), *(a.type for a in shadowed), T.PTR]
         function = self._function(f"{source.name}.forward", packed, types, variadic=source.function_type.variadic)
         return ForwardSweep(function, shadowed, shadow)
 

@@ -6,6 +6,7 @@ is solved a second time, with the byte offsets that `places.Places` has found fr
 
     lattice     P(objects) per SSA value; per object, for each range of bytes (a congruence and a size), P(objects)
     transfer    a load gets what was stored at ranges that may overlap its own; a copy moves ranges along
+    names       what the source stores as a pointer it does not load as an integer (`analysis.tbaa`)
     sound       since the places are: they were found where every pointer was taken to lead to more
 
 Where that finds nothing that a pointer could lead to, and the first relation did, the first one's answer stands.
@@ -13,18 +14,17 @@ Where that finds nothing that a pointer could lead to, and the first relation di
 
 from __future__ import annotations
 
-from math import gcd
-
-from jax_enzyme.analysis.congruence import ANY, Congruence
+from jax_enzyme.analysis.congruence import ANY
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import NOTHING, MemoryObject, Objects, PointsTo
-from jax_enzyme.analysis.places import Places
+from jax_enzyme.analysis.places import Places, Range, overlap
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import Value, int_value
 
 _MANY = 32
 """Beyond so many ranges in one object, it is a bag again."""
-Range = tuple[Congruence, int]
 
 
 def points_to_of(module: Module, root: Function) -> PointsTo:
@@ -40,7 +40,7 @@ class _ByPlace(PointsTo):
         self._coarse = coarse
         self._places = places
         self._layout = DataLayout(coarse.module)
-        self._held: dict[MemoryObject, dict[Range, Objects]] = {}
+        self._held: dict[MemoryObject, dict[tuple[Range, bool], Objects]] = {}
         self._solved = False
         super().__init__(coarse.module, coarse.root, coarse)
         self._solved = True
@@ -53,53 +53,45 @@ class _ByPlace(PointsTo):
         offsets = self._places.each_of(pointer)
         return [(item, (at, size)) for item in super().of(pointer) for at in offsets.get(item, (ANY,))]
 
-    def _note(self, item: MemoryObject, where: Range, objects: Objects) -> None:
+    def _note(self, item: MemoryObject, where: Range, objects: Objects, named: bool) -> None:
         held = self._held.setdefault(item, {})
-        if where not in held and len(held) >= _MANY:
+        if (where, named) not in held and len(held) >= _MANY:
             where = (ANY, 1)
-        if not objects <= held.get(where, NOTHING):
-            held[where] = held.get(where, NOTHING) | objects
+        if not objects <= held.get((where, named), NOTHING):
+            held[where, named] = held.get((where, named), NOTHING) | objects
             self._schedule.changed(item)
-        super()._fill(item, objects)
+        super()._fill(item, objects, named)
 
-    def _fill(self, target: MemoryObject, objects: Objects) -> None:
+    def _fill(self, target: MemoryObject, objects: Objects, named: bool = False) -> None:
         if target is not self.unknown:
-            self._note(target, (ANY, 1), objects)
+            self._note(target, (ANY, 1), objects, named)
 
-    def _put(self, held: Objects, pointer: Value, value: Value) -> None:
+    def _put(self, held: Objects, pointer: Value, value: Value, access: I.Instruction) -> None:
         if held:
             for item, where in self._ranges(pointer, self._layout.store_size(value.type)):
                 if item is not self.unknown:
-                    self._note(item, where, held)
+                    self._note(item, where, held, self.name(access) == T.PTR)
 
-    def _loaded(self, pointer: Value, like: Value) -> Objects:
+    def _loaded(self, pointer: Value, like: Value, access: I.Instruction) -> Objects:
         found = NOTHING
+        plain = self.name(access) == T.I1
         self._schedule.reads(self.of(pointer))
         for item, where in self._ranges(pointer, self._layout.store_size(like.type)):
             if item is self.unknown:
                 found |= self.contents[item]
             else:
-                found = found.union(*(o for r, o in self._held.get(item, {}).items() if _overlap(r, where)))
+                held = self._held.get(item, {}).items()
+                found = found.union(*(o for (r, named), o in held if not (named and plain) and overlap(r, where)))
         return found
 
     def _move(self, target: Value, source: Value, length: Value | None) -> None:
         size = None if length is None else int_value(length)
         self._schedule.reads(self.of(source))
         for item, (at, _) in self._ranges(source, 1):
-            held = {(ANY, 1): self.contents[item]} if item is self.unknown else dict(self._held.get(item, {}))
-            for (where, width), objects in held.items():
-                if size is not None and not _overlap((where, width), (at, size)):
+            held = {((ANY, 1), False): self.contents[item]} if item is self.unknown else dict(self._held.get(item, {}))
+            for ((where, width), named), objects in held.items():
+                if size is not None and not overlap((where, width), (at, size)):
                     continue
                 for to, (there, _) in self._ranges(target, 1):
                     if to is not self.unknown:
-                        self._note(to, (where + (there - at), width), objects)
-
-
-def _overlap(one: Range, other: Range) -> bool:
-    """Whether two ranges of bytes may have one in common."""
-    (a, m), (b, n) = one, other
-    unit = gcd(a.modulus, b.modulus)
-    apart = a.offset - b.offset
-    if unit == 0:
-        return -m < apart < n
-    return apart % unit < n or -apart % unit < m
+                        self._note(to, (where + (there - at), width), objects, named)

@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.tbaa import accessed_type
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, GlobalAlias, GlobalVariable, Module
@@ -77,6 +78,10 @@ class Schedule:
                     self._current = instruction
                     yield instruction
 
+    def users(self, value: Value) -> Sequence[I.Instruction]:
+        """The instructions that a value is an operand of."""
+        return self._users.get(value, ())
+
     def reads(self, read: Iterable[MemoryObject | Function]) -> None:
         """The instruction that is being visited asks for these."""
         for item in read if self._current is not None else ():
@@ -84,7 +89,7 @@ class Schedule:
 
     def value_changed(self, value: Value) -> None:
         """More is known of a value."""
-        users = self._users.get(value, ())
+        users = self.users(value)
         self._pending.update(users)
         for user in users:
             if user in self._home:
@@ -143,6 +148,8 @@ class PointsTo:
         self.objects: dict[Value, MemoryObject] = {} if known is None else dict(known.objects)
         self.contents: dict[MemoryObject, Objects] = dict.fromkeys(self.objects.values(), NOTHING)
         self.contents[self.unknown] = frozenset([self.unknown])
+        self._unnamed: dict[MemoryObject, Objects] = {self.unknown: self.contents[self.unknown]}
+        self._names: dict[I.Instruction, T.Type | None] = {}
         self._values: dict[Value, Objects] = {}
         self._schedule = Schedule(self.functions)
         for argument in root.arguments:
@@ -152,7 +159,7 @@ class PointsTo:
             if variable.initializer is not None:
                 held = self.of(variable.initializer)
                 if held:
-                    self._fill(self._object("global", variable), held)
+                    self._fill(self._object("global", variable), held, named=True)
         # At first, a pointer that is called leads to what was found for it so far; only if nothing is found in the end
         # may it lead anywhere.
         self._called_are_known = True
@@ -206,20 +213,63 @@ class PointsTo:
             self._values[value] = old | objects
             self._schedule.value_changed(value)
 
-    def _fill(self, target: MemoryObject, objects: Objects) -> None:
-        if target is not self.unknown and not objects <= self.contents[target]:
+    def name(self, access: I.Instruction) -> T.Type | None:
+        """The type that an access has in its source, where that is said (see `analysis.tbaa`). What was stored by the
+        name of a pointer is not loaded by that of an integer."""
+        if access not in self._names:
+            named = accessed_type(self.module, access)
+            if named is None and isinstance(access, I.Load) and access.type == T.I64 and self._counts(access):
+                named = T.I1
+            self._names[access] = named
+        return self._names[access]
+
+    def _counts(self, load: I.Load) -> bool:
+        """Whether an integer of which the source says nothing any more is but compared, and changed by constants to be
+        stored as what the source calls an integer."""
+        pending: list[I.Instruction] = [load]
+        seen: set[I.Instruction] = set()
+        stored = False
+        while pending:
+            value = pending.pop()
+            if value in seen:
+                continue
+            seen.add(value)
+            for user in self._schedule.users(value):
+                match user:
+                    case I.Compare() | I.GetElementPtr():
+                        pass
+                    case I.Store() if user.operands[1] is not value and accessed_type(self.module, user) == T.I1:
+                        stored = True
+                    case I.Phi() | I.Cast(opcode="trunc"):
+                        pending.append(user)
+                    case I.BinaryOp(opcode="add") if isinstance(user.operands[1], Constant):
+                        pending.append(user)
+                    case _:
+                        return False
+        return stored
+
+    def _fill(self, target: MemoryObject, objects: Objects, named: bool = False) -> None:
+        """Pointers are stored in an object; `named`: by that name."""
+        if target is self.unknown:
+            return
+        if not objects <= self.contents[target]:
             self.contents[target] |= objects
             self._schedule.changed(target)
+        if not named and not objects <= self._unnamed.get(target, NOTHING):
+            self._unnamed[target] = self._unnamed.get(target, NOTHING) | objects
+            self._schedule.changed(target)
 
-    def _put(self, held: Objects, pointer: Value, value: Value) -> None:
+    def _put(self, held: Objects, pointer: Value, value: Value, access: I.Instruction) -> None:
         """Pointers into `held`, which are (a part of) `value`, are stored through `pointer`."""
         for target in self.of(pointer) if held else ():
-            self._fill(target, held)
+            self._fill(target, held, self.name(access) == T.PTR)
 
-    def _loaded(self, pointer: Value, like: Value) -> Objects:
+    def _loaded(self, pointer: Value, like: Value, access: I.Instruction) -> Objects:
         """What pointers lead to that are read through `pointer`, as a value of the type of another one."""
         objects = self.of(pointer)
         self._schedule.reads(objects)
+        if self.name(access) == T.I1:
+            return frozenset().union(*(self._unnamed.get(o, NOTHING) for o in objects))
         return frozenset().union(*(self.contents[o] for o in objects))
 
     def _move(self, target: Value, source: Value, length: Value | None) -> None:
@@ -228,22 +278,23 @@ class PointsTo:
         self._schedule.reads(sources)
         for item in self.of(target):
             for held in sources:
-                self._fill(item, self.contents[held])
+                self._fill(item, self._unnamed.get(held, NOTHING))
+                self._fill(item, self.contents[held], named=True)
 
     def _visit(self, instruction: I.Instruction) -> None:
         match instruction:
             case I.Alloca():
                 self._set(instruction, frozenset([self._object("stack", instruction)]))
             case I.Load():
-                self._set(instruction, self._loaded(instruction.operands[0], instruction))
+                self._set(instruction, self._loaded(instruction.operands[0], instruction, instruction))
             case I.Store():
                 value, pointer = instruction.operands
-                self._put(self.of(value), pointer, value)
+                self._put(self.of(value), pointer, value, instruction)
             case I.AtomicRMW() | I.CmpXchg():
                 pointer, *values = instruction.operands
                 for value in values:
-                    self._put(self.of(value), pointer, value)
-                self._set(instruction, self._loaded(pointer, values[0]))
+                    self._put(self.of(value), pointer, value, instruction)
+                self._set(instruction, self._loaded(pointer, values[0], instruction))
             case I.CallBase():
                 self._visit_call(instruction)
             case I.Cast() if instruction.opcode == "inttoptr" and not self.of(instruction.operands[0]):

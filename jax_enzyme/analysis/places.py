@@ -1,7 +1,8 @@
 """Where in each memory object a pointer may point: byte offsets, up to multiples of the stride of arrays.
 
     lattice     per SSA value a few congruences (`analysis.congruence`) for each object that it may point into, and for
-                the value as a plain integer (0 for null); for each object the same for the pointers stored in it
+                the value as a plain integer (0 for null); for each range of bytes of an object the same for the
+                pointers stored there
     join        the congruences of both, key by key; one that includes all where there are many, or around a loop
     transfer    an object's own address is offset 0; address arithmetic adds; what is not understood is any offset; the
                 counter of a loop with constant bounds is each of its values
@@ -22,6 +23,7 @@ from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import MemoryObject, PointsTo, Schedule, call_effect, called_routine, is_memory_free
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
+from jax_enzyme.ir.module import GlobalVariable
 from jax_enzyme.ir.values import Constant, ConstantExpr, ConstantNull, GlobalValue, Poison, Undef, Value
 from jax_enzyme.ir.values import int_value as constant_value
 from jax_enzyme.rules.effects import Effect
@@ -33,8 +35,23 @@ _ANYWHERE: Offsets = frozenset([ANY])
 _MANY = 16
 _MANY_STORED = 4
 _MANY_STEPS = 4
+_MANY_RANGES = 32
 _SAME = frozenset("freeze addrspacecast ptrtoint ptrtoaddr inttoptr zext sext".split())
 _NOWHERE: Place = {}
+
+
+Range = tuple[Congruence, int]
+"""So many bytes at an offset."""
+
+
+def overlap(one: Range, other: Range) -> bool:
+    """Whether two ranges of bytes may have one in common."""
+    (a, m), (b, n) = one, other
+    unit = gcd(a.modulus, b.modulus)
+    apart = a.offset - b.offset
+    if unit == 0:
+        return -m < apart < n
+    return apart % unit < n or -apart % unit < m
 
 
 class Places:
@@ -44,12 +61,16 @@ class Places:
         self._points_to = points_to
         self._layout = DataLayout(points_to.module)
         self._values: dict[Value, dict[MemoryObject | None, Offsets]] = {}
-        self._contents: dict[MemoryObject, dict[MemoryObject | None, Offsets]] = {}
+        self._contents: dict[MemoryObject, dict[tuple[Range, bool], dict[MemoryObject | None, Offsets]]] = {}
         self._counters: dict[Value, Offsets | None] = {}
         self._schedule = Schedule(points_to.functions)
         for argument in points_to.root.arguments:
             if not T.is_pointer(argument.type):
                 self._values[argument] = {None: _ANYWHERE}
+        for item in points_to.objects.values():
+            if isinstance(item.site, GlobalVariable) and item.site.initializer is not None:
+                held = points_to.of(item.site.initializer)
+                self._store(item, (ANY, 1), dict.fromkeys(held, _ANYWHERE), True)
         for instruction in self._schedule.run():
             self._visit(instruction)
 
@@ -96,10 +117,10 @@ class Places:
     def _visit(self, instruction: I.Instruction) -> None:
         match instruction:
             case I.Store():
-                self._put(instruction.operands[0], instruction.operands[1])
+                self._put(instruction.operands[0], instruction.operands[1], instruction)
             case I.AtomicRMW() | I.CmpXchg():
                 for value in instruction.operands[1:]:
-                    self._put(value, instruction.operands[0])
+                    self._put(value, instruction.operands[0], instruction)
                 self._join(instruction, self._anywhere(instruction))
             case I.CallBase():
                 self._call(instruction)
@@ -111,16 +132,36 @@ class Places:
             case _:
                 pass
 
-    def _put(self, value: Value, pointer: Value) -> None:
+    def _put(self, value: Value, pointer: Value, access: I.Instruction) -> None:
         if not self._points_to.of(value) or _is_narrow(value):
             return
         place = self._place(value) if T.is_pointer(value.type) or value.type == T.I64 else self._anywhere(value)
-        for target in self._points_to.of(pointer):
-            self._store(target, place, _MANY_STORED)
+        named = self._points_to.name(access) == T.PTR
+        for target, where in self._ranges(pointer, self._layout.store_size(value.type)):
+            self._store(target, where, place, named)
 
-    def _store(self, target: MemoryObject, place: Place, most: int) -> None:
-        if _merge(self._contents.setdefault(target, {}), place, most):
+    def _ranges(self, pointer: Value, size: int) -> list[tuple[MemoryObject, Range]]:
+        place = self._place(pointer)
+        return [(o, (at, size)) for o in self._points_to.of(pointer) for at in place.get(o, ())]
+
+    def _store(self, target: MemoryObject, where: Range, place: Place, named: bool) -> None:
+        """Pointers are stored in an object; `named`: by that name, so that no integer is loaded there."""
+        held = self._contents.setdefault(target, {})
+        if (where, named) not in held and len(held) >= _MANY_RANGES:
+            where = (ANY, 1)
+        if _merge(held.setdefault((where, named), {}), place, _MANY_STORED):
             self._schedule.changed(target)
+
+    def _stored(self, pointer: Value, size: int, plain: bool) -> dict[MemoryObject | None, Offsets]:
+        """What may be loaded; `plain`: by the name of an integer."""
+        found: dict[MemoryObject | None, Offsets] = {}
+        ranges = self._ranges(pointer, size)
+        self._schedule.reads([item for item, _ in ranges])
+        for item, where in ranges:
+            for (there, named), place in self._contents.get(item, {}).items():
+                if not (named and plain) and overlap(where, there):
+                    _merge(found, place, _MANY)
+        return found
 
     def _counted(self, phi: I.Phi) -> Offsets | None:
         if phi not in self._counters:
@@ -135,11 +176,8 @@ class Places:
             case I.GetElementPtr():
                 return self._address(instruction, instruction.source_type, operands)
             case I.Load() if T.is_pointer(instruction.type) or instruction.type == T.I64:
-                found: dict[MemoryObject | None, Offsets] = {} if T.is_pointer(instruction.type) else {None: _ANYWHERE}
-                self._schedule.reads(self._points_to.of(operands[0]))
-                for item in self._points_to.of(operands[0]):
-                    _merge(found, self._contents.get(item, _NOWHERE), _MANY)
-                return found
+                found = self._stored(operands[0], 8, self._points_to.name(instruction) == T.I1)
+                return found if T.is_pointer(instruction.type) else {**found, None: _ANYWHERE}
             case I.Phi() | I.Select():
                 found = {}
                 for value in operands[1:] if isinstance(instruction, I.Select) else operands:
@@ -234,19 +272,25 @@ class Places:
         match call_effect(call):
             case Effect.MEMORY_COPY | Effect.REALLOCATE:
                 copies = call_effect(call) is Effect.MEMORY_COPY
-                source = call.operands[1 if copies else 0]
-                targets = self._points_to.of(call.operands[0] if copies else call)
-                self._schedule.reads(self._points_to.of(source))
-                for item in self._points_to.of(source):
-                    held = dict(self._contents.get(item, _NOWHERE))
-                    for target in targets:
-                        self._store(target, held, _MANY_STORED)
+                source, length = call.operands[1 if copies else 0], call.operands[2] if copies else None
+                self._move(call.operands[0] if copies else call, source, length)
             case Effect.ALLOCATE:
                 pass
             case Effect.SAME_POINTER:
                 self._join(call, {k: _ANYWHERE for k in self._place(call.operands[0])})
             case _:
                 self._unknown(call)
+
+    def _move(self, target: Value, source: Value, length: Value | None) -> None:
+        """So many bytes are copied (None: nobody knows how many), with the pointers in them."""
+        size = None if length is None else constant_value(length)
+        starts = self._ranges(source, 1)
+        self._schedule.reads([item for item, _ in starts])
+        for item, (here, _) in starts:
+            for ((at, width), named), place in list(self._contents.get(item, {}).items()):
+                if size is None or overlap((at, width), (here, size)):
+                    for to, (there, _) in self._ranges(target, 1):
+                        self._store(to, (at + (there - here), width), dict(place), named)
 
     def _unknown(self, call: I.CallBase) -> None:
         """What a call may store, it may store at any offset."""
@@ -257,7 +301,7 @@ class Places:
         given = [self._points_to.of(a) for a in call.arguments if not _is_narrow(a)]
         for item in frozenset[MemoryObject]().union(*given):
             anywhere: Place = dict.fromkeys(self._points_to.contents.get(item, ()), _ANYWHERE)
-            self._store(item, anywhere, 1)
+            self._store(item, (ANY, 1), anywhere, False)
 
 
 def _is_narrow(value: Value) -> bool:
