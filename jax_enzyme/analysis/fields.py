@@ -14,14 +14,14 @@ Where that finds nothing that a pointer could lead to, and the first relation di
 
 from __future__ import annotations
 
-from jax_enzyme.analysis.congruence import ANY
+from jax_enzyme.analysis.congruence import ANY, Congruence
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import NOTHING, MemoryObject, Objects, PointsTo
-from jax_enzyme.analysis.places import Places, Range, overlap
+from jax_enzyme.analysis.places import Places, Range, members, overlap
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, Module
-from jax_enzyme.ir.values import Value, int_value
+from jax_enzyme.ir.values import Constant, Value, int_value
 
 _MANY = 32
 """Beyond so many ranges in one object, it is a bag again."""
@@ -65,6 +65,11 @@ class _ByPlace(PointsTo):
     def _fill(self, target: MemoryObject, objects: Objects, named: bool = False) -> None:
         if target is not self.unknown:
             self._note(target, (ANY, 1), objects, named)
+
+    def _start_with(self, item: MemoryObject, value: Constant) -> None:
+        for offset, part in members(self._layout, value):
+            if held := super().of(part):
+                self._note(item, (Congruence(offset, 0), self._layout.store_size(part.type)), held, named=True)
 
     def _put(self, held: Objects, pointer: Value, value: Value, access: I.Instruction) -> None:
         if held:

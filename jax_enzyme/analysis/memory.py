@@ -156,10 +156,8 @@ class PointsTo:
             if T.is_pointer(argument.type):
                 self._values[argument] = frozenset([self._object("buffer", argument)])
         for variable in module.globals.values():
-            if variable.initializer is not None:
-                held = self.of(variable.initializer)
-                if held:
-                    self._fill(self._object("global", variable), held, named=True)
+            if variable.initializer is not None and self.of(variable.initializer):
+                self._start_with(self._object("global", variable), variable.initializer)
         # At first, a pointer that is called leads to what was found for it so far; only if nothing is found in the end
         # may it lead anywhere.
         self._called_are_known = True
@@ -258,6 +256,10 @@ class PointsTo:
         if not named and not objects <= self._unnamed.get(target, NOTHING):
             self._unnamed[target] = self._unnamed.get(target, NOTHING) | objects
             self._schedule.changed(target)
+
+    def _start_with(self, item: MemoryObject, value: Constant) -> None:
+        """An object holds a constant from the start."""
+        self._fill(item, self.of(value), named=True)
 
     def _put(self, held: Objects, pointer: Value, value: Value, access: I.Instruction) -> None:
         """Pointers into `held`, which are (a part of) `value`, are stored through `pointer`."""

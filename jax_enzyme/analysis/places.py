@@ -14,7 +14,7 @@ Which objects there are to point into is what `memory.PointsTo` says.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import reduce
 from math import gcd
 
@@ -24,7 +24,16 @@ from jax_enzyme.analysis.memory import MemoryObject, PointsTo, Schedule, call_ef
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import GlobalVariable
-from jax_enzyme.ir.values import Constant, ConstantExpr, ConstantNull, GlobalValue, Poison, Undef, Value
+from jax_enzyme.ir.values import (
+    Constant,
+    ConstantAggregate,
+    ConstantExpr,
+    ConstantNull,
+    GlobalValue,
+    Poison,
+    Undef,
+    Value,
+)
 from jax_enzyme.ir.values import int_value as constant_value
 from jax_enzyme.rules.effects import Effect
 
@@ -69,8 +78,11 @@ class Places:
                 self._values[argument] = {None: _ANYWHERE}
         for item in points_to.objects.values():
             if isinstance(item.site, GlobalVariable) and item.site.initializer is not None:
-                held = points_to.of(item.site.initializer)
-                self._store(item, (ANY, 1), dict.fromkeys(held, _ANYWHERE), True)
+                for offset, part in members(self._layout, item.site.initializer):
+                    if points_to.of(part):
+                        self._store(
+                            item, (Congruence(offset, 0), self._layout.store_size(part.type)), self._place(part), True
+                        )
         for instruction in self._schedule.run():
             self._visit(instruction)
 
@@ -177,7 +189,9 @@ class Places:
                 return self._address(instruction, instruction.source_type, operands)
             case I.Load() if T.is_pointer(instruction.type) or instruction.type == T.I64:
                 found = self._stored(operands[0], 8, self._points_to.name(instruction) == T.I1)
-                return found if T.is_pointer(instruction.type) else {**found, None: _ANYWHERE}
+                # A pointer may be null, also where nobody stores it: from there on lists and vectors grow.
+                _merge(found, {None: _START if T.is_pointer(instruction.type) else _ANYWHERE}, _MANY)
+                return found
             case I.Phi() | I.Select():
                 found = {}
                 for value in operands[1:] if isinstance(instruction, I.Select) else operands:
@@ -302,6 +316,21 @@ class Places:
         for item in frozenset[MemoryObject]().union(*given):
             anywhere: Place = dict.fromkeys(self._points_to.contents.get(item, ()), _ANYWHERE)
             self._store(item, (ANY, 1), anywhere, False)
+
+
+def members(layout: DataLayout, value: Constant, start: int = 0) -> Iterator[tuple[int, Constant]]:
+    """The scalars of a constant, each at its offset; of zeros and the like, nothing."""
+    if not isinstance(value, ConstantAggregate):
+        yield start, value
+        return
+    body = layout.body(value.type)
+    if isinstance(body, T.VectorType):
+        step = layout.store_size(body.element)
+        offsets = [i * step for i in range(body.count)]
+    else:
+        offsets = layout.offsets(body)
+    for element, offset in zip(value.elements, offsets, strict=True):
+        yield from members(layout, element, start + offset)
 
 
 def _is_narrow(value: Value) -> bool:
