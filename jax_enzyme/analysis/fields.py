@@ -23,14 +23,17 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import Constant, Value, int_value
 
+_LARGE = 20_000
+"""With more instructions than this, exactness costs more time than a user has."""
 _MANY = 32
 """Beyond so many ranges in one object, it is a bag again."""
 
 
-def points_to_of(module: Module, root: Function) -> PointsTo:
-    """The relation for all functions that `root` can reach, as exact as it is worth."""
-    coarse = PointsTo(module, root)
-    if not any(len(held) > 1 for held in coarse.contents.values()):
+def points_to_of(module: Module, root: Function, known: PointsTo | None = None) -> PointsTo:
+    """The relation for all functions that `root` can reach, as exact as it is worth; `known` is the first one."""
+    coarse = PointsTo(module, root) if known is None else known
+    size = sum(len(block.instructions) for function in coarse.functions for block in function.blocks)
+    if size > _LARGE or not any(len(held) > 1 for held in coarse.contents.values()):
         return coarse
     return _ByPlace(coarse, Places(coarse))
 

@@ -84,8 +84,10 @@ class Schedule:
 
     def reads(self, read: Iterable[MemoryObject | Function]) -> None:
         """The instruction that is being visited asks for these."""
-        for item in read if self._current is not None else ():
-            self._readers.setdefault(item, set()).add(self._current)
+        if self._current is None:
+            return
+        for item in read:
+            self._readers.setdefault(item, set[I.Instruction]()).add(self._current)
 
     def value_changed(self, value: Value) -> None:
         """More is known of a value."""

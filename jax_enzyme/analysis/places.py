@@ -45,6 +45,7 @@ _MANY = 16
 _MANY_STORED = 4
 _MANY_STEPS = 4
 _MANY_RANGES = 32
+_MANY_COPIED = 8
 _SAME = frozenset("freeze addrspacecast ptrtoint ptrtoaddr inttoptr zext sext".split())
 _NOWHERE: Place = {}
 
@@ -298,13 +299,27 @@ class Places:
     def _move(self, target: Value, source: Value, length: Value | None) -> None:
         """So many bytes are copied (None: nobody knows how many), with the pointers in them."""
         size = None if length is None else constant_value(length)
-        starts = self._ranges(source, 1)
+        starts, ends = self._ranges(source, 1), self._ranges(target, 1)
         self._schedule.reads([item for item, _ in starts])
+        if len(starts) * len(ends) > _MANY_COPIED:
+            self._mix(starts, ends)
+            return
         for item, (here, _) in starts:
             for ((at, width), named), place in list(self._contents.get(item, {}).items()):
                 if size is None or overlap((at, width), (here, size)):
-                    for to, (there, _) in self._ranges(target, 1):
+                    for to, (there, _) in ends:
                         self._store(to, (at + (there - here), width), dict(place), named)
+
+    def _mix(self, starts: list[tuple[MemoryObject, Range]], ends: list[tuple[MemoryObject, Range]]) -> None:
+        """A copy among many objects: what any of them holds anywhere may come to lie anywhere."""
+        for named in (False, True):
+            found: dict[MemoryObject | None, Offsets] = {}
+            for item in {item for item, _ in starts}:
+                for (_, by_name), place in self._contents.get(item, {}).items():
+                    if by_name == named:
+                        _merge(found, place, _MANY_STORED)
+            for to in {to for to, _ in ends} if found else ():
+                self._store(to, (ANY, 1), found, named)
 
     def _unknown(self, call: I.CallBase) -> None:
         """What a call may store, it may store at any offset."""

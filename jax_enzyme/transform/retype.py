@@ -307,25 +307,29 @@ class _Rewriting:
         return result
 
     def _as_numbers(self, built: Builder, name: str, operands: list[Value]) -> Value:
-        """A bit operation as one on numbers. Comparisons of the sign count zeros and NaN as well: through a one."""
+        """A bit operation as one on numbers."""
         x, *factors = operands
-        one = const_float(self._type, 1)
-        signs = [self._declarations.call(built, "copysign", [one, f], self._type) for f in factors]
-        sign = reduce(lambda a, b: built.binary("fmul", a, b), signs) if signs else one
         match name:
             case "fneg":
                 return built.unary("fneg", x)
             case "mulsign":
-                return built.binary("fmul", x, sign)
+                return built.binary("fmul", x, self._sign(built, factors))
             case "copysign":
-                last = factors[0] if len(factors) == 1 else sign
-                return self._declarations.call(built, "copysign", [x, last], self._type)
+                sign = factors[0] if len(factors) == 1 else self._sign(built, factors)
+                return self._declarations.call(built, "copysign", [x, sign], self._type)
             case _:
                 size = self._declarations.call(built, "fabs", [x], self._type)
                 negative = built.unary("fneg", size)
                 if name != "orsign":
                     return negative if name == "minus_fabs" else size
-                return built.select(built.fcmp("olt", sign, zero(self._type)), negative, x)
+                is_negative = built.fcmp("olt", self._sign(built, factors), zero(self._type))
+                return built.select(is_negative, negative, x)
+
+    def _sign(self, built: Builder, factors: list[Value]) -> Value:
+        """A one with the sign of a product. (Of zeros and NaN, too, the sign counts.)"""
+        one = const_float(self._type, 1)
+        signs = [self._declarations.call(built, "copysign", [one, f], self._type) for f in factors]
+        return reduce(lambda a, b: built.binary("fmul", a, b), signs)
 
     def _exchange(self, block: BasicBlock, member: I.Instruction) -> None:
         made = self._made[member]

@@ -348,3 +348,43 @@ extern "C" void dynamic_casts(int n, const double *x, double *y) {
     }
     for (auto *s : shapes) delete s;
 }
+
+extern "C" void named_numbers(int n, const double *x, double *y) {
+    std::map<std::string, double> p;
+    p["alpha"] = x[0];
+    p["the name of a number that is rather long"] = x[1];
+    p["gamma"] = x[2] * x[3];
+    p["alpha"] += x[4];
+    p.erase("gamma");
+    double s = 0;
+    for (auto &[name, v] : p) s += v * name.size();
+    for (int i = 0; i < n; i++) y[i] = s * x[i];
+}
+
+namespace {
+struct Child {
+    double v;
+    std::vector<std::shared_ptr<Child>> children;
+    std::weak_ptr<Child> parent;
+    explicit Child(double v) : v(v) {}
+    double sum() const {
+        double s = v;
+        for (auto &c : children) s += 0.5 * c->sum();
+        auto p = parent.lock();
+        return p ? s * p->v : s;
+    }
+};
+}  // namespace
+
+extern "C" void tree_with_parents(int n, const double *x, double *y) {
+    auto root = std::make_shared<Child>(x[0]);
+    std::vector<std::shared_ptr<Child>> all{root};
+    for (int i = 1; i < n; i++) {
+        auto parent = all[(i - 1) / 2];
+        auto child = std::make_shared<Child>(x[i]);
+        child->parent = parent;
+        parent->children.push_back(child);
+        all.push_back(child);
+    }
+    for (int i = 0; i < n; i++) y[i] = all[i]->sum();
+}
