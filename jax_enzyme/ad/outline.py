@@ -21,9 +21,8 @@ from jax_enzyme.ad.common import copied, extended
 from jax_enzyme.ad.instrument import clone
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dominators import Dominators
-from jax_enzyme.analysis.fields import points_to_of
 from jax_enzyme.analysis.loops import Loop, Loops
-from jax_enzyme.analysis.memory import Objects, call_effect
+from jax_enzyme.analysis.memory import Objects, PointsTo, call_effect
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
@@ -92,7 +91,7 @@ def outline(base: ArrayFunction, headers: Sequence[int]) -> tuple[ArrayFunction,
     number of its header among the function's blocks."""
     module = extended(base.module)
     source = module.functions[base.symbol]
-    points_to = points_to_of(module, source)
+    points_to = PointsTo(module, source)
     function, origin = clone(source)
     for block in function.blocks:
         block.instructions = [i for i in block.instructions if not _is_hint(i)]

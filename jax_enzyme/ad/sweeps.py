@@ -21,6 +21,7 @@ from jax_enzyme.ad.reversal import CutLoop, Reversal, Routine, arguments_of, sha
 from jax_enzyme.ad.reverse import Sweep
 from jax_enzyme.ad.runtime import Runtime
 from jax_enzyme.ad.segments import Emitted, LoopSweeps
+from jax_enzyme.ad.state import heads
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -110,7 +111,9 @@ class Sweeps:
     def _declare_forward(self, routine: Routine) -> ForwardSweep:
         source = routine.function
         facts = self.reversal.facts
-        addresses = (a for a in source.arguments if T.is_pointer(a.type) or a.type == T.I64)
+        # A loop's segment gets the integers that it needs of its loop.
+        is_segment = any(source is cut.segment for cut in self.reversal.loops.values())
+        addresses = (a for a in source.arguments if T.is_pointer(a.type) or (a.type == T.I64 and not is_segment))
         shadowed = tuple(a for a in addresses if facts.shadowed_memory(a))
         result = source.function_type.result
         returned = [
@@ -246,7 +249,8 @@ class Sweeps:
         routine = self.reversal.inner[cut.segment]
         primal = self.reversal.originals[cut.segment]
         segment = Emitted(primal, forward.function, reverse, len(forward.shadowed), routine.parameters)
-        loop = LoopSweeps(self.runtime, segment, cut.state, cut.schedule)
+        numbers = heads(other.state for other in self.reversal.loops.values())
+        loop = LoopSweeps(self.runtime, segment, cut.state, [numbers[i] for i in cut.state.saved], cut.schedule)
         target = self._function(f"{function.name}.forward", T.StructType((T.I64, T.PTR)), loop.parameters)
         shadowed = tuple(function.arguments[p.index - 2] for p in forward.shadowed)
         self._forward[function] = ForwardSweep(target, shadowed, False)

@@ -1,105 +1,122 @@
-"""Which objects a pointer may point to, with what is stored in memory told apart by its place.
+"""Where in each memory object which pointers are stored: what makes `memory.PointsTo` tell members from each other.
 
-`memory.PointsTo` takes a record for a bag: whoever loads one of its pointers may get any of them. In a list of layers
-that have a pointer to their numbers and one to the next layer, numbers would be stored into layers. Here the relation
-is solved a second time, with the byte offsets that `places.Places` has found from the first:
+    lattice     per object a map from places (`Congruence`, of 8 bytes each) to sets of objects; a place that is
+                anywhere, where there would be many
+    join        union, place by place
+    store       adds to the places that an address may be; a load takes what may overlap with what it loads
+    copy        moves what is at the source by the distance of the two addresses
 
-    lattice     P(objects) per SSA value; per object, for each range of bytes (a congruence and a size), P(objects)
-    transfer    a load gets what was stored at ranges that may overlap its own; a copy moves ranges along
-    names       what the source stores as a pointer it does not load as an integer (`analysis.tbaa`)
-    sound       since the places are: they were found where every pointer was taken to lead to more
-
-Where that finds nothing that a pointer could lead to, and the first relation did, the first one's answer stands.
+The places of addresses are those that `analysis.places` finds over a first solution without members. What that says
+includes what is so with members, so it holds for both.
 """
 
 from __future__ import annotations
 
-from jax_enzyme.analysis.congruence import ANY, Congruence
+from collections.abc import Iterator, Mapping
+
+from jax_enzyme.analysis.congruence import ANY, Congruence, overlap
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import NOTHING, MemoryObject, Objects, PointsTo
-from jax_enzyme.analysis.places import Places, Range, members, overlap
-from jax_enzyme.ir import instructions as I
+from jax_enzyme.analysis.places import Offsets, Places
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, Module
-from jax_enzyme.ir.values import Constant, Value, int_value
+from jax_enzyme.ir.values import Value
 
-_LARGE = 20_000
-"""With more instructions than this, exactness costs more time than a user has."""
-_MANY = 32
-"""Beyond so many ranges in one object, it is a bag again."""
+_POINTER = 8
+_MANY = 128
+_ANYWHERE: Offsets = frozenset([ANY])
 
 
-def points_to_of(module: Module, root: Function, known: PointsTo | None = None) -> PointsTo:
-    """The relation for all functions that `root` can reach, as exact as it is worth; `known` is the first one."""
-    coarse = PointsTo(module, root) if known is None else known
-    size = sum(len(block.instructions) for function in coarse.functions for block in function.blocks)
-    if size > _LARGE or not any(len(held) > 1 for held in coarse.contents.values()):
-        return coarse
-    return _ByPlace(coarse, Places(coarse))
+def points_to_by_place(module: Module, root: Function) -> PointsTo:
+    """The solution that tells members from each other, where there are pointers in memory."""
+    coarse = PointsTo(module, root)
+    holds_pointers = any(held for item, held in coarse.contents.items() if item is not coarse.unknown)
+    return _ByPlace(coarse) if holds_pointers else coarse
 
 
 class _ByPlace(PointsTo):
-    def __init__(self, coarse: PointsTo, places: Places) -> None:
+    """A `PointsTo` with contents by place: `contents` has what is anywhere in an object."""
+
+    def __init__(self, coarse: PointsTo) -> None:
         self._coarse = coarse
-        self._places = places
+        self._places = Places(coarse)
         self._layout = DataLayout(coarse.module)
-        self._held: dict[MemoryObject, dict[tuple[Range, bool], Objects]] = {}
-        self._solved = False
-        super().__init__(coarse.module, coarse.root, coarse)
-        self._solved = True
+        self._fields: dict[MemoryObject, dict[Congruence, Objects]] = {}
+        self._addresses: dict[Value, Mapping[MemoryObject, Offsets]] = {}
+        super().__init__(coarse.module, coarse.root)
 
-    def of(self, value: Value) -> Objects:
-        found = super().of(value)
-        return found if found or not self._solved else self._coarse.of(value)
+    def _object(self, kind: str, site: Value) -> MemoryObject:
+        """The same objects as in the first solution."""
+        known = self._coarse.objects.get(site)
+        if known is None:
+            return super()._object(kind, site)
+        if site not in self.objects:
+            self.objects[site] = known
+            self.contents.setdefault(known, NOTHING)
+        return known
 
-    def _ranges(self, pointer: Value, size: int) -> list[tuple[MemoryObject, Range]]:
-        offsets = self._places.each_of(pointer)
-        return [(item, (at, size)) for item in super().of(pointer) for at in offsets.get(item, (ANY,))]
+    def _unknown_object(self) -> MemoryObject:
+        return self._coarse.unknown
 
-    def _note(self, item: MemoryObject, where: Range, objects: Objects, named: bool) -> None:
-        held = self._held.setdefault(item, {})
-        if (where, named) not in held and len(held) >= _MANY:
-            where = (ANY, 1)
-        if not objects <= held.get((where, named), NOTHING):
-            held[where, named] = held.get((where, named), NOTHING) | objects
-            self._schedule.changed(item)
-        super()._fill(item, objects, named)
+    def _fill(self, target: MemoryObject, objects: Objects) -> None:
+        self._add(target, ANY, objects)
 
-    def _fill(self, target: MemoryObject, objects: Objects, named: bool = False) -> None:
-        if target is not self.unknown:
-            self._note(target, (ANY, 1), objects, named)
+    def _put(self, held: Objects, pointer: Value, value: Value) -> None:
+        if not held:
+            return
+        parts = [Congruence(offset, 0) for offset in range(0, self._layout.store_size(value.type), _POINTER)]
+        for target in self.of(pointer):
+            for at in self._at(pointer, target):
+                for part in parts:
+                    self._add(target, at + part, held)
 
-    def _start_with(self, item: MemoryObject, value: Constant) -> None:
-        for offset, part in members(self._layout, value):
-            if held := super().of(part):
-                self._note(item, (Congruence(offset, 0), self._layout.store_size(part.type)), held, named=True)
-
-    def _put(self, held: Objects, pointer: Value, value: Value, access: I.Instruction) -> None:
-        if held:
-            for item, where in self._ranges(pointer, self._layout.store_size(value.type)):
-                if item is not self.unknown:
-                    self._note(item, where, held, self.name(access) == T.PTR)
-
-    def _loaded(self, pointer: Value, like: Value, access: I.Instruction) -> Objects:
-        found = NOTHING
-        plain = self.name(access) == T.I1
-        self._schedule.reads(self.of(pointer))
-        for item, where in self._ranges(pointer, self._layout.store_size(like.type)):
+    def _loaded(self, pointer: Value, type_: T.Type | None) -> Objects:
+        if type_ is None:
+            return super()._loaded(pointer, type_)
+        size = self._layout.store_size(type_)
+        found: set[MemoryObject] = set()
+        for item in self.of(pointer):
             if item is self.unknown:
-                found |= self.contents[item]
-            else:
-                held = self._held.get(item, {}).items()
-                found = found.union(*(o for (r, named), o in held if not (named and plain) and overlap(r, where)))
-        return found
+                found.add(item)
+                continue
+            for at in self._at(pointer, item):
+                found.update(*(held for _, held in self._overlapping(item, at, size)))
+        return frozenset(found)
 
-    def _move(self, target: Value, source: Value, length: Value | None) -> None:
-        size = None if length is None else int_value(length)
-        self._schedule.reads(self.of(source))
-        for item, (at, _) in self._ranges(source, 1):
-            held = {((ANY, 1), False): self.contents[item]} if item is self.unknown else dict(self._held.get(item, {}))
-            for ((where, width), named), objects in held.items():
-                if size is not None and not overlap((where, width), (at, size)):
-                    continue
-                for to, (there, _) in self._ranges(target, 1):
-                    if to is not self.unknown:
-                        self._note(to, (where + (there - at), width), objects, named)
+    def _copy(self, target: Value, source: Value, length: int | None) -> None:
+        for item in self.of(source):
+            if item is self.unknown:
+                super()._copy(target, source, length)
+                continue
+            for here in self._at(source, item):
+                for place, held in list(self._overlapping(item, here, length)):
+                    for to in self.of(target):
+                        for there in self._at(target, to):
+                            self._add(to, place + there - here, held)
+
+    def _at(self, pointer: Value, item: MemoryObject) -> Offsets:
+        if pointer not in self._addresses:
+            self._addresses[pointer] = self._places.within(pointer)
+        return self._addresses[pointer].get(item, _ANYWHERE)
+
+    def _overlapping(
+        self, item: MemoryObject, at: Congruence, size: int | None
+    ) -> Iterator[tuple[Congruence, Objects]]:
+        """What may lie in so many bytes from a place on (None: up to the end, or before it)."""
+        for place, held in self._fields.get(item, {}).items():
+            if size is None or overlap(place, _POINTER, at, size):
+                yield place, held
+
+    def _add(self, item: MemoryObject, at: Congruence, objects: Objects) -> None:
+        if item is self.unknown or not objects:
+            return
+        fields = self._fields.setdefault(item, {})
+        if len(fields) >= _MANY and at not in fields:
+            everything = frozenset[MemoryObject]().union(*fields.values())
+            fields.clear()
+            fields[ANY] = everything
+        at = ANY if ANY in fields else at
+        if not objects <= fields.get(at, NOTHING):
+            fields[at] = fields.get(at, NOTHING) | objects
+            self.contents[item] = self.contents.get(item, NOTHING) | objects
+            self._changed = True

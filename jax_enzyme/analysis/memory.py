@@ -1,7 +1,8 @@
 """Memory objects, and which of them each pointer may point to.
 
 An *object* is a piece of storage known by the place that makes it: a parameter of the root function, an alloca, an
-allocation call, a global. The analysis is Andersen's, insensitive to flow, fields and calling context:
+allocation call, a global. The analysis is Andersen's, insensitive to flow, fields (but for `analysis.fields`) and
+calling context:
 
     lattice     P(objects), one element per SSA value, and one per object for the pointers stored inside it
     join        union
@@ -16,11 +17,10 @@ Two pointers into different objects never alias (array functions promise it for 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.tbaa import accessed_type
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, GlobalAlias, GlobalVariable, Module
@@ -49,61 +49,6 @@ class MemoryObject:
 
     def __str__(self) -> str:
         return f"{self.kind} {self.site.name}" if self.site is not None else self.kind
-
-
-class Schedule:
-    """In which order a fixed point is looked for: an instruction is visited again where something has changed that it
-    has asked for, one of its operands, or what it said that it `reads`: the contents of an object, or what a function
-    returns."""
-
-    def __init__(self, functions: Sequence[Function]) -> None:
-        self._order = [i for function in functions for i in function.instructions()]
-        self._home = {i: function for function in functions for i in _returns(function)}
-        self._users: dict[Value, list[I.Instruction]] = {}
-        for instruction in self._order:
-            for operand in instruction.operands:
-                if not isinstance(operand, Constant):
-                    self._users.setdefault(operand, []).append(instruction)
-        self._readers: dict[MemoryObject | Function, set[I.Instruction]] = {}
-        self._pending: set[I.Instruction] = set()
-        self._current: I.Instruction | None = None
-
-    def run(self) -> Iterator[I.Instruction]:
-        """All instructions, and again those for which something has changed since."""
-        self._pending = set(self._order)
-        while self._pending:
-            for instruction in self._order:
-                if instruction in self._pending:
-                    self._pending.discard(instruction)
-                    self._current = instruction
-                    yield instruction
-
-    def users(self, value: Value) -> Sequence[I.Instruction]:
-        """The instructions that a value is an operand of."""
-        return self._users.get(value, ())
-
-    def reads(self, read: Iterable[MemoryObject | Function]) -> None:
-        """The instruction that is being visited asks for these."""
-        if self._current is None:
-            return
-        for item in read:
-            self._readers.setdefault(item, set[I.Instruction]()).add(self._current)
-
-    def value_changed(self, value: Value) -> None:
-        """More is known of a value."""
-        users = self.users(value)
-        self._pending.update(users)
-        for user in users:
-            if user in self._home:
-                self.changed(self._home[user])
-
-    def changed(self, item: MemoryObject | Function) -> None:
-        """More is known of an object's contents, or of what a function returns."""
-        self._pending.update(self._readers.get(item, ()))
-
-
-def _returns(function: Function) -> list[I.Instruction]:
-    return [block.terminator for block in function.blocks if isinstance(block.terminator, I.Return)]
 
 
 Objects = frozenset[MemoryObject]
@@ -141,25 +86,23 @@ def called_routine(call: I.CallBase) -> Routine | None:
 class PointsTo:
     """The solved relation for all functions of a module that `root` can reach."""
 
-    def __init__(self, module: Module, root: Function, known: PointsTo | None = None) -> None:
-        """`known` is another relation for the same functions, whose objects are taken over."""
+    def __init__(self, module: Module, root: Function) -> None:
         self.module = module
         self.root = root
-        self.functions = reachable_functions(root) if known is None else known.functions
-        self.unknown = MemoryObject("unknown") if known is None else known.unknown
-        self.objects: dict[Value, MemoryObject] = {} if known is None else dict(known.objects)
-        self.contents: dict[MemoryObject, Objects] = dict.fromkeys(self.objects.values(), NOTHING)
-        self.contents[self.unknown] = frozenset([self.unknown])
-        self._unnamed: dict[MemoryObject, Objects] = {self.unknown: self.contents[self.unknown]}
-        self._names: dict[I.Instruction, T.Type | None] = {}
+        self.functions = reachable_functions(root)
+        self.unknown = self._unknown_object()
+        self.contents: dict[MemoryObject, Objects] = {self.unknown: frozenset([self.unknown])}
+        self.objects: dict[Value, MemoryObject] = {}
         self._values: dict[Value, Objects] = {}
-        self._schedule = Schedule(self.functions)
+        self._changed = True
         for argument in root.arguments:
             if T.is_pointer(argument.type):
                 self._values[argument] = frozenset([self._object("buffer", argument)])
         for variable in module.globals.values():
-            if variable.initializer is not None and self.of(variable.initializer):
-                self._start_with(self._object("global", variable), variable.initializer)
+            if variable.initializer is not None:
+                held = self.of(variable.initializer)
+                if held:
+                    self._fill(self._object("global", variable), held)
         # At first, a pointer that is called leads to what was found for it so far; only if nothing is found in the end
         # may it lead anywhere.
         self._called_are_known = True
@@ -168,8 +111,12 @@ class PointsTo:
         self._solve()
 
     def _solve(self) -> None:
-        for instruction in self._schedule.run():
-            self._visit(instruction)
+        self._changed = True
+        while self._changed:
+            self._changed = False
+            for function in self.functions:
+                for instruction in function.instructions():
+                    self._visit(function, instruction)
 
     def of(self, value: Value) -> Objects:
         """The objects that a pointer (or an integer or aggregate that holds one) may point into."""
@@ -207,98 +154,49 @@ class PointsTo:
             self.contents.setdefault(self.objects[site], NOTHING)
         return self.objects[site]
 
+    def _unknown_object(self) -> MemoryObject:
+        return MemoryObject("unknown")
+
     def _set(self, value: Value, objects: Objects) -> None:
         old = self._values.get(value, NOTHING)
         if not objects <= old:
             self._values[value] = old | objects
-            self._schedule.value_changed(value)
+            self._changed = True
 
-    def name(self, access: I.Instruction) -> T.Type | None:
-        """The type that an access has in its source, where that is said (see `analysis.tbaa`). What was stored by the
-        name of a pointer is not loaded by that of an integer."""
-        if access not in self._names:
-            named = accessed_type(self.module, access)
-            if named is None and isinstance(access, I.Load) and access.type == T.I64 and self._counts(access):
-                named = T.I1
-            self._names[access] = named
-        return self._names[access]
-
-    def _counts(self, load: I.Load) -> bool:
-        """Whether an integer of which the source says nothing any more is but compared, and changed by constants to be
-        stored as what the source calls an integer."""
-        pending: list[I.Instruction] = [load]
-        seen: set[I.Instruction] = set()
-        stored = False
-        while pending:
-            value = pending.pop()
-            if value in seen:
-                continue
-            seen.add(value)
-            for user in self._schedule.users(value):
-                match user:
-                    case I.Compare() | I.GetElementPtr():
-                        pass
-                    case I.Store() if user.operands[1] is not value and accessed_type(self.module, user) == T.I1:
-                        stored = True
-                    case I.Phi() | I.Cast(opcode="trunc"):
-                        pending.append(user)
-                    case I.BinaryOp(opcode="add") if isinstance(user.operands[1], Constant):
-                        pending.append(user)
-                    case _:
-                        return False
-        return stored
-
-    def _fill(self, target: MemoryObject, objects: Objects, named: bool = False) -> None:
-        """Pointers are stored in an object; `named`: by that name."""
-        if target is self.unknown:
-            return
-        if not objects <= self.contents[target]:
+    def _fill(self, target: MemoryObject, objects: Objects) -> None:
+        if target is not self.unknown and not objects <= self.contents[target]:
             self.contents[target] |= objects
-            self._schedule.changed(target)
-        if not named and not objects <= self._unnamed.get(target, NOTHING):
-            self._unnamed[target] = self._unnamed.get(target, NOTHING) | objects
-            self._schedule.changed(target)
+            self._changed = True
 
-    def _start_with(self, item: MemoryObject, value: Constant) -> None:
-        """An object holds a constant from the start."""
-        self._fill(item, self.of(value), named=True)
-
-    def _put(self, held: Objects, pointer: Value, value: Value, access: I.Instruction) -> None:
-        """Pointers into `held`, which are (a part of) `value`, are stored through `pointer`."""
+    def _put(self, held: Objects, pointer: Value, value: Value) -> None:
+        """Pointers into `held` are stored through `pointer`, as a value or as a part of it."""
         for target in self.of(pointer) if held else ():
-            self._fill(target, held, self.name(access) == T.PTR)
+            self._fill(target, held)
 
-    def _loaded(self, pointer: Value, like: Value, access: I.Instruction) -> Objects:
-        """What pointers lead to that are read through `pointer`, as a value of the type of another one."""
-        objects = self.of(pointer)
-        self._schedule.reads(objects)
-        if self.name(access) == T.I1:
-            return frozenset().union(*(self._unnamed.get(o, NOTHING) for o in objects))
-        return frozenset().union(*(self.contents[o] for o in objects))
+    def _loaded(self, pointer: Value, type_: T.Type | None) -> Objects:
+        """What may be loaded there as a value of a type; None: as anything."""
+        return frozenset().union(*(self.contents[o] for o in self.of(pointer)))
 
-    def _move(self, target: Value, source: Value, length: Value | None) -> None:
-        """So many bytes of memory are copied (None: nobody knows how many), with the pointers in them."""
-        sources = self.of(source)
-        self._schedule.reads(sources)
+    def _copy(self, target: Value, source: Value, length: int | None) -> None:
+        """So many bytes are copied."""
+        held = self._loaded(source, None)
         for item in self.of(target):
-            for held in sources:
-                self._fill(item, self._unnamed.get(held, NOTHING))
-                self._fill(item, self.contents[held], named=True)
+            self._fill(item, held)
 
-    def _visit(self, instruction: I.Instruction) -> None:
+    def _visit(self, function: Function, instruction: I.Instruction) -> None:
         match instruction:
             case I.Alloca():
                 self._set(instruction, frozenset([self._object("stack", instruction)]))
             case I.Load():
-                self._set(instruction, self._loaded(instruction.operands[0], instruction, instruction))
+                self._set(instruction, self._loaded(instruction.operands[0], instruction.type))
             case I.Store():
                 value, pointer = instruction.operands
-                self._put(self.of(value), pointer, value, instruction)
+                self._put(self.of(value), pointer, value)
             case I.AtomicRMW() | I.CmpXchg():
                 pointer, *values = instruction.operands
                 for value in values:
-                    self._put(self.of(value), pointer, value, instruction)
-                self._set(instruction, self._loaded(pointer, values[0], instruction))
+                    self._put(self.of(value), pointer, value)
+                self._set(instruction, self._loaded(pointer, values[0].type))
             case I.CallBase():
                 self._visit_call(instruction)
             case I.Cast() if instruction.opcode == "inttoptr" and not self.of(instruction.operands[0]):
@@ -316,7 +214,6 @@ class PointsTo:
 
     def _visit_call(self, call: I.CallBase) -> None:
         callees = self.callees(call)
-        self._schedule.reads(callees)
         for callee in callees:
             for parameter, argument in zip(callee.arguments, call.arguments, strict=False):
                 self._set(parameter, self.of(argument))
@@ -331,9 +228,9 @@ class PointsTo:
                 self._set(call, frozenset([self._object("heap", call)]))
             case Effect.REALLOCATE:
                 self._set(call, frozenset([self._object("heap", call)]))
-                self._move(call, call.operands[0], None)
+                self._copy(call, call.operands[0], None)
             case Effect.MEMORY_COPY:
-                self._move(call.operands[0], call.operands[1], call.operands[2])
+                self._copy(call.operands[0], call.operands[1], int_value(call.operands[2]))
             case Effect.SAME_POINTER:
                 self._set(call, self.of(call.operands[0]))
             case None:
@@ -365,10 +262,11 @@ class PointsTo:
         )
 
     def _visit_unknown(self, call: I.CallBase) -> None:
-        """A call without a body may store any pointer that it is given anywhere it can reach."""
+        """A call without a body may store any pointer that it is given anywhere it can reach. (The bits of a number may
+        be copied from where a pointer lies, as far as is known here, but as a number they lead nowhere.)"""
         if is_memory_free(call) or called_routine(call) is not None:
             return
-        given = frozenset().union(*(self.of(a) for a in call.arguments))
+        given = frozenset().union(*(self.of(a) for a in call.arguments if not isinstance(a.type, T.FloatType)))
         for target in given:
             self._fill(target, given | {self.unknown})
         if T.is_pointer(call.type):
@@ -517,7 +415,7 @@ def _call_accesses(points_to: PointsTo, call: I.CallBase) -> Iterator[Access]:
         case None if not is_memory_free(call):
             for argument in call.arguments:
                 held = points_to.of(argument)
-                if held:
+                if held and not isinstance(argument.type, T.FloatType):
                     yield Access(call, argument, held, None, True, True)
         case _:
             pass

@@ -1,8 +1,7 @@
 """Where in each memory object a pointer may point: byte offsets, up to multiples of the stride of arrays.
 
     lattice     per SSA value a few congruences (`analysis.congruence`) for each object that it may point into, and for
-                the value as a plain integer (0 for null); for each range of bytes of an object the same for the
-                pointers stored there
+                the value as a plain integer (0 for null); for each object the same for the pointers stored in it
     join        the congruences of both, key by key; one that includes all where there are many, or around a loop
     transfer    an object's own address is offset 0; address arithmetic adds; what is not understood is any offset; the
                 counter of a loop with constant bounds is each of its values
@@ -14,26 +13,16 @@ Which objects there are to point into is what `memory.PointsTo` says.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import reduce
 from math import gcd
 
 from jax_enzyme.analysis.congruence import ANY, Congruence
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.memory import MemoryObject, PointsTo, Schedule, call_effect, called_routine, is_memory_free
+from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, called_routine, is_memory_free
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.module import GlobalVariable
-from jax_enzyme.ir.values import (
-    Constant,
-    ConstantAggregate,
-    ConstantExpr,
-    ConstantNull,
-    GlobalValue,
-    Poison,
-    Undef,
-    Value,
-)
+from jax_enzyme.ir.values import Constant, ConstantExpr, ConstantNull, GlobalValue, Poison, Undef, Value
 from jax_enzyme.ir.values import int_value as constant_value
 from jax_enzyme.rules.effects import Effect
 
@@ -44,24 +33,8 @@ _ANYWHERE: Offsets = frozenset([ANY])
 _MANY = 16
 _MANY_STORED = 4
 _MANY_STEPS = 4
-_MANY_RANGES = 32
-_MANY_COPIED = 8
 _SAME = frozenset("freeze addrspacecast ptrtoint ptrtoaddr inttoptr zext sext".split())
 _NOWHERE: Place = {}
-
-
-Range = tuple[Congruence, int]
-"""So many bytes at an offset."""
-
-
-def overlap(one: Range, other: Range) -> bool:
-    """Whether two ranges of bytes may have one in common."""
-    (a, m), (b, n) = one, other
-    unit = gcd(a.modulus, b.modulus)
-    apart = a.offset - b.offset
-    if unit == 0:
-        return -m < apart < n
-    return apart % unit < n or -apart % unit < m
 
 
 class Places:
@@ -71,21 +44,17 @@ class Places:
         self._points_to = points_to
         self._layout = DataLayout(points_to.module)
         self._values: dict[Value, dict[MemoryObject | None, Offsets]] = {}
-        self._contents: dict[MemoryObject, dict[tuple[Range, bool], dict[MemoryObject | None, Offsets]]] = {}
+        self._contents: dict[MemoryObject, dict[MemoryObject | None, Offsets]] = {}
         self._counters: dict[Value, Offsets | None] = {}
-        self._schedule = Schedule(points_to.functions)
+        self._changed = True
         for argument in points_to.root.arguments:
             if not T.is_pointer(argument.type):
                 self._values[argument] = {None: _ANYWHERE}
-        for item in points_to.objects.values():
-            if isinstance(item.site, GlobalVariable) and item.site.initializer is not None:
-                for offset, part in members(self._layout, item.site.initializer):
-                    if points_to.of(part):
-                        self._store(
-                            item, (Congruence(offset, 0), self._layout.store_size(part.type)), self._place(part), True
-                        )
-        for instruction in self._schedule.run():
-            self._visit(instruction)
+        while self._changed:
+            self._changed = False
+            for function in points_to.functions:
+                for instruction in function.instructions():
+                    self._visit(instruction)
 
     def of(self, pointer: Value) -> Mapping[MemoryObject, Congruence]:
         """The offset in each object that a pointer may point into."""
@@ -93,6 +62,10 @@ class Places:
 
     def each_of(self, pointer: Value) -> Mapping[MemoryObject, Offsets]:
         """The same, where a pointer has a few different ones."""
+        return {o: frozenset(c.unbounded for c in cs) for o, cs in self.within(pointer).items()}
+
+    def within(self, pointer: Value) -> Mapping[MemoryObject, Offsets]:
+        """The same, with bounds where they are known."""
         known = self._place(pointer)
         return {o: known.get(o, _ANYWHERE) for o in self._points_to.of(pointer)}
 
@@ -124,57 +97,31 @@ class Places:
         return {None: _ANYWHERE, **dict.fromkeys(self._points_to.of(value), _ANYWHERE)}
 
     def _join(self, value: Value, place: Place) -> None:
-        if _merge(self._values.setdefault(value, {}), place, 1 if isinstance(value, I.Phi) else _MANY):
-            self._schedule.value_changed(value)
+        self._changed |= _merge(self._values.setdefault(value, {}), place, 1 if isinstance(value, I.Phi) else _MANY)
 
     def _visit(self, instruction: I.Instruction) -> None:
         match instruction:
             case I.Store():
-                self._put(instruction.operands[0], instruction.operands[1], instruction)
+                self._put(instruction.operands[0], instruction.operands[1])
             case I.AtomicRMW() | I.CmpXchg():
                 for value in instruction.operands[1:]:
-                    self._put(value, instruction.operands[0], instruction)
+                    self._put(value, instruction.operands[0])
                 self._join(instruction, self._anywhere(instruction))
             case I.CallBase():
                 self._call(instruction)
             case I.Phi() if (values := self._counted(instruction)) is not None:
-                if _merge(self._values.setdefault(instruction, {}), {None: values}, _MANY):
-                    self._schedule.value_changed(instruction)
+                self._changed |= _merge(self._values.setdefault(instruction, {}), {None: values}, _MANY)
             case _ if T.is_pointer(instruction.type) or T.is_int(instruction.type):
                 self._join(instruction, self._result(instruction))
             case _:
                 pass
 
-    def _put(self, value: Value, pointer: Value, access: I.Instruction) -> None:
+    def _put(self, value: Value, pointer: Value) -> None:
         if not self._points_to.of(value) or _is_narrow(value):
             return
         place = self._place(value) if T.is_pointer(value.type) or value.type == T.I64 else self._anywhere(value)
-        named = self._points_to.name(access) == T.PTR
-        for target, where in self._ranges(pointer, self._layout.store_size(value.type)):
-            self._store(target, where, place, named)
-
-    def _ranges(self, pointer: Value, size: int) -> list[tuple[MemoryObject, Range]]:
-        place = self._place(pointer)
-        return [(o, (at, size)) for o in self._points_to.of(pointer) for at in place.get(o, ())]
-
-    def _store(self, target: MemoryObject, where: Range, place: Place, named: bool) -> None:
-        """Pointers are stored in an object; `named`: by that name, so that no integer is loaded there."""
-        held = self._contents.setdefault(target, {})
-        if (where, named) not in held and len(held) >= _MANY_RANGES:
-            where = (ANY, 1)
-        if _merge(held.setdefault((where, named), {}), place, _MANY_STORED):
-            self._schedule.changed(target)
-
-    def _stored(self, pointer: Value, size: int, plain: bool) -> dict[MemoryObject | None, Offsets]:
-        """What may be loaded; `plain`: by the name of an integer."""
-        found: dict[MemoryObject | None, Offsets] = {}
-        ranges = self._ranges(pointer, size)
-        self._schedule.reads([item for item, _ in ranges])
-        for item, where in ranges:
-            for (there, named), place in self._contents.get(item, {}).items():
-                if not (named and plain) and overlap(where, there):
-                    _merge(found, place, _MANY)
-        return found
+        for target in self._points_to.of(pointer):
+            self._changed |= _merge(self._contents.setdefault(target, {}), place, _MANY_STORED)
 
     def _counted(self, phi: I.Phi) -> Offsets | None:
         if phi not in self._counters:
@@ -189,13 +136,17 @@ class Places:
             case I.GetElementPtr():
                 return self._address(instruction, instruction.source_type, operands)
             case I.Load() if T.is_pointer(instruction.type) or instruction.type == T.I64:
-                found = self._stored(operands[0], 8, self._points_to.name(instruction) == T.I1)
-                # A pointer may be null, also where nobody stores it: from there on lists and vectors grow.
-                _merge(found, {None: _START if T.is_pointer(instruction.type) else _ANYWHERE}, _MANY)
+                found: dict[MemoryObject | None, Offsets] = {} if T.is_pointer(instruction.type) else {None: _ANYWHERE}
+                for item in self._points_to.of(operands[0]):
+                    _merge(found, self._contents.get(item, _NOWHERE), _MANY)
                 return found
-            case I.Phi() | I.Select():
+            case I.Select():
+                found = dict(_without(self._place(operands[2]), operands[0], operands[2]))
+                _merge(found, self._place(operands[1]), _MANY)
+                return found
+            case I.Phi():
                 found = {}
-                for value in operands[1:] if isinstance(instruction, I.Select) else operands:
+                for value in operands:
                     _merge(found, self._place(value), _MANY)
                 return found
             case _ if instruction.opcode in _SAME:
@@ -227,6 +178,8 @@ class Places:
                 return {None: _products(a, 1 << by)} if 0 <= by < 63 else self._anywhere(instruction)
             case "and" if b is not None and len(y) == 1 and (mask := _constant(b)) is not None:
                 return {k: frozenset(c.masked(mask) for c in cs) if k is None else _ANYWHERE for k, cs in x.items()}
+            case "urem" if b is not None and len(y) == 1 and (divisor := _constant(b)) is not None and divisor > 0:
+                return {None: frozenset([Congruence.bounded(0, divisor - 1, 1)])}
             case "or" if "disjoint" in instruction.flags and b is not None and len(y) == 1:
                 return {k: _sums(cs, b) for k, cs in x.items()}
             case _:
@@ -274,7 +227,6 @@ class Places:
 
     def _call(self, call: I.CallBase) -> None:
         callees = self._points_to.callees(call)
-        self._schedule.reads(callees)
         for callee in callees:
             for parameter, argument in zip(callee.arguments, call.arguments, strict=False):
                 self._join(parameter, self._place(argument))
@@ -287,39 +239,18 @@ class Places:
         match call_effect(call):
             case Effect.MEMORY_COPY | Effect.REALLOCATE:
                 copies = call_effect(call) is Effect.MEMORY_COPY
-                source, length = call.operands[1 if copies else 0], call.operands[2] if copies else None
-                self._move(call.operands[0] if copies else call, source, length)
+                source = call.operands[1 if copies else 0]
+                targets = self._points_to.of(call.operands[0] if copies else call)
+                for item in self._points_to.of(source):
+                    held = dict(self._contents.get(item, _NOWHERE))
+                    for target in targets:
+                        self._changed |= _merge(self._contents.setdefault(target, {}), held, _MANY_STORED)
             case Effect.ALLOCATE:
                 pass
             case Effect.SAME_POINTER:
                 self._join(call, {k: _ANYWHERE for k in self._place(call.operands[0])})
             case _:
                 self._unknown(call)
-
-    def _move(self, target: Value, source: Value, length: Value | None) -> None:
-        """So many bytes are copied (None: nobody knows how many), with the pointers in them."""
-        size = None if length is None else constant_value(length)
-        starts, ends = self._ranges(source, 1), self._ranges(target, 1)
-        self._schedule.reads([item for item, _ in starts])
-        if len(starts) * len(ends) > _MANY_COPIED:
-            self._mix(starts, ends)
-            return
-        for item, (here, _) in starts:
-            for ((at, width), named), place in list(self._contents.get(item, {}).items()):
-                if size is None or overlap((at, width), (here, size)):
-                    for to, (there, _) in ends:
-                        self._store(to, (at + (there - here), width), dict(place), named)
-
-    def _mix(self, starts: list[tuple[MemoryObject, Range]], ends: list[tuple[MemoryObject, Range]]) -> None:
-        """A copy among many objects: what any of them holds anywhere may come to lie anywhere."""
-        for named in (False, True):
-            found: dict[MemoryObject | None, Offsets] = {}
-            for item in {item for item, _ in starts}:
-                for (_, by_name), place in self._contents.get(item, {}).items():
-                    if by_name == named:
-                        _merge(found, place, _MANY_STORED)
-            for to in {to for to, _ in ends} if found else ():
-                self._store(to, (ANY, 1), found, named)
 
     def _unknown(self, call: I.CallBase) -> None:
         """What a call may store, it may store at any offset."""
@@ -330,22 +261,24 @@ class Places:
         given = [self._points_to.of(a) for a in call.arguments if not _is_narrow(a)]
         for item in frozenset[MemoryObject]().union(*given):
             anywhere: Place = dict.fromkeys(self._points_to.contents.get(item, ()), _ANYWHERE)
-            self._store(item, (ANY, 1), anywhere, False)
+            self._changed |= _merge(self._contents.setdefault(item, {}), anywhere, 1)
 
 
-def members(layout: DataLayout, value: Constant, start: int = 0) -> Iterator[tuple[int, Constant]]:
-    """The scalars of a constant, each at its offset; of zeros and the like, nothing."""
-    if not isinstance(value, ConstantAggregate):
-        yield start, value
-        return
-    body = layout.body(value.type)
-    if isinstance(body, T.VectorType):
-        step = layout.store_size(body.element)
-        offsets = [i * step for i in range(body.count)]
-    else:
-        offsets = layout.offsets(body)
-    for element, offset in zip(value.elements, offsets, strict=True):
-        yield from members(layout, element, start + offset)
+def _without(place: Place, condition: Value, value: Value) -> Place:
+    """The place of a value that is chosen where a condition does not hold: in `i == n ? 0 : i` it is not n."""
+    if not isinstance(condition, I.Compare) or condition.predicate != "eq" or condition.operands[0] is not value:
+        return place
+    excluded = constant_value(condition.operands[1])
+    if excluded is None or None not in place:
+        return place
+    others = frozenset(_trimmed(c, excluded) for c in place[None] if c != Congruence(excluded, 0))
+    return {**place, None: others or place[None]}
+
+
+def _trimmed(numbers: Congruence, excluded: int) -> Congruence:
+    if numbers.last != excluded:
+        return numbers
+    return Congruence.bounded(numbers.offset, excluded - numbers.modulus, numbers.modulus)
 
 
 def _is_narrow(value: Value) -> bool:
@@ -359,14 +292,10 @@ def _merge(into: dict[MemoryObject | None, Offsets], place: Place, most: int) ->
     changed = False
     for key, offsets in place.items():
         old = into.get(key)
-        if old is not None:
-            offsets = frozenset(c for c in offsets if c not in old and not any(d.includes(c) for d in old))
-            if not offsets:
-                continue
         new = offsets if old is None else old | offsets
         if len(new) > 1:
             # What another one includes goes, so that a join of many stays when its parts come again.
-            new = frozenset(c for c in new if not any(c != d and d.includes(c) for d in new))
+            new = frozenset(c for c in new if not any(c != d and c.join(d) == d for d in new))
         if len(new) > most:
             new = _fewer(new, most)
         if new != old:
@@ -412,7 +341,8 @@ def _multiplied(xs: Offsets, ys: Offsets) -> Offsets:
 
 def _values_of_counter(phi: I.Phi) -> Offsets | None:
     """The values of a loop's counter that starts at a constant and goes to one by steps of 1 or -1; None for any other
-    phi. The loop is left at its end, as optimisers turn loops: the counter never is what it is compared with."""
+    phi. The loop is left at its end, as optimisers turn loops: what is compared there is the counter, or what follows
+    it, which the counter then never is."""
     if len(phi.operands) != 2 or not isinstance(phi.type, T.IntType):
         return None
     for start, (following, latch) in zip(phi.operands, reversed(phi.incoming), strict=True):
@@ -424,12 +354,17 @@ def _values_of_counter(phi: I.Phi) -> Offsets | None:
         if following.operands[0] is not phi or step not in (1, -1) or not isinstance(last, I.CondBranch):
             continue
         test = last.operands[0]
-        if not isinstance(test, I.Compare) or test.opcode != "icmp" or test.operands[0] is not following:
+        if not isinstance(test, I.Compare) or test.opcode != "icmp" or test.operands[0] not in (phi, following):
             continue
         end = constant_value(test.operands[1])
         leaves = phi not in last.targets[0].instructions
         equal = test.predicate == ("eq" if leaves else "ne") and (phi in last.targets[1 if leaves else 0].instructions)
-        count = None if end is None else (end - first) * step
-        if equal and count is not None and 0 < count <= _MANY_STEPS:
+        if not equal or end is None:
+            continue
+        final = end if test.operands[0] is phi else end - step
+        count = (final - first) * step + 1
+        if 0 < count <= _MANY_STEPS:
             return frozenset(Congruence(first + step * k, 0) for k in range(count))
+        if count > 0:
+            return frozenset([Congruence.bounded(min(first, final), max(first, final), 1)])
     return None

@@ -20,7 +20,7 @@ from math import gcd
 from jax_enzyme.analysis.congruence import Congruence
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, called_routine
-from jax_enzyme.analysis.places import Places, members
+from jax_enzyme.analysis.places import Places
 from jax_enzyme.analysis.tbaa import accessed_type
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -29,6 +29,7 @@ from jax_enzyme.ir.module import GlobalVariable
 from jax_enzyme.ir.values import (
     Argument,
     Constant,
+    ConstantAggregate,
     ConstantSplat,
     Poison,
     Undef,
@@ -178,7 +179,7 @@ class Words:
                 facts.setdefault(item, set()).add(_Fact(Congruence(0, size), kind, size, plain=True))
         for item in list(self.points_to.objects.values()):
             if isinstance(item.site, GlobalVariable) and item.site.initializer is not None:
-                held = self._constants(item.site.initializer)
+                held = self._constants(item.site.initializer, 0)
                 facts.setdefault(item, set()).update(_Fact(Congruence(o, 0), t, n, plain=True) for o, t, n in held)
         for function in self.points_to.functions:
             for instruction in function.instructions():
@@ -192,11 +193,23 @@ class Words:
             pass
         return facts
 
-    def _constants(self, value: Constant) -> Iterator[tuple[int, T.Type, int]]:
-        for offset, part in members(self._layout, value):
-            nothing = isinstance(part, ConstantSplat | ZeroInitializer | Undef | Poison)
-            if not nothing and (T.is_float(part.type) or T.is_pointer(part.type)):
-                yield offset, part.type, self._layout.store_size(part.type)
+    def _constants(self, value: Constant, start: int) -> Iterator[tuple[int, T.Type, int]]:
+        match value:
+            case ConstantAggregate():
+                body = self._layout.body(value.type)
+                if isinstance(body, T.VectorType):
+                    step = self._layout.store_size(body.element)
+                    offsets = [i * step for i in range(body.count)]
+                else:
+                    offsets = self._layout.offsets(body)
+                for element, offset in zip(value.elements, offsets, strict=True):
+                    yield from self._constants(element, start + offset)
+            case ConstantSplat() | ZeroInitializer() | Undef() | Poison():
+                return
+            case _ if T.is_float(value.type) or T.is_pointer(value.type):
+                yield start, value.type, self._layout.store_size(value.type)
+            case _:
+                return
 
     def _note_access(self, facts: dict[MemoryObject, set[_Fact]], instruction: I.Instruction) -> None:
         match instruction:

@@ -27,7 +27,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from jax_enzyme.analysis.fields import points_to_of
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import PointsTo, named_functions
 from jax_enzyme.ir import instructions as I
@@ -74,11 +73,14 @@ def devirtualise(function: ArrayFunction) -> ArrayFunction:
     if not any(map(_is_indirect, (i for f in module.functions.values() for i in f.instructions()))):
         return function
     points_to = PointsTo(module, root)
-    choices = _choices(points_to)
-    if not all(choice is not None and choice.complete for choice in choices.values()):
-        points_to = points_to_of(module, root, points_to)
-        choices = _choices(points_to)
-    choices = {call: choice for call, choice in choices.items() if choice is not None}
+    tables = _Tables(module)
+    choices: dict[I.CallBase, _Choice] = {}
+    for caller in points_to.functions:
+        for instruction in caller.instructions():
+            if isinstance(instruction, I.Call | I.Invoke) and _is_indirect(instruction):
+                choice = _choice(points_to, tables, instruction)
+                if choice is not None:
+                    choices[instruction] = choice
     if not choices:
         return function
     copy, copied = clone_with_map(module)
@@ -96,12 +98,6 @@ def devirtualise(function: ArrayFunction) -> ArrayFunction:
             twin, [(copied[c], _mapped(choices[c], copied)) for c in calls if isinstance(c, I.CallBase)], declarations
         )
     return ArrayFunction(copy, function.symbol, function.buffers)
-
-
-def _choices(points_to: PointsTo) -> dict[I.CallBase, _Choice | None]:
-    tables = _Tables(points_to.module)
-    calls = (i for caller in points_to.functions for i in caller.instructions() if _is_indirect(i))
-    return {call: _choice(points_to, tables, call) for call in calls if isinstance(call, I.CallBase)}
 
 
 def _is_indirect(instruction: I.Instruction) -> bool:

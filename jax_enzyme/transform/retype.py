@@ -25,7 +25,7 @@ import copy
 from dataclasses import dataclass, field
 from functools import reduce
 
-from jax_enzyme.analysis.fields import points_to_of
+from jax_enzyme.analysis.fields import points_to_by_place
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import MemoryObject
 from jax_enzyme.analysis.tbaa import accessed_type
@@ -77,7 +77,7 @@ def _makes_number(instruction: I.Instruction) -> bool:
 
 def _words(function: ArrayFunction) -> Words:
     root = function.module.functions[function.symbol]
-    return Words(points_to_of(function.module, root), dict(zip(root.arguments, function.buffers, strict=True)))
+    return Words(points_to_by_place(function.module, root), dict(zip(root.arguments, function.buffers, strict=True)))
 
 
 @dataclass(eq=False)
