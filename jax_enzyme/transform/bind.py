@@ -340,7 +340,10 @@ def _is_pair(kind: T.Type, part: T.Type) -> bool:
 
 
 def _same_memory(element: str, dtype: str) -> bool:
-    """Whether memory of one dtype may be read as the other's: signs aside, and a complex number as its two parts."""
+    """Whether memory of one dtype may be read as the other's: signs aside, a complex number as its two parts, and
+    numbers of half precision as the words that C has for them."""
+    if element in ("u16", "i16") and dtype in ("f16", "bf16"):
+        return True
     parts = {"c64": "f32", "c128": "f64", "bool": "i8"}
     plain = [parts.get(d, d).replace("u", "i") for d in (element, dtype)]
     return plain[0] == plain[1]
