@@ -12,7 +12,7 @@
 
 namespace jax_enzyme {
 
-// Runs the iterations first <= i < last of a loop. Returns 0, or the number of the way by which the loop was left early.
+// Runs the iterations first <= i < last of a loop. Returns 0, or the number of the way by which it was left early.
 using Stretch = std::int64_t (*)(void* context, std::int64_t first, std::int64_t last);
 
 // Threads that share the iterations of loops. `run` runs all `count` iterations of one, in stretches that start at
