@@ -127,6 +127,19 @@ def test_layouts_without_a_tape_need_no_engine() -> None:
     assert derived.layout(program, SIGNATURE, BINDING, (reverse, step)) == both
 
 
+def test_a_layout_with_a_tape_is_planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where nobody builds the derivative, and no process has it in memory."""
+    arguments = (_cube()[0], CUBE, BINDING, (Augmented(*MASKS),))
+    planned = derived.layout(*arguments)
+
+    def never(*_: object) -> None:
+        raise AssertionError("planned again")
+
+    monkeypatch.setattr(derived, "_derived", Memo(8))
+    monkeypatch.setattr(derived.ad, "derive", never)
+    assert derived.layout(*arguments) == planned
+
+
 def test_stored_form_is_complete() -> None:
     stored = Stored((Buffer("x", "f64", (2, 3), "inout", "shadow", 4, zero=True, discard=True),), True, b"\n{code}\n")
     assert Stored.from_bytes(stored.to_bytes()) == stored
