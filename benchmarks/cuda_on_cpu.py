@@ -1,7 +1,7 @@
 """CUDA kernels on the CPU beside the same loops in C: `python -m benchmarks.cuda_on_cpu`.
 
-Every kernel runs at its raw address, in one thread, beside C compiled by g++ -O3 -march=native, and through JAX, where its
-blocks may share XLA's threads. Outputs are compared with those of C before anything is timed.
+Every kernel runs at its raw address, in one thread, beside C compiled by gcc -O3 -march=native, and through JAX, where
+its blocks may share XLA's threads. Outputs are compared with those of C before anything is timed.
 """
 
 from __future__ import annotations

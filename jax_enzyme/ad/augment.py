@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from jax_enzyme.ad.causes import ALLOCATOR, GLOBAL, IN_ONE_PLACE, MIXED_COPY, ORIGIN, REALLOCATED
 from jax_enzyme.ad.check import Forward
-from jax_enzyme.ad.common import address_operands, copied, element_alignment, holds_address
+from jax_enzyme.ad.common import address_operands, companion_in_sum, copied, element_alignment, holds_address
 from jax_enzyme.ad.copies import pointers_in, spoils_adjoints
 from jax_enzyme.ad.facts import Facts
 from jax_enzyme.ad.kept import KeptMemory, padded
@@ -238,15 +238,16 @@ class Augmenter:
     def _inner_call(self, call: I.CallBase, sweep: ForwardSweep) -> None:
         callee = call.callee
         assert isinstance(callee, Function)
-        given = dict(zip(callee.arguments, call.arguments, strict=True))
-        arguments = [self._value(a) for a in call.arguments]
+        named, unnamed = call.arguments[: len(callee.arguments)], call.arguments[len(callee.arguments) :]
+        given = dict(zip(callee.arguments, named, strict=True))
+        arguments = [self._value(a) for a in named]
         shadows = [self._shadow(given[p]) for p in sweep.shadowed]
         arguments += shadows
         arguments.append(self._arena)
         state = self._states.get(callee)
         if state is not None:
             arguments[-1:] = [*self._addresses(state), self._arena, self._alive]
-        results = self._builder.call(sweep.function, arguments)
+        results = self._builder.call(sweep.function, [*arguments, *map(self._value, unnamed)])
         index = 0
         if not isinstance(call.type, T.VoidType):
             self._values[call] = self._builder.extract_value(results, 0, call.type)
@@ -437,7 +438,10 @@ class Augmenter:
         for index in made_of:
             operand = instruction.operands[index]
             if T.is_pointer(operand.type) or (self._carries(operand) and not isinstance(operand, Constant)):
-                shadow.operands[index] = self._shadow(operand)
+                companion = self._shadow(operand)
+                if isinstance(instruction, I.BinaryOp):
+                    companion = companion_in_sum(self._builder, operand, self._value(operand), companion)
+                shadow.operands[index] = companion
                 moved = True
         if not moved and not (isinstance(instruction, I.Cast) and T.is_int(instruction.type)):
             raise self._facts.refused(instruction, ORIGIN)

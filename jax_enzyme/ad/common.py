@@ -17,7 +17,7 @@ from jax_enzyme.ir.arrays import Buffer
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.module import Function, Module
-from jax_enzyme.ir.values import Argument, BasicBlock, InlineAsm, Value
+from jax_enzyme.ir.values import Argument, BasicBlock, ConstantInt, InlineAsm, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.rules.emit import emit_product
 from jax_enzyme.rules.expr import Expr
@@ -91,6 +91,15 @@ def holds_address(layout: DataLayout, type_: T.Type) -> bool:
             return holds_address(layout, element)
         case body:
             return T.is_pointer(body) or body == T.I64
+
+
+def companion_in_sum(builder: Builder, operand: Value, value: Value, shadow: Value) -> Value:
+    """The shadow of an integer, one part of an address that is computed: of the address itself, or of what is added to
+    it. Where integers lie beside pointers, either may have been loaded; the shadow of one that is no pointer is zero,
+    or itself, and it is added as it is."""
+    if isinstance(operand, I.Cast | I.BinaryOp):
+        return shadow
+    return builder.select(builder.icmp("eq", shadow, ConstantInt(T.I64, 0)), value, shadow)
 
 
 ALIGNMENT = 16

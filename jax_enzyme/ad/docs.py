@@ -38,7 +38,8 @@ _STRUCTURE = {
     "values": "phi select freeze extractvalue insertvalue extractelement insertelement shufflevector bitcast",
     "control": "br switch ret unreachable call invoke",
     "pointers": "addrspacecast ptrtoint inttoptr(of a pointer's own bits)",
-    "bits of numbers": "copies, comparisons, fabs, copysign, change of sign, 2^n by the exponent's bits",
+    "bits of numbers": "copies, comparisons, fabs, copysign, change of sign, also by the signs of other numbers, "
+    "2^n by the exponent's bits, bfloat widened and rounded as integers",
 }
 
 

@@ -22,6 +22,7 @@ from jax_enzyme.ad.common import (
     active_rule,
     address_operands,
     array_function,
+    companion_in_sum,
     copied,
     element_alignment,
     extended,
@@ -52,15 +53,18 @@ from jax_enzyme.ir.values import (
     ConstantAggregate,
     ConstantExpr,
     ConstantInt,
+    ConstantNull,
     ConstantSplat,
     InlineAsm,
     Value,
+    int_value,
 )
 from jax_enzyme.rules.blas.table import Routine
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.table import Rules
 
+_PAGE = 4096
 _LINEAR = frozenset(
     "select freeze extractvalue insertvalue extractelement insertelement shufflevector bitcast fpext fptrunc".split()
 )
@@ -127,9 +131,12 @@ class _Shared:
 
     def is_own_shadow(self, pointer: Value) -> bool:
         """A pointer into known memory that has no shadow: where a shadow of it is stored, it does as well itself. So
-        does one from known memory in which no pointer was ever stored: it is null."""
+        does one from known memory in which no pointer was ever stored: it is null; and one that no run loads, from a
+        member of a record at null."""
         objects = self.points_to.of(pointer)
         if not objects and isinstance(pointer, I.Load):
+            if _is_near_null(pointer.operands[0]):
+                return True
             objects = self.points_to.of(pointer.operands[0])
             return bool(objects) and self.points_to.unknown not in objects
         return bool(objects) and self.points_to.unknown not in objects and not self.needs_shadow(pointer)
@@ -165,7 +172,8 @@ class _Shared:
             types = [a.type for a in source.arguments] + [a.type for a in extra]
             result = source.function_type.result
             both = self.returns_both(source)
-            type_ = T.FunctionType(T.StructType((result, result)) if both else result, tuple(types))
+            returned = T.StructType((result, result)) if both else result
+            type_ = T.FunctionType(returned, tuple(types), source.function_type.variadic)
             arguments = [Argument(t, (), i) for i, t in enumerate(types)]
             name = f"{source.name}.jvp"
             target = Function(T.PTR, type_, arguments=arguments, prefix=("internal",), name=name)
@@ -382,8 +390,11 @@ class _Emitter:
         """Of a pointer that travels as an integer: the same over the shadows of the operands that carry one."""
         shadow = copied(twin, lambda v: v, lambda b: b)
         for index, operand in enumerate(instruction.operands):
-            if self.shared.needs_shadow(operand) and not isinstance(operand, Constant):
-                shadow.operands[index] = self._constant_companion(operand)
+            if self.shared.carries(operand) and not isinstance(operand, Constant):
+                companion = self._constant_companion(operand)
+                if isinstance(instruction, I.BinaryOp):
+                    companion = companion_in_sum(self.builder, operand, self.value(operand), companion)
+                shadow.operands[index] = companion
         self.companions[instruction] = self.builder.insert(shadow)
 
     def _linear(self, instruction: I.Instruction, twin: I.Instruction) -> None:
@@ -416,11 +427,14 @@ class _Emitter:
             self.primal[call] = self.builder.insert(twin)
             return
         derived = self.shared.derived(callee)
-        arguments = [self.value(a) for a in call.arguments]
-        for parameter, argument in zip(callee.arguments, call.arguments, strict=True):
-            if parameter in relevant:
-                arguments.append(self._constant_companion(argument))
-        result = self.builder.call(derived, arguments)
+        named = len(callee.arguments)
+        given = [self.value(a) for a in call.arguments]
+        companions = [
+            self._constant_companion(argument)
+            for parameter, argument in zip(callee.arguments, call.arguments[:named], strict=True)
+            if parameter in relevant
+        ]
+        result = self.builder.call(derived, [*given[:named], *companions, *given[named:]])
         if not self.shared.returns_both(callee):
             self.primal[call] = result
             return
@@ -482,6 +496,14 @@ class _Emitter:
         reached: Sequence[Value] = call.arguments
         if any(v in self.shared.activity.varied or self.shared.needs_shadow(v) for v in reached):
             active_rule(self.shared.module, call, self.shared.rules)
+
+
+def _is_near_null(pointer: Value) -> bool:
+    """Whether an address is a constant in the first page, which belongs to nobody."""
+    if isinstance(pointer, ConstantExpr) and pointer.opcode == "inttoptr":
+        at = int_value(pointer.operands[0])
+        return at is not None and 0 <= at < _PAGE
+    return isinstance(pointer, ConstantNull)
 
 
 def zero_pair(type_: T.Type) -> Constant:

@@ -111,7 +111,10 @@ class Sweeps:
     def _declare_forward(self, routine: Routine) -> ForwardSweep:
         source = routine.function
         facts = self.reversal.facts
-        shadowed = tuple(a for a in source.arguments if T.is_pointer(a.type) and facts.shadowed_memory(a))
+        # A loop's segment gets the integers that it needs of its loop.
+        is_segment = any(source is cut.segment for cut in self.reversal.loops.values())
+        addresses = (a for a in source.arguments if T.is_pointer(a.type) or (a.type == T.I64 and not is_segment))
+        shadowed = tuple(a for a in addresses if facts.shadowed_memory(a))
         result = source.function_type.result
         returned = [
             b.terminator.operands[0]
@@ -122,8 +125,9 @@ class Sweeps:
         shadow = holds and any(map(facts.shadowed_memory, returned))
         results = [] if isinstance(result, T.VoidType) else [result]
         packed = T.StructType((*results, *([result] if shadow else []), T.PTR))
-        types = [*(a.type for a in source.arguments), *(T.PTR for _ in shadowed), T.PTR]
-        return ForwardSweep(self._function(f"{source.name}.forward", packed, types), shadowed, shadow)
+        types = [*(a.type for a in source.arguments), *(a.type for a in shadowed), T.PTR]
+        function = self._function(f"{source.name}.forward", packed, types, variadic=source.function_type.variadic)
+        return ForwardSweep(function, shadowed, shadow)
 
     def _emit_forward(self, routine: Routine, sweep: ForwardSweep) -> None:
         parameters = routine.function.arguments
@@ -264,9 +268,10 @@ class Sweeps:
         types: list[T.Type],
         words: tuple[str, ...] = (),
         attributes: tuple[str, ...] = _INNER,
+        variadic: bool = False,
     ) -> Function:
         arguments = [Argument(t, words, i, name=f"a{i}") for i, t in enumerate(types)]
-        type_ = T.FunctionType(result, tuple(types))
+        type_ = T.FunctionType(result, tuple(types), variadic)
         function = Function(T.PTR, type_, arguments=arguments, prefix=("internal",), attributes=attributes, name=name)
         self.module.functions[name] = function
         return function

@@ -3,9 +3,9 @@
 An iteration must not see what another one leaves. That is so where
 
 - the only values that go around the loop are counters with a constant step,
-- every object that the loop writes is either *private*, memory of the function that nothing outside of the loop reads or
-  writes, whose contents mean nothing at the start of an iteration (`Candidate.blocks`), or *divided*: no two
-  iterations touch the same byte of it,
+- every object that the loop writes is either *private*, memory of the function that nothing outside of the loop reads
+  or writes, whose contents mean nothing at the start of an iteration, or *divided*: no two iterations touch the same
+  byte of it,
 - nothing else in it has an effect: no output, no call of the unknown.
 
 **Divided.** Every access of the object in the loop has an address of the form
@@ -58,8 +58,8 @@ _ELIMINATIONS = 2
 
 @dataclass(frozen=True)
 class Independent:
-    """A loop whose iterations are independent. `count`: how many there are. `private`: the objects of which every thread
-    needs its own; `counters`: the phis of its header, with their steps."""
+    """A loop whose iterations are independent. `count`: how many there are. `private`: the objects of which every
+    thread needs its own; `counters`: the phis of its header, with their steps."""
 
     loop: Loop
     count: int
@@ -69,8 +69,9 @@ class Independent:
 
 @dataclass(frozen=True)
 class _Place:
-    """The bytes of an access, less base and what does not change in the loop (`still`): `own` per iteration, the `large`
-    coefficients of what is larger, and what the smaller terms sum up to: alone, with `own*k`, and with all else."""
+    """The bytes of an access, less base and what does not change in the loop (`still`): `own` per iteration, the
+    `large` coefficients of what is larger, and what the smaller terms sum up to: alone, with `own*k`, and with all
+    else."""
 
     still: Polynomial
     own: int
@@ -123,12 +124,9 @@ class Independence:
     def _hindering_control(self, loop: Loop) -> str | None:
         if loop.preheader is None or len(loop.latches) != 1 or loop.latches[0] not in loop.exiting:
             return "its control is irregular"
-        for _, target in loop.exit_edges:
-            for phi in target.instructions:
-                if not isinstance(phi, I.Phi):
-                    break
-                if any(self._is_inside(v, loop) for v, b in phi.incoming if b in loop):
-                    return "it leaves a value behind"
+        outside = (i for b in self._cfg.rpo if b not in loop for i in b.instructions)
+        if any(self._is_inside(o, loop) for i in outside for o in i.operands):
+            return "it leaves a value behind"
         return None
 
     def _is_inside(self, value: Value, loop: Loop) -> bool:
@@ -181,7 +179,7 @@ class Independence:
         return list(found)
 
     def _is_private(self, item: MemoryObject, loop: Loop) -> bool:
-        """Is an object local memory that nothing outside of the loop uses, but to clear it before and free it behind?"""
+        """Is an object local memory that nothing outside of the loop uses, but to clear it before or free it behind?"""
         if not self._is_local(item) or any(item in held for held in self._points_to.contents.values()):
             return False
         assert loop.preheader is not None

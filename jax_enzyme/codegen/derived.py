@@ -78,8 +78,8 @@ def derived(
 def sharing(
     program: Program, signature: Signature, binding: Binding, steps: Derivation = (), options: Options | None = None
 ) -> tuple[str, ...]:
-    """For every loop over blocks of a CUDA kernel, or of a derivative of it: whether several threads run it, and if not,
-    why."""
+    """For every loop over blocks of a CUDA kernel, or of a derivative of it: whether several threads run it, and if
+    not, why."""
     return _Job(program, signature, binding, steps, options or Options()).sharing()
 
 
@@ -113,7 +113,7 @@ class _Job:
     @cached_property
     def key(self) -> str:
         """Says which derivative, compiled how, by which version of us and for which machine."""
-        return digest(self.base_key, repr(self.steps), repr(self.options), _environment())
+        return digest(self.base_key, repr(self.steps), repr(self.options), environment())
 
     def build(self) -> Built:
         return _built.get(self.key, lambda: loaded(self._stored(), self.key))
@@ -191,7 +191,7 @@ class _Job:
         if not extents:
             return function, ()
         if has_state(self.before_all().bound()):
-            return function, ("`__device__` variables pass from block to block",)
+            return function, ("on one thread: `__device__` variables pass from block to block",)
         regular = canonical(function) if self.steps else function
         shared, verdicts = share_loops(regular, extents)
         return (function if shared is regular else shared), verdicts
@@ -244,7 +244,7 @@ def _disk() -> DiskCache:
 
 
 @cache
-def _environment() -> str:
+def environment() -> str:
     """What else decides what the same inputs compile to: this machine, and this package."""
     return digest(host().fingerprint, vector_library(), own_digest())
 

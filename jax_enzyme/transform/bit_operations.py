@@ -4,6 +4,9 @@ and i64 %bits, 0x7fff...                     fabs
 xor i64 %bits, 0x8000...                     change of sign
 or i64 %bits, 0x8000...                      minus fabs
 or (and %a, 0x7fff...), (and %b, 0x8000...)  copysign (of fabs)
+xor %a, (and %b, 0x8000...)                  %a, its sign changed where %b is negative
+or %a, (and %b, 0x8000...)                   %a, made negative where %b is
+and (xor %b, %c), 0x8000...                  the sign of a product, wherever a sign may stand above
 """
 
 from __future__ import annotations
@@ -27,8 +30,9 @@ from jax_enzyme.ir.values import (
 
 
 def bit_operation(value: Value) -> tuple[str, list[Value]] | None:
-    """The operation on numbers (`fabs`, `fneg`, `minus_fabs`, `copysign`) that an operation on their bits is, and its
-    operands as integers; None for any other."""
+    """The operation on numbers (`fabs`, `fneg`, `minus_fabs`, `copysign`, `mulsign`, `orsign`) that an operation on
+    their bits is, and its operands as integers; None for any other. The last three have two operands or more: a number,
+    and those whose signs count."""
     if not isinstance(value, I.BinaryOp) or not isinstance(kind := T.scalar(value.type), T.IntType):
         return None
     sign = 1 << (kind.bits - 1)
@@ -39,18 +43,59 @@ def bit_operation(value: Value) -> tuple[str, list[Value]] | None:
         return "fneg", [x]
     if value.opcode == "or" and _is(y, sign):
         return "minus_fabs", [x]
-    if value.opcode == "or":
-        for a, b in ((x, y), (y, x)):
-            signs = signs_of(b)
-            if signs is not None and _masked(a, sign - 1) is not None:
-                return "copysign", [a, signs]
+    for a, b in ((x, y), (y, x)) if value.opcode in ("or", "xor") else ():
+        signs = signs_of(b)
+        if signs and value.opcode == "xor":
+            return "mulsign", [a, *signs]
+        if signs and value.opcode == "or":
+            positive = _masked(a, sign - 1) is not None or _is_positive(a)
+            return "copysign" if positive else "orsign", [a, *signs]
     return None
 
 
-def signs_of(value: Value) -> Value | None:
-    """The integer whose sign bit alone a value is."""
+def signs_of(value: Value) -> list[Value]:
+    """The integers the product of whose signs a value has as its sign bit, where it has no other; none otherwise."""
     kind = T.scalar(value.type)
-    return _masked(value, 1 << (kind.bits - 1)) if isinstance(kind, T.IntType) else None
+    source = _masked(value, 1 << (kind.bits - 1)) if isinstance(kind, T.IntType) else None
+    return [] if source is None else _factors(source)
+
+
+def parts_of_signs(value: Value) -> list[I.Instruction]:
+    """The instructions between a value that is a sign alone and those whose sign it is."""
+    if not signs_of(value):
+        return []
+    assert isinstance(value, I.BinaryOp)
+    found: list[I.Instruction] = [value]
+    pending = [value.operands[0]]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, I.BinaryOp) and _is_product(item):
+            found.append(item)
+            pending += item.operands
+    return found
+
+
+def _factors(value: Value) -> list[Value]:
+    if _is_product(value):
+        assert isinstance(value, I.BinaryOp)
+        return [f for v in value.operands for f in _factors(v)]
+    return [value]
+
+
+def _is_product(value: Value) -> bool:
+    """Whether the sign of a value is that of the product of its operands, taken as numbers."""
+    return isinstance(value, I.BinaryOp) and value.opcode == "xor" and bit_operation(value) is None
+
+
+def _is_positive(value: Value) -> bool:
+    """A constant without a sign."""
+    if isinstance(value, ConstantSplat):
+        value = value.element
+    return (
+        isinstance(value, ConstantInt)
+        and isinstance(value.type, T.IntType)
+        and not value.value >> (value.type.bits - 1) & 1
+    )
 
 
 def _masked(value: Value, mask: int) -> Value | None:

@@ -23,20 +23,23 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, field
+from functools import reduce
 
+from jax_enzyme.analysis.fields import points_to_by_place
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.memory import MemoryObject, PointsTo
+from jax_enzyme.analysis.memory import MemoryObject
 from jax_enzyme.analysis.tbaa import accessed_type
 from jax_enzyme.analysis.words import DTYPES, Words
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
-from jax_enzyme.ir.builder import Builder
+from jax_enzyme.ir.builder import Builder, const_float, zero
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.module import Function, Module, uses
-from jax_enzyme.ir.values import BasicBlock, Constant, Poison, Value
+from jax_enzyme.ir.values import Argument, BasicBlock, Constant, Value
 from jax_enzyme.rules.declare import Declarations
-from jax_enzyme.transform.bit_operations import as_number, bit_operation, signs_of
+from jax_enzyme.transform.bit_operations import as_number, bit_operation, parts_of_signs
+from jax_enzyme.transform.half_words import name_conversions
 from jax_enzyme.transform.rewriting import forget_records, phis, place, remove_unused, replace_values
 from jax_enzyme.transform.word_pieces import split_words
 
@@ -49,7 +52,7 @@ def retype(function: ArrayFunction) -> ArrayFunction:
     if not _has_words(function.module):
         return function
     result = ArrayFunction(clone(function.module), function.symbol, function.buffers)
-    changed = False
+    changed = name_conversions(list(result.module.functions.values()))
     for _ in range(_ROUNDS):
         words = _words(result)
         if split_words(result.module, words.points_to.functions, words):
@@ -74,7 +77,7 @@ def _makes_number(instruction: I.Instruction) -> bool:
 
 def _words(function: ArrayFunction) -> Words:
     root = function.module.functions[function.symbol]
-    return Words(PointsTo(function.module, root), dict(zip(root.arguments, function.buffers, strict=True)))
+    return Words(points_to_by_place(function.module, root), dict(zip(root.arguments, function.buffers, strict=True)))
 
 
 @dataclass(eq=False)
@@ -119,10 +122,9 @@ class _Retyping:
         users = uses(function)
         self._inner = {}
         for user in function.instructions():
-            if (made := bit_operation(user)) is not None and made[0] == "copysign":
-                for part in user.operands:
-                    if signs_of(part) is not None:
-                        self._inner.setdefault(part, []).append(user)
+            if bit_operation(user) is not None:
+                for part in [part for operand in user.operands for part in parts_of_signs(operand)]:
+                    self._inner.setdefault(part, []).append(user)
         seen: set[Value] = set()
         for instruction in function.instructions():
             if _starts(instruction) and instruction not in seen:
@@ -298,26 +300,49 @@ class _Rewriting:
         made = bit_operation(member)
         assert made is not None
         name, operands = made
-        unknown = [Poison(self._type) for _ in operands]
-        if name == "fneg":
-            result = built.unary("fneg", unknown[0])
-        else:
-            result = self._declarations.call(built, "copysign" if name == "copysign" else "fabs", unknown, self._type)
-            if name == "minus_fabs":
-                result = built.unary("fneg", result)
-        built.block.instructions[0].operands[: len(operands)] = operands
+        given: dict[Value, Value] = {Argument(self._type, (), i): v for i, v in enumerate(operands)}
+        result = self._as_numbers(built, name, list(given))
+        for instruction in built.block.instructions:
+            instruction.operands = [given.get(v, v) for v in instruction.operands]
         return result
+
+    def _as_numbers(self, built: Builder, name: str, operands: list[Value]) -> Value:
+        """A bit operation as one on numbers."""
+        x, *factors = operands
+        match name:
+            case "fneg":
+                return built.unary("fneg", x)
+            case "mulsign":
+                return built.binary("fmul", x, self._sign(built, factors))
+            case "copysign":
+                sign = factors[0] if len(factors) == 1 else self._sign(built, factors)
+                return self._declarations.call(built, "copysign", [x, sign], self._type)
+            case _:
+                size = self._declarations.call(built, "fabs", [x], self._type)
+                negative = built.unary("fneg", size)
+                if name != "orsign":
+                    return negative if name == "minus_fabs" else size
+                is_negative = built.fcmp("olt", self._sign(built, factors), zero(self._type))
+                return built.select(is_negative, negative, x)
+
+    def _sign(self, built: Builder, factors: list[Value]) -> Value:
+        """A one with the sign of a product. (Of zeros and NaN, too, the sign counts.)"""
+        one = const_float(self._type, 1)
+        signs = [self._declarations.call(built, "copysign", [one, f], self._type) for f in factors]
+        return reduce(lambda a, b: built.binary("fmul", a, b), signs)
 
     def _exchange(self, block: BasicBlock, member: I.Instruction) -> None:
         made = self._made[member]
         if isinstance(member, I.Phi):
             assert isinstance(made[0], I.Phi)
             made[0].operands = [self._value(b, b.terminator, v) for v, b in member.incoming]
-        elif isinstance(member, I.Select | I.Freeze | I.BinaryOp):
+        elif isinstance(member, I.BinaryOp):
+            raw = _carried(member)
+            for instruction in made:
+                instruction.operands = [self._value(block, member, v) if v in raw else v for v in instruction.operands]
+        elif isinstance(member, I.Select | I.Freeze):
             first = 1 if isinstance(member, I.Select) else 0
-            made[0].operands[first:] = [
-                v if isinstance(v, Function) else self._value(block, member, v) for v in made[0].operands[first:]
-            ]
+            made[0].operands[first:] = [self._value(block, member, v) for v in made[0].operands[first:]]
         at = block.instructions.index(member)
         block.instructions[at : at + 1] = made
 

@@ -3,17 +3,18 @@
     before    define i64 @je.primal(ptr %x, ptr %y) {       after    define i64 @je.primal(ptr %x, ptr %y, ptr %team) {
                 ...                                                    ...
               loop:                                                    %run = load ptr, ptr %team
-                %i = phi i64 [ 0, %entry ], [ %next, %loop ]           %way = call i64 %run(ptr %team, ptr @je.stretch.0,
-                ...                                                                        ptr %context, i64 1000, i64 1)
-                %next = add i64 %i, 1                                  switch i64 %way, label %rest [ ... ]
-                %more = icmp ne i64 %next, 1000
-                br i1 %more, label %loop, label %rest                define i64 @je.stretch.0(ptr %context, i64 %first,
-                                                                                              i64 %last)
+                %i = phi i64 [ 0, %entry ], [ %next, %loop ]           %way = call i64 %run(ptr %team,
+                ...                                                             ptr @je.stretch.0, ptr %context,
+                %next = add i64 %i, 1                                           i64 1000, i64 1)
+                %more = icmp ne i64 %next, 1000                        switch i64 %way, label %rest [ ... ]
+                br i1 %more, label %loop, label %rest
+                                                                     define i64 @je.stretch.0(ptr %context,
+                                                                                              i64 %first, i64 %last)
 
-The *team* is that of `csrc/abi.h`: who calls the function passes one, or null, and then the loop runs here in one piece.
-The stretch takes what the loop needs out of the *context*, a structure of the caller's, and calls the loop itself, as a
-function whose parameters keep what is known of the buffers. What is private to an iteration it has of its own. Where the
-loop is left early, by a failure, the stretch returns the number of the way, and the caller goes that way.
+The *team* is that of `csrc/abi.h`: who calls the function passes one, or null, and then the loop runs here in one
+piece. The stretch takes what the loop needs out of the *context*, a structure of the caller's, and calls the loop
+itself, as a function whose parameters keep what is known of the buffers. What is private to an iteration it has of its
+own. Where the loop is left early, by a failure, the stretch returns the number of the way, and the caller goes there.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ from jax_enzyme.transform.rewriting import phis, redirect_phis
 _FEW = 8
 """So few iterations leave threads idle: then the loop inside is shared, if it has more."""
 _VECTOR = 64
-"""A loop that may be vectorised is cut at multiples of this, so that the same iterations are vectors wherever it is cut,
-and the result is the same to the last bit."""
+"""A loop that may be vectorised is cut at multiples of this, so that the same iterations are vectors wherever it is
+cut, and the result is the same to the last bit."""
 _ADDRESSES = (I.GetElementPtr, I.Cast, I.BinaryOp)
 _RUN = T.FunctionType(T.I64, (T.PTR, T.PTR, T.PTR, T.I64, T.I64))
 _STRETCH = T.FunctionType(T.I64, (T.PTR, T.I64, T.I64))
@@ -55,7 +56,9 @@ def share_loops(function: ArrayFunction, extents: Sequence[int]) -> tuple[ArrayF
     for loop in facts.loops.roots:
         if extents and facts.count(loop) == extents[0]:
             found = _best(facts, loop, extents)
-            verdicts.append(found if isinstance(found, str) else f"{found.count} parts, shared between threads")
+            verdicts.append(
+                f"on one thread: {found}" if isinstance(found, str) else f"in {found.count} parts on several threads"
+            )
             if not isinstance(found, str):
                 chosen.append(found)
     if not chosen:
@@ -63,7 +66,7 @@ def share_loops(function: ArrayFunction, extents: Sequence[int]) -> tuple[ArrayF
     team = Argument(T.PTR, (), len(root.arguments), name="team")
     kept = [share for share in chosen if _Sharing(module, root, team, facts, share).run()]
     if not kept:
-        return function, tuple("it depends on an address that is computed before" for _ in verdicts)
+        return function, ("on one thread: they depend on an address that is computed before",)
     root.arguments.append(team)
     kind = root.function_type
     root.value_type = T.FunctionType(kind.result, (*kind.parameters, T.PTR))
@@ -132,7 +135,7 @@ class _Sharing:
                 pending += value.operands
             else:
                 return None
-        order = {v: n for n, v in enumerate([*self._root.arguments, *self._root.instructions()])}
+        order: dict[Value, int] = {v: n for n, v in enumerate([*self._root.arguments, *self._root.instructions()])}
         return sorted(found, key=order.__getitem__)
 
     def _is_counter_start(self, instruction: I.Instruction, value: Value) -> bool:

@@ -10,9 +10,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 
+from jax_enzyme.ir.arrays import Vjp
 from tests.support.engine import Native, agree, native, three_way
 
 FOLDER = Path(__file__).parent / "memory_shapes"
@@ -25,8 +27,8 @@ ROUNDED = (
 )  # fmt: skip
 """Kernels with parts in single precision."""
 AT_LEVELS = (
-    "heap_of_records", "records_that_are_swapped_by_value", "records_with_pointers_copied_and_moved",
-    "words_that_are_copied",
+    "heap_of_records", "layers_with_their_numbers", "numbers_behind_a_header", "records_that_are_swapped_by_value",
+    "records_with_pointers_copied_and_moved", "words_that_are_copied",
 )  # fmt: skip
 X = np.array([0.83, 1.41, 0.62, 1.07, 0.39, 1.23])
 
@@ -61,3 +63,26 @@ def test_what_one_call_leaves_in_file_scope_variables_does_not_reach_the_next() 
     kernel = native(source, "k", vector(""), {"n": X.size})
     first, second = (kernel.run((), [X])[0] for _ in range(2))
     np.testing.assert_array_equal(first, second)
+
+
+HALVES = """
+#include <stdint.h>
+#include <string.h>
+static float wide(uint16_t h) { uint32_t b = (uint32_t)h << 16; float f; memcpy(&f, &b, 4); return f; }
+static uint16_t narrow(float f) { uint32_t b; memcpy(&b, &f, 4); return (b + 0x7fff + ((b >> 16) & 1)) >> 16; }
+void k(int n, const uint16_t *h, const float *x, float *y) {
+    uint16_t kept[16];
+    for (int i = 0; i < n; i++) kept[i] = narrow(x[i] * x[i]);
+    for (int i = 0; i < n; i++) y[i] = wide(kept[i]) * wide(h[i]);
+}"""
+
+
+def test_half_numbers_in_words() -> None:
+    kernel = native(HALVES, "k", "n: i32, h: bf16[n], x: f32[n], out y: f32[n]", {"n": 6})
+    h, x, one = X.astype(ml_dtypes.bfloat16), X.astype(np.float32), np.ones(6, np.float32)
+    (value,) = kernel.run((), [h, x])
+    short = (x * x).astype(ml_dtypes.bfloat16)
+    np.testing.assert_array_equal(value, short.astype(np.float32) * h.astype(np.float32))
+    of_h, of_x = kernel.run((Vjp((True, True, False), (False, False, True)),), [h, x, one])
+    np.testing.assert_array_equal(of_h, short)
+    np.testing.assert_allclose(of_x, 2 * x * h.astype(np.float32), rtol=1e-2)

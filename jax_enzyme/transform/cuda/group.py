@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.ir import instructions as I
@@ -121,11 +121,11 @@ class Emitter:
         return Uniformity(self.source, [axis.index for axis in self.group.axes], (*self.group.meets, *self.group.outer))
 
     def _separate_ways(self) -> None:
-        """A block of its own on every way from a decided branch to a meeting."""
-        for block in self.facts.decided:
+        """A block of its own on every way from a branch at which members stop."""
+        for block in (*self.facts.decided, *self.facts.turning):
             terminator = block.terminator
             for target in list(dict.fromkeys(terminator.targets)):
-                if target not in self.facts.skeleton:
+                if not self.stops(block, target):
                     continue
                 between = BasicBlock(name="way")
                 between.instructions = [I.Branch(T.VOID, "br", [], targets=[target])]
@@ -136,7 +136,8 @@ class Emitter:
                     kept = [(v, b) for n, (v, b) in enumerate(phi.incoming) if b is not block or n == first]
                     phi.operands = [v for v, _ in kept]
                     phi.targets = [between if b is block else b for _, b in kept]
-                self.facts.skeleton.add(between)
+                if target in self.facts.skeleton:
+                    self.facts.skeleton.add(between)
         self.facts.refresh()
 
     def _starts(self) -> list[BasicBlock]:
@@ -148,7 +149,7 @@ class Emitter:
 
     def stops(self, block: BasicBlock, target: BasicBlock) -> bool:
         """Do members stop on this edge until all have come to it?"""
-        if block in self.facts.meeting:
+        if block in self.facts.meeting or block in self.facts.turning:
             return True
         return block in self.facts.decided and target in self.facts.skeleton
 
@@ -244,12 +245,26 @@ class Emitter:
             if isinstance(one, I.Alloca):
                 continue
             count += 1
-            if count > _REMATERIALISED or not isinstance(one, _ALREADY_CHEAP) or _floating(one):
+            if count > _REMATERIALISED:
+                return False
+            if self._loaded_again(one):
+                pending += one.operands
+                continue
+            if not isinstance(one, _ALREADY_CHEAP) or _floating(one):
                 return False
             if one.opcode in ("udiv", "sdiv", "urem", "srem", "fdiv", "frem"):
                 return False
             pending += one.operands
         return True
+
+    def _loaded_again(self, value: Value) -> TypeGuard[I.Load]:
+        """Is it a number that lies in memory which the kernel only reads?"""
+        if not isinstance(value, I.Load):
+            return False
+        base = value.operands[0]
+        while isinstance(base, I.GetElementPtr):
+            base = base.operands[0]
+        return isinstance(base, Argument) and "readonly" in base.attributes
 
     # -- members that have left
 
@@ -293,7 +308,7 @@ class Emitter:
             self.fill(self.top, self.gone, 0, self.group.size)
         copies: list[I.Instruction] = []
         ends: dict[BasicBlock, BasicBlock] = {}
-        for block in self._skeleton_order():
+        for block in self.facts.order(first):
             at = Builder(place_of(block))
             if block in self.starts:
                 at = self.members(at, block)
@@ -311,22 +326,6 @@ class Emitter:
         self.top.br(target)  # only now: variables were added up to here
         Builder(finish).ret()
         self.blocks.append(finish)
-
-    def _skeleton_order(self) -> list[BasicBlock]:
-        """The blocks that the group comes to, definitions before uses."""
-        from jax_enzyme.analysis.cfg import reverse_post_order
-
-        def ways(block: BasicBlock) -> list[BasicBlock]:
-            if block not in self.facts.skeleton:
-                return []
-            join = self.facts.local.get(block)
-            if join is not None:
-                return [join]
-            if block in self.facts.meeting:
-                return list(block.successors)
-            return [s for s in dict.fromkeys(block.successors) if s in self.facts.skeleton]
-
-        return reverse_post_order(self.source.entry, ways)
 
     def value(self, value: Value) -> Value:
         """A uniform value in the skeleton."""
@@ -368,7 +367,8 @@ class Emitter:
             )
         else:
             copy = _copied(terminator, self.value)
-            copy.targets = [place_of(t if t in facts.skeleton else None) for t in terminator.targets]
+            turns = block in facts.turning
+            copy.targets = [place_of(t if turns or t in facts.skeleton else None) for t in terminator.targets]
             at.insert(copy)
         return at
 

@@ -1,0 +1,113 @@
+"""Conversions of `bfloat` numbers that are written as integer arithmetic, as conversions.
+
+    before    %w = zext i16 %h to i32                         after    %b = bitcast i16 %h to bfloat
+              %s = shl i32 %w, 16                                      %x = fpext bfloat %b to float
+              %x = bitcast i32 %s to float
+
+    before    %b = bitcast float %x to i32                    after    %n = fptrunc float %x to bfloat
+              %s = lshr i32 %b, 16                                     %h = bitcast bfloat %n to i16
+              %o = and i32 %s, 1
+              %r = add i32 %o, 32767
+              %t = add i32 %r, %b
+              %u = lshr i32 %t, 16
+              %h = trunc i32 %u to i16
+
+The first takes the number for the upper half of a `float`, which is what the format is; the second rounds to nearest,
+and to even. (An infinity stays one; of what is not a number the bits may differ, but not that it is none.)
+"""
+
+from __future__ import annotations
+
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import Builder
+from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.values import BasicBlock, ConstantSplat, Value, int_value
+from jax_enzyme.transform.rewriting import place, remove_unused, replace_values
+
+_UPPER = 16
+_HALF_LESS_ONE = 0x7FFF
+
+
+def name_conversions(functions: list[Function]) -> bool:
+    """Rewrites those of these functions in place; whether there were any."""
+    return any([_rewrite(function) for function in functions])
+
+
+def _rewrite(function: Function) -> bool:
+    replaced: dict[Value, Value] = {}
+    for block in function.blocks:
+        for instruction in list(block.instructions):
+            half, number = _widened(instruction), _rounded(instruction)
+            made = Builder(BasicBlock())
+            if half is not None:
+                short = made.cast("bitcast", half, _like(half.type, T.BFLOAT))
+                replaced[instruction] = made.cast("fpext", short, instruction.type)
+            elif number is not None:
+                short = made.cast("fptrunc", number, _like(number.type, T.BFLOAT))
+                replaced[instruction] = made.cast("bitcast", short, instruction.type)
+            place(instruction, made.block.instructions)
+            at = block.instructions.index(instruction)
+            block.instructions[at:at] = made.block.instructions
+    if replaced:
+        replace_values(function, replaced)
+        remove_unused(function)
+    return bool(replaced)
+
+
+def _like(type_: T.Type, scalar: T.Type) -> T.Type:
+    return T.VectorType(type_.count, scalar) if isinstance(type_, T.VectorType) else scalar
+
+
+def _widened(value: I.Instruction) -> Value | None:
+    """The upper half that a `float` is made of."""
+    if not (isinstance(value, I.Cast) and value.opcode == "bitcast" and T.scalar(value.type) == T.FLOAT):
+        return None
+    word = value.operands[0]
+    if T.scalar(word.type) != T.I32 or not _is(word, "shl", _UPPER):
+        return None
+    assert isinstance(word, I.Instruction)
+    half = word.operands[0]
+    made = isinstance(half, I.Cast) and half.opcode in ("zext", "sext") and T.scalar(half.operands[0].type) == T.I16
+    return half.operands[0] if isinstance(half, I.Cast) and made else None
+
+
+def _rounded(value: I.Instruction) -> Value | None:
+    """The `float` of which an integer is the upper half, rounded."""
+    if not (isinstance(value, I.Cast) and value.opcode == "trunc" and T.scalar(value.type) == T.I16):
+        return None
+    shifted = value.operands[0]
+    if T.scalar(shifted.type) != T.I32 or not _is(shifted, "lshr", _UPPER):
+        return None
+    assert isinstance(shifted, I.Instruction)
+    terms = _terms(shifted.operands[0])
+    numbers = [t for t in terms if isinstance(t, I.Cast) and t.opcode == "bitcast"]
+    if len(terms) != 3 or len(numbers) != 1 or T.scalar(numbers[0].operands[0].type) != T.FLOAT:
+        return None
+    others = [t for t in terms if t is not numbers[0]]
+    odd = [t for t in others if _is_odd(t, numbers[0])]
+    fixed = [t for t in others if _constant(t) == _HALF_LESS_ONE]
+    return numbers[0].operands[0] if odd and fixed else None
+
+
+def _is_odd(value: Value, number: Value) -> bool:
+    """The lowest bit of the upper half."""
+    if not _is(value, "and", 1):
+        return False
+    assert isinstance(value, I.Instruction)
+    half = value.operands[0]
+    return _is(half, "lshr", _UPPER) and isinstance(half, I.Instruction) and half.operands[0] is number
+
+
+def _terms(value: Value) -> list[Value]:
+    if isinstance(value, I.BinaryOp) and value.opcode == "add":
+        return [t for v in value.operands for t in _terms(v)]
+    return [value]
+
+
+def _is(value: Value, opcode: str, by: int) -> bool:
+    return isinstance(value, I.BinaryOp) and value.opcode == opcode and _constant(value.operands[1]) == by
+
+
+def _constant(value: Value) -> int | None:
+    return int_value(value.element if isinstance(value, ConstantSplat) else value)
