@@ -8,15 +8,16 @@
 LLVM knows at `latch` where a thread came from, and at `end` the source asks for the same again. So it writes `latch`
 twice, once for each kind of thread. Every thread still does what it did, but not all of them run the same branch to the
 next barrier any more, which is what says that they go there together. A call that nothing may duplicate stands in such
-blocks while LLVM is at work: those that end in a choice, are reached in several ways, and from which threads come to a
-meeting. Loops are rotated before, as LLVM does not rotate one with such a call at its head.
+blocks while LLVM is at work: those that end in a choice which does not depend on the thread, are reached in several
+ways, and from which threads come to a meeting. Loops are rotated before, as LLVM does not rotate one with such a call
+at its head. Where the choice depends on the thread, it may well be about the threads that leave, and it is good to have
+their way apart.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.analysis.divergence import Divergence, Which
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, Module
@@ -30,8 +31,9 @@ _WORDS = (
 _ROTATED = ("always-inline", "globaldce", "sroa", "loop-simplify", "loop-rotate")
 
 
-def optimise_meetings(module: Module, meets: Callable[[I.Instruction], bool], *, unroll: bool = False) -> Module:
-    """`ir.passes.optimise` for a private module in which `meets` says of an instruction that threads meet there."""
+def optimise_meetings(module: Module, meets: Which, differs: Which, *, unroll: bool = False) -> Module:
+    """`ir.passes.optimise` for a private module. `meets` says of an instruction that threads meet there, `differs` that
+    its value is not the same for all of them."""
     if not any(meets(i) for f in module.functions.values() for i in f.instructions()):
         return optimise(module, unroll=unroll)
     module = run(module, _ROTATED)
@@ -39,7 +41,7 @@ def optimise_meetings(module: Module, meets: Callable[[I.Instruction], bool], *,
     join = Function(T.PTR, kind, [], attributes=_WORDS, name=_JOIN)
     module.functions[_JOIN] = join
     for function in module.functions.values():
-        for block in _joining(function, meets):
+        for block in _joining(function, meets, differs):
             block.instructions.insert(len(block.instructions) - 1, I.Call(T.VOID, "call", [join], kind))
     module = optimise(module, unroll=unroll)
     join = module.functions.pop(_JOIN, None)
@@ -49,8 +51,9 @@ def optimise_meetings(module: Module, meets: Callable[[I.Instruction], bool], *,
     return module
 
 
-def _joining(function: Function, meets: Callable[[I.Instruction], bool]) -> list[BasicBlock]:
-    """The blocks that end in a choice, are reached in several ways, and from which threads come to a meeting."""
+def _joining(function: Function, meets: Which, differs: Which) -> list[BasicBlock]:
+    """The blocks that end in a choice which all threads make alike, are reached in several ways, and from which threads
+    come to a meeting."""
     if not function.blocks:
         return []
     cfg = Cfg(function)
@@ -61,7 +64,9 @@ def _joining(function: Function, meets: Callable[[I.Instruction], bool]) -> list
             if block not in before:
                 before.add(block)
                 pending.append(block)
-    return [b for b in cfg.rpo if b in before and len(cfg.succs[b]) > 1 and _has_several_ways(cfg, b)]
+    divergence = Divergence(cfg, differs, meets)
+    choices = [b for b in cfg.rpo if b in before and len(cfg.succs[b]) > 1 and _has_several_ways(cfg, b)]
+    return [b for b in choices if not divergence.parts(b)]
 
 
 def _has_several_ways(cfg: Cfg, block: BasicBlock) -> bool:

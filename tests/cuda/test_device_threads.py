@@ -11,6 +11,7 @@ from jax_enzyme.ad import device
 from jax_enzyme.ad.device.lanes import Lanes
 from jax_enzyme.ad.device.report import reverse_report
 from jax_enzyme.ad.device.shuffles import Move, moves
+from jax_enzyme.ad.device.warps import Warps
 from jax_enzyme.analysis.flow import is_shuffle
 from jax_enzyme.codegen.gpu.primal import device_primal
 from jax_enzyme.errors import DifferentiationError
@@ -49,6 +50,7 @@ def refusal(kernel: Native) -> str:
         ("__shfl_xor_sync(~0u, v, 5)", 32),
         ("__shfl_down_sync(~0u, v, 3, 8)", 32),
         ("__shfl_up_sync(~0u, v, 2)", 20),
+        ("__shfl_up_sync(~0u, v, 1)", 32),
         ("__shfl_sync(~0u, v, 7)", 32),
         ("__shfl_sync(~0u, v, n[t])", 32),
     ],
@@ -274,3 +276,110 @@ def test_warps_and_barriers_together() -> None:
     }"""
     kernel = native(source, "n: i32, x: f64[n], out y: f64[n]", {"n": 64}, 64)
     check(kernel, np.random.default_rng(9).normal(size=64))
+
+
+def test_warps_that_have_no_row_leave() -> None:
+    """All lanes of a warp agree on whether there is a row for them, in every block."""
+    source = """(int rows, const int *start, const int *at, const double *value, const double *x, double *y) {
+      int thread = blockIdx.x * blockDim.x + threadIdx.x, row = thread / 32, lane = thread & 31;
+      if (row >= rows) return;
+      double sum = 0;
+      for (int j = start[row] + lane; j < start[row + 1]; j += 32) sum += value[j] * x[at[j]];
+      for (int o = 16; o > 0; o >>= 1) sum += __shfl_down_sync(~0u, sum, o);
+      if (lane == 0) y[row] = sum * sum;
+    }"""
+    signature = "rows: i32, start: i32[rows+1], at: i32[60], value: f64[60], x: f64[7], out y: f64[rows]"
+    rng = np.random.default_rng(9)
+    kernel = native(source, signature, {"rows": 3}, 64, 2)
+    start, at = np.array([0, 2, 40, 60], np.int32), rng.integers(0, 7, 60).astype(np.int32)
+    check(kernel, start, at, rng.normal(size=60), rng.normal(size=7))
+
+
+def test_what_lanes_agree_on() -> None:
+    source = """(int n, const int *x, int *y) {
+      int thread = blockIdx.x * blockDim.x + threadIdx.x, row = thread / 32;
+      y[0] = row < n;
+      y[1] = thread < 96;
+      y[2] = thread <= 95;
+      y[3] = x[row] > 5;
+      y[4] = thread < 97;
+      y[5] = (thread & 63) == 3;
+      y[6] = x[thread] > 5;
+    }"""
+    kernel = native(source, "n: i32, x: i32[128], inout y: i32[7]", {"n": 3}, 64, 2)
+    form = device.canonical(device_primal(kernel.program, kernel.signature, kernel.binding))
+    body = form.module.functions[form.symbols[0]]
+    warps = Warps(Lanes(form.shape), lambda load: True)
+    stored = [i.operands[0] for i in body.instructions() if i.opcode == "store"]
+    assert [warps.agree(v) for v in stored] == [True, True, True, True, False, False, False]
+
+
+def test_a_loop_of_barriers_with_a_guard_in_it_and_behind_it() -> None:
+    """All threads go round the loop together, those that have work to do and those that have none."""
+    source = """(int n, const double *u, double *v) {
+      __shared__ double s[6];
+      int i = blockIdx.x * 4 + threadIdx.x, t = threadIdx.x + 1, at = min(i, n - 1);
+      bool in = i < n;
+      double now = u[at], next = u[n + at];
+      if (in) v[i] = now;
+      for (int k = 1; k < 4; k++) {
+        double before = now;
+        now = next;
+        next = u[(k + 1) * n + at];
+        __syncthreads();
+        s[t] = now;
+        if (t == 1) s[0] = u[k * n + max(i - 1, 0)];
+        if (t == 4) s[5] = u[k * n + min(i + 1, n - 1)];
+        __syncthreads();
+        if (in) v[k * n + i] = i == 0 || i == n - 1 ? now : (before + next + s[t - 1] * s[t + 1]) * now;
+      }
+      if (in) v[4 * n + i] = next;
+    }"""
+    kernel = native(source, "n: i32, u: f64[5,n], out v: f64[5,n]", {"n": 6}, 4, 2)
+    u = np.random.default_rng(10).normal(size=(5, 6))
+    v = u.copy()
+    v[1:-1, 1:-1] = (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] * u[1:-1, 2:]) * u[1:-1, 1:-1]
+    np.testing.assert_allclose(kernel.run((), [u])[0], v, rtol=1e-13)
+    check(kernel, u)
+
+
+def test_vectors_between_global_and_shared_memory() -> None:
+    """Copies of structures are loads and stores of numbers, with the alignment of the whole."""
+    source = """(const float4 *x, float4 *y) {
+      __shared__ float4 s[8];
+      int t = threadIdx.x;
+      s[t] = x[t];
+      __syncthreads();
+      float4 a = s[7 - t], b = s[t];
+      y[t] = make_float4(a.x * b.y, a.y * b.z, a.z * b.w, a.w * b.x);
+    }"""
+    kernel = native(source, "x: f32[8,4], out y: f32[8,4]", {}, 8)
+    x = np.random.default_rng(11).normal(size=(8, 4)).astype(np.float32)
+    agree(three_way(kernel, [x], step=1e-2), tolerance=1e-5, difference_tolerance=1e-2)
+
+
+def test_additions_by_comparing_and_exchanging() -> None:
+    source = """(int n, const int *at, const double *x, double *y) {
+      int t = threadIdx.x;
+      if (t >= n) return;
+      unsigned long long *place = (unsigned long long *)&y[at[t]], old = *place, assumed;
+      do {
+        assumed = old;
+        old = atomicCAS(place, assumed, __double_as_longlong(sin(x[t]) + __longlong_as_double(assumed)));
+      } while (assumed != old);
+    }"""
+    at = np.random.default_rng(12).integers(0, 3, 13).astype(np.int32)
+    kernel = native(source, "n: i32, at: i32[n], x: f64[n], inout y: f64[3]", {"n": 13}, 16)
+    check(kernel, at, np.random.default_rng(13).normal(size=13), np.zeros(3))
+
+
+def test_halves_of_numbers_between_lanes() -> None:
+    source = """(const double *x, double *y) {
+      int t = threadIdx.x;
+      double v = sin(x[t]);
+      int low = __double2loint(v), high = __double2hiint(v);
+      low = __shfl_xor_sync(~0u, low, 3);
+      high = __shfl_xor_sync(~0u, high, 3);
+      y[t] = __hiloint2double(high, low) * x[t];
+    }"""
+    check(native(source, "x: f64[32], out y: f64[32]", {}, 32), np.random.default_rng(14).normal(size=32))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
+from jax_enzyme.errors import CompileError
 from tests.cuda.test_synchronisation import native
 from tests.support.engine import Native, agree, three_way
 
@@ -118,3 +120,83 @@ def test_structures_by_value() -> None:
     line, x = np.array([0.5, 2.0]), values(8)
     np.testing.assert_allclose(subject.run((), [line, x])[0], 0.5 * x * x + 2, rtol=1e-13)
     agree(three_way(subject, [line, x]))
+
+
+def test_what_every_source_may_use_without_asking() -> None:
+    """As with nvcc, which includes C's headers by itself; integers are numbers to mathematical functions."""
+    subject = kernel(
+        """size_t k = t; uint u = 3; int64_t w = INT_MAX; uint8_t b = 5; ushort h = 6;
+        double part[2], m = fmax(sqrt(n), 1) + pow(2, 3) + exp(0) + fmin(1, x[k]) + max(-INFINITY, 0.5f);
+        memcpy(part, x + (t & ~1), sizeof part);
+        m += part[0] * part[1] + (w > u) + b + h + (x[k] < FLT_MAX) * M_PI + norm3d(part[0], 1.0, x[k]);
+        m += __umul64hi(1ull << 63, 6) + __mul64hi(-1, 1) + __byte_perm(0x11223344, 0x55667788, 0x7531) % 1000;
+        m += __funnelshift_l(0x80000000u, 1, 1) + __float2int_rd(-1.5f) + __double2uint_rz(2.7);
+        m += __dp4a(0x01020304, 0x01010101, 1);
+        y[k] = m * __hiloint2double(__double2hiint(x[k]), __double2loint(x[k]));""",
+        "",
+    )
+    x = values()
+    part = x.reshape(16, 2).repeat(2, 0)
+    m = np.sqrt(32.0) + 8 + 1 + np.minimum(1, x) + 0.5 + part.prod(1) + 1 + 5 + 6 + np.pi
+    m += np.sqrt(part[:, 0] ** 2 + 1 + x * x) + 3 - 1 + 0x55771133 % 1000 + 3 - 2 + 2 + 11
+    np.testing.assert_allclose(subject.run((), [x])[0], m * x, rtol=1e-13)
+
+
+def test_groups_of_lanes() -> None:
+    subject = kernel(
+        """auto tile = cg::tiled_partition<16>(cg::this_thread_block());
+        cg::thread_block_tile<16> same = tile;
+        auto thirds = cg::labeled_partition(same, t % 3), odd = cg::binary_partition(tile, t & 1);
+        double before = cg::exclusive_scan(tile, x[t]), sum = cg::reduce(thirds, x[t], cg::plus<double>());
+        __shared__ double s[32];
+        auto eight = cg::tiled_partition(cg::this_thread_block(), 8);
+        y[t] = before * sum + odd.shfl(x[t], 2) + halved(eight, s + t / 8 * 8, x[t])
+          + 0 * cg::coalesced_threads().size() + cg::this_grid().thread_rank();""",
+        """#include <cooperative_groups.h>
+        #include <cooperative_groups/scan.h>
+        namespace cg = cooperative_groups;
+        __device__ double halved(cg::thread_group g, double *s, double v) {
+          for (int i = g.size() / 2; i > 0; i /= 2) {
+            s[g.thread_rank()] = v;
+            g.sync();
+            if (g.thread_rank() < i) v += s[g.thread_rank() + i];
+            g.sync();
+          }
+          return g.thread_rank() ? 0 : v;
+        }""",
+    )
+    x, t = values(), np.arange(32)
+    tiles = x.reshape(2, 16)
+    before = (np.cumsum(tiles, 1) - tiles).ravel()
+    sums = np.array([sum(x[j] for j in range(i // 16 * 16, i // 16 * 16 + 16) if j % 3 == i % 3) for i in t])
+    third = x[t // 16 * 16 + 4 + t % 2]
+    expected = before * sums + third + np.where(t % 8, 0, x.reshape(4, 8).sum(1).repeat(8)) + t
+    np.testing.assert_allclose(subject.run((), [x])[0], expected, rtol=1e-13)
+    agree(three_way(subject, [x]))
+
+
+def test_halves_between_lanes() -> None:
+    signature = "n: i32, x: f16[n,2], out y: f32[n]"
+    subject = native(
+        """#include <cuda_fp16.h>
+        extern "C" __global__ void k(int n, const __half2 *x, float *y) {
+          __half2 v = x[threadIdx.x], w = __shfl_xor_sync(~0u, v, 1);
+          w += __hmax2(v, -v);
+          y[threadIdx.x] = __half2float(__hadd(w.x, w.y)) * __half2float(hexp2(__shfl_up_sync(~0u, v.x, 1)));
+        }""",
+        signature,
+        {"n": 32},
+        1,
+        32,
+    )
+    x = values(64).astype(np.float16).reshape(32, 2)
+    w = x.reshape(16, 2, 2)[:, ::-1].reshape(32, 2) + np.abs(x)
+    expected = (w[:, 0] + w[:, 1]).astype(np.float32) * np.exp2(
+        x[np.maximum(np.arange(32) - 1, 0), 0].astype(np.float32)
+    )
+    np.testing.assert_allclose(subject.run((), [x])[0], expected, rtol=3e-3)
+
+
+def test_functions_of_the_host_are_not_for_kernels() -> None:
+    with pytest.raises(CompileError, match="rand"):
+        kernel("y[t] = rand() * x[t];", "#include <cstdlib>")

@@ -7,9 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.codegen.host import host, target_machine
 from jax_enzyme.errors import LoweringError
 from jax_enzyme.frontends import load
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.reader import parse as parse_ir
 from jax_enzyme.signature import Binding, parse, parse_launch
+from jax_enzyme.signature.launch import Shape
+from jax_enzyme.transform.cuda import lower
+from tests.cuda import device
 from tests.support.engine import Native, agree, three_way
 
 
@@ -306,3 +314,48 @@ def test_threads_that_have_left_do_not_vote() -> None:
     last = {0: 1, 1: 2, 2: 4, 3: 4}
     expected = [(x[: last.get(t, 8)] > 0).sum() * 100 + (x[: last.get(t, 8)] > 0).all() for t in range(8)]
     np.testing.assert_array_equal(y, expected)
+
+
+def test_local_variables_of_every_thread_are_aligned() -> None:
+    """Those of different threads lie one behind the other."""
+    program = load(
+        """extern "C" __global__ void k(const double *x, double *y) {
+          __align__(32) double a[5];
+          for (int i = 0; i < 5; i++) a[(i + threadIdx.x) % 5] = x[i];
+          __syncthreads();
+          y[threadIdx.x] = a[threadIdx.x % 3];
+        }""",
+        "k",
+        "cuda",
+    )
+    module = parse_ir(program.ir)
+    machine = target_machine()
+    lowered = lower(module, "k", Shape((1, 1, 1), (8, 1, 1), 0), {}, host().triple, str(machine.target_data))
+    layout = DataLayout(lowered)
+    arrays = [i for i in lowered.functions["k"].instructions() if isinstance(i, I.Alloca) and i.align == 32]
+    assert arrays
+    for array in arrays:
+        assert isinstance(array.allocated_type, T.ArrayType) and array.allocated_type.count == 8
+        assert layout.alloc_size(array.allocated_type.element) == 64
+
+
+def test_shared_memory_in_a_template() -> None:
+    source = """template <int N> __device__ double turned(double v, int t) {
+      __shared__ double s[N];
+      s[t] = v;
+      __syncthreads();
+      return s[N - 1 - t];
+    }
+    extern "C" __global__ void k(int n, const double *x, double *y) {
+      y[threadIdx.x] = turned<8>(x[threadIdx.x], threadIdx.x) * x[threadIdx.x];
+    }"""
+    kernel = native(source, "n: i32, x: f64[n], out y: f64[n]", {"n": 8}, 1, 8)
+    x = np.arange(8.0)
+    np.testing.assert_allclose(kernel.run((), [x])[0], x * x[::-1])
+    device.agree(device.three_way(kernel, [x]))
+
+
+def test_dynamic_shared_memory_that_the_launch_does_not_give() -> None:
+    source = "(double *y) { extern __shared__ double s[]; s[threadIdx.x] = y[0]; __syncthreads(); y[0] = s[3]; }"
+    with pytest.raises(LoweringError, match="`s` is dynamic shared memory"):
+        run(source, "inout y: f64[1]", {}, 1, 8, np.ones(1))

@@ -1,8 +1,6 @@
 """Which threads of a block come where: what differs between them, and who leaves before a barrier.
 
-    divergent   {no, yes} per value: yes where the threads of a block may have different values. Least fixed point from
-                thread numbers, lanes, loads and what other threads send; through operands, and to the phis behind a
-                branch that threads take differently
+    divergent   see `analysis.divergence`; thread numbers, lanes, loads and what other threads send differ by themselves
     leavers     threads that take an edge after which they meet nobody any more, although those that take the other do
 
 Threads that leave early take no part in later barriers, neither forward nor in reverse. In reverse they would begin
@@ -18,11 +16,11 @@ from functools import cached_property
 from jax_enzyme.ad.device.lanes import Lanes
 from jax_enzyme.ad.device.warps import Warps
 from jax_enzyme.analysis.cfg import Cfg
-from jax_enzyme.analysis.dominators import PostDominators
+from jax_enzyme.analysis.divergence import Divergence
 from jax_enzyme.analysis.memory import call_effect, is_memory_free
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.module import Function
-from jax_enzyme.ir.values import BasicBlock, Value
+from jax_enzyme.ir.values import BasicBlock
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.transform.device.registers import LANE, REGISTER
 
@@ -46,6 +44,7 @@ class Convergence:
 
     def __init__(self, function: Function, lanes: Lanes, stable: Callable[[I.Load], bool]) -> None:
         self.cfg = Cfg(function)
+        self._divergence = Divergence(self.cfg, self._differs, _agreed)
         self._agreeing = Warps(lanes, stable)
         self._stable = stable
         self._blocks = {b for b in self.cfg.rpo if any(map(meets, b.instructions))}
@@ -76,8 +75,8 @@ class Convergence:
 
     def _joins_again(self, block: BasicBlock, meetings: set[BasicBlock]) -> bool:
         """Whether threads that part here are together again before any of them meets others."""
-        join = self._joins.get(block)
-        return join is not None and not meetings & (self._until(self.cfg.succs[block], join) - {join})
+        between = self._divergence.between(block)
+        return between is not None and not meetings & between
 
     def _without(self, start: BasicBlock, meetings: set[BasicBlock]) -> set[BasicBlock]:
         """The blocks from `start` on, up to the next meetings."""
@@ -95,45 +94,7 @@ class Convergence:
 
     def diverges(self, block: BasicBlock) -> bool:
         """Whether threads of a block of threads may leave this block of code in different ways."""
-        return any(v in self._divergent for v in block.terminator.operands)
-
-    @cached_property
-    def _joins(self) -> dict[BasicBlock, BasicBlock | None]:
-        """Where the ways that begin at a block join, by block."""
-        return PostDominators(self.cfg).idom
-
-    @cached_property
-    def _divergent(self) -> set[Value]:
-        found: set[Value] = {i for b in self.cfg.rpo for i in b.instructions if self._differs(i)}
-        changed = True
-        while changed:
-            before = len(found)
-            for block in self.cfg.rpo:
-                for instruction in block.instructions:
-                    if any(v in found for v in instruction.operands) and not _agreed(instruction):
-                        found.add(instruction)
-                if len(self.cfg.succs[block]) > 1 and any(v in found for v in block.terminator.operands):
-                    for reached in self._reached_in_several_ways(block):
-                        found |= {i for i in reached.instructions if isinstance(i, I.Phi)}
-            changed = len(found) != before
-        return found
-
-    def _reached_in_several_ways(self, block: BasicBlock) -> set[BasicBlock]:
-        """Where threads may come that parted at a branch, up to where all of its ways join."""
-        ways = [self._until([way], self._joins.get(block)) for way in self.cfg.succs[block]]
-        return {b for n, way in enumerate(ways) for b in way if any(b in other for other in ways[n + 1 :])}
-
-    def _until(self, ways: list[BasicBlock], join: BasicBlock | None) -> set[BasicBlock]:
-        """The blocks from some on up to another, which is included."""
-        found: set[BasicBlock] = set()
-        pending = list(ways)
-        while pending:
-            following = pending.pop()
-            if following not in found:
-                found.add(following)
-                if following is not join:
-                    pending += self.cfg.succs[following]
-        return found
+        return self._divergence.parts(block)
 
     def _differs(self, instruction: I.Instruction) -> bool:
         """A value that may differ although the operands do not."""

@@ -26,16 +26,18 @@ from jax_enzyme.transform.cuda import marks
 from jax_enzyme.transform.cuda.accesses import AccessLog, note_arguments, note_shared
 from jax_enzyme.transform.cuda.dispatch import for_divergent_group, may_diverge
 from jax_enzyme.transform.cuda.group import Axis, Group, for_group
-from jax_enzyme.transform.cuda.halves import shuffle_numbers
+from jax_enzyme.transform.cuda.halves import MARKED, shuffle_numbers
 from jax_enzyme.transform.cuda.heap import large_to_heap
 from jax_enzyme.transform.cuda.host import to_host
 from jax_enzyme.transform.cuda.shuffles import WARP_SIZE, lower_shuffles
-from jax_enzyme.transform.cuda.spaces import drop_spaces, expand
+from jax_enzyme.transform.cuda.spaces import drop_spaces, expand, uses
 from jax_enzyme.transform.cuda.tiles import read_at_source
 from jax_enzyme.transform.cuda.trimming import trim_loops
 from jax_enzyme.transform.cuda.turning import turn_loops
 from jax_enzyme.transform.joins import optimise_meetings
 from jax_enzyme.transform.rewriting import forget_tails, remove_unreachable, replace_values
+
+_OF_THREADS = marks.INDICES - set(marks.BLOCKS)
 
 
 def lower(
@@ -62,19 +64,19 @@ def lower(
     to_host(work, shape, keep_atomics=log is not None)
     _bind(kernel, constants)
     mark_for_inlining(work, [symbol, *shared])
-    work = optimise_meetings(work, _meets)
+    work = optimise_meetings(work, _meets, _differs)
     if _meets_in_a_loop(work.functions[symbol]):
         # Unrolled where the number of rounds is fixed, as compilers for GPUs do: then every meeting comes once.
-        work = optimise_meetings(work, _meets, unroll=True)
+        work = optimise_meetings(work, _meets, _differs, unroll=True)
     kernel = _thread(work, symbol)
-    shuffle_numbers(work, kernel)
+    shuffle_numbers(work, kernel, MARKED)
     if log is not None:
         log.watch(work, kernel, shape)
     else:
         read_at_source(work, kernel, shape, [work.globals[n] for n in shared if n in work.globals])
     if any(_warp_operation(i) for i in kernel.instructions()):
         _linear_to_warps(work, kernel, shape)
-        work = optimise_meetings(work, _meets)
+        work = optimise_meetings(work, _meets, _differs)
         kernel = work.functions[symbol]
         kernel = _warp(work, kernel, shape)
         work = _cleaned(work, symbol)
@@ -160,6 +162,12 @@ def _meets(instruction: I.Instruction) -> bool:
     return marks.called(instruction).startswith(("je.meet.", marks.SHUFFLE))
 
 
+def _differs(instruction: I.Instruction) -> bool:
+    """Whether this is not the same for all threads of a block."""
+    name = marks.called(instruction)
+    return name in _OF_THREADS or name.startswith(marks.SHUFFLE)
+
+
 def _warp_operation(instruction: I.Instruction) -> bool:
     return marks.called(instruction).startswith((marks.MEET_WARP, marks.SHUFFLE))
 
@@ -243,6 +251,11 @@ def _share(module: Module, kernel: Function, shape: Shape, shared: Iterable[str]
             continue
         kind = variable.value_type
         if isinstance(kind, T.ArrayType) and kind.count == 0:
+            if shape.shared == 0 and uses(kernel, variable):
+                raise LoweringError(
+                    f"`{name}` is dynamic shared memory, and this launch gives its blocks none",
+                    remedy="say how many bytes a block needs: shared=, such as shared='8*n'",
+                )
             if dynamic is None:
                 item = kind.element
                 count = max(1, -(-shape.shared // layout.alloc_size(item)))
@@ -265,4 +278,4 @@ def _cleaned(module: Module, symbol: str) -> Module:
     kernel.attributes = ("nounwind",)
     for argument in kernel.arguments:
         argument.attributes = tuple(w for w in argument.attributes if w.startswith(("noalias", "byval")))
-    return optimise_meetings(module, _meets)
+    return optimise_meetings(module, _meets, _differs)

@@ -59,6 +59,12 @@ def _merge_intrinsics(module: Module) -> None:
             replace_values(function, replaced)
 
 
+def uses(function: Function, variable: GlobalVariable) -> bool:
+    """Whether a function does anything with a variable."""
+    names: dict[V.Value, V.Value] = {variable: variable}
+    return any(isinstance(o, V.Constant) and _names(o, names) for i in function.instructions() for o in i.operands)
+
+
 def expand(function: Function, places: Mapping[V.Value, V.Value]) -> None:
     """Constants of a function that name certain globals become instructions that use these values instead."""
     for block in function.blocks:

@@ -20,8 +20,10 @@ from jax_enzyme.ir.inlining import mark_for_inlining
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.passes import run
 from jax_enzyme.rules.effects import Effect, effect
+from jax_enzyme.transform.atomic_loops import lower_atomic_loops
+from jax_enzyme.transform.cuda.halves import MASKED, shuffle_numbers
 from jax_enzyme.transform.device.flat import flatten
-from jax_enzyme.transform.device.registers import declare_registers, lower_registers
+from jax_enzyme.transform.device.registers import LANE, REGISTER, declare_registers, lower_registers
 from jax_enzyme.transform.joins import optimise_meetings
 from jax_enzyme.transform.lower_calls import lower_calls
 from jax_enzyme.transform.masked_memory import lower_masked_memory
@@ -63,9 +65,9 @@ def canonical(function: DeviceFunction) -> DeviceFunction:
 
 
 def _optimised(module: Module) -> Module:
-    module = optimise_meetings(run(module, ["always-inline", "globaldce"]), is_meeting)
+    module = optimise_meetings(run(module, ["always-inline", "globaldce"]), is_meeting, _differs)
     if any(_has_loops_over_locals(f) for f in module.functions.values()):
-        module = optimise_meetings(module, is_meeting, unroll=True)
+        module = optimise_meetings(module, is_meeting, _differs, unroll=True)
     return run(module, _REGULAR)
 
 
@@ -74,9 +76,18 @@ def _has_loops_over_locals(function: Function) -> bool:
 
 
 def _simplified(function: ArrayFunction) -> ArrayFunction:
-    function = split_struct_copies(function, _SPLIT_UP_TO)
-    module = lower_masked_memory(function.module)
+    function = _with_shuffled_numbers(split_struct_copies(function, _SPLIT_UP_TO))
+    module = lower_atomic_loops(lower_masked_memory(function.module))
     return function if module is function.module else replace(function, module=module)
+
+
+def _with_shuffled_numbers(function: ArrayFunction) -> ArrayFunction:
+    """The array function with shuffles of numbers in place of those of their bits; itself where there are none."""
+    if MASKED.words not in function.module.functions:
+        return function
+    module = clone(function.module)
+    found = [shuffle_numbers(module, f, MASKED) for f in list(module.functions.values()) if f.blocks]
+    return replace(function, module=module) if any(found) else function
 
 
 def keep_aliases_true(function: Function, module: Module, unwritten: tuple[bool, ...]) -> None:
@@ -94,6 +105,14 @@ def is_meeting(instruction: I.Instruction) -> bool:
     if not isinstance(callee, Function) or not callee.is_declaration:
         return False
     return effect(callee.name) in (Effect.BARRIER, Effect.VOTE, Effect.SHUFFLE, Effect.FENCE)
+
+
+def _differs(instruction: I.Instruction) -> bool:
+    """Whether this is not the same for all threads of a block."""
+    callee = instruction.callee if isinstance(instruction, I.CallBase) else None
+    if not isinstance(callee, Function):
+        return False
+    return callee.name.startswith((LANE, f"{REGISTER}tid.")) or effect(callee.name) is Effect.SHUFFLE
 
 
 def _check_inlined(module: Module, symbol: str) -> None:
