@@ -26,6 +26,7 @@ from jax_enzyme.ir.values import BasicBlock, ConstantSplat, Value, int_value
 from jax_enzyme.transform.rewriting import place, remove_unused, replace_values
 
 _UPPER = 16
+_UPPER_MASKS = (0xFFFF0000, -0x10000)
 _HALF_LESS_ONE = 0x7FFF
 
 
@@ -46,6 +47,9 @@ def _rewrite(function: Function) -> bool:
             elif number is not None:
                 short = made.cast("fptrunc", number, _like(number.type, T.BFLOAT))
                 replaced[instruction] = made.cast("bitcast", short, instruction.type)
+            elif (kept := _rounded_in_place(instruction)) is not None:
+                short = made.cast("fptrunc", kept, _like(kept.type, T.BFLOAT))
+                replaced[instruction] = made.cast("fpext", short, instruction.type)
             place(instruction, made.block.instructions)
             at = block.instructions.index(instruction)
             block.instructions[at:at] = made.block.instructions
@@ -80,7 +84,23 @@ def _rounded(value: I.Instruction) -> Value | None:
     if T.scalar(shifted.type) != T.I32 or not _is(shifted, "lshr", _UPPER):
         return None
     assert isinstance(shifted, I.Instruction)
-    terms = _terms(shifted.operands[0])
+    return _carried_up(shifted.operands[0])
+
+
+def _rounded_in_place(value: I.Instruction) -> Value | None:
+    """The `float` that another one is, rounded to an upper half and widened again."""
+    if not (isinstance(value, I.Cast) and value.opcode == "bitcast" and T.scalar(value.type) == T.FLOAT):
+        return None
+    word = value.operands[0]
+    if T.scalar(word.type) != T.I32 or not any(_is(word, "and", mask) for mask in _UPPER_MASKS):
+        return None
+    assert isinstance(word, I.Instruction)
+    return _carried_up(word.operands[0])
+
+
+def _carried_up(value: Value) -> Value | None:
+    """The `float` to whose bits so much is added that the upper half is the nearest one."""
+    terms = _terms(value)
     numbers = [t for t in terms if isinstance(t, I.Cast) and t.opcode == "bitcast"]
     if len(terms) != 3 or len(numbers) != 1 or T.scalar(numbers[0].operands[0].type) != T.FLOAT:
         return None
@@ -96,6 +116,8 @@ def _is_odd(value: Value, number: Value) -> bool:
         return False
     assert isinstance(value, I.Instruction)
     half = value.operands[0]
+    while isinstance(half, I.Cast) and half.opcode in ("zext", "trunc"):
+        half = half.operands[0]
     return _is(half, "lshr", _UPPER) and isinstance(half, I.Instruction) and half.operands[0] is number
 
 
