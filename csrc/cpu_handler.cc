@@ -119,8 +119,8 @@ ffi::Error Execute(KernelState* state, ffi::ThreadPool pool, ffi::RemainingArgs 
   const PoolTeam team(pool);
   const int64_t total = state->batch.total;
   const Team* inside = total < pool.num_threads() ? &team : nullptr;
-  const int64_t status = RunShared(
-      pool, total, 1, [&](int64_t lo, int64_t hi) { return RunRange(*state, bases, lo, hi, inside); });
+  const int64_t status =
+      RunShared(pool, total, 1, [&](int64_t lo, int64_t hi) { return RunRange(*state, bases, lo, hi, inside); });
   return status == 0 ? ffi::Error::Success() : Describe(*state, status);
 }
 
