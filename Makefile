@@ -21,7 +21,7 @@ NEXT_TESTS ?= $(addprefix tests/,jax codegen packaging signature tools cuda/test
 VENV := .venv
 NEXT := .venv-next
 BUILT_FROM := pyproject.toml CMakeLists.txt $(wildcard csrc/*)
-C_SOURCES = $$(git ls-files 'csrc/*.cc' 'csrc/*.h' 'examples/*.c' 'tests/kernels/*.c' 'tests/kernels/*.cpp' 'tests/cuda/*.cpp' 'tests/engine/memory_shapes/*.c')
+C_SOURCES = $$(git ls-files 'csrc/*.cc' 'csrc/*.h' 'examples/*.c' 'benchmarks/kernels/*.c' 'tests/kernels/*.c' 'tests/kernels/*.cpp' 'tests/cuda/*.cpp' 'tests/engine/memory_shapes/*.c')
 
 .PHONY: demo test test-main test-next test-wheel lint format bench fuzz table clean
 .NOTPARALLEL:

@@ -26,8 +26,8 @@ static void rotate(const double *r, const double *v, double *out) {
     for (int i = 0; i < 3; i++) out[i] = v[i] * c + rv[i] * s + axis[i] * along;
 }
 
-void bundle(int n, int m, int p, const double *cameras, const double *points, const double *weights,
-            const int *pairs, const double *features, double *errors, double *weight_errors) {
+void bundle(int n, int m, int p, const double *cameras, const double *points, const double *weights, const int *pairs,
+            const double *features, double *errors, double *weight_errors) {
     (void)n, (void)m;
     for (int i = 0; i < p; i++) {
         const double *camera = cameras + 11 * pairs[2 * i], *point = points + 3 * pairs[2 * i + 1];
