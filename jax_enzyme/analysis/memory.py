@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from jax_enzyme.analysis.fortran_io import Statement, statement
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -46,6 +47,11 @@ class MemoryObject:
     kind: str
     site: Value | None = None
 
+    @property
+    def is_constant(self) -> bool:
+        """A table that no program can write to."""
+        return isinstance(self.site, GlobalVariable) and self.site.is_constant
+
     def __str__(self) -> str:
         return f"{self.kind} {self.site.name}" if self.site is not None else self.kind
 
@@ -69,9 +75,10 @@ def call_effect(call: I.CallBase) -> Effect | None:
     """What a call to a function without a body does to memory, by its name; None for the unknown and for defined
     ones."""
     callee = call.callee
-    if isinstance(callee, Function) and callee.is_declaration:
-        return effect(callee.name)
-    return None
+    if not isinstance(callee, Function) or not callee.is_declaration:
+        return None
+    found = effect(callee.name)
+    return None if found is Effect.OUTPUT and statement(call) is Statement.OTHER else found
 
 
 def called_routine(call: I.CallBase) -> Routine | None:
@@ -137,6 +144,10 @@ class PointsTo:
             case _:
                 return NOTHING
 
+    def written(self, pointer: Value) -> Objects:
+        """The objects that a store through a pointer may change."""
+        return frozenset(o for o in self.of(pointer) if not o.is_constant)
+
     def describe(self) -> str:
         """One line per pointer value, for tests and reports."""
         lines: list[str] = []
@@ -166,7 +177,7 @@ class PointsTo:
 
     def _put(self, held: Objects, pointer: Value) -> None:
         """Pointers into `held` are stored through `pointer`."""
-        for target in self.of(pointer) if held else ():
+        for target in self.written(pointer) if held else ():
             self._fill(target, held)
 
     def _loaded(self, pointer: Value) -> Objects:
@@ -220,7 +231,7 @@ class PointsTo:
                 self._set(call, frozenset([fresh]))
             case Effect.MEMORY_COPY:
                 held = self._loaded(call.operands[1])
-                for target in self.of(call.operands[0]):
+                for target in self.written(call.operands[0]):
                     self._fill(target, held)
             case Effect.SAME_POINTER:
                 self._set(call, self.of(call.operands[0]))
@@ -258,7 +269,8 @@ class PointsTo:
             return
         given = frozenset().union(*(self.of(a) for a in call.arguments))
         for target in given:
-            self._fill(target, given | {self.unknown})
+            if not target.is_constant:
+                self._fill(target, given | {self.unknown})
         if T.is_pointer(call.type):
             self._set(call, given | {self.unknown})
 
@@ -371,7 +383,8 @@ def accesses(points_to: PointsTo, function: Function, layout: DataLayout) -> Ite
                 )
             case I.Store():
                 value, pointer = instruction.operands
-                yield Access(instruction, pointer, points_to.of(pointer), layout.store_size(value.type), False, True)
+                objects = points_to.written(pointer)
+                yield Access(instruction, pointer, objects, layout.store_size(value.type), False, True)
             case I.AtomicRMW() | I.CmpXchg():
                 pointer = instruction.operands[0]
                 size = layout.store_size(instruction.operands[1].type)
@@ -388,10 +401,10 @@ def _call_accesses(points_to: PointsTo, call: I.CallBase) -> Iterator[Access]:
             size = int_value(call.operands[2])
             target, source = call.operands[0], call.operands[1]
             yield Access(call, source, points_to.of(source), size, True, False)
-            yield Access(call, target, points_to.of(target), size, False, True)
+            yield Access(call, target, points_to.written(target), size, False, True)
         case Effect.MEMORY_SET:
             target = call.operands[0]
-            yield Access(call, target, points_to.of(target), int_value(call.operands[2]), False, True)
+            yield Access(call, target, points_to.written(target), int_value(call.operands[2]), False, True)
         case Effect.FREE:
             target = call.operands[0]
             yield Access(call, target, points_to.of(target), None, False, True, kills=True)
