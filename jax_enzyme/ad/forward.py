@@ -33,6 +33,7 @@ from jax_enzyme.ad.library import LibraryCalls, shadow_arguments
 from jax_enzyme.ad.refusals import refuse_unprovable
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.analysis.fields import points_to_by_field
 from jax_enzyme.analysis.flow import is_defined_call
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, called_routine
@@ -71,7 +72,7 @@ def forward(base: ArrayFunction, step: Jvp, rules: Rules, allocates: bool = True
     """
     module = extended(base.module)
     root = module.functions[base.symbol]
-    points_to = PointsTo(module, root)
+    points_to = points_to_by_field(module, root)
     inputs = [points_to.objects[a] for a, given in zip(root.arguments, step.tangents, strict=True) if given]
     activity = Activity(points_to, rules, inputs, None)
     refuse_unprovable(module, points_to, activity, rules, base.buffers)
@@ -269,15 +270,20 @@ class _Emitter:
             case _ if is_defined_call(instruction):
                 assert isinstance(instruction, I.CallBase)
                 self._defined_call(instruction)
-            case I.CallBase() if (routine := called_routine(instruction)) is not None and any(
-                self.shared.needs_shadow(instruction.operands[i]) for i in routine.floats
-            ):
+            case I.CallBase() if (routine := self._with_shadows(instruction)) is not None:
                 self._routine(instruction, routine)
             case _:
                 twin = copied(instruction, self.value, self.blocks.__getitem__)
                 self.builder.insert(twin)
                 self.primal[instruction] = twin
                 self._companion(instruction, twin)
+
+    def _with_shadows(self, call: I.CallBase) -> Routine | None:
+        """The routine of BLAS or LAPACK that a call is of, if it has a derivative and is given what has a shadow."""
+        routine = called_routine(call)
+        if routine is None or not routine.is_active:
+            return None
+        return routine if any(self.shared.needs_shadow(call.operands[i]) for i in routine.floats) else None
 
     def _phi(self, phi: I.Phi) -> None:
         twin = self.builder.phi(phi.type)
@@ -467,6 +473,8 @@ class _Emitter:
 
     def _check_unknown(self, call: I.CallBase) -> None:
         """A call without a body may do anything with active data: without a rule it is refused."""
+        if called_routine(call) is not None:
+            return
         reached: Sequence[Value] = call.arguments
         if any(v in self.shared.activity.varied or self.shared.needs_shadow(v) for v in reached):
             active_rule(self.shared.module, call, self.shared.rules)

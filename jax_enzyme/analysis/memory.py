@@ -18,7 +18,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
+from jax_enzyme.analysis.congruence import ANY, Congruence
 from jax_enzyme.analysis.fortran_io import Statement, statement
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.ir import instructions as I
@@ -89,6 +91,19 @@ def called_routine(call: I.CallBase) -> Routine | None:
     return None
 
 
+Place = tuple[Congruence, int]
+"""Bytes of an object: a size at each of some offsets."""
+
+
+class FieldContents(Protocol):
+    """Pointers by object and place: see `analysis.fields`."""
+
+    def put(self, item: MemoryObject, places: list[Place], held: Objects) -> bool: ...
+    def at(self, pointer: Value, item: MemoryObject, size: int) -> list[Place]: ...
+    def held(self, item: MemoryObject, places: list[Place]) -> Objects: ...
+    def copied(self, target: Value, source: Value) -> Iterator[tuple[MemoryObject, Place, Objects]]: ...
+
+
 class PointsTo:
     """The solved relation for all functions of a module that `root` can reach."""
 
@@ -100,20 +115,34 @@ class PointsTo:
         self.contents: dict[MemoryObject, Objects] = {self.unknown: frozenset([self.unknown])}
         self.objects: dict[Value, MemoryObject] = {}
         self._values: dict[Value, Objects] = {}
-        self._changed = True
-        for argument in root.arguments:
+        self._fields: FieldContents | None = None
+        self._layout = DataLayout(module)
+        self._solve_all()
+
+    def refine(self, fields: FieldContents) -> None:
+        """Solves again, with pointers in one object told apart by where they lie; objects stay what they are."""
+        self._fields = fields
+        self._values.clear()
+        for item in self.contents:
+            self.contents[item] = NOTHING
+        self.contents[self.unknown] = frozenset([self.unknown])
+        self._solve_all()
+
+    def _solve_all(self) -> None:
+        for argument in self.root.arguments:
             if T.is_pointer(argument.type):
                 self._values[argument] = frozenset([self._object("buffer", argument)])
-        for variable in module.globals.values():
+        for variable in self.module.globals.values():
             if variable.initializer is not None:
                 held = self.of(variable.initializer)
                 if held:
                     self._fill(self._object("global", variable), held)
         # At first, a pointer that is called leads to what was found for it so far; only if nothing is found in the end
         # may it lead anywhere.
-        self._called_are_known = True
+        # Nor is there anything where a load finds nothing: a run that gets there reads what no store is known of.
+        self._all_is_known = True
         self._solve()
-        self._called_are_known = False
+        self._all_is_known = False
         self._solve()
 
     def _solve(self) -> None:
@@ -170,32 +199,58 @@ class PointsTo:
             self._values[value] = old | objects
             self._changed = True
 
-    def _fill(self, target: MemoryObject, objects: Objects) -> None:
-        if target is not self.unknown and not objects <= self.contents[target]:
+    def _fill(self, target: MemoryObject, objects: Objects, places: list[Place] | None = None) -> None:
+        """Pointers into `objects` may lie in `target`: at some places, or anywhere."""
+        if target is self.unknown:
+            return
+        if not objects <= self.contents[target]:
             self.contents[target] |= objects
             self._changed = True
+        if self._fields is not None:
+            self._changed |= self._fields.put(target, [(ANY, 1)] if places is None else places, objects)
 
-    def _put(self, held: Objects, pointer: Value) -> None:
+    def _put(self, held: Objects, pointer: Value, size: int) -> None:
         """Pointers into `held` are stored through `pointer`."""
         for target in self.written(pointer) if held else ():
-            self._fill(target, held)
+            places = None if self._fields is None else self._fields.at(pointer, target, size)
+            self._fill(target, held, places)
 
-    def _loaded(self, pointer: Value) -> Objects:
-        return frozenset().union(*(self.contents[o] for o in self.of(pointer)))
+    def _loaded(self, pointer: Value, size: int) -> Objects:
+        objects = self.of(pointer)
+        found = frozenset[MemoryObject]().union(*(self._held(o, pointer, size) for o in objects))
+        return found if found or self._all_is_known else found.union(*(self.contents[o] for o in objects))
+
+    def _held(self, item: MemoryObject, pointer: Value, size: int) -> Objects:
+        if self._fields is None or item is self.unknown:
+            return self.contents[item]
+        return self._fields.held(item, self._fields.at(pointer, item, size))
+
+    def _copy(self, target: Value, source: Value, targets: Objects) -> None:
+        if self._fields is not None:
+            for item, place, held in self._fields.copied(target, source):
+                if item in targets:
+                    self._fill(item, held, [place])
+        for item in self.of(source) if self._fields is None else self.of(source) & {self.unknown}:
+            for to in targets if self.contents[item] else ():
+                self._fill(to, self.contents[item])
+
+    def _size(self, type_: T.Type) -> int:
+        return 0 if self._fields is None else self._layout.store_size(type_)
 
     def _visit(self, function: Function, instruction: I.Instruction) -> None:
         match instruction:
             case I.Alloca():
                 self._set(instruction, frozenset([self._object("stack", instruction)]))
             case I.Load():
-                self._set(instruction, self._loaded(instruction.operands[0]))
+                self._set(instruction, self._loaded(instruction.operands[0], self._size(instruction.type)))
             case I.Store():
                 value, pointer = instruction.operands
-                self._put(self.of(value), pointer)
+                self._put(self.of(value), pointer, self._size(value.type))
             case I.AtomicRMW() | I.CmpXchg():
                 pointer, *values = instruction.operands
-                self._put(frozenset().union(*(self.of(v) for v in values)), pointer)
-                self._set(instruction, self._loaded(pointer))
+                size = self._size(values[0].type)
+                self._put(frozenset().union(*(self.of(v) for v in values)), pointer, size)
+                self._set(instruction, self._loaded(pointer, size))
             case I.CallBase():
                 self._visit_call(instruction)
             case I.Cast() if instruction.opcode == "inttoptr" and not self.of(instruction.operands[0]):
@@ -227,12 +282,10 @@ class PointsTo:
                 self._set(call, frozenset([self._object("heap", call)]))
             case Effect.REALLOCATE:
                 fresh = self._object("heap", call)
-                self._fill(fresh, self._loaded(call.operands[0]))
                 self._set(call, frozenset([fresh]))
+                self._copy(call, call.operands[0], frozenset([fresh]))
             case Effect.MEMORY_COPY:
-                held = self._loaded(call.operands[1])
-                for target in self.written(call.operands[0]):
-                    self._fill(target, held)
+                self._copy(call.operands[0], call.operands[1], self.written(call.operands[0]))
             case Effect.SAME_POINTER:
                 self._set(call, self.of(call.operands[0]))
             case None:
@@ -258,7 +311,7 @@ class PointsTo:
             return False
         objects = self.of(call.callee)
         if not objects:
-            return self._called_are_known
+            return self._all_is_known
         return self.unknown not in objects and not any(
             isinstance(o.site, Function) and o.site.value_type == call.function_type for o in objects
         )

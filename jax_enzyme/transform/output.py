@@ -27,7 +27,9 @@ def drop_output(module: Module) -> Module:
     copy, twins = clone_with_map(module)
     silent = {twins[i] for i in silent}
     for function in copy.functions.values():
-        gone = {i: zero(i.type) for i in function.instructions() if i in silent and i.type != T.VOID}
+        gone: dict[Value, Value] = {
+            i: zero(i.type) for i in function.instructions() if i in silent and i.type != T.VOID
+        }
         for block in function.blocks:
             old, block.instructions = block.instructions, []
             for instruction in old:

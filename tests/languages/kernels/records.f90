@@ -131,3 +131,54 @@ subroutine sorted_with_indices(n, x, y)
   y(p) = a*[(real(i,8), i=1,n)]
   y = y + x(p)*a
 end subroutine
+
+! The variables that an internal procedure shares are pointers in one record.
+subroutine shared_variables(n, x, y)
+  implicit none
+  integer, intent(in) :: n
+  real(8), intent(in) :: x(n)
+  real(8), intent(out) :: y(n)
+  real(8) :: acc, tbl(n), h
+  integer :: cnt
+  cnt = 0; acc = 0; h = x(n)
+  call walk(1)
+  tbl = [x(2:n), acc]
+  call relax(3)
+  y = tbl*cnt
+contains
+  recursive subroutine walk(i)
+    integer, intent(in) :: i
+    if (i > n) return
+    cnt = cnt + 1
+    acc = acc*h + x(i)
+    call walk(2*i)
+    call walk(2*i+1)
+  end subroutine
+  subroutine relax(k)
+    integer, intent(in) :: k
+    integer :: j
+    real(8) :: old(size(tbl))
+    do j = 1, k
+      old = tbl
+      tbl(2:n-1) = 0.5d0*(old(:n-2) + old(3:)) + h*f(old(2:n-1))
+    end do
+  end subroutine
+  elemental real(8) function f(t)
+    real(8), intent(in) :: t
+    f = t**2/(1 + t**2)*acc
+  end function
+end subroutine
+
+! Pivoting by a routine whose result is an integer, of numbers that vary.
+subroutine pivoted(n, x, y)
+  implicit none
+  integer :: n, i, k
+  real(8) :: x(n), y(n), w(n)
+  integer, external :: idamax
+  w = x
+  do i = 1, n
+    k = idamax(n - i + 1, w(i), 1) + i - 1
+    w([i, k]) = w([k, i])
+    y(i) = w(i)*w(n)
+  end do
+end subroutine
