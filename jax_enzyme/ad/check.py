@@ -42,15 +42,7 @@ from jax_enzyme.analysis.memory import MemoryObject
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, uses
-from jax_enzyme.ir.values import (
-    BasicBlock,
-    ConstantFloat,
-    ConstantInt,
-    ConstantNull,
-    Value,
-    ZeroInitializer,
-    int_value,
-)
+from jax_enzyme.ir.values import BasicBlock, Value, int_value, is_zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -405,7 +397,7 @@ class _ReverseCheck(_Sweep):
 
     def _check_adjoint(self, variable: I.Alloca) -> None:
         start = [i for i in self.function.entry.instructions if isinstance(i, I.Store) and i.operands[1] is variable]
-        if not start or not _is_zero(start[0].operands[0]):
+        if not start or not is_zero(start[0].operands[0]):
             raise self.fail("an adjoint does not start as zero")
         for block in self.cfg.rpo:
             pending: I.Load | None = None
@@ -416,7 +408,7 @@ class _ReverseCheck(_Sweep):
                     pending = instruction
                 elif isinstance(instruction, I.Store) and instruction.operands[1] is variable:
                     value = instruction.operands[0]
-                    if not _is_zero(value) and (pending is None or not _depends(value, pending, block)):
+                    if not is_zero(value) and (pending is None or not _depends(value, pending, block)):
                         raise self.fail(f"an adjoint is overwritten in {block.name}")
                     pending = None
             if pending is not None:
@@ -503,7 +495,7 @@ def check_shadows(caller: Function, callee: Function, first: int, count: int) ->
             if isinstance(value, I.Alloca):
                 users = [i for i in block.instructions if value in i.operands]
                 start = users[0]
-                if isinstance(start, I.Store) and _is_zero(start.operands[0]) and _fills(start, value):
+                if isinstance(start, I.Store) and is_zero(start.operands[0]) and _fills(start, value):
                     continue
             elif not isinstance(value, I.Instruction):
                 continue
@@ -550,18 +542,6 @@ def _is_adjoint(variable: I.Alloca) -> bool:
         and not T.is_pointer(variable.allocated_type)
         and (variable.allocated_type != ARENA)
     )
-
-
-def _is_zero(value: Value) -> bool:
-    match value:
-        case ZeroInitializer() | ConstantNull():
-            return True
-        case ConstantInt():
-            return value.value == 0
-        case ConstantFloat():
-            return set(value.text.lower().removeprefix("0x").lstrip("hrkl")) == {"0"}
-        case _:
-            return False
 
 
 def _depends(value: Value, on: Value, block: BasicBlock) -> bool:

@@ -1,7 +1,8 @@
 """Memory objects, and which of them each pointer may point to.
 
 An *object* is a piece of storage known by the place that makes it: a parameter of the root function, an alloca, an
-allocation call, a global. The analysis is Andersen's, insensitive to flow, fields and calling context:
+allocation call, a global. The analysis is Andersen's, insensitive to flow, fields (but for `analysis.fields`) and
+calling context:
 
     lattice     P(objects), one element per SSA value, and one per object for the pointers stored inside it
     join        union
@@ -18,9 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
-from jax_enzyme.analysis.congruence import ANY, Congruence
 from jax_enzyme.analysis.fortran_io import Statement, statement
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.ir import instructions as I
@@ -91,19 +90,6 @@ def called_routine(call: I.CallBase) -> Routine | None:
     return None
 
 
-Place = tuple[Congruence, int]
-"""Bytes of an object: a size at each of some offsets."""
-
-
-class FieldContents(Protocol):
-    """Pointers by object and place: see `analysis.fields`."""
-
-    def put(self, item: MemoryObject, places: list[Place], held: Objects) -> bool: ...
-    def at(self, pointer: Value, item: MemoryObject, size: int) -> list[Place]: ...
-    def held(self, item: MemoryObject, places: list[Place]) -> Objects: ...
-    def copied(self, target: Value, source: Value) -> Iterator[tuple[MemoryObject, Place, Objects]]: ...
-
-
 class PointsTo:
     """The solved relation for all functions of a module that `root` can reach."""
 
@@ -111,38 +97,24 @@ class PointsTo:
         self.module = module
         self.root = root
         self.functions = reachable_functions(root)
-        self.unknown = MemoryObject("unknown")
+        self.unknown = self._unknown_object()
         self.contents: dict[MemoryObject, Objects] = {self.unknown: frozenset([self.unknown])}
         self.objects: dict[Value, MemoryObject] = {}
         self._values: dict[Value, Objects] = {}
-        self._fields: FieldContents | None = None
-        self._layout = DataLayout(module)
-        self._solve_all()
-
-    def refine(self, fields: FieldContents) -> None:
-        """Solves again, with pointers in one object told apart by where they lie; objects stay what they are."""
-        self._fields = fields
-        self._values.clear()
-        for item in self.contents:
-            self.contents[item] = NOTHING
-        self.contents[self.unknown] = frozenset([self.unknown])
-        self._solve_all()
-
-    def _solve_all(self) -> None:
-        for argument in self.root.arguments:
+        self._changed = True
+        for argument in root.arguments:
             if T.is_pointer(argument.type):
                 self._values[argument] = frozenset([self._object("buffer", argument)])
-        for variable in self.module.globals.values():
+        for variable in module.globals.values():
             if variable.initializer is not None:
                 held = self.of(variable.initializer)
                 if held:
                     self._fill(self._object("global", variable), held)
         # At first, a pointer that is called leads to what was found for it so far; only if nothing is found in the end
         # may it lead anywhere.
-        # Nor is there anything where a load finds nothing: a run that gets there reads what no store is known of.
-        self._all_is_known = True
+        self._called_are_known = True
         self._solve()
-        self._all_is_known = False
+        self._called_are_known = False
         self._solve()
 
     def _solve(self) -> None:
@@ -193,64 +165,49 @@ class PointsTo:
             self.contents.setdefault(self.objects[site], NOTHING)
         return self.objects[site]
 
+    def _unknown_object(self) -> MemoryObject:
+        return MemoryObject("unknown")
+
     def _set(self, value: Value, objects: Objects) -> None:
         old = self._values.get(value, NOTHING)
         if not objects <= old:
             self._values[value] = old | objects
             self._changed = True
 
-    def _fill(self, target: MemoryObject, objects: Objects, places: list[Place] | None = None) -> None:
-        """Pointers into `objects` may lie in `target`: at some places, or anywhere."""
-        if target is self.unknown:
-            return
-        if not objects <= self.contents[target]:
+    def _fill(self, target: MemoryObject, objects: Objects) -> None:
+        if target is not self.unknown and not objects <= self.contents[target]:
             self.contents[target] |= objects
             self._changed = True
-        if self._fields is not None:
-            self._changed |= self._fields.put(target, [(ANY, 1)] if places is None else places, objects)
 
-    def _put(self, held: Objects, pointer: Value, size: int) -> None:
-        """Pointers into `held` are stored through `pointer`."""
+    def _put(self, held: Objects, pointer: Value, value: Value) -> None:
+        """Pointers into `held` are stored through `pointer`, as a value or as a part of it."""
         for target in self.written(pointer) if held else ():
-            places = None if self._fields is None else self._fields.at(pointer, target, size)
-            self._fill(target, held, places)
+            self._fill(target, held)
 
-    def _loaded(self, pointer: Value, size: int) -> Objects:
-        objects = self.of(pointer)
-        found = frozenset[MemoryObject]().union(*(self._held(o, pointer, size) for o in objects))
-        return found if found or self._all_is_known else found.union(*(self.contents[o] for o in objects))
+    def _loaded(self, pointer: Value, type_: T.Type | None) -> Objects:
+        """What may be loaded there as a value of a type; None: as anything."""
+        return frozenset().union(*(self.contents[o] for o in self.of(pointer)))
 
-    def _held(self, item: MemoryObject, pointer: Value, size: int) -> Objects:
-        if self._fields is None or item is self.unknown:
-            return self.contents[item]
-        return self._fields.held(item, self._fields.at(pointer, item, size))
-
-    def _copy(self, target: Value, source: Value, targets: Objects) -> None:
-        if self._fields is not None:
-            for item, place, held in self._fields.copied(target, source):
-                if item in targets:
-                    self._fill(item, held, [place])
-        for item in self.of(source) if self._fields is None else self.of(source) & {self.unknown}:
-            for to in targets if self.contents[item] else ():
-                self._fill(to, self.contents[item])
-
-    def _size(self, type_: T.Type) -> int:
-        return 0 if self._fields is None else self._layout.store_size(type_)
+    def _copy(self, target: Value, source: Value, length: int | None) -> None:
+        """So many bytes are copied."""
+        held = self._loaded(source, None)
+        for item in self.written(target):
+            self._fill(item, held)
 
     def _visit(self, function: Function, instruction: I.Instruction) -> None:
         match instruction:
             case I.Alloca():
                 self._set(instruction, frozenset([self._object("stack", instruction)]))
             case I.Load():
-                self._set(instruction, self._loaded(instruction.operands[0], self._size(instruction.type)))
+                self._set(instruction, self._loaded(instruction.operands[0], instruction.type))
             case I.Store():
                 value, pointer = instruction.operands
-                self._put(self.of(value), pointer, self._size(value.type))
+                self._put(self.of(value), pointer, value)
             case I.AtomicRMW() | I.CmpXchg():
                 pointer, *values = instruction.operands
-                size = self._size(values[0].type)
-                self._put(frozenset().union(*(self.of(v) for v in values)), pointer, size)
-                self._set(instruction, self._loaded(pointer, size))
+                for value in values:
+                    self._put(self.of(value), pointer, value)
+                self._set(instruction, self._loaded(pointer, values[0].type))
             case I.CallBase():
                 self._visit_call(instruction)
             case I.Cast() if instruction.opcode == "inttoptr" and not self.of(instruction.operands[0]):
@@ -281,11 +238,10 @@ class PointsTo:
             case Effect.ALLOCATE:
                 self._set(call, frozenset([self._object("heap", call)]))
             case Effect.REALLOCATE:
-                fresh = self._object("heap", call)
-                self._set(call, frozenset([fresh]))
-                self._copy(call, call.operands[0], frozenset([fresh]))
+                self._set(call, frozenset([self._object("heap", call)]))
+                self._copy(call, call.operands[0], None)
             case Effect.MEMORY_COPY:
-                self._copy(call.operands[0], call.operands[1], self.written(call.operands[0]))
+                self._copy(call.operands[0], call.operands[1], int_value(call.operands[2]))
             case Effect.SAME_POINTER:
                 self._set(call, self.of(call.operands[0]))
             case None:
@@ -311,16 +267,17 @@ class PointsTo:
             return False
         objects = self.of(call.callee)
         if not objects:
-            return self._all_is_known
+            return self._called_are_known
         return self.unknown not in objects and not any(
             isinstance(o.site, Function) and o.site.value_type == call.function_type for o in objects
         )
 
     def _visit_unknown(self, call: I.CallBase) -> None:
-        """A call without a body may store any pointer that it is given anywhere it can reach."""
+        """A call without a body may store any pointer that it is given anywhere it can reach. (The bits of a number may
+        be copied from where a pointer lies, as far as is known here, but as a number they lead nowhere.)"""
         if is_memory_free(call) or called_routine(call) is not None:
             return
-        given = frozenset().union(*(self.of(a) for a in call.arguments))
+        given = frozenset().union(*(self.of(a) for a in call.arguments if not isinstance(a.type, T.FloatType)))
         for target in given:
             if not target.is_constant:
                 self._fill(target, given | {self.unknown})
@@ -471,7 +428,7 @@ def _call_accesses(points_to: PointsTo, call: I.CallBase) -> Iterator[Access]:
         case None if not is_memory_free(call):
             for argument in call.arguments:
                 held = points_to.of(argument)
-                if held:
+                if held and not isinstance(argument.type, T.FloatType):
                     yield Access(call, argument, held, None, True, True)
         case _:
             pass

@@ -15,7 +15,7 @@ from jax_enzyme.frontends.numba_cuda import is_for_cuda, load_numba_cuda
 from jax_enzyme.frontends.program import Program
 from jax_enzyme.frontends.runtime_library import complete
 from jax_enzyme.frontends.rustc import compile_rust
-from jax_enzyme.frontends.source import Source, identify
+from jax_enzyme.frontends.source import SUFFIXES, Source, identify
 from jax_enzyme.frontends.symbols import choose
 from jax_enzyme.signature import Signature
 
@@ -44,11 +44,18 @@ def load(source: object, symbol: str | None = None, lang: str | None = None, fla
         raise CompileError(
             f"there is no front end for the language {identified.lang!r}",
             identified.name,
-            f"languages: {', '.join(FRONTENDS)}",
+            f"{_meant(identified.lang)}languages: {', '.join(FRONTENDS)}",
         )
     ir = frontend(identified, tuple(flags))
     chosen = choose(ir, symbol, identified)
     return Program(complete(ir, chosen), chosen, identified.lang, identified.name)
+
+
+def _meant(lang: str) -> str:
+    """A suffix of a language, or its name in other letters."""
+    low = lang.lower()
+    meant = low if low in FRONTENDS else SUFFIXES.get(f".{low}")
+    return f'did you mean "{meant}"? ' if meant else ""
 
 
 def load_kernel(

@@ -75,7 +75,7 @@ def _listed(names: Sequence[str]) -> str:
 
 def _hint(source: Source) -> str:
     return {
-        "c": "a kernel must not be `static`",
+        "c": "a kernel must not be `static` or `inline`",
         "cuda": 'a kernel is a `__global__` function; `extern "C"` gives it a plain symbol',
         "c++": 'a kernel must not be static, inline or a template; `extern "C"` gives it a plain symbol',
         "rust": 'a kernel is a `#[no_mangle] pub extern "C" fn`',

@@ -19,6 +19,7 @@ from jax.experimental.custom_partitioning import custom_partitioning
 from jax.extend.core import JaxprEqn, Primitive, Var
 from jax.interpreters import ad, batching, mlir, partial_eval, xla
 
+from jax_enzyme.errors import JaxEnzymeError
 from jax_enzyme.xla_ffi.backend import PLATFORMS
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "Zero",
     "as_reported",
     "ask_for_name",
+    "at_the_call",
     "custom_partitioning",
     "default_platform",
     "equation_of",
@@ -124,7 +126,10 @@ def _lowering(lower: Callable[..., Any], platform: str | None) -> Callable[..., 
         here = platform or (context.platforms or context.module_context.platforms)[0]
         traced = mlir.lower_fun(partial(lower, split=split, platform=here, **params), multiple_results=True)
         with jax.sharding.use_abstract_mesh(jax.sharding.AbstractMesh((), ()) if mesh is None else mesh):
-            return traced(context.replace(avals_in=kinds), *operands)
+            try:
+                return traced(context.replace(avals_in=kinds), *operands)
+            except JaxEnzymeError as error:
+                raise at_the_call(error) from error.__cause__
 
     return rule
 
@@ -161,6 +166,13 @@ def as_reported(error: Exception) -> Exception:
     return jax.errors.JaxRuntimeError(str(error)) if reported else error
 
 
+def at_the_call(error: JaxEnzymeError) -> JaxEnzymeError:
+    """An error as users see it: without the frames of this package, as JAX leaves out its own, and shows them where
+    JAX_TRACEBACK_FILTERING is off."""
+    shown = jax.config.jax_traceback_filtering == "off"  # pyright: ignore[reportAttributeAccessIssue]
+    return error if shown else error.with_traceback(None)
+
+
 def partitioning_marker() -> Any:
     """Something to be an element of a tuple among a primitive's parameters. JAX tells a lowering on which mesh it works
     only if it finds, however deep, that something is partitioned by a rule; this is the smallest such thing. A new one
@@ -172,7 +184,8 @@ def partitioning_marker() -> Any:
 def _partitioned_nothing() -> Any:
     smallest = custom_partitioning(lambda: jnp.zeros(()))
     smallest.def_partition(partition=lambda *_: None, sharding_rule="->")
-    return jax.make_jaxpr(smallest)().jaxpr
+    made = jax.make_jaxpr(smallest)().jaxpr
+    return made.replace(eqns=[made.eqns[0].replace(params={})])  # what it calls would occur in every marker
 
 
 def install(

@@ -13,7 +13,7 @@ import numpy as np
 from jax import lax
 from jax.core import Tracer
 
-from jax_enzyme.errors import ArgumentError, SignatureError
+from jax_enzyme.errors import ArgumentError, JaxEnzymeError, SignatureError
 from jax_enzyme.frontends import Program, load_kernel
 from jax_enzyme.options import Options
 from jax_enzyme.primitives import compat
@@ -57,32 +57,56 @@ def kernel(
 ) -> Kernel:
     """Makes a kernel of a source: a function that JAX can call, differentiate and map.
 
-    `source` is a path, source text (then `lang` says in which language), or LLVM bitcode; `symbol` the function in it,
-    which may be left out where there is only one; `signature` describes its parameters in its own order:
+    `source` is a path, source text (then `lang` says in which language), LLVM bitcode, or a function for Numba;
+    `symbol` the function in it, which may be left out where there is only one; `signature` its parameters, in its own
+    order:
 
-        je.kernel("gmm.c", "gmm_objective", "d: i32, n: i32, x: f64[n,d], out err: f64[]")
+        gmm = je.kernel("gmm.c", "gmm_objective", "d: i32, n: i32, x: f64[n,d], gamma: f64, out err: f64[]")
+        err = gmm(x, 1.0)
+        jax.jit(jax.grad(gmm))(x, 1.0)
 
-    `flags` go to the compiler. `rules` are derivatives of functions that the source calls and does not define:
-    `je.rule("my_sinc", "(cos(x0) * x0 - sin(x0)) / (x0 * x0)")`, `je.inactive("log_message")`. `order="F"` reads
-    dims in Fortran order. `grid`, `block` and `shared` are for CUDA.
+    `gamma: f64` is a number passed by value, `err: f64[]` a pointer to one, `x: f64[n,d]` an array. An integer that
+    occurs in a shape (`d`, `n`) is solved from the shapes of the arrays and not passed. `out` arrays are returned;
+    `inout` arrays are passed, and returned with their new contents; `scratch` arrays are work space. `-> f64` at the
+    end is the value that the function returns, `-> status` a number that raises where it is not zero. The dtypes are
+    bool, i8 to i64, u8 to u64, bf16, f16, f32, f64, c64 and c128. `order="F"` reads shapes in Fortran order.
+
+    `lang` is "c", "c++", "fortran", "rust", "llvm" or "cuda"; `flags` go to the compiler. `rules` are derivatives of
+    functions that the source calls and does not define: `je.rule("my_sinc", "(cos(x0) * x0 - sin(x0)) / (x0 * x0)")`,
+    `je.inactive("log_message")`. `grid`, `block` and `shared` are for CUDA: numbers, tuples, or expressions over
+    dimensions such as `"(n+255)//256"`.
+
+    Raises SignatureError where the signature does not parse or does not fit the source, CompileError where the source
+    does not compile or lacks the symbol.
     """
-    if signature is None:
-        raise SignatureError(
-            "a kernel needs a signature", None, 'signature="n: i32, x: f64[n], out y: f64[n]": the parameters, in order'
-        )
-    parsed = parse(signature, order)
-    program, parsed = load_kernel(source, symbol, lang, flags, parsed)
-    program = replace(program, ir=attached(program.ir, rules))
-    given = not (grid is None and block is None and shared is None)
-    if program.lang == "cuda":
-        program = replace(program, launch=parse_launch(parsed, grid, block, shared))
-    elif given:
-        raise SignatureError(
-            f"grid=, block= and shared= are for CUDA kernels, and this one is {program.lang}",
-            program.source_name,
-            'leave them out, or say lang="cuda"',
-        )
+    try:
+        if signature is None:
+            raise SignatureError(
+                "a kernel needs a signature",
+                None,
+                'signature="n: i32, x: f64[n], out y: f64[n]": the parameters, in order',
+            )
+        parsed = parse(signature, order)
+        program, parsed = load_kernel(source, symbol, lang, flags, parsed)
+        program = replace(program, ir=attached(program.ir, rules))
+        if program.lang == "cuda":
+            program = replace(program, launch=parse_launch(parsed, grid, block, shared))
+        elif not (grid is None and block is None and shared is None):
+            raise SignatureError(
+                f"grid=, block= and shared= are for CUDA kernels, and this one is {program.lang}",
+                program.source_name,
+                'leave them out, or say lang="cuda"',
+            )
+        _check_fits(program, parsed)
+    except JaxEnzymeError as error:
+        raise compat.at_the_call(error) from None
     return Kernel(program, parsed, options or Options())
+
+
+def _check_fits(program: Program, signature: Signature) -> None:
+    from jax_enzyme.codegen.fits import check_fits  # LLVM takes a while to load
+
+    check_fits(program, signature)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -100,28 +124,37 @@ class Kernel:
         object.__setattr__(self, "__doc__", _description(self))  # what help() shows
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        integers = self._integers
-        if kwargs or len(args) != len(integers):
-            args = match(self.signature, args, kwargs)
-        for value in args:
-            if isinstance(value, Tracer):
-                return self._bind(args)
-            if isinstance(value, np.ndarray) and not value.dtype.isnative:
-                return self(*map(_plain, args))
-        static: tuple[tuple[str, int], ...] = ()
-        dynamic = args
-        if self._any_integer:
-            values = [_constant(value, i) if i else None for i, value in zip(integers, args, strict=True)]
-            static = tuple((i.name, v) for i, v in zip(integers, values, strict=True) if i and v is not None)
-            dynamic = tuple(value for v, value in zip(values, args, strict=True) if v is None)
         try:
+            integers = self._integers
+            if kwargs or len(args) != len(integers):
+                args = match(self.signature, args, kwargs)
+            for value in args:
+                if isinstance(value, Tracer):
+                    return self._bind(args)
+                if isinstance(value, np.ndarray) and not value.dtype.isnative:
+                    return self(*map(_plain, args))
+            static: tuple[tuple[str, int], ...] = ()
+            dynamic = args
+            if self._any_integer:
+                values = [_constant(value, i) if i else None for i, value in zip(integers, args, strict=True)]
+                static = tuple((i.name, v) for i, v in zip(integers, values, strict=True) if i and v is not None)
+                dynamic = tuple(value for v, value in zip(values, args, strict=True) if v is None)
             return _eager(self, static)(*dynamic)
+        except JaxEnzymeError as error:
+            raise compat.at_the_call(error) from None
         except (TypeError, ValueError) as error:
-            plain = tuple(map(_plain, args))
-            if any(v is not given for v, given in zip(plain, args, strict=True)):
-                return self(*plain)
+            return self._again(args, error)
+
+    def _again(self, args: Sequence[Any], error: Exception) -> Any:
+        """After jax.jit has refused arguments, or a handler has reported a failure."""
+        plain = tuple(map(_plain, args))
+        if any(v is not given for v, given in zip(plain, args, strict=True)):
+            return self(*plain)
+        try:
             self.binding(args)  # where an argument is to blame, it is named
-            raise compat.as_reported(error) from None
+        except JaxEnzymeError as named:
+            raise compat.at_the_call(named) from None
+        raise compat.as_reported(error) from None
 
     @property
     def __name__(self) -> str:

@@ -8,12 +8,15 @@ the set of functions that the engine has to make stays closed: T^k f and T^k P, 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import jax
 from jax import lax
 from jax import numpy as jnp
 
+from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.ir.arrays import Jvp
 from jax_enzyme.primitives import compat
 from jax_enzyme.primitives.bound import (
@@ -45,7 +48,8 @@ def transpose(cotangents: Sequence[Any], *values: Any, call: Call) -> list[Any]:
     seeds = {of[i]: ct for i, ct in given.items() if i in function.linear_results}
     wanted = frozenset(of[i] for i in asked)
     if isinstance(function.last, Jvp):
-        tape = residuals_of(call, values) if call.taped else None
+        reverse = reverse_with_tape(function) if call.taped else None
+        tape = None if reverse is None else Tape(reverse, residuals_of(call, values))
         found = vjp(function.parent, call.batch.sizes, base, seeds, wanted, tape)
     else:
         found = _forward(function.parent, call.batch.sizes, base, seeds)
@@ -55,6 +59,39 @@ def transpose(cotangents: Sequence[Any], *values: Any, call: Call) -> list[Any]:
         if i in asked and of[i] in found:
             out[n] = _sum_shared(found[of[i]], full[n])
     return out
+
+
+@dataclass(frozen=True)
+class Tape:
+    """What was kept for a reverse: `kept` is in the order of its `residual_results`."""
+
+    reverse: Function
+    kept: Sequence[Operand]
+
+
+def reverse_with_tape(function: Function) -> Function | None:
+    """The reverse of what a Jvp step was applied to, if it splits at a tape."""
+    base, step = function.parent, function.last
+    assert isinstance(step, Jvp)
+    if base.steps:
+        return None
+    wanted = frozenset(i for i, active in enumerate(step.tangents) if active)
+    reverse = reverse_step(base, wanted, seedable(base))
+    return reverse if _splits(reverse) else None
+
+
+def _splits(reverse: Function) -> bool:
+    try:
+        return reverse.can_split
+    except DifferentiationError:
+        return False  # forward mode may be all that is asked for; a transposition will say what is wrong
+
+
+def residual_results(reverse: Function) -> list[int]:
+    """The buffers of the augmented function that its pullback reads, in the pullback's order."""
+    tapes = (i for i in reverse.augmented.results if reverse.augmented.buffers[i].role == "tape")
+    kept = (reverse.pullback.buffers[i] for i in reverse.residuals)
+    return [next(tapes) if buffer.role == "tape" else buffer.of for buffer in kept]
 
 
 def _sum_shared(value: Any, flags: tuple[bool, ...]) -> Any:
@@ -69,7 +106,7 @@ def vjp(
     operands: Operands,
     seeds: Mapping[int, Any],
     wanted: frozenset[int],
-    tape: Sequence[Operand] | None = None,
+    tape: Tape | None = None,
 ) -> dict[int, Any]:
     """The cotangents of inputs (`wanted`) from those of results (`seeds`), all by buffer and with all batch
     dimensions."""
@@ -92,15 +129,44 @@ def _pull(
     operands: Operands,
     seeds: Mapping[int, Any],
     wanted: frozenset[int],
-    tape: Sequence[Operand] | None,
+    tape: Tape | None,
 ) -> dict[int, Any]:
     """Of the kernel: its pullback, from the tape if there is one."""
-    if tape is not None:
-        seeds = {i: _zeros(function, i, sizes) if i not in seeds else seeds[i] for i in sorted(seedable(function))}
     step = reverse_step(function, wanted, frozenset(seeds))
+    kept = None if tape is None else _kept_for(step, sizes, tape)
+    if tape is not None and kept is None and 2 * _tape_bytes(step) > _tape_bytes(tape.reverse):
+        step, kept = tape.reverse, tape.kept
+        seeds = {i: _zeros(function, i, sizes) if i not in seeds else seeds[i] for i in seedable(function)}
     cotangents = [_full(seeds[i], sizes) for i in sorted(seeds)]
-    results = bind(step, sizes, [*operands.values(), *cotangents, *(tape or ())], taped=tape is not None)
+    results = bind(step, sizes, [*operands.values(), *cotangents, *(kept or ())], taped=kept is not None)
     return {step.buffers[i].of: value for i, value in zip(step.results, results, strict=True)}
+
+
+def _kept_for(step: Function, sizes: Sizes, tape: Tape) -> Sequence[Operand] | None:
+    """What a reverse reads, taken from what was kept for one of more results and inputs: None where it would need
+    something else. A tape of its own it cannot have: the kernel ran before anybody knew which cotangents there are."""
+    if step == tape.reverse:
+        return tape.kept
+    if not _splits(step) or _tape_bytes(step):
+        return None
+    kept = zip(residual_results(tape.reverse), tape.kept, strict=True)
+    left = {i: operand for i, operand in kept if not _is_tape(tape.reverse, i)}
+    needed = residual_results(step)
+    empty = {i: _zeros(step.augmented, i, sizes) for i in needed if _is_tape(step, i)}
+    if not left.keys() >= set(needed) - empty.keys():
+        return None
+    return [_full(empty[i], sizes) if i in empty else left[i] for i in needed]
+
+
+def _tape_bytes(reverse: Function) -> float:
+    """The size of a reverse's tape; infinite where it has none of fixed size."""
+    if not _splits(reverse):
+        return inf
+    return sum(buffer.nbytes for buffer in reverse.augmented.buffers if buffer.role == "tape")
+
+
+def _is_tape(reverse: Function, index: int) -> bool:
+    return reverse.augmented.buffers[index].role == "tape"
 
 
 def _zeros(function: Function, index: int, sizes: Sizes) -> Any:

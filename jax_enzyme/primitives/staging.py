@@ -13,7 +13,6 @@ from typing import Any
 import jax
 from jax import numpy as jnp
 
-from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.ir.arrays import Augmented, Jvp, Vjp
 from jax_enzyme.primitives import compat
 from jax_enzyme.primitives.bound import (
@@ -23,9 +22,8 @@ from jax_enzyme.primitives.bound import (
     operands_of,
     primitive,
     residuals_of,
-    reverse_step,
-    seedable,
 )
+from jax_enzyme.primitives.reverse import residual_results, reverse_with_tape
 from jax_enzyme.xla_ffi.call import Batch
 from jax_enzyme.xla_ffi.function import Function
 
@@ -61,7 +59,7 @@ def _run_known(call: Call, values: Sequence[Any]) -> tuple[dict[int, Any], list[
     sizes = call.batch.sizes
     given = operands_of(call, values)
     operands = [given[i] for i in base.operands]
-    reverse = _reverse_with_tape(function)
+    reverse = reverse_with_tape(function)
     if reverse is None:
         taped = call.taped
         out = bind(base, sizes, [*operands, *(residuals_of(call, values) if taped else ())], taped=taped)
@@ -70,27 +68,6 @@ def _run_known(call: Call, values: Sequence[Any]) -> tuple[dict[int, Any], list[
     found = dict(zip(augmented.results, bind(augmented, sizes, operands), strict=True))
     full = (True,) * len(sizes)
     return {i: found[i] for i in base.results}, [Operand(found[i], full) for i in residual_results(reverse)]
-
-
-def _reverse_with_tape(function: Function) -> Function | None:
-    """The reverse of what a Jvp step was applied to, if it splits at a tape."""
-    base, step = function.parent, function.last
-    assert isinstance(step, Jvp)
-    if base.steps:
-        return None
-    wanted = frozenset(i for i, active in enumerate(step.tangents) if active)
-    reverse = reverse_step(base, wanted, seedable(base))
-    try:
-        return reverse if reverse.can_split else None
-    except DifferentiationError:
-        return None  # forward mode may be all that is asked for; a transposition will say what is wrong
-
-
-def residual_results(reverse: Function) -> list[int]:
-    """The buffers of the augmented function that its pullback reads, in the pullback's order."""
-    tapes = (i for i in reverse.augmented.results if reverse.augmented.buffers[i].role == "tape")
-    kept = (reverse.pullback.buffers[i] for i in reverse.residuals)
-    return [next(tapes) if buffer.role == "tape" else buffer.of for buffer in kept]
 
 
 def _linear_part(call: Call, tape: Sequence[Operand]) -> Call:
@@ -133,7 +110,7 @@ def _with_tape(
     """Both parts of an equation where the tape is kept between them, and the tape. A policy knows it by the name
     `<kernel>_tape`, and may keep it where it is or in the memory of the host."""
     function = call.function
-    reverse = _reverse_with_tape(function)
+    reverse = reverse_with_tape(function)
     if reverse is None:
         return None
     augmented = reverse.augmented

@@ -17,7 +17,7 @@ kernel's parameters are held against the signature, by their IR types and, behin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from jax_enzyme.errors import SignatureError
 from jax_enzyme.ir import types as T
@@ -52,7 +52,18 @@ def bind(module: Module, symbol: str, signature: Signature, binding: Binding) ->
     """The array function `je.primal` in a copy of the module. SignatureError if the kernel is not what it should be."""
     copy = clone(module)
     kernel = _definition(copy, symbol)
-    return _Binder(copy, kernel, signature, binding).bind()
+    return _Binder(copy, kernel, signature, buffers_of(signature, binding), binding.constants).bind()
+
+
+def check_signature(module: Module, symbol: str, signature: Signature) -> None:
+    """SignatureError if a kernel is not what its signature says, whatever the sizes. The module is of no use
+    afterwards."""
+    constants = dict.fromkeys((p.name for p in signature.dimensions), 1)
+    given = [p for p in signature.params if p.name not in constants]
+    buffers = [Buffer(p.name, p.dtype, (), p.direction, of=i) for i, p in enumerate(given)]
+    if signature.result not in (None, "status"):
+        buffers.append(Buffer(RETURN, str(signature.result), (), "out", of=len(buffers)))
+    _Binder(module, _definition(module, symbol), signature, tuple(buffers), constants).bind()
 
 
 def _definition(module: Module, symbol: str) -> Function:
@@ -77,18 +88,26 @@ def buffers_of(signature: Signature, binding: Binding) -> tuple[Buffer, ...]:
 
 
 class _Binder:
-    def __init__(self, module: Module, kernel: Function, signature: Signature, binding: Binding) -> None:
+    def __init__(
+        self,
+        module: Module,
+        kernel: Function,
+        signature: Signature,
+        buffers: tuple[Buffer, ...],
+        constants: Mapping[str, int],
+    ) -> None:
         self.module = module
         self.kernel = kernel
         self.signature = signature
-        self.constants = binding.constants
-        self.buffers = buffers_of(signature, binding)
+        self.constants = constants
+        self.buffers = buffers
         self.prototype: Prototype = prototype(module, kernel)
         self.arguments = {b.name: _argument(i, b) for i, b in enumerate(self.buffers)}
         self.at = Builder(BasicBlock(name="entry"))
 
     def bind(self) -> ArrayFunction:
         self._check_count()
+        self._check_order()
         operands: list[Value] = []
         for index, param in enumerate(self.signature.params):
             rest = self.kernel.arguments[len(operands) :]
@@ -223,6 +242,17 @@ class _Binder:
         most = least + sum(1 for p in self.signature.params if p.by_value and p.dtype in _PARTS)
         if not least <= len(self.kernel.arguments) - len(self._texts()) <= most:
             raise self._wrong_count()
+
+    def _check_order(self) -> None:
+        """The same names in another order are a mistake, which types alone need not show."""
+        given = [p.name for p in self.signature.params]
+        there = [self.prototype.parameter_name(i) or "" for i in range(len(given))]
+        if given != there and sorted(given) == sorted(there):
+            raise SignatureError(
+                f"the parameters of `{self.kernel.name}` come in another order than those of the signature",
+                f"{self._place()}\nsignature: {self.signature}",
+                f"the source's order is {', '.join(there)}",
+            )
 
     def _source_type(self, index: int) -> SourceType | None:
         """The type of a parameter in the source, if the debug information counts parameters as the signature does."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from pathlib import Path
 
 import pytest
@@ -153,7 +154,7 @@ def test_warnings_are_not_shown(capfd: pytest.CaptureFixture[str]) -> None:
         (SQUARE, "something", "c", ["it defines square"]),
         (NORM, "magnitude", "c", ["it defines norm"]),
         (SQUARE + NORM, None, "c", ["exactly one external function", "defines 2: square, norm"]),
-        ("static double f(double x) { return x; }", None, "c", ["defines none", "must not be `static`"]),
+        ("static double f(double x) { return x; }", None, "c", ["defines none", "must not be `static` or `inline`"]),
         (SQUARE, "squared", "c++", ["similar names: _Z6squared"]),
         (SQUARE, "other", "c++", ['extern "C"']),
     ],
@@ -163,6 +164,12 @@ def test_no_such_symbol(source: str, symbol: str | None, lang: str, parts: list[
         load(source, symbol, lang)
     for part in parts:
         assert part in str(caught.value)
+
+
+@pytest.mark.parametrize(("lang", "meant"), [("C", "c"), ("cpp", "c++"), ("cu", "cuda"), ("F90", "fortran")])
+def test_a_language_by_another_name(lang: str, meant: str) -> None:
+    with pytest.raises(CompileError, match=re.escape(f'did you mean "{meant}"?')):
+        load(SQUARE, "square", lang=lang)
 
 
 def test_static_functions_can_be_kernels_by_name() -> None:

@@ -2,8 +2,9 @@
 C.
 
 It knows the calling convention of array functions and nothing of LLVM, so these tests find what is wrong between JAX
-and the convention and nothing else. Its tape is a copy of the inputs, which a pullback checks against nothing but
-uses: a tape that was batched or ordered wrongly gives wrong derivatives.
+and the convention and nothing else. Its tape is a copy of the inputs, which a pullback uses: a tape that was batched or
+ordered wrongly gives wrong derivatives. Before it stand the masks that it was made for, and a pullback of others makes
+its results NaN.
 """
 
 from __future__ import annotations
@@ -36,7 +37,12 @@ Body = Callable[..., Mapping[str, Any]]
 Values = dict[int, np.ndarray]
 
 _ENTRY = ctypes.CFUNCTYPE(
-    ctypes.c_int64, ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_int64), ctypes.c_int64, ctypes.c_int64
+    ctypes.c_int64,
+    ctypes.POINTER(ctypes.c_void_p),
+    ctypes.POINTER(ctypes.c_int64),
+    ctypes.c_int64,
+    ctypes.c_int64,
+    ctypes.c_void_p,
 )
 
 
@@ -65,7 +71,7 @@ class StandIn:
                 case Jvp():
                     buffers = jvp_buffers(buffers, step)
                 case Augmented():
-                    buffers = (*buffers, _tape(buffers))
+                    buffers = (*buffers, _tape(buffers, step))
                 case Pullback():
                     buffers = _pullback_buffers(buffers, step)
                 case Vjp():
@@ -84,7 +90,7 @@ class StandIn:
         buffers = layouts[-1]
         order = signature.order
 
-        def entry(pointers: Any, strides: Any, lo: int, hi: int) -> int:
+        def entry(pointers: Any, strides: Any, lo: int, hi: int, team: Any) -> int:
             self.calls.append((program.symbol, steps, hi - lo))
             for b in range(lo, hi):
                 arrays = [_array(p, pointers[i] or 0, strides[i] * b, order) for i, p in enumerate(buffers)]
@@ -114,12 +120,16 @@ def _primal_buffers(signature: Signature, binding: Binding) -> tuple[Buffer, ...
     return tuple(buffers)
 
 
-def _tape(base: tuple[Buffer, ...]) -> Buffer:
-    return Buffer("tape", "u8", (sum(b.nbytes for b in base if b.is_input),), "out", "tape")
+def _tape(base: tuple[Buffer, ...], step: Vjp) -> Buffer:
+    return Buffer("tape", "u8", (len(_masks(step)) + sum(b.nbytes for b in base if b.is_input),), "out", "tape")
+
+
+def _masks(step: Vjp) -> bytes:
+    return bytes([*step.wanted, *step.seeded])
 
 
 def _pullback_buffers(base: tuple[Buffer, ...], step: Vjp) -> tuple[Buffer, ...]:
-    tape = _tape(base)
+    tape = _tape(base, step)
     return (Buffer("tape", tape.dtype, tape.shape, "in", "tape"), *shadow_buffers(base, step))
 
 
@@ -151,12 +161,12 @@ def _run(
     match steps[-1]:
         case Jvp():
             return _forward(base, buffers, inputs, level)
-        case Augmented():
-            return {**base(inputs), len(inner): _pack(inner, inputs)}
-        case Pullback():
+        case Augmented() as step:
+            return {**base(inputs), len(inner): _pack(inner, inputs, step)}
+        case Pullback() as step:
             moved = {i + len(inner) - 1: v for i, v in inputs.items() if i > 0}
             shifted = (*inner, *buffers[1:])
-            out = _reverse(base, shifted, {**_unpack(inner, inputs[0]), **moved}, level)
+            out = _reverse(base, shifted, {**_unpack(inner, inputs[0], step), **moved}, level)
             return {i - len(inner) + 1: v for i, v in out.items()}
         case Vjp():
             return _reverse(base, buffers, inputs, level)
@@ -194,16 +204,18 @@ def _reverse(base: Callable[[Values], Values], buffers: tuple[Buffer, ...], inpu
     return out
 
 
-def _pack(base: tuple[Buffer, ...], inputs: Values) -> np.ndarray:
+def _pack(base: tuple[Buffer, ...], inputs: Values, step: Vjp) -> np.ndarray:
     kept = (v.astype(NUMPY_NAMES[base[i].dtype]).tobytes() for i, v in sorted(inputs.items()))
-    return np.frombuffer(b"".join(kept), np.uint8).astype(object)
+    return np.frombuffer(b"".join([_masks(step), *kept]), np.uint8).astype(object)
 
 
-def _unpack(base: tuple[Buffer, ...], tape: np.ndarray) -> Values:
-    data, offset, values = tape.astype(np.uint8).tobytes(), 0, {}
+def _unpack(base: tuple[Buffer, ...], tape: np.ndarray, step: Vjp) -> Values:
+    data, offset, values = tape.astype(np.uint8).tobytes(), len(_masks(step)), {}
+    fits = 1.0 if data[:offset] == _masks(step) else np.nan
     for i, buffer in enumerate(base):
         if buffer.is_input:
             chunk = np.frombuffer(data[offset : offset + buffer.nbytes], NUMPY_NAMES[buffer.dtype])
-            values[i] = chunk.reshape(buffer.shape).astype(object)
+            value = chunk.reshape(buffer.shape).astype(object)
+            values[i] = np.asarray(value * fits, object) if buffer.is_floating else value
             offset += buffer.nbytes
     return values

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import traceback
+
 import jax
 import numpy as np
 import pytest
@@ -145,3 +147,23 @@ def test_donated_inout(backend: str) -> None:
     expected = euler.expected(*euler.args)
     euler.close(jax.jit(euler.kernel, donate_argnums=0)(s, *euler.args[1:]), expected)
     assert s.is_deleted()
+
+
+def test_an_error_is_raised_at_the_call_once() -> None:
+    """Without the frames below it, and not while another is being handled."""
+
+    def frames(call: object) -> list[str]:
+        with pytest.raises(je.JaxEnzymeError) as caught:
+            call()  # type: ignore[operator]
+        assert caught.value.__cause__ is None
+        assert caught.value.__suppress_context__
+        entries = traceback.extract_tb(caught.value.__traceback__)
+        return [e.name for e in entries if "/primitives/" in e.filename or "/signature/" in e.filename]
+
+    kernel = make(POLY, "engine").kernel
+    wrong = jnp.ones(3, jnp.float32)
+    assert frames(lambda: kernel(wrong, 1.0)) == ["__call__"]
+    assert frames(lambda: kernel("text", 1.0)) == ["__call__", "_again"]
+    assert frames(lambda: jax.jit(lambda x: kernel(x, 1.0) + 1)(wrong)) == ["__call__"]
+    assert frames(lambda: je.kernel(POLY.source, "pol", POLY.signature, lang="c")) == ["kernel"]
+    assert frames(lambda: je.kernel(POLY.source, "poly", "x: f64[]", lang="c")) == ["kernel"]

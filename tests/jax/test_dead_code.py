@@ -97,13 +97,65 @@ def test_an_argument_without_a_gradient_does_not_enlarge_the_tape() -> None:
     assert one < 0.6 * both
 
 
-def test_an_output_without_a_cotangent_costs_nothing_in_the_pullback() -> None:
+def test_an_output_without_a_cotangent_is_left_out() -> None:
     def loss(a: Any, b: Any) -> Any:
         return jnp.sum(_two()(a, b)[0])
 
     gradient = jax.grad(loss, (0, 1))(A, B)
     np.testing.assert_allclose(gradient[0], np.exp(np.sin(A)) * np.cos(A))
     np.testing.assert_array_equal(gradient[1], 0)
+
+
+SIDES = """
+#include <math.h>
+static double steps(double x, int n) { for (int k = 0; k < n; k++) x = sin(x) + 0.5 * x; return x; }
+void sides(int n, const double *a, double *p, double *q, double *r) {
+  for (int i = 0; i < n; i++) { p[i] = a[i] * a[i]; q[i] = steps(a[i], 20); r[i] = steps(2 * a[i], 20); }
+}
+"""
+
+
+def _steps(x: Any) -> Any:
+    for _ in range(20):
+        x = jnp.sin(x) + 0.5 * x
+    return x
+
+
+@cache
+def _sides() -> je.Kernel:
+    return je.kernel(SIDES, "sides", "n: i32, a: f64[n], out p: f64[n], out q: f64[n], out r: f64[n]", lang="c")
+
+
+@pytest.mark.parametrize("loop", [False, True], ids=["straight", "scan"])
+@pytest.mark.parametrize(
+    ("used", "calls"),
+    [
+        ((0,), ["pullback"]),
+        ((1,), ["vjp"]),
+        ((1, 2), ["augmented", "pullback"]),
+        ((0, 1, 2), ["augmented", "pullback"]),
+    ],
+    ids=["needs no tape", "half of the tape", "all but one", "all"],
+)
+def test_a_gradient_of_some_results_costs_what_they_do(used: tuple[int, ...], calls: list[str], loop: bool) -> None:
+    """Where the tape of what is asked for is at most half of that for everything, it is that which is made."""
+
+    def loss(kernel: Any, a: Any) -> Any:
+        def one(a: Any) -> Any:
+            results = kernel(a)
+            return sum(jnp.sum(results[n]) for n in used)
+
+        return jax.lax.scan(lambda s, x: (s + one(a * x), None), 0.0, jnp.ones(2))[0] if loop else one(a)
+
+    def expected(a: Any) -> Any:
+        return a * a, _steps(a), _steps(2 * a)
+
+    gradient = jax.grad(lambda a: loss(_sides(), a))
+    np.testing.assert_allclose(gradient(A), jax.grad(lambda a: loss(expected, a))(A), rtol=1e-11)
+    text = jax.jit(gradient).lower(A).as_text()
+    found = {name for name in ("augmented", "pullback", "vjp") if f'name = "{name}(sides)"' in text}
+    assert found == set(calls)
+    np.testing.assert_allclose(jax.jit(gradient)(A), gradient(A), rtol=1e-14)
 
 
 def test_symbolic_zeros_go_in(subject: Subject) -> None:

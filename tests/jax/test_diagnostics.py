@@ -82,6 +82,7 @@ def test_jaxpr_text(subject: Subject) -> None:
     assert f"{subject.example.symbol}[call=" in text
     assert "batch=(3,)" in text
     assert "0x" not in text
+    assert not text.startswith("let jaxpr")
     assert len(str(jax.make_jaxpr(subject.kernel)(*subject.args)).splitlines()) < 6
 
 

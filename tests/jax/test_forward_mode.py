@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import jax
 import pytest
+from jax import numpy as jnp
 
 from tests.jax.conftest import Subject
 
@@ -57,6 +58,20 @@ def test_linear_transpose(subject: Subject) -> None:
     if any(leaf.dtype.kind == "i" for leaf in jax.tree.leaves(subject.kernel(*subject.args))):
         pytest.skip("JAX cannot transpose a function with an integer result")
     subject.close(transposed(subject.kernel), transposed(subject.expected))
+
+
+def test_linear_transpose_in_one_tangent(subject: Subject) -> None:
+    """The others are known: what is asked for is less than what was kept."""
+
+    def transposed(function: object, n: int) -> object:
+        y, linear = jax.linearize(subject.vary(function), *subject.points)  # type: ignore[arg-type]
+        fixed = [jnp.zeros_like(p) for p in subject.points]
+        return jax.linear_transpose(lambda t: linear(*fixed[:n], t, *fixed[n + 1 :]), subject.points[n])(y)
+
+    if any(leaf.dtype.kind == "i" for leaf in jax.tree.leaves(subject.kernel(*subject.args))):
+        pytest.skip("JAX cannot transpose a function with an integer result")
+    for n in range(len(subject.floats)):
+        subject.close(transposed(subject.kernel, n), transposed(subject.expected, n))
 
 
 def test_jacfwd(subject: Subject) -> None:

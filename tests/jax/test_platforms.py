@@ -13,6 +13,7 @@ from jax import export
 
 import jax_enzyme as je
 from jax_enzyme.primitives import compat
+from jax_enzyme.signature import parse
 from jax_enzyme.signature.launch import Launch
 from jax_enzyme.xla_ffi.registration import CPU_TARGET, CUDA_TARGET
 from tests.jax.conftest import make
@@ -95,7 +96,7 @@ def test_a_platform_without_code(platform: str) -> None:
 )
 def test_implementations_of_different_functions(signature: str, words: str) -> None:
     with pytest.raises(je.SignatureError, match=words):
-        in_cuda().on("cpu", in_c(signature))
+        in_cuda().on("cpu", replace(in_c(), signature=parse(signature)))
 
 
 def test_what_makes_no_sense() -> None:

@@ -15,7 +15,7 @@ from jax_enzyme.frontends import load
 from jax_enzyme.ir import reader, writer
 from jax_enzyme.ir.arrays import ITEM_BYTES, ArrayFunction
 from jax_enzyme.signature import Binding, parse
-from jax_enzyme.transform.bind import bind
+from jax_enzyme.transform.bind import bind, check_signature
 from tests.support.tools import need
 
 DTYPES = {
@@ -241,6 +241,12 @@ def test_status(c_type: str, status: int) -> None:
             "says `-> f64`, but `f` returns `float`",
             "`-> f32`",
         ),
+        (
+            "double f(const double *x, const double *y, int n) { return x[n] - y[n]; }",
+            "y: f64[n], x: f64[n], n: i32 -> f64",
+            "come in another order",
+            "the source's order is x, y, n",
+        ),
         ("void f(double x) { }", "x: f64 -> f64", "says `-> f64`, but `f` returns nothing", "leave the `->` out"),
         ("double f(double *x) { return *x; }", "inout x: f64[] -> status", "says `-> status`", "`-> f64`"),
         ("double f(double x) { return x; }", "x: c128 -> f64", "means complex double", "`x: f64`"),
@@ -262,6 +268,9 @@ def test_a_kernel_that_is_not_as_the_signature_says(
     assert cause in caught.value.cause
     assert "kernel.c:1" in (caught.value.place or "")
     assert remedy is None or remedy in (caught.value.remedy or "")
+    with pytest.raises(SignatureError) as early:
+        check_signature(reader.parse(load(source, "f", lang="c").ir), "f", parsed)
+    assert str(early.value) == str(caught.value)
 
 
 def test_objects_of_a_library_are_no_plain_memory() -> None:

@@ -1,0 +1,23 @@
+"""Whether a kernel is what its signature says: found when it is made, not when it is first called."""
+
+from __future__ import annotations
+
+from jax_enzyme.cache import DiskCache, digest
+from jax_enzyme.codegen.derived import environment
+from jax_enzyme.frontends.program import Program
+from jax_enzyme.ir import reader
+from jax_enzyme.signature import Signature
+from jax_enzyme.transform.bind import check_signature
+from jax_enzyme.transform.retyping import literal_structures
+
+
+def check_fits(program: Program, signature: Signature) -> None:
+    """SignatureError where they do not fit. What did fit is remembered on disk, so that the program need not be read
+    again for that."""
+    disk = DiskCache.named("fits")
+    key = digest(environment(), program.key, str(signature), signature.order)
+    if disk.get(key) is None:
+        module = reader.parse(program.ir)
+        literal_structures(module)
+        check_signature(module, program.symbol, signature)
+        disk.put(key, b"1")
