@@ -287,9 +287,7 @@ class _Emitter:
             case _ if is_defined_call(instruction):
                 assert isinstance(instruction, I.CallBase)
                 self._defined_call(instruction)
-            case I.CallBase() if (routine := called_routine(instruction)) is not None and any(
-                self.shared.needs_shadow(instruction.operands[i]) for i in routine.floats
-            ):
+            case I.CallBase() if (routine := self._with_shadows(instruction)) is not None:
                 self._routine(instruction, routine)
             case _:
                 twin = copied(instruction, self.value, self.blocks.__getitem__)
@@ -298,6 +296,13 @@ class _Emitter:
                 self._companion(instruction, twin)
                 if is_certain_integer(self.shared.module, instruction):
                     twin.metadata.append(READS_INTEGER)
+
+    def _with_shadows(self, call: I.CallBase) -> Routine | None:
+        """The routine of BLAS or LAPACK that a call is of, if it has a derivative and is given what has a shadow."""
+        routine = called_routine(call)
+        if routine is None or not routine.is_active:
+            return None
+        return routine if any(self.shared.needs_shadow(call.operands[i]) for i in routine.floats) else None
 
     def _phi(self, phi: I.Phi) -> None:
         twin = self.builder.phi(phi.type)
@@ -493,6 +498,8 @@ class _Emitter:
 
     def _check_unknown(self, call: I.CallBase) -> None:
         """A call without a body may do anything with active data: without a rule it is refused."""
+        if called_routine(call) is not None:
+            return
         reached: Sequence[Value] = call.arguments
         if any(v in self.shared.activity.varied or self.shared.needs_shadow(v) for v in reached):
             active_rule(self.shared.module, call, self.shared.rules)

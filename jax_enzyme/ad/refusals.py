@@ -12,10 +12,22 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 from jax_enzyme.ad.bits import BitChecks
-from jax_enzyme.ad.causes import ATOMIC, DEVICE, GOTO, ORIGIN, POINTERS_AS_VECTORS, SETJMP, VARIADIC, VOLATILE, Cause
+from jax_enzyme.ad.causes import (
+    ATOMIC,
+    DEVICE,
+    GOTO,
+    ORIGIN,
+    POINTERS_AS_VECTORS,
+    SETJMP,
+    UNKNOWN_CALL,
+    VARIADIC,
+    VOLATILE,
+    Cause,
+)
 from jax_enzyme.ad.common import active_rule, refuse
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.flow import holds_float, is_defined_call, is_opaque_call, rule_of
+from jax_enzyme.analysis.fortran_io import hands_numbers_on
 from jax_enzyme.analysis.memory import MemoryObject, PointsTo, accesses, call_effect, is_memory_free
 from jax_enzyme.analysis.words import Words
 from jax_enzyme.errors import DifferentiationError
@@ -100,6 +112,8 @@ class _Check:
             extra = call.arguments[named:] if call.function_type.variadic else []
             if any(map(self._reaches_varied, extra)) and not self._only_prints(call.callee):
                 raise self.refused(call, VARIADIC)
+        elif hands_numbers_on(self.module, call) and self._could_pass_on(call):
+            raise refuse(self.module, self._original(call), UNKNOWN_CALL, name=call.callee.name)
         elif is_opaque_call(call) and rule_of(call, self.rules) is None and self._could_pass_on(call):
             active_rule(self.module, self._original(call), self.rules)
 

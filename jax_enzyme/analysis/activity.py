@@ -85,7 +85,7 @@ class Activity:
         return True
 
     def _mark_objects(self, pointer: Value) -> bool:
-        objects = self._points_to.of(pointer)
+        objects = self._points_to.written(pointer)
         if objects <= self.varied_objects:
             return False
         self.varied_objects |= objects

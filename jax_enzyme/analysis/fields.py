@@ -65,7 +65,7 @@ class _ByPlace(PointsTo):
         if not held:
             return
         parts = [Congruence(offset, 0) for offset in range(0, self._layout.store_size(value.type), _POINTER)]
-        for target in self.of(pointer):
+        for target in self.written(pointer):
             for at in self._at(pointer, target):
                 for part in parts:
                     self._add(target, at + part, held)
@@ -90,7 +90,7 @@ class _ByPlace(PointsTo):
                 continue
             for here in self._at(source, item):
                 for place, held in list(self._overlapping(item, here, length)):
-                    for to in self.of(target):
+                    for to in self.written(target):
                         for there in self._at(target, to):
                             self._add(to, place + there - here, held)
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from jax_enzyme.analysis.fortran_io import Statement, statement
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -47,6 +48,11 @@ class MemoryObject:
     kind: str
     site: Value | None = None
 
+    @property
+    def is_constant(self) -> bool:
+        """A table that no program can write to."""
+        return isinstance(self.site, GlobalVariable) and self.site.is_constant
+
     def __str__(self) -> str:
         return f"{self.kind} {self.site.name}" if self.site is not None else self.kind
 
@@ -70,9 +76,10 @@ def call_effect(call: I.CallBase) -> Effect | None:
     """What a call to a function without a body does to memory, by its name; None for the unknown and for defined
     ones."""
     callee = call.callee
-    if isinstance(callee, Function) and callee.is_declaration:
-        return effect(callee.name)
-    return None
+    if not isinstance(callee, Function) or not callee.is_declaration:
+        return None
+    found = effect(callee.name)
+    return None if found is Effect.OUTPUT and statement(call) is Statement.OTHER else found
 
 
 def called_routine(call: I.CallBase) -> Routine | None:
@@ -138,6 +145,10 @@ class PointsTo:
             case _:
                 return NOTHING
 
+    def written(self, pointer: Value) -> Objects:
+        """The objects that a store through a pointer may change."""
+        return frozenset(o for o in self.of(pointer) if not o.is_constant)
+
     def describe(self) -> str:
         """One line per pointer value, for tests and reports."""
         lines: list[str] = []
@@ -170,7 +181,7 @@ class PointsTo:
 
     def _put(self, held: Objects, pointer: Value, value: Value) -> None:
         """Pointers into `held` are stored through `pointer`, as a value or as a part of it."""
-        for target in self.of(pointer) if held else ():
+        for target in self.written(pointer) if held else ():
             self._fill(target, held)
 
     def _loaded(self, pointer: Value, type_: T.Type | None) -> Objects:
@@ -180,7 +191,7 @@ class PointsTo:
     def _copy(self, target: Value, source: Value, length: int | None) -> None:
         """So many bytes are copied."""
         held = self._loaded(source, None)
-        for item in self.of(target):
+        for item in self.written(target):
             self._fill(item, held)
 
     def _visit(self, function: Function, instruction: I.Instruction) -> None:
@@ -268,7 +279,8 @@ class PointsTo:
             return
         given = frozenset().union(*(self.of(a) for a in call.arguments if not isinstance(a.type, T.FloatType)))
         for target in given:
-            self._fill(target, given | {self.unknown})
+            if not target.is_constant:
+                self._fill(target, given | {self.unknown})
         if T.is_pointer(call.type):
             self._set(call, given | {self.unknown})
 
@@ -381,7 +393,8 @@ def accesses(points_to: PointsTo, function: Function, layout: DataLayout) -> Ite
                 )
             case I.Store():
                 value, pointer = instruction.operands
-                yield Access(instruction, pointer, points_to.of(pointer), layout.store_size(value.type), False, True)
+                objects = points_to.written(pointer)
+                yield Access(instruction, pointer, objects, layout.store_size(value.type), False, True)
             case I.AtomicRMW() | I.CmpXchg():
                 pointer = instruction.operands[0]
                 size = layout.store_size(instruction.operands[1].type)
@@ -398,10 +411,10 @@ def _call_accesses(points_to: PointsTo, call: I.CallBase) -> Iterator[Access]:
             size = int_value(call.operands[2])
             target, source = call.operands[0], call.operands[1]
             yield Access(call, source, points_to.of(source), size, True, False)
-            yield Access(call, target, points_to.of(target), size, False, True)
+            yield Access(call, target, points_to.written(target), size, False, True)
         case Effect.MEMORY_SET:
             target = call.operands[0]
-            yield Access(call, target, points_to.of(target), int_value(call.operands[2]), False, True)
+            yield Access(call, target, points_to.written(target), int_value(call.operands[2]), False, True)
         case Effect.FREE:
             target = call.operands[0]
             yield Access(call, target, points_to.of(target), None, False, True, kills=True)

@@ -271,6 +271,8 @@ class NumberBytes:
     def _add(self, parts: Iterable[tuple[MemoryObject, Bytes]]) -> bool:
         changed = False
         for item, part in list(parts):
+            if item.is_constant:
+                continue
             known = self._found.setdefault(item, set())
             if len(known) >= _MANY:
                 alike = (p.at for p in known if (p.size, p.number) == (part.size, part.number))

@@ -31,6 +31,7 @@ Place = Mapping[MemoryObject | None, Offsets]
 _START: Offsets = frozenset([Congruence(0, 0)])
 _ANYWHERE: Offsets = frozenset([ANY])
 _MANY = 16
+_MANY_JOINED = 4
 _MANY_STORED = 4
 _MANY_STEPS = 4
 _SAME = frozenset("freeze addrspacecast ptrtoint ptrtoaddr inttoptr zext sext".split())
@@ -97,7 +98,9 @@ class Places:
         return {None: _ANYWHERE, **dict.fromkeys(self._points_to.of(value), _ANYWHERE)}
 
     def _join(self, value: Value, place: Place) -> None:
-        self._changed |= _merge(self._values.setdefault(value, {}), place, 1 if isinstance(value, I.Phi) else _MANY)
+        self._changed |= _merge(
+            self._values.setdefault(value, {}), place, _MANY_JOINED if isinstance(value, I.Phi) else _MANY
+        )
 
     def _visit(self, instruction: I.Instruction) -> None:
         match instruction:
@@ -120,7 +123,7 @@ class Places:
         if not self._points_to.of(value) or _is_narrow(value):
             return
         place = self._place(value) if T.is_pointer(value.type) or value.type == T.I64 else self._anywhere(value)
-        for target in self._points_to.of(pointer):
+        for target in self._points_to.written(pointer):
             self._changed |= _merge(self._contents.setdefault(target, {}), place, _MANY_STORED)
 
     def _counted(self, phi: I.Phi) -> Offsets | None:
@@ -240,7 +243,7 @@ class Places:
             case Effect.MEMORY_COPY | Effect.REALLOCATE:
                 copies = call_effect(call) is Effect.MEMORY_COPY
                 source = call.operands[1 if copies else 0]
-                targets = self._points_to.of(call.operands[0] if copies else call)
+                targets = self._points_to.written(call.operands[0] if copies else call)
                 for item in self._points_to.of(source):
                     held = dict(self._contents.get(item, _NOWHERE))
                     for target in targets:

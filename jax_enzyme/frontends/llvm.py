@@ -7,7 +7,11 @@ from collections.abc import Sequence
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends.source import Source
 from jax_enzyme.frontends.toolchain import portable
+from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import reader, writer
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.debug import location
+from jax_enzyme.ir.module import Module
 
 
 def read_ir(source: Source, flags: Sequence[str]) -> str:
@@ -23,4 +27,27 @@ def read_ir(source: Source, flags: Sequence[str]) -> str:
         raise CompileError(
             f"this is no LLVM IR: {error}", source.name, "LLVM 22 or older, as `clang -S -emit-llvm`"
         ) from None
+    _refuse_scalable(module, source.name)
     return portable(writer.to_text(module))
+
+
+def _refuse_scalable(module: Module, name: str) -> None:
+    """LLVM ends the process where it meets vectors of a length that only the run knows on a processor without them."""
+    for function in module.functions.values():
+        for instruction in function.instructions():
+            found = next((t for t in _types(instruction) if isinstance(t, T.VectorType) and t.scalable), None)
+            if found is not None:
+                raise CompileError(
+                    f"`{found}` in @{function.name} is a vector whose length only the run knows",
+                    location(module, instruction) or name,
+                    "compile the source for this machine, or without vectors (-fno-vectorize -fno-slp-vectorize)",
+                )
+
+
+def _types(instruction: I.Instruction) -> list[T.Type]:
+    types = [instruction.type, *(operand.type for operand in instruction.operands)]
+    if isinstance(instruction, I.Alloca):
+        types.append(instruction.allocated_type)
+    if isinstance(instruction, I.GetElementPtr):
+        types.append(instruction.source_type)
+    return types

@@ -9,11 +9,13 @@ from collections.abc import Iterable
 from jax_enzyme.rules.streams import of_streams
 
 _WRITES = re.compile(
-    r"(?:__)?(?:v?s(?:n)?printf|v?asprintf)(?:_chk)?$|[efg]cvt$|_(?:R|ZN)\w*5alloc3fmt6format12format_inner"
+    r"(?:__)?(?:v?s(?:n)?printf|v?asprintf)(?:_chk)?$|[efg]cvt$|_(?:R|ZN)\w*5alloc3fmt6format12format_inner|"
+    r"_FortranAio(?:Output|BeginInternal|EndIoStatement|Set|EnableHandlers)"
 )
 _READS = re.compile(
     r"(?:__isoc\d+_)?(?:strto(?:d|f|ld)(?:_l)?|atof|v?sscanf)$|_ZNSt3__1(?:4stod|4stof|5stold|10from_chars)|"
-    r"_ZN?\w*basic_istream\w*E(?:r?s)+ER[dfe]|_(?:R|ZN)\w*7dec2flt"
+    r"_ZN?\w*basic_istream\w*E(?:r?s)+ER[dfe]|_(?:R|ZN)\w*7dec2flt|"
+    r"_FortranAioInput(?:Real|Complex|Descriptor|Derived|Namelist)"
 )
 
 # May fill memory with numbers.

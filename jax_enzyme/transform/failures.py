@@ -23,7 +23,7 @@
 
 Functions that may fail take the place for the status as their first parameter, and their callers look at it after every
 call; recursion is no exception, and once everything is inlined nothing of this is left but the branches. The function
-itself stays as well where its address is taken.
+itself stays as well where its address is taken (`stand_ins`).
 
 `invoke` becomes a call with such a branch, so that destructors and handlers run: a landing pad finds the exception and
 its type in that place. Landing pads of what is never thrown are unreachable, and go.
@@ -40,8 +40,9 @@ from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.clone import clone, clone_function
 from jax_enzyme.ir.module import Function, GlobalAlias, Module
 from jax_enzyme.ir.values import BasicBlock, Value
-from jax_enzyme.transform.failure_rewriting import Rewriter, add_parameter
+from jax_enzyme.transform.failure_rewriting import PLACE, Rewriter, add_parameter
 from jax_enzyme.transform.failure_sites import EXCEPTION, Site, add_message, constant_text, describe, site
+from jax_enzyme.transform.stand_ins import may_be_entered, stand_in
 
 
 def lower_failures(function: ArrayFunction) -> ArrayFunction:
@@ -59,6 +60,10 @@ def lower_failures(function: ArrayFunction) -> ArrayFunction:
             failures.give_place(source)
     for target in [*failures.twins.values(), *(f for f in failures.functions if f not in failures.twins)]:
         Rewriter(failures, target, target is root).run()
+    kept = {source: twin for source, twin in failures.twins.items() if twin is not source}
+    entered = may_be_entered([*(f for f in failures.functions if f not in kept), *kept.values()])
+    for source, twin in kept.items():
+        stand_in(module, source, twin, PLACE, entered=entered)
     return ArrayFunction(module, function.symbol, function.buffers)
 
 

@@ -110,3 +110,19 @@ def test_bounded_arithmetic() -> None:
     assert overlap(elements, 8, Congruence(55, 0), 4)
     assert not overlap(elements, 4, Congruence(20, 0), 4)
     assert overlap(elements, 4, Congruence(0, 8), 4)
+
+
+def test_tables_that_never_change_are_not_written_to() -> None:
+    module = parse("""
+@table = internal constant [2 x double] zeroinitializer
+define void @f(ptr %x, i1 %c) {
+  %p = select i1 %c, ptr %x, ptr @table
+  store ptr %x, ptr %p
+  ret void
+}
+""")
+    points_to = points_to_by_place(module, module.functions["f"])
+    p = next(module.functions["f"].instructions())
+    assert {str(o) for o in points_to.of(p)} == {"buffer x", "global table"}
+    assert {str(o) for o in points_to.written(p)} == {"buffer x"}
+    assert not points_to.contents[points_to.objects[module.globals["table"]]]

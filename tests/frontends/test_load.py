@@ -88,6 +88,17 @@ def test_llvm_text_and_bitcode() -> None:
         load(text, "square", lang="llvm", flags=("-O3",))
 
 
+def test_scalable_vectors_are_refused_before_llvm_ends_the_process() -> None:
+    text = """
+        define void @f(ptr %x) {
+          %v = load <vscale x 2 x double>, ptr %x
+          ret void
+        }"""
+    with pytest.raises(CompileError, match=r"`<vscale x 2 x double>` in @f is a vector whose length") as caught:
+        load(text, "f", lang="llvm")
+    assert caught.value.remedy is not None
+
+
 def test_files_of_llvm(tmp_path: Path) -> None:
     import llvmlite.binding as llvm
 

@@ -101,6 +101,26 @@ extern "C" double k(double *x) { struct { void *table; double a; } odd = {x, *x}
         kernel.run((), [np.array(1.0)])
 
 
+def test_the_library_calls_back_a_function_that_may_fail() -> None:
+    source = """#include <math.h>
+#include <stdlib.h>
+static int order(const void *a, const void *b) {
+  double p = *(const double *)a, q = *(const double *)b;
+  if (isnan(p)) abort();
+  return (p > q) - (p < q);
+}
+double k(int n, const double *x) {
+  double key = 3;
+  int (*volatile compare)(const void *, const void *) = order;
+  const double *found = bsearch(&key, x, n, 8, compare);
+  return (found ? found - x : -1) + order(x, x + 1);
+}"""
+    kernel = native(source, "k", "n: i32, x: f64[n] -> f64", {"n": 4})
+    assert kernel.run((), [np.array([1.0, 2.0, 3.0, 4.0])]) == [1.0]
+    with pytest.raises(KernelStatus):
+        kernel.run((), [np.array([np.nan, 2.0, 3.0, 4.0])])
+
+
 def test_qsort_is_stable_and_sorts() -> None:
     source = (KERNELS / "sorting.c").read_text()
     values = np.round(np.random.default_rng(0).uniform(0, 9, 257)) + 0.5

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from jax_enzyme.errors import NoRuleError
+from jax_enzyme.ir.arrays import Vjp
 from tests.languages.conftest import KERNELS, check, positive
-from tests.support.engine import native
+from tests.support.engine import native, pulled, three_way
 from tests.support.native import KernelStatus
 
 VECTOR = "n: i32[], x: f64[n], out y: f64[n]"
@@ -68,6 +72,11 @@ OBJECTS = {
     "nested_procedures": (VECTOR, {"n": 3}, [positive(3)]),
     "overlapping": (VECTOR, {"n": 5}, [positive(5)]),
 }
+RECORDS = {
+    name: (VECTOR, {"n": 6}, [positive(6)])
+    for name in ("search_tree", "held_shapes", "sorted_with_indices", "shared_variables", "pivoted")
+}
+STATEMENTS = {name: (VECTOR, {"n": 3}, [positive(3)]) for name in ("text_decides", "text_is_read", "scratch_file")}
 LEGACY = {name: (VECTOR, {"n": 6}, [positive(6)]) for name in ("relaxd", "jumps", "twonam")}
 
 
@@ -84,6 +93,42 @@ def test_modern(name: str) -> None:
 @pytest.mark.parametrize("name", OBJECTS)
 def test_objects(name: str) -> None:
     check("objects.f90", name, "fortran", *OBJECTS[name], order="F")
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_records(name: str) -> None:
+    check("records.f90", name, "fortran", *RECORDS[name], order="F")
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_input_and_output(name: str) -> None:
+    check("input_output.f90", name, "fortran", *STATEMENTS[name], order="F")
+
+
+def test_a_derivative_leaves_the_files_of_the_primal(tmp_path: Path) -> None:
+    path = tmp_path / "out.txt"
+    name = np.frombuffer(str(path).encode(), np.int8)
+    signature = "n: i32[], x: f64[n], out y: f64[n], k: i32[], name: i8[k]"
+    source = (KERNELS / "input_output.f90").read_text()
+    kernel = native(source, "written_file", signature, {"n": 3, "k": len(name)}, "fortran", order="F")
+    kernel.run((), [positive(3), name])
+    path.write_text("as the primal left it")
+    wanted = tuple(b.is_input and b.is_floating for b in kernel.buffers)
+    (found,) = pulled(
+        kernel, (Vjp(wanted, tuple(b.name == "y" for b in kernel.buffers)),), [positive(3), name], [np.ones(3)], {}
+    )
+    np.testing.assert_allclose(found, 2 * positive(3))
+    assert path.read_text() == "as the primal left it"
+
+
+@pytest.mark.parametrize("name", ["number_through_text", "number_through_file"])
+def test_numbers_that_are_written_and_read_again_are_refused(name: str) -> None:
+    source = (KERNELS / "input_output.f90").read_text()
+    kernel = native(source, name, VECTOR, {"n": 3}, "fortran", order="F")
+    kernel.run((), [positive(3)])
+    with pytest.raises(NoRuleError, match="OutputReal64") as caught:
+        three_way(kernel, [positive(3)])
+    assert caught.value.place is not None and caught.value.place.startswith("kernel.f90:")
 
 
 @pytest.mark.parametrize("name", LEGACY)

@@ -288,3 +288,43 @@ pub unsafe extern "C" fn operators(x: *const f64, n: usize, y: *mut f64) {
         y[i] = b[(i, n - 1 - i)];
     }
 }
+
+trait Layer {
+    fn forward(&self, x: &[f64]) -> Vec<f64>;
+}
+struct Dense {
+    w: Vec<f64>,
+    n: usize,
+}
+struct Activation<F: Fn(f64) -> f64> {
+    f: F,
+}
+impl Layer for Dense {
+    fn forward(&self, x: &[f64]) -> Vec<f64> {
+        self.w.chunks(self.n).map(|row| row.iter().zip(x).map(|(a, b)| a * b).sum::<f64>()).collect()
+    }
+}
+impl<F: Fn(f64) -> f64> Layer for Activation<F> {
+    fn forward(&self, x: &[f64]) -> Vec<f64> {
+        x.iter().map(|t| (self.f)(*t)).collect()
+    }
+}
+// Functions whose addresses are compared and that may fail: each of the three keeps an address of its own.
+#[no_mangle]
+pub unsafe extern "C" fn layers(x: *const f64, n: usize, y: *mut f64) {
+    let x = std::slice::from_raw_parts(x, n);
+    let y = std::slice::from_raw_parts_mut(y, n);
+    let k = n as f64;
+    let net: Vec<Box<dyn Layer>> = vec![
+        Box::new(Dense { w: (0..9).map(|i| 0.1 * i as f64).collect(), n: 3 }),
+        Box::new(Activation { f: move |t: f64| (t * k).tanh() }),
+        Box::new(Activation { f: |t: f64| if t > 0.0 { t * t } else { 0.1 * t } }),
+    ];
+    let mut v = x[..3].to_vec();
+    for layer in &net {
+        v = layer.forward(&v);
+    }
+    for i in 0..n {
+        y[i] = v[i % 3] * x[i];
+    }
+}

@@ -1,0 +1,77 @@
+"""What the address of a function leads to once calls enter a twin of it, which takes the place for a status as well.
+
+    before    define double @f(double %x) {          after    define double @f(double %x) {
+                ... may fail ...                                %failure = alloca { i64, ptr }
+                                                                store i64 0, ptr %failure
+                                                                %y = call double @f.failing(ptr %failure, double %x)
+                                                                %status = load i64, ptr %failure
+                                                                %ok = icmp eq i64 %status, 0
+                                                                br i1 %ok, label %done, label %failed
+                                                              done:
+                                                                ret double %y
+                                                              failed:
+                                                                call void @llvm.trap()
+                                                                unreachable
+
+Where no call is left that may enter it, its address is only compared, and the trap alone will do. Something has to be
+there: functions without any code would share one address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from jax_enzyme.analysis.memory import named_functions
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.keywords import CONVENTIONS
+from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.values import BasicBlock, InlineAsm
+from jax_enzyme.rules.declare import Declarations
+
+_PASSING = ("sret", "byval", "byref", "inreg", "zeroext", "signext", "nest")
+
+
+def stand_in(module: Module, source: Function, twin: Function, place: T.StructType, *, entered: bool) -> None:
+    """Gives `source` such a body, in place. `entered`: calls through pointers may be left."""
+    source.blocks, source.personality, source.attributes = [], None, twin.attributes
+    declarations = Declarations(module)
+    at = Builder(BasicBlock(name="entry"))
+    source.blocks.append(at.block)
+    if entered and not source.function_type.variadic:
+        at.block = _enter(at, source, twin, place)
+    at.call(declarations.function("llvm.trap", T.FunctionType(T.VOID, ())), [])
+    at.unreachable()
+
+
+def may_be_entered(functions: Iterable[Function]) -> bool:
+    """Whether these functions call through pointers, or hand functions to code that is not known."""
+    return any(
+        isinstance(i, I.CallBase) and _through_pointer(i) for function in functions for i in function.instructions()
+    )
+
+
+def _through_pointer(call: I.CallBase) -> bool:
+    if not isinstance(call.callee, Function):
+        return not isinstance(call.callee, InlineAsm)
+    return call.callee.is_declaration and any(True for a in call.arguments for _ in named_functions(a))
+
+
+def _enter(at: Builder, source: Function, twin: Function, place: T.StructType) -> BasicBlock:
+    """The call of the twin and the return of its result; the block where it has failed."""
+    status = at.alloca(place, align=8)
+    status.name = "failure"
+    at.store(const_int(T.I64, 0), status, 8)
+    result = at.call(twin, [status, *source.arguments])
+    assert isinstance(result, I.Call)
+    result.calling_convention = next((w for w in twin.prefix if w in CONVENTIONS), "")
+    result.return_attributes = tuple(w for w in twin.return_attributes if w.startswith(_PASSING))
+    result.parameter_attributes = [
+        tuple(w for w in argument.attributes if w.startswith(_PASSING)) for argument in twin.arguments
+    ]
+    done, failed = BasicBlock(name="done"), BasicBlock(name="failed")
+    at.cond_br(at.icmp("eq", at.load(T.I64, status, 8), const_int(T.I64, 0)), done, failed)
+    Builder(done).ret(None if source.function_type.result == T.VOID else result)
+    source.blocks += [done, failed]
+    return failed
