@@ -75,6 +75,8 @@ class Execution:
 
     threads: Threads | None = None
     """Those that share the tape."""
+    node_threads: Threads | None = None
+    """Those that share the memory for loops without a bound."""
     moves_locals = True
     """Whether local objects may live in the tape."""
 

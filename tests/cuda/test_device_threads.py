@@ -181,16 +181,6 @@ def test_blocks_that_wait_for_each_other() -> None:
     assert "blocks pass on numbers through `part`" in text and "two kernels" in text
 
 
-def test_a_loop_that_nobody_bounds() -> None:
-    source = """(int n, const double *x, double *y) {
-      double v = x[threadIdx.x];
-      while (v > 1) v = v * sin(v);
-      y[threadIdx.x] = v;
-    }"""
-    text = refusal(native(source, "n: i32, x: f64[n], out y: f64[n]", {"n": 4}, 4))
-    assert "how often a loop runs" in text and "kernel.cu:3" in text and "static integer" in text
-
-
 def test_what_an_atomic_returns() -> None:
     source = "(int n, const double *x, double *y, double *z) { z[threadIdx.x] = atomicAdd(y, x[threadIdx.x]); }"
     text = refusal(native(source, "n: i32, x: f64[n], inout y: f64[], out z: f64[n]", {"n": 4}, 4))

@@ -54,7 +54,7 @@ _DEVICE_FENCES = ("llvm.nvvm.membar.gl", "llvm.nvvm.membar.sys")
 
 class GridThreads(Execution):
     """All threads of a launch. `module` is where the special registers are declared. With `local_tape`, each thread
-    has a tape of its own."""
+    has memory of its own for the part of the tape that has a fixed size."""
 
     moves_locals = False
 
@@ -64,9 +64,11 @@ class GridThreads(Execution):
         self._convergence: WeakKeyDictionary[Facts, Convergence] = WeakKeyDictionary()
         self._ownership: WeakKeyDictionary[Facts, Ownership] = WeakKeyDictionary()
         self._exchanged: WeakKeyDictionary[Facts, frozenset[MemoryObject]] = WeakKeyDictionary()
+        blocks = shape.grid[0] * shape.grid[1] * shape.grid[2]
+        every = Threads(blocks * shape.threads, lambda at: thread_number(module, at, shape))
+        self.node_threads = every
         if not local_tape:
-            blocks = shape.grid[0] * shape.grid[1] * shape.grid[2]
-            self.threads = Threads(blocks * shape.threads, lambda at: thread_number(module, at, shape))
+            self.threads = every
 
     def shares(self, item: MemoryObject) -> bool:
         return item.kind in ("buffer", "unknown") or is_shared_memory(item)
