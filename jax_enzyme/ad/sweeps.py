@@ -206,6 +206,7 @@ class Sweeps:
         adjoints = Adjoints(self.reversal.facts, sources, builder, prologue, self._declarations, self.runtime, pulled)
 
         def finish() -> None:
+            adjoints.finish()
             if not routine.parameters:
                 builder.ret()
                 return

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from jax_enzyme.ad.report import NOWHERE, LoopFact, ReverseReport, line_of, reverse_report
 from jax_enzyme.analysis.flow import rule_of
 from jax_enzyme.codegen import derived
+from jax_enzyme.codegen.gpu.inspection import GpuReport, gpu_report
 from jax_enzyme.codegen.object import entry_module
 from jax_enzyme.codegen.optimise import optimised_text
 from jax_enzyme.errors import DifferentiationError
@@ -60,7 +61,8 @@ class Report:
 
     `forward` and `refusal` hold the text of the refusal where forward or reverse mode is refused, else None. `reverse`
     has the activity and the plan of reverse mode, `reads` what its pullback reads besides the tape. `functions` names
-    the functions that there are; `ir(name)` is the IR of one.
+    the functions that there are; `ir(name)` is the IR of one. All that is about the CPU; `gpu` is there where the
+    kernel is one of CUDA.
     """
 
     name: str
@@ -73,6 +75,7 @@ class Report:
     reverse: ReverseReport | None
     refusal: str | None
     reads: tuple[str, ...]
+    gpu: GpuReport | None
     _steps: dict[str, Derivation] = field(compare=False)
     _job: _Job = field(compare=False)
 
@@ -124,6 +127,8 @@ class Report:
         yield "derivatives", list(self._derivative_rows())
         if self.reverse is not None:
             yield from _reverse_sections(self.reverse)
+        if self.gpu is not None:
+            yield from self.gpu.sections()
         yield (
             "functions",
             [f"{', '.join(self.functions)}: report.ir(name) or report.ir(name, optimised=True)"],
@@ -192,6 +197,7 @@ def inspect(
         reverse,
         refusal,
         reads,
+        None if program.launch is None else gpu_report(program, signature, binding, job.options, Vjp(wanted, seeded)),
         steps,
         job,
     )

@@ -98,7 +98,7 @@ def three_way(kernel: Native, given: list, step: float = 1e-6) -> Numbers:
     wanted = tuple(b.is_input and b.is_floating for b in base)
     seeded = tuple(b.is_result and b.is_floating for b in base)
     floating = [b.is_floating for b in base if b.is_input]
-    tangents = [rng.normal(size=b.shape) for b, w in zip(base, wanted, strict=True) if w]
+    tangents = [np.asarray(rng.normal(size=b.shape)) for b, w in zip(base, wanted, strict=True) if w]
     cotangents = [rng.normal(size=b.shape) for b, s in zip(base, seeded, strict=True) if s]
     weights = dict(zip([i for i, s in enumerate(seeded) if s], cotangents, strict=True))
     values = dict(zip([i for i, b in enumerate(base) if b.is_input], given, strict=True))

@@ -1,8 +1,8 @@
 """Which threads of a block come where: what differs between them, and who leaves before a barrier.
 
-    divergent   {no, yes} per value: yes where the threads of a block may have different values. Least fixed point from
-                thread numbers, lanes, loads and what other threads send; through operands, and to the phis behind a
-                branch that threads take differently
+    divergent   {no, yes} per value: yes where the threads of a block that come to it together may have different
+                values. Least fixed point from thread numbers, lanes, loads and what other threads send; through
+                operands, and to the phis where the ways of a branch meet that threads take differently
     leavers     threads that take an edge after which they meet nobody any more, although those that take the other do
 
 Threads that leave early take no part in later barriers, neither forward nor in reverse. In reverse they would begin
@@ -12,7 +12,9 @@ what they did, that makes no difference; otherwise there is no right order, and 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 
 from jax_enzyme.ad.device.lanes import Lanes
@@ -37,6 +39,14 @@ def meets(instruction: I.Instruction) -> bool:
     if not isinstance(instruction, I.CallBase) or call_effect(instruction) not in (Effect.BARRIER, Effect.VOTE):
         return False
     return not instruction.callee.name.startswith(_WARP_ONLY)
+
+
+@dataclass(frozen=True)
+class Guard:
+    """A condition, and whether it has to hold."""
+
+    condition: Value
+    holds: bool
 
 
 class Convergence:
@@ -91,6 +101,46 @@ class Convergence:
         """Whether threads of a block of threads may leave this block of code in different ways."""
         return any(v in self._divergent for v in block.terminator.operands)
 
+    def is_common(self, value: Value) -> bool:
+        """Whether all threads of a block that come to a value at the same time have the same."""
+        return value not in self._divergent
+
+    def guards(self, block: BasicBlock) -> tuple[Guard, ...] | None:
+        """The branches that part the threads of a block of threads before they come to a block of code: those that go
+        the way there run it equally often. None where that cannot be said, as one of them is in a loop."""
+        found: list[Guard] = []
+        for last, between in self._partings.items():
+            if block not in between:
+                continue
+            branch = last.terminator
+            ways = [n for n, w in enumerate(self.cfg.succs[last]) if block in self._within(w, between)]
+            if not isinstance(branch, I.CondBranch) or len(ways) != 1 or self.cfg.reaches(last, last):
+                return None
+            found.append(Guard(branch.operands[0], branch.targets[0] is self.cfg.succs[last][ways[0]]))
+        return tuple(found)
+
+    @cached_property
+    def _partings(self) -> dict[BasicBlock, set[BasicBlock]]:
+        """The blocks of code that threads leave in different ways, and what lies between there and where they meet."""
+        after = PostDominators(self.cfg)
+        found: dict[BasicBlock, set[BasicBlock]] = {}
+        for block in self.cfg.rpo:
+            if len(self.cfg.succs[block]) > 1 and self.diverges(block):
+                join = after.idom.get(block)
+                found[block] = {b for b in self._until(block, join) if b is not join}
+        return found
+
+    def _within(self, start: BasicBlock, region: set[BasicBlock]) -> set[BasicBlock]:
+        """The blocks of a region that control comes to from one of them, without leaving it."""
+        found: set[BasicBlock] = set()
+        pending = [start]
+        while pending:
+            block = pending.pop()
+            if block in region and block not in found:
+                found.add(block)
+                pending += self.cfg.succs[block]
+        return found
+
     @cached_property
     def _divergent(self) -> set[Value]:
         found: set[Value] = {i for b in self.cfg.rpo for i in b.instructions if self._differs(i)}
@@ -103,10 +153,18 @@ class Convergence:
                     if any(v in found for v in instruction.operands) and not _agreed(instruction):
                         found.add(instruction)
                 if len(self.cfg.succs[block]) > 1 and any(v in found for v in block.terminator.operands):
-                    for reached in self._until(block, after.idom.get(block)):
+                    for reached in self._meeting_points(block, after.idom.get(block)):
                         found |= {i for i in reached.instructions if isinstance(i, I.Phi)}
             changed = len(found) != before
         return found
+
+    def _meeting_points(self, block: BasicBlock, join: BasicBlock | None) -> set[BasicBlock]:
+        """Where control may come from a branch in several ways: what threads bring along there is not the same. Those
+        that are in a loop together have counted the same iterations; those that have left it have not."""
+        region = {b for b in self._until(block, join) if b is not join}
+        reached = Counter(b for way in self.cfg.succs[block] for b in self._within(way, region))
+        found = {b for b, ways in reached.items() if ways > 1}
+        return found if join is None else found | {join}
 
     def _until(self, block: BasicBlock, join: BasicBlock | None) -> set[BasicBlock]:
         """The blocks between a branch and where its ways join, the latter included."""

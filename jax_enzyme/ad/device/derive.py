@@ -50,7 +50,7 @@ def _refuse_unordered(base: DeviceFunction, step: Step) -> None:
     if any(isinstance(i, I.AtomicRMW) and T.is_float(i.type) for i in function.instructions()):
         names.add("memory of the kernel's own choice")
     if isinstance(step, Vjp):
-        names |= {a.memory for a in report_of(reversal_of(base, step)).accumulations if a.way == "atomic"}
+        names |= {a.memory for a in report_of(reversal_of(base, step)).accumulations if a.way != "plain"}
     if names:
         raise UNORDERED_SUM.error(names=", ".join(sorted(names)))
 

@@ -88,21 +88,21 @@ def layout(
 
 def split(program: Program, signature: Signature, binding: Binding, step: Vjp, options: Options | None = None) -> bool:
     """Can this derivative be split into a kernel that leaves a tape of fixed size, and a pullback?"""
-    return _Job(program, signature, binding, (step,), options or Options()).split()
+    return Job(program, signature, binding, (step,), options or Options()).split()
 
 
 def call_layout(
     program: Program, signature: Signature, binding: Binding, steps: Derivation = (), options: Options | None = None
 ) -> Layout:
     """All that a call has to know."""
-    return _Job(program, signature, binding, steps, options or Options()).layout()
+    return Job(program, signature, binding, steps, options or Options()).layout()
 
 
 def derived(
     program: Program, signature: Signature, binding: Binding, steps: Derivation = (), options: Options | None = None
 ) -> Derived:
     """A kernel or a derivative of it as a device function. Not to be changed: others share it."""
-    return _Job(program, signature, binding, steps, options or Options()).derived()
+    return Job(program, signature, binding, steps, options or Options()).derived()
 
 
 def build_ptx(
@@ -117,7 +117,7 @@ def build_ptx(
 ) -> str:
     """The PTX of a derivative for GPUs of this compute capability, and a batch of so many dimensions; or of what
     `counts` the memory that it needs."""
-    return _Job(program, signature, binding, steps, options).ptx(architecture(capability), dimensions, counts)
+    return Job(program, signature, binding, steps, options).ptx(architecture(capability), dimensions, counts)
 
 
 _canonical: Memo[Derived] = Memo(64)
@@ -125,7 +125,7 @@ _derived: Memo[Derived] = Memo(64)
 
 
 @dataclass(frozen=True)
-class _Job:
+class Job:
     """One derivative of one specialisation of one kernel."""
 
     program: Program
@@ -175,7 +175,7 @@ class _Job:
 
         return _canonical.get(self.key, make)
 
-    def before(self) -> _Job:
+    def before(self) -> Job:
         """The same without the last step."""
         return replace(self, steps=self.steps[:-1])
 
