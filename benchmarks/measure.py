@@ -14,7 +14,9 @@ from jax_enzyme.codegen.object import Built
 from jax_enzyme.ir.arrays import Buffer
 from tests.support.native import NUMPY
 
-_ENTRY = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+_ENTRY = ctypes.CFUNCTYPE(
+    ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p
+)
 
 
 class Call:
@@ -44,9 +46,9 @@ class Call:
         for memory, fresh in self._fresh:
             memory[...] = fresh
         pointers, strides = ctypes.addressof(self._pointers), ctypes.addressof(self._strides)
-        began = time.perf_counter_ns()
-        status = self._entry(pointers, strides, 0, self._items)
-        taken = time.perf_counter_ns() - began
+        began = time.thread_time_ns()
+        status = self._entry(pointers, strides, 0, self._items, None)
+        taken = time.thread_time_ns() - began
         if status != 0:
             raise ArithmeticError(f"status {status:#x}")
         return taken * 1e-9 / self._items

@@ -3,7 +3,7 @@
 // Every kernel and every derived function is compiled to one entry point of this type. It runs the function for the
 // batch elements lo <= b < hi, with buffer i at `buffers[i] + b * strides[i]`, and stops at the first one that fails.
 // With hi = -1 it runs nothing: it returns the address of the text that failure number lo has (UTF-8, ends with 0), or
-// 0.
+// 0. With a team, it may have other threads run parts of its loops; null means that it is to run alone.
 
 #ifndef JAX_ENZYME_ABI_H_
 #define JAX_ENZYME_ABI_H_
@@ -12,7 +12,18 @@
 
 namespace jax_enzyme {
 
-using Entry = std::int64_t (*)(void** buffers, const std::int64_t* strides, std::int64_t lo, std::int64_t hi);
+// Runs the iterations first <= i < last of a loop. Returns 0, or the number of the way by which the loop was left early.
+using Stretch = std::int64_t (*)(void* context, std::int64_t first, std::int64_t last);
+
+// Threads that share the iterations of loops. `run` runs all `count` iterations of one, in stretches that start at
+// multiples of `grain`, in any order, and returns when all are done: 0, or what the first stretch in the order of the
+// loop returned that did not return 0.
+struct Team {
+  std::int64_t (*run)(const Team* team, Stretch stretch, void* context, std::int64_t count, std::int64_t grain);
+};
+
+using Entry = std::int64_t (*)(void** buffers, const std::int64_t* strides, std::int64_t lo, std::int64_t hi,
+                               const Team* team);
 
 // What an entry point returns: 0, or a kind in the high and a number in the low 32 bits.
 enum class Failure : std::uint32_t {

@@ -1,12 +1,8 @@
 #include "cpu_handler.h"
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <condition_variable>
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +12,7 @@
 #include "ffi_state.h"
 #include "float_environment.h"
 #include "kernel_table.h"
+#include "sharing.h"
 #include "xla/ffi/api/ffi.h"
 
 namespace jax_enzyme {
@@ -23,12 +20,6 @@ namespace {
 
 namespace ffi = xla::ffi;
 
-using Clock = std::chrono::steady_clock;
-
-// Handing work to the pool costs some microseconds: below this much work one thread does it all.
-constexpr double kWorthSharing = 20e-6;
-// A share that takes this long leaves the pool balanced and its overhead invisible.
-constexpr double kShareSeconds = 50e-6;
 constexpr size_t kInlineBuffers = 48;
 
 Rebuild g_rebuild = nullptr;
@@ -51,7 +42,7 @@ ffi::TypeId KernelState::id = {};
 std::string FailureText(const KernelState& state, int64_t status) {
   const Failure kind = FailureKind(status);
   if (kind != Failure::kTerminated && kind != Failure::kException) return "";
-  const auto* text = reinterpret_cast<const char*>(state.entry(nullptr, nullptr, FailureNumber(status), -1));
+  const auto* text = reinterpret_cast<const char*>(state.entry(nullptr, nullptr, FailureNumber(status), -1, nullptr));
   return text == nullptr ? "" : text;
 }
 
@@ -77,21 +68,22 @@ ffi::Error Describe(const KernelState& state, int64_t status) {
 }
 
 // Calls the entry. An exception that an outside library throws through it ends the call, not the process.
-int64_t Enter(const KernelState& state, void* const* bases, const int64_t* strides, int64_t lo, int64_t hi) {
+int64_t Enter(const KernelState& state, void* const* bases, const int64_t* strides, int64_t lo, int64_t hi,
+              const Team* team) {
   try {
-    return state.entry(const_cast<void**>(bases), strides, lo, hi);
+    return state.entry(const_cast<void**>(bases), strides, lo, hi, team);
   } catch (...) {
     return static_cast<int64_t>(static_cast<uint64_t>(Failure::kException) << 32);
   }
 }
 
 // Runs the batch elements [lo, hi), numbered through all batch dimensions; the innermost one runs inside the entry.
-int64_t RunRange(const KernelState& state, void* const* bases, int64_t lo, int64_t hi) {
+int64_t RunRange(const KernelState& state, void* const* bases, int64_t lo, int64_t hi, const Team* team) {
   DefaultFloatEnvironment environment;
   const size_t buffers = state.buffers();
   const size_t inner = state.batch.sizes.size() - 1;
   const int64_t* inner_strides = &state.batch.strides[inner * buffers];
-  if (inner == 0) return Enter(state, bases, inner_strides, lo, hi);
+  if (inner == 0) return Enter(state, bases, inner_strides, lo, hi, team);
   std::vector<void*> shifted(buffers);
   while (lo < hi) {
     int64_t row = lo / state.batch.sizes[inner];
@@ -104,75 +96,10 @@ int64_t RunRange(const KernelState& state, void* const* bases, int64_t lo, int64
         shifted[i] = static_cast<char*>(shifted[i]) + index * state.batch.strides[d * buffers + i];
       }
     }
-    if (int64_t status = Enter(state, shifted.data(), inner_strides, start, stop)) return status;
+    if (int64_t status = Enter(state, shifted.data(), inner_strides, start, stop, team)) return status;
     lo += stop - start;
   }
   return 0;
-}
-
-// One batch, shared out between the calling thread and whichever threads of the pool come to help. Helpers hold it by
-// shared pointer: one that starts after the batch is done finds no share left, and touches none of the buffers.
-class SharedBatch {
- public:
-  SharedBatch(const KernelState& state, void* const* bases, int64_t first, int64_t share)
-      : state_(state), bases_(bases), next_(first), share_(share) {}
-
-  void Work() {
-    while (true) {
-      {
-        std::lock_guard<std::mutex> lock(mutex_);
-        if (status_ != 0 || next_ >= total_) return;
-        ++running_;
-      }
-      const int64_t lo = next_.fetch_add(share_);
-      const int64_t status = lo < total_ ? RunRange(state_, bases_, lo, std::min(total_, lo + share_)) : 0;
-      std::lock_guard<std::mutex> lock(mutex_);
-      if (status != 0 && (status_ == 0 || lo < failed_at_)) {
-        status_ = status;
-        failed_at_ = lo;
-      }
-      if (--running_ == 0) idle_.notify_all();
-    }
-  }
-
-  // Only the caller waits, after its own Work: what is left then is being run by helpers that have started.
-  int64_t Wait() {
-    std::unique_lock<std::mutex> lock(mutex_);
-    idle_.wait(lock, [this] { return running_ == 0; });
-    return status_;
-  }
-
- private:
-  const KernelState& state_;
-  void* const* bases_;
-  const int64_t total_ = state_.batch.total;
-  std::atomic<int64_t> next_;
-  const int64_t share_;
-  std::mutex mutex_;
-  std::condition_variable idle_;
-  int64_t running_ = 0;
-  int64_t status_ = 0;
-  int64_t failed_at_ = 0;
-};
-
-int64_t RunBatch(const KernelState& state, void* const* bases, const ffi::ThreadPool& pool) {
-  // The first element is timed: it tells whether the rest is worth sharing, and how large a share should be.
-  const auto start = Clock::now();
-  if (int64_t status = RunRange(state, bases, 0, 1)) return status;
-  const double each = std::max(std::chrono::duration<double>(Clock::now() - start).count(), 1e-9);
-  const int64_t rest = state.batch.total - 1;
-  const int64_t threads = pool.num_threads();
-  if (threads < 2 || each * static_cast<double>(rest) < kWorthSharing)
-    return RunRange(state, bases, 1, state.batch.total);
-  const int64_t wanted = static_cast<int64_t>(kShareSeconds / each) + 1;
-  const int64_t share = std::max<int64_t>(1, std::min(wanted, rest / (4 * threads) + 1));
-  const int64_t helpers = std::min(threads, (rest + share - 1) / share) - 1;
-  auto batch = std::make_shared<SharedBatch>(state, bases, 1, share);
-  for (int64_t i = 0; i < helpers; ++i) {
-    const_cast<ffi::ThreadPool&>(pool).Schedule([batch] { batch->Work(); });
-  }
-  batch->Work();
-  return batch->Wait();
 }
 
 ffi::Error Execute(KernelState* state, ffi::ThreadPool pool, ffi::RemainingArgs args, ffi::RemainingRets rets) {
@@ -188,7 +115,12 @@ ffi::Error Execute(KernelState* state, ffi::ThreadPool pool, ffi::RemainingArgs 
   const auto copy = [](void* to, const void* from, size_t bytes) { std::memcpy(to, from, bytes); };
   const auto pass = [](size_t, void*, size_t) {};
   if (ffi::Error error = state->map.Resolve(args, rets, bases, copy, pass); error.failure()) return error;
-  const int64_t status = state->batch.total == 1 ? RunRange(*state, bases, 0, 1) : RunBatch(*state, bases, pool);
+  // Few batch elements leave threads idle, which then take part in the loops of each.
+  const PoolTeam team(pool);
+  const int64_t total = state->batch.total;
+  const Team* inside = total < pool.num_threads() ? &team : nullptr;
+  const int64_t status = RunShared(
+      pool, total, 1, [&](int64_t lo, int64_t hi) { return RunRange(*state, bases, lo, hi, inside); });
   return status == 0 ? ffi::Error::Success() : Describe(*state, status);
 }
 

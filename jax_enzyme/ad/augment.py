@@ -24,7 +24,7 @@ from jax_enzyme.ad.lookup import Pointers
 from jax_enzyme.ad.nodes import Nodes
 from jax_enzyme.ad.plan import Plan
 from jax_enzyme.ad.runtime import Runtime
-from jax_enzyme.ad.state import State
+from jax_enzyme.ad.state import State, heads
 from jax_enzyme.ad.tape import Slot, address, marked
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.memory import MemoryObject, call_effect, called_routine
@@ -111,15 +111,17 @@ class Augmenter:
         self._freed_late = {o for o in plan.residents if o.kind == "heap"}
         self._kept = frozenset[MemoryObject]().union(*(state.kept for state in states.values()))
         self._kept_memory = KeptMemory(runtime)
+        self._heads = heads(states.values())
         self._alive: Value = ConstantNull(T.PTR)
 
     def run(self) -> Forward:
         code = self._plan.code
         for loop in self._plan.tape.frames:
             self._nodes[loop] = self._builder.alloca(self._way.type)
-        if self._kept and self._own is None:
-            self._alive = self._builder.alloca(T.PTR)
-            self._builder.store(ConstantNull(T.PTR), self._alive)
+        if self._heads and self._own is None:
+            type_ = T.ArrayType(len(self._heads), T.PTR)
+            self._alive = self._builder.alloca(type_)
+            self._builder.store(zero(type_), self._alive)
         for item in self._plan.residents:
             assert item.site is not None
             self._values[item.site] = self._at(self._plan.tape.slots[item])
@@ -249,7 +251,7 @@ class Augmenter:
         arguments.append(self._arena)
         state = self._states.get(callee)
         if state is not None:
-            arguments[-1:] = [*self._addresses(state), self._arena, self._first_alive(state)]
+            arguments[-1:] = [*self._addresses(state), self._arena, self._alive]
         results = self._builder.call(sweep.function, arguments)
         index = 0
         if not isinstance(call.type, T.VoidType):
@@ -271,22 +273,21 @@ class Augmenter:
         found += [self._shadows[item.site] for item, _ in state.moved if item.site is not None]
         return found
 
-    def _first_alive(self, state: State) -> Value:
-        """The first node of kept memory."""
-        return self._builder.load(T.PTR, self._alive) if state.saved else ConstantNull(T.PTR)
-
     def _keeps_memory(self, call: I.CallBase) -> bool:
         """Allocations and releases of memory that a checkpointed loop needs again."""
         effect = call_effect(call)
-        if effect is Effect.FREE and not self._kept.isdisjoint(self._facts.points_to.of(call.operands[0])):
-            self._kept_memory.free(self._builder, self._alive, self._value(call.operands[0]))
+        freed = self._facts.points_to.of(call.operands[0]) if effect is Effect.FREE else frozenset[MemoryObject]()
+        if not self._kept.isdisjoint(freed):
+            for item in self._heads:
+                if item in freed:
+                    self._kept_memory.free(self._builder, self._head(item), self._value(call.operands[0]))
             return True
         item = self._facts.points_to.objects.get(call)
         if effect is not Effect.ALLOCATE or item not in self._kept:
             return False
         size = self._allocated_bytes(call)
-        if any(item in state.saved for state in self._states.values()):
-            node, memory = self._kept_memory.allocate(self._builder, self._alive, self._arena, size)
+        if item in self._heads:
+            node, memory = self._kept_memory.allocate(self._builder, self._head(item), self._arena, size)
         else:
             node = None
             memory = self._builder.call(self._runtime.arena("allocate"), [self._arena, padded(self._builder, size)])
@@ -300,6 +301,10 @@ class Augmenter:
         self._keep(call)
         return True
 
+    def _head(self, item: MemoryObject) -> Value:
+        """Where the first node of the list of one kind of memory is."""
+        return self._builder.offset(self._alive, 8 * self._heads[item])
+
     def _library_call(self, call: I.CallBase, routine: Routine) -> None:
         shadows = shadow_arguments(call, routine, self._facts.shadowed_memory, self._shadow)
         stable = 0
@@ -307,7 +312,6 @@ class Augmenter:
             if self._plan.recipes.stays(call, call.operands[index]):
                 stable |= 1 << bit
         calls = LibraryCalls(self._runtime.declarations)
-        self._runtime.arena("allocate")
         result, frame = calls.forward(self._builder, call, routine, self._value, shadows, stable, self._arena)
         if result is not None:
             self._values[call] = result

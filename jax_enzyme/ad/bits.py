@@ -19,7 +19,7 @@ from jax_enzyme.ad.causes import BITS, MADE, PARTS, Cause
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.congruence import Congruence
 from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, called_routine, is_memory_free
-from jax_enzyme.analysis.number_bytes import ByteRanges, Bytes
+from jax_enzyme.analysis.number_bytes import ByteRanges, Bytes, Copied
 from jax_enzyme.analysis.tbaa import is_certain_integer, is_of_any_type
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -181,7 +181,8 @@ class BitChecks:
 
     def _clash(self, value: Value, part: Bytes, other: Bytes) -> Cause | None:
         if part.number:
-            return PARTS if other.number and part.size != other.size else None
+            whole = part.size == other.size and not part.straddles(other)
+            return PARTS if other.number and not whole else None
         if self._mantissa_is_computed(value, other.size):
             return MADE
         return PARTS if other.number and not part.fits(other) else None
@@ -204,7 +205,7 @@ class BitChecks:
     def _read(self) -> Mapping[MemoryObject, set[Bytes]]:
         """The numbers that the program reads of each object, by itself or by a copy of it."""
         found: dict[MemoryObject, set[Bytes]] = {}
-        copies: list[tuple[MemoryObject, MemoryObject, Congruence]] = []
+        copies: list[Copied] = []
         for function in self.points_to.functions:
             for instruction in function.instructions():
                 if isinstance(instruction, I.Load) and T.is_float(instruction.type):
@@ -214,21 +215,21 @@ class BitChecks:
                 elif isinstance(instruction, I.CallBase):
                     self._note_call(instruction, found, copies)
         for _ in range(4):
-            for to, item, by in copies:
-                parts = [*found.get(to, ()), *self._declared(to)]
-                found.setdefault(item, set()).update(p.moved(Congruence(0, 0) - by) for p in parts)
+            for copy in copies:
+                parts = [*found.get(copy.to, ()), *self._declared(copy.to)]
+                found.setdefault(copy.item, set()).update(m for p in parts if (m := copy.moved_back(p)) is not None)
         return found
 
     def _note_call(
         self,
         call: I.CallBase,
         found: dict[MemoryObject, set[Bytes]],
-        copies: list[tuple[MemoryObject, MemoryObject, Congruence]],
+        copies: list[Copied],
     ) -> None:
         if call_effect(call) is Effect.MEMORY_COPY:
-            copies += self._ranges.copied(call.operands[0], call.operands[1])
+            copies += self._ranges.copied(call.operands[0], call.operands[1], int_value(call.operands[2]))
         elif call_effect(call) is Effect.REALLOCATE:
-            copies += self._ranges.copied(call, call.operands[0])
+            copies += self._ranges.copied(call, call.operands[0], None)
         elif (routine := called_routine(call)) is not None:
             for index in routine.floats:
                 if routine.reads(index):

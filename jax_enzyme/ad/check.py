@@ -32,7 +32,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from jax_enzyme.ad.check_reloads import EmissionError
-from jax_enzyme.ad.check_shadows import is_zero
 from jax_enzyme.ad.nodes import TAKE
 from jax_enzyme.ad.plan import ForwardPointer
 from jax_enzyme.ad.runtime import ARENA
@@ -44,11 +43,7 @@ from jax_enzyme.analysis.memory import MemoryObject
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, uses
-from jax_enzyme.ir.values import (
-    BasicBlock,
-    Value,
-    int_value,
-)
+from jax_enzyme.ir.values import BasicBlock, Value, int_value, is_zero
 
 
 @dataclass(frozen=True, eq=False)

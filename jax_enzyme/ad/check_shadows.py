@@ -5,7 +5,7 @@ from __future__ import annotations
 from jax_enzyme.ad.check_reloads import EmissionError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.module import Function
-from jax_enzyme.ir.values import ConstantFloat, ConstantInt, ConstantNull, Value, ZeroInitializer
+from jax_enzyme.ir.values import is_zero
 
 
 def check_shadows(caller: Function, callee: Function, first: int, count: int) -> None:
@@ -24,19 +24,6 @@ def check_shadows(caller: Function, callee: Function, first: int, count: int) ->
             elif not isinstance(value, I.Instruction):
                 continue
             raise EmissionError(caller, "a shadow is not zero when the reverse begins")
-
-
-def is_zero(value: Value) -> bool:
-    """Whether a value is a zero."""
-    match value:
-        case ZeroInitializer() | ConstantNull():
-            return True
-        case ConstantInt():
-            return value.value == 0
-        case ConstantFloat():
-            return set(value.text.lower().removeprefix("0x").lstrip("hrkl")) == {"0"}
-        case _:
-            return False
 
 
 def _fills(store: I.Store, variable: I.Alloca) -> bool:

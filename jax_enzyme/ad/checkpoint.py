@@ -87,6 +87,9 @@ def checkpointed(reversal: Reversal, option: str | int | None) -> Reversal:
             return plan_reversal(base, reversal.step, reversal.facts.rules, cuts)
         except StateError as error:
             failed = next(c for n, c in zip(names, chosen, strict=True) if n.loop == error.loop)
+            if failed is chosen[0] and len(chosen) > 1:
+                chosen = chosen[:1]  # what is cut besides may be in its way: a loop that frees its memory, say
+                continue
             if option is not None and failed is found[0]:
                 raise
             found.remove(failed)

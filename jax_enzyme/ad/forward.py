@@ -25,6 +25,7 @@ from jax_enzyme.ad.common import (
     copied,
     element_alignment,
     extended,
+    holds_address,
     nonzero_partials,
     refuse,
     variables_of,
@@ -33,10 +34,12 @@ from jax_enzyme.ad.library import LibraryCalls, shadow_arguments
 from jax_enzyme.ad.refusals import refuse_unprovable
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.analysis.fields import points_to_by_place
 from jax_enzyme.analysis.flow import is_defined_call
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, called_routine
 from jax_enzyme.analysis.shadows import shadowed_objects
+from jax_enzyme.analysis.tbaa import READS_INTEGER, is_certain_integer
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Buffer, Jvp, jvp_buffers
@@ -71,7 +74,7 @@ def forward(base: ArrayFunction, step: Jvp, rules: Rules, allocates: bool = True
     """
     module = extended(base.module)
     root = module.functions[base.symbol]
-    points_to = PointsTo(module, root)
+    points_to = points_to_by_place(module, root)
     inputs = [points_to.objects[a] for a, given in zip(root.arguments, step.tangents, strict=True) if given]
     activity = Activity(points_to, rules, inputs, None)
     refuse_unprovable(module, points_to, activity, rules, base.buffers)
@@ -132,10 +135,17 @@ class _Shared:
         return bool(objects) and self.points_to.unknown not in objects and not self.needs_shadow(pointer)
 
     def carries(self, value: Value) -> bool:
-        """Whether a value has a companion: a tangent, or a shadow pointer (also one that travels as an integer)."""
+        """Whether a value has a companion: a tangent, or a shadow pointer (also one that travels as an integer, or in a
+        record)."""
         if T.is_pointer(value.type) or (value.type == T.I64 and self.needs_shadow(value)):
             return self.needs_shadow(value)
-        return value in self.activity.varied
+        return value in self.activity.varied or self.packs_shadow(value)
+
+    def packs_shadow(self, value: Value) -> bool:
+        """Whether a value is a record that has a pointer in it which has a shadow."""
+        if not isinstance(value.type, T.StructType | T.ArrayType):
+            return False
+        return self.needs_shadow(value) and holds_address(self.layout, value.type)
 
     def global_shadow(self, variable: GlobalVariable) -> GlobalVariable:
         if variable not in self._global_shadows:
@@ -278,6 +288,8 @@ class _Emitter:
                 self.builder.insert(twin)
                 self.primal[instruction] = twin
                 self._companion(instruction, twin)
+                if is_certain_integer(self.shared.module, instruction):
+                    twin.metadata.append(READS_INTEGER)
 
     def _phi(self, phi: I.Phi) -> None:
         twin = self.builder.phi(phi.type)
@@ -329,7 +341,7 @@ class _Emitter:
                 self._pointer(instruction, twin)
         elif instruction.type == T.I64 and self.shared.needs_shadow(instruction):
             self._address(instruction, twin)
-        elif instruction in self.shared.activity.varied:
+        elif self.shared.carries(instruction):
             if instruction.opcode in _LINEAR:
                 self._linear(instruction, twin)
             else:

@@ -6,7 +6,8 @@
 
 `%alive` is the head of a list of nodes: next, memory, its size in bytes, its shadow where pointers in it change (or
 null). A *list* (`je.kept.list`) is what is alive at one time: the number of nodes, the bytes that a copy takes, the
-nodes.
+nodes. Memory of each allocation has a list of its own: what one allocation is for is of one kind as a rule, and so are
+copies of it, which higher derivatives have to tell numbers from pointers in.
 """
 
 from __future__ import annotations

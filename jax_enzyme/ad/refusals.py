@@ -16,7 +16,7 @@ from jax_enzyme.ad.causes import ATOMIC, DEVICE, GOTO, ORIGIN, POINTERS_AS_VECTO
 from jax_enzyme.ad.common import active_rule, refuse
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.flow import holds_float, is_defined_call, is_opaque_call, rule_of
-from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, is_memory_free
+from jax_enzyme.analysis.memory import MemoryObject, PointsTo, accesses, call_effect, is_memory_free
 from jax_enzyme.analysis.words import Words
 from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.ir import instructions as I
@@ -175,7 +175,8 @@ class _Check:
             raise self.refused(instruction, ORIGIN if objects or not _is_fixed(pointer) else DEVICE)
 
     def _is_nowhere(self, pointer: Value, objects: frozenset[MemoryObject]) -> bool:
-        """Whether an address can only be null, or made of it: no program that is right comes to that access."""
+        """Whether an address can only be null, made of it, or what nobody has written: no program that is right comes
+        to that access."""
         pending = [] if objects else [pointer]
         seen: set[Value] = set()
         while pending:
@@ -192,9 +193,36 @@ class _Check:
                     pending.append(value.operands[0])
                 case Argument() if (given := self._given.get(value)) is not None:
                     pending += given
+                case I.Load() if (stored := self._stored_pointers(value)) is not None:
+                    pending += stored
                 case _:
                     return False
         return not objects
+
+    def _stored_pointers(self, load: I.Load) -> Sequence[Value] | None:
+        """The pointers that may be where one is loaded from memory of the kernel's own; None where anything else may
+        be."""
+        ranges = self.activity.numbers.ranges
+        objects = self.points_to.of(load.operands[0])
+        if not objects or any(o.kind not in ("stack", "heap") for o in objects):
+            return None
+        parts = list(ranges.accessed(load, load.operands[0], load.type))
+        found: list[Value] = []
+        for access in (a for f in self.points_to.functions for a in accesses(self.points_to, f, ranges.layout)):
+            if not access.writes or access.kills or objects.isdisjoint(access.objects):
+                continue
+            match access.instruction:
+                case I.Store(operands=[value, pointer]) as store:
+                    written = list(ranges.accessed(store, pointer, value.type))
+                    if any(a is b and p.meets(q) for a, p in parts for b, q in written):
+                        if not T.is_pointer(value.type):
+                            return None
+                        found.append(value)
+                case I.CallBase() as call if call_effect(call) is Effect.MEMORY_SET:
+                    pass
+                case _:
+                    return None
+        return found
 
     @cached_property
     def _given(self) -> Mapping[Value, Sequence[Value]]:

@@ -29,6 +29,7 @@ from jax_enzyme.ad.segments import Schedule
 from jax_enzyme.ad.state import State, StateFinder
 from jax_enzyme.ad.tape import Tape
 from jax_enzyme.analysis.activity import Activity
+from jax_enzyme.analysis.fields import points_to_by_place
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.memory import MemoryObject, Objects, PointsTo, reachable_functions, reachable_objects
@@ -141,7 +142,7 @@ def _plan(
     codes, originals = _instrument_all(module.functions[base.symbol])
     root = codes[0].function
     arguments = root.arguments
-    points_to = PointsTo(module, root)
+    points_to = points_to_by_place(module, root)
     varied = [points_to.objects[a] for a, w in zip(arguments, wanted, strict=True) if w]
     outputs = [points_to.objects[a] for a, s in zip(arguments, seeded, strict=True) if s]
     activity = Activity(points_to, rules, varied, outputs)

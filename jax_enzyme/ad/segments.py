@@ -34,7 +34,7 @@ _RECORDS = 4
 _RECORDS_OF_HALVES = 16
 _BLOCKS_AT = 16
 _SMALL = 8
-_LAST_AT, _END_AT, _LEAST_AT, _NODES_AT, _FRAME_SIZE = 0, 8, 16, 24, 32
+_LAST_AT, _END_AT, _LEAST_AT, _NODES_AT = 0, 8, 16, 24
 _NEVER = (1 << 63) - 1
 
 
@@ -65,15 +65,18 @@ class LoopSweeps:
     forward    {i64, ptr} (arguments..., shadows..., addresses..., ptr arena, ptr alive)
     reverse    {adjoints} (arguments..., shadows..., addresses..., ptr arena, ptr frame)
 
-    The addresses are those of the fixed objects and then of the shadows that move, `alive` is the first node of kept
-    memory. `parameters` are the types of both.
+    The addresses are those of the fixed objects and then of the shadows that move, `alive` those of the first nodes of
+    kept memory, of which `heads` are what the state has. `parameters` are the types of both.
     """
 
-    def __init__(self, runtime: Runtime, segment: Emitted, state: State, schedule: Schedule) -> None:
+    def __init__(
+        self, runtime: Runtime, segment: Emitted, state: State, heads: Sequence[int], schedule: Schedule
+    ) -> None:
         self.runtime = runtime
         self.kept = KeptMemory(runtime)
         self.segment = segment
         self.state = state
+        self.heads = heads
         self.schedule = schedule
         self.types = [a.type for a in segment.primal.arguments[2:]]
         addresses = len(state.fixed) + len(state.moved)
@@ -86,12 +89,13 @@ class LoopSweeps:
         *values, arena, alive = target.arguments
         entry = BasicBlock(name="entry")
         builder = Builder(entry)
-        frame = self.runtime.take(builder, ConstantInt(T.I64, _FRAME_SIZE))
+        frame = self.runtime.take(builder, ConstantInt(T.I64, _NODES_AT + 8 * len(self.heads)))
         mark = builder.alloca(ARENA, align=16)
-        nodes: Value = ConstantNull(T.PTR)
-        if self.state.saved:
-            nodes = self.kept.list(builder, alive, arena)
-        builder.store(nodes, builder.offset(frame, _NODES_AT))
+        nodes = [
+            self.kept.list(builder, builder.load(T.PTR, builder.offset(alive, 8 * head)), arena) for head in self.heads
+        ]
+        for n, each in enumerate(nodes):
+            builder.store(each, builder.offset(frame, _NODES_AT + 8 * n))
         run = _Run(self, values, nodes, arena, mark)
         size = run.record_size(builder)
         ends = _Forward(run, size).emit(target, entry)
@@ -113,7 +117,8 @@ class LoopSweeps:
         sums = [builder.alloca(a.type) for a in self.segment.adjoints]
         for each, argument in zip(sums, self.segment.adjoints, strict=True):
             builder.store(zero(argument.type), each)
-        last, nodes = (builder.load(T.PTR, builder.offset(frame, at)) for at in (_LAST_AT, _NODES_AT))
+        last = builder.load(T.PTR, builder.offset(frame, _LAST_AT))
+        nodes = [builder.load(T.PTR, builder.offset(frame, _NODES_AT + 8 * n)) for n, _ in enumerate(self.heads)]
         end, least = (load_integer(builder, builder.offset(frame, at)) for at in (_END_AT, _LEAST_AT))
         self.runtime.free(builder, frame)
         run = _Run(self, values, nodes, arena, mark)
@@ -159,7 +164,9 @@ class LoopSweeps:
 class _Run:
     """What is done with a segment in one of the sweeps, whose values these are."""
 
-    def __init__(self, sweeps: LoopSweeps, values: Sequence[Value], nodes: Value, arena: Value, mark: Value) -> None:
+    def __init__(
+        self, sweeps: LoopSweeps, values: Sequence[Value], nodes: Sequence[Value], arena: Value, mark: Value
+    ) -> None:
         self.sweeps = sweeps
         self.state, self.schedule = sweeps.state, sweeps.schedule
         self.runtime, self.kept, self.segment = sweeps.runtime, sweeps.kept, sweeps.segment
@@ -171,15 +178,15 @@ class _Run:
         copies = list(zip(addresses, sizes, strict=True))
         self.small = [(address, size) for address, size in copies if size <= _SMALL]
         self.large = [(address, size) for address, size in copies if size > _SMALL]
-        self.blocks = len(self.large) + bool(self.state.saved)
+        self.blocks = len(self.large) + len(nodes)
 
     def record_size(self, builder: Builder) -> Value:
         """The bytes of a record with its blocks."""
         sizes = [-(-size // 16) * 16 for _, size in self.large]
-        fixed = ConstantInt(T.I64, self._header_size + sum(sizes))
-        if not self.state.saved:
-            return fixed
-        return builder.binary("add", fixed, self.kept.list_bytes(builder, self.nodes))
+        total: Value = ConstantInt(T.I64, self._header_size + sum(sizes))
+        for each in self.nodes:
+            total = builder.binary("add", total, self.kept.list_bytes(builder, each))
+        return total
 
     @property
     def _header_size(self) -> int:
@@ -196,10 +203,10 @@ class _Run:
             block = self.runtime.take(builder, ConstantInt(T.I64, size))
             builder.store(block, at)
             self.runtime.copy(builder, block, address, size)
-        if self.state.saved:
-            block = self.runtime.take(builder, self.kept.list_bytes(builder, self.nodes))
-            builder.store(block, builder.offset(record, self._kept_at))
-            self.kept.save(builder, self.nodes, block)
+        for n, each in enumerate(self.nodes):
+            block = self.runtime.take(builder, self.kept.list_bytes(builder, each))
+            builder.store(block, builder.offset(record, self._kept_at + 8 * n))
+            self.kept.save(builder, each, block)
         return record
 
     def restore(self, builder: Builder, record: Value) -> None:
@@ -207,9 +214,9 @@ class _Run:
             self.runtime.copy(builder, address, at, size)
         for at, (address, size) in self._block_places(builder, record):
             self.runtime.copy(builder, address, builder.load(T.PTR, at), size)
-        if self.state.saved:
-            block = builder.load(T.PTR, builder.offset(record, self._kept_at))
-            self.kept.restore(builder, self.nodes, block)
+        for n, each in enumerate(self.nodes):
+            block = builder.load(T.PTR, builder.offset(record, self._kept_at + 8 * n))
+            self.kept.restore(builder, each, block)
 
     def drop(self, builder: Builder, record: Value) -> None:
         """Frees a record."""

@@ -11,7 +11,7 @@ that may do something else the second time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from jax_enzyme.ad.causes import NOT_CHECKPOINTED
@@ -36,7 +36,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.module import Function, GlobalVariable
-from jax_enzyme.ir.values import Argument
+from jax_enzyme.ir.values import Argument, Value
 from jax_enzyme.rules.effects import Effect
 
 
@@ -57,13 +57,19 @@ class State:
     fixed: tuple[tuple[MemoryObject, int], ...]
     moved: tuple[tuple[MemoryObject, int], ...]
     kept: frozenset[MemoryObject]
-    saved: frozenset[MemoryObject]
+    saved: tuple[MemoryObject, ...]
     followed: frozenset[MemoryObject]
 
     @property
     def follows_pointers(self) -> bool:
         """Whether the forward sweep has to move shadow pointers along."""
         return bool(self.moved or self.followed)
+
+
+def heads(states: Iterable[State]) -> dict[MemoryObject, int]:
+    """The kinds of memory that are saved, each with its number: it has a list of what is alive of it."""
+    saved = dict.fromkeys(item for state in states for item in state.saved)
+    return {item: number for number, item in enumerate(saved)}
 
 
 def object_bytes(base: ArrayFunction, recipes: Recipes, item: MemoryObject) -> int | None:
@@ -98,7 +104,7 @@ class StateFinder:
         fixed: list[tuple[MemoryObject, int]] = []
         moved: list[tuple[MemoryObject, int]] = []
         kept: set[MemoryObject] = set()
-        saved: set[MemoryObject] = set()
+        saved: list[MemoryObject] = []
         followed: set[MemoryObject] = set()
         for item in self._reachable():
             changes = not self._recipes.is_unchanged(self._call, item)
@@ -107,20 +113,21 @@ class StateFinder:
             if size is None:
                 self._check_kept(item)
                 kept.add(item)
-                saved |= {item} if changes else set()
+                saved += [item] if changes else []
                 followed |= {item} if follows else set()
             elif changes:
                 fixed.append((item, size))
                 moved += [(item, size)] if follows else []
         kept |= self._freed_with(kept)
         self._check_released(kept)
-        return State(tuple(fixed), tuple(moved), frozenset(kept), frozenset(saved), frozenset(followed))
+        return State(tuple(fixed), tuple(moved), frozenset(kept), tuple(saved), frozenset(followed))
 
     def _reachable(self) -> list[MemoryObject]:
         found = [
             o for o in reachable_objects(self._facts.points_to, self._call) if o.kind in ("buffer", "stack", "heap")
         ]
-        return sorted(found, key=lambda o: o.site.name if o.site is not None else "")
+        order: dict[Value, int] = {i: n for n, i in enumerate(self._recipes.code.function.instructions())}
+        return sorted(found, key=lambda o: (order.get(o.site, -1), o.site.name) if o.site is not None else (-1, ""))
 
     def _refused(self, cause: str, remedy: str, at: I.Instruction | None = None) -> StateError:
         place = self._place(at) if at is not None else None

@@ -22,6 +22,7 @@ from jax_enzyme.ad.reversal import CutLoop, Reversal, Routine, arguments_of, sha
 from jax_enzyme.ad.reverse import Sweep
 from jax_enzyme.ad.runtime import Runtime
 from jax_enzyme.ad.segments import Emitted, LoopSweeps
+from jax_enzyme.ad.state import heads
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -256,7 +257,8 @@ class Sweeps:
         routine = self.reversal.inner[cut.segment]
         primal = self.reversal.originals[cut.segment]
         segment = Emitted(primal, forward.function, reverse, len(forward.shadowed), routine.parameters)
-        loop = LoopSweeps(self.runtime, segment, cut.state, cut.schedule)
+        numbers = heads(other.state for other in self.reversal.loops.values())
+        loop = LoopSweeps(self.runtime, segment, cut.state, [numbers[i] for i in cut.state.saved], cut.schedule)
         target = self._function(f"{function.name}.forward", T.StructType((T.I64, T.PTR)), loop.parameters)
         shadowed = tuple(function.arguments[p.index - 2] for p in forward.shadowed)
         self._forward[function] = ForwardSweep(target, shadowed, False)

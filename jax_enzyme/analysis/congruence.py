@@ -1,7 +1,8 @@
 """Arithmetical congruences: what is known of an integer when it is known up to a multiple.
 
     lattice     c + mZ, `modulus` 0 for the one number c; (0, 1) is every integer
-    join        the greatest common divisor of both moduli and of the distance between the offsets
+    bounded     of c + mZ the numbers from c up to a last one, as the counter of a loop has them
+    join        the greatest common divisor of both moduli and of the distance between the offsets, without bounds
     height      finite: every step up divides the modulus
 
 Address arithmetic is taken as LLVM takes that of `inbounds` pointers, without overflow. Where bits are cut off for
@@ -18,16 +19,35 @@ _LARGE = 1 << 31
 
 @dataclass(frozen=True, slots=True)
 class Congruence:
-    """All integers `offset` + k * `modulus`; in normal form, 0 <= offset < modulus unless the modulus is 0."""
+    """All integers `offset` + k * `modulus`, in normal form 0 <= offset < modulus unless the modulus is 0; or, where
+    there is a `last` of them, those from `offset` to it."""
 
     offset: int
     modulus: int
+    last: int | None = None
 
     @staticmethod
     def of(offset: int, modulus: int = 0) -> Congruence:
         """In normal form."""
         modulus = abs(modulus)
         return Congruence(offset % modulus if modulus else offset, modulus)
+
+    @staticmethod
+    def bounded(first: int, last: int, modulus: int) -> Congruence:
+        """From one integer to another in steps of the modulus."""
+        return Congruence(first, 0) if first == last else Congruence(first, modulus, last)
+
+    @property
+    def unbounded(self) -> Congruence:
+        """The same without bounds."""
+        return self if self.last is None else Congruence.of(self.offset, self.modulus)
+
+    @property
+    def span(self) -> tuple[int, int] | None:
+        """The least and the greatest, where there are such."""
+        if self.modulus == 0:
+            return self.offset, self.offset
+        return None if self.last is None else (self.offset, self.last)
 
     def join(self, other: Congruence) -> Congruence:
         """Either."""
@@ -36,12 +56,20 @@ class Congruence:
         return Congruence.of(self.offset, gcd(self.modulus, other.modulus, self.offset - other.offset))
 
     def __add__(self, other: Congruence) -> Congruence:
+        a, b = self.span, other.span
+        if a is not None and b is not None:
+            return Congruence.bounded(a[0] + b[0], a[1] + b[1], gcd(self.modulus, other.modulus))
         return Congruence.of(self.offset + other.offset, gcd(self.modulus, other.modulus))
 
     def __sub__(self, other: Congruence) -> Congruence:
-        return Congruence.of(self.offset - other.offset, gcd(self.modulus, other.modulus))
+        return self + other * Congruence(-1, 0)
 
     def __mul__(self, other: Congruence) -> Congruence:
+        for one, factor in ((self, other.offset), (other, self.offset)):
+            exact = (other if one is self else self).modulus == 0
+            if exact and one.last is not None and abs(factor) < _LARGE:
+                first, last = sorted((one.offset * factor, one.last * factor))
+                return Congruence.bounded(first, last, abs(one.modulus * factor))
         a, m, b, n = self.offset, self.modulus, other.offset, other.modulus
         product = Congruence.of(a * b, gcd(a * n, b * m, m * n))
         exact = m == 0 == n or max(abs(a) if m == 0 else 0, abs(b) if n == 0 else 0) < _LARGE
@@ -56,7 +84,19 @@ class Congruence:
         if self.modulus == 0:
             return Congruence(self.offset & mask, 0)
         low = mask & -mask if mask else 0
+        if mask >= 0:
+            return Congruence.bounded(0, mask, low)
         return Congruence.of(0, low) if low > 1 else ANY
 
 
 ANY = Congruence(0, 1)
+
+
+def overlap(x: Congruence, x_size: int, y: Congruence, y_size: int) -> bool:
+    """Whether so many bytes at one place may have any in common with so many at another."""
+    a, b = x.span, y.span
+    if a is not None and b is not None and not (a[0] < b[1] + y_size and b[0] < a[1] + x_size):
+        return False
+    unit = gcd(x.modulus, y.modulus)
+    apart = x.offset - y.offset
+    return unit == 0 or apart % unit < y_size or -apart % unit < x_size

@@ -1,7 +1,8 @@
 """Memory objects, and which of them each pointer may point to.
 
 An *object* is a piece of storage known by the place that makes it: a parameter of the root function, an alloca, an
-allocation call, a global. The analysis is Andersen's, insensitive to flow, fields and calling context:
+allocation call, a global. The analysis is Andersen's, insensitive to flow, fields (but for `analysis.fields`) and
+calling context:
 
     lattice     P(objects), one element per SSA value, and one per object for the pointers stored inside it
     join        union
@@ -89,7 +90,7 @@ class PointsTo:
         self.module = module
         self.root = root
         self.functions = reachable_functions(root)
-        self.unknown = MemoryObject("unknown")
+        self.unknown = self._unknown_object()
         self.contents: dict[MemoryObject, Objects] = {self.unknown: frozenset([self.unknown])}
         self.objects: dict[Value, MemoryObject] = {}
         self._values: dict[Value, Objects] = {}
@@ -153,6 +154,9 @@ class PointsTo:
             self.contents.setdefault(self.objects[site], NOTHING)
         return self.objects[site]
 
+    def _unknown_object(self) -> MemoryObject:
+        return MemoryObject("unknown")
+
     def _set(self, value: Value, objects: Objects) -> None:
         old = self._values.get(value, NOTHING)
         if not objects <= old:
@@ -164,27 +168,35 @@ class PointsTo:
             self.contents[target] |= objects
             self._changed = True
 
-    def _put(self, held: Objects, pointer: Value) -> None:
-        """Pointers into `held` are stored through `pointer`."""
+    def _put(self, held: Objects, pointer: Value, value: Value) -> None:
+        """Pointers into `held` are stored through `pointer`, as a value or as a part of it."""
         for target in self.of(pointer) if held else ():
             self._fill(target, held)
 
-    def _loaded(self, pointer: Value) -> Objects:
+    def _loaded(self, pointer: Value, type_: T.Type | None) -> Objects:
+        """What may be loaded there as a value of a type; None: as anything."""
         return frozenset().union(*(self.contents[o] for o in self.of(pointer)))
+
+    def _copy(self, target: Value, source: Value, length: int | None) -> None:
+        """So many bytes are copied."""
+        held = self._loaded(source, None)
+        for item in self.of(target):
+            self._fill(item, held)
 
     def _visit(self, function: Function, instruction: I.Instruction) -> None:
         match instruction:
             case I.Alloca():
                 self._set(instruction, frozenset([self._object("stack", instruction)]))
             case I.Load():
-                self._set(instruction, self._loaded(instruction.operands[0]))
+                self._set(instruction, self._loaded(instruction.operands[0], instruction.type))
             case I.Store():
                 value, pointer = instruction.operands
-                self._put(self.of(value), pointer)
+                self._put(self.of(value), pointer, value)
             case I.AtomicRMW() | I.CmpXchg():
                 pointer, *values = instruction.operands
-                self._put(frozenset().union(*(self.of(v) for v in values)), pointer)
-                self._set(instruction, self._loaded(pointer))
+                for value in values:
+                    self._put(self.of(value), pointer, value)
+                self._set(instruction, self._loaded(pointer, values[0].type))
             case I.CallBase():
                 self._visit_call(instruction)
             case I.Cast() if instruction.opcode == "inttoptr" and not self.of(instruction.operands[0]):
@@ -215,13 +227,10 @@ class PointsTo:
             case Effect.ALLOCATE:
                 self._set(call, frozenset([self._object("heap", call)]))
             case Effect.REALLOCATE:
-                fresh = self._object("heap", call)
-                self._fill(fresh, self._loaded(call.operands[0]))
-                self._set(call, frozenset([fresh]))
+                self._set(call, frozenset([self._object("heap", call)]))
+                self._copy(call, call.operands[0], None)
             case Effect.MEMORY_COPY:
-                held = self._loaded(call.operands[1])
-                for target in self.of(call.operands[0]):
-                    self._fill(target, held)
+                self._copy(call.operands[0], call.operands[1], int_value(call.operands[2]))
             case Effect.SAME_POINTER:
                 self._set(call, self.of(call.operands[0]))
             case None:
@@ -253,10 +262,11 @@ class PointsTo:
         )
 
     def _visit_unknown(self, call: I.CallBase) -> None:
-        """A call without a body may store any pointer that it is given anywhere it can reach."""
+        """A call without a body may store any pointer that it is given anywhere it can reach. (The bits of a number may
+        be copied from where a pointer lies, as far as is known here, but as a number they lead nowhere.)"""
         if is_memory_free(call) or called_routine(call) is not None:
             return
-        given = frozenset().union(*(self.of(a) for a in call.arguments))
+        given = frozenset().union(*(self.of(a) for a in call.arguments if not isinstance(a.type, T.FloatType)))
         for target in given:
             self._fill(target, given | {self.unknown})
         if T.is_pointer(call.type):
@@ -405,7 +415,7 @@ def _call_accesses(points_to: PointsTo, call: I.CallBase) -> Iterator[Access]:
         case None if not is_memory_free(call):
             for argument in call.arguments:
                 held = points_to.of(argument)
-                if held:
+                if held and not isinstance(argument.type, T.FloatType):
                     yield Access(call, argument, held, None, True, True)
         case _:
             pass

@@ -16,7 +16,7 @@ from functools import cached_property, reduce
 from itertools import product
 from math import gcd
 
-from jax_enzyme.analysis.congruence import ANY, Congruence
+from jax_enzyme.analysis.congruence import ANY, Congruence, overlap
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import MemoryObject, PointsTo
 from jax_enzyme.analysis.places import Places
@@ -51,11 +51,7 @@ class Bytes:
         """Whether two ranges may have a byte in common."""
         if self.whole or other.whole:
             return True
-        unit = gcd(self.at.modulus, other.at.modulus)
-        apart = self.at.offset - other.at.offset
-        if unit == 0:
-            return -self.size < apart < other.size
-        return apart % unit < other.size or -apart % unit < self.size
+        return overlap(self.at, self.size, other.at, other.size)
 
     def certainly_meets(self, other: Bytes) -> bool:
         """Whether they have, as far as that can be told."""
@@ -73,9 +69,47 @@ class Bytes:
         aligned = apart.modulus == 1 or apart.offset % other.size == 0 == apart.modulus % other.size
         return self.size % other.size == 0 and aligned
 
+    def straddles(self, other: Bytes) -> bool:
+        """Whether this, where the two meet, certainly holds parts of two numbers of the other one's size."""
+        apart = self.at - other.at
+        return apart.modulus % other.size == 0 and apart.offset % other.size != 0
+
     def moved(self, by: Congruence) -> Bytes:
         start = self.start + by.offset if self.start is not None and by.modulus == 0 else None
         return Bytes(self.at + by, self.size, number=self.number, start=start, whole=self.whole, guessed=self.guessed)
+
+
+@dataclass(frozen=True)
+class Copied:
+    """A copy from a place in one object to a place in another; None as `length`: of any length."""
+
+    to: MemoryObject
+    there: Congruence
+    item: MemoryObject
+    here: Congruence
+    length: int | None
+
+    def moved(self, part: Bytes) -> Bytes | None:
+        """Where a part of the source is in the target; None where it is not copied."""
+        return self._clipped(part.moved(self.there - self.here), self.there)
+
+    def moved_back(self, part: Bytes) -> Bytes | None:
+        """Where a part of the target was in the source; None where it is not of it."""
+        return self._clipped(part.moved(self.here - self.there), self.here)
+
+    def _clipped(self, part: Bytes, place: Congruence) -> Bytes | None:
+        if self.length is None:
+            return part
+        start = place.offset if place.modulus == 0 else None
+        range_ = Bytes(place, self.length, number=False, start=start)
+        if part.whole:
+            return range_
+        if not part.meets(range_):
+            return None
+        if part.at.modulus == 0 or part.start is None or start is None:
+            return part
+        # Of an array, which starts in the range, wherever it did before.
+        return replace(part, start=start + (part.at.offset - start) % part.at.modulus)
 
 
 class ByteRanges:
@@ -84,7 +118,7 @@ class ByteRanges:
     def __init__(self, points_to: PointsTo) -> None:
         self._points_to = points_to
         self._module: Module = points_to.module
-        self._layout = DataLayout(self._module)
+        self.layout = DataLayout(self._module)
         self._starts: dict[Value, int | None] = {}
 
     @cached_property
@@ -96,23 +130,23 @@ class ByteRanges:
         source = accessed_type(self._module, access)
         typed = source is not None and T.is_float(source) == T.is_float(type_)
         start = self._start(pointer, 0)
-        for item, offsets in self.places.each_of(pointer).items():
+        for item, offsets in self.places.within(pointer).items():
             for at, (offset, element) in product(offsets, tuple(self._elements(type_))):
-                here = Congruence.of(at.offset + offset, at.modulus)
+                here = at + Congruence(offset, 0)
                 first = None if start is None else start + offset
-                yield item, Bytes(here, self._layout.store_size(element), typed, T.is_float(element), first)
+                yield item, Bytes(here, self.layout.store_size(element), typed, T.is_float(element), first)
 
     def called(self, pointer: Value, kind: T.FloatType) -> Iterator[tuple[MemoryObject, Bytes]]:
         """What a routine touches that is given an array of numbers."""
-        size = self._layout.store_size(kind)
+        size = self.layout.store_size(kind)
         for item, at in self.places.of(pointer).items():
             yield item, Bytes(Congruence.of(at.offset, gcd(at.modulus, size)), size)
 
-    def copied(self, target: Value, source: Value) -> Iterator[tuple[MemoryObject, MemoryObject, Congruence]]:
-        """The pairs of objects of a copy, and how far what is copied moves."""
+    def copied(self, target: Value, source: Value, length: int | None) -> Iterator[Copied]:
+        """What a copy of so many bytes does to each pair of objects."""
         for to, there in self.places.of(target).items():
             for item, here in self.places.of(source).items():
-                yield to, item, there - here
+                yield Copied(to, there, item, here, length)
 
     def _start(self, pointer: Value, depth: int) -> int | None:
         """The constant part of an address."""
@@ -139,27 +173,27 @@ class ByteRanges:
         type_ = source
         for position, index in enumerate(indices):
             number = int_value(index) or 0
-            body = self._layout.body(type_)
+            body = self.layout.body(type_)
             if position == 0:
-                total += number * self._layout.alloc_size(type_)
+                total += number * self.layout.alloc_size(type_)
             elif isinstance(body, T.StructType):
-                total += self._layout.offsets(body)[number]
+                total += self.layout.offsets(body)[number]
                 type_ = body.elements[number]
             else:
                 assert isinstance(body, T.ArrayType | T.VectorType)
                 type_ = body.element
-                total += number * self._layout.alloc_size(type_)
+                total += number * self.layout.alloc_size(type_)
         return total
 
     def _elements(self, type_: T.Type, offset: int = 0) -> Iterator[tuple[int, T.Type]]:
-        body = self._layout.body(type_)
+        body = self.layout.body(type_)
         parts: list[tuple[int, T.Type]] = []
         match body:
             case T.VectorType(count, element, False) | T.ArrayType(count, element) if count <= _LANES:
-                step = self._layout.alloc_size(element)
+                step = self.layout.alloc_size(element)
                 parts = [(offset + i * step, element) for i in range(count)]
             case T.StructType(elements):
-                parts = [(offset + at, e) for at, e in zip(self._layout.offsets(body), elements, strict=True)]
+                parts = [(offset + at, e) for at, e in zip(self.layout.offsets(body), elements, strict=True)]
             case _:
                 yield offset, T.scalar(body)
         for at, element in parts:
@@ -226,17 +260,12 @@ class NumberBytes:
 
     def copied(self, target: Value, source: Value, length: int | None) -> bool:
         """Memory is copied, of which numbers that vary may be a part."""
-        parts: list[tuple[MemoryObject, Bytes]] = []
-        for to, item, by in list(self.ranges.copied(target, source)):
-            for part in self.of(item):
-                moved = part.moved(by)
-                if length is not None:
-                    at = self.ranges.places.of(target)[to]
-                    there = Bytes(at, length, number=False, start=at.offset if at.modulus == 0 else None)
-                    moved = there if moved.whole else moved
-                    if not moved.meets(there):
-                        continue
-                parts.append((to, moved))
+        parts = [
+            (copy.to, moved)
+            for copy in list(self.ranges.copied(target, source, length))
+            for part in self.of(copy.item)
+            if (moved := copy.moved(part)) is not None
+        ]
         return self._add(parts)
 
     def _add(self, parts: Iterable[tuple[MemoryObject, Bytes]]) -> bool:

@@ -62,6 +62,10 @@ class Places:
 
     def each_of(self, pointer: Value) -> Mapping[MemoryObject, Offsets]:
         """The same, where a pointer has a few different ones."""
+        return {o: frozenset(c.unbounded for c in cs) for o, cs in self.within(pointer).items()}
+
+    def within(self, pointer: Value) -> Mapping[MemoryObject, Offsets]:
+        """The same, with bounds where they are known."""
         known = self._place(pointer)
         return {o: known.get(o, _ANYWHERE) for o in self._points_to.of(pointer)}
 
@@ -136,9 +140,13 @@ class Places:
                 for item in self._points_to.of(operands[0]):
                     _merge(found, self._contents.get(item, _NOWHERE), _MANY)
                 return found
-            case I.Phi() | I.Select():
+            case I.Select():
+                found = dict(_without(self._place(operands[2]), operands[0], operands[2]))
+                _merge(found, self._place(operands[1]), _MANY)
+                return found
+            case I.Phi():
                 found = {}
-                for value in operands[1:] if isinstance(instruction, I.Select) else operands:
+                for value in operands:
                     _merge(found, self._place(value), _MANY)
                 return found
             case _ if instruction.opcode in _SAME:
@@ -170,6 +178,8 @@ class Places:
                 return {None: _products(a, 1 << by)} if 0 <= by < 63 else self._anywhere(instruction)
             case "and" if b is not None and len(y) == 1 and (mask := _constant(b)) is not None:
                 return {k: frozenset(c.masked(mask) for c in cs) if k is None else _ANYWHERE for k, cs in x.items()}
+            case "urem" if b is not None and len(y) == 1 and (divisor := _constant(b)) is not None and divisor > 0:
+                return {None: frozenset([Congruence.bounded(0, divisor - 1, 1)])}
             case "or" if "disjoint" in instruction.flags and b is not None and len(y) == 1:
                 return {k: _sums(cs, b) for k, cs in x.items()}
             case _:
@@ -254,6 +264,23 @@ class Places:
             self._changed |= _merge(self._contents.setdefault(item, {}), anywhere, 1)
 
 
+def _without(place: Place, condition: Value, value: Value) -> Place:
+    """The place of a value that is chosen where a condition does not hold: in `i == n ? 0 : i` it is not n."""
+    if not isinstance(condition, I.Compare) or condition.predicate != "eq" or condition.operands[0] is not value:
+        return place
+    excluded = constant_value(condition.operands[1])
+    if excluded is None or None not in place:
+        return place
+    others = frozenset(_trimmed(c, excluded) for c in place[None] if c != Congruence(excluded, 0))
+    return {**place, None: others or place[None]}
+
+
+def _trimmed(numbers: Congruence, excluded: int) -> Congruence:
+    if numbers.last != excluded:
+        return numbers
+    return Congruence.bounded(numbers.offset, excluded - numbers.modulus, numbers.modulus)
+
+
 def _is_narrow(value: Value) -> bool:
     """A number, or an integer that is too short for a pointer: the pointers beside it are no concern of its."""
     scalar = T.scalar(value.type)
@@ -314,7 +341,8 @@ def _multiplied(xs: Offsets, ys: Offsets) -> Offsets:
 
 def _values_of_counter(phi: I.Phi) -> Offsets | None:
     """The values of a loop's counter that starts at a constant and goes to one by steps of 1 or -1; None for any other
-    phi. The loop is left at its end, as optimisers turn loops: the counter never is what it is compared with."""
+    phi. The loop is left at its end, as optimisers turn loops: what is compared there is the counter, or what follows
+    it, which the counter then never is."""
     if len(phi.operands) != 2 or not isinstance(phi.type, T.IntType):
         return None
     for start, (following, latch) in zip(phi.operands, reversed(phi.incoming), strict=True):
@@ -326,12 +354,17 @@ def _values_of_counter(phi: I.Phi) -> Offsets | None:
         if following.operands[0] is not phi or step not in (1, -1) or not isinstance(last, I.CondBranch):
             continue
         test = last.operands[0]
-        if not isinstance(test, I.Compare) or test.opcode != "icmp" or test.operands[0] is not following:
+        if not isinstance(test, I.Compare) or test.opcode != "icmp" or test.operands[0] not in (phi, following):
             continue
         end = constant_value(test.operands[1])
         leaves = phi not in last.targets[0].instructions
         equal = test.predicate == ("eq" if leaves else "ne") and (phi in last.targets[1 if leaves else 0].instructions)
-        count = None if end is None else (end - first) * step
-        if equal and count is not None and 0 < count <= _MANY_STEPS:
+        if not equal or end is None:
+            continue
+        final = end if test.operands[0] is phi else end - step
+        count = (final - first) * step + 1
+        if 0 < count <= _MANY_STEPS:
             return frozenset(Congruence(first + step * k, 0) for k in range(count))
+        if count > 0:
+            return frozenset([Congruence.bounded(min(first, final), max(first, final), 1)])
     return None

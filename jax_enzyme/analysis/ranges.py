@@ -173,6 +173,8 @@ class Transfer:
         by_metadata = self._by_metadata(call)
         known = known if by_metadata is None else by_metadata.meet(known)
         callee = call.callee
+        if isinstance(callee, Function):
+            known = _by_attributes(callee.return_attributes, known)
         name = callee.name.split(".") if isinstance(callee, Function) else []
         if len(name) < 3 or name[0] != "llvm":
             return known

@@ -64,13 +64,14 @@ def trip_count(facts: Recurrences, loop: Loop) -> TripCount:
     """The trip count of a loop, by its exits."""
     exits = [edge for edge in loop.exit_edges if not facts.ends_program(edge[1])]
     alone = len(exits) == 1
-    counts = [_exit_count(facts, loop, source, alone) for source, _ in exits if facts.once_per_iteration(source, loop)]
+    counts = [exit_count(facts, loop, source, alone) for source, _ in exits if facts.once_per_iteration(source, loop)]
     maxima = [count.maximum for count in counts if count.maximum is not None]
     exact = counts[0].exact if alone and counts else None
     return TripCount(exact, min(maxima, default=None))
 
 
-def _exit_count(facts: Recurrences, loop: Loop, source: BasicBlock, alone: bool) -> TripCount:
+def exit_count(facts: Recurrences, loop: Loop, source: BasicBlock, alone: bool) -> TripCount:
+    """The first iteration in which a block that every iteration runs leaves the loop; `alone` if no other block may."""
     branch = source.terminator
     if not isinstance(branch, I.CondBranch):
         return UNKNOWN

@@ -1,10 +1,10 @@
 """The form of a kernel that the engine differentiates: optimised, flat, and regular.
 
     before    what a front end left, behind `je.primal`: local variables in memory, calls, switches, several exits
-    after     one function wherever recursion allows it, after LLVM's -O2 without vectorising and unrolling (optimised
-              first, differentiated later); atomic operations as plain ones; library calls that have a rule; loops with
-              preheader, single latch and exits of their own; values that leave a loop in phis (LCSSA); two-way
-              branches; one return
+    after     one function wherever recursion allows it, after LLVM's -O2 without vectorising, and with short loops
+              alone unrolled (optimised first, differentiated later); atomic operations as plain ones; library calls
+              that have a rule; loops with preheader, single latch and exits of their own; values that leave a loop in
+              phis (LCSSA); two-way branches; one return
 
 Alias scopes go. They hold between the accesses of one iteration or one call; the reverse sweep accesses the same memory
 in other orders, where LLVM's reading of the same scopes would be wrong.
@@ -18,6 +18,7 @@ import llvmlite.binding as llvm
 
 from jax_enzyme.codegen.hoisting import keep_invariant_calls
 from jax_enzyme.codegen.host import target_machine
+from jax_enzyme.codegen.short_loops import ask_to_unroll
 from jax_enzyme.codegen.unrolling import optimised
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.clone import clone
@@ -47,9 +48,9 @@ def canonical(function: ArrayFunction) -> ArrayFunction:
     result = replace(function, module=_regular(module))
     for _ in range(_ROUNDS):
         simple = simplify(result)
-        if simple is result:
-            break
         module = clone(simple.module)
+        if not ask_to_unroll(module) and simple is result:
+            break
         mark_for_inlining(module, [function.symbol])
         result = replace(function, module=_regular(module))
     result = replace(function, module=_with_single_entries(result.module))

@@ -24,6 +24,7 @@ from jax_enzyme.codegen.native_bodies import with_native_bodies
 from jax_enzyme.codegen.object import Built, compiled, loaded
 from jax_enzyme.codegen.programs import program_module
 from jax_enzyme.codegen.stored import Stored
+from jax_enzyme.codegen.tape_bodies import with_tape_bodies
 from jax_enzyme.codegen.vector_math import vector_library
 from jax_enzyme.errors import LoweringError
 from jax_enzyme.frontends.program import Program
@@ -45,6 +46,7 @@ from jax_enzyme.signature import Binding, Signature
 from jax_enzyme.transform.bind import bind, buffers_of
 from jax_enzyme.transform.input_writes import protect_inputs
 from jax_enzyme.transform.prepare import prepare
+from jax_enzyme.transform.shared_loops import share_loops
 
 
 def build(
@@ -71,6 +73,14 @@ def derived(
 ) -> ArrayFunction:
     """A kernel or a derivative of it as IR, before the last optimisation. Not to be changed: others share it."""
     return _Job(program, signature, binding, steps, options or Options()).derived()
+
+
+def sharing(
+    program: Program, signature: Signature, binding: Binding, steps: Derivation = (), options: Options | None = None
+) -> tuple[str, ...]:
+    """For every loop over blocks of a CUDA kernel, or of a derivative of it: whether several threads run it, and if
+    not, why."""
+    return _Job(program, signature, binding, steps, options or Options()).sharing()
 
 
 def regular(program: Program, signature: Signature, binding: Binding, options: Options | None = None) -> ArrayFunction:
@@ -152,6 +162,8 @@ class _Job:
 
     def _derive(self) -> ArrayFunction:
         base, step = self.before().canonical(), self.steps[-1]
+        if not isinstance(step, Jvp):
+            base = with_tape_bodies(base)
         result = ad.derive(base, (step,), self.options)
         check_buffers(result.buffers, base.buffers, step)
         library.link_rules(result.module)
@@ -163,9 +175,35 @@ class _Job:
             return Stored.from_bytes(data)
         # A kernel itself goes through the canonical form too: what is hoisted and refused there is so for every mode.
         function = self.derived() if self.steps else self.canonical()
+        function, _ = self._shared(function)
         stored = compiled(with_native_bodies(function, self.program), self.options)
         _disk().put(self.key, stored.to_bytes())
         return stored
+
+    def sharing(self) -> tuple[str, ...]:
+        return self._shared(self.derived() if self.steps else self.canonical())[1]
+
+    def _shared(self, function: ArrayFunction) -> tuple[ArrayFunction, tuple[str, ...]]:
+        """The same function, its blocks for several threads where they are independent."""
+        launch = self.program.launch
+        grid = launch.shape(dict(self.binding.dims)).grid if launch is not None else ()
+        extents = [extent for extent in reversed(grid) if extent > 1]
+        if not extents:
+            return function, ()
+        if has_state(self.before_all().bound()):
+            return function, ("on one thread: `__device__` variables pass from block to block",)
+        regular = canonical(function) if self.steps else function
+        shared, verdicts = share_loops(regular, extents)
+        return (function if shared is regular else shared), verdicts
+
+    def before_all(self) -> _Job:
+        """The kernel itself."""
+        return replace(self, steps=())
+
+
+def has_state(function: ArrayFunction) -> bool:
+    """Whether a module has variables that blocks may leave to one another."""
+    return any(not v.is_constant and v.initializer is not None for v in function.module.globals.values())
 
 
 def predicted(base: tuple[Buffer, ...], steps: Derivation) -> tuple[Buffer, ...]:

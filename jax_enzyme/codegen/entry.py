@@ -2,10 +2,12 @@
 
     before                                     after
     define i64 @f(ptr noalias %x, ...)         define internal i64 @f(ptr noalias %x, ...) noinline
-                                               define i64 @je.entry(ptr %buffers, ptr %strides, i64 %lo, i64 %hi)
+                                               define i64 @je.entry(ptr %buffers, ptr %strides, i64 %lo, i64 %hi,
+                                                                    ptr %team)
 
 `je.entry` is the contract of `csrc/abi.h`: for every b in [lo, hi) it points buffer i at `buffers[i] + b * strides[i]`,
 fills the buffers that ask for it with zeros, calls the array function, and stops at the first status that is not 0.
+An array function whose loops several threads may share (`transform.shared_loops`) is handed the team as well.
 With hi = -1 it runs nothing, and returns the address of the text that failure number `lo` has, or 0.
 
 The array function is kept out of line. Inlined, its `noalias` parameters become alias scopes that every later pass has
@@ -121,11 +123,12 @@ def _texts(module: Module) -> tuple[GlobalVariable, ...]:
 def _entry(
     kernel: Function, memset: Function, buffers: tuple[Buffer, ...], texts: tuple[GlobalVariable, ...]
 ) -> Function:
-    pointers, strides, low, high = arguments = [
+    pointers, strides, low, high, team = arguments = [
         Argument(T.PTR, ("noalias", "readonly"), 0, name="buffers"),
         Argument(T.PTR, ("noalias", "readonly"), 1, name="strides"),
         Argument(T.I64, (), 2, name="lo"),
         Argument(T.I64, (), 3, name="hi"),
+        Argument(T.PTR, (), 4, name="team"),
     ]
     ask, start, body, step, done = blocks = [BasicBlock(name=n) for n in ("ask", "start", "body", "step", "done")]
 
@@ -148,7 +151,8 @@ def _entry(
         if buffer.zero and buffer.nbytes:
             at.call(memset, [pointer, const_int(T.I8, 0), const_int(T.I64, buffer.nbytes), const_int(T.I1, 0)])
         operands.append(pointer)
-    status = at.call(kernel, operands)
+    shares = len(kernel.arguments) > len(buffers)
+    status = at.call(kernel, [*operands, team] if shares else operands)
     at.cond_br(at.icmp("ne", status, const_int(T.I64, 0)), done, step)
 
     at = Builder(step)
@@ -160,5 +164,5 @@ def _entry(
     at = Builder(done)
     nothing = const_int(T.I64, 0)
     at.ret(at.phi(T.I64, [(nothing, start), (status, body), (nothing, step)]))
-    kind = T.FunctionType(T.I64, (T.PTR, T.PTR, T.I64, T.I64))
+    kind = T.FunctionType(T.I64, (T.PTR, T.PTR, T.I64, T.I64, T.PTR))
     return Function(T.PTR, kind, arguments, blocks, attributes=("uwtable",), name=ENTRY)

@@ -54,6 +54,9 @@ class _Job:
             return derived.regular(self.program, self.signature, self.binding, self.options)
         return derived.derived(self.program, self.signature, self.binding, steps, self.options)
 
+    def sharing(self, steps: Derivation) -> tuple[str, ...]:
+        return derived.sharing(self.program, self.signature, self.binding, steps, self.options)
+
 
 @dataclass(frozen=True, repr=False)
 class Report:
@@ -61,8 +64,8 @@ class Report:
 
     `forward` and `refusal` hold the text of the refusal where forward or reverse mode is refused, else None. `reverse`
     has the activity and the plan of reverse mode, `reads` what its pullback reads besides the tape. `functions` names
-    the functions that there are; `ir(name)` is the IR of one. All that is about the CPU; `gpu` is there where the
-    kernel is one of CUDA.
+    the functions that there are; `ir(name)` is the IR of one. All that is about the CPU. Of CUDA kernels, `blocks` says
+    for each function whether its blocks run on several threads of a CPU, and if not, why; `gpu` is about GPUs.
     """
 
     name: str
@@ -75,6 +78,7 @@ class Report:
     reverse: ReverseReport | None
     refusal: str | None
     reads: tuple[str, ...]
+    blocks: tuple[tuple[str, str], ...]
     gpu: GpuReport | None
     _steps: dict[str, Derivation] = field(compare=False)
     _job: _Job = field(compare=False)
@@ -125,6 +129,8 @@ class Report:
         yield "buffers", list(self._buffer_rows())
         yield "library calls", _few([f"{c.name}: {c.verdict} ({c.place})" for c in self.calls]) or ["none"]
         yield "derivatives", list(self._derivative_rows())
+        if self.blocks:
+            yield "blocks on the CPU", [f"{name}: {verdict}" for name, verdict in self.blocks]
         if self.reverse is not None:
             yield from _reverse_sections(self.reverse)
         if self.gpu is not None:
@@ -197,6 +203,7 @@ def inspect(
         reverse,
         refusal,
         reads,
+        tuple((name, verdict) for name, s in steps.items() for verdict in job.sharing(s)),
         None if program.launch is None else gpu_report(program, signature, binding, job.options, Vjp(wanted, seeded)),
         steps,
         job,

@@ -180,3 +180,18 @@ def int_value(value: Value) -> int | None:
     if isinstance(value, ZeroInitializer) and isinstance(value.type, T.IntType):
         return 0
     return None
+
+
+def is_zero(value: Value) -> bool:
+    """Whether a value is the constant of which all bits are zero."""
+    match value:
+        case ZeroInitializer() | ConstantNull():
+            return True
+        case ConstantInt():
+            return value.value == 0
+        case ConstantFloat():
+            # In decimal -0.0 has a sign; in hexadecimal the digits are the bits.
+            digits = value.text.lower().removeprefix("0x").lstrip("hrkl")
+            return set(digits) == {"0"} or digits == "0.000000e+00"
+        case _:
+            return False

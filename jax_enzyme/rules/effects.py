@@ -21,6 +21,7 @@ class Effect(enum.Enum):
     ALLOCATE = "returns new memory"
     REALLOCATE = "moves memory to a new size"
     FREE = "gives memory back: (pointer, ...)"
+    TAPE = "measures or frees memory of the arena that a derivative has its tape in"
     OUTPUT = "prints; not differentiated, and done by the primal alone"
     ABORT = "never returns: ends the program"
     TRAP = "never returns: stops at a fault"
@@ -90,8 +91,9 @@ _FUNCTIONS: dict[Effect, str] = {
     Effect.ALLOCATE: (
         "malloc calloc aligned_alloc memalign valloc _Znwm _Znam _ZnwmSt11align_val_t _ZnamSt11align_val_t "
         "_ZnwmRKSt9nothrow_t _ZnamRKSt9nothrow_t _ZnwmSt11align_val_tRKSt9nothrow_t "
-        "_ZnamSt11align_val_tRKSt9nothrow_t __rust_alloc __rust_alloc_zeroed"
+        "_ZnamSt11align_val_tRKSt9nothrow_t __rust_alloc __rust_alloc_zeroed je.arena.allocate je_arena_allocate"
     ),
+    Effect.TAPE: "je.arena.reset je.arena.used je.arena.release",
     Effect.REALLOCATE: "realloc reallocarray __rust_realloc",
     Effect.FREE: (
         "free cfree _ZdlPv _ZdaPv _ZdlPvm _ZdaPvm _ZdlPvSt11align_val_t _ZdaPvSt11align_val_t "

@@ -1,4 +1,4 @@
-"""Adds the bodies of our helper functions (`helpers.ll`) to a module that calls them.
+"""Adds the bodies of our helper functions (`helpers.ll`, `arena.ll`) to a module that calls them.
 
 While derivatives are taken, helpers such as `je.digamma.f64` are declarations with a rule. `link` is for the end,
 before the final optimisation, which then inlines them like any other function.
@@ -6,6 +6,7 @@ before the final optimisation, which then inlines them like any other function.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import resources
 
 from jax_enzyme.ir.module import Function, Module
@@ -16,6 +17,8 @@ from jax_enzyme.rules.complex import ANALYTIC, Analytic
 from jax_enzyme.rules.declare import Declarations
 
 PREFIX = "je."
+TAPE = ("je.arena.allocate", "je.arena.reset", "je.arena.used", "je.arena.release", "je_arena_allocate")
+"""The functions of arenas; the last is what rules in C call the first."""
 
 
 def source() -> str:
@@ -43,9 +46,29 @@ entry:
 
 def link(module: Module) -> None:
     """Gives each declared helper its body, and each helper that those call, in place. Other modules stay the same."""
-    wanted = [f for f in module.functions.values() if f.name.startswith(PREFIX) and f.is_declaration]
+    _link(module, [f for f in module.functions.values() if _is_helper(f.name)], source)
+    link_tape(module)
+
+
+def link_tape(module: Module) -> list[Function]:
+    """The same for the functions of arenas alone; those that have got a body."""
+    return _link(module, [module.functions[name] for name in TAPE if name in module.functions], _tape_source)
+
+
+def _is_helper(name: str) -> bool:
+    return name.startswith(PREFIX) and name not in TAPE
+
+
+def _tape_source() -> str:
+    return resources.files("jax_enzyme.rules").joinpath("arena.ll").read_text(encoding="utf-8")
+
+
+def _link(module: Module, wanted: list[Function], source: Callable[[], str]) -> list[Function]:
+    """Gives declared functions their bodies, and what those call: the functions that were."""
+    wanted = [f for f in wanted if f.is_declaration]
+    linked: list[Function] = []
     if not wanted:
-        return
+        return linked
     library = parse(source())
     declarations = Declarations(module)
     while wanted:
@@ -54,9 +77,11 @@ def link(module: Module) -> None:
         if definition is None or not function.is_declaration:
             continue
         _adopt(function, definition)
+        linked.append(function)
         for user in function.instructions():
             for index, operand in enumerate(user.operands):
                 user.operands[index] = _imported(operand, library, declarations, wanted)
+    return linked
 
 
 def _adopt(function: Function, definition: Function) -> None:

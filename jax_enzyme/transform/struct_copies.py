@@ -11,11 +11,13 @@
 
 The members are known from the source's types (`!tbaa.struct`), or from a local variable of structure type on one side.
 Everything is loaded before anything is stored, so overlapping copies stay what they are. Copies of memory that holds
-numbers of one kind and nothing else stay as well: their adjoint is a loop.
+numbers of one kind and nothing else stay as well, as their adjoint is a loop; but not the small ones of a thread of a
+GPU, which is to meet loads and stores alone in memory that it shares.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from jax_enzyme.analysis.layout import DataLayout
@@ -35,8 +37,9 @@ _MOST_BYTES = 512
 _Scalars = list[tuple[int, T.Type]]
 
 
-def split_struct_copies(function: ArrayFunction) -> ArrayFunction:
-    """The array function with such copies split, in a copy of its module; itself where there are none."""
+def split_struct_copies(function: ArrayFunction, uniform: int = 0) -> ArrayFunction:
+    """The array function with such copies split, in a copy of its module; itself where there are none. Copies of up to
+    `uniform` numbers of one kind are split as well."""
     module = function.module
     if not any(call_effect(i) is Effect.MEMORY_COPY for f in module.functions.values() for i in _calls(f)):
         return function
@@ -47,7 +50,7 @@ def split_struct_copies(function: ArrayFunction) -> ArrayFunction:
         for call in _calls(caller):
             if call_effect(call) is Effect.MEMORY_COPY:
                 members = _members(layout, call)
-                if members is not None and _is_mixed(members):
+                if members is not None and (len(members) <= uniform or _is_mixed(members)):
                     found[call] = members
     if not found:
         return function
@@ -118,6 +121,11 @@ def _flattened(layout: DataLayout, type_: T.Type, start: int) -> Iterator[tuple[
             yield start, body
 
 
+def _alignment(words: tuple[str, ...]) -> int:
+    """What the attributes of a pointer promise of its address."""
+    return next((int(w.removeprefix("align ")) for w in words if w.startswith("align ")), 1)
+
+
 def _split(block: BasicBlock, calls: dict[Value, _Scalars]) -> None:
     old, block.instructions = block.instructions, []
     for instruction in old:
@@ -127,8 +135,10 @@ def _split(block: BasicBlock, calls: dict[Value, _Scalars]) -> None:
             continue
         start = len(block.instructions)
         builder = Builder(block)
+        assert isinstance(instruction, I.CallBase)
         target, source = instruction.operands[:2]
-        values = [builder.load(type_, builder.offset(source, offset), 1) for offset, type_ in members]
+        target_align, source_align = (_alignment(words) for words in instruction.parameter_attributes[:2])
+        values = [builder.load(t, builder.offset(source, o), math.gcd(source_align, o)) for o, t in members]
         for value, (offset, _) in zip(values, members, strict=True):
-            builder.store(value, builder.offset(target, offset), 1)
+            builder.store(value, builder.offset(target, offset), math.gcd(target_align, offset))
         place(instruction, block.instructions[start:])

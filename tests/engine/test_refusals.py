@@ -95,13 +95,13 @@ REFUSED = (
             9,
             IN_ONE_PLACE,
             "n: i32, x: f64[n], out y: f64[n + n + 4]",
-            dims={"n": 6},
+            dims={"n": 12},
             modes=("reverse",),
         )
         for name, source in (
             ("a_float", placed("float", 4)),
             ("a_part_of_a_double", placed("double", 0)),
-            ("a_cotangent", placed("double", 4, "(char *)y")),
+            ("a_cotangent", placed("double", 8, "(char *)y")),
         )
     ),
     Program(
@@ -307,6 +307,17 @@ REFUSED = (
         "n: i32, x: f64[n], out y: f64[n]",
         (np.array([1.5, 3.0]),),
         result=1.0,
+        dims={"n": 2},
+    ),
+    Program(
+        "across_two_numbers",
+        "#include <string.h>\nvoid k(int n, const double *x, double *y) {\n  char *w = (char *)y;\n"
+        "  for (int i = 0; i < n; i++) {\n    double v = x[i] * x[i];\n"
+        "    memcpy(w + 16 * i + 4, &v, sizeof v);\n  }\n}",
+        6,
+        PARTS,
+        "n: i32, x: f64[n], out y: f64[n + n]",
+        (np.array([1.5, 3.0]),),
         dims={"n": 2},
     ),
     Program(

@@ -1,5 +1,5 @@
 """Hessian-vector products by forward mode over reverse mode are finite differences of the gradient; the other orders of
-modes give the same numbers, where the engine differentiates what it has emitted."""
+modes give the same numbers, where the engine differentiates what it has emitted, and so do third derivatives."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.kernels.case import Case
 from tests.kernels.corpus import CASES, case
 from tests.support import through_jax
 from tests.support.differences import derivative
-from tests.support.engine import Native, native
+from tests.support.engine import native
 from tests.support.loops import LONG
 from tests.support.second import ORDERS, Second
 from tests.support.through_engine import Specialised
@@ -90,16 +90,40 @@ def test_every_order_of_recursion() -> None:
     np.testing.assert_allclose(products, products[0], rtol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["a convergence loop", "a structure, memory for each step", "recursion"])
+def _over_checkpoints(name: str, checkpoint: object) -> Second:
+    long = LONG[name]
+    kernel = long.kernel(checkpoint)
+    arguments = dict(zip([b.name for b in kernel.buffers if b.is_input], long.arguments(), strict=True))
+    row = Case("kernel", long.signature, lambda _: arguments)
+    return Second(Specialised(kernel.program, kernel.signature, kernel.binding, kernel.options), row)
+
+
+CHECKPOINTED = (
+    "a convergence loop", "several ways out", "a structure, memory for each step", "a linked list", "BLAS", "recursion",
+    "records of numbers and integers that change places", "a structure whose buffers change places",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CHECKPOINTED)
 def test_forward_over_checkpointed_reverse(name: str) -> None:
     """Records and segments are differentiated like everything else."""
-    long = LONG[name]
+    products = [_over_checkpoints(name, checkpoint).product("fwd-over-rev") for checkpoint in ("sqrt", False)]
+    assert products[1] != 0
+    np.testing.assert_allclose(products[0], products[1], rtol=1e-10)
 
-    def product(kernel: Native) -> float:
-        arguments = dict(zip([b.name for b in kernel.buffers if b.is_input], long.arguments(), strict=True))
-        row = Case("kernel", long.signature, lambda _: arguments)
-        return Second(Specialised(kernel.program, kernel.signature, kernel.binding, kernel.options), row).product(
-            "fwd-over-rev"
-        )
 
-    np.testing.assert_allclose(product(long.kernel("sqrt")), product(long.kernel(False)), rtol=1e-10)
+def test_third_order_of_a_checkpointed_loop() -> None:
+    name = "a structure whose buffers change places"
+    products = [_over_checkpoints(name, "log").third("rev"), _over_checkpoints(name, False).third("fwd")]
+    assert products[1] != 0
+    np.testing.assert_allclose(products[0], products[1], rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["sorted_list", "adaptive_ode", "nested_exits", "quadrature"])
+def test_third_order(name: str) -> None:
+    """Lists, run-time trip counts, exits, recursion: forward over forward over forward, and over reverse."""
+    row = case(name)
+    second = Second(Specialised.of(row), row)
+    products = [second.third("fwd"), second.third("rev")]
+    assert products[0] != 0
+    np.testing.assert_allclose(products[1], products[0], rtol=1e-9)

@@ -36,7 +36,12 @@ Body = Callable[..., Mapping[str, Any]]
 Values = dict[int, np.ndarray]
 
 _ENTRY = ctypes.CFUNCTYPE(
-    ctypes.c_int64, ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_int64), ctypes.c_int64, ctypes.c_int64
+    ctypes.c_int64,
+    ctypes.POINTER(ctypes.c_void_p),
+    ctypes.POINTER(ctypes.c_int64),
+    ctypes.c_int64,
+    ctypes.c_int64,
+    ctypes.c_void_p,
 )
 
 
@@ -84,7 +89,7 @@ class StandIn:
         buffers = layouts[-1]
         order = signature.order
 
-        def entry(pointers: Any, strides: Any, lo: int, hi: int) -> int:
+        def entry(pointers: Any, strides: Any, lo: int, hi: int, team: Any) -> int:
             self.calls.append((program.symbol, steps, hi - lo))
             for b in range(lo, hi):
                 arrays = [_array(p, pointers[i] or 0, strides[i] * b, order) for i, p in enumerate(buffers)]

@@ -339,6 +339,7 @@ MEMORY_AND_INDICES = (
             "at": np.array([0.5, 2.4, 4.6, 3.3]),
         },
     ),
+    Case("sorted_list", "n: i32, x: f64[n] -> f64", lambda r: {"x": r.permutation(np.linspace(-0.9, 1.3, 6))}),
     Case(
         "fft",
         "n: i32, inout re: f64[n], inout im: f64[n]",

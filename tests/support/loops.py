@@ -193,6 +193,64 @@ LONG = {
         {"n": 5},
         lambda r: [np.int32(20), r.uniform(0.2, 1, 5)],
     ),
+    "records of numbers and integers that change places": Long(
+        """
+        #include <math.h>
+        #include <stdlib.h>
+        typedef struct { double x; long id; double y; int cell; } Particle;
+        double kernel(int n, int steps, const double *b) {
+            Particle *p = malloc(n * sizeof *p);
+            int *count = calloc(5, sizeof *count);
+            double s = 0;
+            for (int i = 0; i < n; i++) p[i] = (Particle){b[i], i, 0.1 * i, 0};
+            for (int t = 0; t < steps; t++)
+                for (int i = 0; i < n; i++) {
+                    Particle *q = p + i, held = *q;
+                    q->x += 0.1 * sin(q->y);
+                    q->y -= 0.1 * q->x * q->x;
+                    q->cell = (q->id + t) % 5;
+                    count[q->cell]++;
+                    s += q->x * count[q->cell] * 1e-2 * held.y;
+                    held = p[i];
+                    p[i] = p[(i + 1) % n];
+                    p[(i + 1) % n] = held;
+                }
+            for (int i = 0; i < n; i++) s += p[i].x * p[i].id + p[i].y;
+            free(p);
+            free(count);
+            return s;
+        }
+        """,
+        "n: i32, steps: i32, b: f64[n] -> f64",
+        {"n": 4},
+        lambda r: [np.int32(17), r.uniform(0.2, 1, 4)],
+    ),
+    "a structure whose buffers change places": Long(
+        """
+        #include <math.h>
+        #include <stdlib.h>
+        typedef struct { int n; double *u, *w; double t; } State;
+        double kernel(int n, int steps, const double *b) {
+            State s = {n, malloc(8 * n), malloc(8 * n), 0};
+            for (int i = 0; i < n; i++) s.u[i] = b[i];
+            for (int k = 0; k < steps; k++) {
+                for (int i = 0; i < n; i++) s.w[i] = s.u[i] + 0.1 * sin(s.u[(i + 1) % n] * s.t);
+                double *u = s.u;
+                s.u = s.w;
+                s.w = u;
+                s.t += 0.1 * s.u[0];
+            }
+            double r = 0;
+            for (int i = 0; i < n; i++) r += s.u[i] * s.u[i];
+            free(s.u);
+            free(s.w);
+            return r * s.t;
+        }
+        """,
+        "n: i32, steps: i32, b: f64[n] -> f64",
+        {"n": 4},
+        lambda r: [np.int32(15), r.uniform(0.2, 1, 4)],
+    ),
     "complex numbers, two loops": Long(
         """
         #include <complex.h>

@@ -17,7 +17,9 @@ NUMPY = {
     "u32": np.uint32, "i64": np.int64, "u64": np.uint64, "bf16": ml_dtypes.bfloat16, "f16": np.float16,
     "f32": np.float32, "f64": np.float64, "c64": np.complex64, "c128": np.complex128,
 }  # fmt: skip
-_ENTRY = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+_ENTRY = ctypes.CFUNCTYPE(
+    ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p
+)
 
 
 class KernelStatus(Exception):
@@ -29,9 +31,10 @@ class KernelStatus(Exception):
         self.number = status & 0xFFFFFFFF
 
 
-def call(built: Built, arrays: Sequence[Any]) -> list[np.ndarray]:
-    """Runs a function on the values of its input buffers (`in` and `inout`, in order); its results, in buffer order."""
-    return call_batched(built, arrays, batch=None)
+def call(built: Built, arrays: Sequence[Any], team: int | None = None) -> list[np.ndarray]:
+    """Runs a function on the values of its input buffers (`in` and `inout`, in order); its results, in buffer order.
+    `team` is the address of one (csrc/abi.h)."""
+    return call_batched(built, arrays, batch=None, team=team)
 
 
 def call_batched(
@@ -40,6 +43,7 @@ def call_batched(
     batch: int | None,
     batched: Sequence[bool] | None = None,
     bounds: tuple[int, int] | None = None,
+    team: int | None = None,
 ) -> list[np.ndarray]:
     """The same over a batch. `batched[i]` says whether input i has the leading axis (all do by default; one that
     is also a result must); `bounds` is the part of the batch that is computed, the rest holds garbage."""
@@ -58,7 +62,7 @@ def call_batched(
     pointers = (ctypes.c_void_p * len(storage))(*(s.ctypes.data for s in storage))
     steps = (ctypes.c_int64 * len(strides))(*strides)
     low, high = bounds if bounds is not None else (0, 1 if batch is None else batch)
-    status = _ENTRY(built.address)(ctypes.addressof(pointers), ctypes.addressof(steps), low, high)
+    status = _ENTRY(built.address)(ctypes.addressof(pointers), ctypes.addressof(steps), low, high, team)
     if status != 0:
         raise KernelStatus(status)
     return [s for s, b in zip(storage, built.buffers, strict=True) if b.is_result]

@@ -1,5 +1,5 @@
 """Checks one generated program: the reference, forward mode, reverse mode in one and in two sweeps, finite differences;
-as the seed has it, also reverse mode with loops checkpointed, or all second derivatives.
+as the seed has it, also reverse mode with loops checkpointed, all second derivatives, or those of checkpointed loops.
 
 In a wild program `r` is known when the derivative is made, or at run time alone, as the seed has it.
 """
@@ -21,7 +21,7 @@ from tests.support.levels import at_level
 from tests.support.second import ORDERS, Second
 from tests.support.wild_programs import SIGNATURE, WildProgram
 
-MORE = (None, "sqrt", None, "log", "second", 2)
+MORE = (None, "sqrt", "second", "log", "second", 2, "second of sqrt", "third")
 TOLERANCE = {True: 2e-4, False: 1e-9}
 
 
@@ -93,15 +93,24 @@ def check_case(case: Case, single: bool, seed: int) -> str:
 def more(case: Case, single: bool, seed: int) -> None:
     """The checks that not every program gets."""
     chosen = MORE[seed // 2 % len(MORE)]
-    if chosen == "second":
-        if not single:
+    if chosen in ("second", "second of sqrt", "third") and single:
+        return
+    match chosen:
+        case None:
+            pass
+        case "second":
             every_order(case)
-    elif chosen:
-        try:
-            agree(through_engine.subject(case, options=Options(checkpoint=chosen)), case, single)
-        except DifferentiationError as error:
-            if "checkpoint" not in error.cause:
-                raise
+        case "third":
+            third(case)
+        case _:
+            try:
+                if chosen == "second of sqrt":
+                    second_of_checkpoints(case)
+                else:
+                    agree(through_engine.subject(case, options=Options(checkpoint=chosen)), case, single)
+            except DifferentiationError as error:
+                if "checkpoint" not in error.cause:
+                    raise
 
 
 def every_order(case: Case) -> None:
@@ -110,6 +119,20 @@ def every_order(case: Case) -> None:
     products = {order: second.product(order) for order in ORDERS}
     size = max(map(abs, products.values()))
     assert max(products.values()) - min(products.values()) <= 1e-7 * (size + 1), products
+
+
+def second_of_checkpoints(case: Case) -> None:
+    """Forward over reverse with loops cut into segments, and without."""
+    options = (Options(checkpoint="sqrt"), Options(checkpoint=False))
+    one, other = (Second(through_engine.Specialised.of(case, o), case).product("fwd-over-rev") for o in options)
+    assert abs(one - other) <= 1e-7 * (abs(other) + 1), (one, other)
+
+
+def third(case: Case) -> None:
+    """Third derivatives along one direction: forward mode twice over forward mode, and over reverse mode."""
+    second = Second(through_engine.Specialised.of(case), case)
+    one, other = (second.third(first) for first in ("fwd", "rev"))
+    assert abs(one - other) <= 1e-6 * (abs(other) + 1), (one, other)
 
 
 def agree(subject: three_way.Subject, case: Case, single: bool) -> None:

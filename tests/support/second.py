@@ -1,4 +1,4 @@
-"""Second derivatives in every order of modes, by the engine alone: it differentiates what it emits.
+"""Second derivatives in every order of modes, and third ones, by the engine alone: it differentiates what it emits.
 
 With x the inputs of f, w a cotangent of its outputs, and u and v two directions, all four are w^T D^2 f(x)[u, v]:
 
@@ -44,6 +44,32 @@ class Second:
             return self._sum(results, layout, "tangent", weights, found)
         results = self._run((first, Vjp(moving, found)), layout, lambda i: weights[layout[i].of])
         return self._sum(results, layout, "shadow", self._v, moving)
+
+    def third(self, mode: str) -> float:
+        """w^T D^3 f(x)[u, v, v]: forward mode twice over the first derivative, in a `mode`."""
+        first: Step = self._kernel.vjp if mode == "rev" else self._kernel.jvp
+        inner = self._layout((first,))
+        moving = Jvp(tuple(b.role == "primal" and self._is_point(b) for b in inner))
+        outer = self._layout((first, moving))
+        again = Jvp(tuple(b.role == "primal" and moving.tangents[b.of] for b in outer))
+        built = self._kernel.build(first, moving, again)
+
+        def given(buffer: Buffer) -> np.ndarray:
+            below = outer[buffer.of]
+            if buffer.role == "tangent" or below.role == "tangent":
+                return self._v[inner[below.of].of]
+            return self._first(inner[below.of])
+
+        results = call(built, [given(b) for b in built.buffers if b.is_input])
+        weights = self._u if mode == "rev" else self._w
+        role = "shadow" if mode == "rev" else "tangent"
+        total = 0.0
+        for buffer, value in zip((b for b in built.buffers if b.is_result), results, strict=True):
+            below = outer[buffer.of]
+            base = inner[below.of]
+            if buffer.role == below.role == "tangent" and base.role == role and base.is_result and base.is_floating:
+                total += float(np.sum(value * weights[base.of]))
+        return total
 
     def _is_point(self, buffer: Buffer) -> bool:
         base = self._kernel.buffers[buffer.of]

@@ -12,12 +12,12 @@ what they did, that makes no difference; otherwise there is no right order, and 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 from jax_enzyme.ad.device.lanes import Lanes
+from jax_enzyme.ad.device.warps import Warps
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dominators import PostDominators
 from jax_enzyme.analysis.memory import call_effect, is_memory_free
@@ -55,7 +55,7 @@ class Convergence:
 
     def __init__(self, function: Function, lanes: Lanes, stable: Callable[[I.Load], bool]) -> None:
         self.cfg = Cfg(function)
-        self._lanes = lanes
+        self._agreeing = Warps(lanes, stable)
         self._stable = stable
         self._blocks = {b for b in self.cfg.rpo if any(map(meets, b.instructions))}
         self._warps = self._blocks | {b for b in self.cfg.rpo if any(map(_meets_lanes, b.instructions))}
@@ -74,7 +74,7 @@ class Convergence:
         found: set[BasicBlock] = set()
         for block in self.cfg.rpo:
             ways = self.cfg.succs[block]
-            if len(ways) < 2 or not parts(block):
+            if len(ways) < 2 or not parts(block) or self._joins_again(block, meetings):
                 continue
             staying = [w for w in ways if w in meetings or any(self.cfg.reaches(w, m) for m in meetings)]
             for way in ways:
@@ -82,6 +82,11 @@ class Convergence:
                 if staying and any(isinstance(b.terminator, I.Return) for b in after):
                     found |= after | {b for b in self.cfg.rpo if b is block or self.cfg.reaches(b, block)}
         return found
+
+    def _joins_again(self, block: BasicBlock, meetings: set[BasicBlock]) -> bool:
+        """Whether threads that part here are together again before any of them meets others."""
+        join = self._joins.get(block)
+        return join is not None and not meetings & (self._until(self.cfg.succs[block], join) - {join})
 
     def _without(self, start: BasicBlock, meetings: set[BasicBlock]) -> set[BasicBlock]:
         """The blocks from `start` on, up to the next meetings."""
@@ -95,19 +100,19 @@ class Convergence:
         return found
 
     def _parts_warps(self, block: BasicBlock) -> bool:
-        return self.diverges(block) and not all(map(self._lanes.is_of_warps, block.terminator.operands))
+        return self.diverges(block) and not all(map(self._agreeing.agree, block.terminator.operands))
 
     def diverges(self, block: BasicBlock) -> bool:
         """Whether threads of a block of threads may leave this block of code in different ways."""
         return any(v in self._divergent for v in block.terminator.operands)
 
     def is_common(self, value: Value) -> bool:
-        """Whether all threads of a block that come to a value at the same time have the same."""
-        return value not in self._divergent
+        """Whether all lanes of a warp that come to a value at the same time have the same."""
+        return value not in self._divergent or self._agreeing.agree(value)
 
     def guards(self, block: BasicBlock) -> tuple[Guard, ...] | None:
-        """The branches that part the threads of a block of threads before they come to a block of code: those that go
-        the way there run it equally often. None where that cannot be said, as one of them is in a loop."""
+        """The branches that part the lanes of a warp before they come to a block of code: those that go the way there
+        run it equally often. None where that cannot be said, as one of them is in a loop."""
         found: list[Guard] = []
         for last, between in self._partings.items():
             if block not in between:
@@ -121,13 +126,13 @@ class Convergence:
 
     @cached_property
     def _partings(self) -> dict[BasicBlock, set[BasicBlock]]:
-        """The blocks of code that threads leave in different ways, and what lies between there and where they meet."""
-        after = PostDominators(self.cfg)
+        """The blocks of code that lanes leave in different ways, and what lies between there and where they meet."""
         found: dict[BasicBlock, set[BasicBlock]] = {}
         for block in self.cfg.rpo:
-            if len(self.cfg.succs[block]) > 1 and self.diverges(block):
-                join = after.idom.get(block)
-                found[block] = {b for b in self._until(block, join) if b is not join}
+            ways = self.cfg.succs[block]
+            if len(ways) > 1 and self._parts_warps(block):
+                join = self._joins.get(block)
+                found[block] = {b for b in self._until(ways, join) if b is not join}
         return found
 
     def _within(self, start: BasicBlock, region: set[BasicBlock]) -> set[BasicBlock]:
@@ -142,9 +147,13 @@ class Convergence:
         return found
 
     @cached_property
+    def _joins(self) -> dict[BasicBlock, BasicBlock | None]:
+        """Where the ways that begin at a block join, by block."""
+        return PostDominators(self.cfg).idom
+
+    @cached_property
     def _divergent(self) -> set[Value]:
         found: set[Value] = {i for b in self.cfg.rpo for i in b.instructions if self._differs(i)}
-        after = PostDominators(self.cfg)
         changed = True
         while changed:
             before = len(found)
@@ -153,23 +162,20 @@ class Convergence:
                     if any(v in found for v in instruction.operands) and not _agreed(instruction):
                         found.add(instruction)
                 if len(self.cfg.succs[block]) > 1 and any(v in found for v in block.terminator.operands):
-                    for reached in self._meeting_points(block, after.idom.get(block)):
+                    for reached in self._reached_in_several_ways(block):
                         found |= {i for i in reached.instructions if isinstance(i, I.Phi)}
             changed = len(found) != before
         return found
 
-    def _meeting_points(self, block: BasicBlock, join: BasicBlock | None) -> set[BasicBlock]:
-        """Where control may come from a branch in several ways: what threads bring along there is not the same. Those
-        that are in a loop together have counted the same iterations; those that have left it have not."""
-        region = {b for b in self._until(block, join) if b is not join}
-        reached = Counter(b for way in self.cfg.succs[block] for b in self._within(way, region))
-        found = {b for b, ways in reached.items() if ways > 1}
-        return found if join is None else found | {join}
+    def _reached_in_several_ways(self, block: BasicBlock) -> set[BasicBlock]:
+        """Where threads may come that parted at a branch, up to where all of its ways join."""
+        ways = [self._until([way], self._joins.get(block)) for way in self.cfg.succs[block]]
+        return {b for n, way in enumerate(ways) for b in way if any(b in other for other in ways[n + 1 :])}
 
-    def _until(self, block: BasicBlock, join: BasicBlock | None) -> set[BasicBlock]:
-        """The blocks between a branch and where its ways join, the latter included."""
+    def _until(self, ways: list[BasicBlock], join: BasicBlock | None) -> set[BasicBlock]:
+        """The blocks from some on up to another, which is included."""
         found: set[BasicBlock] = set()
-        pending = list(self.cfg.succs[block])
+        pending = list(ways)
         while pending:
             following = pending.pop()
             if following not in found:

@@ -21,11 +21,16 @@ class Lanes:
         self._shape = shape
         self._known: dict[Value, list[int] | None] = {}
 
+    @property
+    def threads(self) -> int:
+        """Of a block."""
+        return self._shape.threads
+
     def of(self, value: Value, depth: int = _DEPTH) -> list[int] | None:
         """A value for each thread of a block, None where it depends on more than the thread."""
         known = int_value(value)
         if known is not None:
-            return [known] * self._shape.threads
+            return [known & 1 if value.type == T.I1 else known] * self._shape.threads
         if value not in self._known:
             self._known[value] = self._found(value, depth) if depth else None
         return self._known[value]
@@ -38,11 +43,6 @@ class Lanes:
         first = found[:WARP_SIZE]
         same = all(v == first[t % WARP_SIZE] for t, v in enumerate(found))
         return first if same else None
-
-    def is_of_warps(self, value: Value) -> bool:
-        """Whether all lanes of a warp certainly have the same value."""
-        found = self.of(value)
-        return found is not None and all(v == found[t - t % WARP_SIZE] for t, v in enumerate(found))
 
     def _found(self, value: Value, depth: int) -> list[int] | None:
         match value:
@@ -87,7 +87,7 @@ def _computed(value: I.Instruction, x: list[int]) -> int | None:
         case I.Compare():
             found = _compared(value.predicate, x[0], x[1], width)
         case I.Cast():
-            found = {"zext": x[0] % (1 << width), "sext": x[0], "trunc": x[0]}.get(value.opcode)
+            found = {"zext": x[0] % (1 << width), "sext": _signed(x[0], width), "trunc": x[0]}.get(value.opcode)
         case I.Freeze():
             found = x[0]
         case _:
@@ -103,9 +103,16 @@ def _wrapped(value: int, bits: int) -> int:
     return (value + half) % (1 << bits) - half
 
 
+def _signed(value: int, width: int) -> int:
+    """A bit, which is 0 or 1 here, is 0 or -1 where signs matter."""
+    return -value if width == 1 else value
+
+
 def _compared(predicate: str, x: int, y: int, width: int) -> int:
     if predicate.startswith("u"):
         x, y = x % (1 << width), y % (1 << width)
+    else:
+        x, y = _signed(x, width), _signed(y, width)
     results = {"eq": x == y, "ne": x != y, "lt": x < y, "le": x <= y, "gt": x > y, "ge": x >= y}
     return int(results[predicate[-2:]])
 

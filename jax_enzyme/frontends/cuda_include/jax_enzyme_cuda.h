@@ -4,13 +4,17 @@
 // what they mean. Mathematical functions have the names of C's library for the same reason.
 #pragma once
 
+#include <float.h>
+#include <limits.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #define __global__ __attribute__((global))
 #define __device__ __attribute__((device))
 #define __host__ __attribute__((host))
 #define __shared__ __attribute__((shared))
 #define __constant__ __attribute__((constant))
 #define __forceinline__ __inline__ __attribute__((always_inline))
-#define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...) __attribute__((launch_bounds(__VA_ARGS__)))
 #define __restrict__ __restrict
 #define __align__(n) __attribute__((aligned(n)))
@@ -19,10 +23,16 @@
 #define CUDA_VERSION 12090
 #define __CUDACC__ 1
 #define __CUDA_ARCH_FEAT_NONE 1
+#define __assume(condition) __builtin_assume(condition)
 
 #define __JE static __attribute__((device, always_inline, unused)) inline
 #define __JE_EXTERN extern "C" __attribute__((device))
 #define __JE_PURE extern "C" __attribute__((device, const, nothrow))
+
+typedef unsigned int uint;
+typedef unsigned short ushort;
+typedef unsigned long ulong;
+typedef long clock_t;
 
 // ---- vectors
 
@@ -113,6 +123,8 @@ __JE long __je_move(unsigned m, long v, int s) { return (long)__je_shuffle_i64(m
 __JE unsigned long __je_move(unsigned m, unsigned long v, int s) { return (unsigned long)__je_shuffle_i64(m, v, s); }
 __JE float __je_move(unsigned m, float v, int s) { return __je_shuffle_f32(m, v, s); }
 __JE double __je_move(unsigned m, double v, int s) { return __je_shuffle_f64(m, v, s); }
+__JE _Float16 __je_move(unsigned m, _Float16 v, int s) { return (_Float16)__je_shuffle_f32(m, (float)v, s); }
+__JE __bf16 __je_move(unsigned m, __bf16 v, int s) { return (__bf16)__je_shuffle_f32(m, (float)v, s); }
 
 template <class T> __JE T __shfl_sync(unsigned mask, T value, int lane, int width = 32) {
   int self = __je_lane();
@@ -133,14 +145,19 @@ template <class T> __JE T __shfl_xor_sync(unsigned mask, T value, int bits, int 
 
 // ---- atomics: relaxed, as CUDA's are
 
+// Those of a block and of the whole system are those of the device, which is between them.
+#define __JE_SCOPES(T, name)                                                                                           \
+  __JE T name##_block(T *p, T v) { return name(p, v); }                                                                \
+  __JE T name##_system(T *p, T v) { return name(p, v); }
 #define __JE_ATOMIC(T)                                                                                                 \
   __JE T atomicAdd(T *p, T v) { return __atomic_fetch_add(p, v, __ATOMIC_RELAXED); }                                   \
-  __JE T atomicAdd_block(T *p, T v) { return __atomic_fetch_add(p, v, __ATOMIC_RELAXED); }                             \
   __JE T atomicExch(T *p, T v) {                                                                                       \
     T old;                                                                                                             \
     __atomic_exchange(p, &v, &old, __ATOMIC_RELAXED);                                                                  \
     return old;                                                                                                        \
-  }
+  }                                                                                                                    \
+  __JE_SCOPES(T, atomicAdd)                                                                                            \
+  __JE_SCOPES(T, atomicExch)
 __JE_ATOMIC(int)
 __JE_ATOMIC(unsigned)
 __JE_ATOMIC(unsigned long long)
@@ -157,12 +174,25 @@ __JE_ATOMIC(double)
   __JE T atomicCAS(T *p, T expected, T v) {                                                                            \
     __atomic_compare_exchange_n(p, &expected, v, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);                           \
     return expected;                                                                                                   \
-  }
+  }                                                                                                                    \
+  __JE T atomicCAS_block(T *p, T expected, T v) { return atomicCAS(p, expected, v); }                                  \
+  __JE T atomicCAS_system(T *p, T expected, T v) { return atomicCAS(p, expected, v); }                                 \
+  __JE_SCOPES(T, atomicSub)                                                                                            \
+  __JE_SCOPES(T, atomicMax)                                                                                            \
+  __JE_SCOPES(T, atomicMin)                                                                                            \
+  __JE_SCOPES(T, atomicAnd)                                                                                            \
+  __JE_SCOPES(T, atomicOr)                                                                                             \
+  __JE_SCOPES(T, atomicXor)
 __JE_ATOMIC(int)
 __JE_ATOMIC(unsigned)
 __JE_ATOMIC(long long)
 __JE_ATOMIC(unsigned long long)
 #undef __JE_ATOMIC
+#undef __JE_SCOPES
+__JE unsigned short atomicCAS(unsigned short *p, unsigned short expected, unsigned short v) {
+  __atomic_compare_exchange_n(p, &expected, v, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  return expected;
+}
 __JE unsigned atomicInc(unsigned *p, unsigned limit) { return __nvvm_atom_inc_gen_ui(p, limit); }
 __JE unsigned atomicDec(unsigned *p, unsigned limit) { return __nvvm_atom_dec_gen_ui(p, limit); }
 
@@ -170,18 +200,29 @@ template <class T> __JE T __ldg(const T *p) { return *p; }
 template <class T> __JE T __ldcg(const T *p) { return *p; }
 template <class T> __JE T __ldca(const T *p) { return *p; }
 template <class T> __JE T __ldcs(const T *p) { return *p; }
+template <class T> __JE T __ldlu(const T *p) { return *p; }
+template <class T> __JE T __ldcv(const T *p) { return *p; }
 template <class T> __JE void __stcg(T *p, T v) { *p = v; }
 template <class T> __JE void __stcs(T *p, T v) { *p = v; }
+template <class T> __JE void __stwb(T *p, T v) { *p = v; }
+template <class T> __JE void __stwt(T *p, T v) { *p = v; }
+
+__JE_EXTERN void *memcpy(void *, const void *, size_t);
+__JE_EXTERN void *memmove(void *, const void *, size_t);
+__JE_EXTERN void *memset(void *, int, size_t);
 
 #include "jax_enzyme_cuda_math.h"
+#include "jax_enzyme_cuda_bits.h"
+#include "math.h"
 
 // ---- output and assertions
 
 extern "C" __attribute__((device)) int printf(const char *, ...);
 extern "C" __attribute__((device, noreturn)) void __assert_fail(const char *, const char *, unsigned, const char *);
-extern "C" __attribute__((device)) void *malloc(__SIZE_TYPE__);
+extern "C" __attribute__((device)) void *malloc(size_t);
 extern "C" __attribute__((device)) void free(void *);
 __JE void __trap() { __builtin_trap(); }
+__JE void __brkpt() {}
 #ifndef assert
 #include "assert.h"
 #endif

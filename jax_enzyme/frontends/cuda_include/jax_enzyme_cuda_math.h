@@ -1,10 +1,17 @@
 // The mathematical functions of device code. Those of C's library are declared, CUDA's own are written with them.
 #pragma once
 
-#define __JE_UNARY(name)                                   \
-  __JE_PURE double name(double);                           \
-  __JE_PURE float name##f(float);                          \
-  __JE float name(float x) { return name##f(x); }
+// As in C++, integers count as doubles.
+template <bool> struct __je_where {};
+template <> struct __je_where<true> {
+  typedef double real;
+};
+
+#define __JE_UNARY(name)                                                                                            \
+  __JE_PURE double name(double);                                                                                    \
+  __JE_PURE float name##f(float);                                                                                   \
+  __JE float name(float x) { return name##f(x); }                                                                   \
+  template <class T> __JE typename __je_where<__is_integral(T)>::real name(T x) { return name((double)x); }
 __JE_UNARY(sin)
 __JE_UNARY(cos)
 __JE_UNARY(tan)
@@ -46,14 +53,14 @@ __JE_UNARY(nearbyint)
 __JE_PURE double exp10(double);
 __JE_PURE float exp10f(float);
 
-#define __JE_BINARY(name)                                              \
-  __JE_PURE double name(double, double);                               \
-  __JE_PURE float name##f(float, float);                               \
-  __JE float name(float x, float y) { return name##f(x, y); }          \
-  __JE double name(float x, double y) { return name((double)x, y); }   \
-  __JE double name(double x, float y) { return name(x, (double)y); }   \
-  __JE double name(double x, int y) { return name(x, (double)y); }     \
-  __JE double name(int x, double y) { return name((double)x, y); }
+#define __JE_BINARY(name)                                                                                           \
+  __JE_PURE double name(double, double);                                                                            \
+  __JE_PURE float name##f(float, float);                                                                            \
+  __JE float name(float x, float y) { return name##f(x, y); }                                                       \
+  template <class A, class B>                                                                                       \
+  __JE typename __je_where<__is_arithmetic(A) && __is_arithmetic(B)>::real name(A x, B y) {                         \
+    return name((double)x, (double)y);                                                                              \
+  }
 __JE_BINARY(pow)
 __JE_BINARY(atan2)
 __JE_BINARY(hypot)
@@ -72,6 +79,8 @@ __JE float fma(float x, float y, float z) { return fmaf(x, y, z); }
 __JE_PURE double ldexp(double, int);
 __JE_PURE float ldexpf(float, int);
 __JE float ldexp(float x, int n) { return ldexpf(x, n); }
+__JE float exp10(float x) { return exp10f(x); }
+__JE double scalbln(double x, long n) { return ldexp(x, (int)n); }
 __JE double scalbn(double x, int n) { return ldexp(x, n); }
 __JE float scalbnf(float x, int n) { return ldexpf(x, n); }
 __JE_PURE int ilogb(double);
@@ -86,11 +95,23 @@ __JE_PURE long lrint(double);
 __JE_PURE long lrintf(float);
 __JE_PURE long long llround(double);
 __JE_PURE long long llrint(double);
+__JE long lround(float x) { return lroundf(x); }
+__JE long lrint(float x) { return lrintf(x); }
+__JE long long llround(float x) { return lroundf(x); }
+__JE long long llrint(float x) { return lrintf(x); }
+__JE long long llroundf(float x) { return lroundf(x); }
+__JE long long llrintf(float x) { return lrintf(x); }
+__JE int ilogb(float x) { return ilogbf(x); }
 __JE_EXTERN double frexp(double, int *);
 __JE_EXTERN float frexpf(float, int *);
 __JE_EXTERN double modf(double, double *);
 __JE_EXTERN float modff(float, float *);
 
+__JE float frexp(float x, int *exponent) { return frexpf(x, exponent); }
+__JE float modf(float x, float *whole) { return modff(x, whole); }
+
+__JE double nan(const char *) { return __builtin_nan(""); }
+__JE float nanf(const char *) { return __builtin_nanf(""); }
 __JE void sincos(double x, double *s, double *c) { *s = sin(x), *c = cos(x); }
 __JE void sincosf(float x, float *s, float *c) { *s = sinf(x), *c = cosf(x); }
 __JE void sincos(float x, float *s, float *c) { sincosf(x, s, c); }
@@ -116,10 +137,21 @@ __JE_ORDER(unsigned long)
 __JE_ORDER(long long)
 __JE_ORDER(unsigned long long)
 #undef __JE_ORDER
-__JE unsigned min(int x, unsigned y) { return min((unsigned)x, y); }
-__JE unsigned min(unsigned x, int y) { return min(x, (unsigned)y); }
-__JE unsigned max(int x, unsigned y) { return max((unsigned)x, y); }
-__JE unsigned max(unsigned x, int y) { return max(x, (unsigned)y); }
+#define __JE_ORDER(T)                                                   \
+  __JE unsigned T min(T x, unsigned T y) { return min((unsigned T)x, y); }   \
+  __JE unsigned T min(unsigned T x, T y) { return min(x, (unsigned T)y); }   \
+  __JE unsigned T max(T x, unsigned T y) { return max((unsigned T)x, y); }   \
+  __JE unsigned T max(unsigned T x, T y) { return max(x, (unsigned T)y); }
+__JE_ORDER(int)
+__JE_ORDER(long)
+__JE_ORDER(long long)
+#undef __JE_ORDER
+__JE unsigned umin(unsigned x, unsigned y) { return min(x, y); }
+__JE unsigned umax(unsigned x, unsigned y) { return max(x, y); }
+__JE long long llmin(long long x, long long y) { return min(x, y); }
+__JE long long llmax(long long x, long long y) { return max(x, y); }
+__JE unsigned long long ullmin(unsigned long long x, unsigned long long y) { return min(x, y); }
+__JE unsigned long long ullmax(unsigned long long x, unsigned long long y) { return max(x, y); }
 __JE float min(float x, float y) { return fminf(x, y); }
 __JE float max(float x, float y) { return fmaxf(x, y); }
 __JE double min(double x, double y) { return fmin(x, y); }
@@ -144,6 +176,20 @@ __JE double norm4d(double a, double b, double c, double d) { return sqrt(a * a +
 __JE float norm4df(float a, float b, float c, float d) { return sqrtf(a * a + b * b + c * c + d * d); }
 __JE double rnorm3d(double a, double b, double c) { return 1.0 / norm3d(a, b, c); }
 __JE float rnorm3df(float a, float b, float c) { return 1.0f / norm3df(a, b, c); }
+__JE double rnorm4d(double a, double b, double c, double d) { return 1.0 / norm4d(a, b, c, d); }
+__JE float rnorm4df(float a, float b, float c, float d) { return 1.0f / norm4df(a, b, c, d); }
+__JE double norm(int n, const double *p) {
+  double sum = 0.0;
+  for (int i = 0; i < n; i++) sum += p[i] * p[i];
+  return sqrt(sum);
+}
+__JE float normf(int n, const float *p) {
+  float sum = 0.0f;
+  for (int i = 0; i < n; i++) sum += p[i] * p[i];
+  return sqrtf(sum);
+}
+__JE double rnorm(int n, const double *p) { return 1.0 / norm(n, p); }
+__JE float rnormf(int n, const float *p) { return 1.0f / normf(n, p); }
 __JE double sinpi(double x) { double r = x - 2.0 * rint(0.5 * x); return sin(3.14159265358979323846 * r); }
 __JE double cospi(double x) { double r = x - 2.0 * rint(0.5 * x); return cos(3.14159265358979323846 * r); }
 __JE float sinpif(float x) { float r = x - 2.0f * rintf(0.5f * x); return sinf(3.14159265f * r); }
@@ -188,6 +234,22 @@ __JE double cyl_bessel_i0(double x) {
   return sum;
 }
 
+__JE double cyl_bessel_i1(double x) {
+  double term = 0.5 * x, sum = term;
+  for (int k = 1; k < 500 && fabs(term) > 1e-17 * fabs(sum); k++) sum += term *= 0.25 * x * x / (k * (k + 1.0));
+  return sum;
+}
+__JE float cyl_bessel_i0f(float x) { return (float)cyl_bessel_i0((double)x); }
+__JE float cyl_bessel_i1f(float x) { return (float)cyl_bessel_i1((double)x); }
+__JE float rcbrt(float x) { return rcbrtf(x); }
+__JE float rhypot(float x, float y) { return rhypotf(x, y); }
+__JE float sinpi(float x) { return sinpif(x); }
+__JE float cospi(float x) { return cospif(x); }
+__JE float normcdf(float x) { return normcdff(x); }
+__JE float normcdfinv(float p) { return normcdfinvf(p); }
+__JE float erfcx(float x) { return erfcxf(x); }
+__JE float erfcinv(float y) { return erfcinvf(y); }
+
 // ---- intrinsics: the fast ones are as exact as the others here
 
 __JE float __sinf(float x) { return sinf(x); }
@@ -201,6 +263,8 @@ __JE float __log2f(float x) { return log2f(x); }
 __JE float __log10f(float x) { return log10f(x); }
 __JE float __powf(float x, float y) { return powf(x, y); }
 __JE float __fdividef(float x, float y) { return x / y; }
+__JE double fdivide(double x, double y) { return x / y; }
+__JE float fdivide(float x, float y) { return x / y; }
 __JE float fdividef(float x, float y) { return x / y; }
 __JE float __saturatef(float x) { return x < 0.0f ? 0.0f : x > 1.0f ? 1.0f : x; }
 __JE float __fadd_rn(float x, float y) { return x + y; }
@@ -218,38 +282,14 @@ __JE double __ddiv_rn(double x, double y) { return x / y; }
 __JE double __drcp_rn(double x) { return 1.0 / x; }
 __JE double __dsqrt_rn(double x) { return sqrt(x); }
 __JE double __fma_rn(double x, double y, double z) { return fma(x, y, z); }
-__JE int __mul24(int x, int y) { return ((x << 8) >> 8) * ((y << 8) >> 8); }
-__JE int __mulhi(int x, int y) { return (int)(((long long)x * y) >> 32); }
-__JE unsigned __umulhi(unsigned x, unsigned y) { return (unsigned)(((unsigned long long)x * y) >> 32); }
-__JE unsigned __umul24(unsigned x, unsigned y) { return (x & 0xffffffu) * (y & 0xffffffu); }
-__JE unsigned __sad(int x, int y, unsigned z) { return (x < y ? (unsigned)y - x : (unsigned)x - y) + z; }
-__JE unsigned __usad(unsigned x, unsigned y, unsigned z) { return (x < y ? y - x : x - y) + z; }
-__JE int __hadd(int x, int y) { return (int)(((long long)x + y) >> 1); }
-__JE int __popc(unsigned x) { return __builtin_popcount(x); }
-__JE int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
-__JE int __clz(int x) { return x ? __builtin_clz((unsigned)x) : 32; }
-__JE int __clzll(long long x) { return x ? __builtin_clzll((unsigned long long)x) : 64; }
-__JE int __ffs(int x) { return __builtin_ffs(x); }
-__JE int __ffsll(long long x) { return __builtin_ffsll(x); }
-__JE unsigned __brev(unsigned x) { return __builtin_bitreverse32(x); }
-__JE int __float_as_int(float x) { return __builtin_bit_cast(int, x); }
-__JE unsigned __float_as_uint(float x) { return __builtin_bit_cast(unsigned, x); }
-__JE float __int_as_float(int x) { return __builtin_bit_cast(float, x); }
-__JE float __uint_as_float(unsigned x) { return __builtin_bit_cast(float, x); }
-__JE long long __double_as_longlong(double x) { return __builtin_bit_cast(long long, x); }
-__JE double __longlong_as_double(long long x) { return __builtin_bit_cast(double, x); }
-__JE int __float2int_rn(float x) { return (int)lrintf(x); }
-__JE int __float2int_rz(float x) { return (int)x; }
-__JE int __double2int_rn(double x) { return (int)lrint(x); }
-__JE int __double2int_rz(double x) { return (int)x; }
-__JE float __int2float_rn(int x) { return (float)x; }
-__JE double __int2double_rn(int x) { return (double)x; }
-__JE float __double2float_rn(double x) { return (float)x; }
 
 namespace std {
-using ::sin; using ::cos; using ::tan; using ::asin; using ::acos; using ::atan; using ::atan2; using ::sinh; using ::cosh;
-using ::tanh; using ::exp; using ::exp2; using ::expm1; using ::log; using ::log2; using ::log10; using ::log1p; using ::pow;
-using ::sqrt; using ::cbrt; using ::hypot; using ::erf; using ::erfc; using ::fabs; using ::abs; using ::floor; using ::ceil;
-using ::round; using ::fmod; using ::fmin; using ::fmax; using ::fma; using ::copysign; using ::isnan; using ::isfinite;
-using ::min; using ::max;
+using ::acos; using ::acosh; using ::asin; using ::asinh; using ::atan; using ::atan2; using ::atanh; using ::cbrt;
+using ::ceil; using ::copysign; using ::cos; using ::cosh; using ::erf; using ::erfc; using ::exp; using ::exp2;
+using ::expm1; using ::fabs; using ::abs; using ::fdim; using ::floor; using ::fma; using ::fmax; using ::fmin;
+using ::fmod; using ::frexp; using ::hypot; using ::ilogb; using ::isfinite; using ::isinf; using ::isnan; using ::ldexp;
+using ::lgamma; using ::llrint; using ::llround; using ::log; using ::log10; using ::log1p; using ::log2; using ::logb;
+using ::lrint; using ::lround; using ::modf; using ::nearbyint; using ::nextafter; using ::pow; using ::remainder;
+using ::rint; using ::round; using ::scalbln; using ::scalbn; using ::signbit; using ::sin; using ::sinh; using ::sqrt;
+using ::tan; using ::tanh; using ::tgamma; using ::trunc; using ::min; using ::max;
 }

@@ -61,6 +61,7 @@ class Separate(Uniformity):
         self.local = {}
         self.leaving = set()
         self.decided = set()
+        self.turning = set()
         self.dominators = Dominators(self.cfg)
 
     def uniform(self, value: Value) -> bool:

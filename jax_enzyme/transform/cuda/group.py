@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
+from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int, zero
@@ -91,6 +92,7 @@ def prepare(function: Function, group: Group) -> None:
 class Emitter:
     def __init__(self, module: Module, source: Function, group: Group, common: frozenset[Value]) -> None:
         self.module = module
+        self.layout = DataLayout(module)
         self.source = source
         self.group = group
         self.common = common
@@ -119,11 +121,11 @@ class Emitter:
         return Uniformity(self.source, [axis.index for axis in self.group.axes], (*self.group.meets, *self.group.outer))
 
     def _separate_ways(self) -> None:
-        """A block of its own on every way from a decided branch to a meeting."""
-        for block in self.facts.decided:
+        """A block of its own on every way from a branch at which members stop."""
+        for block in (*self.facts.decided, *self.facts.turning):
             terminator = block.terminator
             for target in list(dict.fromkeys(terminator.targets)):
-                if target not in self.facts.skeleton:
+                if not self.stops(block, target):
                     continue
                 between = BasicBlock(name="way")
                 between.instructions = [I.Branch(T.VOID, "br", [], targets=[target])]
@@ -134,7 +136,8 @@ class Emitter:
                     kept = [(v, b) for n, (v, b) in enumerate(phi.incoming) if b is not block or n == first]
                     phi.operands = [v for v, _ in kept]
                     phi.targets = [between if b is block else b for _, b in kept]
-                self.facts.skeleton.add(between)
+                if target in self.facts.skeleton:
+                    self.facts.skeleton.add(between)
         self.facts.refresh()
 
     def _starts(self) -> list[BasicBlock]:
@@ -146,7 +149,7 @@ class Emitter:
 
     def stops(self, block: BasicBlock, target: BasicBlock) -> bool:
         """Do members stop on this edge until all have come to it?"""
-        if block in self.facts.meeting:
+        if block in self.facts.meeting or block in self.facts.turning:
             return True
         return block in self.facts.decided and target in self.facts.skeleton
 
@@ -188,7 +191,7 @@ class Emitter:
         for instruction in list(self.source.instructions()):
             if not isinstance(instruction, I.Alloca):
                 continue
-            kind = instruction.allocated_type
+            kind = self._stride(instruction)
             if instruction in self.common or not self.several:
                 made = self.top.alloca(kind, instruction.operands[0], instruction.align)
             else:
@@ -200,6 +203,12 @@ class Emitter:
             self.locals[instruction] = made
             if instruction in self.common:
                 self.top.store(zero(kind), made)  # what a shuffle reads from a lane that is not there
+
+    def _stride(self, variable: I.Alloca) -> T.Type:
+        """The type of a local variable, padded so that each member's is aligned as the first is."""
+        kind, size = variable.allocated_type, self.layout.alloc_size(variable.allocated_type)
+        missing = -size % variable.align if variable.align else 0
+        return T.StructType((kind, T.ArrayType(missing, T.I8))) if missing else kind
 
     def _declare_context(self) -> None:
         size = self.group.size
@@ -236,12 +245,26 @@ class Emitter:
             if isinstance(one, I.Alloca):
                 continue
             count += 1
-            if count > _REMATERIALISED or not isinstance(one, _ALREADY_CHEAP) or _floating(one):
+            if count > _REMATERIALISED:
+                return False
+            if self._loaded_again(one):
+                pending += one.operands
+                continue
+            if not isinstance(one, _ALREADY_CHEAP) or _floating(one):
                 return False
             if one.opcode in ("udiv", "sdiv", "urem", "srem", "fdiv", "frem"):
                 return False
             pending += one.operands
         return True
+
+    def _loaded_again(self, value: Value) -> TypeGuard[I.Load]:
+        """Is it a number that lies in memory which the kernel only reads?"""
+        if not isinstance(value, I.Load):
+            return False
+        base = value.operands[0]
+        while isinstance(base, I.GetElementPtr):
+            base = base.operands[0]
+        return isinstance(base, Argument) and "readonly" in base.attributes
 
     # -- members that have left
 
@@ -285,7 +308,7 @@ class Emitter:
             self.fill(self.top, self.gone, 0, self.group.size)
         copies: list[I.Instruction] = []
         ends: dict[BasicBlock, BasicBlock] = {}
-        for block in self._skeleton_order():
+        for block in self.facts.order(first):
             at = Builder(place_of(block))
             if block in self.starts:
                 at = self.members(at, block)
@@ -303,22 +326,6 @@ class Emitter:
         self.top.br(target)  # only now: variables were added up to here
         Builder(finish).ret()
         self.blocks.append(finish)
-
-    def _skeleton_order(self) -> list[BasicBlock]:
-        """The blocks that the group comes to, definitions before uses."""
-        from jax_enzyme.analysis.cfg import reverse_post_order
-
-        def ways(block: BasicBlock) -> list[BasicBlock]:
-            if block not in self.facts.skeleton:
-                return []
-            join = self.facts.local.get(block)
-            if join is not None:
-                return [join]
-            if block in self.facts.meeting:
-                return list(block.successors)
-            return [s for s in dict.fromkeys(block.successors) if s in self.facts.skeleton]
-
-        return reverse_post_order(self.source.entry, ways)
 
     def value(self, value: Value) -> Value:
         """A uniform value in the skeleton."""
@@ -360,7 +367,8 @@ class Emitter:
             )
         else:
             copy = _copied(terminator, self.value)
-            copy.targets = [place_of(t if t in facts.skeleton else None) for t in terminator.targets]
+            turns = block in facts.turning
+            copy.targets = [place_of(t if turns or t in facts.skeleton else None) for t in terminator.targets]
             at.insert(copy)
         return at
 

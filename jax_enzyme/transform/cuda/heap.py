@@ -12,13 +12,14 @@ from jax_enzyme.transform.cuda import marks
 from jax_enzyme.transform.rewriting import replace_values
 
 _LARGE = 32 * 1024
+_ALIGN = 16
+"""What `malloc` promises."""
 
 
 def large_to_heap(module: Module, function: Function) -> None:
     """Changes a function: variables in its entry block that are larger than 32 KiB are allocated there and freed at its
     return."""
     layout = DataLayout(module)
-    allocate = T.FunctionType(T.PTR, (T.I64,))
     release = T.FunctionType(T.VOID, (T.PTR,))
     places: dict[Value, Value] = {}
     at = Builder(BasicBlock())
@@ -28,8 +29,14 @@ def large_to_heap(module: Module, function: Function) -> None:
             continue
         size = count * layout.alloc_size(instruction.allocated_type)
         if size > _LARGE:
-            callee = marks.declare(module, "malloc", allocate, ("nounwind",))
-            made = at.call(callee, [const_int(T.I64, size)], allocate)
+            align = instruction.align or layout.align(instruction.allocated_type)
+            name, numbers = "malloc", [size]
+            if align > _ALIGN:
+                # C wants a size that is a multiple of the alignment.
+                name, numbers = "aligned_alloc", [align, size + -size % align]
+            kind = T.FunctionType(T.PTR, (T.I64,) * len(numbers))
+            callee = marks.declare(module, name, kind, ("nounwind",))
+            made = at.call(callee, [const_int(T.I64, n) for n in numbers], kind)
             assert isinstance(made, I.Call)
             made.return_attributes = ("noalias",)
             places[instruction] = made

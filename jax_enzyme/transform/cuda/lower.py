@@ -20,7 +20,6 @@ from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.inlining import mark_for_inlining
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
-from jax_enzyme.ir.passes import optimise
 from jax_enzyme.ir.values import BasicBlock, Value
 from jax_enzyme.signature.launch import MAX_SHARED, MAX_STATIC_SHARED, Shape
 from jax_enzyme.transform.cuda import marks
@@ -32,6 +31,10 @@ from jax_enzyme.transform.cuda.heap import large_to_heap
 from jax_enzyme.transform.cuda.host import to_host
 from jax_enzyme.transform.cuda.shuffles import WARP_SIZE, lower_shuffles
 from jax_enzyme.transform.cuda.spaces import drop_spaces, expand
+from jax_enzyme.transform.cuda.tiles import read_at_source
+from jax_enzyme.transform.cuda.trimming import trim_loops
+from jax_enzyme.transform.cuda.turning import turn_loops
+from jax_enzyme.transform.joins import optimise_meetings
 from jax_enzyme.transform.rewriting import forget_tails, remove_unreachable, replace_values
 
 
@@ -59,23 +62,27 @@ def lower(
     to_host(work, shape, keep_atomics=log is not None)
     _bind(kernel, constants)
     mark_for_inlining(work, [symbol, *shared])
-    work = optimise(work)
+    work = optimise_meetings(work, _meets)
     if _meets_in_a_loop(work.functions[symbol]):
         # Unrolled where the number of rounds is fixed, as compilers for GPUs do: then every meeting comes once.
-        work = optimise(work, unroll=True)
+        work = optimise_meetings(work, _meets, unroll=True)
     kernel = _thread(work, symbol)
     shuffle_numbers(work, kernel)
     if log is not None:
         log.watch(work, kernel, shape)
+    else:
+        read_at_source(work, kernel, shape, [work.globals[n] for n in shared if n in work.globals])
     if any(_warp_operation(i) for i in kernel.instructions()):
         _linear_to_warps(work, kernel, shape)
-        work = optimise(work)
+        work = optimise_meetings(work, _meets)
         kernel = work.functions[symbol]
         kernel = _warp(work, kernel, shape)
         work = _cleaned(work, symbol)
         kernel = work.functions[symbol]
         block = Group((Axis(marks.WARP, -(-shape.threads // WARP_SIZE)),), (marks.MEET_BLOCK,))
     else:
+        if log is None:
+            kernel = turn_loops(work, kernel, shape)
         _without_warps(work, kernel, shape)
         axes = tuple(Axis(name, extent) for name, extent in zip(marks.THREADS, shape.block, strict=True))
         block = Group(axes, (marks.MEET_BLOCK,))
@@ -83,6 +90,7 @@ def lower(
     _share(work, kernel, shape, shared, log)
     work = _cleaned(work, symbol)
     kernel = work.functions[symbol]
+    trim_loops(kernel)
     axes = tuple(Axis(name, extent) for name, extent in zip(marks.BLOCKS, shape.grid, strict=True))
     kernel = for_group(work, kernel, Group(axes))
     large_to_heap(work, kernel)
@@ -144,12 +152,12 @@ def _thread(module: Module, symbol: str) -> Function:
 
 def _meets_in_a_loop(kernel: Function) -> bool:
     cfg = Cfg(kernel)
-    return any(
-        marks.called(i).startswith(("je.meet.", marks.SHUFFLE))
-        for block in kernel.blocks
-        if cfg.reaches(block, block)
-        for i in block.instructions
-    )
+    return any(_meets(i) for block in kernel.blocks if cfg.reaches(block, block) for i in block.instructions)
+
+
+def _meets(instruction: I.Instruction) -> bool:
+    """Whether threads wait for each other here, or send each other a value."""
+    return marks.called(instruction).startswith(("je.meet.", marks.SHUFFLE))
 
 
 def _warp_operation(instruction: I.Instruction) -> bool:
@@ -228,6 +236,7 @@ def _share(module: Module, kernel: Function, shape: Shape, shared: Iterable[str]
     at = Builder(BasicBlock())
     places: dict[Value, Value] = {}
     dynamic: Value | None = None
+    layout = DataLayout(module)
     for name in shared:
         variable = module.globals.pop(name, None)
         if variable is None:
@@ -236,7 +245,7 @@ def _share(module: Module, kernel: Function, shape: Shape, shared: Iterable[str]
         if isinstance(kind, T.ArrayType) and kind.count == 0:
             if dynamic is None:
                 item = kind.element
-                count = max(1, shape.shared // _bytes(item))
+                count = max(1, -(-shape.shared // layout.alloc_size(item)))
                 dynamic = at.alloca(T.ArrayType(count, item), None, 16)
             places[variable] = dynamic
         else:
@@ -245,20 +254,9 @@ def _share(module: Module, kernel: Function, shape: Shape, shared: Iterable[str]
     expand(kernel, places)
     forget_tails(kernel)
     if log is not None:
-        layout = DataLayout(module)
         for place_ in [v for v in dict.fromkeys(places.values()) if isinstance(v, I.Alloca)]:
             note_shared(module, at, kernel, place_, layout.alloc_size(place_.allocated_type))
     kernel.entry.instructions[0:0] = at.block.instructions
-
-
-def _bytes(item: T.Type) -> int:
-    match item:
-        case T.IntType(bits):
-            return max(1, bits // 8)
-        case T.FloatType(kind):
-            return {"half": 2, "bfloat": 2, "float": 4}.get(kind, 8)
-        case _:
-            return 1
 
 
 def _cleaned(module: Module, symbol: str) -> Module:
@@ -267,4 +265,4 @@ def _cleaned(module: Module, symbol: str) -> Module:
     kernel.attributes = ("nounwind",)
     for argument in kernel.arguments:
         argument.attributes = tuple(w for w in argument.attributes if w.startswith(("noalias", "byval")))
-    return optimise(module)
+    return optimise_meetings(module, _meets)

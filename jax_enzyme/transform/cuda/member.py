@@ -3,6 +3,7 @@ members, with what it knows from before at its start and what it has to remember
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -222,11 +223,14 @@ class Member:
                 self._lifetime(at, "end", variable)
             at.br(done)
             return
+        if block in group.facts.turning:
+            at.br(self._stop(block, dict.fromkeys(terminator.targets), done))
+            return
         copy = self._shell(terminator)
         copy.operands = [self._mapped(o) for o in terminator.operands]
         stops: dict[BasicBlock, BasicBlock] = {}
         for target in dict.fromkeys(terminator.targets):
-            stops[target] = self._stop(block, target, done) if group.stops(block, target) else places[target]
+            stops[target] = self._stop(block, [target], done) if group.stops(block, target) else places[target]
         copy.targets = [stops[t] for t in terminator.targets]
         at.insert(copy)
 
@@ -242,12 +246,12 @@ class Member:
     def wait(self, at: Builder, target: BasicBlock) -> None:
         """The member has come to a meeting behind which `target` lies."""
 
-    def _stop(self, block: BasicBlock, target: BasicBlock, done: BasicBlock) -> BasicBlock:
-        """The block in which the member remembers what it needs behind a meeting."""
+    def _stop(self, block: BasicBlock, targets: Iterable[BasicBlock], done: BasicBlock) -> BasicBlock:
+        """The block in which the member remembers what it needs where it goes on, at one of the targets."""
         group = self.group
         place = group.new_block("stop")
         at = Builder(place)
-        for value in group.live[target]:
+        for value in dict.fromkeys(v for target in targets for v in group.live[target]):
             array = group.context.get(value)
             if array is None or value not in self.own or self._ends_here(block, value):
                 continue
@@ -264,8 +268,9 @@ class Member:
             array = group.votes.get(meeting)
             if array is not None:
                 at.store(self._current(at, meeting.operands[0]), group.element(at, array, T.I32, self.number))
-            self.wait(at, target)
-        else:
+            self.wait(at, block.terminator.targets[0])
+        elif block not in group.facts.turning:
+            (target,) = targets
             at = self._decide(at, block, target)
         at.br(done)
         return place
@@ -306,11 +311,15 @@ class Member:
             place.instructions = made
         for place in places.values():
             for phi in phis(place):
+                # One value per block, also where a switch comes from there twice.
+                loads: dict[tuple[Value, BasicBlock], I.Instruction] = {}
                 for number, (operand, source) in enumerate(phi.incoming):
                     if operand in self.slots:
-                        load = I.Load(operand.type, "load", [self.slots[operand]])
+                        load = loads.get((operand, source))
+                        if load is None:
+                            load = loads[operand, source] = I.Load(operand.type, "load", [self.slots[operand]])
+                            source.instructions.insert(len(source.instructions) - 1, load)
                         phi.operands[number] = load
-                        source.instructions.insert(len(source.instructions) - 1, load)
         for value, slot in self.slots.items():
             copy = self.known.get(value)
             place = next((p for p in places.values() if copy in p.instructions), None)

@@ -29,6 +29,7 @@ def drop_spaces(module: Module) -> dict[str, GlobalVariable]:
             shared[name] = variable
             variable.initializer = None
             variable.prefix = ("external",)
+            variable.suffix = tuple(w for w in variable.suffix if not w.startswith("comdat"))
         variable.prefix = tuple(w for w in variable.prefix if not w.startswith(("addrspace", "externally_")))
     retype(module, Retyping(lambda t: T.PTR if isinstance(t, T.PointerType) else None))
     for function in module.functions.values():
@@ -64,19 +65,31 @@ def expand(function: Function, places: Mapping[V.Value, V.Value]) -> None:
         index = 0
         while index < len(block.instructions):
             instruction = block.instructions[index]
+            if isinstance(instruction, I.Phi):
+                _expand_phi(instruction, places)
             for number, operand in enumerate(instruction.operands):
                 if not isinstance(operand, V.Constant) or not _names(operand, places):
                     continue
                 made: list[I.Instruction] = []
                 instruction.operands[number] = _expanded(operand, places, made)
-                if isinstance(instruction, I.Phi):
-                    source = instruction.targets[number]
-                    at = len(source.instructions) - 1
-                    source.instructions[at:at] = made
-                else:
-                    block.instructions[index:index] = made
-                    index += len(made)
+                block.instructions[index:index] = made
+                index += len(made)
             index += 1
+
+
+def _expand_phi(phi: I.Phi, places: Mapping[V.Value, V.Value]) -> None:
+    """At the ends of the blocks that values come from: one value per block, also where a switch comes from there
+    twice."""
+    known: dict[tuple[V.Value, V.BasicBlock], V.Value] = {}
+    for number, (operand, source) in enumerate(phi.incoming):
+        if not isinstance(operand, V.Constant) or not _names(operand, places):
+            continue
+        if (operand, source) not in known:
+            made: list[I.Instruction] = []
+            known[operand, source] = _expanded(operand, places, made)
+            at = len(source.instructions) - 1
+            source.instructions[at:at] = made
+        phi.operands[number] = known[operand, source]
 
 
 def _names(value: V.Constant, places: Mapping[V.Value, V.Value]) -> bool:

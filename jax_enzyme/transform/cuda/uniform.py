@@ -10,6 +10,9 @@ its branches. A branch on a value that is not uniform is one of three kinds:
     leaving     all ways but one lead to the end without a meeting: members that take them are gone, the others go on
     decided     meetings lie behind it: members stop there too, and the group follows the way that all of them took.
                 Members that take different ways to meetings are an error of the kernel
+
+Where a loop with meetings in it may end by a uniform condition, members stop as well (`turning`): what they do in the
+loop and what they do behind it are then loops over members of their own.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from collections.abc import Iterable
 
 from jax_enzyme.analysis.cfg import Cfg, reverse_post_order
 from jax_enzyme.analysis.dominators import Dominators, immediate_dominators
+from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import BasicBlock, Constant, Value, int_value
@@ -49,7 +53,7 @@ class Uniformity:
     but for the branch. `indices` are the functions that differ between members; `group` is the meeting that counts.
 
     `skeleton` are the blocks from which a meeting can be reached; `local` maps a block to where its ways join;
-    `leaving` and `decided` are sets of blocks.
+    `leaving`, `decided` and `turning` are sets of blocks.
     """
 
     def __init__(self, function: Function, indices: Iterable[str], meets: Iterable[str]) -> None:
@@ -65,14 +69,44 @@ class Uniformity:
         self.local: dict[BasicBlock, BasicBlock] = {}
         self.leaving: set[BasicBlock] = set()
         self.decided: set[BasicBlock] = set()
+        self.turning: set[BasicBlock] = set()
         while self._propagate() | self._classify():
             pass
         self.dominators = Dominators(self.cfg)
+        self.turning = self._turning()
 
     def refresh(self) -> None:
         """After blocks were put on edges."""
         self.cfg = Cfg(self.function)
         self.dominators = Dominators(self.cfg)
+
+    def _turning(self) -> set[BasicBlock]:
+        found: set[BasicBlock] = set()
+        passed = set(self.order(self.function.entry))
+        for loop in Loops(self.cfg, self.dominators):
+            if self.meeting.isdisjoint(loop.blocks):
+                continue
+            for block in loop.exiting:
+                known = block in self.local or block in self.leaving or block in self.decided
+                if block in passed and not known and len(self.cfg.succs[block]) == 2:
+                    found.add(block)
+        return found
+
+    def order(self, entry: BasicBlock) -> list[BasicBlock]:
+        """The blocks that the group comes to, definitions before uses."""
+
+        def following(block: BasicBlock) -> list[BasicBlock]:
+            if block not in self.skeleton:
+                return []
+            join = self.local.get(block)
+            if join is not None:
+                return [join]
+            successors = list(dict.fromkeys(block.successors))
+            if block in self.meeting or block in self.turning:
+                return successors
+            return [s for s in successors if s in self.skeleton]
+
+        return reverse_post_order(entry, following)
 
     def is_meeting_block(self, block: BasicBlock) -> bool:
         return len(block.instructions) > 1 and self._meets(block.instructions[-2])

@@ -18,10 +18,11 @@ from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.device import DeviceFunction
 from jax_enzyme.ir.inlining import mark_for_inlining
 from jax_enzyme.ir.module import Function, Module
-from jax_enzyme.ir.passes import optimise, run
+from jax_enzyme.ir.passes import run
 from jax_enzyme.rules.effects import Effect, effect
 from jax_enzyme.transform.device.flat import flatten
 from jax_enzyme.transform.device.registers import WARP_ADD, declare_registers, lower_registers
+from jax_enzyme.transform.joins import optimise_meetings
 from jax_enzyme.transform.lower_calls import lower_calls
 from jax_enzyme.transform.masked_memory import lower_masked_memory
 from jax_enzyme.transform.reducible import make_reducible
@@ -30,6 +31,7 @@ from jax_enzyme.transform.scopes import drop_scopes
 from jax_enzyme.transform.struct_copies import split_struct_copies
 
 _REGULAR = ("lower-switch", "mergereturn", "loop-simplify", "lcssa", "globaldce")
+_SPLIT_UP_TO = 16
 _KERNEL_WORDS = ("ptx_kernel", "ptx_device")
 
 
@@ -61,9 +63,9 @@ def canonical(function: DeviceFunction) -> DeviceFunction:
 
 
 def _optimised(module: Module) -> Module:
-    module = optimise(run(module, ["always-inline", "globaldce"]))
+    module = optimise_meetings(run(module, ["always-inline", "globaldce"]), is_meeting)
     if any(_has_loops_over_locals(f) for f in module.functions.values()):
-        module = optimise(module, unroll=True)
+        module = optimise_meetings(module, is_meeting, unroll=True)
     return run(module, _REGULAR)
 
 
@@ -72,7 +74,7 @@ def _has_loops_over_locals(function: Function) -> bool:
 
 
 def _simplified(function: ArrayFunction) -> ArrayFunction:
-    function = split_struct_copies(function)
+    function = split_struct_copies(function, _SPLIT_UP_TO)
     module = lower_masked_memory(function.module)
     return function if module is function.module else replace(function, module=module)
 

@@ -1,0 +1,367 @@
+"""Loops whose iterations have nothing to do with each other, so that they may run in any order, and at the same time.
+
+An iteration must not see what another one leaves. That is so where
+
+- the only values that go around the loop are counters with a constant step,
+- every object that the loop writes is either *private*, memory of the function that nothing outside of the loop reads
+  or writes, whose contents mean nothing at the start of an iteration, or *divided*: no two iterations touch the same
+  byte of it,
+- nothing else in it has an effect: no output, no call of the unknown.
+
+**Divided.** Every access of the object in the loop has an address of the form
+
+    base + s*k + (what is at least as large as s) + (what is smaller)          k: the iteration
+
+with the same s. If all smaller parts lie within s bytes, what is below the greatest common divisor g of the larger
+coefficients lies within g bytes, then the address determines k, as digits determine a number. Conditions that hold
+where the access is made (`if (column < n)`) bound the smaller part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from math import gcd
+
+from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.analysis.dominators import Dominators
+from jax_enzyme.analysis.flow import rule_of
+from jax_enzyme.analysis.implications import implied
+from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.loops import Loop, Loops
+from jax_enzyme.analysis.memory import (
+    Access,
+    MemoryObject,
+    PointsTo,
+    accesses,
+    call_effect,
+    is_memory_free,
+)
+from jax_enzyme.analysis.polynomials import Iteration, Leaf, Polynomial, TooComplex
+from jax_enzyme.analysis.ranges import Interval
+from jax_enzyme.analysis.recurrences import Recurrences
+from jax_enzyme.analysis.trips import exit_count
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.values import Argument, BasicBlock, Constant, Value, int_value, is_zero
+from jax_enzyme.rules.effects import Effect
+from jax_enzyme.rules.table import standard
+
+_HARMLESS = (Effect.IGNORED, Effect.PURE_INT, Effect.MEMORY_COPY, Effect.MEMORY_SET)
+_NO_WRAP = Interval(-(1 << 56), 1 << 56)
+"""What one term of an address may be, so that their sum is a number and not one modulo 2**64."""
+_ELIMINATIONS = 2
+"""How many conditions may be used, one after the other, to bound one sum."""
+
+
+@dataclass(frozen=True)
+class Independent:
+    """A loop whose iterations are independent. `count`: how many there are. `private`: the objects of which every
+    thread needs its own; `counters`: the phis of its header, with their steps."""
+
+    loop: Loop
+    count: int
+    private: tuple[Value, ...]
+    counters: tuple[tuple[I.Phi, int], ...]
+
+
+@dataclass(frozen=True)
+class _Place:
+    """The bytes of an access, less base and what does not change in the loop (`still`): `own` per iteration, the
+    `large` coefficients of what is larger, and what the smaller terms sum up to: alone, with `own*k`, and with all
+    else."""
+
+    still: Polynomial
+    own: int
+    large: tuple[int, ...]
+    small: Interval
+    reach: Interval
+    whole: Interval
+
+
+class Independence:
+    """The facts about one function."""
+
+    def __init__(self, module: Module, function: Function) -> None:
+        self._function = function
+        self._layout = DataLayout(module)
+        self._cfg = Cfg(function)
+        self.loops = Loops(self._cfg, Dominators(self._cfg))
+        self._facts = Recurrences(function, self._cfg, self.loops, module)
+        self._points_to = PointsTo(module, function)
+
+    def count(self, loop: Loop) -> int | None:
+        """How many iterations a loop has that is not left early, where that is a constant."""
+        if len(loop.latches) != 1 or not self._facts.once_per_iteration(loop.latches[0], loop):
+            return None
+        trips = exit_count(self._facts, loop, loop.latches[0], False).exact
+        return None if trips is None or trips.value is None else trips.value + 1
+
+    def examine(self, loop: Loop, locals_are_private: bool) -> Independent | str:
+        """The loop, or why its iterations are not independent. `locals_are_private`: local memory holds nothing at the
+        start of an iteration that the program may read."""
+        count = self.count(loop)
+        if count is None:
+            return "how often the loop runs is not known beforehand"
+        problem = self._hindering_control(loop) or self._hindering_calls(loop)
+        counters = self._counters(loop)
+        if problem is not None or isinstance(counters, str):
+            return problem or str(counters)
+        private: list[Value] = []
+        for item in self._written(loop):
+            if locals_are_private and item.site is not None and self._is_private(item, loop):
+                private.append(item.site)
+                continue
+            problem = self._shared(item, loop)
+            if problem is not None:
+                return f"{_name(item)}: {problem}"
+        return Independent(loop, count, tuple(private), counters)
+
+    # -- values and control
+
+    def _hindering_control(self, loop: Loop) -> str | None:
+        if loop.preheader is None or len(loop.latches) != 1 or loop.latches[0] not in loop.exiting:
+            return "its control is irregular"
+        outside = (i for b in self._cfg.rpo if b not in loop for i in b.instructions)
+        if any(self._is_inside(o, loop) for i in outside for o in i.operands):
+            return "it leaves a value behind"
+        return None
+
+    def _is_inside(self, value: Value, loop: Loop) -> bool:
+        return self._facts.block_of.get(value) in loop.blocks
+
+    def _counters(self, loop: Loop) -> tuple[tuple[I.Phi, int], ...] | str:
+        found: list[tuple[I.Phi, int]] = []
+        for phi in loop.header.instructions:
+            if not isinstance(phi, I.Phi):
+                break
+            recurrence = self._facts.closed_form(phi, loop)
+            parts = recurrence.coefficients if recurrence is not None else ()
+            step = parts[1].value if len(parts) == 2 else None
+            if step is None or not isinstance(phi.type, T.IntType):
+                return "each iteration needs a value from the one before, such as a sum"
+            found.append((phi, step))
+        return tuple(found)
+
+    def _hindering_calls(self, loop: Loop) -> str | None:
+        for block in loop.blocks:
+            for instruction in block.instructions:
+                match instruction:
+                    case I.CallBase() if not _is_harmless(instruction):
+                        name = instruction.callee.name if isinstance(instruction.callee, Function) else "a pointer"
+                        return f"it calls `{name}`"
+                    case I.AtomicRMW() | I.CmpXchg() | I.Fence() | I.Alloca():
+                        return f"it contains `{instruction.opcode}`"
+                    case I.Load() | I.Store() if instruction.ordering or "volatile" in instruction.flags:
+                        return "it contains volatile or ordered accesses"
+                    case _:
+                        pass
+        return None
+
+    # -- memory
+
+    @cached_property
+    def _accesses(self) -> tuple[Access, ...]:
+        return tuple(accesses(self._points_to, self._function, self._layout))
+
+    def _of(self, item: MemoryObject) -> Iterable[tuple[Access, BasicBlock]]:
+        for access in self._accesses:
+            if item in access.objects or self._points_to.unknown in access.objects:
+                yield access, self._facts.block_of[access.instruction]
+
+    def _written(self, loop: Loop) -> list[MemoryObject]:
+        found: dict[MemoryObject, None] = {}
+        for access in self._accesses:
+            if access.writes and self._facts.block_of[access.instruction] in loop:
+                found |= dict.fromkeys(access.objects)
+        return list(found)
+
+    def _is_private(self, item: MemoryObject, loop: Loop) -> bool:
+        """Is an object local memory that nothing outside of the loop uses, but to clear it before or free it behind?"""
+        if not self._is_local(item) or any(item in held for held in self._points_to.contents.values()):
+            return False
+        assert loop.preheader is not None
+        for access, block in self._of(item):
+            if block in loop or access.kills:
+                continue
+            before = self.loops.dominators.dominates(block, loop.preheader)
+            if not (before and _clears(access.instruction)):
+                return False
+        return True
+
+    def _is_local(self, item: MemoryObject) -> bool:
+        site = item.site
+        if site not in self._function.entry.instructions:
+            return False
+        if isinstance(site, I.Alloca):
+            return int_value(site.operands[0]) is not None
+        fixed = isinstance(site, I.Call) and all(isinstance(a, Constant) for a in site.arguments)
+        return item.kind == "heap" and fixed
+
+    def _shared(self, item: MemoryObject, loop: Loop) -> str | None:
+        """Why iterations may meet in an object; None where they certainly do not."""
+        if item is self._points_to.unknown or item.site is None:
+            return "nobody knows where a pointer leads"
+        if not isinstance(item.site, Argument | I.Alloca) and not self._is_local(item):
+            return "it is memory of all blocks"
+        places: list[_Place] = []
+        for access, block in self._of(item):
+            if block not in loop:
+                continue
+            if len(access.objects) != 1:
+                return "a pointer may lead to it or elsewhere"
+            place = self._place(access, block, item.site, loop) if access.size is not None else None
+            if place is None:
+                return "where it is touched depends on data"
+            places.append(place)
+        return _overlap(places)
+
+    def _place(self, access: Access, block: BasicBlock, site: Value, loop: Loop) -> _Place | None:
+        facts, size = self._facts, access.size or 0
+        k = facts.iteration(loop)
+        try:
+            offset = facts.form_at(access.pointer, block).polynomial - Polynomial.atom(facts.leaf(site))
+            still, own, large, small = Polynomial({}), 0, list[int](), Polynomial({})
+            rest: list[tuple[int, Polynomial]] = []
+            for monomial, factor in offset.terms.items():
+                term = Polynomial({monomial: factor})
+                if monomial and facts.is_invariant(term, loop):
+                    still += term
+                elif not monomial:
+                    small += term
+                elif len(monomial) != 1 or monomial[0][1] != 1 or not self._is_bounded(monomial[0][0], loop):
+                    return None
+                elif monomial[0][0] == k:
+                    own = factor
+                else:
+                    rest.append((factor, term))
+            for factor, term in rest:
+                if abs(factor) >= abs(own):
+                    if not facts.interval(term).within(_NO_WRAP):
+                        return None
+                    large.append(abs(factor))
+                else:
+                    small += term
+            conditions = implied(facts, facts.guards.at(block)).natural
+            sums = (small, small + Polynomial.atom(k).scale(own), offset - still)
+            alone, reach, whole = (
+                _bounded(facts, sum_, conditions, _ELIMINATIONS) + Interval(0, size - 1) for sum_ in sums
+            )
+        except TooComplex:
+            return None
+        return _Place(still, own, tuple(large), alone, reach, whole)
+
+    @staticmethod
+    def _is_bounded(atom: Iteration | Leaf, loop: Loop) -> bool:
+        """Whether an atom may stand in a sum of digits: any number but an address."""
+        return isinstance(atom, Iteration) or not T.is_pointer(atom.value.type)
+
+
+def _is_harmless(call: I.CallBase) -> bool:
+    """Does a call do nothing but to compute, and to access the memory that it is given as the analysis knows?"""
+    effect = call_effect(call)
+    if effect is not None:
+        return effect in _HARMLESS
+    callee = call.callee
+    if not isinstance(callee, Function):
+        return False
+    if not callee.is_declaration:
+        return _computes_only(callee)
+    known = rule_of(call, standard()) is not None
+    return is_memory_free(call) or (known and not any(T.is_pointer(a.type) for a in call.arguments))
+
+
+def _computes_only(function: Function) -> bool:
+    """Is a function with a body arithmetic alone?"""
+    for instruction in function.instructions():
+        match instruction:
+            case I.CallBase():
+                if is_memory_free(instruction) or instruction.callee is function or _is_harmless(instruction):
+                    continue
+                return False
+            case I.Load() | I.Store() | I.AtomicRMW() | I.CmpXchg() | I.Fence() | I.Alloca():
+                return False
+            case _:
+                pass
+    return True
+
+
+def _clears(instruction: I.Instruction) -> bool:
+    match instruction:
+        case I.Store():
+            return is_zero(instruction.operands[0])
+        case I.CallBase():
+            return call_effect(instruction) is Effect.MEMORY_SET and int_value(instruction.operands[1]) == 0
+        case _:
+            return False
+
+
+def _overlap(places: list[_Place]) -> str | None:
+    """Why iterations may meet; parts of the object that have no byte in common are looked at one by one."""
+    if any(p.still.terms != places[0].still.terms for p in places):
+        return "it is touched in different ways"
+    rest = sorted(places, key=lambda p: p.whole.low)
+    while rest:
+        part, end = [rest[0]], rest[0].whole.high
+        for place in rest[1:]:
+            if place.whole.low > end:
+                break
+            part.append(place)
+            end = max(end, place.whole.high)
+        rest = rest[len(part) :]
+        problem = _overlap_within(part)
+        if problem is not None:
+            return problem
+    return None
+
+
+def _overlap_within(places: list[_Place]) -> str | None:
+    step = abs(places[0].own)
+    if any(p.own != places[0].own for p in places):
+        return "it is touched in different ways"
+    if step == 0:
+        return "iterations touch the same places of it"
+    small = _hull(p.small for p in places)
+    if small.high - small.low >= step:
+        return "the places that iterations touch overlap"
+    large = gcd(*(f for p in places for f in p.large))
+    reach = _hull(p.reach for p in places)
+    if large and reach.high - reach.low >= large:
+        return "the places that iterations touch may overlap"
+    return None
+
+
+def _hull(intervals: Iterable[Interval]) -> Interval:
+    first, *others = intervals
+    for other in others:
+        first = first.hull(other)
+    return first
+
+
+def _bounded(facts: Recurrences, sum_: Polynomial, conditions: Iterable[Polynomial], depth: int) -> Interval:
+    """An interval for a sum where all `conditions` are zero or greater: a condition times a factor is added where that
+    removes a term of the sum, which makes it larger, or smaller."""
+    known = facts.interval(sum_)
+    if depth == 0:
+        return known
+    conditions = list(conditions)
+    for condition in conditions:
+        for monomial, c in condition.terms.items():
+            mine = sum_.terms.get(monomial, 0)
+            if not monomial or mine == 0 or mine % c:
+                continue
+            other = _bounded(facts, sum_ - condition.scale(mine // c), conditions, depth - 1)
+            # sum = other + (mine/c) * condition, and the condition is at least 0.
+            if mine // c > 0:
+                known = known.meet(Interval(max(known.low, other.low), known.high))
+            else:
+                known = known.meet(Interval(known.low, min(known.high, other.high)))
+    return known
+
+
+def _name(item: MemoryObject) -> str:
+    if isinstance(item.site, Argument):
+        return f"`{item.site.name}`"
+    return "local memory" if item.kind in ("stack", "heap") else "memory"

@@ -1,0 +1,336 @@
+"""Loops that threads run differently often become ones that all run as often as any may, most of them idly at the end.
+
+    before    if (i0 < n) do { x; i += s; } while (i < n);
+
+    after     for (k = 0; k <= most; k++) { i = i0 + k*s; if (i < n) x; }         most: no thread goes on more often
+
+Loops over a grid (`i += gridDim.x * blockDim.x`) are such: only their last iteration differs between threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from jax_enzyme.analysis.guards import INVERSE
+from jax_enzyme.analysis.loops import Loop
+from jax_enzyme.analysis.polynomials import Polynomial, TooComplex
+from jax_enzyme.analysis.ranges import Interval, full_range, unsigned_range
+from jax_enzyme.analysis.recurrences import Recurrences
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.clone import Cloner
+from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.values import BasicBlock, Value
+from jax_enzyme.transform.cuda.uniform import speculatable
+from jax_enzyme.transform.rewriting import phis, redirect_phis, replace_values, split_before
+
+_MOST = 1 << 31
+
+
+@dataclass(frozen=True)
+class Counter:
+    """A number or address that goes up by a constant step in each iteration; `flags` say that it does not wrap."""
+
+    phi: I.Phi
+    start: Value
+    step: int
+    flags: tuple[str, ...]
+
+    def after(self, at: Builder, number: Value, flags: tuple[str, ...]) -> Value:
+        """Its value after so many iterations, an i64."""
+        kind = self.phi.type
+        if not isinstance(kind, T.IntType):
+            return at.gep(T.I8, self.start, [at.binary("mul", number, const_int(T.I64, self.step))], ())
+        narrow = number if kind == T.I64 else at.cast("trunc", number, kind)
+        steps = at.binary("mul", narrow, const_int(kind, self.step), flags)
+        return at.binary("add", self.start, steps, flags)
+
+
+def counters_of(facts: Recurrences, loop: Loop) -> list[Counter]:
+    """The counters of a loop with one latch."""
+    found: list[Counter] = []
+    for phi in phis(loop.header):
+        recurrence = facts.closed_form(phi, loop)
+        ends = facts.header_operands(phi, loop)
+        if recurrence is None or ends is None or len(recurrence.coefficients) != 2:
+            continue
+        step = recurrence.coefficients[1].value
+        if step is not None:
+            steps = Polynomial.atom(facts.iteration(loop)).scale(step)
+            narrow = full_range(facts.bits(phi.type) or 0)
+            exact = facts.form(phi).signed and facts.interval(steps).within(narrow)
+            found.append(Counter(phi, ends[0][0], step, ("nsw",) if exact else ()))
+    return found
+
+
+def with_preheaders(kernel: Function, loops: Iterable[Loop]) -> None:
+    """Puts a block of its own on the way into each loop, in place."""
+    for loop in loops:
+        before = [b for b in kernel.blocks if b not in loop and loop.header in b.successors]
+        if loop.preheader is None and len(before) == 1:
+            _split_edge(kernel, before[0], loop.header)
+
+
+def _split_edge(kernel: Function, source: BasicBlock, target: BasicBlock) -> BasicBlock:
+    between = BasicBlock(name="between")
+    Builder(between).br(target)
+    kernel.blocks.insert(kernel.blocks.index(source) + 1, between)
+    source.terminator.targets = [between if t is target else t for t in source.terminator.targets]
+    redirect_phis(target, source, between)
+    return between
+
+
+def _number(loop: Loop) -> I.Phi:
+    """The number of the iteration, still without its next value."""
+    assert loop.preheader is not None
+    return I.Phi(T.I64, "phi", [const_int(T.I64, 0)], targets=[loop.preheader], name="turn")
+
+
+def _counted(kernel: Function, loop: Loop, counters: list[Counter], number: I.Phi) -> int:
+    """Counters of a thread become expressions of the number that all threads have in common, so that none has to be
+    kept. Where in the header other instructions than these begin."""
+    header = loop.header
+    at = Builder(BasicBlock())
+    replaced: dict[Value, Value] = {c.phi: c.after(at, number, c.flags) for c in counters}
+    kept = [i for i in header.instructions if i not in replaced]
+    first = next(n for n, i in enumerate(kept) if not isinstance(i, I.Phi))
+    header.instructions = [number, *kept[:first], *at.block.instructions, *kept[first:]]
+    replace_values(kernel, replaced)
+    return 1 + first + len(at.block.instructions)
+
+
+def _count_on(number: I.Phi, latch: BasicBlock) -> Value:
+    """The number's next value, at the end of the latch."""
+    end = Builder(BasicBlock())
+    following = end.binary("add", number, const_int(T.I64, 1), ("nuw", "nsw"))
+    latch.instructions[-1:-1] = end.block.instructions
+    number.operands.append(following)
+    number.targets.append(latch)
+    return following
+
+
+def count_once(kernel: Function, loop: Loop, counters: list[Counter]) -> None:
+    """A loop with a preheader and one latch counts by a number that all threads have in common."""
+    number = _number(loop)
+    _counted(kernel, loop, counters, number)
+    _count_on(number, loop.latches[0])
+
+
+def even_loop(kernel: Function, facts: Recurrences, loop: Loop, counters: list[Counter]) -> BasicBlock | None:
+    """Changes a loop with a preheader and one latch. Its new latch; None where that cannot be done, and nothing was."""
+    latch = loop.latches[0]
+    branch = latch.terminator
+    most = facts.trip_count(loop).maximum
+    if loop.exiting != [latch] or not isinstance(branch, I.CondBranch) or most is None or most + 1 >= _MOST:
+        return None
+    known: dict[Value, Counter] = {c.phi: c for c in counters}
+    carried = {p: _around(p, loop) for p in phis(loop.header) if p not in known}
+    condition, stays = branch.operands[0], branch.targets[0] in loop
+    if not _leaves_only(kernel, loop, carried.values()) or not _computed(loop, condition, known):
+        return None
+    guard = _guard(facts, loop, condition, stays)
+    settled = _stays_false(facts, loop, condition, stays, Interval(0 if guard is None else -1, most))
+    out = next(t for t in branch.targets if t not in loop)
+    left = _split_edge(kernel, latch, out)
+    if guard is not None:
+        _enter_always(loop, guard, left, out)
+    number, header, at = _number(loop), loop.header, Builder(BasicBlock())
+    alive: I.Phi | None = None
+    if settled:
+        active = _again(at, loop, condition, known, at.binary("sub", number, const_int(T.I64, 1)))
+        if not stays:
+            active = at.binary("xor", active, const_int(T.I1, 1))
+        if guard is None:
+            active = at.binary("or", active, at.icmp("eq", number, const_int(T.I64, 0)))
+    else:
+        active = alive = _alive(kernel, loop, guard)
+        carried[alive] = condition if stays else _not_before_end(latch, condition)
+    start = _counted(kernel, loop, counters, number) + (alive is not None)
+    if alive is not None:
+        header.instructions.insert(0, alive)
+    body = split_before(kernel, header, start, "body")
+    end = BasicBlock(name="turned")
+    at.cond_br(active, body, end)
+    header.instructions += at.block.instructions
+    if latch is header:
+        latch = body
+    kernel.blocks.insert(kernel.blocks.index(latch) + 1, end)
+    del latch.instructions[-1]
+    Builder(latch).br(end)
+    _finish(kernel, _Evened(loop, header, latch, end, left, number, carried, alive), most)
+    return end
+
+
+def _stays_false(facts: Recurrences, loop: Loop, condition: Value, stays: bool, turns: Interval) -> bool:
+    """Does the question that ends the loop get the same answer in every later iteration, for iterations in an interval?
+    An order of numbers that move towards each other does, as long as they do not wrap."""
+    if not isinstance(condition, I.Compare) or condition.opcode != "icmp":
+        return False
+    predicate = condition.predicate if stays else INVERSE[condition.predicate]
+    bits = facts.bits(condition.operands[0].type)
+    if bits is None or predicate in ("eq", "ne"):
+        return False
+    limits = full_range(bits) if predicate[0] == "s" else unsigned_range(bits)
+    slopes: list[int] = []
+    for operand in condition.operands:
+        parts = facts.form_at(operand, loop.header).polynomial.coefficients(facts.iteration(loop))
+        slope = parts[1].value if len(parts) == 2 else 0 if len(parts) == 1 else None
+        if slope is None or not facts.is_invariant(parts[0], loop):
+            return False
+        if not (facts.interval(parts[0]) + turns * Interval(slope, slope)).within(limits):
+            return False
+        slopes.append(slope)
+    closing = slopes[0] - slopes[1]
+    return closing >= 0 if predicate[1] == "l" else closing <= 0
+
+
+def _alive(kernel: Function, loop: Loop, guard: _Guard | None) -> I.Phi:
+    """Whether a thread has not come to its end yet, still without what it is in the next iteration."""
+    assert loop.preheader is not None
+    first: Value = const_int(T.I1, 1)
+    if guard is not None:
+        first = guard.condition
+        if not guard.enters:
+            at = Builder(BasicBlock())
+            first = at.binary("xor", first, const_int(T.I1, 1))
+            loop.preheader.instructions[-1:-1] = at.block.instructions
+    latch = loop.latches[0]
+    return I.Phi(T.I1, "phi", [first, const_int(T.I1, 0)], targets=[loop.preheader, latch], name="alive")
+
+
+def _not_before_end(latch: BasicBlock, condition: Value) -> Value:
+    at = Builder(BasicBlock())
+    value = at.binary("xor", condition, const_int(T.I1, 1))
+    latch.instructions[-1:-1] = at.block.instructions
+    return value
+
+
+@dataclass(frozen=True)
+class _Evened:
+    loop: Loop
+    header: BasicBlock
+    latch: BasicBlock
+    end: BasicBlock
+    left: BasicBlock
+    number: I.Phi
+    carried: Mapping[I.Phi, Value]
+    alive: I.Phi | None
+
+
+def _finish(kernel: Function, made: _Evened, most: int) -> None:
+    """The end of the loop: what it carries stays as it is for threads that are idle."""
+    at = Builder(made.end)
+    merged: dict[Value, Value] = {}
+    for phi, following in made.carried.items():
+        idle = const_int(T.I1, 0) if phi is made.alive else phi
+        value = at.phi(phi.type, [(following, made.latch), (idle, made.header)])
+        merged.setdefault(following, value)
+        place = next(n for n, b in enumerate(phi.targets) if b is made.latch or b in made.loop)
+        phi.operands[place], phi.targets[place] = value, made.end
+    at.cond_br(const_int(T.I1, 1), made.header, made.left)
+    following = _count_on(made.number, made.end)
+    more = Builder(BasicBlock()).icmp("ult", following, const_int(T.I64, most + 1))
+    assert isinstance(more, I.Instruction)
+    made.end.instructions.insert(-1, more)
+    made.end.terminator.operands[0] = more
+    redirect_phis(made.left, made.loop.latches[0], made.end)
+    inside = {*made.loop.blocks, made.latch, made.end, made.header}
+    for block in kernel.blocks:
+        if block not in inside:
+            for instruction in block.instructions:
+                instruction.operands[:] = [merged.get(v, v) for v in instruction.operands]
+
+
+def _around(phi: I.Phi, loop: Loop) -> Value:
+    return next(v for v, b in phi.incoming if b in loop)
+
+
+def _leaves_only(kernel: Function, loop: Loop, values: Iterable[Value]) -> bool:
+    """Is nothing of the loop used behind it but these values?"""
+    inside: set[Value] = {i for b in loop.blocks for i in b.instructions}
+    inside -= set(values)
+    return not any(o in inside for b in kernel.blocks if b not in loop for i in b.instructions for o in i.operands)
+
+
+def _computed(loop: Loop, value: Value, known: Mapping[Value, Counter]) -> bool:
+    """Is a value computed from counters and from what does not change in the loop, without memory?"""
+    pending = [value]
+    while pending:
+        one = pending.pop()
+        if one in known or not any(one in b.instructions for b in loop.blocks):
+            continue
+        if isinstance(one, I.Phi) or not isinstance(one, I.Instruction) or not speculatable(one):
+            return False
+        pending += one.operands
+    return True
+
+
+def _again(at: Builder, loop: Loop, value: Value, known: Mapping[Value, Counter], number: Value) -> Value:
+    """Computes such a value as it is in iteration `number`. It may be one that no iteration has: no flag holds."""
+    if value in known:
+        return known[value].after(at, number, ())
+    if not isinstance(value, I.Instruction) or not any(value in b.instructions for b in loop.blocks):
+        return value
+    copy = Cloner({}).shell(value)
+    copy.operands = [_again(at, loop, o, known, number) for o in value.operands]
+    copy.targets, copy.records, copy.metadata, copy.flags = [], [], [], ()
+    return at.insert(copy)
+
+
+@dataclass(frozen=True)
+class _Guard:
+    """The branch around a loop, which asks before it what the loop asks in every iteration."""
+
+    block: BasicBlock
+    condition: Value
+    enters: bool
+
+
+def _guard(facts: Recurrences, loop: Loop, condition: Value, stays: bool) -> _Guard | None:
+    before = loop.preheader
+    assert before is not None
+    preds = facts.cfg.reachable_preds(before)
+    branch = preds[0].terminator if len(preds) == 1 else None
+    if not isinstance(branch, I.CondBranch) or any(not speculatable(i) for i in before.instructions[:-1]):
+        return None
+    out = next(t for t in loop.latches[0].successors if t not in loop)
+    asked, enters = branch.operands[0], branch.targets[0] is before
+    other = branch.targets[1] if enters else branch.targets[0]
+    if other is not out or not isinstance(asked, I.Compare) or not isinstance(condition, I.Compare):
+        return None
+    mine = condition.predicate if stays else INVERSE.get(condition.predicate)
+    theirs = asked.predicate if enters else INVERSE.get(asked.predicate)
+    if mine != theirs or asked.opcode != "icmp" or condition.opcode != "icmp":
+        return None
+    for x, y in zip(asked.operands, condition.operands, strict=True):
+        bits = facts.bits(x.type)
+        if bits is None or x.type != y.type:
+            return None
+        try:
+            first = facts.form_at(x, preds[0]).polynomial
+            later = facts.form_at(y, loop.header).polynomial
+            same = first - later.substitute(facts.iteration(loop), Polynomial.constant(-1))
+        except TooComplex:
+            return None
+        if same.wrap(bits).terms:
+            return None
+    return _Guard(preds[0], asked, enters)
+
+
+def _enter_always(loop: Loop, guard: _Guard, left: BasicBlock, out: BasicBlock) -> None:
+    """The branch goes; where its ways joined, what was not computed is still not taken."""
+    assert loop.preheader is not None
+    del guard.block.instructions[-1]
+    Builder(guard.block).br(loop.preheader)
+    at = Builder(BasicBlock())
+    for phi in phis(out):
+        incoming = {b: v for v, b in phi.incoming}
+        taken, skipped = incoming[left], incoming[guard.block]
+        chosen = (taken, skipped) if guard.enters else (skipped, taken)
+        value = at.select(guard.condition, *chosen)
+        kept = [(v, b) for v, b in phi.incoming if b is not guard.block]
+        phi.operands = [value if b is left else v for v, b in kept]
+        phi.targets = [b for _, b in kept]
+    left.instructions[-1:-1] = at.block.instructions

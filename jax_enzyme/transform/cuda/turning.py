@@ -1,0 +1,143 @@
+"""Loops of a thread that all threads of a block run equally often are turned inside out: the block runs the loop, and
+in every iteration all its threads.
+
+    before    for (k = 0; k < n; k++) sum += a[row * n + k] * b[k * n + column];     one thread
+    after     the same, with a barrier at the end of the loop's body
+
+Threads run one after the other, so this barrier means nothing to the result; but it makes the loop one of the block
+(`group`), in which the threads are the innermost loop. That is the order that the kernel was written for: neighbouring
+threads touch neighbouring memory, and do not wait for each other's sums, so that they become lanes of vectors. It is
+not done where most accesses would lie further apart than before, and where a thread has local arrays.
+"""
+
+from __future__ import annotations
+
+from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.analysis.dominators import Dominators
+from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.loops import Loop, Loops
+from jax_enzyme.analysis.polynomials import Leaf
+from jax_enzyme.analysis.recurrences import Recurrences
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.clone import clone_function
+from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.values import Value
+from jax_enzyme.signature.launch import Shape
+from jax_enzyme.transform.cuda import marks
+from jax_enzyme.transform.cuda.evening import count_once, counters_of, even_loop, with_preheaders
+from jax_enzyme.transform.cuda.group import Group, prepare
+from jax_enzyme.transform.cuda.uniform import Uniformity
+
+_UNROLLED = 8
+"""A loop of so few iterations is unrolled later on, and then is none."""
+_STATE = 12
+"""So many numbers may a thread carry around the loop: they become arrays."""
+
+
+def turn_loops(module: Module, kernel: Function, shape: Shape) -> Function:
+    """The function of one thread, without warp operations, with barriers added. It takes the place of the given one."""
+    if shape.block[0] == 1 or any(isinstance(i, I.Alloca) for i in kernel.instructions()):
+        return kernel
+    with_preheaders(kernel, _facts(module, kernel).loops)
+    number = 0
+    while True:
+        facts = _facts(module, kernel)
+        if number == len(facts.loops.all):
+            module.functions[kernel.name] = kernel
+            return kernel
+        if not facts.loops.all[number].children and _gains(module, facts, facts.loops.all[number]):
+            kernel = _turned(module, kernel, number, False) or _turned(module, kernel, number, True) or kernel
+        number += 1
+
+
+def _facts(module: Module, kernel: Function) -> Recurrences:
+    cfg = Cfg(kernel)
+    return Recurrences(kernel, cfg, Loops(cfg, Dominators(cfg)), module)
+
+
+def _turned(module: Module, kernel: Function, number: int, evened: bool) -> Function | None:
+    """A copy of the function in which one loop is turned, after making all threads run it equally often if need be.
+    None where threads that have not left may miss an iteration of it."""
+    copy = clone_function(kernel, kernel.name)
+    copy.metadata = list(kernel.metadata)  # there is one function of this name still
+    facts = _facts(module, copy)
+    loop = facts.loops.all[number]
+    counters = counters_of(facts, loop)
+    latch = loop.latches[0]
+    if evened:
+        even = even_loop(copy, facts, loop, counters)
+        if even is None:
+            return None
+        latch = even
+    else:
+        count_once(copy, loop, counters)
+    callee = marks.meeting(module, marks.MEET_BLOCK)
+    latch.instructions.insert(-1, I.Call(T.VOID, "call", [callee], function_type=callee.function_type))
+    trial = clone_function(copy, copy.name)
+    prepare(trial, Group((), (marks.MEET_BLOCK,)))
+    return None if Uniformity(trial, marks.THREADS, (marks.MEET_BLOCK,)).decided else copy
+
+
+def _gains(module: Module, facts: Recurrences, loop: Loop) -> bool:
+    """Whether threads side by side are better than iterations side by side."""
+    trips = facts.trip_count(loop).exact
+    unrolled = trips is not None and trips.value is not None and trips.value < _UNROLLED
+    if loop.preheader is None or len(loop.latches) != 1 or unrolled:
+        return False
+    carried = [i for i in loop.header.instructions if isinstance(i, I.Phi) and facts.closed_form(i, loop) is None]
+    if not 0 < len(carried) <= _STATE and _alongside(module, facts, loop):
+        return False
+    layout = DataLayout(module)
+    apart = total = 0
+    for block in loop.blocks:
+        for instruction in block.instructions:
+            match instruction:
+                case I.Call() if marks.is_meeting(instruction) or marks.called(instruction).startswith(marks.SHUFFLE):
+                    return False
+                case I.Load() | I.Store():
+                    step = _step(facts, instruction)
+                    total += step is not None
+                    apart += step not in (None, 0, layout.alloc_size(_accessed(instruction)[1]))
+                case _:
+                    pass
+    # Where addresses are data, one order is as good as the other.
+    return 2 * apart < max(total, 1)
+
+
+def _alongside(module: Module, facts: Recurrences, loop: Loop) -> bool:
+    """Whether the iterations of a loop themselves touch memory in a row."""
+    layout = DataLayout(module)
+    k = facts.iteration(loop)
+    for block in loop.blocks:
+        for instruction in block.instructions:
+            if isinstance(instruction, I.Load | I.Store):
+                pointer, type_ = _accessed(instruction)
+                steps = facts.form_at(pointer, block).polynomial.coefficients(k)[1:]
+                if any(s.value is None or abs(s.value) > layout.alloc_size(type_) for s in steps):
+                    return False
+    return True
+
+
+def _step(facts: Recurrences, access: I.Load | I.Store) -> int | None:
+    """How far apart the places of neighbouring threads are; None where that depends on data."""
+    polynomial = facts.form_at(_accessed(access)[0], facts.block_of[access]).polynomial
+    step = 0
+    for atom in polynomial.atoms:
+        if not isinstance(atom, Leaf) or not isinstance(atom.value, I.Instruction):
+            continue
+        name = marks.called(atom.value)
+        if name == marks.THREADS[0]:
+            parts = polynomial.coefficients(atom)
+            if len(parts) != 2 or parts[1].value is None:
+                return None
+            step += parts[1].value
+        elif name not in marks.INDICES:
+            return None
+    return abs(step)
+
+
+def _accessed(access: I.Load | I.Store) -> tuple[Value, T.Type]:
+    if isinstance(access, I.Load):
+        return access.operands[0], access.type
+    return access.operands[1], access.operands[0].type

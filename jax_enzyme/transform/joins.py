@@ -1,0 +1,72 @@
+"""LLVM's optimisation of code in which threads meet, without the duplicates that end the meeting.
+
+    before    loop:   barrier()                           after    loop:   barrier()
+              work:   if (mine) ...                                        if (mine) ...
+              latch:  if (++k < n) goto loop                       latch:  join(); if (++k < n) goto loop
+              end:    if (mine) ...                                end:    if (mine) ...
+
+LLVM knows at `latch` where a thread came from, and at `end` the source asks for the same again. So it writes `latch`
+twice, once for each kind of thread. Every thread still does what it did, but not all of them run the same branch to the
+next barrier any more, which is what says that they go there together. A call that nothing may duplicate stands in such
+blocks while LLVM is at work: those that end in a choice, are reached in several ways, and from which threads come to a
+meeting. Loops are rotated before, as LLVM does not rotate one with such a call at its head.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.passes import optimise, run
+from jax_enzyme.ir.values import BasicBlock
+
+_JOIN = "je.join"
+_WORDS = (
+    "convergent", "nocallback", "nofree", "nosync", "nounwind", "willreturn", "memory(inaccessiblemem: readwrite)",
+)  # fmt: skip
+_ROTATED = ("always-inline", "globaldce", "sroa", "loop-simplify", "loop-rotate")
+
+
+def optimise_meetings(module: Module, meets: Callable[[I.Instruction], bool], *, unroll: bool = False) -> Module:
+    """`ir.passes.optimise` for a private module in which `meets` says of an instruction that threads meet there."""
+    if not any(meets(i) for f in module.functions.values() for i in f.instructions()):
+        return optimise(module, unroll=unroll)
+    module = run(module, _ROTATED)
+    kind = T.FunctionType(T.VOID, ())
+    join = Function(T.PTR, kind, [], attributes=_WORDS, name=_JOIN)
+    module.functions[_JOIN] = join
+    for function in module.functions.values():
+        for block in _joining(function, meets):
+            block.instructions.insert(len(block.instructions) - 1, I.Call(T.VOID, "call", [join], kind))
+    module = optimise(module, unroll=unroll)
+    join = module.functions.pop(_JOIN, None)
+    for function in module.functions.values():
+        for block in function.blocks:
+            block.instructions = [i for i in block.instructions if not (isinstance(i, I.Call) and i.callee is join)]
+    return module
+
+
+def _joining(function: Function, meets: Callable[[I.Instruction], bool]) -> list[BasicBlock]:
+    """The blocks that end in a choice, are reached in several ways, and from which threads come to a meeting."""
+    if not function.blocks:
+        return []
+    cfg = Cfg(function)
+    pending = [b for b in cfg.rpo if any(map(meets, b.instructions))]
+    before = set(pending)
+    while pending:
+        for block in cfg.reachable_preds(pending.pop()):
+            if block not in before:
+                before.add(block)
+                pending.append(block)
+    return [b for b in cfg.rpo if b in before and len(cfg.succs[b]) > 1 and _has_several_ways(cfg, b)]
+
+
+def _has_several_ways(cfg: Cfg, block: BasicBlock) -> bool:
+    """Whether this, or what it is the only continuation of, has several predecessors."""
+    ways = cfg.reachable_preds(block)
+    while len(ways) == 1 and len(cfg.succs[ways[0]]) == 1:
+        ways = cfg.reachable_preds(ways[0])
+    return len(ways) > 1

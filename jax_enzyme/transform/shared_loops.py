@@ -1,0 +1,392 @@
+"""Loops over independent iterations become calls of a function for some of them, which several threads may run at once.
+
+    before    define i64 @je.primal(ptr %x, ptr %y) {       after    define i64 @je.primal(ptr %x, ptr %y, ptr %team) {
+                ...                                                    ...
+              loop:                                                    %run = load ptr, ptr %team
+                %i = phi i64 [ 0, %entry ], [ %next, %loop ]           %way = call i64 %run(ptr %team,
+                ...                                                             ptr @je.stretch.0, ptr %context,
+                %next = add i64 %i, 1                                           i64 1000, i64 1)
+                %more = icmp ne i64 %next, 1000                        switch i64 %way, label %rest [ ... ]
+                br i1 %more, label %loop, label %rest
+                                                                     define i64 @je.stretch.0(ptr %context,
+                                                                                              i64 %first, i64 %last)
+
+The *team* is that of `csrc/abi.h`: who calls the function passes one, or null, and then the loop runs here in one
+piece. The stretch takes what the loop needs out of the *context*, a structure of the caller's, and calls the loop
+itself, as a function whose parameters keep what is known of the buffers. What is private to an iteration it has of its
+own. Where the loop is left early, by a failure, the stretch returns the number of the way, and the caller goes there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from jax_enzyme.analysis.independence import Independence, Independent
+from jax_enzyme.analysis.loops import Loop
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.arrays import ArrayFunction
+from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.clone import Cloner, clone
+from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, Value
+from jax_enzyme.rules.declare import Declarations
+from jax_enzyme.transform.rewriting import phis, redirect_phis
+
+_FEW = 8
+"""So few iterations leave threads idle: then the loop inside is shared, if it has more."""
+_VECTOR = 64
+"""A loop that may be vectorised is cut at multiples of this, so that the same iterations are vectors wherever it is
+cut, and the result is the same to the last bit."""
+_ADDRESSES = (I.GetElementPtr, I.Cast, I.BinaryOp)
+_RUN = T.FunctionType(T.I64, (T.PTR, T.PTR, T.PTR, T.I64, T.I64))
+_STRETCH = T.FunctionType(T.I64, (T.PTR, T.I64, T.I64))
+
+
+def share_loops(function: ArrayFunction, extents: Sequence[int]) -> tuple[ArrayFunction, tuple[str, ...]]:
+    """The array function with its loops over blocks shared, and with a team as its last parameter, in a copy of the
+    module; the function itself where no loop can be shared. `extents` are those of the loops over blocks, outermost
+    first, each more than 1. Second, for every loop over blocks what was decided."""
+    module = clone(function.module)
+    root = module.functions[function.symbol]
+    facts = Independence(module, root)
+    chosen: list[Independent] = []
+    verdicts: list[str] = []
+    for loop in facts.loops.roots:
+        if extents and facts.count(loop) == extents[0]:
+            found = _best(facts, loop, extents)
+            verdicts.append(
+                f"on one thread: {found}" if isinstance(found, str) else f"in {found.count} parts on several threads"
+            )
+            if not isinstance(found, str):
+                chosen.append(found)
+    if not chosen:
+        return function, tuple(verdicts)
+    team = Argument(T.PTR, (), len(root.arguments), name="team")
+    kept = [share for share in chosen if _Sharing(module, root, team, facts, share).run()]
+    if not kept:
+        return function, ("on one thread: they depend on an address that is computed before",)
+    root.arguments.append(team)
+    kind = root.function_type
+    root.value_type = T.FunctionType(kind.result, (*kind.parameters, T.PTR))
+    root.attributes = ("uwtable",)
+    for argument in root.arguments:
+        argument.attributes = tuple(w for w in argument.attributes if not w.startswith("captures"))
+    return replace(function, module=module), tuple(verdicts)
+
+
+def _best(facts: Independence, loop: Loop, extents: Sequence[int]) -> Independent | str:
+    """The loop over blocks to share, the outermost one unless it is short; or why there is none."""
+    outer = facts.examine(loop, True)
+    inner = [c for c in loop.children if len(extents) > 1 and facts.count(c) == extents[1]]
+    if len(inner) != 1 or (not isinstance(outer, str) and outer.count >= min(_FEW, extents[1])):
+        return outer
+    found = _best(facts, inner[0], extents[1:])
+    return outer if isinstance(found, str) else found
+
+
+class _Sharing:
+    """Takes one loop out of the root function."""
+
+    def __init__(self, module: Module, root: Function, team: Argument, facts: Independence, share: Independent) -> None:
+        self._module = module
+        self._root = root
+        self._team = team
+        self._facts = facts
+        self._share = share
+        self._blocks = [b for b in root.blocks if b in share.loop.blocks]
+        self._inside: set[Value] = {i for b in self._blocks for i in b.instructions}
+        self._ways = [e for e in share.loop.exit_edges if e[0] is not share.loop.latches[0]]
+
+    def run(self) -> bool:
+        """False where the loop cannot be taken out."""
+        passed = self._passed()
+        if passed is None:
+            return False
+        number = sum(1 for name in self._module.functions if name.startswith("je.stretch."))
+        body = self._body(passed, f"je.stretch.{number}.body")
+        stretch = self._stretch(passed, body, f"je.stretch.{number}")
+        self._call(passed, body, stretch)
+        return True
+
+    # -- what the loop needs
+
+    def _passed(self) -> list[Value] | None:
+        """The values from before that become parameters: buffers, local memory and numbers. None where there is another
+        address among them."""
+        found: dict[Value, None] = {}
+        pending = [self._start(phi) for phi, _ in self._share.counters]
+        for block in self._blocks:
+            for instruction in block.instructions:
+                pending += [v for v in instruction.operands if not self._is_counter_start(instruction, v)]
+        seen: set[Value] = set()
+        while pending:
+            value = pending.pop()
+            if value in seen or value in self._inside or value in self._share.private:
+                continue
+            seen.add(value)
+            if not isinstance(value, Argument | I.Instruction):
+                continue
+            if not T.is_pointer(value.type) or isinstance(value, Argument) or self._is_local(value):
+                found[value] = None
+            elif self._made_again(value):
+                assert isinstance(value, I.Instruction)
+                pending += value.operands
+            else:
+                return None
+        order: dict[Value, int] = {v: n for n, v in enumerate([*self._root.arguments, *self._root.instructions()])}
+        return sorted(found, key=order.__getitem__)
+
+    def _is_counter_start(self, instruction: I.Instruction, value: Value) -> bool:
+        return (
+            isinstance(instruction, I.Phi) and instruction in dict(self._share.counters) and value not in self._inside
+        )
+
+    def _start(self, phi: I.Phi) -> Value:
+        return next(v for v, b in phi.incoming if b not in self._share.loop)
+
+    @staticmethod
+    def _is_local(value: Value) -> bool:
+        return isinstance(value, I.Alloca | I.Call)
+
+    @staticmethod
+    def _made_again(value: Value) -> bool:
+        return isinstance(value, _ADDRESSES) and T.is_pointer(value.type)
+
+    # -- the loop
+
+    def _body(self, passed: list[Value], name: str) -> Function:
+        """The function that runs iterations `first` to `last`."""
+        arguments = [self._parameter(v, n) for n, v in enumerate(passed)]
+        first = Argument(T.I64, (), len(arguments), name="first")
+        last = Argument(T.I64, (), len(arguments) + 1, name="last")
+        entry = BasicBlock(name="entry")
+        cloner = Cloner({v: a for v, a in zip(passed, arguments, strict=True)})
+        at = Builder(entry)
+        self._own_memory(cloner, at)
+        blocks = [cloner.shell(b) for b in self._blocks]
+        copies: list[I.Instruction] = []
+        for block, source in zip(blocks, self._blocks, strict=True):
+            block.instructions = [cloner.shell(i) for i in source.instructions]
+            copies += block.instructions
+        for value in self._needed_addresses():
+            at.insert(_filled(cloner, value))
+        loop = self._share.loop
+        starts = self._counter_starts(cloner, at, first)
+        for copy, source in zip(copies, [i for b in self._blocks for i in b.instructions], strict=True):
+            if isinstance(source, I.Phi) and source in starts:
+                latch = next(v for v, b in source.incoming if b in loop)
+                copy.operands = [starts[source], cloner.value(latch)]
+                copy.targets = [entry, _block(cloner, loop.latches[0])]
+            else:
+                _fill(cloner, copy, self._ways, source)
+        done = BasicBlock(name="done")
+        ways = self._leave_early(cloner)
+        self._count(cloner, first, last, done, entry)
+        at.br(_block(cloner, loop.header))
+        Builder(done).ret(const_int(T.I64, 0))
+        self._free_at_end(cloner, [done, *ways])
+        kind = T.FunctionType(T.I64, tuple(a.type for a in (*arguments, first, last)))
+        words = ("noinline", "uwtable")
+        function = Function(
+            T.PTR, kind, [*arguments, first, last], [entry, *blocks, done, *ways], ("internal",), (), words, name=name
+        )
+        self._module.functions[name] = function
+        return function
+
+    def _parameter(self, value: Value, number: int) -> Argument:
+        words: tuple[str, ...] = ()
+        if isinstance(value, Argument):
+            words = tuple(w for w in value.attributes if not w.startswith("captures"))
+        elif T.is_pointer(value.type):
+            words = ("noalias",)
+        return Argument(value.type, words, number, name=value.name)
+
+    def _own_memory(self, cloner: Cloner, at: Builder) -> None:
+        """Private memory, cleared where the caller's was."""
+        for site in self._share.private:
+            assert isinstance(site, I.Instruction)
+            at.insert(_filled(cloner, site))
+        for block in self._root.blocks:
+            if block in self._share.loop:
+                continue
+            for instruction in block.instructions:
+                if self._clears_private(instruction):
+                    for operand in instruction.operands:
+                        self._address_again(cloner, at, operand)
+                    at.insert(_filled(cloner, instruction))
+
+    def _clears_private(self, instruction: I.Instruction) -> bool:
+        match instruction:
+            case I.Store():
+                pointer = instruction.operands[1]
+            case I.Call() if instruction.callee.name.startswith("llvm.memset."):
+                pointer = instruction.operands[0]
+            case _:
+                return False
+        while isinstance(pointer, I.GetElementPtr):
+            pointer = pointer.operands[0]
+        return pointer in self._share.private
+
+    def _address_again(self, cloner: Cloner, at: Builder, value: Value) -> None:
+        if isinstance(value, I.GetElementPtr) and value not in cloner.map:
+            for operand in value.operands:
+                self._address_again(cloner, at, operand)
+            at.insert(_filled(cloner, value))
+
+    def _needed_addresses(self) -> list[I.Instruction]:
+        """Addresses that were computed before the loop and are computed again, definitions first."""
+        needed: set[Value] = set()
+        pending = [o for b in self._blocks for i in b.instructions for o in i.operands]
+        while pending:
+            value = pending.pop()
+            if value in needed or value in self._inside or not self._made_again(value):
+                continue
+            needed.add(value)
+            assert isinstance(value, I.Instruction)
+            pending += value.operands
+        return [i for i in self._root.instructions() if i in needed]
+
+    def _counter_starts(self, cloner: Cloner, at: Builder, first: Argument) -> dict[I.Phi, Value]:
+        found: dict[I.Phi, Value] = {}
+        for phi, step in self._share.counters:
+            assert isinstance(phi.type, T.IntType)
+            passed = first if phi.type == T.I64 else at.cast("trunc", first, phi.type)
+            offset = at.binary("mul", passed, const_int(phi.type, step))
+            found[phi] = at.binary("add", cloner.value(self._start(phi)), offset)
+        return found
+
+    def _leave_early(self, cloner: Cloner) -> list[BasicBlock]:
+        """Returns that give the number of the way by which the loop was left, counted from 1."""
+        found: list[BasicBlock] = []
+        for number, (source, target) in enumerate(self._ways, 1):
+            block = BasicBlock(name=f"way{number}")
+            Builder(block).ret(const_int(T.I64, number))
+            terminator = _block(cloner, source).terminator
+            terminator.targets = [block if t is target else t for t in terminator.targets]
+            found.append(block)
+        return found
+
+    def _count(self, cloner: Cloner, first: Argument, last: Argument, done: BasicBlock, entry: BasicBlock) -> None:
+        """The loop ends after its last iteration here, by a counter of its own."""
+        header, latch = _block(cloner, self._share.loop.header), _block(cloner, self._share.loop.latches[0])
+        number = I.Phi(T.I64, "phi", [first], targets=[entry], name="iteration")
+        header.instructions.insert(0, number)
+        del latch.instructions[-1]
+        at = Builder(latch)
+        following = at.binary("add", number, const_int(T.I64, 1), ("nuw", "nsw"))
+        number.operands.append(following)
+        number.targets.append(latch)
+        at.cond_br(at.icmp("ult", following, last), header, done)
+
+    def _free_at_end(self, cloner: Cloner, ends: list[BasicBlock]) -> None:
+        made = [cloner.value(s) for s in self._share.private if isinstance(s, I.Call)]
+        for end in ends:
+            for memory in made:
+                callee = Declarations(self._module).function("free", T.FunctionType(T.VOID, (T.PTR,)))
+                end.instructions.insert(
+                    -1, I.Call(T.VOID, "call", [memory, callee], function_type=callee.function_type)
+                )
+
+    # -- the call
+
+    def _stretch(self, passed: list[Value], body: Function, name: str) -> Function:
+        """The function that a team calls."""
+        context, first, last = arguments = [
+            Argument(T.PTR, ("noalias", "readonly"), 0, name="context"),
+            Argument(T.I64, (), 1, name="first"),
+            Argument(T.I64, (), 2, name="last"),
+        ]
+        at = Builder(BasicBlock(name="entry"))
+        kind = _structure(passed)
+        values = [at.load(v.type, self._field(at, kind, context, n)) for n, v in enumerate(passed)]
+        at.ret(at.call(body, [*values, first, last]))
+        function = Function(T.PTR, _STRETCH, arguments, [at.block], ("internal",), (), ("uwtable",), name=name)
+        self._module.functions[name] = function
+        return function
+
+    @staticmethod
+    def _field(at: Builder, kind: T.StructType, pointer: Value, number: int) -> Value:
+        return at.gep(kind, pointer, [const_int(T.I32, 0), const_int(T.I32, number)])
+
+    def _call(self, passed: list[Value], body: Function, stretch: Function) -> None:
+        """The loop's place is taken by its call, alone or by the team."""
+        loop = self._share.loop
+        before = loop.preheader
+        assert before is not None
+        alone, together, after = (BasicBlock(name=n) for n in ("alone", "together", "after"))
+        at = Builder(before)
+        del before.instructions[-1]
+        count = const_int(T.I64, self._share.count)
+        at.cond_br(at.icmp("eq", self._team, ConstantNull(T.PTR)), alone, together)
+        single = Builder(alone)
+        by_one = single.call(body, [*passed, const_int(T.I64, 0), count])
+        single.br(after)
+        shared = Builder(together)
+        kind = _structure(passed)
+        context = I.Alloca(T.PTR, "alloca", [const_int(T.I32, 1)], kind, 16, name="context")
+        self._root.entry.instructions.insert(0, context)
+        for number, value in enumerate(passed):
+            shared.store(value, self._field(shared, kind, context, number))
+        run = shared.load(T.PTR, self._team, 8)
+        grain = const_int(T.I64, self._grain())
+        by_all = shared.call(run, [self._team, stretch, context, count, grain], _RUN)
+        shared.br(after)
+        end = Builder(after)
+        way = end.phi(T.I64, [(by_one, alone), (by_all, together)])
+        behind = next(t for t in loop.latches[0].successors if t not in loop)
+        redirect_phis(behind, loop.latches[0], after)
+        blocks = [alone, together, after]
+        switch = I.Switch(T.VOID, "switch", [way], targets=[behind])
+        for number, (source, target) in enumerate(self._ways, 1):
+            block = BasicBlock(name=f"failed{number}")
+            Builder(block).br(target)
+            for phi in phis(target):
+                phi.targets = [block if b is source else b for b in phi.targets]
+            switch.operands.append(const_int(T.I64, number))
+            switch.targets.append(block)
+            blocks.append(block)
+        end.insert(switch)
+        index = self._root.blocks.index(before) + 1
+        self._root.blocks[index:index] = blocks
+        self._root.blocks = [b for b in self._root.blocks if b not in loop.blocks]
+        self._root.trailing_records = []
+
+    def _grain(self) -> int:
+        """What a stretch's first iteration is a multiple of."""
+        inside = 1
+        for loop in self._share.loop.children:
+            inside = max(inside, self._facts.count(loop) or _VECTOR)
+        return 1 if inside >= _VECTOR // 2 else _VECTOR
+
+
+def _structure(values: Sequence[Value]) -> T.StructType:
+    return T.StructType(tuple(v.type for v in values))
+
+
+def _block(cloner: Cloner, block: BasicBlock) -> BasicBlock:
+    found = cloner.map[block]
+    assert isinstance(found, BasicBlock)
+    return found
+
+
+def _filled(cloner: Cloner, source: I.Instruction) -> I.Instruction:
+    """A copy of an instruction whose operands have copies."""
+    copy = cloner.shell(source)
+    _fill(cloner, copy, (), source)
+    return copy
+
+
+def _fill(
+    cloner: Cloner, copy: I.Instruction, ways: Sequence[tuple[BasicBlock, BasicBlock]], source: I.Instruction
+) -> None:
+    """Operands and targets of a copy. Ways out of the loop stay as they are for now."""
+    copy.operands = [cloner.value(v) for v in source.operands]
+    targets = [cloner.map.get(b, b) for b in source.targets]
+    copy.targets = [t for t in targets if isinstance(t, BasicBlock)]
+    copy.metadata = list(source.metadata)
+    copy.records = []
+    if isinstance(copy, I.CallBase):
+        copy.parameter_attributes = list(copy.parameter_attributes)
+        copy.bundles = []

@@ -1,0 +1,51 @@
+"""Loops of a few iterations are unrolled before differentiation; what is not short, or not to be unrolled, stays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.analysis.dominators import Dominators
+from jax_enzyme.analysis.loops import Loops
+from jax_enzyme.codegen import derived
+from tests.support.engine import agree, native, three_way
+
+SOURCE = """
+void k(const double *x, double *y) {{
+    double product[{n}], scaled[{n}];
+    for (int i = 0; i < {n}; i++) product[i] = x[i] * x[(i + 1) % {n}];
+    {pragma}
+    for (int i = 0; i < {n}; i++) scaled[i] = product[i] * product[{n} - 1 - i];
+    for (int i = 0; i < {n}; i++) y[i] = scaled[i] + product[i];
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("n", "pragma", "expected"), [(3, "", 0), (6, "", 0), (3, "#pragma clang loop unroll(disable)", 1), (40, "", 3)]
+)
+def test_short_loops_go(n: int, pragma: str, expected: int) -> None:
+    kernel = native(SOURCE.format(n=n, pragma=pragma), "k", f"x: f64[{n}], out y: f64[{n}]", {}, "c")
+    module = derived.regular(kernel.program, kernel.signature, kernel.binding).module
+    cfg = Cfg(module.functions["je.primal"])
+    assert len(Loops(cfg, Dominators(cfg)).all) == expected
+    agree(three_way(kernel, [np.linspace(-1, 2, n)]))
+
+
+def test_nests_go_as_far_as_they_are_short() -> None:
+    """The products of 3 x 3 matrices: the innermost loop and the next; all three would be long."""
+    source = """
+    void k(const double *a, double *y) {
+        for (int i = 0; i < 3; i++)
+            for (int j = 0; j < 3; j++) {
+                double sum = 0;
+                for (int l = 0; l < 3; l++) sum += a[3 * i + l] * a[3 * l + j] * (l > 0 ? sum : a[i]) + a[l];
+                y[3 * i + j] = sum;
+            }
+    }"""
+    kernel = native(source, "k", "a: f64[3,3], out y: f64[3,3]", {}, "c")
+    module = derived.regular(kernel.program, kernel.signature, kernel.binding).module
+    cfg = Cfg(module.functions["je.primal"])
+    assert len(Loops(cfg, Dominators(cfg)).all) <= 1
+    agree(three_way(kernel, [np.linspace(-1, 2, 9).reshape(3, 3)]))

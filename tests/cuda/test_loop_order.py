@@ -1,0 +1,162 @@
+"""Loops of CUDA threads on the CPU: threads are the innermost loop where the kernel was written for that, and only
+those that do something run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from jax import numpy as jnp
+
+import jax_enzyme as je
+from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.analysis.dominators import Dominators
+from jax_enzyme.analysis.loops import Loops
+from jax_enzyme.analysis.recurrences import Recurrences
+from jax_enzyme.codegen import derived
+
+
+@dataclass(frozen=True)
+class Ordered:
+    """A kernel, what it computes, and how often its innermost loops run."""
+
+    name: str
+    source: str
+    signature: str
+    grid: object
+    block: object
+    inputs: tuple[np.ndarray, ...]
+    expected: np.ndarray
+    innermost: set[int]
+
+    @property
+    def kernel(self) -> je.Kernel:
+        return je.kernel(self.source, self.name, self.signature, lang="cuda", grid=self.grid, block=self.block)
+
+
+_R = np.random.default_rng(11)
+_A, _B = _R.normal(size=(21, 19)), _R.normal(size=(19, 23))
+_X = _R.normal(size=77)
+_U = _R.normal(size=(12, 11))
+_Z = 0.3 * _R.normal(size=416)
+
+
+def _march(u: np.ndarray) -> np.ndarray:
+    v = np.zeros_like(u)
+    for x in range(1, u.shape[1]):
+        state = u[0, x]
+        for z in range(1, u.shape[0]):
+            state = np.sin(state) + u[z, x] * u[z, x - 1]
+            v[z, x] = state
+    return v
+
+
+CASES = (
+    Ordered(
+        "product", """
+extern "C" __global__ void product(int m, int k, int n, const double *a, const double *b, double *c) {
+  int x = blockIdx.x * 8 + threadIdx.x, y = blockIdx.y * 4 + threadIdx.y;
+  if (x >= n || y >= m) return;
+  double sum = 0;
+  for (int p = 0; p < k; p++) sum += a[y * k + p] * b[p * n + x];
+  c[y * n + x] = sum;
+}""",
+        "m: i32, k: i32, n: i32, a: f64[m,k], b: f64[k,n], out c: f64[m,n]", ("(n+7)//8", "(m+3)//4"), (8, 4),
+        (_A, _B), _A @ _B, {8},
+    ),
+    # Threads run 3 or 4 rounds, some none at all; what they carry is used behind the loop, and behind a barrier.
+    Ordered(
+        "strided", """
+extern "C" __global__ void strided(int n, const double *x, double *y) {
+  __shared__ double s[16];
+  int t = threadIdx.x;
+  double sum = 1, last = 0;
+  for (int i = t; i < n - 72; i += 16) { sum *= 1 + x[i]; last = x[i]; }
+  for (int i = t; i < n; i += 16) { sum += x[i] * x[i]; last = x[i]; }
+  s[t] = sum * last;
+  __syncthreads();
+  y[t] = s[15 - t];
+}""",
+        "n: i32, x: f64[n], out y: f64[16]", 1, 16, (_X,),
+        np.array([
+            ((1 + (_X[t] if t < 5 else 0)) + np.sum(_X[t::16] ** 2)) * _X[t::16][-1] for t in range(16)
+        ])[::-1],
+        {5, 16},  # and in the first loop only 5 threads do anything
+    ),
+    Ordered(
+        "march", """
+extern "C" __global__ void march(int h, int w, const double *u, double *v) {
+  int x = threadIdx.x;
+  if (x <= 0 || x >= w) return;
+  const double *p = u + x;
+  double state = *p;
+  for (int z = 1; z < h; z++) {
+    p += w;
+    state = sin(state) + p[0] * p[-1];
+    v[z * w + x] = state;
+  }
+}""",
+        "h: i32, w: i32, u: f64[h,w], out v: f64[h,w]", 1, 32, (_U,), _march(_U), {32},
+    ),
+    # How often a thread runs its loop is its own matter; what ends it would not end it again if it went on.
+    Ordered(
+        "uneven", """
+extern "C" __global__ void uneven(const double *x, double *y) {
+  int t = threadIdx.x;
+  double sum = 0;
+  for (int k = 0; k != 9 + t % 5; k++) sum += sum * x[k * 32 + t] + x[k * 32 + t];
+  y[t] = sum;
+}""",
+        "x: f64[416], out y: f64[32]", 1, 32, (_Z,),
+        np.array([np.prod(1 + _Z.reshape(13, 32)[: 9 + t % 5, t]) - 1 for t in range(32)]), {32},
+    ),
+    # Every thread walks along a row of its own: then the iterations are the inner loop.
+    Ordered(
+        "row", """
+extern "C" __global__ void row(int m, int k, const double *a, double *y) {
+  int t = blockIdx.x * 7 + threadIdx.x;
+  double sum = 0;
+  for (int p = 0; p < k; p++) sum += a[t * k + p];
+  y[t] = sum;
+}""",
+        "m: i32, k: i32, a: f64[m,k], out y: f64[m]", 3, 7, (_A,), _A.sum(1), {19},
+    ),
+    Ordered(
+        "tree", """
+extern "C" __global__ void tree(const double *x, double *y) {
+  __shared__ double s[64];
+  int t = threadIdx.x;
+  s[t] = x[t] * x[t];
+  __syncthreads();
+  for (int h = 32; h > 8; h /= 2) {
+    if (t < h) s[t] += s[t + h];
+    __syncthreads();
+  }
+  if (t == 0) for (int i = 0; i < 16; i++) y[i] = s[i];
+}""",
+        "x: f64[64], out y: f64[16]", 1, 64, (_X[:64],), (_X[:64] ** 2).reshape(4, 16)[[0, 2]].sum(0)
+        + (_X[:64] ** 2).reshape(4, 16)[[1, 3]].sum(0), {64, 32, 16},
+    ),
+)  # fmt: skip
+
+
+def _innermost(kernel: je.Kernel, inputs: tuple[np.ndarray, ...]) -> set[int]:
+    """How often the innermost loops run."""
+    base = kernel.specialise(kernel.binding([jnp.asarray(a) for a in inputs])).base
+    regular = derived.regular(base.program, base.signature, base.binding, base.options)
+    function = regular.module.functions[regular.symbol]
+    cfg = Cfg(function)
+    loops = Loops(cfg, Dominators(cfg))
+    facts = Recurrences(function, cfg, loops, regular.module)
+    counts = [facts.trip_count(loop).maximum for loop in loops if not loop.children]
+    return {1 + count for count in counts if count is not None}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
+def test_threads_are_the_innermost_loop(case: Ordered) -> None:
+    kernel = case.kernel
+    np.testing.assert_allclose(kernel(*case.inputs), case.expected, rtol=1e-12)
+    je.check_grads(kernel, case.inputs)
+    assert _innermost(kernel, case.inputs) == case.innermost

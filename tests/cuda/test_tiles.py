@@ -1,0 +1,162 @@
+"""Tiles in shared memory that are copies of inputs: read at the source on the CPU, where that is right."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from jax import numpy as jnp
+
+import jax_enzyme as je
+from jax_enzyme.codegen import derived
+from jax_enzyme.ir.instructions import Alloca
+
+
+@dataclass(frozen=True)
+class Tiled:
+    """A kernel and what it computes; `tile`: the type of its tile, where nothing else has that type, and whether the
+    tile stays."""
+
+    name: str
+    source: str
+    signature: str
+    grid: object
+    block: object
+    inputs: tuple[np.ndarray, ...]
+    expected: np.ndarray
+    tile: tuple[str, bool] | None
+    shared: int = 0
+
+
+_R = np.random.default_rng(17)
+_A, _B = _R.normal(size=(9, 10)), _R.normal(size=(10, 7))
+_P = _R.normal(size=(8, 2))
+_X = _R.normal(size=16)
+_Y = _R.normal(size=1024)
+
+
+def _rounds(x: np.ndarray) -> np.ndarray:
+    """Every thread adds what its neighbour stored in the round before."""
+    y, s = np.zeros(4), np.zeros(4)
+    for p in range(4):
+        y += np.roll(s, -1)
+        s = x[4 * p : 4 * p + 4].copy()
+    return y
+
+
+CASES = (
+    Tiled(
+        "ragged", """
+extern "C" __global__ void ragged(int m, int k, int n, const double *a, const double *b, double *c) {
+  __shared__ double s[4][4], t[4][5];
+  int x = threadIdx.x, y = threadIdx.y, i = blockIdx.y * 4 + y, j = blockIdx.x * 4 + x;
+  double sum = 0;
+  for (int p = 0; p < k; p += 4) {
+    s[y][x] = i < m && p + x < k ? a[i * k + p + x] : 0.0;
+    t[y][x] = p + y < k && j < n ? 2 * b[(p + y) * n + j] : 0.0;
+    __syncthreads();
+    for (int q = 0; q < 4; q++) sum += s[y][q] * t[q][x];
+    __syncthreads();
+  }
+  if (i < m && j < n) c[i * n + j] = sum;
+}""",
+        "m: i32, k: i32, n: i32, a: f64[m,k], b: f64[k,n], out c: f64[m,n]", ("(n+3)//4", "(m+3)//4"), (4, 4),
+        (_A, _B), 2 * _A @ _B, ("[4 x [4 x double]]", False),
+    ),
+    Tiled(
+        "fields", """
+struct Point { double x, m; };
+extern "C" __global__ void fields(int n, const Point *p, double *a) {
+  extern __shared__ Point s[];
+  int i = blockIdx.x * 4 + threadIdx.x;
+  double me = p[i].x, sum = 0;
+  for (int b = 0; b < n; b += 4) {
+    s[threadIdx.x] = p[b + threadIdx.x];
+    __syncthreads();
+    for (int j = 0; j < 4; j++) sum += s[j].m * (s[j].x - me) * (s[j].x - me);
+    __syncthreads();
+  }
+  a[i] = sum;
+}""",
+        "n: i32, p: f64[n,2], out a: f64[n]", "n//4", 4, (_P,),
+        np.array([np.sum(_P[:, 1] * (_P[:, 0] - x) ** 2) for x in _P[:, 0]]), None, 64,
+    ),
+    # What is read was stored in the round before.
+    Tiled(
+        "late", """
+extern "C" __global__ void late(const double *x, double *y) {
+  __shared__ double s[4];
+  int t = threadIdx.x;
+  double sum = 0;
+  s[t] = 0;
+  for (int p = 0; p < 4; p++) {
+    __syncthreads();
+    sum += s[(t + 1) % 4];
+    __syncthreads();
+    s[t] = x[4 * p + t];
+  }
+  y[t] = sum;
+}""",
+        "x: f64[16], out y: f64[4]", 1, 4, (_X,), _rounds(_X), None,
+    ),
+    # Half of the threads store: the others' places hold what came before.
+    Tiled(
+        "some", """
+extern "C" __global__ void some(const double *x, double *y) {
+  __shared__ double s[4];
+  int t = threadIdx.x;
+  double sum = 0;
+  for (int p = 0; p < 4; p++) {
+    if (p == 0 || t < 2) s[t] = x[4 * p + t];
+    __syncthreads();
+    for (int q = 0; q < 4; q++) sum += (t + 1) * s[q];
+    __syncthreads();
+  }
+  y[t] = sum;
+}""",
+        "x: f64[16], out y: f64[4]", 1, 4, (_X,),
+        np.arange(1, 5) * (4 * _X[2:4].sum() + _X.reshape(4, 4)[:, :2].sum()), None,
+    ),
+    # Two stores to the same places: the second counts.
+    Tiled(
+        "twice", """
+extern "C" __global__ void twice(const double *x, double *y) {
+  __shared__ double s[80];
+  int t = threadIdx.x;
+  s[t] = x[t % 16];
+  __syncthreads();
+  s[t + 2] = x[(t + 8) % 16];
+  __syncthreads();
+  y[t] = s[3 - t % 4] * s[3];
+}""",
+        "x: f64[16], out y: f64[64]", 1, 64, (_X,), np.tile([_X[9], _X[8], _X[1], _X[0]], 16) * _X[9],
+        ("[80 x double]", True),
+    ),
+    Tiled(
+        "across", """
+extern "C" __global__ void across(const double *x, double *y) {
+  __shared__ double s[32][33];
+  s[threadIdx.y][threadIdx.x] = x[32 * threadIdx.y + threadIdx.x];
+  __syncthreads();
+  y[32 * threadIdx.y + threadIdx.x] = s[threadIdx.x][threadIdx.y];
+}""",
+        "x: f64[1024], out y: f64[1024]", 1, (32, 32), (_Y,), _Y.reshape(32, 32).T.reshape(-1),
+        ("[32 x [33 x double]]", True),
+    ),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
+def test_tiles_hold_what_was_stored(case: Tiled) -> None:
+    kernel = je.kernel(
+        case.source, case.name, case.signature, lang="cuda", grid=case.grid, block=case.block, shared=case.shared
+    )
+    np.testing.assert_allclose(kernel(*case.inputs), case.expected, rtol=1e-12)
+    je.check_grads(kernel, case.inputs)
+    base = kernel.specialise(kernel.binding([jnp.asarray(a) for a in case.inputs])).base
+    bound = derived.regular(base.program, base.signature, base.binding)
+    local = [i for f in bound.module.functions.values() for i in f.instructions() if isinstance(i, Alloca)]
+    if case.tile is not None:
+        kind, stays = case.tile
+        assert (kind in {str(i.allocated_type) for i in local}) == stays
