@@ -59,7 +59,7 @@ _SUMS = (
           int i = blockIdx.x * blockDim.x + threadIdx.x;
           if (i >= n) return;
           double v = x[i];
-          for (int k = 0; k < i % 5; k++) v = sin(a * v * w[blockIdx.x]);
+          for (int k = 0; k < i % 5; k++) v = a * v * w[blockIdx.x] + 0.1 * v * v;
           y[i] = v;
         }""",
         "n: i32, a: f64, w: f64[3], x: f64[n], out y: f64[n]",
