@@ -33,6 +33,8 @@ bool FindAll(void* library, Driver* d, std::string* error) {
          Find(library, "cuFuncSetAttribute", &d->cuFuncSetAttribute, error) &&
          Find(library, "cuMemsetD8Async", &d->cuMemsetD8Async, error) &&
          Find(library, "cuMemcpyDtoDAsync_v2", &d->cuMemcpyDtoDAsync, error) &&
+         Find(library, "cuMemcpyDtoHAsync_v2", &d->cuMemcpyDtoHAsync, error) &&
+         Find(library, "cuStreamSynchronize", &d->cuStreamSynchronize, error) &&
          Find(library, "cuLaunchKernel", &d->cuLaunchKernel, error);
 }
 

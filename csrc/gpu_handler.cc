@@ -1,6 +1,8 @@
 #include "gpu_handler.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,13 +17,19 @@ namespace {
 
 namespace ffi = xla::ffi;
 
+constexpr int64_t kAlignment = 256;               // of what XLA allocates
+constexpr int64_t kMostBytes = int64_t{1} << 50;  // no device has as much
+
 enum class Platform { kCuda, kHost };
 
 // Everything about one custom call that does not change from run to run.
 struct GpuCall {
   GpuKernel kernel;
   BufferMap map;
-  std::vector<int32_t> zero;  // per buffer: whether it is filled with zeros before the launch
+  std::vector<int32_t> zero;    // per buffer: whether it is filled with zeros before the launch
+  std::vector<int64_t> growth;  // per buffer: 0, or the bytes of one of its rows, whose number is counted first
+  int64_t room = -1;            // the buffer into which they are counted (i64), or -1
+  GpuKernel counter;            // what counts them
 };
 
 // A platform has types of its own.
@@ -42,6 +50,7 @@ template <Platform P>
 ffi::ErrorOr<std::unique_ptr<GpuState<P>>> Instantiate(std::string_view key, std::string_view name,
                                                        std::string_view recipe, ffi::Span<const int32_t> arguments,
                                                        ffi::Span<const int32_t> results, ffi::Span<const int32_t> zero,
+                                                       ffi::Span<const int64_t> growth,
                                                        ffi::Span<const int64_t> sizes, ffi::Span<const int64_t> strides,
                                                        ffi::Span<const int64_t> launch) {
   auto state = std::make_unique<GpuState<P>>();
@@ -52,9 +61,10 @@ ffi::ErrorOr<std::unique_ptr<GpuState<P>>> Instantiate(std::string_view key, std
   state->map.arguments.assign(arguments.begin(), arguments.end());
   state->map.results.assign(results.begin(), results.end());
   state->zero.assign(zero.begin(), zero.end());
+  state->growth.assign(growth.begin(), growth.end());
   const size_t buffers = state->map.size();
-  if (results.size() != buffers || zero.size() != buffers || strides.size() != sizes.size() * buffers ||
-      launch.size() != 8) {
+  if (results.size() != buffers || zero.size() != buffers || growth.size() != buffers ||
+      strides.size() != sizes.size() * buffers || launch.size() != 10 || launch[8] >= static_cast<int64_t>(buffers)) {
     return ffi::Unexpected(Failed(*state, ffi::ErrorCode::kInvalidArgument, "malformed attributes"));
   }
   std::copy(launch.begin(), launch.begin() + 3, kernel.grid.begin());
@@ -62,12 +72,17 @@ ffi::ErrorOr<std::unique_ptr<GpuState<P>>> Instantiate(std::string_view key, std
   kernel.shared = launch[6];
   kernel.stages = launch[7];
   kernel.batch = Batch::Merged(sizes.begin(), strides.begin(), sizes.size(), buffers);
+  state->room = launch[8];
+  state->counter = kernel;
+  state->counter.counts = true;
+  state->counter.shared = launch[9];
+  state->counter.stages = 1;
   return state;
 }
 
-ffi::ErrorOr<const LoadedKernel*> Loaded(const GpuCall& call, int device) {
+ffi::ErrorOr<const LoadedKernel*> Loaded(const GpuCall& call, const GpuKernel& kernel, int device) {
   std::string error;
-  const LoadedKernel* loaded = Load(call.kernel, device, &error);
+  const LoadedKernel* loaded = Load(kernel, device, &error);
   if (loaded == nullptr) return ffi::Unexpected(Failed(call, ffi::ErrorCode::kFailedPrecondition, error));
   return loaded;
 }
@@ -75,14 +90,66 @@ ffi::ErrorOr<const LoadedKernel*> Loaded(const GpuCall& call, int device) {
 // Modules are loaded before anything runs: a command buffer may only record launches.
 ffi::Error InitializeOn(const GpuCall& call, int device) {
   if (call.kernel.batch.total == 0) return ffi::Error::Success();
-  auto loaded = Loaded(call, device);
+  auto loaded = Loaded(call, call.kernel, device);
+  if (!loaded.has_error() && call.room >= 0) loaded = Loaded(call, call.counter, device);
   return loaded.has_error() ? loaded.error() : ffi::Error::Success();
 }
 
-ffi::Error ExecuteOn(const GpuCall& call, int device, CUstream stream, ffi::RemainingArgs args,
-                     ffi::RemainingRets rets) {
+// Memory of the device for the duration of a call; null if there is none left.
+using Take = std::function<void*(size_t bytes)>;
+
+// The same of the host.
+using HostMemory = std::unique_ptr<void, void (*)(void*)>;
+
+// Counts, waits for the result, and takes memory for the buffers that grow, which lie element after element of the
+// batch. `strides` are completed.
+ffi::Error Grow(const GpuCall& call, const LoadedKernel& counter, CUstream stream, void** bases,
+                std::vector<int64_t>* strides, const Take& take) {
+  const Driver& driver = *counter.driver;
+  const Batch& batch = call.kernel.batch;
+  const size_t buffers = call.map.size();
+  std::vector<int64_t> rows(batch.total);
+  for (size_t i = 0; i < buffers; ++i) {
+    if (call.growth[i] != 0) bases[i] = bases[call.room];  // what counts does not touch it
+  }
+  if (const std::string error = Launch(call.counter, counter, stream, bases, *strides); !error.empty()) {
+    return Failed(call, ffi::ErrorCode::kInternal, "what counts its iterations " + error);
+  }
+  const auto room = reinterpret_cast<CUdeviceptr>(bases[call.room]);
+  CUresult failed = driver.cuMemcpyDtoHAsync(rows.data(), room, rows.size() * sizeof(rows[0]), stream);
+  if (failed == 0) failed = driver.cuStreamSynchronize(stream);
+  if (failed != 0) {
+    return Failed(call, ffi::ErrorCode::kInternal, "its iterations could not be counted: " + driver.Describe(failed));
+  }
+  const int64_t most = *std::max_element(rows.begin(), rows.end());
+  for (size_t i = 0; i < buffers; ++i) {
+    if (call.growth[i] == 0) continue;
+    const bool fits = most <= kMostBytes / call.growth[i] / batch.total;
+    const int64_t wanted = fits ? std::max(most * call.growth[i], int64_t{1}) : 0;
+    const int64_t bytes = (wanted + kAlignment - 1) / kAlignment * kAlignment;
+    const int64_t all = bytes * batch.total;
+    bases[i] = fits ? take(static_cast<size_t>(all)) : nullptr;
+    if (bases[i] == nullptr) {
+      return Failed(call, ffi::ErrorCode::kResourceExhausted,
+                    "reverse mode keeps " + std::to_string(most) + " bytes of its loops of unknown length for each of " +
+                        std::to_string(call.growth[i]) + " threads" +
+                        (batch.total == 1 ? "" : " of each of " + std::to_string(batch.total) + " batch elements") +
+                        ", more than the GPU has memory for: give it fewer elements at a time, or bound the loops");
+    }
+    int64_t stride = bytes;
+    for (size_t d = batch.sizes.size(); d-- > 0; stride *= batch.sizes[d]) (*strides)[d * buffers + i] = stride;
+    if (call.zero[i] != 0) {
+      failed = driver.cuMemsetD8Async(reinterpret_cast<CUdeviceptr>(bases[i]), 0, static_cast<size_t>(all), stream);
+      if (failed != 0) return Failed(call, ffi::ErrorCode::kInternal, "no memory set up: " + driver.Describe(failed));
+    }
+  }
+  return ffi::Error::Success();
+}
+
+ffi::Error ExecuteOn(const GpuCall& call, int device, CUstream stream, ffi::RemainingArgs args, ffi::RemainingRets rets,
+                     const Take& take) {
   if (call.kernel.batch.total == 0) return ffi::Error::Success();
-  auto found = Loaded(call, device);
+  auto found = Loaded(call, call.kernel, device);
   if (found.has_error()) return found.error();
   const LoadedKernel& loaded = **found;
   CurrentContext current(loaded);
@@ -101,7 +168,13 @@ ffi::Error ExecuteOn(const GpuCall& call, int device, CUstream stream, ffi::Rema
     return Failed(call, ffi::ErrorCode::kInternal,
                   "its buffers could not be set up: " + loaded.driver->Describe(failed));
   }
-  const std::string error = Launch(call.kernel, loaded, stream, bases.data());
+  std::vector<int64_t> strides = call.kernel.batch.strides;
+  if (call.room >= 0) {
+    auto counter = Loaded(call, call.counter, device);
+    if (counter.has_error()) return counter.error();
+    if (ffi::Error error = Grow(call, **counter, stream, bases.data(), &strides, take); error.failure()) return error;
+  }
+  const std::string error = Launch(call.kernel, loaded, stream, bases.data(), strides);
   return error.empty() ? ffi::Error::Success() : Failed(call, ffi::ErrorCode::kInternal, error);
 }
 
@@ -114,6 +187,7 @@ auto InstantiateBinding() {
       .template Attr<ffi::Span<const int32_t>>("arguments")
       .template Attr<ffi::Span<const int32_t>>("results")
       .template Attr<ffi::Span<const int32_t>>("zero")
+      .template Attr<ffi::Span<const int64_t>>("growth")
       .template Attr<ffi::Span<const int64_t>>("sizes")
       .template Attr<ffi::Span<const int64_t>>("strides")
       .template Attr<ffi::Span<const int64_t>>("launch");
@@ -125,7 +199,7 @@ XLA_FFI_DEFINE_HANDLER(
     ffi::Ffi::BindInitialize().Ctx<ffi::State<GpuState<Platform::kCuda>>>().Ctx<ffi::DeviceOrdinal>());
 XLA_FFI_DEFINE_HANDLER(kExecute,
                        [](GpuState<Platform::kCuda>* state, int32_t device, CUstream stream, ffi::RemainingArgs args,
-                          ffi::RemainingRets rets) { return ExecuteOn(*state, device, stream, args, rets); },
+                          ffi::RemainingRets rets) { return ExecuteOn(*state, device, stream, args, rets, nullptr); },
                        ffi::Ffi::Bind()
                            .Ctx<ffi::State<GpuState<Platform::kCuda>>>()
                            .Ctx<ffi::DeviceOrdinal>()
@@ -133,6 +207,21 @@ XLA_FFI_DEFINE_HANDLER(kExecute,
                            .RemainingArgs()
                            .RemainingRets(),
                        {ffi::Traits::kCmdBufferCompatible});
+XLA_FFI_DEFINE_HANDLER(kCountAndExecute,
+                       [](GpuState<Platform::kCuda>* state, int32_t device, CUstream stream,
+                          ffi::ScratchAllocator scratch, ffi::RemainingArgs args, ffi::RemainingRets rets) {
+                         const Take take = [&](size_t bytes) {
+                           return scratch.Allocate(bytes, kAlignment).value_or(nullptr);
+                         };
+                         return ExecuteOn(*state, device, stream, args, rets, take);
+                       },
+                       ffi::Ffi::Bind()
+                           .Ctx<ffi::State<GpuState<Platform::kCuda>>>()
+                           .Ctx<ffi::DeviceOrdinal>()
+                           .Ctx<ffi::PlatformStream<CUstream>>()
+                           .Ctx<ffi::ScratchAllocator>()
+                           .RemainingArgs()
+                           .RemainingRets());
 
 XLA_FFI_DEFINE_HANDLER(kHostInstantiate, Instantiate<Platform::kHost>, InstantiateBinding<Platform::kHost>());
 XLA_FFI_DEFINE_HANDLER(
@@ -141,7 +230,15 @@ XLA_FFI_DEFINE_HANDLER(
 XLA_FFI_DEFINE_HANDLER(
     kHostExecute,
     [](GpuState<Platform::kHost>* state, ffi::RemainingArgs args, ffi::RemainingRets rets) {
-      return ExecuteOn(*state, 0, nullptr, args, rets);
+      return ExecuteOn(*state, 0, nullptr, args, rets, nullptr);
+    },
+    ffi::Ffi::Bind().Ctx<ffi::State<GpuState<Platform::kHost>>>().RemainingArgs().RemainingRets());
+XLA_FFI_DEFINE_HANDLER(
+    kHostCountAndExecute,
+    [](GpuState<Platform::kHost>* state, ffi::RemainingArgs args, ffi::RemainingRets rets) {
+      std::vector<HostMemory> taken;
+      const Take take = [&](size_t bytes) { return taken.emplace_back(std::malloc(bytes), &std::free).get(); };
+      return ExecuteOn(*state, 0, nullptr, args, rets, take);
     },
     ffi::Ffi::Bind().Ctx<ffi::State<GpuState<Platform::kHost>>>().RemainingArgs().RemainingRets());
 
@@ -154,6 +251,7 @@ XLA_FFI_Error* GpuInstantiate(XLA_FFI_CallFrame* call_frame) {
 }
 XLA_FFI_Error* GpuInitialize(XLA_FFI_CallFrame* call_frame) { return kInitialize(call_frame); }
 XLA_FFI_Error* GpuExecute(XLA_FFI_CallFrame* call_frame) { return kExecute(call_frame); }
+XLA_FFI_Error* GpuCountAndExecute(XLA_FFI_CallFrame* call_frame) { return kCountAndExecute(call_frame); }
 
 XLA_FFI_Error* GpuOnHostInstantiate(XLA_FFI_CallFrame* call_frame) {
   if (XLA_FFI_Error* error = RegisterState<GpuState<Platform::kHost>>(call_frame, "jax_enzyme_cuda_on_host_state")) {
@@ -163,5 +261,6 @@ XLA_FFI_Error* GpuOnHostInstantiate(XLA_FFI_CallFrame* call_frame) {
 }
 XLA_FFI_Error* GpuOnHostInitialize(XLA_FFI_CallFrame* call_frame) { return kHostInitialize(call_frame); }
 XLA_FFI_Error* GpuOnHostExecute(XLA_FFI_CallFrame* call_frame) { return kHostExecute(call_frame); }
+XLA_FFI_Error* GpuOnHostCountAndExecute(XLA_FFI_CallFrame* call_frame) { return kHostCountAndExecute(call_frame); }
 
 }  // namespace jax_enzyme

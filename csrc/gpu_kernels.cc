@@ -40,7 +40,7 @@ class Loader {
       return false;
     }
     if (g_make_ptx == nullptr) return Refuse("the extension is not initialised");
-    ptx_ = g_make_ptx(kernel_.recipe, limits_.capability, kernel_.dimensions(), error_);
+    ptx_ = g_make_ptx(kernel_.recipe, limits_.capability, kernel_.dimensions(), kernel_.counts, error_);
     return !ptx_.empty();
   }
 
@@ -153,7 +153,7 @@ class Loader {
 class LoadedKernels {
  public:
   const LoadedKernel* Get(const GpuKernel& kernel, int device, std::string* error) {
-    Slot* slot = Find({kernel.key, kernel.dimensions(), device});
+    Slot* slot = Find({kernel.key, kernel.counts, kernel.dimensions(), device});
     if (const LoadedKernel* known = slot->Get()) return known;
     Loader loader(kernel, device, error);
     if (!loader.Compile()) return nullptr;
@@ -163,7 +163,7 @@ class LoadedKernels {
   }
 
  private:
-  using Key = std::tuple<std::string, size_t, int>;
+  using Key = std::tuple<std::string, bool, size_t, int>;
   struct Slot {
     std::mutex mutex;
     std::unique_ptr<LoadedKernel> loaded;
@@ -194,9 +194,10 @@ const LoadedKernel* Load(const GpuKernel& kernel, int device, std::string* error
   return kernels->Get(kernel, device, error);
 }
 
-std::string Launch(const GpuKernel& kernel, const LoadedKernel& loaded, CUstream stream, void** bases) {
+std::string Launch(const GpuKernel& kernel, const LoadedKernel& loaded, CUstream stream, void** bases,
+                   const std::vector<int64_t>& strides) {
   // The order of `codegen/gpu/entry.py`: buffers, the sizes of all batch dimensions but the outermost, strides.
-  const size_t buffers = kernel.batch.strides.size() / kernel.batch.sizes.size();
+  const size_t buffers = strides.size() / kernel.batch.sizes.size();
   std::vector<void*> parameters;
   parameters.reserve(buffers * (1 + kernel.dimensions()) + kernel.dimensions());
   for (size_t i = 0; i < buffers; ++i) parameters.push_back(&bases[i]);
@@ -204,7 +205,7 @@ std::string Launch(const GpuKernel& kernel, const LoadedKernel& loaded, CUstream
     for (size_t d = 1; d < kernel.batch.sizes.size(); ++d) {
       parameters.push_back(const_cast<int64_t*>(&kernel.batch.sizes[d]));
     }
-    for (const int64_t& stride : kernel.batch.strides) parameters.push_back(const_cast<int64_t*>(&stride));
+    for (const int64_t& stride : strides) parameters.push_back(const_cast<int64_t*>(&stride));
   }
   const auto u = [](int64_t n) { return static_cast<unsigned>(n); };
   for (const CUfunction function : loaded.stages) {

@@ -14,9 +14,11 @@
 
 namespace jax_enzyme {
 
-// Makes the PTX of what a recipe describes, for a compute capability (90 is 9.0) and a batch of so many dimensions.
-// Empty and an error text if that fails. Called without any lock, from a thread of XLA's.
-using MakePtx = std::string (*)(std::string_view recipe, int capability, size_t dimensions, std::string* error);
+// Makes the PTX of what a recipe describes, or of what counts the memory that this needs, for a compute capability (90
+// is 9.0) and a batch of so many dimensions. Empty and an error text if that fails. Called without any lock, from a
+// thread of XLA's.
+using MakePtx = std::string (*)(std::string_view recipe, int capability, size_t dimensions, bool counts,
+                                std::string* error);
 void SetMakePtx(MakePtx make);
 
 // One function of ours on GPUs: what does not change from run to run.
@@ -24,6 +26,7 @@ struct GpuKernel {
   std::string name;
   std::string key;
   std::string recipe;
+  bool counts = false;               // the kernel that finds out how much memory the recipe's own needs
   int64_t stages = 1;                // kernels, launched in order
   std::array<int64_t, 3> grid = {};  // of one batch element
   std::array<int64_t, 3> block = {};
@@ -65,8 +68,9 @@ class CurrentContext {
   bool pushed_;
 };
 
-// Launches all stages on a stream, in the current context. An error text, or nothing.
-std::string Launch(const GpuKernel& kernel, const LoadedKernel& loaded, CUstream stream, void** bases);
+// Launches all stages on a stream, in the current context; `strides` are those of the batch. An error text, or nothing.
+std::string Launch(const GpuKernel& kernel, const LoadedKernel& loaded, CUstream stream, void** bases,
+                   const std::vector<int64_t>& strides);
 
 }  // namespace jax_enzyme
 

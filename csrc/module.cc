@@ -41,12 +41,13 @@ Entry RebuildInPython(std::string_view key, std::string_view recipe, std::string
   return nullptr;
 }
 
-// Calls jax_enzyme.xla_ffi.gpu.make_ptx(recipe, capability, dimensions), likewise.
-std::string MakePtxInPython(std::string_view recipe, int capability, size_t dimensions, std::string* error) {
+// Calls jax_enzyme.xla_ffi.gpu.make_ptx(recipe, capability, dimensions, counts), likewise.
+std::string MakePtxInPython(std::string_view recipe, int capability, size_t dimensions, bool counts,
+                            std::string* error) {
   py::gil_scoped_acquire lock;
   try {
     py::object make = py::module_::import("jax_enzyme.xla_ffi.gpu").attr("make_ptx");
-    return make(py::str(recipe.data(), recipe.size()), capability, dimensions).cast<std::string>();
+    return make(py::str(recipe.data(), recipe.size()), capability, dimensions, counts).cast<std::string>();
   } catch (py::error_already_set& exception) {
     *error = Message(exception);
   } catch (const std::exception& exception) {
@@ -84,15 +85,17 @@ PYBIND11_MODULE(_ext, module) {
       "The stages of the CPU handler, for jax.ffi.register_ffi_target.");
   module.def(
       "cuda_handlers",
-      [](bool on_host) {
+      [](bool counts, bool on_host) {
         py::dict handlers;
         handlers["instantiate"] = Capsule(on_host ? &GpuOnHostInstantiate : &GpuInstantiate);
         handlers["initialize"] = Capsule(on_host ? &GpuOnHostInitialize : &GpuInitialize);
-        handlers["execute"] = Capsule(on_host ? &GpuOnHostExecute : &GpuExecute);
+        handlers["execute"] = Capsule(on_host ? (counts ? &GpuOnHostCountAndExecute : &GpuOnHostExecute)
+                                              : (counts ? &GpuCountAndExecute : &GpuExecute));
         return handlers;
       },
-      py::arg("on_host") = false,
-      "The stages of the CUDA handler, for jax.ffi.register_ffi_target; those for platform cpu are for tests.");
+      py::arg("counts") = false, py::arg("on_host") = false,
+      "The stages of the CUDA handler, for jax.ffi.register_ffi_target. One that counts first finds out how much memory "
+      "the kernel needs; those for platform cpu are for tests.");
   module.def(
       "cuda_driver_error",
       [] {

@@ -58,6 +58,7 @@ class Adjoints:
         self._partials = Partials(builder, declarations)
         self._declarations = declarations
         self._runtime = runtime
+        self._sums = facts.execution.sums(declarations.module, facts, builder, prologue)
         self._variables: dict[Value, Value] = {}
 
     def is_active(self, value: Value) -> bool:
@@ -70,6 +71,10 @@ class Adjoints:
         adjoint = self._builder.load(type_, variable)
         self._builder.store(zero(type_), variable)
         return adjoint
+
+    def finish(self) -> None:
+        """Emits what is left to do when everything has been reversed."""
+        self._sums.finish(self._sources.shadow)
 
     def add(self, value: Value, term: Value) -> None:
         """Adds to the adjoint of a value, if the value is active."""
@@ -88,7 +93,7 @@ class Adjoints:
                 pointer = self._sources.shadow(instruction.operands[0])
                 adjoint = self.take(instruction)
                 align = element_alignment(adjoint.type, instruction.align)
-                if self._facts.execution.adds(self._builder, self._facts, instruction, pointer, adjoint):
+                if self._sums.add(instruction, pointer, adjoint):
                     return
                 old = self._builder.load(adjoint.type, pointer, align)
                 total = self._builder.binary("fadd", old, adjoint, SUM_FLAGS) if T.is_float(adjoint.type) else None

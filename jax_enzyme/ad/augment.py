@@ -10,7 +10,7 @@ find, the forward sweep carries shadow pointers along, as forward mode does.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from jax_enzyme.ad.causes import ALLOCATOR, GLOBAL, IN_ONE_PLACE, MIXED_COPY, ORIGIN, REALLOCATED
@@ -21,10 +21,11 @@ from jax_enzyme.ad.facts import Facts
 from jax_enzyme.ad.kept import KeptMemory, padded
 from jax_enzyme.ad.library import LibraryCalls, shadow_arguments
 from jax_enzyme.ad.lookup import Pointers
+from jax_enzyme.ad.nodes import Nodes
 from jax_enzyme.ad.plan import Plan
 from jax_enzyme.ad.runtime import Runtime
 from jax_enzyme.ad.state import State, heads
-from jax_enzyme.ad.tape import Slot, address
+from jax_enzyme.ad.tape import Slot, address, marked
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.memory import MemoryObject, call_effect, called_routine
 from jax_enzyme.ir import instructions as I
@@ -67,7 +68,7 @@ class Augmenter:
     """Emits the forward sweep of one routine into `target`, whose parameters are mapped by `arguments`. `shadows` has
     those of buffers and static objects (or of parameters), and is empty where no shadow pointer is needed. `inner`
     has the forward sweeps of other routines, `own` that of this one unless it is the root. `states` has those of the
-    loops that are checkpointed."""
+    loops that are checkpointed. `nodes` says how nodes are made."""
 
     def __init__(
         self,
@@ -80,6 +81,7 @@ class Augmenter:
         pointers: Pointers,
         tape: Value | None,
         arena: Value,
+        nodes: Callable[[Builder, Value], Nodes],
         inner: Mapping[Function, ForwardSweep],
         originals: Mapping[Function, Function],
         carries_shadows: bool,
@@ -103,6 +105,7 @@ class Augmenter:
         self._prologue = BasicBlock(name="prologue")
         self._builder = Builder(self._prologue)
         self._tape = tape if tape is not None else self._allocate(plan.tape.root.size)
+        self._way = nodes(self._builder, arena)
         self._nodes: dict[Loop, Value] = {}
         self._phis: list[tuple[I.Phi, I.Phi, bool]] = []
         self._freed_late = {o for o in plan.residents if o.kind == "heap"}
@@ -114,7 +117,7 @@ class Augmenter:
     def run(self) -> Forward:
         code = self._plan.code
         for loop in self._plan.tape.frames:
-            self._nodes[loop] = self._builder.alloca(T.PTR)
+            self._nodes[loop] = self._builder.alloca(self._way.type)
         if self._heads and self._own is None:
             type_ = T.ArrayType(len(self._heads), T.PTR)
             self._alive = self._builder.alloca(type_)
@@ -153,8 +156,12 @@ class Augmenter:
 
     def _at(self, slot: Slot) -> Value:
         frame = slot.frame.loop
-        base = self._tape if frame is None else self._builder.load(T.PTR, self._nodes[frame])
+        base = self._tape if frame is None else self._way.frame(self._builder, self._newest(frame))
         return address(self._builder, slot, base, self._iteration)
+
+    def _newest(self, loop: Loop) -> Value:
+        """The node of the current iteration."""
+        return self._builder.load(self._way.type, self._nodes[loop])
 
     def _emit(self, block: BasicBlock) -> None:
         phis = [i for i in block.instructions if isinstance(i, I.Phi)]
@@ -166,8 +173,8 @@ class Augmenter:
         preds = self._plan.code.cfg.preds[block]
         for left in self._plan.code.left(preds[0], block) if preds else ():
             if left in self._plan.tape.frames:
-                node = self._builder.load(T.PTR, self._nodes[left])
-                self._builder.store(node, self._at(self._plan.tape.slots["last", left]))
+                slot = self._plan.tape.slots["last", left]
+                marked(slot, self._builder.store(self._newest(left), self._at(slot)))
         for phi in phis:
             self._keep(phi)
         for instruction in block.instructions[len(phis) :]:
@@ -178,11 +185,10 @@ class Augmenter:
     def _start_chains(self, block: BasicBlock) -> None:
         for loop, variable in self._nodes.items():
             if loop.preheader is block:
-                self._builder.store(ConstantNull(T.PTR), variable)
+                self._builder.store(self._way.none, variable)
 
     def _new_node(self, loop: Loop) -> None:
-        node = self._allocate(self._plan.tape.frames[loop].size)
-        self._builder.store(self._builder.load(T.PTR, self._nodes[loop]), node)
+        node = self._way.make(self._builder, self._arena, loop, self._newest(loop))
         self._builder.store(node, self._nodes[loop])
 
     def _phi(self, phi: I.Phi) -> None:
@@ -206,7 +212,7 @@ class Augmenter:
     def _store(self, value: Value, slot: Slot) -> None:
         if value.type == T.I1:
             value = self._builder.cast("zext", value, T.I8)
-        self._builder.store(value, self._at(slot), element_alignment(value.type, None))
+        marked(slot, self._builder.store(value, self._at(slot), element_alignment(value.type, None)))
 
     def _instruction(self, instruction: I.Instruction) -> None:
         if self._is_resident(instruction):

@@ -293,12 +293,29 @@ BLOCKS_EXCHANGE = Cause(
     "nothing makes blocks run in reverse in the opposite order",
     "make two kernels of it: all blocks finish the first one",
 )
-UNBOUNDED = Cause(
-    "loop of unknown length",
+COUNTED_BUFFER = Cause(
+    "loop that the kernel's own results end",
     Kind.LIMIT,
-    "how often a loop runs is not known when the derivative is made, and reverse mode keeps numbers of each iteration",
-    "a device has no memory for a tape of unknown size",
-    "bound the loop by a dimension or a static integer: `for (i = 0; i < n && more; i++)`",
+    "how often a loop runs depends on what the kernel itself writes to {name}, and reverse mode keeps numbers of each "
+    "iteration",
+    "the iterations are counted before the kernel runs, to know how much memory that takes",
+    "decide by inputs, local variables or shared memory, or bound the loop by a dimension: "
+    "`for (i = 0; i < n && more; i++)`",
+)
+COUNTED_ORDER = Cause(
+    "loop that the order of threads ends",
+    Kind.NOT_PROVABLE,
+    "how often a loop runs depends on what an atomic operation returns, and reverse mode keeps numbers of each "
+    "iteration",
+    "that is another number each time the kernel runs",
+    "give every thread its own part of the work, by its number",
+)
+COUNTED_TWICE = Cause(
+    "reverse of a reverse that counts",
+    Kind.LIMIT,
+    "it is the reverse of a kernel with loops of unknown length, which keeps a tape of its own",
+    "the tape of one derivative has no size when the other one's is counted",
+    "differentiate the reverse forward, as JAX does: jax.jvp of jax.vjp, jax.hessian",
 )
 THREAD_RECURSION = Cause(
     "recursion in a thread",
@@ -341,7 +358,8 @@ GUARDS = (NARROW, RELOADED, MIXED_COPY, REALLOCATED, GLOBAL, ATOMIC, DEFECT)
 """What no program is known to come to: other causes, or rewriting, are in front of them."""
 
 DEVICE_CAUSES = (
-    LEAVES_BLOCK, LEAVES_WARP, BLOCKS_EXCHANGE, UNBOUNDED, THREAD_RECURSION, THREAD_POINTERS, STATE, UNORDERED_SUM,
+    LEAVES_BLOCK, LEAVES_WARP, BLOCKS_EXCHANGE, COUNTED_BUFFER, COUNTED_ORDER, COUNTED_TWICE, THREAD_RECURSION,
+    THREAD_POINTERS, STATE, UNORDERED_SUM,
     SHARED_ORDER, SHARED_STRUCTURE, SHARED_COPY,
 )  # fmt: skip
 """Those of CUDA kernels besides."""

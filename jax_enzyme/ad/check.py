@@ -32,6 +32,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from jax_enzyme.ad.check_reloads import EmissionError
+from jax_enzyme.ad.nodes import TAKE
 from jax_enzyme.ad.plan import ForwardPointer
 from jax_enzyme.ad.runtime import ARENA
 from jax_enzyme.ad.tape import Frame, Slot, Tape
@@ -87,10 +88,10 @@ class _Slots:
                 size *= bound
             self._by_frame.setdefault(slot.frame, []).append((slot.offset, slot.offset + size, key, slot))
         for frame, slots in self._by_frame.items():
-            self._check(frame, sorted(slots, key=lambda s: s[:2]))
+            self._check(frame, sorted(slots, key=lambda s: s[:2]), tape.node_threads is None)
 
-    def _check(self, frame: Frame, slots: list[tuple[int, int, object, Slot]]) -> None:
-        end = 0 if frame.loop is None else 8
+    def _check(self, frame: Frame, slots: list[tuple[int, int, object, Slot]], linked: bool) -> None:
+        end = 8 if linked and frame.loop is not None else 0
         for first, after, key, _ in slots:
             if first < end or after > frame.size:
                 raise EmissionError(self._function, f"the slot of {_name(key)} overlaps another or leaves its frame")
@@ -114,6 +115,7 @@ class _Sweep:
         self.cfg = Cfg(function)
         self.block_of = {i: b for b in self.cfg.rpo for i in b.instructions}
         self.nodes: dict[Value, Loop] = {}
+        """What holds the nodes of a loop: a variable, or the result of an allocation."""
 
     def fail(self, cause: str) -> EmissionError:
         return EmissionError(self.function, cause)
@@ -127,10 +129,11 @@ class _Sweep:
     def place(self, pointer: Value) -> _Place | None:
         """What an address means, where it is one in the tape (and no link from node to node)."""
         steps: list[I.GetElementPtr] = []
-        while isinstance(pointer, I.GetElementPtr):
+        frame = self._frame(pointer)
+        while frame is None and isinstance(pointer, I.GetElementPtr):
             steps.append(pointer)
             pointer = pointer.operands[0]
-        frame = self._frame(pointer)
+            frame = self._frame(pointer)
         if frame is None:
             return None
         steps.reverse()
@@ -138,12 +141,12 @@ class _Sweep:
         if steps and steps[0].source_type == T.I8 and (known := int_value(steps[0].operands[1])) is not None:
             offset = known
             steps.pop(0)
-        threads = self.tape.threads
+        threads = self.tape.threads if frame.loop is None else self.tape.node_threads
         if threads is not None:
             offset, rest = divmod(offset, threads.count)
             if rest:
                 raise self.fail("an address in the tape is not that of an item")
-        if frame.loop is not None and offset == 0 and not steps:
+        if frame.loop is not None and threads is None and offset == 0 and not steps:
             return None
         found = self.slots.find(frame, offset)
         if found is None:
@@ -165,9 +168,13 @@ class _Sweep:
     def _frame(self, pointer: Value) -> Frame | None:
         if pointer is self.root:
             return self.tape.root
-        if isinstance(pointer, I.Load) and (loop := self.nodes.get(pointer.operands[0])) is not None:
-            return self.tape.frames[loop]
-        return None
+        node: Value | None = pointer
+        threads = self.tape.node_threads
+        if threads is not None:
+            is_row = isinstance(pointer, I.GetElementPtr) and pointer.source_type == T.ArrayType(threads.count, T.I8)
+            node = pointer.operands[1] if isinstance(pointer, I.GetElementPtr) and is_row else None
+        loop = self.nodes.get(node.operands[0] if isinstance(node, I.Load) else node) if node is not None else None
+        return None if loop is None else self.tape.frames[loop]
 
     def indices(self, place: _Place) -> list[Value]:
         """The parts of an index, outermost first; their number is that of the slot's loops."""
@@ -206,6 +213,8 @@ class _ForwardCheck(_Sweep):
                 variable = instruction.operands[1]
                 if isinstance(variable, I.Alloca):
                     self.nodes[variable] = loop
+                    if self.tape.node_threads is not None:
+                        self.nodes[instruction.operands[0]] = loop
 
     def run(self) -> set[object]:
         """Checks every write; the keys of the slots that are written."""
@@ -315,7 +324,9 @@ class _ReverseCheck(_Sweep):
 
     def _find_nodes(self) -> None:
         """Which loop's node each pointer variable holds: it is set from the slot of the last node."""
-        pending = [s for s in self.stores() if s.operands[1] in self.variables and T.is_pointer(s.operands[0].type)]
+        positions = self.tape.node_threads is not None
+        kind = T.I64 if positions else T.PTR
+        pending = [s for s in self.stores() if s.operands[1] in self.variables and s.operands[0].type == kind]
         changed = True
         while changed:
             changed = False
@@ -324,11 +335,14 @@ class _ReverseCheck(_Sweep):
                 if variable in self.nodes or not isinstance(value, I.Load):
                     continue
                 place = self.place(value.operands[0])
-                if place is not None and isinstance(place.key, tuple):
+                if place is not None and isinstance(place.key, tuple) and place.key[0] == "last":
                     self.nodes[variable] = place.key[1]
                     changed = True
         for store in pending:
-            self._check_node(store)
+            if not positions:
+                self._check_node(store)
+            elif store.operands[1] in self.nodes:
+                self._check_position(store)
 
     def _check_node(self, store: I.Store) -> None:
         value, variable = store.operands
@@ -337,6 +351,19 @@ class _ReverseCheck(_Sweep):
             return  # on to the node before
         place = self.place(source) if source is not None else None
         if place is None or place.key != ("last", self.nodes.get(variable)):
+            raise self.fail("a node of the tape is taken from elsewhere than its slot")
+
+    def _check_position(self, store: I.Store) -> None:
+        """The last node comes from its slot; the one before the current has a slot as well, or lies right before it."""
+        value, variable = store.operands
+        loop = self.nodes[variable]
+        place = self.place(value.operands[0]) if isinstance(value, I.Load) else None
+        right = place is not None and place.key in (("last", loop), ("before", loop))
+        if isinstance(value, I.BinaryOp) and value.opcode == "sub" and ("before", loop) not in self.tape.slots:
+            current, by = value.operands
+            of_own = isinstance(current, I.Load) and current.operands[0] is variable
+            right = of_own and int_value(by) == self.tape.node_size(loop)
+        if not right:
             raise self.fail("a node of the tape is taken from elsewhere than its slot")
 
     # -- control
@@ -484,24 +511,6 @@ def check_emission(tape: Tape, code: Function, forward: Forward | None, reverse:
             raise EmissionError(reverse.function, f"{_name(key)} is read from the tape but never written to it")
 
 
-def check_shadows(caller: Function, callee: Function, first: int, count: int) -> None:
-    """Raises EmissionError where a shadow that `caller` makes for `callee` may hold something."""
-    (block,) = caller.blocks
-    calls = [i for i in block.instructions if isinstance(i, I.Call) and i.callee is callee]
-    for call in calls:
-        for value in call.arguments[first : first + count]:
-            if isinstance(value, I.Call) and value.callee.name == "calloc":
-                continue
-            if isinstance(value, I.Alloca):
-                users = [i for i in block.instructions if value in i.operands]
-                start = users[0]
-                if isinstance(start, I.Store) and is_zero(start.operands[0]) and _fills(start, value):
-                    continue
-            elif not isinstance(value, I.Instruction):
-                continue
-            raise EmissionError(caller, "a shadow is not zero when the reverse begins")
-
-
 def _name(key: object) -> str:
     return f"%{key.name}" if isinstance(key, Value) else str(key)
 
@@ -522,7 +531,7 @@ def _counts(phi: Value, loop: Loop) -> bool:
 
 
 def _allocates(value: Value) -> bool:
-    return isinstance(value, I.CallBase) and value.callee.name == "je.arena.allocate"
+    return isinstance(value, I.CallBase) and value.callee.name in ("je.arena.allocate", TAKE)
 
 
 def _clears(instruction: I.Instruction, pointer: Value, size: Value) -> bool:
@@ -530,10 +539,6 @@ def _clears(instruction: I.Instruction, pointer: Value, size: Value) -> bool:
         return False
     target, value, length = instruction.operands[:3]
     return target is pointer and int_value(value) == 0 and length is size
-
-
-def _fills(store: I.Store, variable: I.Alloca) -> bool:
-    return store.operands[1] is variable and store.operands[0].type == variable.allocated_type
 
 
 def _is_adjoint(variable: I.Alloca) -> bool:

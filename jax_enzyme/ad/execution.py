@@ -70,11 +70,24 @@ def _same(a: Value, b: Value) -> bool:
     return all(map(_same, a.operands, b.operands))
 
 
+class Sums:
+    """How the reverses of loads add to shadows, in one reverse sweep."""
+
+    def add(self, load: I.Load, pointer: Value, adjoint: Value) -> bool:
+        """Adds the adjoint of a load to the shadow, where others may do that too; False where nobody does."""
+        return False
+
+    def finish(self, shadow: Callable[[Value], Value]) -> None:
+        """Emits what is left to be added when everything has been reversed; `shadow` gives shadows of parameters."""
+
+
 class Execution:
     """One thread, alone."""
 
     threads: Threads | None = None
     """Those that share the tape."""
+    node_threads: Threads | None = None
+    """Those that share the memory for loops without a bound."""
     moves_locals = True
     """Whether local objects may live in the tape."""
 
@@ -108,12 +121,12 @@ class Execution:
         """The refusal of a mutable global variable that holds numbers."""
         return GLOBAL.error(name=name)
 
-    def adds(self, builder: Builder, facts: Facts, load: I.Load, pointer: Value, adjoint: Value) -> bool:
-        """Adds the adjoint of a load to the shadow, where others may do that too; False where nobody does."""
-        return False
+    def sums(self, module: Module, facts: Facts, builder: Builder, prologue: Builder) -> Sums:
+        """The sums of a reverse sweep, which is built by `builder` and begins with `prologue`."""
+        return Sums()
 
-    def addition(self, facts: Facts, item: MemoryObject) -> tuple[str, str]:
-        """How cotangents are added to an object's shadow, and why so: for people."""
+    def addition(self, facts: Facts, item: MemoryObject, instruction: I.Instruction) -> tuple[str, str]:
+        """How the reverse of an instruction adds to an object's shadow, and why so: for people."""
         return "plain", "one thread runs at a time"
 
     def check_copy(self, call: I.CallBase, facts: Facts) -> None:

@@ -12,9 +12,10 @@ from collections.abc import Callable
 from typing import Literal
 
 from jax_enzyme.ad.common import copied, element_alignment
+from jax_enzyme.ad.nodes import Nodes
 from jax_enzyme.ad.plan import ForwardPointer, Plan
 from jax_enzyme.ad.recipes import Choice, Closed, Fork, Forward, Gate, Recipes, Reload, Repeat, Resident
-from jax_enzyme.ad.tape import address
+from jax_enzyme.ad.tape import address, marked
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.memory import MemoryObject
 from jax_enzyme.analysis.polynomials import Atom, Iteration, Polynomial, emit
@@ -172,8 +173,8 @@ class Recorder(Sources):
 class Lookup(Sources):
     """Emits what the plan says. `arguments` maps the parameters of the primal to those of the reverse function,
     `iterations` each loop to the variable that holds the number of its current iteration, `frames` each frame's loop
-    (None for the root) to the variable, or for the root the value, that points to it. `reloads` notes which load of the
-    primal each load from its memory repeats."""
+    (None for the root) to the variable that holds its node, or for the root the value that points to it. `reloads`
+    notes which load of the primal each load from its memory repeats."""
 
     def __init__(
         self,
@@ -184,6 +185,7 @@ class Lookup(Sources):
         arguments: dict[Value, Value],
         iterations: dict[Loop, Value],
         frames: dict[Loop | None, Value],
+        nodes: Nodes,
     ) -> None:
         super().__init__(plan.recipes, builder, shadows)
         self.plan = plan
@@ -193,6 +195,7 @@ class Lookup(Sources):
         self.reloads: dict[Value, I.Load] = {}
         self._iterations = iterations
         self._frames = frames
+        self._nodes = nodes
         self._elsewhere: dict[Loop, Value] = {}
 
     def iteration(self, loop: Loop) -> Value:
@@ -204,15 +207,18 @@ class Lookup(Sources):
         if loop in self.plan.tape.frames:
             slot = self.plan.tape.slots["last", loop]
             at = address(self.builder, slot, self.frame(slot.frame.loop), self.iteration)
-            self.builder.store(self.builder.load(T.PTR, at), self._frames[loop])
+            self.builder.store(self._nodes.read(self.builder, at), self._frames[loop])
 
     def step_back(self, loop: Loop) -> None:
         if loop in self.plan.tape.frames:
-            self.builder.store(self.builder.load(T.PTR, self.frame(loop)), self._frames[loop])
+            node = self.builder.load(self._nodes.type, self._frames[loop])
+            self.builder.store(self._nodes.before(self.builder, loop, node), self._frames[loop])
 
     def frame(self, loop: Loop | None) -> Value:
         base = self._frames[loop]
-        return base if loop is None else self.builder.load(T.PTR, base)
+        if loop is None:
+            return base
+        return self._nodes.frame(self.builder, self.builder.load(self._nodes.type, base))
 
     def object(self, item: MemoryObject) -> Value:
         """The address of a buffer, or of a local object that lives in the tape."""
@@ -239,7 +245,7 @@ class Lookup(Sources):
     def _taped(self, value: Value) -> Value:
         slot = self.plan.tape.slots[value]
         pointer = address(self.builder, slot, self.frame(slot.frame.loop), self.iteration)
-        loaded = self.builder.load(slot.type, pointer, element_alignment(slot.type, None))
+        loaded = marked(slot, self.builder.load(slot.type, pointer, element_alignment(slot.type, None)))
         return self.builder.cast("trunc", loaded, T.I1) if value.type == T.I1 else loaded
 
     def _computed(self, value: Value) -> Value:

@@ -77,7 +77,7 @@ class LoopFact:
 @dataclass(frozen=True)
 class Accumulation:
     """Where the reverse sweep adds to the cotangent of memory: the reverse of `reads` loads or copies of it. `way` is
-    how: `plain` or `atomic`, and `why`."""
+    how: `plain`, `warp` or `atomic`, and `why`."""
 
     memory: str
     place: str
@@ -311,7 +311,7 @@ def _accumulations(routines: list[Routine], facts: Facts, places: _Places) -> It
                     if item in facts.shadowed:
                         site = item.site
                         name = names.get(site, str(item)) if site is not None else str(item)
-                        way, why = facts.execution.addition(facts, item)
+                        way, why = facts.execution.addition(facts, item, instruction)
                         found[name, line_of(places.of(instruction)), way, why] += 1
     for (memory, place, way, why), reads in sorted(found.items()):
         yield Accumulation(memory, place, reads, way, why)

@@ -235,7 +235,8 @@ def _routine(
     work = Work(code, facts)
     sites = [o.site for o in static if o.site is not None] if recipes.is_root else shadowed_parameters(recipes, facts)
     recorder = _record(recipes, facts, kinds, work, sites, loops)
-    tape = Tape(code, recipes.recurrences, recipes.layout, facts.execution.threads)
+    execution = facts.execution
+    tape = Tape(code, recipes.recurrences, recipes.layout, execution.threads, execution.node_threads)
     resident = _read_again(recipes, facts, loops) if recipes.is_root else ()
     plan = make_plan(recipes, tape, [*recorder.required, *recorder.pointers.values()], resident)
     parameters = () if recipes.is_root else tuple(a for a in code.function.arguments if facts.activity.value(a))

@@ -17,6 +17,7 @@ from jax_enzyme.ad.check import Forward, Reverse, check_emission
 from jax_enzyme.ad.check_reloads import check_reload
 from jax_enzyme.ad.common import Partials, extended, holds_address
 from jax_enzyme.ad.lookup import Lookup
+from jax_enzyme.ad.nodes import Nodes, ThreadNodes
 from jax_enzyme.ad.reversal import CutLoop, Reversal, Routine, arguments_of, shadowed_parameters
 from jax_enzyme.ad.reverse import Sweep
 from jax_enzyme.ad.runtime import Runtime
@@ -101,6 +102,7 @@ class Sweeps:
             routine.pointers,
             tape,
             arena,
+            lambda prologue, arena: self._nodes(routine, prologue, arena),
             self._forward,
             self.reversal.originals,
             self.reversal.carries_shadows,
@@ -191,9 +193,10 @@ class Sweeps:
         builder = Builder(prologue.block)
         iterations: dict[Loop, Value] = {loop: prologue.alloca(T.I64) for loop in routine.code.loops}
         frames: dict[Loop | None, Value] = {None: tape}
+        nodes = self._nodes(routine, prologue, arena)
         for loop in routine.plan.tape.frames:
-            frames[loop] = prologue.alloca(T.PTR)
-        sources = Lookup(routine.plan, builder, shadows, routine.pointers, arguments, iterations, frames)
+            frames[loop] = prologue.alloca(nodes.type)
+        sources = Lookup(routine.plan, builder, shadows, routine.pointers, arguments, iterations, frames, nodes)
 
         def pulled(call: I.CallBase, frame: Value, adjoint: Value | None) -> list[tuple[int, Value]]:
             cut = self.reversal.loops.get(call.callee) if isinstance(call.callee, Function) else None
@@ -208,6 +211,7 @@ class Sweeps:
         adjoints = Adjoints(self.reversal.facts, sources, builder, prologue, self._declarations, self.runtime, pulled)
 
         def finish() -> None:
+            adjoints.finish()
             if not routine.parameters:
                 builder.ret()
                 return
@@ -226,6 +230,14 @@ class Sweeps:
         primal = frozenset(arguments.values())
         self._reverse_of[routine] = Reverse(target, tape, sweep.positions, sources.reloads, primal)
         return sources.used_arguments
+
+    def _nodes(self, routine: Routine, prologue: Builder, arena: Value | None) -> Nodes:
+        """How a sweep gets at nodes; it begins with `prologue`."""
+        tape = routine.plan.tape
+        if tape.node_threads is None or not tape.frames:
+            return Nodes(tape, self.runtime)
+        assert arena is not None
+        return ThreadNodes(tape, self.runtime, tape.node_threads, prologue, arena)
 
     def _pull(
         self, builder: Builder, call: I.CallBase, given: list[Value], adjoint: Value | None

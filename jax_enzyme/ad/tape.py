@@ -8,6 +8,9 @@ as the forward sweep goes; nodes are chained backwards, and the frame around the
 
     root frame   [ value A: 8 bytes ][ value B: n x m x 8 bytes ][ last node of loop L: 8 bytes ]
     node of L    [ node before: 8 bytes ][ value C: 8 bytes ] ...
+
+Where many threads share the memory that nodes lie in, a node is known by a number instead of an address, and follows
+the one before it directly, unless nodes of inner loops come between: then it keeps that one's number (`ad.nodes`).
 """
 
 from __future__ import annotations
@@ -21,6 +24,8 @@ from jax_enzyme.ad.instrument import Instrumented
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.recurrences import Recurrences
+from jax_enzyme.analysis.tbaa import own_access
+from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.values import BasicBlock, ConstantInt, Value
@@ -31,10 +36,11 @@ _GUESS = 64.0
 
 @dataclass(eq=False)
 class Frame:
-    """`loop` is None for the root; `size` grows as slots are added."""
+    """`loop` is None for the root; `size` and `align` grow as slots are added."""
 
     loop: Loop | None
     size: int = 0
+    align: int = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,12 +58,14 @@ class Slot:
 
 @dataclass(eq=False)
 class Tape:
-    """All frames and slots of one function. Keys of slots are values, objects, or (`"last"`, loop)."""
+    """All frames and slots of one function. Keys of slots are values, objects, or (`"last"`, loop) for the last node of
+    a loop, (`"before"`, loop) for the node before. `threads` share the root frame, `node_threads` all nodes."""
 
     code: Instrumented
     recurrences: Recurrences
     layout: DataLayout
     threads: Threads | None = None
+    node_threads: Threads | None = None
     root: Frame = field(default_factory=lambda: Frame(None))
     frames: dict[Loop, Frame] = field(default_factory=dict)
     slots: dict[Hashable, Slot] = field(default_factory=dict)
@@ -93,16 +101,29 @@ class Tape:
     def frame_of(self, loop: Loop) -> Frame:
         """The node layout of a loop without a bound, made at first use together with the slot of its last node."""
         if loop not in self.frames:
-            self.frames[loop] = Frame(loop, 8)
+            linked = self.node_threads is None
+            self.frames[loop] = Frame(loop, 8 if linked else 0)
             assert loop.preheader is not None
             frame, loops = self._place(loop.preheader)
-            self.slots["last", loop] = self._slot(frame, loops, 8, T.PTR)
+            self.slots["last", loop] = self._slot(frame, loops, 8, T.PTR if linked else T.I64)
+            if not linked and frame.loop is not None and ("before", frame.loop) not in self.slots:
+                self.slots["before", frame.loop] = self._slot(frame, (), 8, T.I64)
         return self.frames[loop]
+
+    def node_size(self, loop: Loop) -> int:
+        """The bytes from one node to the next: any may follow any."""
+        align = max(frame.align for frame in self.frames.values())
+        return -(-self.frames[loop].size // align) * align
 
     @property
     def is_static(self) -> bool:
         """Whether the whole tape is the root frame, and holds no pointers: it can cross from one call to another."""
-        return not self.frames and not any(T.is_pointer(s.type) for s in self.slots.values())
+        return not self.frames and not self.has_pointers
+
+    @property
+    def has_pointers(self) -> bool:
+        """Whether addresses are kept."""
+        return any(T.is_pointer(s.type) for s in self.slots.values())
 
     def describe(self) -> str:
         """One line per slot."""
@@ -132,7 +153,19 @@ class Tape:
         for _, bound in loops:
             count *= bound
         frame.size = offset + size * count
-        return Slot(frame, offset, tuple(loops), size, type_, self.threads)
+        frame.align = max(frame.align, align)
+        threads = self.threads if frame.loop is None else self.node_threads
+        return Slot(frame, offset, tuple(loops), size, type_, threads)
+
+
+def marked(slot: Slot, access: Value) -> Value:
+    """A load or store of a slot, which says what it is of. Memory of threads holds one thing at each place for as long
+    as they run; an arena may be used again for something else."""
+    tag = None if slot.threads is None else own_access(slot.type)
+    if tag is not None:
+        assert isinstance(access, I.Load | I.Store)
+        access.metadata.append(tag)
+    return access
 
 
 def address(builder: Builder, slot: Slot, base: Value, iteration: Callable[[Loop], Value]) -> Value:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from jax_enzyme.ad.causes import SPLIT
-from jax_enzyme.ad.check import check_shadows
+from jax_enzyme.ad.check_shadows import check_shadows
 from jax_enzyme.ad.checkpoint import checkpointed
 from jax_enzyme.ad.common import ALIGNMENT, array_function
 from jax_enzyme.ad.frame import Frame

@@ -23,10 +23,23 @@ _INTEGERS = frozenset(
 
 _OURS = "je integer"
 _ZERO = MDConstant(const_int(T.I64, 0))
-_INTEGER = MDNode(operands=[MDString(_OURS), MDNode(operands=[MDString("jax_enzyme")]), _ZERO])
+_TREE = MDNode(operands=[MDString("jax_enzyme")])
+_INTEGER = MDNode(operands=[MDString(_OURS), _TREE, _ZERO])
 READS_INTEGER = ("tbaa", MDNode(operands=[_INTEGER, _INTEGER, _ZERO]))
 """Says of a load that it reads an integer that our own code wrote: no number's bits, wherever in memory it lies. The
 type is in a tree of its own, so that LLVM draws no conclusions from it."""
+
+
+def own_access(type_: T.Type) -> tuple[str, MDNode] | None:
+    """What says of an access that it is of a number or an integer of our own, and that its place is never used for
+    anything else; None for other types."""
+    if isinstance(type_, T.IntType):
+        return READS_INTEGER
+    name = next((n for n, t in _FLOATS.items() if t == type_), None)
+    if name is None:
+        return None
+    kind = MDNode(operands=[MDString(name), _TREE, _ZERO])
+    return ("tbaa", MDNode(operands=[kind, kind, _ZERO]))
 
 
 @dataclass(frozen=True)
@@ -81,6 +94,8 @@ def _tag_type(module: Module, tag: MDValue | None) -> T.Type | None:
     name = _accessed_name(module, tag)
     if name in _FLOATS:
         return _FLOATS[name]
+    if name == _OURS:
+        return T.I1
     if "pointer" in name and name != "vtable pointer":
         return T.PTR
     if _is_pointer_chain(name) or name == "vtable pointer":

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from jax_enzyme.ad.report import NOWHERE, LoopFact, ReverseReport, line_of, reverse_report
 from jax_enzyme.analysis.flow import rule_of
 from jax_enzyme.codegen import derived
+from jax_enzyme.codegen.gpu.inspection import GpuReport, gpu_report
 from jax_enzyme.codegen.object import entry_module
 from jax_enzyme.codegen.optimise import optimised_text
 from jax_enzyme.errors import DifferentiationError
@@ -62,9 +63,9 @@ class Report:
     """What the engine makes of a kernel for given shapes. `print` it, or leave it at the end of a notebook cell.
 
     `forward` and `refusal` hold the text of the refusal where forward or reverse mode is refused, else None. `reverse`
-    has the activity and the plan of reverse mode, `reads` what its pullback reads besides the tape. `blocks` says for
-    each function of a CUDA kernel whether its blocks run on several threads of a CPU, and if not, why. `functions`
-    names the functions that there are; `ir(name)` is the IR of one.
+    has the activity and the plan of reverse mode, `reads` what its pullback reads besides the tape. `functions` names
+    the functions that there are; `ir(name)` is the IR of one. All that is about the CPU. Of CUDA kernels, `blocks` says
+    for each function whether its blocks run on several threads of a CPU, and if not, why; `gpu` is about GPUs.
     """
 
     name: str
@@ -78,6 +79,7 @@ class Report:
     refusal: str | None
     reads: tuple[str, ...]
     blocks: tuple[tuple[str, str], ...]
+    gpu: GpuReport | None
     _steps: dict[str, Derivation] = field(compare=False)
     _job: _Job = field(compare=False)
 
@@ -131,6 +133,8 @@ class Report:
             yield "blocks on the CPU", [f"{name}: {verdict}" for name, verdict in self.blocks]
         if self.reverse is not None:
             yield from _reverse_sections(self.reverse)
+        if self.gpu is not None:
+            yield from self.gpu.sections()
         yield (
             "functions",
             [f"{', '.join(self.functions)}: report.ir(name) or report.ir(name, optimised=True)"],
@@ -200,6 +204,7 @@ def inspect(
         refusal,
         reads,
         tuple((name, verdict) for name, s in steps.items() for verdict in job.sharing(s)),
+        None if program.launch is None else gpu_report(program, signature, binding, job.options, Vjp(wanted, seeded)),
         steps,
         job,
     )

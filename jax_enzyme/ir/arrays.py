@@ -38,7 +38,8 @@ class Buffer:
     `role` says what it is to the base function's buffer number `of`: `primal` the buffer itself, `tangent` its tangent,
     `shadow` its cotangent; in a Pullback `initial` is the value that went into an `in` or `inout` buffer and `final`
     what the forward sweep left in an `inout`, `out` or `scratch` one; `tape` belongs to no buffer (`of` is -1).
-    `zero`: filled with zeros before each call. `discard`: an `inout` whose final contents mean nothing.
+    `zero`: filled with zeros before each call. `discard`: an `inout` whose final contents mean nothing. `grows`:
+    scratch whose first extent, 0 here, only the call itself finds out.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Buffer:
     of: int = -1
     zero: bool = False
     discard: bool = False
+    grows: bool = False
 
     @property
     def nbytes(self) -> int:

@@ -7,6 +7,10 @@ constants in it; `tid` and `ctaid` always lie within `shape`, as a batch is put 
 
 Derivatives are device functions of the same launch shape. One that needs all blocks to be done with one part before
 any starts another has several `symbols`: stages, which take the same buffers and are launched in order.
+
+How much memory some derivatives need depends on data. They have a *count*: another device function of the same
+buffers, which is launched first and leaves in one of them the largest number that any thread needs. Buffers that `grow`
+have as many rows as that number says.
 """
 
 from __future__ import annotations
@@ -19,6 +23,14 @@ from jax_enzyme.signature.launch import Shape
 
 
 @dataclass(frozen=True, eq=False)
+class Count:
+    """`function` adds nothing to any buffer but number `room`, an i64, which it makes as large as any thread needs."""
+
+    function: DeviceFunction
+    room: int
+
+
+@dataclass(frozen=True, eq=False)
 class DeviceFunction:
     """Not to be changed: others share it. `shape.shared` are the bytes of dynamic shared memory per block."""
 
@@ -26,6 +38,7 @@ class DeviceFunction:
     symbols: tuple[str, ...]
     buffers: tuple[Buffer, ...]
     shape: Shape
+    count: Count | None = None
 
     @property
     def threads(self) -> int:

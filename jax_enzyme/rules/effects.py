@@ -35,7 +35,7 @@ class Effect(enum.Enum):
     BARRIER = "waits for the other threads of a block or a warp"
     FENCE = "orders what this thread does to memory, as other threads see it"
     VOTE = "waits for the other threads of a block or a warp, and returns an integer that they have agreed on"
-    SHUFFLE = "returns the value of another lane of the warp: (mask of lanes, value, lane)"
+    SHUFFLE = "returns the value of another lane of the warp, or the sum of all: (mask of lanes, value, lane)"
 
 
 _INTRINSICS: dict[Effect, str] = {
@@ -119,7 +119,8 @@ _FUNCTIONS: dict[Effect, str] = {
     Effect.READ_CLOCK: "clock time gettimeofday clock_gettime getenv rand srand random drand48 omp_get_wtime sysconf",
     Effect.BARRIER: "__je_warp_sync",
     Effect.VOTE: "__je_barrier_count __je_barrier_and __je_barrier_or __je_ballot __je_any __je_all __je_active_mask",
-    Effect.SHUFFLE: "__je_shuffle_i32 __je_shuffle_i64 __je_shuffle_f32 __je_shuffle_f64",
+    Effect.SHUFFLE: "__je_shuffle_i32 __je_shuffle_i64 __je_shuffle_f32 __je_shuffle_f64 "
+    "__je_shuffle_sum_f32 __je_shuffle_sum_f64",
 }
 
 _PATTERNS: tuple[tuple[re.Pattern[str], Effect], ...] = tuple(

@@ -11,8 +11,9 @@ def is_published(key: str) -> bool:
 def cpu_handlers() -> dict[str, Any]:
     """The stages of the CPU handler, for jax.ffi.register_ffi_target."""
 
-def cuda_handlers(on_host: bool = False) -> dict[str, Any]:
-    """The stages of the CUDA handler, for jax.ffi.register_ffi_target; those for platform cpu are for tests."""
+def cuda_handlers(counts: bool = False, on_host: bool = False) -> dict[str, Any]:
+    """The stages of the CUDA handler, for jax.ffi.register_ffi_target. One that counts first finds out how much memory
+    the kernel needs; those for platform cpu are for tests."""
 
 def cuda_driver_error() -> str:
     """What is wrong with NVIDIA's driver; an empty string where there is one."""

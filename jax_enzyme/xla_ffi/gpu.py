@@ -8,38 +8,52 @@ lowered and exported where there is no GPU.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 import jax
 import numpy as np
 
 from jax_enzyme.cache import digest
+from jax_enzyme.ir.arrays import ITEM_BYTES
 from jax_enzyme.xla_ffi.call import Batch, Target, invoke
 from jax_enzyme.xla_ffi.function import Function
 from jax_enzyme.xla_ffi.recipe import decode, encode
-from jax_enzyme.xla_ffi.registration import CUDA_TARGET, register
+from jax_enzyme.xla_ffi.registration import COUNTED, CUDA_TARGET, register
 
 
 def call(function: Function, batch: Batch, operands: Sequence[jax.Array], target: str = CUDA_TARGET) -> list[jax.Array]:
-    """Runs a function on a batch; `operands` and what comes back are in the order of its `operands` and `results`."""
+    """Runs a function on a batch; `operands` and what comes back are in the order of its `operands` and `results`.
+
+    One whose tape has a size that only data tell is another target, which counts first: it cannot be recorded into a
+    command buffer.
+    """
     from jax_enzyme.codegen.gpu.derived import call_layout  # LLVM takes a while to load
 
     register()
     base = function.base
     layout = call_layout(base.program, base.signature, base.binding, function.steps, base.options)
     shape = layout.shape
+    counting = (-1, 0) if layout.room is None else (layout.room, layout.count_shared)
     attributes = {
         "zero": np.array([b.zero for b in layout.buffers], np.int32),
-        "launch": np.array([*shape.grid, *shape.block, shape.shared, layout.stages], np.int64),
+        "growth": np.array(
+            [prod(b.shape[1:]) * ITEM_BYTES[b.dtype] if b.grows else 0 for b in layout.buffers], np.int64
+        ),
+        "launch": np.array([*shape.grid, *shape.block, shape.shared, layout.stages, *counting], np.int64),
     }
+    name = target if layout.room is None else target + COUNTED
     return invoke(
-        function, Target(target, digest(encode(function)), layout.buffers, layout.visible, attributes), batch, operands
+        function, Target(name, digest(encode(function)), layout.buffers, layout.visible, attributes), batch, operands
     )
 
 
-def make_ptx(recipe: str, capability: int, dimensions: int) -> str:
-    """The PTX of what a recipe describes. The extension calls this when a program is prepared for a device."""
+def make_ptx(recipe: str, capability: int, dimensions: int, counts: bool = False) -> str:
+    """The PTX of what a recipe describes, or of what `counts` the memory that this needs. The extension calls this when
+    a program is prepared for a device."""
     from jax_enzyme.codegen.gpu.derived import build_ptx
 
     function = decode(recipe)
     base = function.base
-    return build_ptx(base.program, base.signature, base.binding, function.steps, base.options, capability, dimensions)
+    return build_ptx(
+        base.program, base.signature, base.binding, function.steps, base.options, capability, dimensions, counts
+    )

@@ -10,6 +10,8 @@ from jax_enzyme.xla_ffi import _ext
 
 CPU_TARGET = "jax_enzyme_cpu"
 CUDA_TARGET = "jax_enzyme_cuda"
+COUNTED = "_counted"
+"""Behind a target's name: the one that counts iterations first."""
 
 
 @cache
@@ -17,3 +19,4 @@ def register() -> None:
     """Makes the handlers known to XLA. Needs no client: where there is none yet, JAX keeps them for the first."""
     jax.ffi.register_ffi_target(CPU_TARGET, _ext.cpu_handlers(), platform="cpu")
     jax.ffi.register_ffi_target(CUDA_TARGET, _ext.cuda_handlers(), platform="CUDA")
+    jax.ffi.register_ffi_target(CUDA_TARGET + COUNTED, _ext.cuda_handlers(counts=True), platform="CUDA")

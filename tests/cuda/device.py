@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -58,6 +58,23 @@ def on_cpu(function: DeviceFunction) -> Built:
     return build_function(prepare(ArrayFunction(lowered, "je.grid", function.buffers)))
 
 
+def run(function: DeviceFunction, arrays: list) -> dict[tuple[str, int], np.ndarray]:
+    """What all threads do; before that, where buffers grow, the count that says how large they have to be."""
+    if function.count is None:
+        return results(on_cpu(function), arrays)
+    counter, room = function.count.function, function.count.room
+    buffers = tuple(
+        replace(b, io="inout" if i == room else "scratch" if b.io == "out" else b.io, discard=b.io == "inout")
+        for i, b in enumerate(counter.buffers)
+    )
+    before = sum(b.is_input for b in counter.buffers[:room])
+    zeroed = [*arrays[:before], np.zeros(1, np.int64), *arrays[before:]]
+    (rows,) = call(on_cpu(replace(counter, buffers=buffers)), zeroed)
+    grown = [replace(b, shape=(int(rows[0]), *b.shape[1:])) if b.grows else b for b in function.buffers]
+    grown[room] = replace(grown[room], io="in", zero=False)
+    return results(on_cpu(replace(function, buffers=tuple(grown))), [*arrays[:before], rows, *arrays[before:]])
+
+
 def results(built: Built, arrays: list) -> dict[tuple[str, int], np.ndarray]:
     """The results by role and number of the buffer."""
     found = [b for b in built.buffers if b.is_result]
@@ -66,7 +83,7 @@ def results(built: Built, arrays: list) -> dict[tuple[str, int], np.ndarray]:
 
 @dataclass(frozen=True)
 class Numbers:
-    """<w, J v> five ways."""
+    """<w, J v> four ways. A derivative whose tape has no fixed size does not split: `split` is `combined` then."""
 
     differences: float
     forward: float
@@ -81,7 +98,7 @@ def three_way(kernel: Native, given: list, step: float = 1e-6) -> Numbers:
     wanted = tuple(b.is_input and b.is_floating for b in base)
     seeded = tuple(b.is_result and b.is_floating for b in base)
     floating = [b.is_floating for b in base if b.is_input]
-    tangents = [rng.normal(size=b.shape) for b, w in zip(base, wanted, strict=True) if w]
+    tangents = [np.asarray(rng.normal(size=b.shape)) for b, w in zip(base, wanted, strict=True) if w]
     cotangents = [rng.normal(size=b.shape) for b, s in zip(base, seeded, strict=True) if s]
     weights = dict(zip([i for i, s in enumerate(seeded) if s], cotangents, strict=True))
     values = dict(zip([i for i, b in enumerate(base) if b.is_input], given, strict=True))
@@ -94,10 +111,10 @@ def three_way(kernel: Native, given: list, step: float = 1e-6) -> Numbers:
         return pair(cotangents, [r for r, b in zip(found, outputs, strict=True) if b.is_floating])
 
     forward = results(on_cpu(derived(kernel, Jvp(wanted))), [*given, *tangents])
-    combined = _pull(derived(kernel, Vjp(wanted, seeded)), values, weights, {})
-    kept = on_cpu(derived(kernel, Augmented(wanted, seeded)))
-    finals = results(kept, [values[b.of] for b in kept.buffers if b.is_input])
-    split = _pull(derived(kernel, Pullback(wanted, seeded)), values, weights, finals)
+    reverse = derived(kernel, Vjp(wanted, seeded))
+    combined = split = _pull(reverse, values, weights, {})
+    if reverse.count is None:
+        split = _split(kernel, wanted, seeded, values, weights)
     inputs = [i for i, w in enumerate(wanted) if w]
     return Numbers(
         (moved(step) - moved(-step)) / (2 * step),
@@ -105,6 +122,15 @@ def three_way(kernel: Native, given: list, step: float = 1e-6) -> Numbers:
         pair(tangents, [combined[i] for i in inputs]),
         pair(tangents, [split[i] for i in inputs]),
     )
+
+
+def _split(
+    kernel: Native, wanted: tuple[bool, ...], seeded: tuple[bool, ...], values: dict, cotangents: dict
+) -> dict[int, np.ndarray]:
+    """The cotangents of the inputs from two kernels, the tape between them."""
+    kept = on_cpu(derived(kernel, Augmented(wanted, seeded)))
+    finals = results(kept, [values[b.of] for b in kept.buffers if b.is_input])
+    return _pull(derived(kernel, Pullback(wanted, seeded)), values, cotangents, finals)
 
 
 def _pull(
@@ -117,7 +143,7 @@ def _pull(
         for b in function.buffers
         if b.is_input
     ]
-    return {of: r for (role, of), r in results(on_cpu(function), arrays).items() if role == "shadow"}
+    return {of: r for (role, of), r in run(function, arrays).items() if role == "shadow"}
 
 
 def agree(numbers: Numbers, tolerance: float = 1e-9, difference_tolerance: float = 1e-6) -> None:

@@ -139,6 +139,14 @@ int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void *) {
     std::memcpy(reinterpret_cast<void *>(to), reinterpret_cast<void *>(from), bytes);
     return Note("cuMemcpyDtoDAsync", Number(static_cast<long long>(bytes)));
 }
+int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *) {
+    if (g_stack.empty()) return kInvalidContext;
+    std::memcpy(to, reinterpret_cast<void *>(from), bytes);
+    return Note("cuMemcpyDtoHAsync", Number(static_cast<long long>(bytes)));
+}
+int cuStreamSynchronize(void *stream) {
+    return Note("cuStreamSynchronize", Number(static_cast<long long>(reinterpret_cast<intptr_t>(stream))));
+}
 int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                    unsigned shared, void *stream, void **parameters, void **) {
     if (g_stack.empty()) return kInvalidContext;

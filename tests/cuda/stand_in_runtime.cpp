@@ -148,10 +148,12 @@ int runtime_ask(XLA_FFI_Handler *stage) {
 void *runtime_instantiate(XLA_FFI_Handler *stage, const char *key, const char *recipe, const int64_t *launch,
                           const int64_t *strides, int64_t batch) {
     const int32_t arguments[2] = {0, -1}, results[2] = {-1, 0}, zero[2] = {0, 1};
+    const int64_t growth[2] = {0, 0};
     Attributes attributes;
     attributes.Array("arguments", XLA_FFI_DataType_S32, arguments, 2);
+    attributes.Array("growth", XLA_FFI_DataType_S64, growth, 2);
     attributes.Text("key", key);
-    attributes.Array("launch", XLA_FFI_DataType_S64, launch, 8);
+    attributes.Array("launch", XLA_FFI_DataType_S64, launch, 10);
     attributes.Text("name", "probe");
     attributes.Text("recipe", recipe);
     attributes.Array("results", XLA_FFI_DataType_S32, results, 2);

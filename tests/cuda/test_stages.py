@@ -83,6 +83,8 @@ def handlers(runtime: ctypes.CDLL) -> dict[str, Any]:
     asked = {k: runtime.runtime_ask(v) for k, v in found.items()}
     assert asked["instantiate"] & HAS_STATE and min(asked.values()) >= 0
     assert asked["execute"] & COMMAND_BUFFER_COMPATIBLE
+    counted = ctypes.c_void_p(pointer(_ext.cuda_handlers(counts=True)["execute"], None))
+    assert runtime.runtime_ask(counted) == 0, "one that waits for a count cannot be recorded"
     return found
 
 
@@ -94,7 +96,7 @@ def make(stand_in: StandIn, runtime: ctypes.CDLL, handlers: dict[str, Any]) -> M
         program = replace(program, launch=parse_launch(signature, f"(n+{block - 1})//{block}", block))
         base = Specialised(program, signature, Binding.of({"n": n}, {}), Options(), "cuda")
         recipe = encode(function(base))
-        launch = (ctypes.c_int64 * 8)(-(-n // block), 1, 1, block, 1, 1, 0, 1)
+        launch = (ctypes.c_int64 * 10)(-(-n // block), 1, 1, block, 1, 1, 0, 1, -1, 0)
         strides = (ctypes.c_int64 * 2)(8 * n, 8 * n)
         address = runtime.runtime_instantiate(
             handlers["instantiate"], f"probe {block}".encode(), recipe.encode(), launch, strides, ctypes.c_int64(batch)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from jax_enzyme.ad.check import check_shadows
 from jax_enzyme.ad.check_reloads import EmissionError
+from jax_enzyme.ad.check_shadows import check_shadows
 from jax_enzyme.ad.reversal import Reversal, plan_reversal
 from jax_enzyme.ad.sweeps import Sweeps
 from jax_enzyme.ad.tape import Slot

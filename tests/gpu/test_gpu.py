@@ -15,6 +15,7 @@ from jax import numpy as jnp
 
 import jax_enzyme as je
 from tests.cuda.cases import CASES, Case, Launch
+from tests.cuda.test_counted import in_jax, series
 
 EVERY_LAUNCH = [pytest.param(c, way, id=f"{c.name}-{n}") for c in CASES for n, way in enumerate(c.launches)]
 EVERY_CASE = [pytest.param(c, id=c.name) for c in CASES]
@@ -187,6 +188,24 @@ for k in range(5):
     subprocess.run(
         [sys.executable, "-c", program], check=True, env={**os.environ, "XLA_FLAGS": flags, "PYTHONPATH": path}
     )
+
+
+def test_loops_of_unknown_length() -> None:
+    """Counted, waited for, launched; with maps, second derivatives, and graphs around them."""
+    rng = np.random.default_rng(5)
+    terms = rng.integers(0, 40, (3, 1000)).astype(np.int32)
+    x = jnp.asarray(rng.uniform(0.3, 1.2, (3, 1000)))
+    kernel = jax.jit(jax.vmap(jax.value_and_grad(lambda x, t: jnp.sum(jnp.sin(series(128)(t, x))))))
+    for k in range(3):
+        value, gradient = kernel(x + k, terms)
+        for n in range(3):
+            expected = jax.value_and_grad(lambda x, t=terms[n]: jnp.sum(jnp.sin(in_jax(t, x))))(x[n] + k)
+            np.testing.assert_allclose(value[n], expected[0], rtol=1e-9)
+            np.testing.assert_allclose(gradient[n], expected[1], rtol=1e-7, atol=1e-9)
+    t = terms[0, :5]
+    found = jax.hessian(lambda x: jnp.sum(jnp.sin(series()(t, x))))(x[0, :5])
+    expected = jax.hessian(lambda x: jnp.sum(jnp.sin(in_jax(t, x))))(x[0, :5])
+    np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
 
 
 def test_every_device() -> None:

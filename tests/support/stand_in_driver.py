@@ -35,6 +35,7 @@ from jax_enzyme.xla_ffi import _ext, gpu
 from jax_enzyme.xla_ffi.call import Batch
 from jax_enzyme.xla_ffi.function import Function, Specialised
 from jax_enzyme.xla_ffi.recipe import decode
+from jax_enzyme.xla_ffi.registration import COUNTED
 from tests.support import native
 
 SOURCE = Path(__file__).parents[1] / "cuda" / "stand_in_driver.cpp"
@@ -64,12 +65,14 @@ class StandIn:
         subprocess.run(words, check=True)
         self.library = ctypes.CDLL(str(path))
         self.library.stand_in_log.restype = ctypes.c_char_p
-        self.made: dict[str, tuple[str, int]] = {}
+        self.made: dict[str, tuple[str, int, bool]] = {}
         self.errors: list[BaseException] = []
         self._run = _RUN(self._launched)
         self.library.stand_in_run(self._run)
         assert _ext.cuda_driver_error() == "", "another driver was there first"
         jax.ffi.register_ffi_target(TARGET, _ext.cuda_handlers(on_host=True), platform="cpu")
+        counted = _ext.cuda_handlers(counts=True, on_host=True)
+        jax.ffi.register_ffi_target(TARGET + COUNTED, counted, platform="cpu")
 
     @property
     def log(self) -> list[str]:
@@ -82,16 +85,15 @@ class StandIn:
         """The launches since the last look: name, grid, block, shared."""
         return [line.split()[1:9] for line in self.log if line.startswith("cuLaunchKernel")]
 
-    def make_ptx(self, recipe: str, capability: int, dimensions: int) -> str:
+    def make_ptx(self, recipe: str, capability: int, dimensions: int, counts: bool) -> str:
         """`gpu.make_ptx`, remembered."""
-        text = _original_make_ptx(recipe, capability, dimensions)
-        self.made[text] = (recipe, dimensions)
+        text = _original_make_ptx(recipe, capability, dimensions, counts)
+        self.made[text] = (recipe, dimensions, counts)
         return text
 
     def _launched(self, ptx: bytes, name: bytes, geometry: Any, parameters: Any) -> int:
         try:
-            recipe, dimensions = self.made[ptx.decode()]
-            built = _lowered(recipe, dimensions, name.decode(), tuple(geometry[:7]))
+            built = _lowered(*self.made[ptx.decode()], name.decode(), tuple(geometry[:7]))
             (buffer,) = built.buffers
             values = [ctypes.cast(parameters[i], ctypes.POINTER(ctypes.c_uint64))[0] for i in range(buffer.shape[0])]
             native.call(built, [np.array(values, np.uint64)])
@@ -105,11 +107,14 @@ _original_make_ptx = gpu.make_ptx
 
 
 @cache
-def _lowered(recipe: str, dimensions: int, name: str, geometry: tuple[int, ...]) -> Built:
+def _lowered(recipe: str, dimensions: int, counts: bool, name: str, geometry: tuple[int, ...]) -> Built:
     """What one launch does, as a function of the CPU: its buffer are the parameters of the launch."""
     function = decode(recipe)
     base = function.base
     made = derived.derived(base.program, base.signature, base.binding, function.steps, base.options).function
+    if counts:
+        assert made.count is not None
+        made = made.count.function
     module = private_copy(made.module)
     link(module)
     add_entries(module, made, dimensions)

@@ -11,6 +11,7 @@ what they did, that makes no difference; otherwise there is no right order, and 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 
 from jax_enzyme.ad.device.lanes import Lanes
@@ -20,7 +21,7 @@ from jax_enzyme.analysis.divergence import Divergence
 from jax_enzyme.analysis.memory import call_effect, is_memory_free
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.module import Function
-from jax_enzyme.ir.values import BasicBlock
+from jax_enzyme.ir.values import BasicBlock, Value
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.transform.device.registers import LANE, REGISTER
 
@@ -36,6 +37,14 @@ def meets(instruction: I.Instruction) -> bool:
     if not isinstance(instruction, I.CallBase) or call_effect(instruction) not in (Effect.BARRIER, Effect.VOTE):
         return False
     return not instruction.callee.name.startswith(_WARP_ONLY)
+
+
+@dataclass(frozen=True)
+class Guard:
+    """A condition, and whether it has to hold."""
+
+    condition: Value
+    holds: bool
 
 
 class Convergence:
@@ -95,6 +104,46 @@ class Convergence:
     def diverges(self, block: BasicBlock) -> bool:
         """Whether threads of a block of threads may leave this block of code in different ways."""
         return self._divergence.parts(block)
+
+    def is_common(self, value: Value) -> bool:
+        """Whether all lanes of a warp that come to a value at the same time have the same."""
+        return not self._divergence.of(value) or self._agreeing.agree(value)
+
+    def guards(self, block: BasicBlock) -> tuple[Guard, ...] | None:
+        """The branches that part the lanes of a warp before they come to a block of code: those that go the way there
+        run it equally often. None where that cannot be said, as one of them is in a loop."""
+        found: list[Guard] = []
+        for last, between in self._partings.items():
+            if block not in between:
+                continue
+            branch = last.terminator
+            ways = [n for n, w in enumerate(self.cfg.succs[last]) if block in self._within(w, between)]
+            if not isinstance(branch, I.CondBranch) or len(ways) != 1 or self.cfg.reaches(last, last):
+                return None
+            found.append(Guard(branch.operands[0], branch.targets[0] is self.cfg.succs[last][ways[0]]))
+        return tuple(found)
+
+    @cached_property
+    def _partings(self) -> dict[BasicBlock, set[BasicBlock]]:
+        """The blocks of code that lanes leave in different ways, and what lies between there and where they meet."""
+        found: dict[BasicBlock, set[BasicBlock]] = {}
+        for block in self.cfg.rpo:
+            ways = self.cfg.succs[block]
+            if len(ways) > 1 and self._parts_warps(block):
+                between = self._divergence.between(block)
+                found[block] = {b for b in self.cfg.rpo if self.cfg.reaches(block, b)} if between is None else between
+        return found
+
+    def _within(self, start: BasicBlock, region: set[BasicBlock]) -> set[BasicBlock]:
+        """The blocks of a region that control comes to from one of them, without leaving it."""
+        found: set[BasicBlock] = set()
+        pending = [start]
+        while pending:
+            block = pending.pop()
+            if block in region and block not in found:
+                found.add(block)
+                pending += self.cfg.succs[block]
+        return found
 
     def _differs(self, instruction: I.Instruction) -> bool:
         """A value that may differ although the operands do not."""

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from jax_enzyme.ad.causes import STATE, UNORDERED_SUM
+from jax_enzyme.ad.causes import COUNTED_TWICE, STATE, UNORDERED_SUM
+from jax_enzyme.ad.device.counting import count_of, widened
 from jax_enzyme.ad.device.reverse import derive_reverse, is_static, reversal_of
 from jax_enzyme.ad.forward import forward
 from jax_enzyme.ad.report import report_of
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Jvp, Step, Vjp
-from jax_enzyme.ir.device import DeviceFunction
+from jax_enzyme.ir.device import Count, DeviceFunction
 from jax_enzyme.options import Options
 from jax_enzyme.rules.user import rules_of
 from jax_enzyme.transform.device import restore
@@ -30,14 +31,16 @@ def derive(base: DeviceFunction, step: Step, options: Options) -> DeviceFunction
         function = ArrayFunction(base.module, base.symbols[0], base.buffers)
         result = forward(function, step, rules_of(base.module), allocates=False)
         _refuse_state(function, result)
-    else:
-        result = derive_reverse(base, step)
-    return _finished(base, result)
+        return _finished(base, result, None if base.count is None else widened(base.count, result.buffers))
+    if base.count is not None:
+        raise COUNTED_TWICE.error()
+    result = derive_reverse(base, step)
+    return _finished(base, result, count_of(base, reversal_of(base, step), result.buffers))
 
 
 def splittable(base: DeviceFunction, step: Vjp, options: Options) -> bool:
     """Whether Augmented and Pullback exist for the masks of `step`."""
-    return is_static(reversal_of(base, step))
+    return base.count is None and is_static(reversal_of(base, step))
 
 
 def _refuse_unordered(base: DeviceFunction, step: Step) -> None:
@@ -47,7 +50,7 @@ def _refuse_unordered(base: DeviceFunction, step: Step) -> None:
     if any(isinstance(i, I.AtomicRMW) and T.is_float(i.type) for i in function.instructions()):
         names.add("memory of the kernel's own choice")
     if isinstance(step, Vjp):
-        names |= {a.memory for a in report_of(reversal_of(base, step)).accumulations if a.way == "atomic"}
+        names |= {a.memory for a in report_of(reversal_of(base, step)).accumulations if a.way != "plain"}
     if names:
         raise UNORDERED_SUM.error(names=", ".join(sorted(names)))
 
@@ -58,9 +61,9 @@ def _refuse_state(base: ArrayFunction, result: ArrayFunction) -> None:
             raise STATE.error(name=name.removeprefix(STATE_PREFIX).rpartition(".")[0])
 
 
-def _finished(base: DeviceFunction, result: ArrayFunction) -> DeviceFunction:
+def _finished(base: DeviceFunction, result: ArrayFunction, count: Count | None) -> DeviceFunction:
     """In NVVM's dialect again, other functions gone."""
     target = result.module.functions[result.symbol]
     keep_aliases_true(target, result.module, tuple(b.io == "in" for b in result.buffers))
     module, shape = restore(result.module, base.shape)
-    return replace(base, module=module, symbols=(result.symbol,), buffers=result.buffers, shape=shape)
+    return replace(base, module=module, symbols=(result.symbol,), buffers=result.buffers, shape=shape, count=count)

@@ -1,6 +1,7 @@
 """Reverse mode of device functions: the memory that a thread's derivative needs besides its parameters.
 
 tape                       combined: local memory where it is small, else a scratch buffer, [slot][thread]
+nodes of the tape          combined: a scratch buffer that grows, [byte][thread]; `ad.device.counting` finds its size
 shadow of a local array    local memory, zero
 shadow of a shared array   shared memory, zeroed by all threads of the block, with a barrier after
 shadow of an input that    scratch: what is added there is never read
@@ -12,18 +13,21 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import lru_cache
 
-from jax_enzyme.ad.causes import THREAD_POINTERS, THREAD_RECURSION, UNBOUNDED
+from jax_enzyme.ad.causes import SPLIT, THREAD_POINTERS, THREAD_RECURSION
+from jax_enzyme.ad.common import ALIGNMENT
 from jax_enzyme.ad.device.threads import ALIGNED_BARRIER, GridThreads, barrier, barrier_function, refuse_disorder
 from jax_enzyme.ad.frame import Frame
+from jax_enzyme.ad.nodes import thread_arena
 from jax_enzyme.ad.reversal import Reversal, plan_reversal
+from jax_enzyme.ad.runtime import load_integer
 from jax_enzyme.ad.sweeps import Sweeps
+from jax_enzyme.ad.tape import Tape
 from jax_enzyme.ad.vjp import augmented, combined, pullback
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Augmented, Buffer, Pullback, Vjp
 from jax_enzyme.ir.builder import const_int, zero
-from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.device import DeviceFunction
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.ir.reader import parse
@@ -36,7 +40,10 @@ from jax_enzyme.transform.device.registers import thread_in_block
 from jax_enzyme.transform.output import drop_output
 
 _LOCAL_BYTES = 512
-"""A tape of at most so many bytes per thread lies in local memory, where the optimiser makes registers of it."""
+"""A root frame of at most so many bytes per thread lies in local memory, where the optimiser makes registers of it."""
+
+ROOM = "tape_room"
+"""The buffer that says how many bytes of the tape a thread may have."""
 
 _ZERO_TEXT = """
 define internal void @je.zero.UNIT(ptr %memory, i32 %thread, i32 %threads, i32 %count) nounwind {
@@ -62,10 +69,12 @@ exit:
 def derive_reverse(base: DeviceFunction, step: Vjp) -> ArrayFunction:
     """The array function of one reverse step, flat.
 
-    Raises DifferentiationError where the tape has no static size.
+    Raises DifferentiationError where the tape would have more in it than numbers.
     """
     reversal = reversal_of(base, step)
-    _require_static(reversal)
+    _require_numbers(reversal)
+    if type(step) is not Vjp and not is_static(reversal):
+        raise SPLIT.error()
     execution = reversal.facts.execution
     assert isinstance(execution, GridThreads)
     refuse_disorder(reversal.facts, execution)
@@ -113,25 +122,29 @@ def _planned(base: DeviceFunction, wanted: tuple[bool, ...], seeded: tuple[bool,
     return plan_reversal(function, Vjp(wanted, seeded), rules_of(module), execution=execution)
 
 
+def first_node(tape: Tape) -> int:
+    """Where the nodes of a thread begin: behind the root frame, where that lies in the same memory."""
+    return 0 if tape.threads is None else -(-tape.root.size // ALIGNMENT) * ALIGNMENT
+
+
 def is_static(reversal: Reversal) -> bool:
     """Whether the tape of a thread has a size that is known now."""
     return reversal.splits and not reversal.needs_arena
 
 
-def _require_static(reversal: Reversal) -> None:
-    if is_static(reversal):
-        return
-    origin = reversal.facts.origin
-    for loop in reversal.root.plan.tape.frames:
-        places = (location(reversal.module, origin[i]) for i in loop.header.instructions if i in origin)
-        raise UNBOUNDED.error(place=next((p for p in places if p is not None), None))
+def _require_numbers(reversal: Reversal) -> None:
     if reversal.inner:
         raise THREAD_RECURSION.error(names=", ".join(f"`{f.name}`" for f in reversal.inner))
-    raise THREAD_POINTERS.error()
+    if reversal.carries_shadows or reversal.root.plan.tape.has_pointers:
+        raise THREAD_POINTERS.error()
 
 
 class DeviceFrame(Frame):
     """What a thread makes at its start."""
+
+    def __init__(self, sweeps: Sweeps, target: Function, first: int, buffers: tuple[Buffer, ...]) -> None:
+        super().__init__(sweeps, target, first, buffers)
+        self._named = {b.name: a for b, a in zip(buffers, target.arguments, strict=True) if b.of < 0}
 
     @property
     def _shape(self) -> Shape:
@@ -142,10 +155,13 @@ class DeviceFrame(Frame):
     @classmethod
     def more(cls, reversal: Reversal, combined: bool) -> tuple[Buffer, ...]:
         found: list[Buffer] = []
-        threads = reversal.facts.execution.threads
-        size = reversal.root.plan.tape.root.size
-        if combined and threads is not None and size:
-            found.append(Buffer("tape", "u8", (size, threads.count), "scratch", "tape"))
+        tape, threads = reversal.root.plan.tape, reversal.facts.execution.threads
+        if combined and tape.frames:
+            assert tape.node_threads is not None
+            found.append(Buffer(ROOM, "i64", (1,), "scratch", "tape", zero=True))
+            found.append(Buffer("tape", "u8", (0, tape.node_threads.count), "scratch", "tape", grows=True))
+        elif combined and threads is not None and tape.root.size:
+            found.append(Buffer("tape", "u8", (tape.root.size, threads.count), "scratch", "tape"))
         for index in _unasked(reversal):
             buffer = reversal.base.buffers[index]
             name = f"{buffer.name}_bar"
@@ -153,7 +169,16 @@ class DeviceFrame(Frame):
         return tuple(found)
 
     def tape(self) -> Value:
-        return self._given[-1] if -1 in self._given else self.room(self._reversal.root.plan.tape.root.size)
+        tape = self._reversal.root.plan.tape
+        return self._given[-1] if tape.threads is not None and -1 in self._given else self.room(tape.root.size)
+
+    def arena(self) -> Value:
+        tape = self._reversal.root.plan.tape
+        if not tape.frames:
+            return ConstantNull(T.PTR)
+        # The buffer that grows is known as that of the tape: the last one that belongs to none of the base's.
+        limit = load_integer(self.builder, self._named[ROOM])
+        return thread_arena(self.builder, first_node(tape), limit, self._given[-1])
 
     def unread(self, argument: Value, buffer: Buffer) -> Value:
         return argument

@@ -22,6 +22,7 @@ from jax_enzyme.transform.device.registers import WARP_WORDS, lane_number
 
 _FULL = (1 << WARP_SIZE) - 1
 _MOST_MOVES = 4
+_BACK = "je.shuffle.back."
 
 _ASK_ALL = """
 declare TYPE @__je_shuffle_KIND(i32, TYPE, i32) convergent nounwind
@@ -94,7 +95,7 @@ def shuffle_adjoint(
     lane gets, and the lane that it reads; `everyone` says that all lanes of the warp take part."""
     mask, adjoint, source = arguments
     if known is None:
-        return builder.call(_ask_all(module, adjoint.type), [mask, adjoint, source])
+        return builder.call(warp_helper(module, _BACK, _ASK_ALL, adjoint.type), [mask, adjoint, source])
     declarations = Declarations(module)
     lane = lane_number(module, builder)
     present: Value | None = None
@@ -129,13 +130,14 @@ def _bit(builder: Builder, word: Value, number: Value) -> Value:
     return builder.cast("trunc", builder.binary("lshr", word, number), T.I1)
 
 
-def _ask_all(module: Module, type_: T.Type) -> Function:
+def warp_helper(module: Module, prefix: str, text: str, type_: T.Type) -> Function:
+    """A function of the module over what the lanes of a warp do together, for one type of numbers: what `text` defines,
+    with TYPE, KIND and ZERO as words for the type."""
     assert isinstance(type_, T.FloatType)
     kind = {"float": "f32", "double": "f64"}[type_.kind]
-    name = f"je.shuffle.back.{kind}"
+    name = f"{prefix}{kind}"
     if name not in module.functions:
-        text = _ASK_ALL.replace("TYPE", str(type_)).replace("KIND", kind).replace("ZERO", "0.0")
-        helper = parse(text)
+        helper = parse(text.replace("TYPE", str(type_)).replace("KIND", kind).replace("ZERO", "0.0"))
         declarations = Declarations(module)
         present: dict[Value, Value] = {
             f: declarations.function(f.name, f.function_type, f.attributes)

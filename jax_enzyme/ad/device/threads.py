@@ -22,7 +22,8 @@ from jax_enzyme.ad.device.convergence import Convergence, meets
 from jax_enzyme.ad.device.lanes import Lanes
 from jax_enzyme.ad.device.ownership import Ownership
 from jax_enzyme.ad.device.shuffles import moves, shuffle_adjoint
-from jax_enzyme.ad.execution import Execution, Threads
+from jax_enzyme.ad.device.sums import SharedPlaces, WarpSums
+from jax_enzyme.ad.execution import Execution, Sums, Threads
 from jax_enzyme.ad.facts import Facts
 from jax_enzyme.ad.recipes import written_objects
 from jax_enzyme.analysis.cfg import Cfg
@@ -49,12 +50,14 @@ from jax_enzyme.transform.device.registers import thread_number
 ALIGNED_BARRIER = "llvm.nvvm.barrier.cta.sync.aligned.all"
 _BARRIER = "llvm.nvvm.barrier.cta.sync.all"
 _WARP_BARRIERS = ("__je_warp_sync", "llvm.nvvm.bar.warp.sync")
+SUMS = ("__je_shuffle_sum_f32", "__je_shuffle_sum_f64")
+"""Sums over a warp, which every lane gets: their own reverse."""
 _DEVICE_FENCES = ("llvm.nvvm.membar.gl", "llvm.nvvm.membar.sys")
 
 
 class GridThreads(Execution):
     """All threads of a launch. `module` is where the special registers are declared. With `local_tape`, each thread
-    has a tape of its own."""
+    has memory of its own for the part of the tape that has a fixed size."""
 
     moves_locals = False
 
@@ -63,10 +66,13 @@ class GridThreads(Execution):
         self.lanes = Lanes(shape)
         self._convergence: WeakKeyDictionary[Facts, Convergence] = WeakKeyDictionary()
         self._ownership: WeakKeyDictionary[Facts, Ownership] = WeakKeyDictionary()
+        self._shared_places: WeakKeyDictionary[Facts, SharedPlaces] = WeakKeyDictionary()
         self._exchanged: WeakKeyDictionary[Facts, frozenset[MemoryObject]] = WeakKeyDictionary()
+        blocks = shape.grid[0] * shape.grid[1] * shape.grid[2]
+        every = Threads(blocks * shape.threads, lambda at: thread_number(module, at, shape))
+        self.node_threads = every
         if not local_tape:
-            blocks = shape.grid[0] * shape.grid[1] * shape.grid[2]
-            self.threads = Threads(blocks * shape.threads, lambda at: thread_number(module, at, shape))
+            self.threads = every
 
     def shares(self, item: MemoryObject) -> bool:
         return item.kind in ("buffer", "unknown") or is_shared_memory(item)
@@ -102,6 +108,8 @@ class GridThreads(Execution):
         value: Callable[[Value], Value],
     ) -> Value:
         mask, _, source = call.arguments
+        if call.callee.name in SUMS:
+            return builder.call(call.callee, [value(mask), adjoint, value(source)], attributes=("convergent",))
         table = self.lanes.by_lane(source)
         everyone = self.shape.threads % WARP_SIZE == 0 and int_value(mask) == -1
         everyone = everyone and not self.convergence(facts).leaves_warp
@@ -113,26 +121,51 @@ class GridThreads(Execution):
         """Whether several threads may add to one place of an object's shadow."""
         return self.shares(item) and not self.ownership(facts).is_owned(item)
 
-    def addition(self, facts: Facts, item: MemoryObject) -> tuple[str, str]:
+    def addition(self, facts: Facts, item: MemoryObject, instruction: I.Instruction) -> tuple[str, str]:
         if not self.shares(item):
             return "plain", "it is this thread's own memory"
         hindrance = self.ownership(facts).hindrance(item)
-        return ("plain", "no two threads touch one place") if hindrance is None else ("atomic", hindrance)
+        if hindrance is None:
+            return "plain", "no two threads touch one place"
+        way = self.shared_places(facts).way(instruction)
+        return ("atomic", hindrance) if way is None else ("warp", way)
+
+    def sums(self, module: Module, facts: Facts, builder: Builder, prologue: Builder) -> Sums:
+        def alone(load: I.Load, pointer: Value, adjoint: Value) -> bool:
+            return self._adds(builder, facts, load, pointer, adjoint)
+
+        return WarpSums(self.shared_places(facts), self.shape, module, builder, prologue, alone)
+
+    def shared_places(self, facts: Facts) -> SharedPlaces:
+        """Which loads are of places that a warp shares, so that others add to their shadows too."""
+        if facts not in self._shared_places:
+            written = self._written(facts)
+
+            def shared(load: I.Load) -> bool:
+                return all(self.adds_atomically(facts, o) for o in facts.points_to.of(load.operands[0]))
+
+            def constant(objects: frozenset[MemoryObject]) -> bool:
+                return written.isdisjoint(objects | {facts.points_to.unknown})
+
+            found = SharedPlaces(facts, self.convergence(facts), recurrences_of(facts), shared, constant)
+            self._shared_places[facts] = found
+        return self._shared_places[facts]
+
+    def _written(self, facts: Facts) -> frozenset[MemoryObject]:
+        """What the kernel writes."""
+        written = written_objects(facts.points_to, DataLayout(facts.module)).values()
+        return frozenset[MemoryObject]().union(*written)
 
     def ownership(self, facts: Facts) -> Ownership:
         """Which places only one thread touches."""
         if facts not in self._ownership:
-            code = facts.points_to.root
-            cfg = Cfg(code)
-            recurrences = Recurrences(code, cfg, Loops(cfg, Dominators(cfg)), facts.module)
-            self._ownership[facts] = Ownership(facts, recurrences, self.shape)
+            self._ownership[facts] = Ownership(facts, recurrences_of(facts), self.shape)
         return self._ownership[facts]
 
     def convergence(self, facts: Facts) -> Convergence:
         """Which threads come where."""
         if facts not in self._convergence:
-            written = written_objects(facts.points_to, DataLayout(facts.module)).values()
-            everything = frozenset[MemoryObject]().union(*written)
+            everything = self._written(facts)
 
             def stable(load: I.Load) -> bool:
                 objects = facts.points_to.of(load.operands[0])
@@ -144,7 +177,7 @@ class GridThreads(Execution):
     def global_error(self, name: str) -> DifferentiationError:
         return STATE.error(name=name.removeprefix(STATE_PREFIX))
 
-    def adds(self, builder: Builder, facts: Facts, load: I.Load, pointer: Value, adjoint: Value) -> bool:
+    def _adds(self, builder: Builder, facts: Facts, load: I.Load, pointer: Value, adjoint: Value) -> bool:
         if not any(self.adds_atomically(facts, o) for o in facts.points_to.of(load.operands[0])):
             return False
         if isinstance(adjoint.type, T.StructType | T.ArrayType):
@@ -155,6 +188,13 @@ class GridThreads(Execution):
     def check_copy(self, call: I.CallBase, facts: Facts) -> None:
         if any(map(self.shares, facts.points_to.of(call.operands[1]))) and facts.active_memory(call.operands[1]):
             raise facts.refused(call, SHARED_COPY)
+
+
+def recurrences_of(facts: Facts) -> Recurrences:
+    """What is known of the loops of a thread."""
+    code = facts.points_to.root
+    cfg = Cfg(code)
+    return Recurrences(code, cfg, Loops(cfg, Dominators(cfg)), facts.module)
 
 
 def add_atomically(builder: Builder, pointer: Value, term: Value) -> None:

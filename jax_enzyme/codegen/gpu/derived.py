@@ -37,12 +37,16 @@ REMEDY = 'run it on the CPU, where more is differentiable: jax.default_device(ja
 @dataclass(frozen=True)
 class Layout:
     """How a device function is called. `buffers` are all that it takes; the first ones that `ir.arrays` speaks of are
-    those numbered `visible`, in order; the others are working memory of its own."""
+    those numbered `visible`, in order; the others are working memory of its own. Where some grow, `room` is the number
+    of the buffer into which a kernel counts how much memory a thread needs, and `count_shared` is that kernel's shared
+    memory."""
 
     buffers: tuple[Buffer, ...]
     visible: tuple[int, ...]
     shape: Shape
     stages: int
+    room: int | None = None
+    count_shared: int = 0
 
     def to_bytes(self) -> bytes:
         return json.dumps(asdict(self), separators=(",", ":")).encode()
@@ -53,7 +57,8 @@ class Layout:
         rows: list[dict[str, Any]] = fields["buffers"]
         shape: dict[str, Any] = fields["shape"]
         made = Shape(tuple(shape["grid"]), tuple(shape["block"]), shape["shared"])
-        return Layout(tuple(buffer_from(row) for row in rows), tuple(fields["visible"]), made, fields["stages"])
+        rest = (fields["stages"], fields["room"], fields["count_shared"])
+        return Layout(tuple(buffer_from(row) for row in rows), tuple(fields["visible"]), made, *rest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +71,9 @@ class Derived:
     @property
     def layout(self) -> Layout:
         function = self.function
-        return Layout(function.buffers, self.visible, function.shape, len(function.symbols))
+        own = (function.buffers, self.visible, function.shape, len(function.symbols))
+        count = function.count
+        return Layout(*own) if count is None else Layout(*own, count.room, count.function.shape.shared)
 
 
 def layout(
@@ -81,21 +88,21 @@ def layout(
 
 def split(program: Program, signature: Signature, binding: Binding, step: Vjp, options: Options | None = None) -> bool:
     """Can this derivative be split into a kernel that leaves a tape of fixed size, and a pullback?"""
-    return _Job(program, signature, binding, (step,), options or Options()).split()
+    return Job(program, signature, binding, (step,), options or Options()).split()
 
 
 def call_layout(
     program: Program, signature: Signature, binding: Binding, steps: Derivation = (), options: Options | None = None
 ) -> Layout:
     """All that a call has to know."""
-    return _Job(program, signature, binding, steps, options or Options()).layout()
+    return Job(program, signature, binding, steps, options or Options()).layout()
 
 
 def derived(
     program: Program, signature: Signature, binding: Binding, steps: Derivation = (), options: Options | None = None
 ) -> Derived:
     """A kernel or a derivative of it as a device function. Not to be changed: others share it."""
-    return _Job(program, signature, binding, steps, options or Options()).derived()
+    return Job(program, signature, binding, steps, options or Options()).derived()
 
 
 def build_ptx(
@@ -106,9 +113,11 @@ def build_ptx(
     options: Options,
     capability: int,
     dimensions: int,
+    counts: bool = False,
 ) -> str:
-    """The PTX of a derivative for GPUs of this compute capability, and a batch of so many dimensions."""
-    return _Job(program, signature, binding, steps, options).ptx(architecture(capability), dimensions)
+    """The PTX of a derivative for GPUs of this compute capability, and a batch of so many dimensions; or of what
+    `counts` the memory that it needs."""
+    return Job(program, signature, binding, steps, options).ptx(architecture(capability), dimensions, counts)
 
 
 _canonical: Memo[Derived] = Memo(64)
@@ -116,7 +125,7 @@ _derived: Memo[Derived] = Memo(64)
 
 
 @dataclass(frozen=True)
-class _Job:
+class Job:
     """One derivative of one specialisation of one kernel."""
 
     program: Program
@@ -135,12 +144,15 @@ class _Job:
         stored = self._stored("layout", lambda: self.derived().layout.to_bytes())
         return Layout.from_bytes(stored)
 
-    def ptx(self, arch: str, dimensions: int) -> str:
+    def ptx(self, arch: str, dimensions: int, counts: bool) -> str:
         def make() -> bytes:
-            fast = self.options.fast_math
-            return ptx(self.derived().function, arch, dimensions=dimensions, fast_math=fast).encode()
+            function = self.derived().function
+            if counts:
+                assert function.count is not None
+                function = function.count.function
+            return ptx(function, arch, dimensions=dimensions, fast_math=self.options.fast_math).encode()
 
-        return self._stored(f"{arch} {dimensions} {_library()}", make).decode()
+        return self._stored(f"{arch} {dimensions} {counts} {_library()}", make).decode()
 
     def split(self) -> bool:
         (step,) = self.steps
@@ -163,7 +175,7 @@ class _Job:
 
         return _canonical.get(self.key, make)
 
-    def before(self) -> _Job:
+    def before(self) -> Job:
         """The same without the last step."""
         return replace(self, steps=self.steps[:-1])
 

@@ -28,6 +28,7 @@ from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import Argument, BasicBlock, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.rules.effects import Effect, effect
+from jax_enzyme.transform.device.registers import WARP_ADD
 from jax_enzyme.transform.rewriting import replace_values
 
 _BLOCK_INDEX = "llvm.nvvm.read.ptx.sreg.ctaid.x"
@@ -44,7 +45,8 @@ def add_entries(module: Module, function: DeviceFunction, dimensions: int) -> No
     """Adds the kernels of all stages to a private copy of the function's module, for so many batch dimensions."""
     block = Declarations(module).function(_BLOCK_INDEX, T.FunctionType(T.I32, ()))
     block.return_attributes = ()  # the range is that of the grid without a batch
-    meets = any(_meets(i) for f in module.functions.values() for i in f.instructions())
+    defined = [f for f in module.functions.values() if not f.name.startswith(WARP_ADD)]
+    meets = any(_meets(i) for f in defined for i in f.instructions())
     if dimensions:
         _wrap_block_index(module, block, function.shape.grid[0])
     if meets:

@@ -89,6 +89,23 @@ MEET double __je_shuffle_f64(unsigned mask, double value, int source) {
   return __longlong_as_double(__je_shuffle_i64(mask, __double_as_longlong(value), source));
 }
 
+// The sum over the lanes of the mask, which are the first ones of the warp, or all: what every one of them gets.
+#define SUM(name, type)                                                                                                \
+  MEET type __je_shuffle_sum_##name(unsigned mask, type value, int) {                                                  \
+    const int lane = (int)__je_lane();                                                                                 \
+    if (mask == ~0u) {                                                                                                 \
+      _Pragma("unroll") for (int by = 16; by > 0; by /= 2) value += __je_shuffle_##name(mask, value, lane ^ by);       \
+      return value;                                                                                                    \
+    }                                                                                                                  \
+    _Pragma("unroll") for (int by = 16; by > 0; by /= 2) {                                                             \
+      const type other = __je_shuffle_##name(mask, value, (lane + by) & 31);                                           \
+      value += lane + by < 32 && (mask >> (lane + by) & 1) ? other : 0;                                                \
+    }                                                                                                                  \
+    return __je_shuffle_##name(mask, value, 0);                                                                        \
+  }
+SUM(f32, float)
+SUM(f64, double)
+
 // ---- assertions
 
 extern "C" __attribute__((device, noreturn)) void __assertfail(const char *, const char *, unsigned, const char *, __SIZE_TYPE__);

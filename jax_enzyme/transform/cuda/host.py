@@ -48,7 +48,8 @@ _MEETINGS: Mapping[str, tuple[str, str]] = {
     "llvm.nvvm.vote.all.sync": (marks.MEET_WARP, "all"),
 }
 _SHUFFLES = re.compile(r"llvm\.nvvm\.shfl\.sync\.(up|down|bfly|idx)\.([if]32)(p?)$")
-_PLAIN_SHUFFLES = {"__je_shuffle_i32", "__je_shuffle_i64", "__je_shuffle_f32", "__je_shuffle_f64"}
+_SUMS = {"__je_shuffle_sum_f32", "__je_shuffle_sum_f64"}
+_PLAIN_SHUFFLES = {"__je_shuffle_i32", "__je_shuffle_i64", "__je_shuffle_f32", "__je_shuffle_f64", *_SUMS}
 _SUBSET_BARRIER = re.compile(r"llvm\.nvvm\.(barrier\.cta|barrier\.sync|barrier\.n|barrier\b)")
 
 
@@ -210,6 +211,8 @@ class _Host:
         if match:
             source, inside = self._source(match[1], source, call.arguments[3])
         mark = f"{marks.SHUFFLE}.{value.type}"
+        if name in _SUMS:
+            mark, source = f"{marks.SHUFFLE_SUM}.{value.type}", call.arguments[0]
         kind = T.FunctionType(value.type, (value.type, T.I32))
         callee = marks.declare(self.module, mark, kind, ("convergent", "nounwind"))
         made = self.at.call(callee, [value, source])

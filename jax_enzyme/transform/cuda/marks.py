@@ -22,6 +22,8 @@ MEET_WARP = "je.meet.warp"
 MEET_BLOCK = "je.meet.block"
 VOTES = ("count", "and", "or", "sum", "ballot", "any", "all")
 SHUFFLE = "je.shuffle"
+SHUFFLE_SUM = "je.shuffle.sum"
+"""The sum of what the lanes of a mask have, in place of one lane's."""
 
 SETTLED = "je.settled"
 """A call that keeps LLVM from merging what lies before it with what lies behind."""

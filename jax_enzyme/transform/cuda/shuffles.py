@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.builder import Builder, const_int, zero
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import BasicBlock, Value
 from jax_enzyme.transform.cuda import marks
@@ -33,26 +33,42 @@ def lower_shuffles(module: Module, function: Function) -> frozenset[Value]:
                 variable = top.alloca(T.ArrayType(WARP_SIZE, value.type))
                 assert isinstance(variable, I.Alloca)
                 shared[value.type] = variable
-            made = _exchange(module, shared[value.type], value, source)
+            is_sum = marks.called(instruction).startswith(marks.SHUFFLE_SUM)
+            made, result = _exchange(module, shared[value.type], value, source, is_sum)
             place(instruction, made)
             kept += made
-            replaced[instruction] = next(i for i in made if isinstance(i, I.Load))
+            replaced[instruction] = result
         block.instructions = kept
     function.entry.instructions[0:0] = top.block.instructions
     replace_values(function, replaced)
     return frozenset(shared.values())
 
 
-def _exchange(module: Module, variable: Value, value: Value, source: Value) -> list[I.Instruction]:
+def _exchange(
+    module: Module, variable: Value, value: Value, source: Value, is_sum: bool
+) -> tuple[list[I.Instruction], Value]:
+    """What is emitted, and what the lane gets. For a sum, `source` is the mask of lanes."""
     at = Builder(BasicBlock())
     meeting = marks.meeting(module, marks.MEET_WARP)
     lane = at.call(marks.index(module, marks.LANE, WARP_SIZE), [])
     at.store(value, _element(at, variable, value.type, lane))
     at.call(meeting, [])
-    inside = at.binary("and", source, const_int(T.I32, WARP_SIZE - 1))
-    at.load(value.type, _element(at, variable, value.type, inside))
+    if is_sum:
+        result = _total(at, variable, value.type, source)
+    else:
+        inside = at.binary("and", source, const_int(T.I32, WARP_SIZE - 1))
+        result = at.load(value.type, _element(at, variable, value.type, inside))
     at.call(meeting, [])
-    return at.block.instructions
+    return at.block.instructions, result
+
+
+def _total(at: Builder, variable: Value, kind: T.Type, mask: Value) -> Value:
+    total: Value = zero(kind)
+    for lane in range(WARP_SIZE):
+        bit = at.cast("trunc", at.binary("lshr", mask, const_int(T.I32, lane)), T.I1)
+        part = at.load(kind, _element(at, variable, kind, const_int(T.I32, lane)))
+        total = at.binary("fadd", total, at.select(bit, part, zero(kind)))
+    return total
 
 
 def _element(at: Builder, variable: Value, kind: T.Type, lane: Value) -> Value:

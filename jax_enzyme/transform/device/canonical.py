@@ -23,7 +23,7 @@ from jax_enzyme.rules.effects import Effect, effect
 from jax_enzyme.transform.atomic_loops import lower_atomic_loops
 from jax_enzyme.transform.cuda.halves import MASKED, shuffle_numbers
 from jax_enzyme.transform.device.flat import flatten
-from jax_enzyme.transform.device.registers import LANE, REGISTER, declare_registers, lower_registers
+from jax_enzyme.transform.device.registers import LANE, REGISTER, WARP_ADD, declare_registers, lower_registers
 from jax_enzyme.transform.joins import optimise_meetings
 from jax_enzyme.transform.lower_calls import lower_calls
 from jax_enzyme.transform.masked_memory import lower_masked_memory
@@ -92,7 +92,9 @@ def _with_shuffled_numbers(function: ArrayFunction) -> ArrayFunction:
 
 def keep_aliases_true(function: Function, module: Module, unwritten: tuple[bool, ...]) -> None:
     """Takes `noalias` from the parameters that threads write, where threads meet."""
-    if not any(is_meeting(i) for f in module.functions.values() for i in f.instructions()):
+    # Lanes that add up numbers see no memory of each other.
+    defined = [f for f in module.functions.values() if not f.name.startswith(WARP_ADD)]
+    if not any(is_meeting(i) for f in defined for i in f.instructions()):
         return
     for argument, is_unwritten in zip(function.arguments, unwritten, strict=True):
         if not is_unwritten:

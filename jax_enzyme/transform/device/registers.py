@@ -22,6 +22,8 @@ from jax_enzyme.transform.rewriting import place, replace_values
 
 REGISTER = "llvm.nvvm.read.ptx.sreg."
 LANE = "__je_lane"
+WARP_ADD = "je.warp.add."
+"""How functions begin that add what the lanes of a warp have to memory."""
 WARP_WORDS = ("convergent", "nounwind")
 """Attributes of what the lanes of a warp do together."""
 

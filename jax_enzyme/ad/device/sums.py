@@ -1,0 +1,245 @@
+"""Cotangents that many threads add to one place: where a warp shares the place, its threads add up among themselves
+first, and one of them adds the sum to memory, atomically.
+
+    at the end    the place is one for the whole block, and nothing but such sums ever happens there (a scalar, a weight
+                  with a number): every thread keeps its sum in a register, and what it has at its end goes to memory
+    at once       the place is one for the block at that moment (`c[j]` in a loop over j), and all threads of the block
+                  come to it equally often, or all whose number gets past a guard (`if (i >= n) return;`)
+    alone         all else: every thread adds to memory itself
+
+A shuffle waits for all lanes that it names. At its end, every thread of a derivative comes by; in between, no branch or
+loop around the place may part the threads (`ad.device.convergence`) but by their numbers: which lanes get past such a
+guard a ballot tells when the sweep begins, when all are there. The block is known, so it is known which lanes the last
+warp has. Where the lanes that come are not the first ones of the warp, each adds to memory alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from jax_enzyme.ad.common import SUM_FLAGS, copied
+from jax_enzyme.ad.device.convergence import Convergence, Guard
+from jax_enzyme.ad.device.shuffles import warp_helper
+from jax_enzyme.ad.execution import Sums
+from jax_enzyme.ad.facts import Facts
+from jax_enzyme.analysis.memory import MemoryObject, Objects
+from jax_enzyme.analysis.polynomials import Leaf, Polynomial
+from jax_enzyme.analysis.recurrences import Recurrences
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import Builder, const_int, zero
+from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.values import Argument, ConstantInt, Value
+from jax_enzyme.rules.declare import Declarations
+from jax_enzyme.signature.launch import Shape
+from jax_enzyme.transform.cuda.shuffles import WARP_SIZE
+from jax_enzyme.transform.device.registers import REGISTER, WARP_ADD, WARP_WORDS, register, thread_in_block
+
+_BALLOT = T.FunctionType(T.I32, (T.I32, T.I32))
+_DEPTH = 24
+_MOST_REGISTERS = 8
+"""So many sums at most wait for the end: each takes registers all the time."""
+
+_ADD = """
+declare TYPE @__je_shuffle_sum_KIND(i32, TYPE, i32) convergent nounwind
+declare i32 @__je_lane() nounwind willreturn memory(none)
+
+define internal void @je.warp.add.KIND(ptr %at, TYPE %part, i32 %mask) convergent nounwind alwaysinline {
+entry:
+  %above = add i32 %mask, 1
+  %holes = and i32 %mask, %above
+  %dense = icmp eq i32 %holes, 0
+  br i1 %dense, label %together, label %add
+
+together:
+  %sum = call TYPE @__je_shuffle_sum_KIND(i32 %mask, TYPE %part, i32 0) convergent
+  %lane = call i32 @__je_lane()
+  %first = icmp eq i32 %lane, 0
+  br i1 %first, label %add, label %done
+
+add:
+  %term = phi TYPE [ %part, %entry ], [ %sum, %together ]
+  %old = atomicrmw fadd ptr %at, TYPE %term monotonic
+  br label %done
+
+done:
+  ret void
+}
+"""
+
+
+@dataclass(frozen=True)
+class Place:
+    """An address that is one for a block: bytes behind `site`, and multiples of numbers of the block (`ctaid.x`)."""
+
+    site: Argument
+    offset: int
+    blocks: tuple[tuple[int, str], ...]
+    type: T.Type
+
+
+class SharedPlaces:
+    """Which loads of a function are of places that a warp shares. `shared` says whether several threads may add to
+    the shadow of what a load reads, `constant` of objects that the kernel never writes them."""
+
+    def __init__(
+        self,
+        facts: Facts,
+        convergence: Convergence,
+        recurrences: Recurrences,
+        shared: Callable[[I.Load], bool],
+        constant: Callable[[Objects], bool],
+    ) -> None:
+        self.at_the_end: dict[I.Instruction, Place] = {}
+        self.at_once: dict[I.Instruction, tuple[Guard, ...]] = {}
+        places: set[Place] = set()
+        for block in convergence.cfg.rpo:
+            for load in block.instructions:
+                if not isinstance(load, I.Load) or load.type not in (T.FLOAT, T.DOUBLE):
+                    continue
+                if not facts.has_adjoint(load) or not shared(load):
+                    continue
+                objects = facts.points_to.of(load.operands[0])
+                fixed = constant(objects) and len(objects) == 1
+                place = _place(recurrences, load, next(iter(objects))) if fixed else None
+                if place is not None and len(places | {place}) <= _MOST_REGISTERS:
+                    places.add(place)
+                    self.at_the_end[load] = place
+                elif convergence.is_common(load.operands[0]):
+                    guards = convergence.guards(block)
+                    if guards is not None and all(_is_of_the_thread(g.condition) for g in guards):
+                        self.at_once[load] = guards
+
+    def way(self, instruction: I.Instruction) -> str | None:
+        """How and why the reverse of a load sums over the warp; None where it does not."""
+        if instruction in self.at_the_end:
+            return "one place for a block: its threads sum, warps sum at their end, and add that atomically"
+        if instruction in self.at_once:
+            there = "the lanes that come by are known" if self.at_once[instruction] else "all lanes come by"
+            return f"one place for a warp, and {there}: they sum, and one adds that atomically"
+        return None
+
+
+def _is_of_the_thread(value: Value, depth: int = _DEPTH) -> bool:
+    """Whether a value is computed from the thread's number alone."""
+    match value:
+        case ConstantInt():
+            return True
+        case I.Call():
+            return value.callee.name.startswith((f"{REGISTER}tid.", f"{REGISTER}ctaid."))
+        case I.BinaryOp() | I.Compare() | I.Select() | I.Cast() | I.Freeze() if depth:
+            return all(_is_of_the_thread(v, depth - 1) for v in value.operands)
+        case _:
+            return False
+
+
+def _place(recurrences: Recurrences, load: I.Load, item: MemoryObject) -> Place | None:
+    if item.kind != "buffer" or not isinstance(item.site, Argument):
+        return None
+    rest = recurrences.form(load.operands[0]).polynomial - Polynomial.atom(Leaf(item.site))
+    offset = rest.constant_term
+    rest = rest.add_constant(-offset)
+    blocks: list[tuple[int, str]] = []
+    for atom in rest.atoms:
+        parts = rest.coefficients(atom)
+        factor = parts[1].value if len(parts) == 2 else None
+        callee = atom.value.callee if isinstance(atom, Leaf) and isinstance(atom.value, I.Call) else None
+        if factor is None or not isinstance(callee, Function) or not callee.name.startswith(f"{REGISTER}ctaid."):
+            return None
+        blocks.append((factor, callee.name.removeprefix(REGISTER)))
+        rest = rest - Polynomial.atom(atom).scale(factor)
+    return None if rest.terms else Place(item.site, offset, tuple(sorted(blocks)), load.type)
+
+
+class WarpSums(Sums):
+    """The sums of one reverse sweep, which is built by `builder` and begins with `prologue`. `alone` adds what no warp
+    shares."""
+
+    def __init__(
+        self,
+        places: SharedPlaces,
+        shape: Shape,
+        module: Module,
+        builder: Builder,
+        prologue: Builder,
+        alone: Callable[[I.Load, Value, Value], bool],
+    ) -> None:
+        self._places = places
+        self._shape = shape
+        self._module = module
+        self._builder = builder
+        self._prologue = prologue
+        self._alone = alone
+        self._sums: dict[Place, Value] = {}
+        self._past: dict[tuple[Guard, ...], Value] = {}
+        self._numbers: dict[Value, Value] = {}
+
+    def add(self, load: I.Load, pointer: Value, adjoint: Value) -> bool:
+        place = self._places.at_the_end.get(load)
+        if place is not None:
+            self._keep(place, adjoint)
+        elif load in self._places.at_once:
+            self._add(pointer, adjoint, self._places.at_once[load])
+        else:
+            return self._alone(load, pointer, adjoint)
+        return True
+
+    def finish(self, shadow: Callable[[Value], Value]) -> None:
+        for place, variable in self._sums.items():
+            at = self._builder.offset(shadow(place.site), place.offset)
+            for factor, name in place.blocks:
+                extent = self._shape.grid["xyz".index(name[-1])]
+                number = self._builder.cast("zext", register(self._module, self._builder, name, extent), T.I64)
+                at = self._builder.gep(T.I8, at, [self._builder.binary("mul", number, const_int(T.I64, factor))])
+            total = self._builder.load(place.type, variable)
+            self._builder.store(zero(place.type), variable)
+            self._add(at, total)
+
+    def _keep(self, place: Place, adjoint: Value) -> None:
+        if place not in self._sums:
+            self._sums[place] = self._prologue.alloca(place.type)
+            self._prologue.store(zero(place.type), self._sums[place])
+        variable = self._sums[place]
+        old = self._builder.load(place.type, variable)
+        self._builder.store(self._builder.binary("fadd", old, adjoint, SUM_FLAGS), variable)
+
+    def _add(self, pointer: Value, part: Value, guards: tuple[Guard, ...] = ()) -> None:
+        function = warp_helper(self._module, WARP_ADD, _ADD, part.type)
+        self._builder.call(function, [pointer, part, self._lanes(guards)], attributes=("convergent",))
+
+    def _lanes(self, guards: tuple[Guard, ...]) -> Value:
+        """The lanes of the warp that get past some conditions: all are asked when the sweep begins."""
+        if not guards:
+            return self._mask(self._builder)
+        if guards not in self._past:
+            at = self._prologue
+            holds: Value = const_int(T.I1, 1)
+            for guard in guards:
+                condition = self._again(guard.condition)
+                wanted = condition if guard.holds else at.binary("xor", condition, const_int(T.I1, 1))
+                holds = at.binary("and", holds, wanted)
+            ballot = Declarations(self._module).function("__je_ballot", _BALLOT, WARP_WORDS)
+            given = [self._mask(at), at.cast("zext", holds, T.I32)]
+            self._past[guards] = at.call(ballot, given, attributes=("convergent",))
+        return self._past[guards]
+
+    def _again(self, value: Value) -> Value:
+        """A value of the thread's number, where the sweep begins."""
+        if not isinstance(value, I.Instruction):
+            return value
+        if value not in self._numbers:
+            self._numbers[value] = self._prologue.insert(copied(value, self._again, lambda b: b))
+        return self._numbers[value]
+
+    def _mask(self, at: Builder) -> Value:
+        """The lanes of the warp."""
+        whole = const_int(T.I32, -1)
+        rest = self._shape.threads % WARP_SIZE
+        if rest == 0:
+            return whole
+        part = const_int(T.I32, (1 << rest) - 1)
+        if self._shape.threads < WARP_SIZE:
+            return part
+        thread = thread_in_block(self._module, at, self._shape)
+        return at.select(at.icmp("uge", thread, const_int(T.I32, self._shape.threads - rest)), part, whole)

@@ -1,0 +1,92 @@
+"""What there is to say about the derivatives of a CUDA kernel on a GPU, for people: a part of `codegen.inspection`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from jax_enzyme.ad.device.report import reverse_report
+from jax_enzyme.ad.report import ReverseReport
+from jax_enzyme.codegen.gpu.derived import Job
+from jax_enzyme.codegen.gpu.ptxas import Resources, assemble
+from jax_enzyme.errors import DifferentiationError
+from jax_enzyme.frontends.program import Program
+from jax_enzyme.ir.arrays import Augmented, Derivation, Jvp, Pullback, Vjp
+from jax_enzyme.options import Options
+from jax_enzyme.signature import Binding, Signature
+
+
+@dataclass(frozen=True)
+class GpuReport:
+    """Reverse mode of what one thread does; `refusal` is the text where it is refused. `counted`: a kernel that counts
+    the iterations of loops runs first."""
+
+    reverse: ReverseReport | None
+    refusal: str | None
+    counted: bool
+    _steps: dict[str, Derivation] = field(compare=False)
+    _job: Job = field(compare=False)
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """The functions that there are."""
+        return tuple(self._steps)
+
+    def ptx(self, name: str, arch: str = "sm_90") -> str:
+        """The PTX of one function."""
+        return self._of(name).ptx(arch, 0, counts=False)
+
+    def resources(self, arch: str = "sm_90") -> dict[str, Resources]:
+        """Registers, spills and shared memory of every function, by NVIDIA's assembler. LoweringError where that is not
+        installed."""
+        return {name: assemble(self.ptx(name, arch), arch)[0] for name in self._steps}
+
+    def sections(self) -> Iterator[tuple[str, list[str]]]:
+        """Titles and rows of a report."""
+        yield "on a GPU", [*self._rows(), "registers and spills: report.gpu.resources(), PTX: report.gpu.ptx(name)"]
+        if self.reverse is not None:
+            sums = [f"{a.memory}: {a.way} sums, {a.reads} at {a.place}: {a.why}" for a in self.reverse.accumulations]
+            yield "sums on a GPU", sums or ["none"]
+
+    def _rows(self) -> Iterator[str]:
+        if self.reverse is None:
+            yield "reverse: refused"
+            yield from (f"  {line}" for line in (self.refusal or "").splitlines())
+            return
+        kept = f"tape {self.reverse.tape_bytes} bytes per thread"
+        if self.counted:
+            yield f"reverse: one kernel that runs the forward sweep inside, {kept}, and more for each iteration of"
+            yield "  loops of unknown length, which another kernel counts first"
+        else:
+            yield f"reverse: two kernels, {kept}"
+
+    def _of(self, name: str) -> Job:
+        if name not in self._steps:
+            raise KeyError(f"there is no function {name!r}: {', '.join(self._steps)}")
+        job = self._job
+        return Job(job.program, job.signature, job.binding, self._steps[name], job.options)
+
+
+def gpu_report(program: Program, signature: Signature, binding: Binding, options: Options, step: Vjp) -> GpuReport:
+    """The report on a kernel that has a launch, and one reverse step of it."""
+    job = Job(program, signature, binding, (), options)
+    steps: dict[str, Derivation] = {"primal": ()}
+    reverse, refusal, counted = None, None, False
+    try:
+        Job(program, signature, binding, (Jvp(step.wanted),), options).derived()
+        steps["jvp"] = (Jvp(step.wanted),)
+    except DifferentiationError:
+        pass  # reverse mode says why
+    try:
+        reverse = reverse_report(job.canonical().function, step)
+        counted = not reverse.splits
+        masks = (step.wanted, step.seeded)
+        made: dict[str, Derivation] = {"vjp": (step,)}
+        if not counted:
+            made = {"augmented": (Augmented(*masks),), "pullback": (Pullback(*masks),)}
+        for each in made.values():
+            Job(program, signature, binding, each, options).derived()
+        steps |= made
+    except DifferentiationError as error:
+        reverse, refusal = None, str(error)
+    return GpuReport(reverse, refusal, counted, steps, job)

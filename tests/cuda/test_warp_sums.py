@@ -1,0 +1,217 @@
+"""Where all lanes of a warp add to one place, they add up first: the same numbers, fewer atomic additions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import jax
+import numpy as np
+import pytest
+from jax import numpy as jnp
+
+import jax_enzyme as je
+from jax_enzyme.ad import device
+from jax_enzyme.ad.device.report import reverse_report
+from jax_enzyme.codegen.gpu.primal import device_primal
+from jax_enzyme.codegen.gpu.ptx import ptx
+from jax_enzyme.codegen.gpu.ptxas import assemble, find_ptxas
+from jax_enzyme.ir.arrays import Vjp
+from jax_enzyme.options import Options
+from tests.cuda.device import agree, derived, three_way
+from tests.cuda.test_device_threads import native
+from tests.support.engine import Native
+from tests.support.stand_in_driver import StandIn
+
+_RNG = np.random.default_rng(23)
+_DISTANCE = "double t = x[i * d + k] - c[k]; v += t * t;"
+_CENTRE = "n: i32, d: i32, c: f64[d], x: f64[n*d], out y: f64[n]"
+
+
+def _centre(count: int) -> tuple:
+    return 0.1 * _RNG.normal(size=17), 0.1 * _RNG.normal(size=17 * count)
+
+
+@dataclass(frozen=True)
+class Sum:
+    """A kernel; how what it reads at `place` is summed, and why; how many atomic additions its gradient has in all."""
+
+    name: str
+    source: str
+    signature: str
+    dims: dict[str, int]
+    block: object
+    grid: object
+    given: tuple
+    place: str
+    way: str
+    why: str
+    additions: int
+
+    @property
+    def kernel(self) -> Native:
+        return native(self.source, self.signature, self.dims, self.block, self.grid)
+
+
+_SUMS = (
+    Sum(
+        "a scalar, in loops and behind a guard; the last warp is not full",
+        """(int n, double a, const double *w, const double *x, double *y) {
+          int i = blockIdx.x * blockDim.x + threadIdx.x;
+          if (i >= n) return;
+          double v = x[i];
+          for (int k = 0; k < i % 5; k++) v = a * v * w[blockIdx.x] + 0.1 * v * v;
+          y[i] = v;
+        }""",
+        "n: i32, a: f64, w: f64[3], x: f64[n], out y: f64[n]",
+        {"n": 101},
+        40,
+        3,
+        (0.7, _RNG.normal(size=3), _RNG.normal(size=101)),
+        "`a`",
+        "warp",
+        "one place for a block",
+        2,
+    ),
+    Sum(
+        "one place at a time, all threads there",
+        f"""(int n, int d, const double *c, const double *x, double *y) {{
+          int i = blockIdx.x * blockDim.x + threadIdx.x;
+          double v = 0;
+          for (int k = 0; k < d; k++) {{ {_DISTANCE} }}
+          y[i] = exp(-v);
+        }}""",
+        _CENTRE,
+        {"n": 96, "d": 17},
+        48,
+        2,
+        _centre(96),
+        "`c`",
+        "warp",
+        "all lanes come by",
+        1,
+    ),
+    Sum(
+        "behind a guard",
+        f"""(int n, int d, const double *c, const double *x, double *y) {{
+          int i = blockIdx.x * blockDim.x + threadIdx.x;
+          if (i >= n) return;
+          double v = 0;
+          for (int k = 0; k < d; k++) {{ {_DISTANCE} }}
+          y[i] = exp(-v);
+        }}""",
+        _CENTRE,
+        {"n": 90, "d": 17},
+        64,
+        2,
+        _centre(90),
+        "`c`",
+        "warp",
+        "the lanes that come by are known",
+        1,
+    ),
+    Sum(
+        "behind a guard that leaves holes in warps",
+        f"""(int n, int d, const double *c, const double *x, double *y) {{
+          int j = threadIdx.x, i = threadIdx.y * 5 + j;
+          if (j >= 5 || i >= n) return;
+          double v = 0;
+          for (int k = 0; k < d; k++) {{ {_DISTANCE} }}
+          y[i] = exp(-v);
+        }}""",
+        _CENTRE,
+        {"n": 33, "d": 17},
+        (8, 8),
+        1,
+        _centre(33),
+        "`c`",
+        "warp",
+        "the lanes that come by are known",
+        2,
+    ),
+    Sum(
+        "a guard that is data",
+        f"""(int n, int d, const double *c, const double *x, double *y) {{
+          int i = blockIdx.x * blockDim.x + threadIdx.x;
+          double v = 0;
+          if (x[i * d] > 0) for (int k = 0; k < d; k++) {{ {_DISTANCE} }}
+          y[i] = exp(-v);
+        }}""",
+        _CENTRE,
+        {"n": 32, "d": 17},
+        32,
+        1,
+        _centre(32),
+        "`c`",
+        "atomic",
+        "the address is the same for threads that differ",
+        0,
+    ),
+)
+SUMS = [pytest.param(s, id=s.name) for s in _SUMS]
+
+
+def reverse(kernel: Native) -> Vjp:
+    base = kernel.buffers
+    wanted = tuple(b.is_input and b.is_floating for b in base)
+    return Vjp(wanted, tuple(b.is_result and b.is_floating for b in base))
+
+
+@pytest.mark.parametrize("case", SUMS)
+def test_numbers_and_report(case: Sum) -> None:
+    kernel = case.kernel
+    agree(three_way(kernel, [np.asarray(g) for g in case.given]))
+    form = device.canonical(device_primal(kernel.program, kernel.signature, kernel.binding))
+    ways = {a.memory: (a.way, a.why) for a in reverse_report(form, reverse(kernel)).accumulations}
+    way, why = ways[case.place]
+    assert way == case.way and case.why in why
+
+
+@pytest.mark.parametrize("case", SUMS)
+def test_instructions(case: Sum) -> None:
+    """One atomic addition per warp and place, for any number of loops around it, and no spills."""
+    text = ptx(derived(case.kernel, reverse(case.kernel)), "sm_90")
+    if case.way == "warp":
+        assert text.count("red.") + text.count("atom.") == case.additions
+        assert "shfl.sync" in text
+    else:
+        assert "shfl.sync" not in text
+    if find_ptxas() is not None:
+        (found,) = assemble(text, "sm_90")
+        assert not found.spills
+
+
+def test_their_order_is_not_fixed() -> None:
+    """Warps still add in any order."""
+    case = _SUMS[1]
+    with pytest.raises(je.DifferentiationError, match="another order"):
+        derived(case.kernel, reverse(case.kernel), options=Options(deterministic=True))
+
+
+def test_in_jax(gpu_launches: StandIn) -> None:
+    """Under `vmap`, and a second time: blocks belong to one element of the batch, sums of tangents are sums as well."""
+    kernel = je.kernel(
+        """extern "C" __global__ void scale(int n, double a, const double *x, double *y) {
+          int i = blockIdx.x * blockDim.x + threadIdx.x;
+          if (i < n) y[i] = sin(a * x[i]);
+        }""",
+        "scale", "n: i32, a: f64, x: f64[n], out y: f64[n]", lang="cuda", grid="(n+31)//32", block=32,
+    )  # fmt: skip
+    a, x = jnp.array([0.3, 0.9]), jnp.linspace(0.1, 1.0, 40)
+    one = jax.grad(lambda a: jnp.sum(kernel(a, x)))
+    found = jax.jit(jax.vmap(one))(a)
+    np.testing.assert_allclose(found, [jnp.sum(x * jnp.cos(s * x)) for s in a], rtol=1e-12)
+    np.testing.assert_allclose(jax.jit(jax.grad(one))(a[0]), -jnp.sum(x * x * jnp.sin(a[0] * x)), rtol=1e-12)
+
+
+def test_inspect() -> None:
+    kernel = je.kernel(
+        """extern "C" __global__ void scale(int n, double a, const double *x, const int *at, double *y) {
+          y[threadIdx.x] = a * x[at[threadIdx.x]];
+        }""",
+        "scale", "n: i32, a: f64, x: f64[n], at: i32[n], out y: f64[n]", lang="cuda", grid=1, block="n",
+    )  # fmt: skip
+    report = kernel.inspect(1.0, np.ones(8), np.arange(8, dtype=np.int32))
+    text = str(report)
+    assert "`a`: warp sums" in text and "`x`: atomic sums" in text and "an index is data" in text
+    assert report.gpu is not None and report.gpu.functions == ("primal", "jvp", "augmented", "pullback")
+    assert ".entry je_kernel_0" in report.gpu.ptx("pullback", "sm_80")
