@@ -118,6 +118,20 @@ def test_a_loop_of_barriers_and_single_precision() -> None:
     agree(three_way(kernel, [x], step=1e-2), tolerance=1e-5, difference_tolerance=1e-2)
 
 
+def test_flags_of_threads_are_theirs() -> None:
+    """Threads that go on differently often: which are done are bytes that eight lanes store under a mask."""
+    source = """(int n, double a, const double *w, const double *x, double *y) {
+      int i = blockIdx.x * blockDim.x + threadIdx.x;
+      if (i >= n) return;
+      double v = x[i];
+      for (int k = 0; k < i % 5; k++) v = sin(a * v * w[blockIdx.x]);
+      y[i] = v;
+    }"""
+    kernel = native(source, "n: i32, a: f64, w: f64[3], x: f64[n], out y: f64[n]", {"n": 101}, 40, 3)
+    r = np.random.default_rng(0)
+    check(kernel, np.float64(0.7), r.normal(size=3), r.normal(size=101))
+
+
 def test_early_exit_before_a_barrier() -> None:
     source = """(int n, const double *x, double *y) {
       __shared__ double s[16];
