@@ -30,7 +30,7 @@ from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.memory import MemoryObject, call_effect, called_routine
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.builder import Builder, const_int, zero
+from jax_enzyme.ir.builder import Builder, const_int, instruction_of, zero
 from jax_enzyme.ir.module import Function, GlobalVariable
 from jax_enzyme.ir.values import (
     Argument,
@@ -131,11 +131,11 @@ class Augmenter:
         for block in code.cfg.rpo:
             self._builder.block = self._blocks[block]
             self._emit(block)
-        Builder(self._prologue).br(self._blocks[code.cfg.entry])
         for phi, twin, is_shadow in self._phis:
             find = self._shadow if is_shadow else self._value
             twin.operands = [find(v) for v in phi.operands]
             twin.targets = [self._blocks[b] for b in phi.targets]
+        Builder(self._prologue).br(self._blocks[code.cfg.entry])
         self._target.blocks = [self._prologue, *self._blocks.values()]
         return Forward(self._target, self._tape, self._blocks)
 
@@ -360,14 +360,13 @@ class Augmenter:
         if isinstance(pointer, GlobalVariable) and self._facts.shadowed_memory(pointer):
             raise self._facts.refused(next(self._plan.code.function.instructions()), GLOBAL, name=pointer.name)
         if isinstance(pointer, ConstantExpr):
-            twin = ConstantExpr(
-                pointer.type,
-                pointer.opcode,
-                [self._constant_shadow(v) for v in pointer.operands],
-                pointer.flags,
-                pointer.source_type,
-            )
-            return twin
+            operands = [self._shadow(v) for v in pointer.operands]
+            fixed = [v for v in operands if isinstance(v, Constant)]
+            if len(fixed) == len(operands):
+                return replace(pointer, operands=fixed)
+            # The shadow of a table is a parameter: an address in it is computed once, at the start.
+            self._shadows[pointer] = Builder(self._prologue).insert(instruction_of(pointer, operands))
+            return self._shadows[pointer]
         if isinstance(pointer, ConstantAggregate):
             return replace(pointer, elements=[self._constant_shadow(v) for v in pointer.elements])
         if isinstance(pointer, ConstantSplat):

@@ -12,6 +12,7 @@ from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import (
     BasicBlock,
     Constant,
+    ConstantExpr,
     ConstantFloat,
     ConstantInt,
     ConstantNull,
@@ -180,3 +181,16 @@ class Builder:
 
     def unreachable(self) -> None:
         self.insert(I.Unreachable(T.VOID, "unreachable", []))
+
+
+def instruction_of(expression: ConstantExpr, operands: list[Value]) -> I.Instruction:
+    """The instruction that computes what a constant expression says."""
+    match expression.opcode:
+        case "getelementptr":
+            assert expression.source_type is not None
+            flags = tuple(f for f in expression.flags if not f.startswith("inrange"))
+            return I.GetElementPtr(expression.type, "getelementptr", operands, expression.source_type, flags=flags)
+        case "add" | "sub" | "xor":
+            return I.BinaryOp(expression.type, expression.opcode, operands, flags=expression.flags)
+        case opcode:
+            return I.Cast(expression.type, opcode, operands, flags=expression.flags)

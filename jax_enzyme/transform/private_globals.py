@@ -28,7 +28,7 @@ from jax_enzyme.analysis.memory import named_functions
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
-from jax_enzyme.ir.builder import Builder
+from jax_enzyme.ir.builder import Builder, instruction_of
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.ir.values import (
@@ -211,7 +211,7 @@ def _localised(value: Value, replaced: dict[Value, Value], top: Builder) -> Valu
     if value not in replaced:
         if isinstance(value, ConstantExpr):
             operands = [_localised(v, replaced, top) for v in value.operands]
-            replaced[value] = top.insert(_instruction(value, operands))
+            replaced[value] = top.insert(instruction_of(value, operands))
         else:
             replaced[value] = _assembled(value, [_localised(v, replaced, top) for v in _elements(value)], top)
     return replaced[value]
@@ -235,16 +235,3 @@ def _assembled(value: Constant, elements: list[Value], top: Builder) -> Value:
         else:
             result = top.insert_value(result, element, index)
     return result
-
-
-def _instruction(expression: ConstantExpr, operands: list[Value]) -> I.Instruction:
-    """The instruction that computes what a constant expression says."""
-    match expression.opcode:
-        case "getelementptr":
-            assert expression.source_type is not None
-            flags = tuple(f for f in expression.flags if not f.startswith("inrange"))
-            return I.GetElementPtr(expression.type, "getelementptr", operands, expression.source_type, flags=flags)
-        case "add" | "sub" | "xor":
-            return I.BinaryOp(expression.type, expression.opcode, operands, flags=expression.flags)
-        case opcode:
-            return I.Cast(expression.type, opcode, operands, flags=expression.flags)
