@@ -21,7 +21,7 @@ from jax_enzyme.ir.instructions import Instruction
 from jax_enzyme.ir.metadata import MDNode, MDRef, MDString, MDValue
 from jax_enzyme.ir.module import Function, Module
 
-_ITERATIONS = 6
+_ITERATIONS = 4
 _INSTRUCTIONS = 200
 """Of all iterations together."""
 _LOOP = "llvm.loop"
