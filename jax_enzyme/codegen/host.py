@@ -10,9 +10,6 @@ import llvmlite
 import llvmlite.binding as llvm
 
 _start = threading.Lock()
-_LEFT_OUT = "-avx512bw"
-"""LLVM 22 takes the instruction that clears the upper half of a mask of bytes for a copy, and leaves it out: a masked
-store of 8 bytes then writes 16. Without masks of bytes such a store is 8 branches; wider lanes are as before."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +41,7 @@ def host() -> Host:
     return Host(
         triple=llvm.get_process_triple(),
         cpu=llvm.get_host_cpu_name(),
-        features=f"{llvm.get_host_cpu_features().flatten()},{_LEFT_OUT}",
+        features=llvm.get_host_cpu_features().flatten(),
         compiler=f"llvmlite {llvmlite.__version__}, LLVM {version}",
     )
 

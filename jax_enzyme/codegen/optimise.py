@@ -12,7 +12,9 @@ from jax_enzyme.errors import LoweringError
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.instructions import CallBase
 from jax_enzyme.ir.module import Module
+from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.writer import to_text
+from jax_enzyme.transform.masked_memory import lower_masked_memory
 
 # What clang fixes per function for the processor that it compiled for; without these the target machine's own hold.
 # `min-legal-vector-width` would forbid 512-bit registers.
@@ -60,7 +62,17 @@ def _optimise(module: Module, machine: llvm.TargetMachine, vector_math: bool, fa
         passes.add_instruction_combine_pass()
         passes.add_global_dead_code_eliminate_pass()
         passes.run(native, builder)
-    return native
+    return _without_short_masks(native)
+
+
+def _without_short_masks(native: llvm.ModuleRef) -> llvm.ModuleRef:
+    """Masked accesses of eight bytes become branches. For processors with AVX-512, LLVM 22 takes the instruction that
+    clears the upper half of their mask for a copy, and leaves it out: such a store then writes sixteen."""
+    if not any(f.name.startswith("llvm.masked.") and "i8." in f.name for f in native.functions):
+        return native
+    module = parse(str(native))
+    lowered = lower_masked_memory(module, lambda t: isinstance(t, T.VectorType) and t.element == T.I8 and t.count < 16)
+    return native if lowered is module else _parsed(to_text(lowered))
 
 
 def _parsed(text: str) -> llvm.ModuleRef:

@@ -20,6 +20,7 @@ the older form has it as an argument.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -42,13 +43,17 @@ _SIZES: dict[T.Type, int] = {T.DOUBLE: 8, T.FLOAT: 4, T.HALF: 2, T.BFLOAT: 2}
 _NAMES = re.compile(r"llvm\.masked\.(load|store|gather|scatter|expandload|compressstore)\.")
 
 
-def lower_masked_memory(module: Module) -> Module:
-    """A copy of the module without such calls; the module itself where there are none."""
-    if not any(_kind(i) for f in module.functions.values() for i in f.instructions()):
+def lower_masked_memory(module: Module, chosen: Callable[[T.Type], bool] = lambda _: True) -> Module:
+    """A copy of the module without such calls on vectors of `chosen` types; the module itself where there are none."""
+
+    def is_chosen(instruction: I.Instruction) -> bool:
+        return bool(_kind(instruction)) and any(chosen(v.type) for v in (instruction, *instruction.operands))
+
+    if not any(is_chosen(i) for f in module.functions.values() for i in f.instructions()):
         return module
     copy = clone(module)
     for function in copy.functions.values():
-        calls = [i for i in function.instructions() if _kind(i)]
+        calls = [i for i in function.instructions() if is_chosen(i)]
         replaced: dict[Value, Value] = {}
         for call in calls:
             assert isinstance(call, I.Call)

@@ -23,7 +23,8 @@ void k(const double *x, double *y) {{
 
 
 @pytest.mark.parametrize(
-    ("n", "pragma", "expected"), [(3, "", 0), (4, "", 0), (5, "", 3), (3, "#pragma clang loop unroll(disable)", 1), (40, "", 3)]
+    ("n", "pragma", "expected"),
+    [(3, "", 0), (4, "", 0), (5, "", 3), (3, "#pragma clang loop unroll(disable)", 1), (40, "", 3)],
 )
 def test_short_loops_go(n: int, pragma: str, expected: int) -> None:
     kernel = native(SOURCE.format(n=n, pragma=pragma), "k", f"x: f64[{n}], out y: f64[{n}]", {}, "c")

@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 
 from jax_enzyme.ir.arrays import ArrayFunction
+from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.writer import to_text
+from jax_enzyme.rules.helpers import link
 from tests.support.native import NUMPY
 
 _DRIVER = """#include <stdint.h>
@@ -62,7 +64,9 @@ def build(function: ArrayFunction, folder: Path, level: str = "-O1") -> Path:
         "number": len(buffers),
     }
     (folder / "driver.c").write_text(_DRIVER.format(**lines))
-    (folder / "derivative.ll").write_text(to_text(function.module))
+    module = clone(function.module)
+    link(module)
+    (folder / "derivative.ll").write_text(to_text(module))
     program = folder / "program"
     command = [sys.executable, "-m", "ziglang", "cc", level, "-g", "-mcpu=x86_64_v3", "-fno-sanitize=all"]
     command += ["-Wno-override-module", str(folder / "derivative.ll"), str(folder / "driver.c"), "-lm"]

@@ -99,8 +99,8 @@ __JE long lround(float x) { return lroundf(x); }
 __JE long lrint(float x) { return lrintf(x); }
 __JE long long llround(float x) { return lroundf(x); }
 __JE long long llrint(float x) { return lrintf(x); }
-__JE long long llroundf(float x) { return lroundf(x); }
-__JE long long llrintf(float x) { return lrintf(x); }
+__JE_PURE long long llroundf(float);
+__JE_PURE long long llrintf(float);
 __JE int ilogb(float x) { return ilogbf(x); }
 __JE_EXTERN double frexp(double, int *);
 __JE_EXTERN float frexpf(float, int *);
