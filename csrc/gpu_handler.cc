@@ -50,8 +50,8 @@ template <Platform P>
 ffi::ErrorOr<std::unique_ptr<GpuState<P>>> Instantiate(std::string_view key, std::string_view name,
                                                        std::string_view recipe, ffi::Span<const int32_t> arguments,
                                                        ffi::Span<const int32_t> results, ffi::Span<const int32_t> zero,
-                                                       ffi::Span<const int64_t> growth,
-                                                       ffi::Span<const int64_t> sizes, ffi::Span<const int64_t> strides,
+                                                       ffi::Span<const int64_t> growth, ffi::Span<const int64_t> sizes,
+                                                       ffi::Span<const int64_t> strides,
                                                        ffi::Span<const int64_t> launch) {
   auto state = std::make_unique<GpuState<P>>();
   GpuKernel& kernel = state->kernel;
@@ -131,8 +131,9 @@ ffi::Error Grow(const GpuCall& call, const LoadedKernel& counter, CUstream strea
     bases[i] = fits ? take(static_cast<size_t>(all)) : nullptr;
     if (bases[i] == nullptr) {
       return Failed(call, ffi::ErrorCode::kResourceExhausted,
-                    "reverse mode keeps " + std::to_string(most) + " bytes of its loops of unknown length for each of " +
-                        std::to_string(call.growth[i]) + " threads" +
+                    "reverse mode keeps " + std::to_string(most) +
+                        " bytes of its loops of unknown length for each of " + std::to_string(call.growth[i]) +
+                        " threads" +
                         (batch.total == 1 ? "" : " of each of " + std::to_string(batch.total) + " batch elements") +
                         ", more than the GPU has memory for: give it fewer elements at a time, or bound the loops");
     }
@@ -207,21 +208,20 @@ XLA_FFI_DEFINE_HANDLER(kExecute,
                            .RemainingArgs()
                            .RemainingRets(),
                        {ffi::Traits::kCmdBufferCompatible});
-XLA_FFI_DEFINE_HANDLER(kCountAndExecute,
-                       [](GpuState<Platform::kCuda>* state, int32_t device, CUstream stream,
-                          ffi::ScratchAllocator scratch, ffi::RemainingArgs args, ffi::RemainingRets rets) {
-                         const Take take = [&](size_t bytes) {
-                           return scratch.Allocate(bytes, kAlignment).value_or(nullptr);
-                         };
-                         return ExecuteOn(*state, device, stream, args, rets, take);
-                       },
-                       ffi::Ffi::Bind()
-                           .Ctx<ffi::State<GpuState<Platform::kCuda>>>()
-                           .Ctx<ffi::DeviceOrdinal>()
-                           .Ctx<ffi::PlatformStream<CUstream>>()
-                           .Ctx<ffi::ScratchAllocator>()
-                           .RemainingArgs()
-                           .RemainingRets());
+XLA_FFI_DEFINE_HANDLER(
+    kCountAndExecute,
+    [](GpuState<Platform::kCuda>* state, int32_t device, CUstream stream, ffi::ScratchAllocator scratch,
+       ffi::RemainingArgs args, ffi::RemainingRets rets) {
+      const Take take = [&](size_t bytes) { return scratch.Allocate(bytes, kAlignment).value_or(nullptr); };
+      return ExecuteOn(*state, device, stream, args, rets, take);
+    },
+    ffi::Ffi::Bind()
+        .Ctx<ffi::State<GpuState<Platform::kCuda>>>()
+        .Ctx<ffi::DeviceOrdinal>()
+        .Ctx<ffi::PlatformStream<CUstream>>()
+        .Ctx<ffi::ScratchAllocator>()
+        .RemainingArgs()
+        .RemainingRets());
 
 XLA_FFI_DEFINE_HANDLER(kHostInstantiate, Instantiate<Platform::kHost>, InstantiateBinding<Platform::kHost>());
 XLA_FFI_DEFINE_HANDLER(

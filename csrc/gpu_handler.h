@@ -12,8 +12,8 @@ XLA_FFI_Error* GpuInstantiate(XLA_FFI_CallFrame* call_frame);
 XLA_FFI_Error* GpuInitialize(XLA_FFI_CallFrame* call_frame);
 XLA_FFI_Error* GpuExecute(XLA_FFI_CallFrame* call_frame);
 
-// Execution of kernels whose tape has a size that only the run tells: a kernel that counts goes before, and its result is
-// waited for. It cannot be recorded into a command buffer, and does not say that it could.
+// Execution of kernels whose tape has a size that only the run tells: a kernel that counts goes before, and its result
+// is waited for. It cannot be recorded into a command buffer, and does not say that it could.
 XLA_FFI_Error* GpuCountAndExecute(XLA_FFI_CallFrame* call_frame);
 
 // The same for platform Host, where there are neither streams nor devices: device 0, the null stream, and the buffers

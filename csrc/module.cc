@@ -94,7 +94,8 @@ PYBIND11_MODULE(_ext, module) {
         return handlers;
       },
       py::arg("counts") = false, py::arg("on_host") = false,
-      "The stages of the CUDA handler, for jax.ffi.register_ffi_target. One that counts first finds out how much memory "
+      "The stages of the CUDA handler, for jax.ffi.register_ffi_target. One that counts first finds out how much "
+      "memory "
       "the kernel needs; those for platform cpu are for tests.");
   module.def(
       "cuda_driver_error",
