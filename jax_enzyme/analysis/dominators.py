@@ -76,13 +76,6 @@ class _Tree:
     def strictly_dominates(self, a: BasicBlock, b: BasicBlock) -> bool:
         return a is not b and self.dominates(a, b)
 
-    def nearest_common(self, a: BasicBlock, b: BasicBlock) -> BasicBlock | None:
-        """The nearest block that dominates both, or None (post-dominators of a function with several exits)."""
-        block: BasicBlock | None = a
-        while block is not None and not self.dominates(block, b):
-            block = self.idom[block]
-        return block
-
     def describe(self) -> str:
         """The tree, one block per line, indented by depth."""
         lines: list[str] = []

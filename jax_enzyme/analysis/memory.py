@@ -66,12 +66,6 @@ _KEEPS_POINTER = frozenset(
 )
 
 
-def callee_name(call: I.CallBase) -> str | None:
-    """The name of the function that is called directly, else None."""
-    callee = call.callee
-    return callee.name if isinstance(callee, Function) else None
-
-
 def call_effect(call: I.CallBase) -> Effect | None:
     """What a call to a function without a body does to memory, by its name; None for the unknown and for defined
     ones."""

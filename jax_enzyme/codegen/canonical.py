@@ -48,9 +48,10 @@ def canonical(function: ArrayFunction) -> ArrayFunction:
     result = replace(function, module=_regular(module))
     for _ in range(_ROUNDS):
         simple = simplify(result)
-        module = clone(simple.module)
-        if not ask_to_unroll(module) and simple is result:
+        module = ask_to_unroll(simple.module)
+        if module is result.module:
             break
+        module = clone(module) if module is simple.module else module
         mark_for_inlining(module, [function.symbol])
         result = replace(function, module=_regular(module))
     result = replace(function, module=_with_single_entries(result.module))

@@ -22,7 +22,7 @@ from jax_enzyme.codegen.host import host
 from jax_enzyme.codegen.memo import Memo
 from jax_enzyme.codegen.native_bodies import with_native_bodies
 from jax_enzyme.codegen.object import Built, compiled, loaded
-from jax_enzyme.codegen.programs import program_module
+from jax_enzyme.codegen.programs import program_module, specialisation_key
 from jax_enzyme.codegen.stored import Stored
 from jax_enzyme.codegen.tape_bodies import with_tape_bodies
 from jax_enzyme.codegen.vector_math import vector_library
@@ -108,7 +108,7 @@ class _Job:
     @cached_property
     def base_key(self) -> str:
         """Says which specialisation of which kernel."""
-        return digest(self.program.key, str(self.signature), self.signature.order, repr(self.binding))
+        return specialisation_key(self.program, self.signature, self.binding)
 
     @cached_property
     def key(self) -> str:

@@ -1,7 +1,8 @@
-"""The module of a program as the CPU runs it."""
+"""The module of a program as the CPU runs it, and what a specialisation of it is known by."""
 
 from __future__ import annotations
 
+from jax_enzyme.cache import digest
 from jax_enzyme.codegen.device_math import with_device_math
 from jax_enzyme.codegen.host import host, target_machine
 from jax_enzyme.frontends.program import Program
@@ -10,6 +11,11 @@ from jax_enzyme.ir.module import Module
 from jax_enzyme.signature import Binding, Signature
 from jax_enzyme.transform import cuda
 from jax_enzyme.transform.retyping import literal_structures
+
+
+def specialisation_key(program: Program, signature: Signature, binding: Binding) -> str:
+    """Says which specialisation of which kernel, on every platform."""
+    return digest(program.key, str(signature), signature.order, repr(binding))
 
 
 def program_module(
@@ -23,7 +29,6 @@ def program_module(
     literal_structures(module)
     if program.launch is None:
         return module
-    module = with_device_math(program.ir, module)
     shape = program.launch.shape(dict(binding.dims))
     constants = {i: binding.constants[p.name] for i, p in enumerate(signature.params) if p.name in binding.constants}
     kernel = module.functions.get(program.symbol)

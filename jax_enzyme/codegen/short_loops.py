@@ -17,9 +17,11 @@ from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.analysis.recurrences import Recurrences
+from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.instructions import Instruction
 from jax_enzyme.ir.metadata import MDNode, MDRef, MDString, MDValue
 from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.values import BasicBlock
 
 _ITERATIONS = 4
 _INSTRUCTIONS = 200
@@ -27,18 +29,20 @@ _INSTRUCTIONS = 200
 _LOOP = "llvm.loop"
 
 
-def ask_to_unroll(module: Module) -> bool:
-    """Marks the innermost short loops of a module, in place; whether there are any."""
+def ask_to_unroll(module: Module) -> Module:
+    """A copy of the module in which its innermost short loops are marked; the module itself where there are none."""
     functions = [f for f in module.functions.values() if not f.is_declaration]
-    branches = [branch for function in functions for branch in _branches(function)]
-    chosen = [branch for branch in branches if not _spoken_of(module, branch)]
-    for branch in chosen:
-        _mark(module, branch)
-    return bool(chosen)
+    latches = [(f, block) for f in functions for block in _latches(f) if not _spoken_of(module, block.terminator)]
+    if not latches:
+        return module
+    copy = clone(module)
+    for function, block in latches:
+        _mark(copy, copy.functions[function.name].blocks[function.blocks.index(block)].terminator)
+    return copy
 
 
-def _branches(function: Function) -> Iterator[Instruction]:
-    """The branches that close short loops."""
+def _latches(function: Function) -> Iterator[BasicBlock]:
+    """The blocks that close short loops."""
     cfg = Cfg(function)
     loops = Loops(cfg, Dominators(cfg))
     recurrences = Recurrences(function, cfg, loops)
@@ -50,7 +54,7 @@ def _branches(function: Function) -> Iterator[Instruction]:
         if again is None or not 0 <= again < _ITERATIONS:
             continue
         if (again + 1) * sum(len(b.instructions) for b in loop.blocks) <= _INSTRUCTIONS:
-            yield loop.latches[0].terminator
+            yield loop.latches[0]
 
 
 def _properties(module: Module, branch: Instruction) -> list[MDValue]:

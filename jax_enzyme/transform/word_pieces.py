@@ -21,7 +21,7 @@ number each or none, which `retype` deals with.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 from jax_enzyme.analysis.layout import DataLayout
@@ -414,20 +414,16 @@ def _is_number(value: Value) -> bool:
 
 def _origins(value: Value) -> Iterator[Value]:
     """What a word is a copy of, as a whole."""
-    pending, seen = [value], set[Value]()
-    while pending:
-        item = pending.pop()
-        if item in seen:
-            continue
-        seen.add(item)
-        if isinstance(item, _MERGES):
-            pending += item.operands[1:] if isinstance(item, I.Select) else item.operands
-        else:
-            yield item
+    return _leaves(value, lambda _: False)
 
 
 def _sources(value: Value) -> Iterator[Value]:
     """What a word is made of, in parts."""
+    return _leaves(value, _is_part)
+
+
+def _leaves(value: Value, through: Callable[[I.Instruction], bool]) -> Iterator[Value]:
+    """Where a value comes from, through merges, and through the operands of what is said."""
     pending, seen = [value], set[Value]()
     while pending:
         item = pending.pop()
@@ -436,7 +432,7 @@ def _sources(value: Value) -> Iterator[Value]:
         seen.add(item)
         if isinstance(item, _MERGES):
             pending += item.operands[1:] if isinstance(item, I.Select) else item.operands
-        elif isinstance(item, I.Instruction) and _is_part(item):
+        elif isinstance(item, I.Instruction) and through(item):
             pending += item.operands
         else:
             yield item

@@ -21,6 +21,7 @@ from jax_enzyme.codegen.gpu.primal import device_primal
 from jax_enzyme.codegen.gpu.ptx import ptx
 from jax_enzyme.codegen.host import host
 from jax_enzyme.codegen.memo import Memo
+from jax_enzyme.codegen.programs import specialisation_key
 from jax_enzyme.codegen.stored import buffer_from
 from jax_enzyme.errors import DifferentiationError, LoweringError
 from jax_enzyme.frontends.program import Program
@@ -137,7 +138,7 @@ class Job:
     @cached_property
     def key(self) -> str:
         """Says which derivative of which kernel, made how and by which version of us."""
-        base = digest(self.program.key, str(self.signature), self.signature.order, repr(self.binding))
+        base = specialisation_key(self.program, self.signature, self.binding)
         return digest(base, repr(self.steps), repr(self.options), _environment())
 
     def layout(self) -> Layout:

@@ -64,7 +64,7 @@ class Uniformity:
         self.meeting = {b for b in self.cfg.rpo if self.is_meeting_block(b)}
         self.skeleton = self._skeleton()
         self.divergent: set[Value] = {
-            i for i in function.instructions() if not (speculatable(i) or self._is_vote(i)) or self._is_index(i)
+            i for i in function.instructions() if not (speculatable(i) or self._meets(i)) or self._is_index(i)
         }
         self.local: dict[BasicBlock, BasicBlock] = {}
         self.leaving: set[BasicBlock] = set()
@@ -114,9 +114,6 @@ class Uniformity:
     def _meets(self, instruction: I.Instruction) -> bool:
         return marks.is_meeting(instruction) and marks.group_of(instruction) in self.meets
 
-    def _is_vote(self, instruction: I.Instruction) -> bool:
-        return self._meets(instruction)
-
     def _is_index(self, instruction: I.Instruction) -> bool:
         return marks.called(instruction) in self.indices
 
@@ -142,7 +139,7 @@ class Uniformity:
             again = False
             for block in self.cfg.rpo:
                 for instruction in block.instructions:
-                    if instruction in self.divergent or self._is_vote(instruction):
+                    if instruction in self.divergent or self._meets(instruction):
                         continue
                     if any(o in self.divergent for o in instruction.operands):
                         self.divergent.add(instruction)
