@@ -245,9 +245,9 @@ POINTER_PARAMETER = Cause(
 UNORDERED_SUM = Cause(
     "order of a sum",
     Kind.NOT_PROVABLE,
-    "with Options(deterministic=True): numbers are added atomically to {names}, in another order in every run",
-    "sums of floating-point numbers depend on the order; other threads add to the same place",
-    "leave the option out, differentiate by arrays whose places belong to one thread each, or run on the CPU",
+    "with Options(deterministic=True): threads add numbers to {names}, which {obstacle}",
+    "such a sum is kept in integers, whose order does not matter, and all that reads or writes the place has to know",
+    "add to an array that is only added to, read and stored to number by number; store to it number by number",
 )
 SHARED_ORDER = Cause(
     "order of threads",
