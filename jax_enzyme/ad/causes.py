@@ -249,6 +249,20 @@ UNORDERED_SUM = Cause(
     "such a sum is kept in integers, whose order does not matter, and all that reads or writes the place has to know",
     "add to an array that is only added to, read and stored to number by number; store to it number by number",
 )
+ORDERED_RESULT = Cause(
+    "result that depends on an order",
+    Kind.NOT_PROVABLE,
+    "with Options(deterministic=True): what it returns depends on the order of threads",
+    "that order is another one each time the kernel runs",
+    "add atomically, and read afterwards, behind a barrier or in another kernel",
+)
+THREAD_CHECKPOINT = Cause(
+    "checkpoints of a thread",
+    Kind.LIMIT,
+    "checkpoint={wanted!r} was asked for, and reverse mode of a thread of a device keeps what its loops need",
+    "segments that run again are functions with memory of their own, which a thread does not have",
+    'leave the option away for devices: kernel.on("cuda", the same without it)',
+)
 SHARED_ORDER = Cause(
     "order of threads",
     Kind.NOT_PROVABLE,
@@ -359,7 +373,7 @@ GUARDS = (NARROW, RELOADED, MIXED_COPY, REALLOCATED, GLOBAL, ATOMIC, DEFECT)
 
 DEVICE_CAUSES = (
     LEAVES_BLOCK, LEAVES_WARP, BLOCKS_EXCHANGE, COUNTED_BUFFER, COUNTED_ORDER, COUNTED_TWICE, THREAD_RECURSION,
-    THREAD_POINTERS, STATE, UNORDERED_SUM,
+    THREAD_POINTERS, THREAD_CHECKPOINT, STATE, UNORDERED_SUM, ORDERED_RESULT,
     SHARED_ORDER, SHARED_STRUCTURE, SHARED_COPY,
 )  # fmt: skip
 """Those of CUDA kernels besides."""

@@ -14,6 +14,7 @@ from jax import numpy as jnp
 
 import jax_enzyme as je
 from jax_enzyme.ad.device import reproducible
+from jax_enzyme.codegen.gpu.derived import derived as launched
 from jax_enzyme.codegen.gpu.ptx import ptx
 from jax_enzyme.codegen.gpu.ptxas import assemble, find_ptxas
 from jax_enzyme.ir.arrays import Vjp
@@ -170,6 +171,12 @@ def test_places_of_one_thread_stay_as_they_are() -> None:
     assert reproducible(function) is function
 
 
+def test_no_checkpoints_on_a_device() -> None:
+    kernel = native("(double *y) { y[threadIdx.x] *= y[threadIdx.x]; }", "inout y: f64[5]", {}, 5)
+    with pytest.raises(je.DifferentiationError, match="checkpoint='sqrt' was asked for"):
+        derived(kernel, Vjp((True,), (True,)), options=Options(checkpoint="sqrt"))
+
+
 def test_what_an_addition_returns_has_an_order() -> None:
     kernel = je.kernel(
         """extern "C" __global__ void turns(const double *x, double *total, double *y) {
@@ -177,11 +184,10 @@ def test_what_an_addition_returns_has_an_order() -> None:
         }""",
         "turns", "x: f64[8], inout total: f64[], out y: f64[8]", lang="cuda", grid=1, block=8, options=EXACT,
     )  # fmt: skip
-    from jax_enzyme.codegen.gpu.derived import derived as launched
-
     x, t = jnp.ones(8), jnp.zeros(())
     base = kernel.specialise(kernel.binding([x, t])).base
-    with pytest.raises(je.DifferentiationError, match="`total`, which returns what it was") as error:
+    words = r"what it returns depends on the order of threads\n.*place: kernel.cu:2"
+    with pytest.raises(je.DifferentiationError, match=words) as error:
         launched(base.program, base.signature, base.binding, (), base.options)
     assert "default_device" in str(error.value)
     launched(base.program, base.signature, base.binding, (), replace(base.options, deterministic=False))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from jax_enzyme.ad.causes import COUNTED_TWICE, STATE
+from jax_enzyme.ad.causes import COUNTED_TWICE, STATE, THREAD_CHECKPOINT
 from jax_enzyme.ad.device.counting import count_of, widened
 from jax_enzyme.ad.device.reverse import derive_reverse, is_static, reversal_of
 from jax_enzyme.ad.forward import forward
@@ -29,6 +29,8 @@ def derive(base: DeviceFunction, step: Step, options: Options) -> DeviceFunction
         return _finished(base, result, None if base.count is None else widened(base.count, result.buffers))
     if base.count is not None:
         raise COUNTED_TWICE.error()
+    if options.checkpoint:
+        raise THREAD_CHECKPOINT.error(wanted=options.checkpoint)
     result = derive_reverse(base, step)
     return _finished(base, result, count_of(base, reversal_of(base, step), result.buffers))
 

@@ -20,7 +20,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import prod
 
-from jax_enzyme.ad.causes import UNORDERED_SUM
+from jax_enzyme.ad.causes import ORDERED_RESULT, UNORDERED_SUM
+from jax_enzyme.ad.common import refuse
 from jax_enzyme.ad.device.counting import widened
 from jax_enzyme.ad.device.threads import is_shared_memory
 from jax_enzyme.analysis.layout import DataLayout
@@ -41,6 +42,7 @@ from jax_enzyme.transform.device.flat import SHARED, is_dynamic
 from jax_enzyme.transform.device.registers import EXACT, block_number, thread_number
 from jax_enzyme.transform.rewriting import replace_values
 
+_ATOMIC = (I.AtomicRMW, I.CmpXchg)
 _DIGIT = 28
 _TEXT = """
 define internal void @je.exact.add.KIND(ptr %place, i64 %stride, TYPE %given) nounwind {
@@ -244,17 +246,22 @@ _KINDS: dict[T.Type, _Kind] = {T.DOUBLE: _Kind(T.DOUBLE, -1074, 76), T.FLOAT: _K
 
 
 def reproducible(function: DeviceFunction) -> DeviceFunction:
-    """What is launched in the place of a device function of one stage: sums that do not depend on the order of threads.
-    The function itself where it adds nothing atomically. It has no derivative.
+    """What is launched in the place of a device function of one stage, and gives the same in any order of threads. The
+    function itself where nothing is atomic. It has no derivative.
 
-    Raises DifferentiationError where other accesses of such a place are not understood.
+    Raises DifferentiationError where the order of threads matters in other ways than by sums, or where other accesses
+    of what is summed are not understood.
     """
-    if not any(map(_is_sum, (i for f in function.module.functions.values() for i in f.instructions()))):
+    if not any(isinstance(i, _ATOMIC) for f in function.module.functions.values() for i in f.instructions()):
         return function
     form = canonical(function)
     module = clone(form.module)
     (symbol,) = form.symbols
-    sums = _Sums(module, module.functions[symbol], form.buffers, form.shape)
+    target = module.functions[symbol]
+    _refuse_order(module, target)
+    if not any(map(_is_sum, target.instructions())):
+        return function
+    sums = _Sums(module, target, form.buffers, form.shape)
     buffers = (*form.buffers, *sums.buffers)
     symbols = (symbol, sums.finish(buffers)) if sums.outlast else (symbol,)
     restored, shape = restore(module, form.shape)
@@ -264,6 +271,15 @@ def reproducible(function: DeviceFunction) -> DeviceFunction:
 
 def _is_sum(instruction: I.Instruction) -> bool:
     return isinstance(instruction, I.AtomicRMW) and instruction.operation == "fadd"
+
+
+def _refuse_order(module: Module, function: Function) -> None:
+    """Refuses the use of what an atomic operation returns."""
+    used = {v for i in function.instructions() for v in i.operands}
+    for instruction in function.instructions():
+        exchanges = isinstance(instruction, I.AtomicRMW) and instruction.operation == "xchg"
+        if isinstance(instruction, _ATOMIC) and (exchanges or instruction in used):
+            raise refuse(module, instruction, ORDERED_RESULT)
 
 
 @dataclass(frozen=True)
@@ -338,8 +354,7 @@ class _Sums:
         kind = self._places[item].kind
         match access.instruction:
             case I.AtomicRMW() as atomic if _is_sum(atomic) and atomic.type == kind.type:
-                if any(atomic in i.operands for i in self._function.instructions()):
-                    raise self._refused(access, "returns what it was: another number in every run")
+                pass
             case I.Load() as load if _numbers(load.type, kind) is not None:
                 pass
             case I.Store() as store if _numbers(store.operands[0].type, kind) or _zeros(
