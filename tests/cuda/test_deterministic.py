@@ -129,6 +129,27 @@ def test_gradients_do_not_depend_on_the_order(gpu_launches: StandIn) -> None:
     np.testing.assert_array_equal(several[1], pull(a, c, x))
 
 
+def test_shared_memory_of_two_types(gpu_launches: StandIn) -> None:
+    kernel = je.kernel(
+        """extern "C" __global__ void mixed(const double *x, const float *q, double *y) {
+          extern __shared__ double s[];
+          float *f = (float *)(s + 4);
+          int t = threadIdx.x;
+          s[t] = x[t] * x[t];
+          f[t] = q[t] * q[t];
+          __syncthreads();
+          double sum = 0;
+          for (int k = 0; k < 4; k++) sum += s[k] * f[(k + t) % 4];
+          y[t] = sum;
+        }""",
+        "mixed", "x: f64[4], q: f32[4], out y: f64[4]", lang="cuda", grid=1, block=4, shared=48, options=EXACT,
+    )  # fmt: skip
+    x, q = jnp.asarray([0.5, -1.0, 2.0, 0.3]), jnp.asarray([1.0, 0.2, -0.7, 0.4], jnp.float32)
+    found = jax.grad(lambda x, q: jnp.sum(kernel(x, q)), argnums=(0, 1))(x, q)
+    np.testing.assert_allclose(found[0], 2 * x * np.sum(np.square(q)), rtol=1e-6)
+    np.testing.assert_allclose(found[1], 2 * q * np.sum(np.square(x)), rtol=1e-6)
+
+
 def test_loops_of_unknown_length(gpu_launches: StandIn) -> None:
     """What counts first takes the same buffers."""
     source = """extern "C" __global__ void power(int n, double a, const int *count, double *y) {

@@ -303,13 +303,14 @@ class _Sums:
         self._shape = shape
         self._layout = DataLayout(module)
         self._given = dict(zip(function.arguments, buffers, strict=True))
-        self._places: dict[MemoryObject, _Place] = {}
-        self._words: dict[MemoryObject, Argument] = {}
+        self._places: dict[MemoryObject, dict[T.Type, _Place]] = {}
+        self._words: dict[_Place, Argument] = {}
         points_to = PointsTo(module, function)
         found = list(accesses(points_to, function, self._layout))
         for access in found:
             if _is_sum(access.instruction):
-                self._places.setdefault(*self._place(access))
+                item, place = self._place(access)
+                self._places.setdefault(item, {}).setdefault(place.kind.type, place)
         touching = {
             a.instruction: self._checked(a)
             for a in found
@@ -317,14 +318,18 @@ class _Sums:
         }
         self.buffers = tuple(
             Buffer(f"words{n}", "i64", (p.kind.words + 1, p.blocks * p.count), "scratch", "tape", zero=True)
-            for n, p in enumerate(self._places.values())
+            for n, p in enumerate(self._all())
         )
-        self.outlast = [o for o in self._places if isinstance(o.site, Argument)]
+        self.outlast = [p for p in self._all() if isinstance(p.base, Argument)]
         self._widen(function)
         self._rewrite(touching)
 
+    def _all(self) -> list[_Place]:
+        return [place for kinds in self._places.values() for place in kinds.values()]
+
     def _refused(self, access: Access, obstacle: str) -> DifferentiationError:
-        names = ", ".join(sorted({p.name for o, p in self._places.items() if o in access.objects})) or "memory"
+        touched = {p.name for p in self._all() if any(p in self._places.get(o, {}).values() for o in access.objects)}
+        names = ", ".join(sorted(touched)) or "memory"
         return UNORDERED_SUM.error(names=f"`{names}`", obstacle=obstacle)
 
     def _place(self, access: Access) -> tuple[MemoryObject, _Place]:
@@ -351,14 +356,13 @@ class _Sums:
         item = next(iter(access.objects))
         if len(access.objects) != 1 or item not in self._places:
             raise self._refused(access, "may be one of several arrays that a pointer leads to")
-        kind = self._places[item].kind
         match access.instruction:
-            case I.AtomicRMW() as atomic if _is_sum(atomic) and atomic.type == kind.type:
+            case I.AtomicRMW() as atomic if _is_sum(atomic):
                 pass
-            case I.Load() as load if _numbers(load.type, kind) is not None:
+            case I.Load() as load if _element(load.type) is not None:
                 pass
-            case I.Store() as store if _numbers(store.operands[0].type, kind) or _zeros(
-                store.operands[0], access, kind
+            case I.Store() as store if _element(store.operands[0].type) is not None or _zeros(
+                store.operands[0], access
             ):
                 pass
             case _:
@@ -368,8 +372,8 @@ class _Sums:
     def _widen(self, function: Function) -> None:
         """Parameters for the words."""
         first = len(function.arguments)
-        for number, item in enumerate(self._places):
-            self._words[item] = Argument(T.PTR, (), first + number, name=f"words{number}")
+        for number, place in enumerate(self._all()):
+            self._words[place] = Argument(T.PTR, (), first + number, name=f"words{number}")
         function.arguments = [*function.arguments, *self._words.values()]
         function.value_type = T.FunctionType(T.I64, (T.PTR,) * len(function.arguments))
 
@@ -391,42 +395,49 @@ class _Sums:
         replace_values(self._function, replaced)
 
     def _done(self, at: Builder, instruction: I.Instruction, item: MemoryObject) -> Value | None:
-        place = self._places[item]
-        stride = const_int(T.I64, place.blocks * place.count)
-        if isinstance(instruction, I.AtomicRMW):
-            pointer, value = instruction.operands
-            at.call(place.kind.function(self._module, "add"), [self._word(at, item, pointer), stride, value])
+        kinds = self._places[item]
+        match instruction:
+            case I.AtomicRMW():
+                pointer, value = instruction.operands
+                self._call(at, "add", kinds[value.type], pointer, value)
+                return None
+            case I.Store():
+                size = self._layout.store_size(instruction.operands[0].type)
+                for place in kinds.values():
+                    for start in range(0, size, place.kind.size):
+                        self._call(at, "clear", place, at.offset(instruction.operands[1], start))
+                at.insert(instruction)
+                return None
+            case _:
+                return self._loaded(at, instruction, kinds.get(_element(instruction.type) or instruction.type))
+
+    def _loaded(self, at: Builder, load: I.Instruction, place: _Place | None) -> Value | None:
+        """What is loaded and what was added since; a type that is never added has places of its own."""
+        if place is None:
+            at.insert(load)
             return None
-        if isinstance(instruction, I.Store):
-            size = self._layout.store_size(instruction.operands[0].type)
-            for number in range(size // place.kind.size):
-                pointer = at.offset(instruction.operands[1], number * place.kind.size)
-                at.call(place.kind.function(self._module, "clear"), [self._word(at, item, pointer), stride])
-            at.insert(instruction)
-            return None
-        assert isinstance(instruction, I.Load)
-        pointer = instruction.operands[0]
-        reader = place.kind.function(self._module, "value")
-        total = at.load(instruction.type, pointer, instruction.align)
-        if instruction.type == place.kind.type:
-            return at.binary("fadd", total, at.call(reader, [self._word(at, item, pointer), stride]))
-        for lane in range(_numbers(instruction.type, place.kind) or 0):
+        assert isinstance(load, I.Load)
+        pointer = load.operands[0]
+        total = at.load(load.type, pointer, load.align)
+        if not isinstance(load.type, T.VectorType):
+            return at.binary("fadd", total, self._call(at, "value", place, pointer))
+        for lane in range(load.type.count):
             index = const_int(T.I64, lane)
             part = at.insert(I.ExtractElement(place.kind.type, "extractelement", [total, index]))
-            word = self._word(at, item, at.offset(pointer, lane * place.kind.size))
-            sum_ = at.binary("fadd", part, at.call(reader, [word, stride]))
-            total = at.insert(I.InsertElement(instruction.type, "insertelement", [total, sum_, index]))
+            sum_ = at.binary("fadd", part, self._call(at, "value", place, at.offset(pointer, lane * place.kind.size)))
+            total = at.insert(I.InsertElement(load.type, "insertelement", [total, sum_, index]))
         return total
 
-    def _word(self, at: Builder, item: MemoryObject, pointer: Value) -> Value:
-        """The first word of a place."""
-        place = self._places[item]
+    def _call(self, at: Builder, what: str, place: _Place, pointer: Value, *more: Value) -> Value:
+        """Does something with the words of the place behind a pointer."""
         start, here = (at.cast("ptrtoint", p, T.I64) for p in (place.base, pointer))
         number = at.binary("lshr", at.binary("sub", here, start), const_int(T.I64, place.kind.size.bit_length() - 1))
         if place.blocks > 1:
             block = block_number(self._module, at, self._shape)
             number = at.binary("add", number, at.binary("mul", block, const_int(T.I64, place.count)))
-        return at.gep(T.I64, self._words[item], [number])
+        words = at.gep(T.I64, self._words[place], [number])
+        stride = const_int(T.I64, place.blocks * place.count)
+        return at.call(place.kind.function(self._module, what), [words, stride, *more])
 
     def finish(self, buffers: tuple[Buffer, ...]) -> str:
         """Adds the function of the second launch: every thread adds some words to their memory."""
@@ -439,14 +450,13 @@ class _Sums:
         x, y, z = self._shape.grid
         step = const_int(T.I64, x * y * z * self._shape.threads)
         thread = thread_number(self._module, at, self._shape)
-        for item in self.outlast:
-            place = self._places[item]
+        for place in self.outlast:
             loop, after = BasicBlock(name="loop"), BasicBlock(name="after")
             before, count = at.block, const_int(T.I64, place.count)
             at.cond_br(at.icmp("ult", thread, count), loop, after)
             at = Builder(loop)
             number = at.phi(T.I64, [(thread, before)])
-            word = at.gep(T.I64, given[self._words[item]], [number])
+            word = at.gep(T.I64, given[self._words[place]], [number])
             value = at.call(place.kind.function(self._module, "value"), [word, count])
             memory = at.gep(place.kind.type, given[place.base], [number])
             at.store(at.binary("fadd", at.load(place.kind.type, memory), value), memory)
@@ -462,12 +472,11 @@ class _Sums:
         return name
 
 
-def _numbers(type_: T.Type, kind: _Kind) -> int | None:
-    """How many numbers of a kind a type is; None where it is something else."""
-    if type_ == kind.type:
-        return 1
-    return type_.count if isinstance(type_, T.VectorType) and type_.element == kind.type else None
+def _element(type_: T.Type) -> T.Type | None:
+    """The type of the numbers that a value of a type is, one or several; None where it is something else."""
+    element = type_.element if isinstance(type_, T.VectorType) else type_
+    return element if element in _KINDS else None
 
 
-def _zeros(value: Value, access: Access, kind: _Kind) -> bool:
-    return is_zero(value) and access.size is not None and access.size % kind.size == 0
+def _zeros(value: Value, access: Access) -> bool:
+    return is_zero(value) and access.size is not None and access.size % 4 == 0
