@@ -166,14 +166,15 @@ class _Shared:
             self._global_shadows[variable] = shadow
             shadow.initializer = zero(type_)
             if variable.initializer is not None:
-                shadow.initializer = self._initial_shadow(variable.initializer)
+                shadow.initializer = self.initial_shadow(variable.initializer)
         return self._global_shadows[variable]
 
-    def _initial_shadow(self, value: Constant) -> Constant:
-        """What the shadow of a variable starts with: addresses of shadows where that has addresses, and zeros."""
+    def initial_shadow(self, value: Constant) -> Constant:
+        """The companion of a constant, and what the shadow of a variable starts with: addresses of shadows where that
+        has addresses, and zeros."""
         match value:
             case ConstantAggregate():
-                return replace(value, elements=[self._initial_shadow(v) for v in value.elements])
+                return replace(value, elements=[self.initial_shadow(v) for v in value.elements])
             case GlobalValue() | ConstantExpr():
                 return self.constant_shadow(value)
             case _:
@@ -277,6 +278,8 @@ class _Emitter:
 
     def tangent_or_zero(self, value: Value) -> Value:
         found = self.companions.get(value)
+        if found is None and isinstance(value, Constant):
+            return self.shared.initial_shadow(value)
         return zero(value.type) if found is None else found
 
     def _constant_companion(self, value: Value) -> Value:
