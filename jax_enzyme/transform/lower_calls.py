@@ -39,7 +39,7 @@ from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.rules.emit import emit
 from jax_enzyme.rules.expr import parse
 from jax_enzyme.rules.names import canonical
-from jax_enzyme.transform.rewriting import place, replace_values
+from jax_enzyme.transform.rewriting import Change, rewrite
 from jax_enzyme.transform.vector_shuffles import SHUFFLES, Shuffle
 
 
@@ -50,30 +50,13 @@ def lower_calls(module: Module) -> Module:
     copy = clone(module)
     declarations = Declarations(copy)
     for function in list(copy.functions.values()):
-        _rewrite(function, declarations)
+        rewrite(function, lambda instruction: _change(instruction, declarations))
     return copy
 
 
-def _rewrite(function: Function, declarations: Declarations) -> None:
-    replaced: dict[Value, Value] = {}
-    for block in function.blocks:
-        old, block.instructions = block.instructions, []
-        builder = Builder(block)
-        for instruction in old:
-            lowering = _lowering(instruction)
-            if lowering is None:
-                block.instructions.append(instruction)
-                continue
-            start = len(block.instructions)
-            site = _Site(instruction, builder, declarations)
-            value = lowering(site)
-            made = block.instructions[start:]
-            place(instruction, made)
-            if value is not None:
-                replaced[instruction] = value
-                if value in made:
-                    value.name = instruction.name
-    replace_values(function, replaced)
+def _change(instruction: I.Instruction, declarations: Declarations) -> Change | None:
+    lowering = _lowering(instruction)
+    return None if lowering is None else lambda builder: lowering(_Site(instruction, builder, declarations))
 
 
 class _Site:

@@ -21,7 +21,7 @@ from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.ir.values import Constant, ConstantAggregate, ConstantExpr, Value
-from jax_enzyme.transform.rewriting import place, replace_values
+from jax_enzyme.transform.rewriting import Change, rewrite
 
 _LOADS = ("llvm.load.relative.i64", "llvm.load.relative.i32")
 
@@ -32,7 +32,7 @@ def absolute_tables(module: Module) -> Module:
         return module
     copy = clone(module)
     for function in copy.functions.values():
-        _rewrite(copy, function)
+        rewrite(function, lambda instruction: _change(copy, instruction))
     return copy
 
 
@@ -70,20 +70,12 @@ def _address(element: Constant, table: GlobalVariable) -> Constant | None:
             return None
 
 
-def _rewrite(module: Module, function: Function) -> None:
-    replaced: dict[Value, Value] = {}
-    for block in function.blocks:
-        old, block.instructions = block.instructions, []
-        for instruction in old:
-            addresses = _table_of(instruction)
-            if addresses is None:
-                block.instructions.append(instruction)
-                continue
-            start = len(block.instructions)
-            table, offset = instruction.operands[:2]
-            replaced[instruction] = _load(Builder(block), _absolute(module, table, addresses), offset)
-            place(instruction, block.instructions[start:])
-    replace_values(function, replaced)
+def _change(module: Module, instruction: I.Instruction) -> Change | None:
+    addresses = _table_of(instruction)
+    if addresses is None:
+        return None
+    table, offset = instruction.operands[:2]
+    return lambda builder: _load(builder, _absolute(module, table, addresses), offset)
 
 
 def _absolute(module: Module, table: Value, addresses: ConstantAggregate) -> GlobalVariable:
