@@ -74,7 +74,7 @@ class Words:
 
     @cached_property
     def places(self) -> Places:
-        return Places(self.points_to) if self._given_places is None else self._given_places()
+        return Places.over(self.points_to) if self._given_places is None else self._given_places()
 
     def numbers(self, pointer: Value, size: int, access: I.Instruction | None = None) -> frozenset[Piece] | None:
         """The numbers that may lie, wholly or partly, within `size` bytes behind a pointer; of those that `access` may
