@@ -1,6 +1,6 @@
 """What the alignment that an access promises tells about its place in a memory object.
 
-    store ptr %p, ptr %a, align 8        %a somewhere in memory from malloc, nobody knows where: at a multiple of 8
+store ptr %p, ptr %a, align 8        %a somewhere in memory from malloc, nobody knows where: at a multiple of 8
 """
 
 from __future__ import annotations

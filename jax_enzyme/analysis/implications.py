@@ -110,7 +110,7 @@ def _mentions(facts: Recurrences, condition: Condition, atoms: set[Atom]) -> boo
 
 
 def _sources(facts: Recurrences, condition: Condition) -> frozenset[Value] | None:
-    """What the two sides of a condition are computed from, and the blocks of the phis among that; None if it is much."""
+    """What both sides of a condition are computed from, and the blocks of the phis among that; None if it is much."""
     seen: set[Value] = set()
     headers: set[Value] = set()
     pending = [condition.x, condition.y]
