@@ -52,8 +52,8 @@ void take_shape(Descriptor &to, const Descriptor &from) {
     if (k < to.rank) to.dim(k).lower = from.dim(k).lower;
 }
 
-// Both sides have one type, and one shape unless the right one is a scalar. A variable of a module says neither where it
-// is compiled, an expression does: whichever of the two is known is what the loop is made for.
+// Both sides have one type, and one shape unless the right one is a scalar. Of a variable of a module neither is known
+// where this is compiled, of an expression both are: the loop is made for whichever side is known.
 void copy(const Descriptor &to, const Descriptor &from) {
   const bool scalar = from.rank == 0;
   const auto source = [&](const Index &i) { return scalar ? from.base : address(from, i); };
