@@ -19,6 +19,7 @@ from jax_enzyme.ad.causes import (
     ORIGIN,
     POINTERS_AS_VECTORS,
     SETJMP,
+    THROUGH_FILE,
     UNKNOWN_CALL,
     VARIADIC,
     VOLATILE,
@@ -26,8 +27,9 @@ from jax_enzyme.ad.causes import (
 )
 from jax_enzyme.ad.common import active_rule, refuse
 from jax_enzyme.analysis.activity import Activity
+from jax_enzyme.analysis.files import Files
 from jax_enzyme.analysis.flow import holds_float, is_defined_call, is_opaque_call, rule_of
-from jax_enzyme.analysis.fortran_io import hands_numbers_on
+from jax_enzyme.analysis.fortran_io import hands_numbers_on, statement
 from jax_enzyme.analysis.memory import MemoryObject, PointsTo, accesses, call_effect, is_memory_free
 from jax_enzyme.analysis.words import Words
 from jax_enzyme.errors import DifferentiationError
@@ -104,6 +106,10 @@ class _Check:
 
     # -- calls
 
+    @cached_property
+    def _files(self) -> Files:
+        return Files(self.points_to.functions, self.rules)
+
     def _call(self, call: I.CallBase) -> None:
         if self._returns_twice(call):
             raise self.refused(call, SETJMP)
@@ -116,6 +122,13 @@ class _Check:
             raise refuse(self.module, self._original(call), UNKNOWN_CALL, name=call.callee.name)
         elif is_opaque_call(call) and rule_of(call, self.rules) is None and self._could_pass_on(call):
             active_rule(self.module, self._original(call), self.rules)
+        elif (reader := self._reader_after(call)) is not None and self._could_pass_on(call):
+            raise refuse(self.module, self._original(call), THROUGH_FILE, name=reader)
+
+    def _reader_after(self, call: I.CallBase) -> str | None:
+        """The function that may read what a call prints to a file. Fortran's statements have been dealt with."""
+        prints = call_effect(call) is Effect.OUTPUT and statement(call) is None
+        return self._files.reader_after(call) if prints else None
 
     def _only_prints(self, callee: Value) -> bool:
         """Whether a variadic function does nothing with what it is given beyond its parameters but print it."""
