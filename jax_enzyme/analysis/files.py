@@ -48,7 +48,8 @@ class Files:
     @cached_property
     def _calls(self) -> Sequence[I.CallBase]:
         """All calls of functions without a body."""
-        return [call for f in self._functions for call in f.instructions() if _is_outside(call)]
+        every = (i for f in self._functions for i in f.instructions() if isinstance(i, I.CallBase))
+        return [call for call in every if _is_outside(call)]
 
     @cached_property
     def _sharing(self) -> Sequence[str]:
@@ -79,8 +80,8 @@ class Files:
         return Cfg(home).reaches(block, other_block)
 
 
-def _is_outside(instruction: I.Instruction) -> bool:
-    callee = instruction.callee if isinstance(instruction, I.CallBase) else None
+def _is_outside(call: I.CallBase) -> bool:
+    callee = call.callee
     return isinstance(callee, Function) and callee.is_declaration and not callee.name.startswith("llvm.")
 
 
