@@ -175,7 +175,9 @@ class StateFinder:
         assert isinstance(site, I.Instruction)
         if site not in self._recipes.block_of:
             cause = "memory that one iteration allocates is used by another, or after the loop"
-            raise self._refused(cause, "allocate it once, in front of the loop (swap two buffers), and free it there", site)
+            raise self._refused(
+                cause, "allocate it once, in front of the loop (swap two buffers), and free it there", site
+            )
         if not (isinstance(site, I.CallBase) and site.callee.name in ALLOCATORS):
             cause = f"its state includes memory of unknown size ({describe(site)})"
             raise self._refused(cause, "allocate it with malloc, calloc or new", site)
