@@ -13,7 +13,6 @@ returns a status; a wrapper makes that a C function of the signature:
 from __future__ import annotations
 
 import importlib
-import re
 import types as python
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
@@ -28,6 +27,9 @@ from jax_enzyme.frontends.program import Program
 from jax_enzyme.frontends.runtime_library import complete
 from jax_enzyme.frontends.source import Source
 from jax_enzyme.ir import linking
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.reader import parse
 from jax_enzyme.signature import Param, Signature
 
 _NUMBA_NAMES = {
@@ -45,10 +47,10 @@ _WRAPPER_FLAGS = (
     "-fno-sanitize=all", "-fno-stack-protector", "-fno-strict-aliasing", "{flags}", "{source}", "-o", "{output}",
 )  # fmt: skip
 # Numba's own reference counting, which `runtime/numba_memory.cpp` has in a form that is easier to follow.
-_COUNTING = re.compile(r"^define [^@\n]*@(NRT_incref|NRT_decref)\(ptr[^)]*\)[^\n]*\{\n(?:.*\n)*?\}\n", re.M)
+_COUNTING = ("NRT_incref", "NRT_decref")
 
 # What calls itself does so through a variable, which Numba fills when it links.
-_UNRESOLVED = re.compile(r'^@"?\.numba\.unresolved\$([^"\s]+)"? = .*\n', re.M)
+_UNRESOLVED = ".numba.unresolved$"
 
 
 def load_numba(source: Source, symbol: str | None, signature: Signature) -> tuple[Program, Signature]:
@@ -68,20 +70,26 @@ def load_numba(source: Source, symbol: str | None, signature: Signature) -> tupl
         toolchain.Recipe(toolchain.zig(), _WRAPPER_FLAGS),
         (),
     )
-    ir = linking.reachable(linking.link(wrapper, [_plain(module) for module in modules]), name)
+    ir = linking.reachable(linking.link(wrapper, [_plain(text) for text in modules]), {name})
     return Program(complete(toolchain.portable(ir), name), name, "numba", source.name), whole
 
 
-def _plain(module: str) -> str:
+def _plain(text: str) -> str:
     """Numba's module in a form that links like any other."""
-    module = _COUNTING.sub(lambda match: f"declare void @{match[1]}(ptr)\n", module)
+    module = parse(text)
+    for counting in filter(None, map(module.functions.get, _COUNTING)):
+        counting.blocks, counting.prefix, counting.attributes, counting.metadata = [], (), (), []
+    for name, variable in module.globals.items():
+        if name.startswith(_UNRESOLVED):
+            variable.name = "je." + name.removeprefix(_UNRESOLVED)
+            variable.prefix, variable.is_constant = ("internal",), True
+            variable.initializer = _function(module, name.removeprefix(_UNRESOLVED))
+    return linking.linkable(module)
 
-    def resolved(match: re.Match[str]) -> str:
-        name = match[1]
-        here = re.search(rf'^(?:define|declare) [^@\n]*@"?{re.escape(name)}"?\(', module, re.M)
-        return f'@"je.{name}" = internal constant ptr @"{name}"\n' + ("" if here else f'declare void @"{name}"()\n')
 
-    return _UNRESOLVED.sub(resolved, module).replace(".numba.unresolved$", "je.")
+def _function(module: Module, name: str) -> Function:
+    """The function of that name, declared if need be (what links them looks at names alone)."""
+    return module.functions.setdefault(name, Function(T.PTR, T.FunctionType(T.VOID, ()), name=name))
 
 
 def imported(module: str) -> Any:

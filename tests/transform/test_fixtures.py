@@ -31,6 +31,7 @@ from jax_enzyme.transform.poison import define_poison
 from jax_enzyme.transform.private_globals import privatise
 from jax_enzyme.transform.reallocations import lower_reallocations
 from jax_enzyme.transform.reducible import make_reducible
+from jax_enzyme.transform.relative_tables import absolute_tables
 from jax_enzyme.transform.retype import retype
 from jax_enzyme.transform.streams import withhold_streams
 from jax_enzyme.transform.struct_copies import split_struct_copies
@@ -60,6 +61,7 @@ PASSES: dict[str, Pass] = {
     "output": _of_module(drop_output),
     "poison": _of_module(define_poison),
     "private_globals": privatise,
+    "relative_tables": _of_module(absolute_tables),
     "reallocations": _of_module(lower_reallocations),
     "reducible": _of_module(make_reducible),
     "retype": retype,
