@@ -20,8 +20,9 @@ class Options:
     segments of so many iterations; False: everything, always; None: everything, unless what is known of its size when
     the derivative is made is more than `tape_budget` bytes: then as `"sqrt"`.
 
-    `deterministic`: derivatives are the same to the last bit in every run. On the CPU they always are. On a GPU numbers
-    that are added atomically come in another order each time, so what needs such sums is refused."""
+    `deterministic`: results and derivatives are the same to the last bit in every run. On the CPU they always are. On a
+    GPU numbers that are added atomically come in another order each time; with this option they are summed exactly, in
+    integers, which takes longer and more memory (`docs/decisions/0011-exact-sums.md`)."""
 
     fast_math: bool = False
     vector_math: bool = True

@@ -252,9 +252,23 @@ POINTER_PARAMETER = Cause(
 UNORDERED_SUM = Cause(
     "order of a sum",
     Kind.NOT_PROVABLE,
-    "with Options(deterministic=True): numbers are added atomically to {names}, in another order in every run",
-    "sums of floating-point numbers depend on the order; other threads add to the same place",
-    "leave the option out, differentiate by arrays whose places belong to one thread each, or run on the CPU",
+    "with Options(deterministic=True): threads add numbers to {names}, which {obstacle}",
+    "such a sum is kept in integers, whose order does not matter, and all that reads or writes the place has to know",
+    "add to an array that is only added to, read and stored to number by number; store to it number by number",
+)
+ORDERED_RESULT = Cause(
+    "result that depends on an order",
+    Kind.NOT_PROVABLE,
+    "with Options(deterministic=True): what it returns depends on the order of threads",
+    "that order is another one each time the kernel runs",
+    "add atomically, and read afterwards, behind a barrier or in another kernel",
+)
+THREAD_CHECKPOINT = Cause(
+    "checkpoints of a thread",
+    Kind.LIMIT,
+    "checkpoint={wanted!r} was asked for, and reverse mode of a thread of a device keeps what its loops need",
+    "segments that run again are functions with memory of their own, which a thread does not have",
+    'leave the option away for devices: kernel.on("cuda", the same without it)',
 )
 SHARED_ORDER = Cause(
     "order of threads",
@@ -366,7 +380,7 @@ GUARDS = (NARROW, RELOADED, MIXED_COPY, REALLOCATED, GLOBAL, ATOMIC, DEFECT)
 
 DEVICE_CAUSES = (
     LEAVES_BLOCK, LEAVES_WARP, BLOCKS_EXCHANGE, COUNTED_BUFFER, COUNTED_ORDER, COUNTED_TWICE, THREAD_RECURSION,
-    THREAD_POINTERS, STATE, UNORDERED_SUM,
+    THREAD_POINTERS, THREAD_CHECKPOINT, STATE, UNORDERED_SUM, ORDERED_RESULT,
     SHARED_ORDER, SHARED_STRUCTURE, SHARED_COPY,
 )  # fmt: skip
 """Those of CUDA kernels besides."""

@@ -31,15 +31,19 @@ def points_to_by_place(module: Module, root: Function) -> PointsTo:
     """The solution that tells members from each other, where there are pointers in memory."""
     coarse = PointsTo(module, root)
     holds_pointers = any(held for item, held in coarse.contents.items() if item is not coarse.unknown)
-    return _ByPlace(coarse) if holds_pointers else coarse
+    if not holds_pointers:
+        return coarse
+    places = Places(coarse)
+    found = _ByPlace(coarse, places)
+    return found if places.follows_all(found) else _ByPlace(coarse, Places(coarse, follows=False))
 
 
 class _ByPlace(PointsTo):
     """A `PointsTo` with contents by place: `contents` has what is anywhere in an object."""
 
-    def __init__(self, coarse: PointsTo) -> None:
+    def __init__(self, coarse: PointsTo, places: Places) -> None:
         self._coarse = coarse
-        self._places = Places(coarse)
+        self._places = places
         self._layout = DataLayout(coarse.module)
         self._fields: dict[MemoryObject, dict[Congruence, Objects]] = {}
         self._addresses: dict[Value, Mapping[MemoryObject, Offsets]] = {}

@@ -1,7 +1,8 @@
 """Where in each memory object a pointer may point: byte offsets, up to multiples of the stride of arrays.
 
     lattice     per SSA value a few congruences (`analysis.congruence`) for each object that it may point into, and for
-                the value as a plain integer (0 for null); for each object the same for the pointers stored in it
+                the value as a plain integer (0 for null); for each place of each object the same for the pointers
+                stored there, so that a counter beside a pointer does not move it
     join        the congruences of both, key by key; one that includes all where there are many, or around a loop
     transfer    an object's own address is offset 0; address arithmetic adds; what is not understood is any offset; the
                 counter of a loop with constant bounds is each of its values
@@ -13,16 +14,26 @@ Which objects there are to point into is what `memory.PointsTo` says.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import reduce
 from math import gcd
 
-from jax_enzyme.analysis.congruence import ANY, Congruence
+from jax_enzyme.analysis.congruence import ANY, Congruence, overlap
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, called_routine, is_memory_free
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.values import Constant, ConstantExpr, ConstantNull, GlobalValue, Poison, Undef, Value
+from jax_enzyme.ir.module import GlobalVariable
+from jax_enzyme.ir.values import (
+    Constant,
+    ConstantAggregate,
+    ConstantExpr,
+    ConstantNull,
+    GlobalValue,
+    Poison,
+    Undef,
+    Value,
+)
 from jax_enzyme.ir.values import int_value as constant_value
 from jax_enzyme.rules.effects import Effect
 
@@ -34,28 +45,54 @@ _MANY = 16
 _MANY_JOINED = 4
 _MANY_STORED = 4
 _MANY_STEPS = 4
+_MANY_FIELDS = 64
+_POINTER = 8
 _SAME = frozenset("freeze addrspacecast ptrtoint ptrtoaddr inttoptr zext sext".split())
 _NOWHERE: Place = {}
 
 
 class Places:
-    """The solved relation for all functions that a `PointsTo` is about."""
+    """The solved relation for all functions that a `PointsTo` is about. Addresses lead where this relation itself finds
+    that they do, if `follows`: what `follows_all` confirms or not. Otherwise they lead wherever `points_to` has them
+    lead, and to any place there."""
 
-    def __init__(self, points_to: PointsTo) -> None:
+    def __init__(self, points_to: PointsTo, follows: bool = True) -> None:
         self._points_to = points_to
+        self._follows = follows
         self._layout = DataLayout(points_to.module)
         self._values: dict[Value, dict[MemoryObject | None, Offsets]] = {}
-        self._contents: dict[MemoryObject, dict[MemoryObject | None, Offsets]] = {}
+        self._contents: dict[MemoryObject, dict[Congruence, dict[MemoryObject | None, Offsets]]] = {}
         self._counters: dict[Value, Offsets | None] = {}
         self._changed = True
         for argument in points_to.root.arguments:
             if not T.is_pointer(argument.type):
                 self._values[argument] = {None: _ANYWHERE}
+        for item in points_to.objects.values():
+            if isinstance(item.site, GlobalVariable) and item.site.initializer is not None:
+                self._fill(item, item.site.initializer, 0)
         while self._changed:
             self._changed = False
             for function in points_to.functions:
                 for instruction in function.instructions():
                     self._visit(instruction)
+
+    @staticmethod
+    def over(points_to: PointsTo) -> Places:
+        """The relation over a solution, as exact as it confirms."""
+        found = Places(points_to)
+        return found if found.follows_all(points_to) else Places(points_to, follows=False)
+
+    def follows_all(self, points_to: PointsTo) -> bool:
+        """Whether every address that is read or written was followed to each object that it leads to by `points_to`,
+        which has been found without what is asked here (but maybe with the places). If so, nothing has been stored
+        unseen: the first address to be overlooked would be missing."""
+        for function in points_to.functions:
+            for instruction in function.instructions():
+                for pointer in _addresses(instruction):
+                    known = self._place(pointer)
+                    if any(o not in known for o in points_to.of(pointer) if o is not points_to.unknown):
+                        return False
+        return True
 
     def of(self, pointer: Value) -> Mapping[MemoryObject, Congruence]:
         """The offset in each object that a pointer may point into."""
@@ -122,9 +159,54 @@ class Places:
     def _put(self, value: Value, pointer: Value) -> None:
         if not self._points_to.of(value) or _is_narrow(value):
             return
-        place = self._place(value) if T.is_pointer(value.type) or value.type == T.I64 else self._anywhere(value)
-        for target in self._points_to.written(pointer):
-            self._changed |= _merge(self._contents.setdefault(target, {}), place, _MANY_STORED)
+        single = T.is_pointer(value.type) or value.type == T.I64
+        place = self._place(value) if single else self._anywhere(value)
+        size = _POINTER if single else self._layout.store_size(value.type)
+        for target, offsets in self._targets(pointer).items():
+            for at in offsets if not target.is_constant else ():
+                for part in range(0, size, _POINTER):
+                    self._add(target, at + Congruence(part, 0), place)
+
+    def _targets(self, pointer: Value) -> Mapping[MemoryObject, Offsets]:
+        """The objects, and the places in them, that an access is taken to lead to."""
+        objects = self._points_to.of(pointer)
+        if not self._follows:
+            return dict.fromkeys(objects, _ANYWHERE)
+        return {o: cs for o, cs in self._place(pointer).items() if o is not None and o in objects}
+
+    def _add(self, item: MemoryObject, at: Congruence, place: Place) -> None:
+        """A pointer is stored somewhere."""
+        fields = self._contents.setdefault(item, {})
+        if at not in fields and len(fields) >= _MANY_FIELDS:
+            joined: dict[MemoryObject | None, Offsets] = {}
+            for held in fields.values():
+                _merge(joined, held, _MANY_STORED)
+            fields.clear()
+            fields[ANY] = joined
+        at = ANY if ANY in fields else at
+        self._changed |= _merge(fields.setdefault(at, {}), place, _MANY_STORED)
+
+    def _held(self, pointer: Value, size: int | None) -> Iterator[tuple[MemoryObject, Congruence, Congruence, Place]]:
+        """The pointers in so many bytes behind an address (None: in what it leads to): in which object, where, from
+        which place of the address on."""
+        for item, offsets in self._targets(pointer).items():
+            for here in offsets:
+                for at, held in list(self._contents.get(item, {}).items()):
+                    if size is None or overlap(at, _POINTER, here, size):
+                        yield item, at, here, dict(held)
+
+    def _fill(self, item: MemoryObject, value: Constant, start: int) -> None:
+        """What a variable holds from the start."""
+        match value:
+            case ConstantAggregate() if not isinstance(value.type, T.VectorType):
+                for element, offset in zip(value.elements, self._layout.offsets(value.type), strict=True):
+                    self._fill(item, element, start + offset)
+            case _ if T.is_pointer(value.type) and self._points_to.of(value):
+                self._add(item, Congruence(start, 0), self._place(value))
+            case _ if self._points_to.of(value):
+                self._add(item, ANY, self._anywhere(value))
+            case _:
+                pass
 
     def _counted(self, phi: I.Phi) -> Offsets | None:
         if phi not in self._counters:
@@ -140,8 +222,8 @@ class Places:
                 return self._address(instruction, instruction.source_type, operands)
             case I.Load() if T.is_pointer(instruction.type) or instruction.type == T.I64:
                 found: dict[MemoryObject | None, Offsets] = {} if T.is_pointer(instruction.type) else {None: _ANYWHERE}
-                for item in self._points_to.of(operands[0]):
-                    _merge(found, self._contents.get(item, _NOWHERE), _MANY)
+                for _, _, _, held in self._held(operands[0], _POINTER):
+                    _merge(found, held, _MANY)
                 return found
             case I.Select():
                 found = dict(_without(self._place(operands[2]), operands[0], operands[2]))
@@ -240,20 +322,22 @@ class Places:
         if callees:
             return
         match call_effect(call):
-            case Effect.MEMORY_COPY | Effect.REALLOCATE:
-                copies = call_effect(call) is Effect.MEMORY_COPY
-                source = call.operands[1 if copies else 0]
-                targets = self._points_to.written(call.operands[0] if copies else call)
-                for item in self._points_to.of(source):
-                    held = dict(self._contents.get(item, _NOWHERE))
-                    for target in targets:
-                        self._changed |= _merge(self._contents.setdefault(target, {}), held, _MANY_STORED)
+            case Effect.MEMORY_COPY:
+                self._copy(call.operands[0], call.operands[1], constant_value(call.operands[2]))
+            case Effect.REALLOCATE:
+                self._copy(call, call.operands[0], None)
             case Effect.ALLOCATE:
                 pass
             case Effect.SAME_POINTER:
                 self._join(call, {k: _ANYWHERE for k in self._place(call.operands[0])})
             case _:
                 self._unknown(call)
+
+    def _copy(self, target: Value, source: Value, length: int | None) -> None:
+        for _, at, here, held in list(self._held(source, length)):
+            for to, offsets in self._targets(target).items():
+                for there in offsets if not to.is_constant else ():
+                    self._add(to, at + there - here, held)
 
     def _unknown(self, call: I.CallBase) -> None:
         """What a call may store, it may store at any offset."""
@@ -264,7 +348,21 @@ class Places:
         given = [self._points_to.of(a) for a in call.arguments if not _is_narrow(a)]
         for item in frozenset[MemoryObject]().union(*given):
             anywhere: Place = dict.fromkeys(self._points_to.contents.get(item, ()), _ANYWHERE)
-            self._changed |= _merge(self._contents.setdefault(item, {}), anywhere, 1)
+            self._add(item, ANY, anywhere)
+
+
+def _addresses(instruction: I.Instruction) -> list[Value]:
+    match instruction:
+        case I.Load() | I.AtomicRMW() | I.CmpXchg():
+            return instruction.operands[:1]
+        case I.Store():
+            return instruction.operands[1:]
+        case I.CallBase() if call_effect(instruction) is Effect.MEMORY_COPY:
+            return instruction.operands[:2]
+        case I.CallBase() if call_effect(instruction) is Effect.REALLOCATE:
+            return instruction.operands[:1]
+        case _:
+            return []
 
 
 def _without(place: Place, condition: Value, value: Value) -> Place:

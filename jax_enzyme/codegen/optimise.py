@@ -5,6 +5,7 @@ from __future__ import annotations
 import llvmlite.binding as llvm
 
 from jax_enzyme.codegen.host import target_machine
+from jax_enzyme.codegen.narrow_indices import hide_narrow_indices
 from jax_enzyme.codegen.vector_math import KEPT, add_vector_math
 from jax_enzyme.errors import LoweringError
 from jax_enzyme.ir import types as T
@@ -47,6 +48,7 @@ def _optimise(module: Module, machine: llvm.TargetMachine, vector_math: bool, fa
     retarget(module, machine)
     if fast_math:
         relax(module)
+    hide_narrow_indices(module)
     vectors = vector_math and add_vector_math(module)
     native = _parsed(to_text(module))
     builder = llvm.create_pass_builder(machine, _tuning())

@@ -22,6 +22,7 @@ from typing import Any
 
 from jax_enzyme.errors import CompileError, SignatureError
 from jax_enzyme.frontends import toolchain
+from jax_enzyme.frontends.numba_isolation import Isolation, options_of
 from jax_enzyme.frontends.numba_printing import lower_print
 from jax_enzyme.frontends.program import Program
 from jax_enzyme.frontends.runtime_library import complete
@@ -101,12 +102,6 @@ def imported(module: str) -> Any:
         ) from None
 
 
-def _options_of(function: object) -> dict[str, Any]:
-    """The options of a Numba function; loops that may run in parallel run one after the other."""
-    options = {**getattr(function, "targetoptions", {}), "parallel": False}
-    return {name: value for name, value in options.items() if name not in ("nopython", "forceobj", "looplift")}
-
-
 def _compile(
     function: python.FunctionType, original: object, signature: Signature, place: str
 ) -> tuple[list[str], str]:
@@ -117,18 +112,24 @@ def _compile(
     arguments = tuple(numba_type(numba.types, p, signature.order) for p in signature.params)
     flags = compiler.Flags()
     with imported("numba.core.compiler_lock").global_compiler_lock, _swapped(cpu, typing_context, target):
-        cpu.options.parse_as_flags(flags, _options_of(original))
+        cpu.options.parse_as_flags(flags, options_of(original))
         flags.nrt = True
         try:
-            known: dict[object, Any] = {}
-            own = _isolated(function, numba, known, original if original is not function else None)
+            isolation = Isolation(numba)
+            own = isolation.function(function, original if original is not function else None)
             result = compiler.compile_extra(typing_context, target, own, arguments, None, flags, {})
         except numba.core.errors.NumbaError as error:
             raise CompileError(f"Numba cannot compile the function:\n{error}", place) from None
         _check_result(numba.types, result.signature.return_type, signature, place)
-        called = [compiled.library for own in known.values() for compiled in own.overloads.values()]
+        called = [compiled.library for own in isolation.functions.values() for compiled in own.overloads.values()]
         modules = [library.get_llvm_str() for library in (result.library, *called)]
-        return modules, result.fndesc.llvm_func_name
+        entry = result.fndesc.llvm_func_name
+        for number, made in enumerate(isolation.classes.values()):
+            # Numba names a class by its address, which is another one each time. Names are also data, of their length.
+            address = f"{id(made.class_type):x}"
+            fixed = f"{number:0{len(address)}x}"
+            modules, entry = [text.replace(address, fixed) for text in modules], entry.replace(address, fixed)
+        return modules, entry
 
 
 @lru_cache(maxsize=1)
@@ -177,32 +178,6 @@ def _swapped(cpu: Any, typing_context: Any, target: Any) -> Generator[None, None
         yield
     finally:
         vars(cpu).update(before)
-
-
-def _isolated(
-    function: python.FunctionType, numba: Any, known: dict[object, Any], compiled: object = None
-) -> python.FunctionType:
-    """The function with compiled functions of its own in place of those that it calls: theirs stay as they are. `known`
-    leads from those to these."""
-    scope: dict[str, Any] = {}
-    cells = tuple(python.CellType() for _ in function.__closure__ or ())
-    copy = python.FunctionType(function.__code__, scope, function.__name__, function.__defaults__, cells)
-    copy.__qualname__, copy.__module__ = function.__qualname__, function.__module__
-    copy.__kwdefaults__ = function.__kwdefaults__
-
-    def own(value: Any) -> Any:
-        if not isinstance(value, numba.core.dispatcher.Dispatcher):
-            return value
-        if value not in known:
-            _isolated(value.py_func, numba, known, value)
-        return known[value]
-
-    if compiled is not None:
-        known[compiled] = numba.njit(**_options_of(compiled))(copy)
-    scope.update((name, own(value)) for name, value in function.__globals__.items())
-    for cell, original in zip(cells, function.__closure__ or (), strict=True):
-        cell.cell_contents = own(original.cell_contents)
-    return copy
 
 
 def check_count(function: python.FunctionType, signature: Signature, place: str) -> None:

@@ -17,7 +17,6 @@ from jax_enzyme.codegen.gpu.primal import device_primal
 from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.frontends import load
 from jax_enzyme.ir.arrays import Vjp
-from jax_enzyme.options import Options
 from jax_enzyme.signature import Binding, parse, parse_launch
 from jax_enzyme.signature.launch import Shape
 from tests.cuda.device import agree, derived, three_way
@@ -234,21 +233,6 @@ def test_how_cotangents_are_added() -> None:
     rng = np.random.default_rng(7)
     at = rng.integers(0, 30, 30).astype(np.int32)
     check(kernel, np.float64(0.7), at, rng.normal(size=60), rng.normal(size=30), rng.normal(size=31))
-
-
-def test_sums_in_no_order() -> None:
-    """What is added atomically differs from run to run: refused on request, unless every thread has its own places."""
-    own = native(
-        "(int n, const double *x, double *y) { int t = threadIdx.x; y[t] = sin(x[t]); }",
-        "n: i32, x: f64[n], out y: f64[n]",
-        {"n": 5},
-        5,
-    )
-    derived(own, Vjp((True, False), (False, True)), options=Options(deterministic=True))
-    source = "(double a, double *y) { int t = threadIdx.x; y[t] = sin(a * t); }"
-    shared = native(source, "a: f64, out y: f64[5]", {}, 5)
-    with pytest.raises(DifferentiationError, match="added atomically to `a`, in another order"):
-        derived(shared, Vjp((True, False), (False, True)), options=Options(deterministic=True))
 
 
 def test_shadows_that_static_memory_has_no_room_for() -> None:

@@ -124,3 +124,21 @@ def test_warps_with_different_numbers_of_operations_between_barriers() -> None:
         here = np.array([t for t in range(start, start + 32) if t % 3 == 0])
         v[here] += v[here[0]] ** 2
     checked(kernel(body, 64, 64), x, v * v.sum())
+
+
+def test_ways_that_end_in_a_failure_do_not_part_warps() -> None:
+    """Warps go round the loop differently often, although a thread may fail in it."""
+    body = """double v = x[t];
+      for (int k = t < 32 ? 3 : 2; k > 0; k--) {
+        if (v < 0) __builtin_trap();
+        v += x[t] * __shfl_xor_sync(~0u, v, k);
+      }
+      __shared__ double s[64];
+      s[t] = v;
+      __syncthreads();
+      y[t] = s[63 - t];"""
+    x, t = values(64), np.arange(64)
+    v = x.copy()
+    for k in (3, 2, 1):
+        v = np.where((k < 3) | (t < 32), v + x * v[t ^ k], v)
+    checked(kernel(body, 64, 64), x, v[::-1])

@@ -1,4 +1,4 @@
-"""Tiles in shared memory: what is read is what was stored there last, by whichever thread, in gradients too."""
+"""Tiles in shared memory that are copies of inputs: read at the source on the CPU, where that is right."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from jax import numpy as jnp
 
 import jax_enzyme as je
+from jax_enzyme.codegen import derived
+from jax_enzyme.ir.instructions import Alloca
 
 
 @dataclass(frozen=True)
 class Tiled:
-    """A kernel and what it computes."""
+    """A kernel and what it computes; `tile`: the type of its tile, where nothing else has that type, and whether the
+    tile stays."""
 
     name: str
     source: str
@@ -21,6 +25,7 @@ class Tiled:
     block: object
     inputs: tuple[np.ndarray, ...]
     expected: np.ndarray
+    tile: tuple[str, bool] | None
     shared: int = 0
 
 
@@ -57,7 +62,7 @@ extern "C" __global__ void ragged(int m, int k, int n, const double *a, const do
   if (i < m && j < n) c[i * n + j] = sum;
 }""",
         "m: i32, k: i32, n: i32, a: f64[m,k], b: f64[k,n], out c: f64[m,n]", ("(n+3)//4", "(m+3)//4"), (4, 4),
-        (_A, _B), 2 * _A @ _B,
+        (_A, _B), 2 * _A @ _B, ("[4 x [4 x double]]", False),
     ),
     Tiled(
         "fields", """
@@ -75,7 +80,7 @@ extern "C" __global__ void fields(int n, const Point *p, double *a) {
   a[i] = sum;
 }""",
         "n: i32, p: f64[n,2], out a: f64[n]", "n//4", 4, (_P,),
-        np.array([np.sum(_P[:, 1] * (_P[:, 0] - x) ** 2) for x in _P[:, 0]]), 64,
+        np.array([np.sum(_P[:, 1] * (_P[:, 0] - x) ** 2) for x in _P[:, 0]]), None, 64,
     ),
     # What is read was stored in the round before.
     Tiled(
@@ -93,7 +98,7 @@ extern "C" __global__ void late(const double *x, double *y) {
   }
   y[t] = sum;
 }""",
-        "x: f64[16], out y: f64[4]", 1, 4, (_X,), _rounds(_X),
+        "x: f64[16], out y: f64[4]", 1, 4, (_X,), _rounds(_X), None,
     ),
     # Half of the threads store: the others' places hold what came before.
     Tiled(
@@ -111,7 +116,7 @@ extern "C" __global__ void some(const double *x, double *y) {
   y[t] = sum;
 }""",
         "x: f64[16], out y: f64[4]", 1, 4, (_X,),
-        np.arange(1, 5) * (4 * _X[2:4].sum() + _X.reshape(4, 4)[:, :2].sum()),
+        np.arange(1, 5) * (4 * _X[2:4].sum() + _X.reshape(4, 4)[:, :2].sum()), None,
     ),
     # Two stores to the same places: the second counts.
     Tiled(
@@ -126,6 +131,7 @@ extern "C" __global__ void twice(const double *x, double *y) {
   y[t] = s[3 - t % 4] * s[3];
 }""",
         "x: f64[16], out y: f64[64]", 1, 64, (_X,), np.tile([_X[9], _X[8], _X[1], _X[0]], 16) * _X[9],
+        ("[80 x double]", True),
     ),
     Tiled(
         "across", """
@@ -136,6 +142,7 @@ extern "C" __global__ void across(const double *x, double *y) {
   y[32 * threadIdx.y + threadIdx.x] = s[threadIdx.x][threadIdx.y];
 }""",
         "x: f64[1024], out y: f64[1024]", 1, (32, 32), (_Y,), _Y.reshape(32, 32).T.reshape(-1),
+        ("[32 x [33 x double]]", True),
     ),
 )  # fmt: skip
 
@@ -147,3 +154,9 @@ def test_tiles_hold_what_was_stored(case: Tiled) -> None:
     )
     np.testing.assert_allclose(kernel(*case.inputs), case.expected, rtol=1e-12)
     je.check_grads(kernel, case.inputs)
+    base = kernel.specialise(kernel.binding([jnp.asarray(a) for a in case.inputs])).base
+    bound = derived.regular(base.program, base.signature, base.binding)
+    local = [i for f in bound.module.functions.values() for i in f.instructions() if isinstance(i, Alloca)]
+    if case.tile is not None:
+        kind, stays = case.tile
+        assert (kind in {str(i.allocated_type) for i in local}) == stays

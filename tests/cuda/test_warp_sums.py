@@ -16,7 +16,6 @@ from jax_enzyme.codegen.gpu.primal import device_primal
 from jax_enzyme.codegen.gpu.ptx import ptx
 from jax_enzyme.codegen.gpu.ptxas import assemble, find_ptxas
 from jax_enzyme.ir.arrays import Vjp
-from jax_enzyme.options import Options
 from tests.cuda.device import agree, derived, three_way
 from tests.cuda.test_device_threads import native
 from tests.support.engine import Native
@@ -178,13 +177,6 @@ def test_instructions(case: Sum) -> None:
     if find_ptxas() is not None:
         (found,) = assemble(text, "sm_90")
         assert not found.spills
-
-
-def test_their_order_is_not_fixed() -> None:
-    """Warps still add in any order."""
-    case = _SUMS[1]
-    with pytest.raises(je.DifferentiationError, match="another order"):
-        derived(case.kernel, reverse(case.kernel), options=Options(deterministic=True))
 
 
 def test_in_jax(gpu_launches: StandIn) -> None:

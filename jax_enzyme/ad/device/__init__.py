@@ -1,10 +1,12 @@
 """Derivatives of device functions: what one thread does, to what one thread does.
 
 derive      one step of a derivation, over the engine of `ad`
+exact       what is launched where sums must not depend on the order of threads
 threads     what the engine has to know about the other threads
 """
 
 from jax_enzyme.ad.device.derive import derive, splittable
+from jax_enzyme.ad.device.exact import reproducible
 from jax_enzyme.transform.device import canonical
 
-__all__ = ["canonical", "derive", "splittable"]
+__all__ = ["canonical", "derive", "reproducible", "splittable"]

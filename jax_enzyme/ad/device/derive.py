@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from jax_enzyme.ad.causes import COUNTED_TWICE, STATE, UNORDERED_SUM
+from jax_enzyme.ad.causes import COUNTED_TWICE, STATE, THREAD_CHECKPOINT
 from jax_enzyme.ad.device.counting import count_of, widened
 from jax_enzyme.ad.device.reverse import derive_reverse, is_static, reversal_of
 from jax_enzyme.ad.forward import forward
-from jax_enzyme.ad.report import report_of
-from jax_enzyme.ir import instructions as I
-from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Jvp, Step, Vjp
 from jax_enzyme.ir.device import Count, DeviceFunction
 from jax_enzyme.options import Options
@@ -25,8 +22,6 @@ def derive(base: DeviceFunction, step: Step, options: Options) -> DeviceFunction
 
     Raises DifferentiationError where the engine cannot prove a derivative right.
     """
-    if options.deterministic:
-        _refuse_unordered(base, step)
     if isinstance(step, Jvp):
         function = ArrayFunction(base.module, base.symbols[0], base.buffers)
         result = forward(function, step, rules_of(base.module), allocates=False)
@@ -34,6 +29,8 @@ def derive(base: DeviceFunction, step: Step, options: Options) -> DeviceFunction
         return _finished(base, result, None if base.count is None else widened(base.count, result.buffers))
     if base.count is not None:
         raise COUNTED_TWICE.error()
+    if options.checkpoint:
+        raise THREAD_CHECKPOINT.error(wanted=options.checkpoint)
     result = derive_reverse(base, step)
     return _finished(base, result, count_of(base, reversal_of(base, step), result.buffers))
 
@@ -41,18 +38,6 @@ def derive(base: DeviceFunction, step: Step, options: Options) -> DeviceFunction
 def splittable(base: DeviceFunction, step: Vjp, options: Options) -> bool:
     """Whether Augmented and Pullback exist for the masks of `step`."""
     return base.count is None and is_static(reversal_of(base, step))
-
-
-def _refuse_unordered(base: DeviceFunction, step: Step) -> None:
-    """Refuses atomic additions of numbers: those of the kernel, and those of its reverse."""
-    function = base.module.functions[base.symbols[0]]
-    names: set[str] = set()
-    if any(isinstance(i, I.AtomicRMW) and T.is_float(i.type) for i in function.instructions()):
-        names.add("memory of the kernel's own choice")
-    if isinstance(step, Vjp):
-        names |= {a.memory for a in report_of(reversal_of(base, step)).accumulations if a.way != "plain"}
-    if names:
-        raise UNORDERED_SUM.error(names=", ".join(sorted(names)))
 
 
 def _refuse_state(base: ArrayFunction, result: ArrayFunction) -> None:

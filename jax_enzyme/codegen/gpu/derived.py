@@ -7,7 +7,8 @@ layouts and PTX, on disk.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property
 from typing import Any
@@ -102,8 +103,8 @@ def call_layout(
 def derived(
     program: Program, signature: Signature, binding: Binding, steps: Derivation = (), options: Options | None = None
 ) -> Derived:
-    """A kernel or a derivative of it as a device function. Not to be changed: others share it."""
-    return Job(program, signature, binding, steps, options or Options()).derived()
+    """A kernel or a derivative of it as the device function that is launched. Not to be changed: others share it."""
+    return Job(program, signature, binding, steps, options or Options()).launched()
 
 
 def build_ptx(
@@ -123,6 +124,7 @@ def build_ptx(
 
 _canonical: Memo[Derived] = Memo(64)
 _derived: Memo[Derived] = Memo(64)
+_launched: Memo[Derived] = Memo(64)
 
 
 @dataclass(frozen=True)
@@ -142,12 +144,12 @@ class Job:
         return digest(base, repr(self.steps), repr(self.options), _environment())
 
     def layout(self) -> Layout:
-        stored = self._stored("layout", lambda: self.derived().layout.to_bytes())
+        stored = self._stored("layout", lambda: self.launched().layout.to_bytes())
         return Layout.from_bytes(stored)
 
     def ptx(self, arch: str, dimensions: int, counts: bool) -> str:
         def make() -> bytes:
-            function = self.derived().function
+            function = self.launched().function
             if counts:
                 assert function.count is not None
                 function = function.count.function
@@ -166,6 +168,18 @@ class Job:
 
     def derived(self) -> Derived:
         return _derived.get(self.key, self._derive)
+
+    def launched(self) -> Derived:
+        """What runs: sums as the options want them. Derivatives are taken of `derived`."""
+        found = self.derived()
+        if not self.options.deterministic:
+            return found
+
+        def make() -> Derived:
+            with _said_of_devices():
+                return replace(found, function=engine.reproducible(found.function))
+
+        return _launched.get(self.key, make)
 
     def canonical(self) -> Derived:
         """In the form that the engine differentiates."""
@@ -186,12 +200,8 @@ class Job:
             return Derived(primal, tuple(range(len(primal.buffers))))
         base, step = self.before().canonical(), self.steps[-1]
         own = _of_device(base, step)
-        try:
+        with _said_of_devices():
             function = engine.derive(base.function, own, self.options)
-        except DifferentiationError as error:
-            raise type(error)(
-                error.cause, error.place, f"{error.remedy}; or {REMEDY}" if error.remedy else REMEDY
-            ) from error
         return Derived(function, _visible(base, own, function))
 
     def _stored(self, what: str, make: Callable[[], bytes]) -> bytes:
@@ -202,6 +212,17 @@ class Job:
             data = make()
             disk.put(key, data)
         return data
+
+
+@contextmanager
+def _said_of_devices() -> Generator[None]:
+    """Refusals that say what else there is."""
+    try:
+        yield
+    except DifferentiationError as error:
+        raise type(error)(
+            error.cause, error.place, f"{error.remedy}; or {REMEDY}" if error.remedy else REMEDY
+        ) from error
 
 
 def _of_device(base: Derived, step: Step) -> Step:

@@ -73,7 +73,7 @@ def gpu_report(program: Program, signature: Signature, binding: Binding, options
     steps: dict[str, Derivation] = {"primal": ()}
     reverse, refusal, counted = None, None, False
     try:
-        Job(program, signature, binding, (Jvp(step.wanted),), options).derived()
+        Job(program, signature, binding, (Jvp(step.wanted),), options).launched()
         steps["jvp"] = (Jvp(step.wanted),)
     except DifferentiationError:
         pass  # reverse mode says why
@@ -85,7 +85,7 @@ def gpu_report(program: Program, signature: Signature, binding: Binding, options
         if not counted:
             made = {"augmented": (Augmented(*masks),), "pullback": (Pullback(*masks),)}
         for each in made.values():
-            Job(program, signature, binding, each, options).derived()
+            Job(program, signature, binding, each, options).launched()
         steps |= made
     except DifferentiationError as error:
         reverse, refusal = None, str(error)

@@ -19,6 +19,7 @@ from jax_enzyme.ir.inlining import mark_for_inlining
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.rules.helpers import link
+from jax_enzyme.transform.device.registers import EXACT
 
 
 def ptx(function: DeviceFunction, arch: str, *, dimensions: int = 0, fast_math: bool = False) -> str:
@@ -43,6 +44,9 @@ def _entry_module(function: DeviceFunction, dimensions: int) -> Module:
     name_library_calls(module)
     add_entries(module, function, dimensions)
     mark_for_inlining(module, [entry_name(s) for s in range(len(function.symbols))])
+    for helper in module.functions.values():
+        if helper.name.startswith(EXACT):  # long, and called in many places
+            helper.attributes = ("nounwind", "noinline")
     return module
 
 

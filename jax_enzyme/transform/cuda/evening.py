@@ -22,7 +22,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import Cloner
 from jax_enzyme.ir.module import Function
-from jax_enzyme.ir.values import BasicBlock, Value
+from jax_enzyme.ir.values import BasicBlock, Constant, Value
 from jax_enzyme.transform.cuda.uniform import speculatable
 from jax_enzyme.transform.rewriting import phis, redirect_phis, replace_values, split_before
 
@@ -129,6 +129,8 @@ def even_loop(kernel: Function, facts: Recurrences, loop: Loop, counters: list[C
     carried = {p: _around(p, loop) for p in phis(loop.header) if p not in known}
     condition, stays = branch.operands[0], branch.targets[0] in loop
     if not _leaves_only(kernel, loop, carried.values()) or not _computed(loop, condition, known):
+        return None
+    if not _is_of_launch(condition):
         return None
     guard = _guard(facts, loop, condition, stays)
     settled = _stays_false(facts, loop, condition, stays, Interval(0 if guard is None else -1, most))
@@ -262,6 +264,21 @@ def _computed(loop: Loop, value: Value, known: Mapping[Value, Counter]) -> bool:
         if one in known or not any(one in b.instructions for b in loop.blocks):
             continue
         if isinstance(one, I.Phi) or not isinstance(one, I.Instruction) or not speculatable(one):
+            return False
+        pending += one.operands
+    return True
+
+
+def _is_of_launch(value: Value) -> bool:
+    """Does a value follow from the launch alone? Where data decide how often a thread goes on, the most that any may go
+    on says nothing: all would idle for long."""
+    pending, seen = [value], set[Value]()
+    while pending:
+        one = pending.pop()
+        if one in seen or isinstance(one, Constant):
+            continue
+        seen.add(one)
+        if not isinstance(one, I.Instruction) or not (isinstance(one, I.Phi) or speculatable(one)):
             return False
         pending += one.operands
     return True

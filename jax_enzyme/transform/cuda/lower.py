@@ -31,6 +31,7 @@ from jax_enzyme.transform.cuda.heap import large_to_heap
 from jax_enzyme.transform.cuda.host import to_host
 from jax_enzyme.transform.cuda.shuffles import WARP_SIZE, lower_shuffles
 from jax_enzyme.transform.cuda.spaces import drop_spaces, expand, uses
+from jax_enzyme.transform.cuda.tiles import read_at_source
 from jax_enzyme.transform.cuda.trimming import trim_loops
 from jax_enzyme.transform.cuda.turning import turn_loops
 from jax_enzyme.transform.joins import optimise_meetings
@@ -71,6 +72,8 @@ def lower(
     shuffle_numbers(work, kernel, MARKED)
     if log is not None:
         log.watch(work, kernel, shape)
+    else:
+        read_at_source(work, kernel, shape, [work.globals[n] for n in shared if n in work.globals])
     if any(_warp_operation(i) for i in kernel.instructions()):
         _linear_to_warps(work, kernel, shape)
         work = optimise_meetings(work, _meets, _differs)

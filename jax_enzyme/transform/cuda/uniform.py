@@ -63,6 +63,7 @@ class Uniformity:
         self.meets = frozenset(meets)
         self.meeting = {b for b in self.cfg.rpo if self.is_meeting_block(b)}
         self.skeleton = self._skeleton()
+        self._returning = self._before({b for b in self.cfg.rpo if isinstance(b.terminator, I.Return)})
         self.divergent: set[Value] = {
             i for i in function.instructions() if not (speculatable(i) or self._meets(i)) or self._is_index(i)
         }
@@ -121,7 +122,11 @@ class Uniformity:
         return isinstance(value, Constant) or value not in self.divergent
 
     def _skeleton(self) -> set[BasicBlock]:
-        found = set(self.meeting)
+        return self._before(self.meeting)
+
+    def _before(self, blocks: set[BasicBlock]) -> set[BasicBlock]:
+        """Some blocks, and all from which control may come to them."""
+        found = set(blocks)
         pending = list(found)
         while pending:
             for pred in self.cfg.reachable_preds(pending.pop()):
@@ -154,7 +159,7 @@ class Uniformity:
         for block in self.cfg.rpo:
             if self._branches_divergently(block) and block not in self.decided:
                 inside = [s for s in self.cfg.succs[block] if s in self.skeleton]
-                if len(inside) == 1:
+                if len(inside) == 1 and self._may_end(block):
                     (self.decided if self.cfg.reaches(block, block) else self.leaving).add(block)
         joins = self._joins()
         self.local = {}
@@ -183,9 +188,11 @@ class Uniformity:
 
     def _ends(self, block: BasicBlock) -> bool:
         """Whether the skeleton may end after a block."""
-        if block in self.leaving:
-            return False
-        return any(s not in self.skeleton for s in self.cfg.succs[block])
+        return block not in self.leaving and self._may_end(block)
+
+    def _may_end(self, block: BasicBlock) -> bool:
+        """Whether a member may get from here to the end without a meeting. One that fails never gets there."""
+        return any(s not in self.skeleton and s in self._returning for s in self.cfg.succs[block])
 
     def _joins(self) -> dict[BasicBlock, BasicBlock | None]:
         """The immediate post-dominators in the skeleton; blocks that never leave it have none."""

@@ -24,6 +24,8 @@ REGISTER = "llvm.nvvm.read.ptx.sreg."
 LANE = "__je_lane"
 WARP_ADD = "je.warp.add."
 """How functions begin that add what the lanes of a warp have to memory."""
+EXACT = "je.exact."
+"""How functions begin that keep sums in integers."""
 WARP_WORDS = ("convergent", "nounwind")
 """Attributes of what the lanes of a warp do together."""
 
@@ -86,10 +88,15 @@ def declare_registers(module: Module) -> None:
 
 def thread_number(module: Module, at: Builder, shape: Shape) -> Value:
     """The number of the thread in the grid (i64), x running fastest, threads before blocks."""
-    blocks = _linear(module, at, "ctaid", shape.grid)
+    blocks = block_number(module, at, shape)
     inside = _linear(module, at, "tid", shape.block)
     first = at.binary("mul", blocks, const_int(T.I64, shape.threads), ("nuw", "nsw"))
     return at.binary("add", first, inside, ("nuw", "nsw"))
+
+
+def block_number(module: Module, at: Builder, shape: Shape) -> Value:
+    """The number of the block in the grid (i64)."""
+    return _linear(module, at, "ctaid", shape.grid)
 
 
 def thread_in_block(module: Module, at: Builder, shape: Shape) -> Value:

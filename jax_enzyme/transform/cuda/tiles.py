@@ -1,0 +1,393 @@
+"""Shared memory that is a copy of what the kernel reads is read at the source.
+
+    before    s[y][x] = a[row * n + p + x]; __syncthreads(); ... s[y][k] ...        y, x: the thread
+    after     ... a[row * n + p + k] ...
+
+A processor has caches, so the copy is of no use there; and to a derivative it is a burden: the tile is overwritten in
+the next round, so that every number read from it would have to be kept, while inputs can be read again.
+
+It is done for an array whose stores every thread of the block comes to, each at a place of its own, if what is stored
+is computed from indices, what all threads share, and inputs. A place is then known to be written by one thread,
+whose index follows from the address as digits follow from a number. That it holds what that thread stored in this round
+is what the kernel's barriers are there for: without them it would race. A tile that is read across, as in a transpose,
+stays: there the copy is of use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.analysis.dominators import Dominators
+from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.loops import Loop, Loops
+from jax_enzyme.analysis.polynomials import Atom, Leaf, Polynomial, emit
+from jax_enzyme.analysis.recurrences import Recurrences
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.clone import Cloner
+from jax_enzyme.ir.module import Function, GlobalVariable, Module
+from jax_enzyme.ir.values import Argument, BasicBlock, Constant, ConstantExpr, Value
+from jax_enzyme.signature.launch import Shape
+from jax_enzyme.transform.cuda import marks
+from jax_enzyme.transform.cuda.group import Group, prepare
+from jax_enzyme.transform.cuda.spaces import expand
+from jax_enzyme.transform.cuda.uniform import Uniformity, speculatable
+from jax_enzyme.transform.rewriting import replace_values, split_before
+
+_LONGEST = 40
+"""The most instructions that are computed again for one load, and the most of them that compute with numbers."""
+_ARITHMETIC = 2
+
+
+def read_at_source(module: Module, kernel: Function, shape: Shape, shared: Iterable[GlobalVariable]) -> None:
+    """Changes the function of one thread in place."""
+    variables = list(shared)
+    dynamic = [v for v in variables if isinstance(v.value_type, T.ArrayType) and v.value_type.count == 0]
+    if len(dynamic) > 1:  # they are the same memory
+        variables = [v for v in variables if v not in dynamic]
+    expand(kernel, {v: v for v in variables})
+    prepare(kernel, Group((), (marks.MEET_BLOCK,), (marks.MEET_WARP,)))
+    for variable in variables:
+        uniform = Uniformity(kernel, (*marks.THREADS, marks.LANE, marks.WARP), (marks.MEET_BLOCK,))
+        if uniform.leaving or uniform.decided:
+            return
+        if not any(_names(f, variable) for f in module.functions.values() if f is not kernel):
+            _Tile(module, kernel, shape, variable, uniform).run()
+
+
+def _names(function: Function, variable: GlobalVariable) -> bool:
+    """Does a function use a variable, in whatever expression?"""
+    pending = [o for i in function.instructions() for o in i.operands if isinstance(o, Constant)]
+    while pending:
+        one = pending.pop()
+        if one is variable:
+            return True
+        if isinstance(one, ConstantExpr):
+            pending += one.operands
+    return False
+
+
+@dataclass(frozen=True)
+class _Written:
+    """A store, and how its address follows from the thread's numbers: coefficients by axis, largest first."""
+
+    store: I.Store
+    start: int
+    size: int
+    digits: tuple[tuple[int, str, int], ...]
+
+    def meets(self, other: _Written) -> bool:
+        """May two stores write the same byte? Members of a structure in an array do not, nor do two arrays."""
+        if abs(self.start - other.start) >= max(self._reach(), other._reach()):
+            return False
+        first, second = sorted((self, other), key=lambda s: s.start)
+        least = min((d[0] for d in self.digits), default=0)
+        beside = first.start + first.size <= second.start and second.start + second.size - first.start <= least
+        return self.digits != other.digits or not beside
+
+    def _reach(self) -> int:
+        return self.size + sum(factor * (extent - 1) for factor, _, extent in self.digits)
+
+
+class _Tile:
+    """One array in shared memory."""
+
+    def __init__(
+        self, module: Module, kernel: Function, shape: Shape, variable: GlobalVariable, uniform: Uniformity
+    ) -> None:
+        cfg = Cfg(kernel)
+        self._kernel = kernel
+        self._variable = variable
+        self._uniform = uniform
+        self._common = set(uniform.order(kernel.entry))
+        self._layout = DataLayout(module)
+        self._loops = Loops(cfg, Dominators(cfg))
+        self._facts = Recurrences(kernel, cfg, self._loops, module)
+        self._extents = {n: e for n, e in zip(marks.THREADS, shape.block, strict=True) if e > 1}
+        self._counters: dict[Loop, Value] = {}
+
+    def run(self) -> None:
+        accesses = self._accesses()
+        if accesses is None:
+            return
+        stores: list[_Written] = []
+        for store in accesses:
+            written = self._written(store) if isinstance(store, I.Store) else None
+            if isinstance(store, I.Store) and written is None:
+                return
+            stores += [written] if written is not None else []
+        plans: list[tuple[I.Load, _Written, dict[str, Polynomial]]] = []
+        for load in accesses:
+            if not isinstance(load, I.Load):
+                continue
+            found = self._source(load, stores)
+            if found is None or not self._may_compute(load, *found):
+                return
+            plans.append((load, *found))
+        for _, _, threads in plans:
+            for polynomial in threads.values():
+                for atom in polynomial.atoms:
+                    self._operand(atom)  # counters are added while blocks are still those that were analysed
+        replaced: dict[Value, Value] = {load: self._computed(load, s, q) for load, s, q in plans}
+        for block in self._kernel.blocks:
+            block.instructions = [i for i in block.instructions if i not in replaced]
+        replace_values(self._kernel, replaced)
+
+    # -- what there is
+
+    def _accesses(self) -> list[I.Load | I.Store] | None:
+        """The loads and stores of the array; None where it is used in other ways."""
+        found: list[I.Load | I.Store] = []
+        pointers: list[Value] = [self._variable]
+        for pointer in pointers:
+            for instruction in self._kernel.instructions():
+                if pointer not in instruction.operands:
+                    continue
+                match instruction:
+                    case I.GetElementPtr() if instruction.operands[0] is pointer:
+                        pointers.append(instruction)
+                    case I.Load():
+                        found.append(instruction)
+                    case I.Store() if instruction.operands[1] is pointer and instruction.operands[0] is not pointer:
+                        found.append(instruction)
+                    case _:
+                        return None
+        return found
+
+    def _offset(self, access: I.Load | I.Store) -> Polynomial:
+        pointer = access.operands[0] if isinstance(access, I.Load) else access.operands[1]
+        form = self._facts.form_at(pointer, self._facts.block_of[access])
+        return form.polynomial - Polynomial.atom(self._facts.leaf(self._variable))
+
+    def _written(self, store: I.Store) -> _Written | None:
+        """A store that every thread comes to, at a place of its own."""
+        if self._facts.block_of[store] not in self._common:
+            return None
+        digits: list[tuple[int, str, int]] = []
+        start = 0
+        for monomial, factor in self._offset(store).terms.items():
+            atom = monomial[0][0] if len(monomial) == 1 and monomial[0][1] == 1 else None
+            name = marks.called(atom.value) if isinstance(atom, Leaf) and isinstance(atom.value, I.Call) else ""
+            if not monomial:
+                start = factor
+            elif name in self._extents and factor > 0:
+                digits.append((factor, name, self._extents[name]))
+            else:
+                return None
+        digits.sort()
+        span = self._layout.store_size(store.operands[0].type)
+        for factor, _, extent in digits:
+            if factor < span:
+                return None
+            span = factor * extent
+        if {name for _, name, _ in digits} != set(self._extents) or len(digits) != len(self._extents):
+            return None
+        size = self._layout.store_size(store.operands[0].type)
+        return _Written(store, start, size, tuple(reversed(digits)))
+
+    # -- who wrote it
+
+    def _source(self, load: I.Load, stores: list[_Written]) -> tuple[_Written, dict[str, Polynomial]] | None:
+        """The last store before a load that wrote what is loaded, and the numbers of the thread that did."""
+        found = [(s, q) for s in stores if (q := self._thread_of(load, s)) is not None]
+        return next((f for f in found if not any(self._comes_between(f[0], o, load) for o in stores)), None)
+
+    def _comes_between(self, store: _Written, other: _Written, load: I.Load) -> bool:
+        """May another store to the same places come after a store and before a load?"""
+        if other is store or not other.meets(store):
+            return False
+        there, home, here = (self._facts.block_of[i] for i in (other.store, store.store, load))
+        if there is home:
+            return home.instructions.index(other.store) > home.instructions.index(store.store)
+        if there is here and here.instructions.index(other.store) < here.instructions.index(load):
+            return True
+        pending, seen = list(there.successors), {home}
+        while pending:
+            block = pending.pop()
+            if block is here and block is not home:
+                return True
+            if block not in seen:
+                seen.add(block)
+                pending += block.successors
+        return False
+
+    def _thread_of(self, load: I.Load, written: _Written) -> dict[str, Polynomial] | None:
+        """The numbers of the thread that wrote what is loaded."""
+        here, there = self._facts.block_of[load], self._facts.block_of[written.store]
+        if load.type != written.store.operands[0].type or not self._behind(written.store, there, load, here):
+            return None
+        conditions = self._facts.guards.at(here)
+        rest = self._offset(load).add_constant(-written.start)
+        found: dict[str, Polynomial] = {}
+        for factor, name, extent in written.digits:
+            whole = Polynomial({m: c // factor for m, c in rest.terms.items() if c % factor == 0})
+            known = self._facts.bounds(whole, conditions)
+            if known.low < 0 or known.high >= extent:
+                return None
+            found[name] = whole
+            rest = rest - whole.scale(factor)
+        return None if rest.terms else found
+
+    def _behind(self, store: I.Store, there: BasicBlock, load: I.Load, here: BasicBlock) -> bool:
+        """Does the load come after the store in the same round of the loops around the store?"""
+        around = self._loops.loop_of[there]
+        if around is not None and here not in around:
+            return False
+        if there is here:
+            return there.instructions.index(store) < here.instructions.index(load)
+        return self._loops.dominators.dominates(there, here)
+
+    # -- what it wrote
+
+    def _may_compute(self, load: I.Load, written: _Written, threads: Mapping[str, Polynomial]) -> bool:
+        """Can the value be computed again where it is loaded, without more work than a few additions, and from memory
+        that neighbouring threads read side by side?"""
+        here = self._facts.block_of[load]
+        pending, seen, floating = [written.store.operands[0]], set[Value](), 0
+        while pending:
+            one = pending.pop()
+            if one in seen or self._known(one, here):
+                continue
+            seen.add(one)
+            if not isinstance(one, I.Instruction) or len(seen) > _LONGEST:
+                return False
+            if marks.called(one) in self._extents:
+                continue
+            if marks.called(one) in (marks.LANE, marks.WARP):
+                return False
+            choice = self._choice(one)
+            if isinstance(one, I.Load):
+                if not self._is_input(one) or not self._side_by_side(one, threads):
+                    return False
+            elif choice is None and (isinstance(one, I.Phi) or not speculatable(one)):
+                return False
+            else:
+                floating += T.is_float(one.type) and choice is None
+            pending += choice if choice is not None else one.operands
+        return floating <= _ARITHMETIC
+
+    def _known(self, value: Value, here: BasicBlock) -> bool:
+        """Is a value the same for all threads, and there where the load is?"""
+        if not isinstance(value, I.Instruction):
+            return True
+        home = self._facts.block_of[value]
+        return self._uniform.uniform(value) and (home is here or self._loops.dominators.dominates(home, here))
+
+    def _side_by_side(self, load: I.Load, threads: Mapping[str, Polynomial]) -> bool:
+        """Do neighbouring threads read neighbouring numbers, or the same?"""
+        fastest = next(iter(self._extents), "")
+        pointer = self._facts.form_at(load.operands[0], self._facts.block_of[load]).polynomial
+        step = 0
+        for atom in pointer.atoms:
+            name = marks.called(atom.value) if isinstance(atom, Leaf) and isinstance(atom.value, I.Call) else ""
+            for inner in threads[name].atoms if name in threads else ():
+                if isinstance(inner, Leaf) and isinstance(inner.value, I.Call) and marks.called(inner.value) == fastest:
+                    outer, here = pointer.coefficients(atom), threads[name].coefficients(inner)
+                    factors = [parts[1].value if len(parts) == 2 else None for parts in (outer, here)]
+                    if factors[0] is None or factors[1] is None:
+                        return False
+                    step += factors[0] * factors[1]
+        return abs(step) in (0, self._layout.alloc_size(load.type))
+
+    @staticmethod
+    def _is_input(value: Value) -> bool:
+        if not isinstance(value, I.Load):
+            return False
+        base = value.operands[0]
+        while isinstance(base, I.GetElementPtr):
+            base = base.operands[0]
+        return isinstance(base, Argument) and "readonly" in base.attributes
+
+    def _choice(self, value: Value) -> tuple[Value, Value, Value] | None:
+        """The condition of a phi behind an `if`, and its values where that holds and where it does not."""
+        if not isinstance(value, I.Phi) or len(value.operands) != 2:
+            return None
+        block = self._facts.block_of[value]
+        parent = self._loops.dominators.idom.get(block)
+        branch = parent.terminator if parent is not None else None
+        loops = self._loops.loop_of
+        if parent is None or not isinstance(branch, I.CondBranch) or loops[parent] is not loops[block]:
+            return None
+        values: list[Value] = []
+        for target in branch.targets:
+            arm = parent if target is block else target
+            straight = arm is parent or (arm.successors == [block] and self._facts.cfg.reachable_preds(arm) == [parent])
+            if not straight or arm not in value.targets:
+                return None
+            values.append(value.operands[value.targets.index(arm)])
+        return branch.operands[0], values[0], values[1]
+
+    def _computed(self, load: I.Load, written: _Written, threads: Mapping[str, Polynomial]) -> Value:
+        block = next(b for b in self._kernel.blocks if load in b.instructions)
+        rest = split_before(self._kernel, block, block.instructions.index(load))
+        at = Builder(block)
+        numbers = {n: emit(at, p, T.I32, self._operand) for n, p in threads.items()}
+        here = self._facts.block_of[load]
+        at, value = self._again(at, written.store.operands[0], here, dict[Value, Value](), numbers)
+        at.br(rest)
+        return value
+
+    def _operand(self, atom: Atom) -> Value:
+        if isinstance(atom, Leaf):
+            return atom.value
+        if atom.loop not in self._counters:
+            loop = atom.loop
+            (latch,) = loop.latches
+            entries = [b for b in self._kernel.blocks if b not in loop and loop.header in b.successors]
+            number = I.Phi(T.I64, "phi", [const_int(T.I64, 0) for _ in entries], targets=entries)
+            end = Builder(BasicBlock())
+            number.operands.append(end.binary("add", number, const_int(T.I64, 1), ("nuw", "nsw")))
+            number.targets.append(latch)
+            latch.instructions[-1:-1] = end.block.instructions
+            loop.header.instructions.insert(0, number)
+            self._counters[loop] = number
+        return self._counters[atom.loop]
+
+    def _again(
+        self, at: Builder, value: Value, here: BasicBlock, made: dict[Value, Value], numbers: Mapping[str, Value]
+    ) -> tuple[Builder, Value]:
+        """The value as another thread computes it, and where to go on."""
+        if self._known(value, here) or value in made:
+            return at, made.get(value, value)
+        assert isinstance(value, I.Instruction)
+        name = marks.called(value)
+        if name in numbers:
+            return at, numbers[name]
+        choice = self._choice(value)
+        if choice is not None:
+            at, made[value] = self._chosen(at, choice, here, made, numbers)
+            return at, made[value]
+        copy = Cloner({}).shell(value)
+        copy.operands = []
+        for operand in value.operands:
+            at, again = self._again(at, operand, here, made, numbers)
+            copy.operands.append(again)
+        copy.targets, copy.records, copy.metadata = [], [], []
+        made[value] = at.insert(copy)
+        return at, copy
+
+    def _chosen(
+        self,
+        at: Builder,
+        choice: tuple[Value, Value, Value],
+        here: BasicBlock,
+        made: dict[Value, Value],
+        numbers: Mapping[str, Value],
+    ) -> tuple[Builder, Value]:
+        """The same branch as that thread has."""
+        at, condition = self._again(at, choice[0], here, made, numbers)
+        arms = [BasicBlock(name="arm"), BasicBlock(name="arm")]
+        joined = BasicBlock(name="joined")
+        index = self._kernel.blocks.index(at.block) + 1
+        self._kernel.blocks[index:index] = [*arms, joined]
+        at.cond_br(condition, arms[0], arms[1])
+        incoming: list[tuple[Value, BasicBlock]] = []
+        for arm, value in zip(arms, choice[1:], strict=True):
+            end, again = self._again(Builder(arm), value, here, dict(made), numbers)
+            end.br(joined)
+            incoming.append((again, end.block))
+        at = Builder(joined)
+        return at, at.phi(incoming[0][0].type, incoming)
