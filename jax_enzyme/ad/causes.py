@@ -170,6 +170,13 @@ POINTERS_AS_VECTORS = Cause(
     "the shadow of a pointer goes along with it, and is followed through pointers and i64 alone",
     "keep pointers as pointers, or compile without vectorisation",
 )
+THROUGH_FILE = Cause(
+    "numbers through a file",
+    Kind.NOT_PROVABLE,
+    "numbers that a derivative depends on are written where `{name}` may read them",
+    "what is read again depends on what was written, and nobody follows it there",
+    'keep the numbers in memory, or declare, where `{name}` does not read them:\nrules=(je.inactive("{name}"),)',
+)
 ATOMIC = Cause(
     "atomic operation",
     Kind.LIMIT,
@@ -362,9 +369,9 @@ DEFECT = Cause(
 )
 
 CAUSES = (
-    UNKNOWN_CALL, UNKNOWN_POINTER_CALL, ASSEMBLY, BITS, MADE, PARTS, GOTO, SETJMP, VARIADIC, VOLATILE, DEVICE, ORIGIN,
-    POINTERS_AS_VECTORS, IN_ONE_PLACE, ALLOCATOR, SPLIT, NO_LOOP, NOT_CHECKPOINTED, NEVER_RETURNS, INACTIVE_PARAMETER,
-    POINTER_PARAMETER,
+    UNKNOWN_CALL, UNKNOWN_POINTER_CALL, ASSEMBLY, BITS, MADE, PARTS, GOTO, SETJMP, VARIADIC, THROUGH_FILE,
+    VOLATILE, DEVICE, ORIGIN, POINTERS_AS_VECTORS, IN_ONE_PLACE, ALLOCATOR, SPLIT, NO_LOOP, NOT_CHECKPOINTED,
+    NEVER_RETURNS, INACTIVE_PARAMETER, POINTER_PARAMETER,
 )  # fmt: skip
 """Those of functions that one thread runs, in the order of the page."""
 

@@ -8,7 +8,7 @@
 A *pattern* says what lies within one record, and how long a record is. Integers have no adjoint, and what lies in the
 shadow of a pointer means nothing to the reverse sweep, which takes shadow pointers from the tape. (Where a pointer made
 place for a `double`, that starts with an adjoint of some 1e-310, which no sum shows. Any other number would show it:
-`spoils_adjoints`.) The order is the one that is right for overlapping ranges.
+`spoils_adjoints`.) The order is the one that is right for overlapping ranges, and for records copied onto themselves.
 """
 
 from __future__ import annotations
@@ -154,13 +154,14 @@ _STEP = """
 {v}:
   %{v}.to = getelementptr inbounds i8, ptr %to, i64 %{v}.at
   %{v}.from = getelementptr inbounds i8, ptr %from, i64 %{v}.at
-  %{v}.y = load {type}, ptr %{v}.from, align 1
 {body}  br label %{after}
 """
-_MOVE = """  store {type} %{v}.y, ptr %{v}.to, align 1
+_MOVE = """  %{v}.y = load {type}, ptr %{v}.from, align 1
+  store {type} %{v}.y, ptr %{v}.to, align 1
 """
 _ADD = """  %{v}.x = load {type}, ptr %{v}.to, align 1
   store {type} {zero}, ptr %{v}.to, align 1
+  %{v}.y = load {type}, ptr %{v}.from, align 1
   %{v}.sum = fadd reassoc nsz contract {type} %{v}.y, %{v}.x
   store {type} %{v}.sum, ptr %{v}.from, align 1
 """

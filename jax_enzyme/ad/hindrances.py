@@ -42,7 +42,7 @@ FREES_EARLIER = Hindrance(
     "an iteration frees or resizes memory that was allocated before the loop",
     "allocate and free outside the loop (swap two buffers)",
 )
-PASSED_ON = Hindrance("memory that one iteration allocates is used by another", _SWAP)
+PASSED_ON = Hindrance("memory that one iteration allocates is used by another, or after the loop", _SWAP)
 UNKNOWN_SIZE = Hindrance(
     "its state includes memory of unknown size ({instruction})", "allocate it with malloc, calloc or new"
 )

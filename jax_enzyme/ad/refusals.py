@@ -19,6 +19,7 @@ from jax_enzyme.ad.causes import (
     ORIGIN,
     POINTERS_AS_VECTORS,
     SETJMP,
+    THROUGH_FILE,
     UNKNOWN_CALL,
     VARIADIC,
     VOLATILE,
@@ -26,8 +27,9 @@ from jax_enzyme.ad.causes import (
 )
 from jax_enzyme.ad.common import active_rule, refuse
 from jax_enzyme.analysis.activity import Activity
+from jax_enzyme.analysis.files import Files
 from jax_enzyme.analysis.flow import holds_float, is_defined_call, is_opaque_call, rule_of
-from jax_enzyme.analysis.fortran_io import hands_numbers_on
+from jax_enzyme.analysis.fortran_io import hands_numbers_on, statement
 from jax_enzyme.analysis.memory import MemoryObject, PointsTo, accesses, call_effect, is_memory_free
 from jax_enzyme.analysis.words import Words
 from jax_enzyme.errors import DifferentiationError
@@ -97,12 +99,20 @@ class _Check:
                 self._access(instruction)
             case I.AtomicRMW() | I.CmpXchg():
                 self._atomic(instruction)
+            case I.CallBase() if call_effect(instruction) is Effect.MEMORY_COPY:
+                self._copy(instruction)
             case I.CallBase():
                 self._call(instruction)
+            case I.Cast(opcode="inttoptr") if self._varied_memory(instruction) and self._is_of_pieces(instruction):
+                raise self.refused(instruction, ORIGIN)
             case _:
                 pass
 
     # -- calls
+
+    @cached_property
+    def _files(self) -> Files:
+        return Files(self.points_to.functions, self.rules)
 
     def _call(self, call: I.CallBase) -> None:
         if self._returns_twice(call):
@@ -116,6 +126,13 @@ class _Check:
             raise refuse(self.module, self._original(call), UNKNOWN_CALL, name=call.callee.name)
         elif is_opaque_call(call) and rule_of(call, self.rules) is None and self._could_pass_on(call):
             active_rule(self.module, self._original(call), self.rules)
+        elif (reader := self._reader_after(call)) is not None and self._could_pass_on(call):
+            raise refuse(self.module, self._original(call), THROUGH_FILE, name=reader)
+
+    def _reader_after(self, call: I.CallBase) -> str | None:
+        """The function that may read what a call prints to a file. Fortran's statements have been dealt with."""
+        prints = call_effect(call) is Effect.OUTPUT and statement(call) is None
+        return self._files.reader_after(call) if prints else None
 
     def _only_prints(self, callee: Value) -> bool:
         """Whether a variadic function does nothing with what it is given beyond its parameters but print it."""
@@ -176,17 +193,48 @@ class _Check:
         pointer = instruction.operands[-1]
         if "volatile" in instruction.flags and self._varied_memory(pointer):
             raise self.refused(instruction, VOLATILE)
-        objects = self.points_to.of(pointer)
         if isinstance(instruction, I.Store) and self._hides_pointers(instruction.operands[0]):
             raise self.refused(instruction, POINTERS_AS_VECTORS)
-        if (objects and self.points_to.unknown not in objects) or self._is_nowhere(pointer, objects):
-            return
+        value = instruction.operands[0] if isinstance(instruction, I.Store) else instruction
+        lost = holds_float(value.type) and self._may_be_ours(pointer)
         if isinstance(instruction, I.Store):
-            lost = instruction.operands[0] in self.activity.varied
-        else:
-            lost = holds_float(instruction.type) and (self.launders or not objects) and bool(self.numbers)
-        if lost:
-            raise self.refused(instruction, ORIGIN if objects or not _is_fixed(pointer) else DEVICE)
+            lost |= value in self.activity.varied
+        if lost and self._is_lost(pointer):
+            raise self._of_origin(instruction, pointer)
+
+    def _copy(self, call: I.CallBase) -> None:
+        target, source = call.operands[:2]
+        if self._is_lost(target) and (self._varied_memory(source) or self._may_be_ours(target)):
+            raise self._of_origin(call, target)
+        if self._is_lost(source) and self._may_be_ours(source):
+            raise self._of_origin(call, source)
+
+    def _is_lost(self, pointer: Value) -> bool:
+        """Whether it is not known what memory a pointer leads to."""
+        objects = self.points_to.of(pointer)
+        return not (objects and self.points_to.unknown not in objects) and not self._is_nowhere(pointer, objects)
+
+    def _may_be_ours(self, pointer: Value) -> bool:
+        """Whether a pointer of unknown origin may lead to numbers that the kernel was given, or its own."""
+        return bool(self.numbers) and (self.launders or not self.points_to.of(pointer))
+
+    def _of_origin(self, instruction: I.Instruction, pointer: Value) -> DifferentiationError:
+        known = bool(self.points_to.of(pointer)) or not _is_fixed(pointer)
+        return self.refused(instruction, ORIGIN if known else DEVICE)
+
+    def _is_of_pieces(self, pointer: I.Cast) -> bool:
+        """Whether a pointer is put together from parts of an address, which have no shadow each."""
+        pending, seen = [pointer.operands[0]], set[Value]()
+        while pending:
+            value = pending.pop()
+            if value in seen or not isinstance(value, I.Instruction) or not self.points_to.of(value):
+                continue
+            seen.add(value)
+            if isinstance(value, I.Cast) and value.opcode in ("zext", "sext"):
+                return True
+            if isinstance(value, I.BinaryOp | I.Phi | I.Freeze | I.Select):
+                pending += value.operands
+        return False
 
     def _is_nowhere(self, pointer: Value, objects: frozenset[MemoryObject]) -> bool:
         """Whether an address can only be null, made of it, or what nobody has written: no program that is right comes

@@ -159,9 +159,10 @@ class Tape:
 
 
 def marked(slot: Slot, access: Value) -> Value:
-    """A load or store of a slot, which says what it is of. Memory of threads holds one thing at each place for as long
-    as they run; an arena may be used again for something else."""
-    tag = None if slot.threads is None else own_access(slot.type)
+    """A load or store of a slot, which says what it is of: a byte, in which the way of a branch is kept, is no part of
+    a number. Memory of threads holds one thing at each place for as long as they run; elsewhere other integers may be
+    the bits of a number."""
+    tag = own_access(slot.type) if slot.threads is not None or slot.type == T.I8 else None
     if tag is not None:
         assert isinstance(access, I.Load | I.Store)
         access.metadata.append(tag)

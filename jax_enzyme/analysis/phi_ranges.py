@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.ranges import Interval, full_range
-from jax_enzyme.analysis.simulation import simulate
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function
@@ -36,7 +35,7 @@ def _simulated(facts: Recurrences, phi: I.Phi, loop: Loop) -> Interval | None:
         branch = source.terminator
         if not isinstance(branch, I.CondBranch) or not facts.once_per_iteration(source, loop):
             continue
-        simulation = simulate(facts, loop, source, branch.targets[0] in loop)
+        simulation = facts.simulations.of(facts, loop, source)
         if simulation is not None and phi in simulation.ranges:
             return simulation.ranges[phi]
     return None

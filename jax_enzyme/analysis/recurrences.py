@@ -21,6 +21,7 @@ from jax_enzyme.analysis.memo import Memo
 from jax_enzyme.analysis.phi_ranges import header_phi_range
 from jax_enzyme.analysis.polynomials import Atom, Iteration, Leaf, Polynomial, TooComplex
 from jax_enzyme.analysis.ranges import Interval, Transfer, full_range, unsigned_range
+from jax_enzyme.analysis.simulation import Simulations
 from jax_enzyme.analysis.trips import UNKNOWN, TripCount, trip_count
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -69,6 +70,7 @@ class Recurrences:
         self.block_of: dict[Value, BasicBlock] = {**self._transfer.block_of}
         self._layout = DataLayout(module or Module())
         self._memo = Memo()
+        self.simulations = Simulations()
         self._pending: dict[I.Phi, None] = {}
         self._assumed: list[tuple[Polynomial, Interval]] = []
         self._iterations = {loop: Iteration(loop, rank) for rank, loop in enumerate(loops.all)}

@@ -35,7 +35,21 @@ class _Opaque(Exception):
     """The value rests on something other than constants and the header's phis."""
 
 
-def simulate(facts: Recurrences, loop: Loop, source: BasicBlock, stay: bool) -> Simulation | None:
+class Simulations:
+    """Those of one function: each loop is run once, however often the facts that rest on it are asked for."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[Loop, BasicBlock], Simulation | None] = {}
+
+    def of(self, facts: Recurrences, loop: Loop, source: BasicBlock) -> Simulation | None:
+        """What leads to the exit of a loop at the branch that ends `source`."""
+        key = (loop, source)
+        if key not in self._found:
+            self._found[key] = _simulate(facts, loop, source, source.terminator.targets[0] in loop)
+        return self._found[key]
+
+
+def _simulate(facts: Recurrences, loop: Loop, source: BasicBlock, stay: bool) -> Simulation | None:
     """Runs the header's phis until the branch that ends `source` leaves the loop (its condition is not `stay`)."""
     condition = source.terminator.operands[0]
     try:

@@ -25,7 +25,6 @@ from jax_enzyme.analysis.guards import Condition, conjuncts
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.polynomials import Iteration, Polynomial
 from jax_enzyme.analysis.ranges import Interval, full_range, unsigned_range
-from jax_enzyme.analysis.simulation import simulate
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.values import BasicBlock, Value
@@ -81,7 +80,7 @@ def exit_count(facts: Recurrences, loop: Loop, source: BasicBlock, alone: bool) 
     maxima = [count.maximum for count in counts if count.maximum is not None]
     exact = counts[0].exact if whole and len(counts) == 1 else None
     if exact is None:
-        simulated = simulate(facts, loop, source, stay)
+        simulated = facts.simulations.of(facts, loop, source)
         if simulated is not None:
             return TripCount(Polynomial.constant(simulated.count), simulated.count)
     return TripCount(exact, min(maxima, default=None))

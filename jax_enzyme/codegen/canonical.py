@@ -4,7 +4,7 @@
     after     one function wherever recursion allows it, after LLVM's -O2 without vectorising, and with short loops
               alone unrolled (optimised first, differentiated later); atomic operations as plain ones; library calls
               that have a rule; loops with preheader, single latch and exits of their own; values that leave a loop in
-              phis (LCSSA); two-way branches; one return
+              phis (LCSSA); two-way branches; one return; a value for every number and lane
 
 Alias scopes go. They hold between the accesses of one iteration or one call; the reverse sweep accesses the same memory
 in other orders, where LLVM's reading of the same scopes would be wrong.
@@ -29,6 +29,7 @@ from jax_enzyme.ir.verify import parse_checked
 from jax_enzyme.rules.effects import Effect, effect
 from jax_enzyme.rules.pairs import ATTRIBUTE
 from jax_enzyme.transform.lower_calls import lower_calls
+from jax_enzyme.transform.poison import define_poison
 from jax_enzyme.transform.reducible import make_reducible
 from jax_enzyme.transform.relative_tables import absolute_tables
 from jax_enzyme.transform.retype import retype
@@ -56,7 +57,7 @@ def canonical(function: ArrayFunction) -> ArrayFunction:
         mark_for_inlining(module, [function.symbol])
         result = replace(function, module=_regular(module))
     result = replace(function, module=_with_single_entries(result.module))
-    module = lower_calls(retype(result).module)
+    module = define_poison(lower_calls(retype(result).module))
     drop_scopes(module)
     _show_rules(module)
     return replace(function, module=module)

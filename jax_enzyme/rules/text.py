@@ -13,13 +13,24 @@ _WRITES = re.compile(
     r"_FortranAio(?:Output|BeginInternal|EndIoStatement|Set|EnableHandlers)"
 )
 _READS = re.compile(
-    r"(?:__isoc\d+_)?(?:strto(?:d|f|ld)(?:_l)?|atof|v?sscanf)$|_ZNSt3__1(?:4stod|4stof|5stold|10from_chars)|"
+    r"(?:__isoc\d+_)?(?:strto(?:d|f|ld)(?:_l)?|atof|v?[sf]?scanf)$|_ZNSt3__1(?:4stod|4stof|5stold|10from_chars)|"
     r"_ZN?\w*basic_istream\w*E(?:r?s)+ER[dfe]|_(?:R|ZN)\w*7dec2flt|"
     r"_FortranAioInput(?:Real|Complex|Descriptor|Derived|Namelist)"
 )
 
-# May fill memory with numbers.
+# May fill memory with numbers, or take them from there.
 _INPUT = re.compile("13basic_istreamI|sgetn")
+_BYTES = re.compile(r"13basic_ostreamI\w*E5write|s?putn")
+
+
+def handles_text(symbol: str) -> bool:
+    """Whether a function makes text of numbers in memory, or numbers of text."""
+    return _WRITES.match(symbol) is not None or _READS.match(symbol) is not None
+
+
+def fills_memory(symbol: str) -> bool:
+    """Whether a function of C++'s streams reads one, maybe into memory."""
+    return of_streams(symbol) and _INPUT.search(symbol) is not None
 
 
 def writers_of_text(symbols: Iterable[str]) -> tuple[str, ...]:
@@ -27,4 +38,8 @@ def writers_of_text(symbols: Iterable[str]) -> tuple[str, ...]:
     known = tuple(symbols)
     if any(map(_READS.match, known)):
         return ()
-    return tuple(name for name in known if _WRITES.match(name) or (of_streams(name) and not _INPUT.search(name)))
+    return tuple(name for name in known if _WRITES.match(name) or _only_text(name))
+
+
+def _only_text(symbol: str) -> bool:
+    return of_streams(symbol) and not _INPUT.search(symbol) and not _BYTES.search(symbol)

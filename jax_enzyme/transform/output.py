@@ -1,19 +1,28 @@
 """Code without its output: for derivatives of what has been run already, and has printed what it prints.
 
-before    %n = call i32 (ptr, ...) @printf(ptr @.str, double %x)       after    (nothing; 0 where %n is used)
+before    %n = call i32 (ptr, ...) @printf(ptr @.str, double %x)       after    (nothing)
+          %c = call i64 @fwrite(ptr %p, i64 8, i64 %n, ptr %f)                  (nothing; %n where %c is used)
+          %f = call ptr @fopen(ptr %name, ptr @w)                               %f = call ptr @fopen(ptr %name, ptr @a)
+
+The code goes the way that it went: a function that prints returns what it returns where nothing fails. A file that the
+code has written stays what it is; where the code may read files, it writes them again.
 """
 
 from __future__ import annotations
 
+from jax_enzyme.analysis.files import Files
 from jax_enzyme.analysis.fortran_io import Statement, asks_files, statement
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.builder import Builder, zero
+from jax_enzyme.ir.builder import Builder, const_int, zero
 from jax_enzyme.ir.clone import clone_with_map
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
-from jax_enzyme.ir.values import Value, int_value
+from jax_enzyme.ir.values import ConstantString, Value, int_value
+from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.rules.effects import Effect, effect
+from jax_enzyme.rules.files import OPENS, printer
 from jax_enzyme.rules.streams import puts_out
+from jax_enzyme.rules.user import rules_of
 from jax_enzyme.transform.rewriting import forget_records, replace_values
 
 _NEW_UNIT = "_FortranAioGetNewUnit"
@@ -21,15 +30,16 @@ _NEW_UNIT = "_FortranAioGetNewUnit"
 
 def drop_output(module: Module) -> Module:
     """A copy of the module whose functions print nothing; the module itself where none does."""
-    silent = {i for f in module.functions.values() for i in f.instructions() if _prints(module, i)}
+    files = Files(module.functions.values(), rules_of(module))
+    silent = {i for f in module.functions.values() for i in f.instructions() if _prints(module, files, i)}
     if not silent:
         return module
     copy, twins = clone_with_map(module)
     silent = {twins[i] for i in silent}
-    for function in copy.functions.values():
-        gone: dict[Value, Value] = {
-            i: zero(i.type) for i in function.instructions() if i in silent and i.type != T.VOID
-        }
+    declarations = Declarations(copy)
+    for function in list(copy.functions.values()):
+        gone: dict[Value, Value] = {}
+        used = {operand for i in function.instructions() for operand in i.operands}
         for block in function.blocks:
             old, block.instructions = block.instructions, []
             for instruction in old:
@@ -37,9 +47,50 @@ def drop_output(module: Module) -> Module:
                     block.instructions.append(instruction)
                 elif instruction.opcode == "call" and instruction.operands[-1].name == _NEW_UNIT:
                     _give_unit(Builder(block), instruction)
+                elif instruction in used:
+                    gone[instruction] = _returned(Builder(block), instruction, declarations)
         replace_values(function, gone)
-        forget_records(function, set(gone))
+        forget_records(function, silent)
+    if not files.are_read:
+        _keep_files(copy)
     return copy
+
+
+def _returned(at: Builder, call: I.Instruction, declarations: Declarations) -> Value:
+    """What a function that prints returns where nothing fails."""
+    name, given = call.operands[-1].name, call.operands[:-1]
+    known = printer(name)
+    if known.count is not None:
+        value = given[known.count]
+        return value if value.type == T.I64 else at.binary("and", value, const_int(value.type, 255))
+    if known.format is None:
+        return zero(call.type)
+    # As many characters as there would be.
+    listed = name.lstrip("_").startswith("v")
+    parameters = (T.PTR, T.I64, T.PTR, *([T.PTR] if listed else []))
+    type_ = T.FunctionType(T.I32, parameters, variadic=not listed)
+    measure = declarations.function("vsnprintf" if listed else "snprintf", type_)
+    return at.call(measure, [zero(T.PTR), zero(T.I64), *given[known.format :]], type_)
+
+
+def _keep_files(module: Module) -> None:
+    """Opened again, a file is not emptied."""
+    for call in (i for f in module.functions.values() for i in f.instructions()):
+        if not isinstance(call, I.Call) or not isinstance(call.callee, Function) or call.callee.name not in OPENS:
+            continue
+        mode = call.operands[1]
+        text = mode.initializer if isinstance(mode, GlobalVariable) and mode.is_constant else None
+        if isinstance(text, ConstantString) and text.data.startswith(b"w"):
+            call.operands[1] = _mode(module, b"a" + text.data[1:].replace(b"x", b""))
+
+
+def _mode(module: Module, data: bytes) -> GlobalVariable:
+    name = f"je.mode.{data.rstrip(bytes(1)).decode()}"
+    if name not in module.globals:
+        type_ = T.ArrayType(len(data), T.I8)
+        text = ConstantString(type_, data)
+        module.globals[name] = GlobalVariable(T.PTR, type_, text, True, ("private", "unnamed_addr"), name=name)
+    return module.globals[name]
 
 
 def _give_unit(at: Builder, call: I.Instruction) -> None:
@@ -48,7 +99,7 @@ def _give_unit(at: Builder, call: I.Instruction) -> None:
     at.store(zero(T.IntType(8 * size)), call.operands[1], 1)
 
 
-def _prints(module: Module, instruction: I.Instruction) -> bool:
+def _prints(module: Module, files: Files, instruction: I.Instruction) -> bool:
     if not isinstance(instruction, I.Call) or not isinstance(instruction.callee, Function):
         return False
     name = instruction.callee.name
@@ -57,7 +108,9 @@ def _prints(module: Module, instruction: I.Instruction) -> bool:
     kind = statement(instruction)
     if kind is not None:
         return kind is Statement.CONSOLE or (kind is Statement.FILE and not asks_files(module))
-    return effect(name) is Effect.OUTPUT or (puts_out(name) and _is_global_stream(instruction.operands[0]))
+    if effect(name) is Effect.OUTPUT:
+        return files.goes_to_console(instruction) or not files.are_read
+    return puts_out(name) and _is_global_stream(instruction.operands[0])
 
 
 def _is_global_stream(stream: Value) -> bool:

@@ -23,6 +23,7 @@ from jax_enzyme.ad.causes import (
     ORIGIN,
     PARTS,
     SETJMP,
+    THROUGH_FILE,
     UNKNOWN_CALL,
     UNKNOWN_POINTER_CALL,
     VARIADIC,
@@ -122,6 +123,14 @@ REFUSED = (
         '  snprintf(b, 64, "%.17g", x);\n  return atof(b) * x;\n}',
         5,
         UNKNOWN_CALL,
+        result=2.25,
+    ),
+    Program(
+        "file_and_back",
+        "#include <stdio.h>\ndouble k(double x) {\n  double y = 0;\n  FILE *f = tmpfile();\n"
+        "  fwrite(&x, sizeof x, 1, f);\n  rewind(f);\n  fread(&y, sizeof y, 1, f);\n  fclose(f);\n  return y * x;\n}",
+        5,
+        THROUGH_FILE,
         result=2.25,
     ),
     Program(

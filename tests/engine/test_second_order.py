@@ -127,3 +127,15 @@ def test_third_order(name: str) -> None:
     products = [second.third("fwd"), second.third("rev")]
     assert products[0] != 0
     np.testing.assert_allclose(products[1], products[0], rtol=1e-9)
+
+
+def test_forward_over_reverse_of_loops_with_several_entries() -> None:
+    """What is kept of a branch is no part of the numbers that nodes of other loops have at its place."""
+    random = np.random.default_rng(1)
+    arguments = {"a": 0.7, "x": random.normal(size=8), "y": random.normal(size=8)}
+    signature = "n: i32, a: f64, x: f64[n], inout y: f64[n] -> f64"
+    row = Case("program", signature, lambda _: arguments, file="ir_entries.ll")
+    second = Second(Specialised.of(row), row)
+    products = [second.product(order) for order in ("fwd-over-rev", "fwd-over-fwd")]
+    assert abs(products[0]) > 1e-3
+    np.testing.assert_allclose(products, products[0], rtol=1e-9)

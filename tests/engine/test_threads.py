@@ -10,10 +10,13 @@ from threading import Barrier
 import numpy as np
 import pytest
 
+from jax_enzyme.codegen import derived
+from jax_enzyme.ir.arrays import Derivation, Jvp, Vjp
 from tests.kernels.case import Case
 from tests.kernels.corpus import case
 from tests.support import through_engine
-from tests.support.native import call
+from tests.support.engine import native
+from tests.support.native import KernelStatus, call
 from tests.support.three_way import Arrays, directions, reference
 
 NAMES = ("fft", "heat", "jacobi_swap", "lu_pivot", "malloc_scratch", "newton", "quicksort", "struct_stack")
@@ -95,4 +98,88 @@ def test_memory_is_flat(name: str) -> None:
     before = resident()
     for _ in range(9000):
         call(built, values)
+    assert resident() - before < 512 * 1024
+
+
+FAILING = {
+    "a status": (
+        "c",
+        """
+        #include <math.h>
+        #include <stdlib.h>
+        int k(int n, int steps, const double *x, double *y) {
+            double *w = malloc(8 * 1000);
+            w[0] = x[0];
+            for (int i = 1; i < steps; i++) {
+                w[i] = sin(w[i - 1] * x[i % n]);
+                if (w[i] > 1e3 || i == steps - 1) {
+                    free(w);
+                    return 3;
+                }
+                y[i % n] += w[i] * w[i];
+            }
+            free(w);
+            return 0;
+        }
+        """,
+    ),
+    "an exception": (
+        "c++",
+        """
+        #include <cmath>
+        #include <stdexcept>
+        #include <vector>
+        extern "C" int k(int n, int steps, const double *x, double *y) {
+            std::vector<double> w(1000, x[0]);
+            for (int i = 1; i < steps; i++) {
+                w[i] = std::sin(w[i - 1] * x[i % n]);
+                if (i == steps - 1) throw std::runtime_error("far enough");
+                y[i % n] += w[i] * w[i];
+            }
+            return 0;
+        }
+        """,
+    ),
+    "an end within a recursive function": (
+        "c",
+        """
+        #include <math.h>
+        #include <stdlib.h>
+        static double down(double x, int depth) {
+            if (depth == 0) abort();
+            double y = sin(x);
+            return y * down(x * y, depth - 1);
+        }
+        int k(int n, int steps, const double *x, double *y) { y[0] = down(x[0], steps); return 0; }
+        """,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FAILING)
+@pytest.mark.parametrize("order", ["reverse", "second"])
+def test_memory_is_flat_where_calls_fail(name: str, order: str) -> None:
+    """What the kernel has, its shadows, and the tape, are given back on the way out of an error too."""
+    lang, source = FAILING[name]
+    kernel = native(source, "k", "n: i32, steps: i32, x: f64[n], inout y: f64[n] -> status", {"n": 3}, lang)
+    given = tuple(b.is_input and b.is_floating for b in kernel.buffers)
+    reverse = Vjp(given, tuple(b.is_result and b.is_floating for b in kernel.buffers))
+    steps: Derivation = (reverse,)
+    if order == "second":
+        first = derived.layout(kernel.program, kernel.signature, kernel.binding, steps, kernel.options)
+        steps = (reverse, Jvp(tuple(b.is_input and b.role == "primal" and b.dtype == "f64" for b in first)))
+    built = derived.build(kernel.program, kernel.signature, kernel.binding, steps, kernel.options)
+    values = [np.int32(60) if b.dtype == "i32" else np.array([0.9, 1.1, 1.3]) for b in built.buffers if b.is_input]
+
+    def calls(count: int) -> None:
+        for _ in range(count):
+            try:
+                call(built, values)
+            except KernelStatus:
+                continue
+            pytest.fail("the call did not fail")
+
+    calls(1000)
+    before = resident()
+    calls(9000)
     assert resident() - before < 512 * 1024

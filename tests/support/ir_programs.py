@@ -220,8 +220,8 @@ class _Writer:
     def statement(self) -> None:
         [
             self.assign, self.assign, self.store, self.store, self.step, self.step, self.pair, self.lane, self.move,
-            self.copy_bits, self.turn, self.call, self.clear, self.total,
-        ][self.number(0, 13)]()  # fmt: skip
+            self.copy_bits, self.turn, self.call, self.clear, self.total, self.half_of_a_pair,
+        ][self.number(0, 14)]()  # fmt: skip
 
     def assign(self) -> None:
         self.emit(f"store double {self.bounded()}, ptr %{self.pick(*VARIABLES)}")
@@ -255,6 +255,20 @@ class _Writer:
         element = self.new(f"extractelement {PAIR} {b}, i64 {self.new(f'and i64 {self.index()}, 1')}")
         self.emit(f"store double {element}, ptr %{self.pick(*VARIABLES)}")
         self.emit(f"store {PAIR} {b}, ptr {self.pair_place()}, align 8")
+
+    def half_of_a_pair(self) -> None:
+        """Of the other half an optimiser knows that nobody looks at it."""
+        a = self.new(f"load {PAIR}, ptr {self.pair_place()}, align 8")
+        lane = self.number(0, 1)
+        lanes = ["double poison", "double poison"]
+        lanes[lane] = f"double {self.pick('5.000000e-01', '-2.500000e-01', '1.250000e+00')}"
+        b = self.new(f"{self.pick('fmul', 'fadd')} {PAIR} {a}, <{', '.join(lanes)}>")
+        picked = ["i32 poison", "i32 poison"]
+        picked[1 - lane] = f"i32 {lane}"
+        c = self.new(f"shufflevector {PAIR} {b}, {PAIR} poison, <2 x i32> <{', '.join(picked)}>")
+        d = self.new(f"fmul {PAIR} {c}, {a}")
+        element = self.new(f"extractelement {PAIR} {d}, i64 {1 - lane}")
+        self.emit(f"store double {self.new(f'call double @llvm.sin.f64(double {element})')}, ptr {self.place()}")
 
     def total(self) -> None:
         a = self.new(f"load {PAIR}, ptr {self.pair_place()}, align 8")

@@ -77,6 +77,43 @@ LONG = {
         {"n": 5},
         lambda r: [np.int32(60), 1e9, r.uniform(0.2, 1, 5), r.uniform(0.2, 1, 5)],
     ),
+    "steps that are taken back, and numbers by chance": Long(
+        """
+        #include <math.h>
+        #include <stdint.h>
+        #include <string.h>
+        static double energy;
+        static int taken;
+        double kernel(int n, double end, double limit, const double *b, double *x) {
+            uint64_t random = 88172645463325252ull;
+            double t = 0, h = 0.3, kept[8];
+            energy = taken = 0;
+            while (t < end) {
+                memcpy(kept, x, n * sizeof *x);
+                random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+                int at = random % n;
+                double change = 0;
+                for (int i = 0; i < n; i++) {
+                    x[i] += h * sin(x[(i + at) % n] * b[i]);
+                    change += (x[i] - kept[i]) * (x[i] - kept[i]);
+                }
+                if (change > limit) {
+                    memcpy(x, kept, n * sizeof *x);
+                    h *= 0.5;
+                    continue;
+                }
+                energy += h * x[at] * (double)(random >> 11) / 9007199254740992.0;
+                t += h;
+                h *= 1.2 - 0.1 * x[0] * h;
+                taken++;
+            }
+            return energy * taken + t;
+        }
+        """,
+        "n: i32, end: f64, limit: f64, b: f64[n], inout x: f64[n] -> f64",
+        {"n": 5},
+        lambda r: [1.7, 0.01, r.uniform(0.2, 1, 5), r.uniform(0.2, 1, 5)],
+    ),
     "inside another, over memory of its own": Long(
         """
         #include <math.h>

@@ -27,6 +27,7 @@ from jax_enzyme.transform.heap_locals import move_large_locals
 from jax_enzyme.transform.lower_calls import lower_calls
 from jax_enzyme.transform.masked_memory import lower_masked_memory
 from jax_enzyme.transform.output import drop_output
+from jax_enzyme.transform.poison import define_poison
 from jax_enzyme.transform.private_globals import privatise
 from jax_enzyme.transform.reallocations import lower_reallocations
 from jax_enzyme.transform.reducible import make_reducible
@@ -59,6 +60,7 @@ PASSES: dict[str, Pass] = {
     "lower_calls": _of_module(lower_calls),
     "masked_memory": _of_module(lower_masked_memory),
     "output": _of_module(drop_output),
+    "poison": _of_module(define_poison),
     "private_globals": privatise,
     "relative_tables": _of_module(absolute_tables),
     "reallocations": _of_module(lower_reallocations),

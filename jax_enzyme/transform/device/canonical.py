@@ -27,6 +27,7 @@ from jax_enzyme.transform.device.registers import LANE, REGISTER, WARP_ADD, decl
 from jax_enzyme.transform.joins import optimise_meetings
 from jax_enzyme.transform.lower_calls import lower_calls
 from jax_enzyme.transform.masked_memory import lower_masked_memory
+from jax_enzyme.transform.poison import define_poison
 from jax_enzyme.transform.reducible import make_reducible
 from jax_enzyme.transform.retype import retype
 from jax_enzyme.transform.scopes import drop_scopes
@@ -57,7 +58,7 @@ def canonical(function: DeviceFunction) -> DeviceFunction:
     module = make_reducible(result.module)
     if module is not result.module:
         module = run(module, ["sroa", *_REGULAR])
-    module = clone(lower_calls(retype(replace(result, module=module)).module))
+    module = clone(define_poison(lower_calls(retype(replace(result, module=module)).module)))
     drop_scopes(module)
     declare_registers(module)
     _check_inlined(module, symbol)
