@@ -334,8 +334,7 @@ class Adjoints:
             self.add(source, total)
 
     def _lane(self, vector: Value, index: Value) -> Value:
-        assert isinstance(vector.type, T.VectorType)
-        return self._builder.insert(I.ExtractElement(vector.type.element, "extractelement", [vector, index]))
+        return self._builder.extract_element(vector, index)
 
     def _with_lane(self, vector: Value, element: Value, index: Value) -> Value:
         return self._builder.insert(I.InsertElement(vector.type, "insertelement", [vector, element, index]))

@@ -15,7 +15,14 @@ from dataclasses import dataclass, replace
 
 from jax_enzyme.ad.causes import ALLOCATOR, GLOBAL, IN_ONE_PLACE, MIXED_COPY, ORIGIN, REALLOCATED
 from jax_enzyme.ad.check import Forward
-from jax_enzyme.ad.common import address_operands, companion_in_sum, copied, element_alignment, holds_address
+from jax_enzyme.ad.common import (
+    address_operands,
+    companion_in_sum,
+    copied,
+    element_alignment,
+    expression_of,
+    holds_address,
+)
 from jax_enzyme.ad.copies import pointers_in, spoils_adjoints
 from jax_enzyme.ad.facts import Facts
 from jax_enzyme.ad.kept import KeptMemory, padded
@@ -30,7 +37,7 @@ from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.memory import MemoryObject, call_effect, called_routine
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.builder import Builder, const_int, instruction_of, zero
+from jax_enzyme.ir.builder import Builder, const_int, zero
 from jax_enzyme.ir.module import Function, GlobalVariable
 from jax_enzyme.ir.values import (
     Argument,
@@ -360,12 +367,9 @@ class Augmenter:
         if isinstance(pointer, GlobalVariable) and self._facts.shadowed_memory(pointer):
             raise self._facts.refused(next(self._plan.code.function.instructions()), GLOBAL, name=pointer.name)
         if isinstance(pointer, ConstantExpr):
-            operands = [self._shadow(v) for v in pointer.operands]
-            fixed = [v for v in operands if isinstance(v, Constant)]
-            if len(fixed) == len(operands):
-                return replace(pointer, operands=fixed)
             # The shadow of a table is a parameter: an address in it is computed once, at the start.
-            self._shadows[pointer] = Builder(self._prologue).insert(instruction_of(pointer, operands))
+            operands = [self._shadow(v) for v in pointer.operands]
+            self._shadows[pointer] = expression_of(Builder(self._prologue), pointer, operands)
             return self._shadows[pointer]
         if isinstance(pointer, ConstantAggregate):
             return replace(pointer, elements=[self._constant_shadow(v) for v in pointer.elements])

@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import isqrt
 
-from jax_enzyme.ad.causes import NO_LOOP, NOT_CHECKPOINTED
+from jax_enzyme.ad.causes import NO_LOOP
+from jax_enzyme.ad.hindrances import RECURSIVE, Hindrance
 from jax_enzyme.ad.outline import Outlined, hindrance, outline
 from jax_enzyme.ad.reversal import Cut, Reversal, plan_reversal
 from jax_enzyme.ad.segments import Schedule
@@ -97,24 +98,24 @@ def checkpointed(reversal: Reversal, option: str | int | None) -> Reversal:
     raise _nothing([*hindrances, *_inside_recursion(reversal)])
 
 
-def _nothing(hindrances: list[tuple[str | None, str]]) -> DifferentiationError:
+def _nothing(hindrances: list[tuple[str | None, Hindrance]]) -> DifferentiationError:
     if not hindrances:
         return NO_LOOP.error()
     place, why = hindrances[0]
-    return NOT_CHECKPOINTED.error(place=place, why=why, remedy="write it as a loop of its own")
+    return why.error(place)
 
 
-def _inside_recursion(reversal: Reversal) -> list[tuple[str | None, str]]:
+def _inside_recursion(reversal: Reversal) -> list[tuple[str | None, Hindrance]]:
     """Loops that are not looked at, since each call would have its own states."""
     loops = [x for r in reversal.inner.values() for x in r.code.loops if taped_bytes(r.plan.tape, x)]
-    return [(_place(reversal, x), "it is in a function that calls itself") for x in loops]
+    return [(_place(reversal, x), RECURSIVE) for x in loops]
 
 
-def candidates(reversal: Reversal) -> tuple[list[Candidate], list[tuple[str | None, str]]]:
+def candidates(reversal: Reversal) -> tuple[list[Candidate], list[tuple[str | None, Hindrance]]]:
     """The loops that can be cut, the most worthwhile first, and why others cannot, with their places."""
     root = reversal.root
     found: list[Candidate] = []
-    hindrances: list[tuple[str | None, str]] = []
+    hindrances: list[tuple[str | None, Hindrance]] = []
     for loop in root.code.loops:
         count = root.plan.recipes.recurrences.trip_count(loop).exact
         known = count.value + 1 if count is not None and count.value is not None else None

@@ -14,10 +14,10 @@ from jax_enzyme.errors import DifferentiationError, NoRuleError, NotDifferentiab
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import Buffer
-from jax_enzyme.ir.builder import Builder
+from jax_enzyme.ir.builder import Builder, instruction_of
 from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.module import Function, Module
-from jax_enzyme.ir.values import Argument, BasicBlock, ConstantInt, InlineAsm, Value
+from jax_enzyme.ir.values import Argument, BasicBlock, Constant, ConstantExpr, ConstantInt, InlineAsm, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.rules.emit import emit_product
 from jax_enzyme.rules.expr import Expr
@@ -209,3 +209,11 @@ def variables_of(instruction: I.Instruction) -> dict[str, Value]:
     """The names that a rule's formulas may use: x0, x1 ... for the operands, y for the result."""
     arguments = instruction.arguments if isinstance(instruction, I.CallBase) else instruction.operands
     return {**{f"x{i}": v for i, v in enumerate(arguments)}, "y": instruction}
+
+
+def expression_of(builder: Builder, expression: ConstantExpr, operands: list[Value]) -> Value:
+    """A constant expression of other operands: a constant again where they are, and otherwise computed."""
+    fixed = [v for v in operands if isinstance(v, Constant)]
+    if len(fixed) == len(operands):
+        return replace(expression, operands=fixed)
+    return builder.insert(instruction_of(expression, operands))

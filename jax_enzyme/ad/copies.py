@@ -69,14 +69,26 @@ def numbers_in(words: Words, target: Value, source: Value, length: Value) -> Pat
     `double` and a pointer, may lie at one place."""
 
     def clash(a: Piece, b: Piece) -> bool:
-        return a[0] != b[0] or {a[1], b[1]} != {T.DOUBLE, T.PTR}
+        return not _are_told_apart(a, b)
 
     return _pattern(words, target, source, length, clash, lambda type_: type_ != T.PTR)
 
 
 def pointers_in(words: Words, target: Value, source: Value, length: Value) -> Pattern | None:
-    """The same of pointers: None also where a number may lie at the place of one."""
-    return _pattern(words, target, source, length, lambda a, b: T.PTR in (a[1], b[1]), lambda type_: type_ == T.PTR)
+    """The same of pointers: None also where a number may lie at the place of one, unless that is a `double` in memory
+    of the kernel's own. While pointers move, its adjoint there is still zero, or an address as small as one."""
+    points_to = words.points_to
+    own = all(o.kind in ("stack", "heap") for o in points_to.of(target) | points_to.of(source))
+
+    def clash(a: Piece, b: Piece) -> bool:
+        return T.PTR in (a[1], b[1]) and not (own and _are_told_apart(a, b))
+
+    return _pattern(words, target, source, length, clash, lambda type_: type_ == T.PTR)
+
+
+def _are_told_apart(a: Piece, b: Piece) -> bool:
+    """Whether two are a pointer and a `double` in one place, where the one does not show in the other's adjoint."""
+    return a[0] == b[0] and {a[1], b[1]} == {T.DOUBLE, T.PTR}
 
 
 def spoils_adjoints(words: Words, numbers: NumberBytes, store: I.Store) -> bool:

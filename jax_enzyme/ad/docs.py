@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from jax_enzyme.ad.causes import CAUSES, DEVICE_CAUSES, GUARDS, Cause, Kind
+from jax_enzyme.ad.hindrances import HINDRANCES
 from jax_enzyme.rules import intrinsics, libm
 from jax_enzyme.rules.blas.table import routines
 from jax_enzyme.rules.effects import Effect, known_names
@@ -52,6 +53,8 @@ def _refused() -> str:
     text = "## Refused\n\n"
     text += "".join(f"- *{kind.value}*: {meaning}\n" for kind, meaning in _SORTS.items()) + "\n"
     text += _table(("what", "sort", "message", "why", "remedy"), map(_row, CAUSES))
+    text += "\nWhy a loop cannot be checkpointed:\n\n"
+    text += _table(("why", "remedy"), ((hindrance.why, hindrance.remedy) for hindrance in HINDRANCES))
     rules = (
         (f"`{rule.name}`", rule.refusal.outcome.value, rule.refusal.cause, "", rule.refusal.remedy)
         for rule in (*libm.ROWS, *intrinsics.ROWS)

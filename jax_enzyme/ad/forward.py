@@ -55,6 +55,7 @@ from jax_enzyme.ir.values import (
     ConstantInt,
     ConstantNull,
     ConstantSplat,
+    GlobalValue,
     InlineAsm,
     Value,
     int_value,
@@ -160,10 +161,38 @@ class _Shared:
             while name in self.module.globals:  # in a second derivative, the first one's
                 name += ".dot"
             type_ = variable.value_type
-            shadow = GlobalVariable(variable.type, type_, zero(type_), variable.is_constant, ("internal",), name=name)
+            shadow = GlobalVariable(variable.type, type_, None, variable.is_constant, ("internal",), name=name)
             self.module.globals[name] = shadow
             self._global_shadows[variable] = shadow
+            shadow.initializer = zero(type_)
+            if variable.initializer is not None:
+                shadow.initializer = self.initial_shadow(variable.initializer)
         return self._global_shadows[variable]
+
+    def initial_shadow(self, value: Constant) -> Constant:
+        """The companion of a constant, and what the shadow of a variable starts with: addresses of shadows where that
+        has addresses, and zeros."""
+        match value:
+            case ConstantAggregate():
+                return replace(value, elements=[self.initial_shadow(v) for v in value.elements])
+            case GlobalValue() | ConstantExpr():
+                return self.constant_shadow(value)
+            case _:
+                return zero(value.type)
+
+    def constant_shadow(self, value: Constant) -> Constant:
+        """The shadow of a constant address, or of a record of addresses."""
+        match value:
+            case GlobalVariable() if self.needs_shadow(value):
+                return self.global_shadow(value)
+            case ConstantExpr():
+                return replace(value, operands=[self.constant_shadow(v) for v in value.operands])
+            case ConstantAggregate():
+                return replace(value, elements=[self.constant_shadow(v) for v in value.elements])
+            case ConstantSplat():
+                return replace(value, element=self.constant_shadow(value.element))
+            case _:
+                return value
 
     def derived(self, source: Function) -> Function:
         """The forward derivative of an inner function: parameters and their companions in, both results out."""
@@ -249,6 +278,8 @@ class _Emitter:
 
     def tangent_or_zero(self, value: Value) -> Value:
         found = self.companions.get(value)
+        if found is None and isinstance(value, Constant):
+            return self.shared.initial_shadow(value)
         return zero(value.type) if found is None else found
 
     def _constant_companion(self, value: Value) -> Value:
@@ -261,16 +292,8 @@ class _Emitter:
         if found is not None:
             return found
         match pointer:
-            case GlobalVariable() if self.shared.needs_shadow(pointer):
-                return self.shared.global_shadow(pointer)
-            case ConstantExpr():
-                return replace(pointer, operands=[self.shadow(v) for v in pointer.operands])
-            case ConstantAggregate():
-                return replace(pointer, elements=[self.shadow(v) for v in pointer.elements])
-            case ConstantSplat():
-                return replace(pointer, element=self.shadow(pointer.element))
             case Constant():
-                return pointer
+                return self.shared.constant_shadow(pointer)
             case _ if self.shared.is_own_shadow(pointer):
                 return self.value(pointer)
             case I.Instruction():

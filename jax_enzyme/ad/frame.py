@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from jax_enzyme.ad.common import expression_of
 from jax_enzyme.ad.reversal import Reversal
 from jax_enzyme.ad.runtime import ARENA
 from jax_enzyme.ad.sweeps import Sweeps
-from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.layout import DataLayout, addresses
 from jax_enzyme.analysis.memory import MemoryObject
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import Buffer
 from jax_enzyme.ir.builder import Builder, zero
 from jax_enzyme.ir.module import Function, GlobalVariable
-from jax_enzyme.ir.values import BasicBlock, ConstantNull, Value
+from jax_enzyme.ir.values import BasicBlock, ConstantExpr, ConstantNull, Value
 
 _STACK_BYTES = 4096
 
@@ -22,6 +25,7 @@ class Frame:
     def __init__(self, sweeps: Sweeps, target: Function, first: int, buffers: tuple[Buffer, ...]) -> None:
         self._reversal = sweeps.reversal
         self._runtime = sweeps.runtime
+        self._layout = DataLayout(self._reversal.module)
         self._given = {b.of: a for b, a in zip(buffers[first:], target.arguments[first:], strict=True)}
         self._heap: list[Value] = []
         self._arena: Value | None = None
@@ -63,8 +67,20 @@ class Frame:
         return self._arena
 
     def shadows(self) -> list[Value]:
-        """One per shadowed object: given, or made here and zero."""
-        return [self._shadow(item) for item in self._reversal.shadow_objects]
+        """One per shadowed object: given, or made here: zero, but for the addresses in a table."""
+        items = self._reversal.shadow_objects
+        shadows = [self._shadow(item) for item in items]
+        sites = {item.site: shadow for item, shadow in zip(items, shadows, strict=True)}
+        for site, memory in sites.items():
+            if isinstance(site, GlobalVariable) and site.initializer is not None:
+                for offset, address in addresses(self._layout, site.initializer):
+                    self.builder.store(self._address(address, sites), self.builder.offset(memory, offset), 1)
+        return shadows
+
+    def _address(self, value: Value, shadows: Mapping[Value | None, Value]) -> Value:
+        if isinstance(value, ConstantExpr):
+            return expression_of(self.builder, value, [self._address(v, shadows) for v in value.operands])
+        return shadows.get(value, value)
 
     def _shadow(self, item: MemoryObject) -> Value:
         if item.kind == "buffer":
@@ -79,7 +95,7 @@ class Frame:
         return self.room(self._reversal.base.buffers[index].nbytes, zeroed=True)
 
     def _global_shadow(self, variable: GlobalVariable) -> Value:
-        return self.room(DataLayout(self._reversal.module).alloc_size(variable.value_type), zeroed=True)
+        return self.room(self._layout.alloc_size(variable.value_type), zeroed=True)
 
     def finish(self, status: Value) -> None:
         runtime = self._runtime

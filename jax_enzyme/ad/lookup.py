@@ -22,7 +22,6 @@ from jax_enzyme.analysis.polynomials import Atom, Iteration, Polynomial, emit
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
-from jax_enzyme.ir.module import GlobalVariable
 from jax_enzyme.ir.values import Argument, Constant, ConstantExpr, Poison, Value
 
 What = Literal["shadow", "frame"]
@@ -78,8 +77,9 @@ class Sources(ABC):
         if isinstance(pointer, ConstantExpr) and self._leads_to_shadow(pointer):
             return self._constant_shadow(pointer)
         if isinstance(pointer, Constant):
-            # An address that is a mere number, as of an empty slice in Rust, leads nowhere.
-            leads = isinstance(pointer, ConstantExpr | GlobalVariable) and self.recipes.points_to.of(pointer)
+            # An address that is a mere number, as of an empty slice in Rust, leads nowhere, and what leads to memory
+            # without a shadow is its own.
+            leads = any(item.site in self.shadows for item in self.recipes.points_to.of(pointer))
             return self.forward_pointer(pointer, "shadow") if leads else pointer
         recipe = self.recipes.of(pointer)
         match recipe:

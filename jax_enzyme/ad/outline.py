@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jax_enzyme.ad.common import copied, extended
+from jax_enzyme.ad.hindrances import JOINED_EXITS, LOCAL_ARRAYS, SEVERAL_WAYS, USED_ELSEWHERE, Hindrance
 from jax_enzyme.ad.instrument import clone
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dominators import Dominators
@@ -66,14 +67,14 @@ class _Loop:
         return ConstantInt(T.I64, 1 + self.loop.exits.index(block))
 
 
-def hindrance(function: Function, cfg: Cfg, loop: Loop) -> str | None:
+def hindrance(function: Function, cfg: Cfg, loop: Loop) -> Hindrance | None:
     """Why a loop cannot be cut out, or None where it can be."""
     if loop.preheader is None or len(loop.latches) != 1 or not loop.exits:
-        return "control enters it, or goes round in it, in several ways"
+        return SEVERAL_WAYS
     if any(isinstance(i, I.Alloca) for b in loop.blocks for i in b.instructions):
-        return "it makes local arrays"
+        return LOCAL_ARRAYS
     if any(p not in loop.blocks for e in loop.exits for p in cfg.preds[e]):
-        return "control joins that of other code where it ends"
+        return JOINED_EXITS
     inside = {i for b in loop.blocks for i in b.instructions}
     for block in function.blocks:
         if block in loop.blocks:
@@ -82,7 +83,7 @@ def hindrance(function: Function, cfg: Cfg, loop: Loop) -> str | None:
             if isinstance(instruction, I.Phi) and block in loop.exits:
                 continue
             if not inside.isdisjoint(instruction.operands):
-                return "what it computes is used elsewhere"
+                return USED_ELSEWHERE
     return None
 
 

@@ -28,7 +28,6 @@ from jax_enzyme.analysis.memory import (
     Objects,
     PointsTo,
     accesses,
-    allocation_size,
     call_effect,
     is_memory_free,
 )
@@ -546,3 +545,16 @@ def written_objects(points_to: PointsTo, layout: DataLayout) -> dict[Function, O
                     written[function] |= written[callee]
                     changed = True
     return written
+
+
+def allocation_size(call: I.CallBase) -> int | None:
+    """The constant number of bytes that an allocation call asks for, or None."""
+    if call_effect(call) is not Effect.ALLOCATE:
+        return None
+    name = call.callee.name
+    sizes = [int_value(v) for v in call.arguments]
+    if name == "calloc":
+        return None if None in sizes else sizes[0] * sizes[1]  # type: ignore[operator]
+    if name == "malloc" or name in ("_Znwm", "_Znam"):
+        return sizes[0]
+    return None

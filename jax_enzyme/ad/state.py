@@ -14,9 +14,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from jax_enzyme.ad.causes import NOT_CHECKPOINTED
 from jax_enzyme.ad.common import describe
 from jax_enzyme.ad.facts import Facts
+from jax_enzyme.ad.hindrances import (
+    FILE_SCOPE,
+    FREES_EARLIER,
+    FREES_STATE,
+    MIXED_STATE,
+    OTHER_EFFECT,
+    PASSED_ON,
+    UNKNOWN_POINTER,
+    UNKNOWN_SIZE,
+    Hindrance,
+)
 from jax_enzyme.ad.recipes import Recipes
 from jax_enzyme.ad.runtime import FloatKinds
 from jax_enzyme.analysis.flow import is_defined_call, rule_of
@@ -43,8 +53,7 @@ from jax_enzyme.rules.effects import Effect
 class StateError(DifferentiationError):
     """A loop whose state cannot be put back; `loop` is the name of its function."""
 
-    def __init__(self, loop: str, cause: str, place: str | None, remedy: str) -> None:
-        made = NOT_CHECKPOINTED.error(place=place, why=cause, remedy=remedy)
+    def __init__(self, loop: str, made: DifferentiationError) -> None:
         super().__init__(made.cause, made.place, made.remedy)
         self.loop = loop
 
@@ -129,9 +138,9 @@ class StateFinder:
         order: dict[Value, int] = {i: n for n, i in enumerate(self._recipes.code.function.instructions())}
         return sorted(found, key=lambda o: (order.get(o.site, -1), o.site.name) if o.site is not None else (-1, ""))
 
-    def _refused(self, cause: str, remedy: str, at: I.Instruction | None = None) -> StateError:
+    def _refused(self, why: Hindrance, at: I.Instruction | None = None, **words: str) -> StateError:
         place = self._place(at) if at is not None else None
-        return StateError(self._name, cause, place, remedy)
+        return StateError(self._name, why.error(place, **words))
 
     def _place(self, instruction: I.Instruction) -> str | None:
         return location(self._facts.module, self._facts.origin.get(instruction, instruction))
@@ -150,35 +159,26 @@ class StateFinder:
                 and not is_memory_free(instruction)
             )
             if unknown or effect is Effect.READ_CLOCK:
-                cause = f"the {describe(instruction)} may do something else when an iteration runs again"
-                raise self._refused(cause, "call it before the loop", instruction)
+                raise self._refused(OTHER_EFFECT, instruction, instruction=describe(instruction))
 
     def _check_accesses(self) -> None:
         own = {i for f in self._functions for i in f.instructions()}
         for access in self._accesses:
             for item in access.objects if access.writes else ():
                 if item is self._facts.points_to.unknown:
-                    cause = "it writes through a pointer of unknown origin"
-                    raise self._refused(
-                        cause, "keep its state in memory that the kernel allocates or is given", access.instruction
-                    )
+                    raise self._refused(UNKNOWN_POINTER, access.instruction)
                 if isinstance(item.site, GlobalVariable):
-                    cause = f"it writes the file-scope variable `{item.site.name}`"
-                    raise self._refused(cause, "pass it as a parameter", access.instruction)
+                    raise self._refused(FILE_SCOPE, access.instruction, name=item.site.name)
                 if access.kills and item.site not in own:
-                    cause = "an iteration frees or resizes memory that was allocated before the loop"
-                    remedy = "allocate and free outside the loop (swap two buffers)"
-                    raise self._refused(cause, remedy, access.instruction)
+                    raise self._refused(FREES_EARLIER, access.instruction)
 
     def _check_kept(self, item: MemoryObject) -> None:
         site = item.site
         assert isinstance(site, I.Instruction)
         if site not in self._recipes.block_of:
-            cause = "memory that one iteration allocates is used by another"
-            raise self._refused(cause, "allocate it once, in front of the loop (swap two buffers)", site)
+            raise self._refused(PASSED_ON, site)
         if not (isinstance(site, I.CallBase) and site.callee.name in ALLOCATORS):
-            cause = f"its state includes memory of unknown size ({describe(site)})"
-            raise self._refused(cause, "allocate it with malloc, calloc or new", site)
+            raise self._refused(UNKNOWN_SIZE, site, instruction=describe(site))
 
     def _freed_with(self, kept: set[MemoryObject]) -> frozenset[MemoryObject]:
         """Memory that the same calls free: it has to come from the arena as well."""
@@ -198,10 +198,7 @@ class StateFinder:
                 call = access.instruction
                 assert isinstance(call, I.CallBase)
                 if function is not points_to.root or call_effect(call) is not Effect.FREE:
-                    cause = f"the {describe(call)} frees or resizes memory of its state"
-                    raise self._refused(
-                        cause, "allocate its final size at once, and free it in the same function", call
-                    )
+                    raise self._refused(FREES_STATE, call, instruction=describe(call))
 
     # -- pointers ------------------------------------------------------------------------------------------------------
 
@@ -212,8 +209,7 @@ class StateFinder:
         if not any(item in a.objects and self._writes_pointers(a) for a in self._later()):
             return False
         if self._kinds.of(item):
-            cause = f"its state mixes numbers with pointers that change ({item})"
-            raise self._refused(cause, "keep them apart")
+            raise self._refused(MIXED_STATE, item=str(item))
         return True
 
     def _later(self) -> Iterator[Access]:

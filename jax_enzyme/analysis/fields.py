@@ -14,8 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from jax_enzyme.analysis.by_offset import ByOffset
-from jax_enzyme.analysis.congruence import ANY, Congruence
+from jax_enzyme.analysis.congruence import ANY, Congruence, overlap
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import NOTHING, MemoryObject, Objects, PointsTo
 from jax_enzyme.analysis.places import Offsets, Places
@@ -24,6 +23,7 @@ from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import Value
 
 _POINTER = 8
+_MANY = 128
 _ANYWHERE: Offsets = frozenset([ANY])
 
 
@@ -31,17 +31,21 @@ def points_to_by_place(module: Module, root: Function) -> PointsTo:
     """The solution that tells members from each other, where there are pointers in memory."""
     coarse = PointsTo(module, root)
     holds_pointers = any(held for item, held in coarse.contents.items() if item is not coarse.unknown)
-    return _ByPlace(coarse) if holds_pointers else coarse
+    if not holds_pointers:
+        return coarse
+    places = Places(coarse)
+    found = _ByPlace(coarse, places)
+    return found if places.follows_all(found) else _ByPlace(coarse, Places(coarse, follows=False))
 
 
 class _ByPlace(PointsTo):
     """A `PointsTo` with contents by place: `contents` has what is anywhere in an object."""
 
-    def __init__(self, coarse: PointsTo) -> None:
+    def __init__(self, coarse: PointsTo, places: Places) -> None:
         self._coarse = coarse
-        self._places = Places(coarse)
+        self._places = places
         self._layout = DataLayout(coarse.module)
-        self._fields = ByOffset[MemoryObject, Objects](_POINTER, lambda a, b: a | b)
+        self._fields: dict[MemoryObject, dict[Congruence, Objects]] = {}
         self._addresses: dict[Value, Mapping[MemoryObject, Offsets]] = {}
         super().__init__(coarse.module, coarse.root)
 
@@ -89,7 +93,7 @@ class _ByPlace(PointsTo):
                 super()._copy(target, source, length)
                 continue
             for here in self._at(source, item):
-                for place, held in self._overlapping(item, here, length):
+                for place, held in list(self._overlapping(item, here, length)):
                     for to in self.written(target):
                         for there in self._at(target, to):
                             self._add(to, place + there - here, held)
@@ -103,11 +107,20 @@ class _ByPlace(PointsTo):
         self, item: MemoryObject, at: Congruence, size: int | None
     ) -> Iterator[tuple[Congruence, Objects]]:
         """What may lie in so many bytes from a place on (None: up to the end, or before it)."""
-        return self._fields.overlapping(item, at, size)
+        for place, held in self._fields.get(item, {}).items():
+            if size is None or overlap(place, _POINTER, at, size):
+                yield place, held
 
     def _add(self, item: MemoryObject, at: Congruence, objects: Objects) -> None:
         if item is self.unknown or not objects:
             return
-        if self._fields.add(item, at, objects):
+        fields = self._fields.setdefault(item, {})
+        if len(fields) >= _MANY and at not in fields:
+            everything = frozenset[MemoryObject]().union(*fields.values())
+            fields.clear()
+            fields[ANY] = everything
+        at = ANY if ANY in fields else at
+        if not objects <= fields.get(at, NOTHING):
+            fields[at] = fields.get(at, NOTHING) | objects
             self.contents[item] = self.contents.get(item, NOTHING) | objects
             self._changed = True

@@ -102,21 +102,31 @@ def bounds(facts: Recurrences, polynomial: Polynomial, conditions: Iterable[Cond
 
 
 def _mentions(facts: Recurrences, condition: Condition, atoms: set[Atom]) -> bool:
-    """May the polynomials of a condition hold one of these atoms? Goes through what the two sides are computed from."""
-    wanted = {a.loop.header if isinstance(a, Iteration) else a.value for a in atoms}
+    """May the polynomials of a condition hold one of these atoms?"""
+    if condition not in facts.sources:
+        facts.sources[condition] = _sources(facts, condition)
+    reached = facts.sources[condition]
+    return reached is None or any((a.loop.header if isinstance(a, Iteration) else a.value) in reached for a in atoms)
+
+
+def _sources(facts: Recurrences, condition: Condition) -> frozenset[Value] | None:
+    """What both sides of a condition are computed from, and the blocks of the phis among that; None if it is much."""
     seen: set[Value] = set()
+    headers: set[Value] = set()
     pending = [condition.x, condition.y]
     while pending:
         value = pending.pop()
         if value in seen:
             continue
         seen.add(value)
+        if len(seen) > _LOOKED_THROUGH:
+            return None
         home = facts.block_of.get(value)
-        if value in wanted or (isinstance(value, I.Phi) and home in wanted) or len(seen) > _LOOKED_THROUGH:
-            return True
         if home is not None and isinstance(value, I.Instruction):
             pending += value.operands
-    return False
+            if isinstance(value, I.Phi):
+                headers.add(home)
+    return frozenset(seen | headers)
 
 
 def _narrow(facts: Recurrences, natural: Polynomial, atom: Atom, narrowed: dict[Atom, Interval]) -> None:

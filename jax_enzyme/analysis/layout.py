@@ -5,10 +5,12 @@ Pointers are 8 bytes; integers and floats are aligned to their size, up to 16 by
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Module
+from jax_enzyme.ir.values import Constant, ConstantAggregate, ConstantExpr, GlobalValue
 
 _FLOAT_BYTES = {"half": 2, "bfloat": 2, "float": 4, "double": 8, "x86_fp80": 10, "fp128": 16, "ppc_fp128": 16}
 
@@ -70,9 +72,9 @@ class DataLayout:
         return _round_up(self.store_size(type_), self.align(type_))
 
     def offsets(self, type_: T.Type) -> list[int]:
-        """Byte offsets of the elements of a structure or array."""
+        """Byte offsets of the elements of a structure, array or vector."""
         body = self.body(type_)
-        if isinstance(body, T.ArrayType):
+        if isinstance(body, T.ArrayType | T.VectorType):
             step = self.alloc_size(body.element)
             return [i * step for i in range(body.count)]
         assert isinstance(body, T.StructType)
@@ -87,3 +89,12 @@ class DataLayout:
             offsets.append(end)
             end += self.alloc_size(element)
         return offsets, end if structure.packed else _round_up(end, self.align(structure))
+
+
+def addresses(layout: DataLayout, value: Constant, offset: int = 0) -> Iterator[tuple[int, Constant]]:
+    """The addresses in a constant, with their places in bytes."""
+    if isinstance(value, ConstantAggregate):
+        for element, place in zip(value.elements, layout.offsets(value.type), strict=True):
+            yield from addresses(layout, element, offset + place)
+    elif isinstance(value, GlobalValue | ConstantExpr):
+        yield offset, value

@@ -84,19 +84,6 @@ def called_routine(call: I.CallBase) -> Routine | None:
     return None
 
 
-def allocation_size(call: I.CallBase) -> int | None:
-    """The constant number of bytes that an allocation call asks for, or None."""
-    if call_effect(call) is not Effect.ALLOCATE:
-        return None
-    name = call.callee.name
-    sizes = [int_value(v) for v in call.arguments]
-    if name == "calloc":
-        return None if None in sizes else sizes[0] * sizes[1]  # type: ignore[operator]
-    if name == "malloc" or name in ("_Znwm", "_Znam"):
-        return sizes[0]
-    return None
-
-
 class PointsTo:
     """The solved relation for all functions of a module that `root` can reach."""
 

@@ -123,7 +123,7 @@ class ByteRanges:
 
     @cached_property
     def places(self) -> Places:
-        return Places(self._points_to)
+        return Places.over(self._points_to)
 
     def accessed(self, access: I.Instruction, pointer: Value, type_: T.Type) -> Iterator[tuple[MemoryObject, Bytes]]:
         """What a load or store of a type touches in each object, number by number."""

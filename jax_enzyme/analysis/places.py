@@ -1,7 +1,8 @@
 """Where in each memory object a pointer may point: byte offsets, up to multiples of the stride of arrays.
 
     lattice     per SSA value a few congruences (`analysis.congruence`) for each object that it may point into, and for
-                the value as a plain integer (0 for null); for each place of an object the same for what is stored there
+                the value as a plain integer (0 for null); for each place of each object the same for the pointers
+                stored there, so that a counter beside a pointer does not move it
     join        the congruences of both, key by key; one that includes all where there are many, or around a loop
     transfer    an object's own address is offset 0; address arithmetic adds; what is not understood is any offset; the
                 counter of a loop with constant bounds is each of its values
@@ -13,22 +14,13 @@ Which objects there are to point into is what `memory.PointsTo` says.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import reduce
-from heapq import heapify, heappop, heappush
 from math import gcd
 
-from jax_enzyme.analysis.by_offset import ByOffset
-from jax_enzyme.analysis.congruence import ANY, Congruence
+from jax_enzyme.analysis.congruence import ANY, Congruence, overlap
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.memory import (
-    MemoryObject,
-    PointsTo,
-    allocation_size,
-    call_effect,
-    called_routine,
-    is_memory_free,
-)
+from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, called_routine, is_memory_free
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import GlobalVariable
@@ -49,60 +41,58 @@ Offsets = frozenset[Congruence]
 Place = Mapping[MemoryObject | None, Offsets]
 _START: Offsets = frozenset([Congruence(0, 0)])
 _ANYWHERE: Offsets = frozenset([ANY])
-_POINTER = 8
 _MANY = 16
 _MANY_JOINED = 4
 _MANY_STORED = 4
 _MANY_STEPS = 4
-_MANY_OBJECTS = 32
+_MANY_FIELDS = 64
+_POINTER = 8
 _SAME = frozenset("freeze addrspacecast ptrtoint ptrtoaddr inttoptr zext sext".split())
 _NOWHERE: Place = {}
 
 
 class Places:
-    """The solved relation for all functions that a `PointsTo` is about."""
+    """The solved relation for all functions that a `PointsTo` is about. Addresses lead where this relation itself finds
+    that they do, if `follows`: what `follows_all` confirms or not. Otherwise they lead wherever `points_to` has them
+    lead, and to any place there."""
 
-    def __init__(self, points_to: PointsTo) -> None:
+    def __init__(self, points_to: PointsTo, follows: bool = True) -> None:
         self._points_to = points_to
+        self._follows = follows
         self._layout = DataLayout(points_to.module)
         self._values: dict[Value, dict[MemoryObject | None, Offsets]] = {}
-        self._contents = ByOffset[MemoryObject, Place](_POINTER, _joined)
-        self._sizes: dict[MemoryObject, int | None] = {}
+        self._contents: dict[MemoryObject, dict[Congruence, dict[MemoryObject | None, Offsets]]] = {}
         self._counters: dict[Value, Offsets | None] = {}
-        self._users: dict[Value, list[I.Instruction]] = {}
-        self._readers: dict[MemoryObject, dict[I.Instruction, None]] = {}
-        self._order: dict[I.Instruction, int] = {}
-        self._round: dict[I.Instruction, None] = {}
-        self._following: dict[I.Instruction, None] = {}
-        self._heap: list[tuple[int, I.Instruction]] = []
-        self._now = 0
+        self._changed = True
         for argument in points_to.root.arguments:
             if not T.is_pointer(argument.type):
                 self._values[argument] = {None: _ANYWHERE}
-        for item in list(points_to.objects.values()):
+        for item in points_to.objects.values():
             if isinstance(item.site, GlobalVariable) and item.site.initializer is not None:
-                self._initialise(item, item.site.initializer, 0)
-        for instruction in (i for f in points_to.functions for i in f.instructions()):
-            self._order[instruction] = len(self._order)
-            for operand in instruction.operands:
-                if not isinstance(operand, Constant):
-                    self._users.setdefault(operand, []).append(instruction)
-        self._solve()
+                self._fill(item, item.site.initializer, 0)
+        while self._changed:
+            self._changed = False
+            for function in points_to.functions:
+                for instruction in function.instructions():
+                    self._visit(instruction)
 
-    def _solve(self) -> None:
-        """In rounds of the program's order; each visits what has changed since."""
-        following = list(self._order)
-        while following:
-            self._round = dict.fromkeys(following)
-            self._following = {}
-            waiting = [(self._order[i], i) for i in following]
-            heapify(waiting)
-            self._heap = waiting
-            while waiting:
-                self._now, instruction = heappop(waiting)
-                del self._round[instruction]
-                self._visit(instruction)
-            following = list(self._following)
+    @staticmethod
+    def over(points_to: PointsTo) -> Places:
+        """The relation over a solution, as exact as it confirms."""
+        found = Places(points_to)
+        return found if found.follows_all(points_to) else Places(points_to, follows=False)
+
+    def follows_all(self, points_to: PointsTo) -> bool:
+        """Whether every address that is read or written was followed to each object that it leads to by `points_to`,
+        which has been found without what is asked here (but maybe with the places). If so, nothing has been stored
+        unseen: the first address to be overlooked would be missing."""
+        for function in points_to.functions:
+            for instruction in function.instructions():
+                for pointer in _addresses(instruction):
+                    known = self._place(pointer)
+                    if any(o not in known for o in points_to.of(pointer) if o is not points_to.unknown):
+                        return False
+        return True
 
     def of(self, pointer: Value) -> Mapping[MemoryObject, Congruence]:
         """The offset in each object that a pointer may point into."""
@@ -144,25 +134,10 @@ class Places:
             return {None: _ANYWHERE}
         return {None: _ANYWHERE, **dict.fromkeys(self._points_to.of(value), _ANYWHERE)}
 
-    def _wake(self, instructions: Iterable[I.Instruction]) -> None:
-        """These are to be visited again."""
-        for instruction in instructions:
-            if self._order[instruction] <= self._now:
-                self._following[instruction] = None
-            elif instruction not in self._round:
-                self._round[instruction] = None
-                heappush(self._heap, (self._order[instruction], instruction))
-
-    def _join(self, value: Value, place: Place, most: int | None = None) -> None:
-        known = self._values.setdefault(value, {})
-        most = most or (_MANY_JOINED if isinstance(value, I.Phi) else _MANY)
-        if _merge(known, place, most if len(known) < _MANY_OBJECTS else 1):
-            self._wake(self._users.get(value, ()))
-
-    def _keep(self, item: MemoryObject, at: Congruence, held: Place) -> None:
-        """This is stored in an object."""
-        if self._contents.add(item, at, held):
-            self._wake(self._readers.get(item, ()))
+    def _join(self, value: Value, place: Place) -> None:
+        self._changed |= _merge(
+            self._values.setdefault(value, {}), place, _MANY_JOINED if isinstance(value, I.Phi) else _MANY
+        )
 
     def _visit(self, instruction: I.Instruction) -> None:
         match instruction:
@@ -175,7 +150,7 @@ class Places:
             case I.CallBase():
                 self._call(instruction)
             case I.Phi() if (values := self._counted(instruction)) is not None:
-                self._join(instruction, {None: values}, _MANY)
+                self._changed |= _merge(self._values.setdefault(instruction, {}), {None: values}, _MANY)
             case _ if T.is_pointer(instruction.type) or T.is_int(instruction.type):
                 self._join(instruction, self._result(instruction))
             case _:
@@ -184,53 +159,54 @@ class Places:
     def _put(self, value: Value, pointer: Value) -> None:
         if not self._points_to.of(value) or _is_narrow(value):
             return
-        place = self._place(value) if T.is_pointer(value.type) or value.type == T.I64 else self._anywhere(value)
-        if not place:
-            return
-        parts = [Congruence(offset, 0) for offset in range(0, self._layout.store_size(value.type), _POINTER)]
-        for target, offsets in self._memory(pointer, self._layout.store_size(value.type)):
+        single = T.is_pointer(value.type) or value.type == T.I64
+        place = self._place(value) if single else self._anywhere(value)
+        size = _POINTER if single else self._layout.store_size(value.type)
+        for target, offsets in self._targets(pointer).items():
             for at in offsets if not target.is_constant else ():
-                for part in parts:
-                    self._keep(target, at + part, place)
+                for part in range(0, size, _POINTER):
+                    self._add(target, at + Congruence(part, 0), place)
 
-    def _memory(self, pointer: Value, size: int) -> Iterator[tuple[MemoryObject, Offsets]]:
-        """The objects that an address is known to lead to so far, and where: so many bytes are accessed, which are all
-        within the object."""
-        for item, offsets in list(self._place(pointer).items()):
-            if item is not None and item.kind not in ("unknown", "function"):
-                yield item, frozenset(c for c in offsets if self._fits(item, c, size))
+    def _targets(self, pointer: Value) -> Mapping[MemoryObject, Offsets]:
+        """The objects, and the places in them, that an access is taken to lead to."""
+        objects = self._points_to.of(pointer)
+        if not self._follows:
+            return dict.fromkeys(objects, _ANYWHERE)
+        return {o: cs for o, cs in self._place(pointer).items() if o is not None and o in objects}
 
-    def _fits(self, item: MemoryObject, at: Congruence, size: int) -> bool:
-        if item not in self._sizes:
-            self._sizes[item] = self._size(item.site)
-        whole = self._sizes[item]
-        return whole is None or at.span is None or (at.span[1] >= 0 and at.span[0] + size <= whole)
+    def _add(self, item: MemoryObject, at: Congruence, place: Place) -> None:
+        """A pointer is stored somewhere."""
+        fields = self._contents.setdefault(item, {})
+        if at not in fields and len(fields) >= _MANY_FIELDS:
+            joined: dict[MemoryObject | None, Offsets] = {}
+            for held in fields.values():
+                _merge(joined, held, _MANY_STORED)
+            fields.clear()
+            fields[ANY] = joined
+        at = ANY if ANY in fields else at
+        self._changed |= _merge(fields.setdefault(at, {}), place, _MANY_STORED)
 
-    def _size(self, site: Value | None) -> int | None:
-        """The size of an object, where it is a constant."""
-        match site:
-            case I.Alloca():
-                count = constant_value(site.operands[0])
-                return None if count is None else count * self._layout.alloc_size(site.allocated_type)
-            case GlobalVariable(initializer=Constant()):
-                return self._layout.alloc_size(site.value_type)
-            case I.Call():
-                return allocation_size(site)
+    def _held(self, pointer: Value, size: int | None) -> Iterator[tuple[MemoryObject, Congruence, Congruence, Place]]:
+        """The pointers in so many bytes behind an address (None: in what it leads to): in which object, where, from
+        which place of the address on."""
+        for item, offsets in self._targets(pointer).items():
+            for here in offsets:
+                for at, held in list(self._contents.get(item, {}).items()):
+                    if size is None or overlap(at, _POINTER, here, size):
+                        yield item, at, here, dict(held)
+
+    def _fill(self, item: MemoryObject, value: Constant, start: int) -> None:
+        """What a variable holds from the start."""
+        match value:
+            case ConstantAggregate() if not isinstance(value.type, T.VectorType):
+                for element, offset in zip(value.elements, self._layout.offsets(value.type), strict=True):
+                    self._fill(item, element, start + offset)
+            case _ if T.is_pointer(value.type) and self._points_to.of(value):
+                self._add(item, Congruence(start, 0), self._place(value))
+            case _ if self._points_to.of(value):
+                self._add(item, ANY, self._anywhere(value))
             case _:
-                return None
-
-    def _initialise(self, item: MemoryObject, value: Constant, start: int) -> None:
-        """Puts the pointers of an initial value where they are."""
-        if isinstance(value, ConstantAggregate):
-            body = self._layout.body(value.type)
-            step = self._layout.alloc_size(body.element) if isinstance(body, T.VectorType) else 0
-            offsets = [i * step for i in range(len(value.elements))] if step else self._layout.offsets(body)
-            for element, offset in zip(value.elements, offsets, strict=True):
-                self._initialise(item, element, start + offset)
-        elif self._points_to.of(value):
-            whole = T.is_pointer(value.type) or value.type == T.I64
-            at, held = (Congruence(start, 0), self._place(value)) if whole else (ANY, self._anywhere(value))
-            self._contents.add(item, at, held)
+                pass
 
     def _counted(self, phi: I.Phi) -> Offsets | None:
         if phi not in self._counters:
@@ -245,11 +221,12 @@ class Places:
             case I.GetElementPtr():
                 return self._address(instruction, instruction.source_type, operands)
             case I.Load() if T.is_pointer(instruction.type) or instruction.type == T.I64:
-                return self._loaded(instruction)
+                found: dict[MemoryObject | None, Offsets] = {} if T.is_pointer(instruction.type) else {None: _ANYWHERE}
+                for _, _, _, held in self._held(operands[0], _POINTER):
+                    _merge(found, held, _MANY)
+                return found
             case I.Select():
-                found: dict[MemoryObject | None, Offsets] = dict(
-                    _without(self._place(operands[2]), operands[0], operands[2])
-                )
+                found = dict(_without(self._place(operands[2]), operands[0], operands[2]))
                 _merge(found, self._place(operands[1]), _MANY)
                 return found
             case I.Phi():
@@ -265,15 +242,6 @@ class Places:
                 return self._arithmetic(instruction)
             case _:
                 return self._anywhere(instruction)
-
-    def _loaded(self, load: I.Load) -> Place:
-        found: dict[MemoryObject | None, Offsets] = {} if T.is_pointer(load.type) else {None: _ANYWHERE}
-        for item, offsets in self._memory(load.operands[0], _POINTER):
-            self._readers.setdefault(item, {})[load] = None
-            for at in offsets:
-                for _, held in self._contents.overlapping(item, at, _POINTER):
-                    _merge(found, held, _MANY)
-        return found
 
     def _arithmetic(self, instruction: I.BinaryOp) -> Place:
         x, y = (self._place(v) for v in instruction.operands)
@@ -344,27 +312,20 @@ class Places:
 
     def _call(self, call: I.CallBase) -> None:
         callees = self._points_to.callees(call)
-        known = self._place(call.callee)
         for callee in callees:
-            if self._points_to.objects.get(callee, None) not in known and callee is not call.callee:
-                continue
             for parameter, argument in zip(callee.arguments, call.arguments, strict=False):
                 self._join(parameter, self._place(argument))
             for block in callee.blocks:
                 last = block.terminator
                 if isinstance(last, I.Return) and last.operands:
-                    users = self._users.setdefault(last.operands[0], [])
-                    users += [call] if call not in users else []
                     self._join(call, self._place(last.operands[0]))
         if callees:
             return
         match call_effect(call):
-            case Effect.MEMORY_COPY | Effect.REALLOCATE:
-                if call_effect(call) is Effect.REALLOCATE:
-                    self._copy(call, call, call.operands[0], None)
-                else:
-                    target, source, length = call.operands[:3]
-                    self._copy(call, target, source, constant_value(length))
+            case Effect.MEMORY_COPY:
+                self._copy(call.operands[0], call.operands[1], constant_value(call.operands[2]))
+            case Effect.REALLOCATE:
+                self._copy(call, call.operands[0], None)
             case Effect.ALLOCATE:
                 pass
             case Effect.SAME_POINTER:
@@ -372,14 +333,11 @@ class Places:
             case _:
                 self._unknown(call)
 
-    def _copy(self, call: I.CallBase, target: Value, source: Value, length: int | None) -> None:
-        for item, heres in self._memory(source, 1):
-            self._readers.setdefault(item, {})[call] = None
-            for here in heres:
-                for place, held in self._contents.overlapping(item, here, length):
-                    for to, theres in self._memory(target, 1):
-                        for there in theres if not to.is_constant else ():
-                            self._keep(to, place + there - here, held)
+    def _copy(self, target: Value, source: Value, length: int | None) -> None:
+        for _, at, here, held in list(self._held(source, length)):
+            for to, offsets in self._targets(target).items():
+                for there in offsets if not to.is_constant else ():
+                    self._add(to, at + there - here, held)
 
     def _unknown(self, call: I.CallBase) -> None:
         """What a call may store, it may store at any offset."""
@@ -390,8 +348,21 @@ class Places:
         given = [self._points_to.of(a) for a in call.arguments if not _is_narrow(a)]
         for item in frozenset[MemoryObject]().union(*given):
             anywhere: Place = dict.fromkeys(self._points_to.contents.get(item, ()), _ANYWHERE)
-            if anywhere:
-                self._keep(item, ANY, anywhere)
+            self._add(item, ANY, anywhere)
+
+
+def _addresses(instruction: I.Instruction) -> list[Value]:
+    match instruction:
+        case I.Load() | I.AtomicRMW() | I.CmpXchg():
+            return instruction.operands[:1]
+        case I.Store():
+            return instruction.operands[1:]
+        case I.CallBase() if call_effect(instruction) is Effect.MEMORY_COPY:
+            return instruction.operands[:2]
+        case I.CallBase() if call_effect(instruction) is Effect.REALLOCATE:
+            return instruction.operands[:1]
+        case _:
+            return []
 
 
 def _without(place: Place, condition: Value, value: Value) -> Place:
@@ -422,8 +393,6 @@ def _merge(into: dict[MemoryObject | None, Offsets], place: Place, most: int) ->
     changed = False
     for key, offsets in place.items():
         old = into.get(key)
-        if old is not None and offsets <= old:
-            continue
         new = offsets if old is None else old | offsets
         if len(new) > 1:
             # What another one includes goes, so that a join of many stays when its parts come again.
@@ -434,12 +403,6 @@ def _merge(into: dict[MemoryObject | None, Offsets], place: Place, most: int) ->
             into[key] = new
             changed = True
     return changed
-
-
-def _joined(old: Place, place: Place) -> Place:
-    """What either of two stored values may be."""
-    found = dict(old)
-    return found if _merge(found, place, _MANY_STORED) else old
 
 
 def _one(offsets: Offsets) -> Congruence:

@@ -64,6 +64,7 @@ class Recurrences:
         self.loops = loops
         self.dominators = loops.dominators
         self.guards = Guards(cfg, loops.dominators)
+        self.sources: dict[Condition, frozenset[Value] | None] = {}
         self._transfer = Transfer(function, module, self)
         self.block_of: dict[Value, BasicBlock] = {**self._transfer.block_of}
         self._layout = DataLayout(module or Module())

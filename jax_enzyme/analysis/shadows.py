@@ -4,7 +4,8 @@ lattice     {no, yes} per object; least fixed point from the active objects
 transfer    an object that holds a pointer to a shadowed one is shadowed (its shadow holds the shadow pointer);
             where one pointer value may point to a shadowed and to another object, the other gets a shadow as well,
             so that `shadow of the pointer` is always defined
-never       functions, and constant tables of addresses (such as virtual functions'): they are shadows of themselves
+never       functions, and constant tables of their addresses (such as virtual functions'), which are their own shadows;
+            the shadow of another constant that holds addresses holds those of what they lead to, and zeros
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def shadowed_objects(points_to: PointsTo, activity: Activity) -> frozenset[Memor
         for value in [*function.arguments, *function.instructions()]
         if T.is_pointer(value.type)
     ]
-    own = frozenset(o for o in points_to.contents if _is_own_shadow(o))
+    own = _own_shadows(points_to)
     changed = True
     while changed:
         before = len(shadowed)
@@ -41,10 +42,21 @@ def shadowed_objects(points_to: PointsTo, activity: Activity) -> frozenset[Memor
     return frozenset(shadowed)
 
 
-def _is_own_shadow(item: MemoryObject) -> bool:
+def _own_shadows(points_to: PointsTo) -> frozenset[MemoryObject]:
+    """The greatest set of tables that lead into it alone, and hold no numbers."""
+    certain = {o for o in points_to.contents if _is_code(o)}
+    own = certain | {o for o, held in points_to.contents.items() if held and _holds_addresses_only(o)}
+    while leaking := {o for o in own - certain if not points_to.contents[o] <= own}:
+        own -= leaking
+    return frozenset(own)
+
+
+def _is_code(item: MemoryObject) -> bool:
+    return item.kind == "function" or (item.site is not None and item.site.name.startswith(_CXX_TABLES))
+
+
+def _holds_addresses_only(item: MemoryObject) -> bool:
     site = item.site
-    if item.kind == "function" or (site is not None and site.name.startswith(_CXX_TABLES)):
-        return True
     if not isinstance(site, GlobalVariable) or not site.is_constant or site.initializer is None:
         return False
     return _holds_addresses(site.initializer)

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from math import gcd
 
+from jax_enzyme.analysis.alignment import aligned, at_multiple
 from jax_enzyme.analysis.congruence import Congruence
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, called_routine
@@ -74,7 +75,7 @@ class Words:
 
     @cached_property
     def places(self) -> Places:
-        return Places(self.points_to) if self._given_places is None else self._given_places()
+        return Places.over(self.points_to) if self._given_places is None else self._given_places()
 
     def numbers(self, pointer: Value, size: int, access: I.Instruction | None = None) -> frozenset[Piece] | None:
         """The numbers that may lie, wholly or partly, within `size` bytes behind a pointer; of those that `access` may
@@ -221,6 +222,7 @@ class Words:
                 pointer, type_ = instruction.operands[0], instruction.operands[1].type
             case _:
                 return
+        align = instruction.align or self._layout.align(type_)
         named = accessed_type(self.points_to.module, instruction)
         for offset, scalar in self._scalars(type_, 0):
             plain = named == scalar
@@ -230,15 +232,15 @@ class Words:
                 continue
             room = self._layout.store_size(scalar)
             for step in range(0, max(room - size, 0) + 1, size):
-                self._add(facts, pointer, offset + step, kind, plain or kind is named)
+                for item, place in self._accessed(pointer, align):
+                    at = place + Congruence(offset + step, 0)
+                    facts.setdefault(item, set()).add(_Fact(at, kind, size, plain or kind is named))
 
-    def _add(
-        self, facts: dict[MemoryObject, set[_Fact]], pointer: Value, offset: int, type_: T.Type, plain: bool
-    ) -> None:
-        size = self._layout.store_size(type_)
+    def _accessed(self, pointer: Value, align: int) -> Iterator[tuple[MemoryObject, Congruence]]:
+        """Where an access of this alignment may be."""
         for item, offsets in self.places.each_of(pointer).items():
-            held = facts.setdefault(item, set())
-            held.update(_Fact(place + Congruence(offset, 0), type_, size, plain) for place in offsets)
+            unit = gcd(align, aligned(self._layout, item))
+            yield from ((item, at_multiple(place, unit)) for place in offsets)
 
     def _scalars(self, type_: T.Type, start: int) -> Iterator[tuple[int, T.Type]]:
         body = self._layout.body(type_)

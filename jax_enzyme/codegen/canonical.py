@@ -34,6 +34,7 @@ from jax_enzyme.rules.effects import Effect, effect
 from jax_enzyme.rules.pairs import ATTRIBUTE
 from jax_enzyme.transform.lower_calls import lower_calls
 from jax_enzyme.transform.reducible import make_reducible
+from jax_enzyme.transform.relative_tables import absolute_tables
 from jax_enzyme.transform.retype import retype
 from jax_enzyme.transform.scopes import drop_scopes
 from jax_enzyme.transform.simplify import simplify
@@ -44,7 +45,7 @@ _ROUNDS = 3
 
 def canonical(function: ArrayFunction) -> ArrayFunction:
     """The canonical form of an array function, in a module of its own."""
-    module = clone(lower_calls(function.module))
+    module = clone(absolute_tables(lower_calls(function.module)))
     mark_for_inlining(module, [function.symbol])
     if keep_invariant_calls(module):
         module = parse(str(_optimised(module)[0]))
@@ -78,7 +79,7 @@ def _with_single_entries(module: Module) -> Module:
     if reducible is module:
         return module
     native = parse_checked(reducible)
-    builder = llvm.create_pass_builder(target_machine(), _tuning())
+    builder = _pass_builder()
     passes = llvm.create_new_module_pass_manager()
     passes.add_sroa_pass()
     passes.run(native, builder)
@@ -89,7 +90,7 @@ def _with_single_entries(module: Module) -> Module:
 def _optimised(module: Module) -> tuple[llvm.ModuleRef, llvm.PassBuilder]:
     """LLVM's module after inlining what is marked and -O2."""
     native = parse_checked(module)
-    builder = llvm.create_pass_builder(target_machine(), _tuning())
+    builder = _pass_builder()
     passes = llvm.create_new_module_pass_manager()
     if _runs_alone(module):
         passes.add_lower_atomic_pass()
@@ -105,6 +106,11 @@ def _runs_alone(module: Module) -> bool:
     return not module.triple.startswith("nvptx") and not any(
         effect(name) in (Effect.BARRIER, Effect.VOTE, Effect.SHUFFLE) for name in module.functions
     )
+
+
+def _pass_builder() -> llvm.PassBuilder:
+    """In code that may lie anywhere LLVM makes tables of distances of tables of addresses: this code stays in place."""
+    return llvm.create_pass_builder(target_machine("static"), _tuning())
 
 
 def _tuning() -> llvm.PipelineTuningOptions:

@@ -9,7 +9,6 @@ from jax_enzyme.frontends.source import Source
 from jax_enzyme.ir import linking
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.reader import parse
-from jax_enzyme.ir.writer import to_text
 
 _STEMS = "erfinv erfcinv erfcx normcdfinv sinpi cospi sincospi norm3d rnorm3d norm4d".split()
 _NAMES = frozenset((*(f"__nv_{stem}{f}" for stem in _STEMS for f in ("", "f")), "__nv_cyl_bessel_i0"))
@@ -21,4 +20,4 @@ def with_device_math(ir: str, module: Module) -> Module:
         return module
     source = resources.files("jax_enzyme.codegen").joinpath("device_math.cu").read_bytes()
     library = parse(compile_cuda(Source("cuda", "device_math.cu", source), ()))
-    return parse(linking.link(ir, [to_text(library, debug=False)]))
+    return parse(linking.link(ir, [linking.linkable(library)]))

@@ -73,6 +73,10 @@ def differentiate(
               is. Refused where the size of the tape is only known at run time.
 
     Memory that is reached through one parameter must not be reached through another, and holds no pointers.
+
+        >>> square = "define double @square(double %x) { %y = fmul double %x, %x ret double %y }"
+        >>> sorted(je.ad.differentiate(square, "square", "forward").functions)
+        ['je.primal.jvp', 'square', 'square_jvp']
     """
     source = _read(module)
     function = source.functions.get(symbol)

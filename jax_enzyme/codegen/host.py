@@ -54,10 +54,10 @@ def _start_llvm() -> None:
         llvm.initialize_native_asmparser()  # inline assembly: without it LLVM ends the process
 
 
-def target_machine() -> llvm.TargetMachine:
+def target_machine(reloc: str = "pic") -> llvm.TargetMachine:
     """A new target machine for this host: position-independent code in the small model, as JITLink links it best."""
     this = host()
     target = llvm.Target.from_triple(this.triple)
     return target.create_target_machine(
-        cpu=this.cpu, features=this.features, opt=3, reloc="pic", codemodel="small", jit=True
+        cpu=this.cpu, features=this.features, opt=3, reloc=reloc, codemodel="small", jit=True
     )

@@ -16,13 +16,17 @@ from jax_enzyme.frontends import toolchain
 from jax_enzyme.frontends.clang import compile_c
 from jax_enzyme.frontends.source import Source
 from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import linking
 from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import Builder
+from jax_enzyme.ir.keywords import LINKAGE
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.reader import parse
-from jax_enzyme.ir.values import GlobalValue
+from jax_enzyme.ir.values import GlobalValue, Poison, Value
+from jax_enzyme.ir.writer import to_text
 from jax_enzyme.rules.blas.table import bodies, routine
 
-_FORMAT = "1"
+_FORMAT = "2"
 # Products of complex numbers as in BLAS itself: without a look whether a result that is no number could be infinite.
 _FLAGS = ("-fno-strict-aliasing", "-fcx-limited-range")
 _NUMBERS = {
@@ -32,16 +36,8 @@ _NUMBERS = {
     "z": "LETTER=z REAL_LETTER=d SCALAR=complex_double REAL=double COMPLEX",
 }
 _INCLUDE = re.compile(r'^#include "(\w+\.h)"$', re.M)
-# C returns two floats in one vector register; rules return a structure for every kind of number.
-_FLOATS_RETURNED = re.compile(r"^(define internal )<2 x float>((?:.|\n)*\n)  ret <2 x float> (\S+)\n")
-_AS_STRUCTURE = r"""\1{ float, float }\2  %first = extractelement <2 x float> \3, i64 0
-  %second = extractelement <2 x float> \3, i64 1
-  %half = insertvalue { float, float } poison, float %first, 0
-  %both = insertvalue { float, float } %half, float %second, 1
-  ret { float, float } %both
-"""
-_NAMES = re.compile(r"@([\w.]+)")
-_KEPT_ATTRIBUTES = re.compile(r"(?<![\w\"-])(?:nounwind|willreturn|norecurse|memory\([^)]*\))(?![\w\"-])")
+_KEPT_ATTRIBUTES = ("nounwind", "willreturn", "norecurse", "memory(")
+_TWO_FLOATS = T.StructType((T.FLOAT, T.FLOAT))
 
 
 def link_bodies(module: Module) -> None:
@@ -97,49 +93,53 @@ def _fits(declared: T.Type, defined: T.Type) -> bool:
     return same and not declared.variadic and all(map(T.is_int, declared.parameters[count:]))
 
 
-@functools.lru_cache(maxsize=64)
-def _text(letter: str, symbols: frozenset[str]) -> str:
-    """The definitions of some symbols, and of all that they need, as the text of a module."""
-    parts = _parts(letter)
-    found: dict[str, str] = {}
-    waiting = sorted(symbols)
-    while waiting:
-        name = waiting.pop()
-        if name not in found and name in parts:
-            found[name] = parts[name]
-            waiting.extend(sorted(set(_NAMES.findall(parts[name]))))
-    return "\n".join(found[name] for name in sorted(found))
-
-
 def definitions(letter: str, symbols: frozenset[str]) -> Module:
     """A new module that defines functions of the library (`je_dgemm_jvp`), internal, and all that they call. `letter`
     says which numbers they are about: s, d, c or z."""
     module = parse(_text(letter, symbols))
     for function in module.functions.values():
+        function.attributes = _plain(module, function.attributes)
+        if not function.is_declaration:
+            function.prefix = ("internal", *(word for word in function.prefix if word not in LINKAGE))
+            if function.name in symbols:
+                _return_structure(function)
         for instruction in function.instructions():
             # (Wider ones may be a complex number that LLVM moves as a whole.)
-            if isinstance(instruction, I.Load) and instruction.type in (T.I8, T.I32):
-                instruction.metadata.append(READS_INTEGER)
+            reads_integer = isinstance(instruction, I.Load) and instruction.type in (T.I8, T.I32)
+            instruction.metadata = [READS_INTEGER] if reads_integer else []
+            if isinstance(instruction, I.CallBase):
+                instruction.attributes = _plain(module, instruction.attributes)
+    module.attribute_groups, module.metadata, module.named_metadata = {}, {}, {}
     return module
 
 
-@functools.cache
-def _parts(letter: str) -> Mapping[str, str]:
-    """The text of every function and global of the library by name, without attribute groups and metadata."""
-    text = _library(letter)
-    groups = {number: _plain(words) for number, words in re.findall(r"^attributes #(\d+) = { (.*) }$", text, re.M)}
-    text = re.sub(r"^(?:attributes|!|source_filename|target|;).*\n", "", text, flags=re.M)
-    text = re.sub(r",? ![\w.]+ !\d+", "", text)
-    text = re.sub(r" #(\d+)", lambda match: groups[match[1]], text)
-    text = re.sub(r"^define (?:dso_local |internal )*", "define internal ", text, flags=re.M)
-    pieces = re.findall(r"^(?:define .*\n(?:.*\n)*?}|declare .*|@.*)$", text, re.M)
-    pieces = [_FLOATS_RETURNED.sub(_AS_STRUCTURE, piece) for piece in pieces]
-    return {_NAMES.search(piece)[1]: piece for piece in pieces}  # pyright: ignore[reportOptionalSubscript]
+def _plain(module: Module, words: tuple[str, ...]) -> tuple[str, ...]:
+    """The attributes that concern meaning, not the processor, without groups."""
+    spelled = (w for word in words for w in module.attribute_groups.get(word.removeprefix("#"), (word,)))
+    return tuple(word for word in spelled if word.startswith(_KEPT_ATTRIBUTES))
 
 
-def _plain(words: str) -> str:
-    """The attributes of a group that concern meaning, not the processor."""
-    return "".join(f" {word}" for word in _KEPT_ATTRIBUTES.findall(words))
+def _return_structure(function: Function) -> None:
+    """C returns two floats in one vector register; rules return a structure for every kind of number."""
+    kind = function.function_type
+    if kind.result != T.VectorType(2, T.FLOAT):
+        return
+    function.value_type = T.FunctionType(_TWO_FLOATS, kind.parameters)
+    for block in function.blocks:
+        if not isinstance(block.terminator, I.Return):
+            continue
+        pair = block.instructions.pop().operands[0]
+        at = Builder(block)
+        both: Value = Poison(_TWO_FLOATS)
+        for index in range(2):
+            both = at.insert_value(both, at.extract_element(pair, index), index)
+        at.ret(both)
+
+
+@functools.lru_cache(maxsize=64)
+def _text(letter: str, symbols: frozenset[str]) -> str:
+    """The definitions of some symbols, and of all that they need, as the text of a module."""
+    return linking.reachable(_library(letter), symbols)
 
 
 def _library(letter: str) -> str:
@@ -163,9 +163,7 @@ def _expanded(name: str) -> str:
 
 
 def _optimised(text: str) -> str:
-    text = re.sub(r"^(?:!| *#dbg_).*\n", "", text, flags=re.M)
-    text = re.sub(r",? ![\w.]+ !\d+", "", text)
-    native = llvm.parse_assembly(text, llvm.create_context())
+    native = llvm.parse_assembly(to_text(parse(text), debug=False), llvm.create_context())
     tuning = llvm.create_pipeline_tuning_options(speed_level=2)
     tuning.loop_vectorization = tuning.slp_vectorization = False
     tuning.loop_interleaving = tuning.loop_unrolling = False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 from jax_enzyme.frontends.program import Program
@@ -12,12 +11,10 @@ from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.rules.streams import of_streams
 
-_DEBUG = re.compile(r",? !dbg !\d+|^ *#dbg_\w+\(.*\n|^!llvm\.dbg\.cu .*\n", re.M)
-
 
 def with_native_bodies(function: ArrayFunction, program: Program) -> ArrayFunction:
     """The array function with its program's bodies of functions over streams; itself where it calls none."""
     if not any(f.is_declaration and of_streams(name) for name, f in function.module.functions.items()):
         return function
-    library = _DEBUG.sub("", program.ir)
+    library = linking.linkable(parse(program.ir))
     return replace(function, module=parse(linking.link(to_text(function.module), [library])))

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 import llvmlite.binding as llvm
 
 from jax_enzyme.codegen.host import target_machine
-from jax_enzyme.codegen.vector_math import KEEP, add_vector_math
+from jax_enzyme.codegen.vector_math import KEPT, add_vector_math
 from jax_enzyme.errors import LoweringError
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.instructions import CallBase
@@ -49,14 +47,13 @@ def _optimise(module: Module, machine: llvm.TargetMachine, vector_math: bool, fa
     retarget(module, machine)
     if fast_math:
         relax(module)
-    ours = KEEP not in module.globals
     vectors = vector_math and add_vector_math(module)
     native = _parsed(to_text(module))
     builder = llvm.create_pass_builder(machine, _tuning())
     builder.getModulePassManager().run(native, builder)
-    if vectors and ours:
+    if vectors:
         # The vectorisers have run: what they did not use can go, and the masked wrappers are inlined.
-        native = _parsed(re.sub(rf"^@{re.escape(KEEP)} = .*\n", "", str(native), flags=re.MULTILINE))
+        native.get_global_variable(KEPT).linkage = llvm.Linkage.internal
         passes = llvm.create_new_module_pass_manager()
         passes.add_always_inliner_pass()
         passes.add_instruction_combine_pass()

@@ -29,7 +29,8 @@ from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.ir.values import Argument, BasicBlock, Constant, ConstantAggregate
 
 LIBRARY = "libmvec.so.1"
-KEEP = "llvm.compiler.used"
+KEPT = "je.vector.functions"
+"""What lists the functions that were added, until LLVM has vectorised: nothing else refers to them."""
 
 _UNARY = (
     "acos", "acosh", "asin", "asinh", "atan", "atanh", "cbrt", "cos", "cosh", "erf", "erfc", "exp", "exp10", "exp2",
@@ -209,18 +210,9 @@ def _masked(vector: VectorFunction, callee: Function) -> Function:
 
 
 def _keep(module: Module, names: list[str]) -> None:
-    """Lists functions in `@llvm.compiler.used`, since nothing but an attribute refers to them until LLVM vectorises."""
+    """Lists functions in a constant that others could see, since only an attribute refers to them."""
     if not names:
         return
+    kind = T.ArrayType(len(names), T.PTR)
     elements: list[Constant] = [module.functions[n] for n in names]
-    if (present := module.globals.get(KEEP)) is not None and isinstance(present.initializer, ConstantAggregate):
-        elements = [*present.initializer.elements, *elements]
-    kind = T.ArrayType(len(elements), T.PTR)
-    module.globals[KEEP] = GlobalVariable(
-        T.PTR,
-        kind,
-        ConstantAggregate(kind, elements),
-        prefix=("appending",),
-        suffix=('section "llvm.metadata"',),
-        name=KEEP,
-    )
+    module.globals[KEPT] = GlobalVariable(T.PTR, kind, ConstantAggregate(kind, elements), is_constant=True, name=KEPT)

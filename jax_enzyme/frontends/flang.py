@@ -7,14 +7,19 @@ from collections.abc import Sequence
 
 from jax_enzyme.frontends import toolchain
 from jax_enzyme.frontends.source import Source
+from jax_enzyme.ir.passes import optimised_text
 
 _ARGUMENTS = (
     "-S", "-emit-llvm",
     "{flags}",
-    # flang's own passes at -O2 remove array temporaries; vector code would only be undone by the engine.
-    "-O2", "-fno-vectorize", "-fno-slp-vectorize", "-fno-unroll-loops",
+    # flang's own passes at -O2 remove array temporaries. LLVM's come later: see `_WRAPS`.
+    "-O2", "-mllvm", "-opt-bisect-limit=0", "-mllvm", "-opt-bisect-verbose=0",
     "-g", "{source}", "-o", "{output}",
 )  # fmt: skip
+_WRAPS = " = add nuw nsw "
+_DOES_NOT = " = add nsw "
+"""flang 22 says that adding n to what is left of a negative shift, in `cshift(x, -1)`, does not wrap as an unsigned
+number, and LLVM takes it at its word: the result is wrong. So additions lose that word before any pass sees them."""
 _MODULE_PLACES = ("-J", "-module-dir")
 _READS_FILES = re.compile(
     rb"^[ \t]*#?[ \t]*(include\b|use\b(?![ \t,:]*(intrinsic\b|iso_|ieee_)))", re.IGNORECASE | re.MULTILINE
@@ -31,4 +36,6 @@ def compile_fortran(source: Source, flags: Sequence[str]) -> str:
     # Module files are written beside the output, not where the user works; where the flags name a place, there.
     placed = any(flag.startswith(_MODULE_PLACES) for flag in flags)
     recipe = toolchain.Recipe(flang(), _ARGUMENTS if placed else ("-J", "{folder}", *_ARGUMENTS))
-    return toolchain.compile_cached(source, recipe, flags, cacheable=not _READS_FILES.search(source.contents))
+    ir = toolchain.compile_cached(source, recipe, flags, cacheable=not _READS_FILES.search(source.contents))
+    lines = (line.replace(_WRAPS, _DOES_NOT, 1) if line.startswith("  %") else line for line in ir.splitlines(True))
+    return optimised_text("".join(lines))

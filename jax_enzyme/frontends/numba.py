@@ -13,7 +13,6 @@ returns a status; a wrapper makes that a C function of the signature:
 from __future__ import annotations
 
 import importlib
-import re
 import types as python
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
@@ -23,11 +22,15 @@ from typing import Any
 
 from jax_enzyme.errors import CompileError, SignatureError
 from jax_enzyme.frontends import toolchain
+from jax_enzyme.frontends.numba_isolation import Isolation, options_of
 from jax_enzyme.frontends.numba_printing import lower_print
 from jax_enzyme.frontends.program import Program
 from jax_enzyme.frontends.runtime_library import complete
 from jax_enzyme.frontends.source import Source
 from jax_enzyme.ir import linking
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.reader import parse
 from jax_enzyme.signature import Param, Signature
 
 _NUMBA_NAMES = {
@@ -45,10 +48,10 @@ _WRAPPER_FLAGS = (
     "-fno-sanitize=all", "-fno-stack-protector", "-fno-strict-aliasing", "{flags}", "{source}", "-o", "{output}",
 )  # fmt: skip
 # Numba's own reference counting, which `runtime/numba_memory.cpp` has in a form that is easier to follow.
-_COUNTING = re.compile(r"^define [^@\n]*@(NRT_incref|NRT_decref)\(ptr[^)]*\)[^\n]*\{\n(?:.*\n)*?\}\n", re.M)
+_COUNTING = ("NRT_incref", "NRT_decref")
 
 # What calls itself does so through a variable, which Numba fills when it links.
-_UNRESOLVED = re.compile(r'^@"?\.numba\.unresolved\$([^"\s]+)"? = .*\n', re.M)
+_UNRESOLVED = ".numba.unresolved$"
 
 
 def load_numba(source: Source, symbol: str | None, signature: Signature) -> tuple[Program, Signature]:
@@ -68,20 +71,26 @@ def load_numba(source: Source, symbol: str | None, signature: Signature) -> tupl
         toolchain.Recipe(toolchain.zig(), _WRAPPER_FLAGS),
         (),
     )
-    ir = linking.reachable(linking.link(wrapper, [_plain(module) for module in modules]), name)
+    ir = linking.reachable(linking.link(wrapper, [_plain(text) for text in modules]), {name})
     return Program(complete(toolchain.portable(ir), name), name, "numba", source.name), whole
 
 
-def _plain(module: str) -> str:
+def _plain(text: str) -> str:
     """Numba's module in a form that links like any other."""
-    module = _COUNTING.sub(lambda match: f"declare void @{match[1]}(ptr)\n", module)
+    module = parse(text)
+    for counting in filter(None, map(module.functions.get, _COUNTING)):
+        counting.blocks, counting.prefix, counting.attributes, counting.metadata = [], (), (), []
+    for name, variable in module.globals.items():
+        if name.startswith(_UNRESOLVED):
+            variable.name = "je." + name.removeprefix(_UNRESOLVED)
+            variable.prefix, variable.is_constant = ("internal",), True
+            variable.initializer = _function(module, name.removeprefix(_UNRESOLVED))
+    return linking.linkable(module)
 
-    def resolved(match: re.Match[str]) -> str:
-        name = match[1]
-        here = re.search(rf'^(?:define|declare) [^@\n]*@"?{re.escape(name)}"?\(', module, re.M)
-        return f'@"je.{name}" = internal constant ptr @"{name}"\n' + ("" if here else f'declare void @"{name}"()\n')
 
-    return _UNRESOLVED.sub(resolved, module).replace(".numba.unresolved$", "je.")
+def _function(module: Module, name: str) -> Function:
+    """The function of that name, declared if need be (what links them looks at names alone)."""
+    return module.functions.setdefault(name, Function(T.PTR, T.FunctionType(T.VOID, ()), name=name))
 
 
 def imported(module: str) -> Any:
@@ -91,12 +100,6 @@ def imported(module: str) -> Any:
         raise CompileError(
             "Python functions are compiled by Numba, which is not installed", None, "pip install numba"
         ) from None
-
-
-def _options_of(function: object) -> dict[str, Any]:
-    """The options of a Numba function; loops that may run in parallel run one after the other."""
-    options = {**getattr(function, "targetoptions", {}), "parallel": False}
-    return {name: value for name, value in options.items() if name not in ("nopython", "forceobj", "looplift")}
 
 
 def _compile(
@@ -109,18 +112,24 @@ def _compile(
     arguments = tuple(numba_type(numba.types, p, signature.order) for p in signature.params)
     flags = compiler.Flags()
     with imported("numba.core.compiler_lock").global_compiler_lock, _swapped(cpu, typing_context, target):
-        cpu.options.parse_as_flags(flags, _options_of(original))
+        cpu.options.parse_as_flags(flags, options_of(original))
         flags.nrt = True
         try:
-            known: dict[object, Any] = {}
-            own = _isolated(function, numba, known, original if original is not function else None)
+            isolation = Isolation(numba)
+            own = isolation.function(function, original if original is not function else None)
             result = compiler.compile_extra(typing_context, target, own, arguments, None, flags, {})
         except numba.core.errors.NumbaError as error:
             raise CompileError(f"Numba cannot compile the function:\n{error}", place) from None
         _check_result(numba.types, result.signature.return_type, signature, place)
-        called = [compiled.library for own in known.values() for compiled in own.overloads.values()]
+        called = [compiled.library for own in isolation.functions.values() for compiled in own.overloads.values()]
         modules = [library.get_llvm_str() for library in (result.library, *called)]
-        return modules, result.fndesc.llvm_func_name
+        entry = result.fndesc.llvm_func_name
+        for number, made in enumerate(isolation.classes.values()):
+            # Numba names a class by its address, which is another one each time. Names are also data, of their length.
+            address = f"{id(made.class_type):x}"
+            fixed = f"{number:0{len(address)}x}"
+            modules, entry = [text.replace(address, fixed) for text in modules], entry.replace(address, fixed)
+        return modules, entry
 
 
 @lru_cache(maxsize=1)
@@ -169,32 +178,6 @@ def _swapped(cpu: Any, typing_context: Any, target: Any) -> Generator[None, None
         yield
     finally:
         vars(cpu).update(before)
-
-
-def _isolated(
-    function: python.FunctionType, numba: Any, known: dict[object, Any], compiled: object = None
-) -> python.FunctionType:
-    """The function with compiled functions of its own in place of those that it calls: theirs stay as they are. `known`
-    leads from those to these."""
-    scope: dict[str, Any] = {}
-    cells = tuple(python.CellType() for _ in function.__closure__ or ())
-    copy = python.FunctionType(function.__code__, scope, function.__name__, function.__defaults__, cells)
-    copy.__qualname__, copy.__module__ = function.__qualname__, function.__module__
-    copy.__kwdefaults__ = function.__kwdefaults__
-
-    def own(value: Any) -> Any:
-        if not isinstance(value, numba.core.dispatcher.Dispatcher):
-            return value
-        if value not in known:
-            _isolated(value.py_func, numba, known, value)
-        return known[value]
-
-    if compiled is not None:
-        known[compiled] = numba.njit(**_options_of(compiled))(copy)
-    scope.update((name, own(value)) for name, value in function.__globals__.items())
-    for cell, original in zip(cells, function.__closure__ or (), strict=True):
-        cell.cell_contents = own(original.cell_contents)
-    return copy
 
 
 def check_count(function: python.FunctionType, signature: Signature, place: str) -> None:

@@ -24,6 +24,7 @@ from jax_enzyme.frontends.numba import C_NAMES, check_count, imported, numba_typ
 from jax_enzyme.frontends.program import Program
 from jax_enzyme.frontends.source import Source
 from jax_enzyme.ir import linking
+from jax_enzyme.ir.reader import parse
 from jax_enzyme.signature import Param, Signature
 
 _CAPABILITY = (8, 0)
@@ -58,7 +59,7 @@ def load_numba_cuda(source: Source, symbol: str | None, signature: Signature) ->
     modules, entry = _compile(function, signature, source.name)
     wrapper = compile_cuda(Source("cuda", "wrapper.cu", _wrapper(name, entry, whole, len(sizes)).encode()), ())
     library = _LIBRARY.read_text()
-    ir = linking.reachable(linking.link(wrapper, [_plain(m, wrapper) for m in (*modules, library)]), name)
+    ir = linking.reachable(linking.link(wrapper, [_plain(text) for text in (*modules, library)]), {name})
     return Program(ir, name, "cuda", source.name), whole
 
 
@@ -97,12 +98,14 @@ def _without_device() -> Generator[None, None, None]:
             setattr(place, name, value)
 
 
-def _plain(module: str, like: str) -> str:
-    """A module for the target of another one."""
+def _plain(text: str) -> str:
+    """Numba's module in a form that links like any other."""
+    module = parse(text)
     for foreign, own in _FOREIGN.items():
-        module = module.replace(f'@"{foreign}"', f'@"{own}"')
-    targets = [line for line in like.splitlines() if line.startswith("target ")]
-    return "\n".join([*targets, *(line for line in module.splitlines() if not line.startswith("target "))])
+        if foreign in module.functions:
+            module.functions[own] = module.functions.pop(foreign)
+            module.functions[own].name = own
+    return linking.linkable(module)
 
 
 def _wrapper(name: str, entry: str, signature: Signature, added: int) -> str:

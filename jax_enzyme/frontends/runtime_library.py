@@ -15,6 +15,7 @@ from jax_enzyme.cache import DiskCache, digest
 from jax_enzyme.frontends import toolchain
 from jax_enzyme.frontends.source import Source
 from jax_enzyme.ir import linking
+from jax_enzyme.ir.reader import parse
 
 _FORMAT = "2"
 """Changes whenever linking would give another module for a reason that is not in the key."""
@@ -49,7 +50,7 @@ def complete(ir: str, symbol: str) -> str:
     if entry is not None:
         return entry.decode()
     linked: frozenset[str] = frozenset()
-    ir = linking.reachable(ir, symbol)
+    ir = linking.reachable(ir, {symbol})
     while needed := _needed(ir, linked):
         ir = linking.link(ir, [_compiled(name) for name in needed])
         linked = linked.union(needed)
@@ -68,7 +69,8 @@ def _needed(ir: str, linked: frozenset[str]) -> list[str]:
 
 def _compiled(name: str) -> str:
     source = Source("c++", name, _sources()[name].encode())
-    return toolchain.compile_cached(source, toolchain.Recipe(toolchain.zig(), _COMMAND), ())
+    ir = toolchain.compile_cached(source, toolchain.Recipe(toolchain.zig(), _COMMAND), ())
+    return linking.linkable(parse(ir))
 
 
 @cache

@@ -170,6 +170,11 @@ class Builder:
     def insert_value(self, aggregate: Value, element: Value, index: int) -> Value:
         return self.insert(I.InsertValue(aggregate.type, "insertvalue", [aggregate, element], (index,)))
 
+    def extract_element(self, vector: Value, index: Value | int) -> Value:
+        assert isinstance(vector.type, T.VectorType)
+        place = ConstantInt(T.I64, index) if isinstance(index, int) else index
+        return self.insert(I.ExtractElement(vector.type.element, "extractelement", [vector, place]))
+
     def br(self, target: BasicBlock) -> None:
         self.insert(I.Branch(T.VOID, "br", [], targets=[target]))
 

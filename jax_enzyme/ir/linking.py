@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import llvmlite.binding as llvm
 
-_TARGET = re.compile(r'^target (?:datalayout|triple) = "[^"]*"\n', re.M)
-_NAMED_METADATA = re.compile(r"^!llvm\.(?:module\.flags|ident)[^\n]*\n", re.M)
-_EXTERNAL = re.compile(
-    r"^define (?!(?:internal|private|linkonce|linkonce_odr|available_externally)\b)(?:weak_odr |weak )?(?:dso_local )?",
-    re.M,
-)
+from jax_enzyme.ir.keywords import LINKAGE
+from jax_enzyme.ir.module import Function, GlobalVariable, Module
+from jax_enzyme.ir.writer import has_debug_info, to_text
 
-_VARIABLE = re.compile(
-    r"^(@\S+ = )(?:weak_odr |weak )?((?:dso_local )?(?:local_)?(?:unnamed_addr )?(?:constant|global) )", re.M
-)
+# Nothing stands in another module's way, or is looked for in one.
+_OWN = frozenset("private internal available_externally linkonce linkonce_odr appending common".split())
+
+
+def linkable(library: Module) -> str:
+    """A private module as `link` takes libraries: without target, flags and debug information, and what others see of
+    it is there only where something refers to it, as LLVM takes this linkage."""
+    for symbol in (*library.functions.values(), *library.globals.values()):
+        defined = bool(symbol.blocks) if isinstance(symbol, Function) else symbol.initializer is not None
+        if defined and _OWN.isdisjoint(symbol.prefix):
+            symbol.prefix = _optional(symbol)
+    traced = has_debug_info(library)
+    library.triple = library.data_layout = library.identifier = ""
+    library.named_metadata = {}
+    return to_text(library, debug=not traced)
+
+
+def _optional(symbol: Function | GlobalVariable) -> tuple[str, ...]:
+    return ("linkonce_odr", *(word for word in symbol.prefix if word not in LINKAGE or word in ("hidden", "protected")))
 
 
 def link(program: str, libraries: Sequence[str]) -> str:
@@ -24,20 +36,17 @@ def link(program: str, libraries: Sequence[str]) -> str:
     where LLVM finds that the two do not go together."""
     context = llvm.create_context()
     module = llvm.parse_assembly(program, context)
-    target = "".join(_TARGET.findall(program))
+    target = f'target datalayout = "{module.data_layout}"\ntarget triple = "{module.triple}"\n'
     for library in libraries:
-        plain = _NAMED_METADATA.sub("", _TARGET.sub("", library))
-        # LLVM takes what has this linkage only where something refers to it.
-        optional = _EXTERNAL.sub("define linkonce_odr ", _VARIABLE.sub(r"\1linkonce_odr \2", plain))
-        module.link_in(llvm.parse_assembly(target + optional, context))
+        module.link_in(llvm.parse_assembly(target + library, context))
     return str(module)
 
 
-def reachable(program: str, root: str) -> str:
-    """The program without the functions and variables that `root` does not need."""
+def reachable(program: str, roots: Collection[str]) -> str:
+    """The program without the functions and variables that the roots do not need."""
     module = llvm.parse_assembly(program, llvm.create_context())
     for function in module.functions:
-        if not function.is_declaration and function.name != root and function.linkage is llvm.Linkage.external:
+        if not function.is_declaration and function.name not in roots and function.linkage is llvm.Linkage.external:
             function.linkage = llvm.Linkage.linkonce_odr
     passes = llvm.create_new_module_pass_manager()
     passes.add_global_dead_code_eliminate_pass()

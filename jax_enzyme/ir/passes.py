@@ -87,6 +87,14 @@ def optimise(module: Module, level: int = 2, *, vectorise: bool = False, unroll:
     return _through(module, pipeline, level, vectorise, unroll)
 
 
+def optimised_text(text: str) -> str:
+    """The same for a module as text: LLVM's own, which keeps what is no concern of ours."""
+    parsed = llvm.parse_assembly(text, llvm.create_context())
+    builder = _builder(parsed.triple)
+    builder.getModulePassManager().run(parsed, builder)
+    return str(parsed)
+
+
 def inline_everything(module: Module, keep: Collection[str]) -> Module:
     """Inlines every call of a function that is defined here, directly called and not recursive; makes everything but
     `keep` internal and removes what is then unused."""
@@ -137,14 +145,17 @@ def _through(
     unroll: bool = False,
 ) -> Module:
     parsed = parse_checked(module)
+    work(parsed, _builder(module.triple, level, vectorise, unroll))
+    return parse(str(parsed))
+
+
+def _builder(triple: str, level: int = 2, vectorise: bool = False, unroll: bool = False) -> llvm.PassBuilder:
     options = llvm.create_pipeline_tuning_options(speed_level=level)
     options.loop_vectorization = vectorise
     options.slp_vectorization = vectorise
     options.loop_interleaving = vectorise
     options.loop_unrolling = unroll
-    builder = llvm.create_pass_builder(_target_machine(module.triple), options)
-    work(parsed, builder)
-    return parse(str(parsed))
+    return llvm.create_pass_builder(_target_machine(triple), options)
 
 
 def _target_machine(triple: str) -> llvm.TargetMachine:

@@ -70,6 +70,12 @@ def check_grads(
 ) -> GradientReport:
     """Compares derivatives up to `order` in all combinations of `modes` with finite differences.
 
+        >>> square = je.kernel("float square(float x) { return x * x; }", "square", "x: f32 -> f32", lang="c")
+        >>> print(je.check_grads(square, (3.0,)))
+        derivatives of square, relative tolerance 0.03
+          fwd ...
+          rev ...
+
     Returns a report if they agree; raises a DifferentiationError that shows it if they do not. `tolerance` is relative.
     """
     unknown = set(modes) - {"fwd", "rev"}

@@ -38,8 +38,10 @@ def elementwise(
 ) -> Elementwise:
     """Lifts a scalar function over arrays:
 
-        blend = je.elementwise("blend.c", "blend", "x: f64, y: f64 -> f64")
-        blend(jnp.ones((3, 1)), jnp.arange(4.0))       # shape (3, 4)
+        >>> source = "float blend(float x, float y) { return x > y ? x : (x + y) / 2; }"
+        >>> blend = je.elementwise(source, "blend", "x: f32, y: f32 -> f32", lang="c")
+        >>> blend(jnp.ones((3, 1)), jnp.arange(4.0)).shape
+        (3, 4)
 
     The parameters are scalars passed by value, and the function returns one. `source`, `lang`, `flags` and `options`
     are those of `kernel`; the language is C or C++. On GPUs it runs too, if the source is also CUDA C++.

@@ -61,12 +61,16 @@ def kernel(
     `symbol` the function in it, which may be left out where there is only one; `signature` its parameters, in its own
     order:
 
-        gmm = je.kernel("gmm.c", "gmm_objective", "d: i32, n: i32, x: f64[n,d], gamma: f64, out err: f64[]")
-        err = gmm(x, 1.0)
-        jax.jit(jax.grad(gmm))(x, 1.0)
+        >>> source = "void energy(int n, float *x, float k, float *e) { for (*e = 0; n--;) *e += k * x[n] * x[n]; }"
+        >>> energy = je.kernel(source, "energy", "n: i32, x: f32[n], k: f32, out e: f32[]", lang="c")
+        >>> x = jnp.arange(3.0)
+        >>> print(energy(x, 2.0))
+        10.0
+        >>> print(jax.jit(jax.grad(energy))(x, 2.0))
+        [0. 4. 8.]
 
-    `gamma: f64` is a number passed by value, `err: f64[]` a pointer to one, `x: f64[n,d]` an array. An integer that
-    occurs in a shape (`d`, `n`) is solved from the shapes of the arrays and not passed. `out` arrays are returned;
+    `k: f32` is a number passed by value, `e: f32[]` a pointer to one, `x: f32[n]` an array. An integer that
+    occurs in a shape (`n`) is solved from the shapes of the arrays and not passed. `out` arrays are returned;
     `inout` arrays are passed, and returned with their new contents; `scratch` arrays are work space. `-> f64` at the
     end is the value that the function returns, `-> status` a number that raises where it is not zero. The dtypes are
     bool, i8 to i64, u8 to u64, bf16, f16, f32, f64, c64 and c128. `order="F"` reads shapes in Fortran order.
@@ -193,7 +197,14 @@ class Kernel:
     def on(self, platform: str, other: Kernel) -> Kernel:
         """This function, with another implementation on a platform ("cpu", or "cuda", which is "gpu" too):
 
-            both = je.kernel("step.cu", ..., grid="(n+255)//256", block=256).on("cpu", je.kernel("step.c", ...))
+            >>> signature = "n: i32, x: f32[n], out y: f32[n]"
+            >>> body = "y[i] = 2 * x[i];"
+            >>> cuda = "__global__ void f(int n, const float *x, float *y) { int i = threadIdx.x; " + body + " }"
+            >>> c = "void f(int n, const float *x, float *y) { for (int i = 0; i < n; i++) " + body + " }"
+            >>> on_gpus = je.kernel(cuda, "f", signature, lang="cuda", grid=1, block="n")
+            >>> both = on_gpus.on("cpu", je.kernel(c, "f", signature, lang="c"))
+            >>> print(both(jnp.ones(3)))
+            [2. 2. 2.]
 
         Which one runs is decided when JAX lowers a program for a platform. Both have the same parameters and results;
         dimensions may be passed in other places and types, or not at all.

@@ -103,6 +103,13 @@ class RaceReport:
 def check_races(kernel: Kernel, args: Sequence[Any]) -> RaceReport:
     """Runs a CUDA kernel once, on the CPU, and compares what its threads do to memory.
 
+        >>> source = "__global__ void next(int n, float *x) { int i = threadIdx.x; if (i + 1 < n) x[i] = x[i + 1]; }"
+        >>> shift = je.kernel(source, "next", "n: i32, inout x: f32[n]", lang="cuda", grid=1, block="n")
+        >>> je.check_races(shift, (jnp.arange(4.0),))
+        Traceback (most recent call last):
+        ...
+        jax_enzyme.errors.RaceError: ...
+
     Returns a report if no two accesses race and no shared memory is read before it is written; raises a RaceError that
     shows it, and has it as `report`, otherwise. It speaks of this run: of these shapes, this launch, and the branches
     that these values take. Order that threads make themselves, with atomics and `__threadfence`, is not seen: such a

@@ -146,6 +146,13 @@ _PATTERNS: tuple[tuple[re.Pattern[str], Effect], ...] = tuple(
         (r"_R.*___rust_dealloc$", Effect.FREE),
         (r"_R.*___rust_realloc$", Effect.REALLOCATE),
         (r"_R.*___rust_no_alloc_shim_is_unstable", Effect.IGNORED),
+        # Waiting for a lock, and waking who waits: one thread runs a kernel, and finds its locks free.
+        (
+            r"_(R|ZN)\w*3sys4sync(5mutex|6rwlock)\w*"
+            r"(14lock_contended|14read_contended|15write_contended|4wake|22wake_writer_or_readers)",
+            Effect.IGNORED,
+        ),
+        (r"_(R|ZN)\w*11panic_count17is_zero_slow_path", Effect.PURE_INT),
     )
 )
 

@@ -65,7 +65,9 @@ def rule(
 ) -> UserRule:
     """A rule for a function of numbers: the formula of one partial derivative per argument, None for an integer.
 
-        je.kernel(..., rules=(je.rule("my_sinc", "(cos(x0) * x0 - sin(x0)) / (x0 * x0)"),))
+        >>> sinc = je.rule("my_sinc", "(cos(x0) * x0 - sin(x0)) / (x0 * x0)")
+        >>> source = "double my_sinc(double); double f(double x) { return 2 * my_sinc(x); }"
+        >>> f = je.kernel(source, "f", "x: f64 -> f64", lang="c", rules=(sinc,))
 
     A formula is a Python expression of the arguments `x0`, `x1` ..., the result `y`, numbers, `pi`, choices
     (`1 if x0 > 0 else 0`) and functions: those of math.h by their names there, or others that the process has, of
@@ -75,7 +77,8 @@ def rule(
     For a function of arrays: its `signature`, and functions that the same source defines, or the process has, for
     forward mode and for the two sweeps of reverse mode (`rules.pairs` tells what they get and give):
 
-        je.rule("ext", signature="n: i32, x: f64[n], out y: f64[n]", jvp="ext_jvp", vjp=("ext_forward", "ext_reverse"))
+        >>> signature = "n: i32, x: f64[n], out y: f64[n]"
+        >>> solve = je.rule("solve", signature=signature, jvp="solve_jvp", vjp=("solve_forward", "solve_reverse"))
     """
     if signature or jvp or vjp:
         if partials or not (signature and jvp and vjp):
@@ -93,7 +96,11 @@ def rule(
 
 def inactive(symbol: str) -> UserRule:
     """Says that no derivative passes through a function: its result is constant, and it writes no number that one
-    depends on. It may do anything else, and may run again where a derivative repeats the kernel."""
+    depends on. It may do anything else, and may run again where a derivative repeats the kernel.
+
+        >>> source = "int rand(void); double f(double x) { return x * x + 0 * rand(); }"
+        >>> f = je.kernel(source, "f", "x: f64 -> f64", lang="c", rules=(je.inactive("rand"),))
+    """
     return UserRule(_checked(symbol), None)
 
 

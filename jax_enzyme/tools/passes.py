@@ -20,6 +20,7 @@ from jax_enzyme.ir.reader import parse
 from jax_enzyme.rules.helpers import link
 from jax_enzyme.transform.dynamic_casts import lower_dynamic_casts
 from jax_enzyme.transform.lower_calls import lower_calls
+from jax_enzyme.transform.relative_tables import absolute_tables
 from jax_enzyme.transform.scopes import drop_scopes
 from jax_enzyme.transform.streams import withhold_streams
 from jax_enzyme.transform.thread_locals import emulate_thread_locals
@@ -96,6 +97,7 @@ OURS = (
     OwnPass("inline", "inline every call of what is defined here and not recursive", _inline),
     OwnPass("lower-calls", "library calls without a derivative become calls that have one", lower_calls),
     OwnPass("dynamic-casts", "`dynamic_cast` becomes comparisons of table pointers", lower_dynamic_casts),
+    OwnPass("absolute-tables", "tables of distances of addresses become tables of addresses", absolute_tables),
     OwnPass("withhold-streams", "functions over C++ streams lose their bodies", withhold_streams),
     OwnPass("thread-locals", "thread-local variables by calls of the run time", emulate_thread_locals),
     OwnPass("drop-scopes", "remove alias scopes", _without_scopes),

@@ -29,7 +29,7 @@ from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import Value, int_value
 from jax_enzyme.rules.declare import Declarations
-from jax_enzyme.transform.rewriting import drop_edge, forget_records, place, replace_values
+from jax_enzyme.transform.rewriting import Change, drop_edge, rewrite
 
 _MALLOC_ALIGN = 16
 
@@ -41,35 +41,24 @@ def lower_allocators(module: Module) -> Module:
     copy = clone(module)
     declarations = Declarations(copy)
     for function in list(copy.functions.values()):
-        _rewrite(function, declarations)
+        rewrite(function, lambda instruction: _change(instruction, declarations))
     return copy
 
 
-def _rewrite(function: Function, declarations: Declarations) -> None:
-    replaced: dict[Value, Value] = {}
-    gone: set[Value] = set()
-    for block in function.blocks:
-        old, block.instructions = block.instructions, []
-        builder = Builder(block)
-        for instruction in old:
-            lowering = _lowering(instruction)
-            if lowering is None:
-                block.instructions.append(instruction)
-                continue
-            assert isinstance(instruction, I.CallBase)
-            start = len(block.instructions)
-            value = lowering(_Site(builder, declarations, instruction.arguments))
-            if value is None:
-                gone.add(instruction)
-            else:
-                value.name = instruction.name
-                replaced[instruction] = value
-            if isinstance(instruction, I.Invoke):
-                drop_edge(instruction.targets[1], block)
-                builder.br(instruction.targets[0])
-            place(instruction, block.instructions[start:])
-    replace_values(function, replaced)
-    forget_records(function, gone)
+def _change(instruction: I.Instruction, declarations: Declarations) -> Change | None:
+    lowering = _lowering(instruction)
+    if lowering is None:
+        return None
+    assert isinstance(instruction, I.CallBase)
+
+    def change(builder: Builder) -> Value | None:
+        value = lowering(_Site(builder, declarations, instruction.arguments))
+        if isinstance(instruction, I.Invoke):
+            drop_edge(instruction.targets[1], builder.block)
+            builder.br(instruction.targets[0])
+        return value
+
+    return change
 
 
 class _Site:

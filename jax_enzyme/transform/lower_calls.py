@@ -32,7 +32,6 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone
-from jax_enzyme.ir.metadata import MDConstant, MDNode, MDValue
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import Poison, Value
 from jax_enzyme.rules.complex import ANALYTIC, REAL_PARTS
@@ -40,6 +39,7 @@ from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.rules.emit import emit
 from jax_enzyme.rules.expr import parse
 from jax_enzyme.rules.names import canonical
+from jax_enzyme.transform.rewriting import Change, rewrite
 from jax_enzyme.transform.vector_shuffles import SHUFFLES, Shuffle
 
 
@@ -50,54 +50,13 @@ def lower_calls(module: Module) -> Module:
     copy = clone(module)
     declarations = Declarations(copy)
     for function in list(copy.functions.values()):
-        _rewrite(function, declarations)
+        rewrite(function, lambda instruction: _change(instruction, declarations))
     return copy
 
 
-def _rewrite(function: Function, declarations: Declarations) -> None:
-    replaced: dict[Value, Value] = {}
-    for block in function.blocks:
-        old, block.instructions = block.instructions, []
-        builder = Builder(block)
-        for instruction in old:
-            lowering = _lowering(instruction)
-            if lowering is None:
-                block.instructions.append(instruction)
-                continue
-            start = len(block.instructions)
-            site = _Site(instruction, builder, declarations)
-            value = lowering(site)
-            made = block.instructions[start:]
-            _place(instruction, made)
-            if value is not None:
-                replaced[instruction] = value
-                if value in made:
-                    value.name = instruction.name
-    for instruction in function.instructions():
-        instruction.operands[:] = [replaced.get(operand, operand) for operand in instruction.operands]
-        for record in instruction.records:
-            record.operands[:] = [_renewed(operand, replaced) for operand in record.operands]
-
-
-def _place(old: I.Instruction, new: list[I.Instruction]) -> None:
-    """Gives the new instructions the source position of the old one, and the first its debug records."""
-    place = [(kind, node) for kind, node in old.metadata if kind == "dbg"]
-    for instruction in new:
-        instruction.metadata = list(place)
-    if new:
-        new[0].records = old.records
-
-
-def _renewed(operand: MDValue, replaced: Mapping[Value, Value]) -> MDValue:
-    """A debug record's operand with replaced values exchanged."""
-    match operand:
-        case MDConstant(value) if value in replaced:
-            return MDConstant(replaced[value])
-        case MDNode("DIArgList", fields=fields):
-            renewed = [(name, f if isinstance(f, str) else _renewed(f, replaced)) for name, f in fields]
-            return MDNode("DIArgList", fields=renewed)
-        case _:
-            return operand
+def _change(instruction: I.Instruction, declarations: Declarations) -> Change | None:
+    lowering = _lowering(instruction)
+    return None if lowering is None else lambda builder: lowering(_Site(instruction, builder, declarations))
 
 
 class _Site:
@@ -132,12 +91,7 @@ class _Site:
 
     def lanes(self, vector: Value) -> list[Value]:
         assert isinstance(vector.type, T.VectorType)
-        return [
-            self.builder.insert(
-                I.ExtractElement(vector.type.element, "extractelement", [vector, const_int(T.I64, lane)])
-            )
-            for lane in range(vector.type.count)
-        ]
+        return [self.builder.extract_element(vector, lane) for lane in range(vector.type.count)]
 
     def parts(self) -> list[Value]:
         """The real numbers that the arguments consist of."""

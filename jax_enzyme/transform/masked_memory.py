@@ -154,7 +154,7 @@ class _Lowering:
         element = T.scalar(vector.type)
         if isinstance(vector, Poison | Undef):
             return Poison(element)
-        return at.insert(I.ExtractElement(element, "extractelement", [vector, const_int(T.I64, lane)]))
+        return at.extract_element(vector, lane)
 
     def _access(self, at: Builder, address: Value, old: Value, stores: bool) -> Value:
         align = min(self._align or 1, _SIZES.get(self._element, 1))

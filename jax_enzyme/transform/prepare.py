@@ -1,7 +1,7 @@
 """What every kernel goes through first, whether it is differentiated or not: it must not end the process.
 
-bind -> streams -> allocators -> dynamic casts -> closures -> struct copies -> devirtualise -> failures -> heap locals
--> (code generation | canonical form)
+bind -> static objects -> streams -> allocators -> dynamic casts -> closures -> struct copies -> devirtualise ->
+failures -> heap locals -> (code generation | canonical form)
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ from jax_enzyme.transform.devirtualise import devirtualise
 from jax_enzyme.transform.dynamic_casts import lower_dynamic_casts
 from jax_enzyme.transform.failures import lower_failures
 from jax_enzyme.transform.heap_locals import move_large_locals
+from jax_enzyme.transform.static_objects import own_static_objects
 from jax_enzyme.transform.streams import withhold_streams
 from jax_enzyme.transform.struct_copies import split_struct_copies
 
 
 def prepare(function: ArrayFunction) -> ArrayFunction:
     """The array function over C's allocators, its failures a status; itself where there is nothing to do."""
+    function = own_static_objects(function)
     function = replace(function, module=lower_dynamic_casts(lower_allocators(withhold_streams(function.module))))
     return move_large_locals(lower_failures(devirtualise(split_struct_copies(lower_closures(function)))))

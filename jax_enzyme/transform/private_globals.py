@@ -14,21 +14,24 @@ one of the root function all the same, and they get its address as one more para
                %a = load double, ptr @sum                          %a = load double, ptr %sum
                %b = call double @f(double %a)                      %b = call double @f(double %a, ptr %sum)
 
+Where one starts with the address of another, that is stored at the start as well, and a constant table that holds such
+addresses becomes local like them.
+
 A variable that functions use whose addresses are taken stays as it is, and the engine refuses it where a derivative
 would pass through. A thread-local variable is private anyway, and becomes local like any other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.layout import DataLayout, addresses
 from jax_enzyme.analysis.memory import named_functions
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
-from jax_enzyme.ir.builder import Builder, instruction_of
+from jax_enzyme.ir.builder import Builder, instruction_of, zero
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.ir.values import (
@@ -54,6 +57,8 @@ def privatise(function: ArrayFunction) -> ArrayFunction:
     module = clone(function.module)
     root = module.functions[function.symbol]
     found = _candidates(module, root)
+    for variable in found:
+        _store_addresses(module, root, variable, found.keys())
     for variable, users in found.items():
         _pass_on(module, root, variable, users)
         _make_local(module, root, variable)
@@ -81,14 +86,27 @@ def _candidates(module: Module, root: Function) -> dict[GlobalVariable, list[Fun
                 fixed.update(named_functions(operand))
                 for variable in _globals_in(operand):
                     users.setdefault(variable, set()).add(function)
-    for variable in module.globals.values():
-        if variable.initializer is not None:
-            fixed.update((*_globals_in(variable.initializer), *named_functions(variable.initializer)))
-    found: dict[GlobalVariable, list[Function]] = {}
-    for variable in module.globals.values():
-        held = _with_callers(users.get(variable, set()), callers)
-        if _is_private(variable) and variable not in fixed and root in held and fixed.isdisjoint(held):
-            found[variable] = [f for f in module.functions.values() if f in held and f is not root]
+    leads = {v: _globals_in(v.initializer) for v in module.globals.values() if v.initializer is not None}
+    for variable in leads:
+        assert variable.initializer is not None
+        fixed.update(named_functions(variable.initializer))
+    held = {v: _with_callers(users.get(v, set()), callers) for v in _possible(leads)}
+    private = {v for v, functions in held.items() if fixed.isdisjoint(functions)}
+    # What stays as it is says where other variables are.
+    while outside := set[Value]().union(*(leads[v] for v in leads.keys() - private)) & private:
+        private -= outside
+    used = {v for v in private if root in held[v]}
+    while further := {v for v in private - used if any(v in leads[user] for user in used)}:
+        used |= further
+    functions = [f for f in module.functions.values() if f is not root]
+    return {v: [f for f in functions if f in held[v]] for v in leads if v in used}
+
+
+def _possible(leads: Mapping[GlobalVariable, set[Value]]) -> set[GlobalVariable]:
+    """The variables of the module's own that change, and the tables that lead to them."""
+    found = {v for v in leads if _is_own(v) and not v.is_constant}
+    while further := {v for v in leads if _is_own(v) and not leads[v].isdisjoint(found)} - found:
+        found |= further
     return found
 
 
@@ -153,10 +171,9 @@ def _forget_memory(module: Module, function: Function, changed: set[Function]) -
             call.attributes = kept_attributes(module, call.attributes, keep)
 
 
-def _is_private(variable: GlobalVariable) -> bool:
+def _is_own(variable: GlobalVariable) -> bool:
     words = " ".join(variable.prefix)
-    internal = "internal" in words or "private" in words
-    return internal and not variable.is_constant and variable.initializer is not None
+    return "internal" in words or "private" in words
 
 
 def _globals_in(value: Value) -> set[Value]:
@@ -171,6 +188,24 @@ def _globals_in(value: Value) -> set[Value]:
             return _globals_in(value.element)
         case _:
             return set()
+
+
+def _store_addresses(module: Module, root: Function, variable: GlobalVariable, found: Collection[Value]) -> None:
+    """Addresses of such variables in the initial value of one are stored at the start: locals have them only then."""
+    top = Builder(BasicBlock())
+    assert variable.initializer is not None
+    for offset, address in addresses(DataLayout(module), variable.initializer):
+        if not _globals_in(address).isdisjoint(found):
+            top.store(address, top.offset(variable, offset))
+    if top.block.instructions:
+        variable.initializer = _without(variable.initializer, found)
+        root.entry.instructions[:0] = top.block.instructions
+
+
+def _without(value: Constant, found: Collection[Value]) -> Constant:
+    if isinstance(value, ConstantAggregate):
+        return replace(value, elements=[_without(element, found) for element in value.elements])
+    return value if _globals_in(value).isdisjoint(found) else zero(value.type)
 
 
 def _make_local(module: Module, root: Function, variable: GlobalVariable) -> None:

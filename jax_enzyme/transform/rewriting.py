@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.metadata import DebugRecord, MDConstant, MDNode, MDNull, MDValue
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import BasicBlock, Value
@@ -164,6 +165,35 @@ def place(old: I.Instruction, new: list[I.Instruction]) -> None:
         instruction.metadata = list(position)
     if new:
         new[0].records = [*old.records, *new[0].records]
+
+
+Change = Callable[[Builder], Value | None]
+
+
+def rewrite(function: Function, change_of: Callable[[I.Instruction], Change | None]) -> None:
+    """Puts in the place of each instruction that has a change what that builds, in place. The value that it returns
+    stands for the instruction's; where it returns none, nothing may use that."""
+    replaced: dict[Value, Value] = {}
+    gone: set[Value] = set()
+    for block in function.blocks:
+        old, block.instructions = block.instructions, []
+        for instruction in old:
+            change = change_of(instruction)
+            if change is None:
+                block.instructions.append(instruction)
+                continue
+            start = len(block.instructions)
+            value = change(Builder(block))
+            made = block.instructions[start:]
+            place(instruction, made)
+            if value is None:
+                gone.add(instruction)
+                continue
+            replaced[instruction] = value
+            if value in made:
+                value.name = instruction.name
+    replace_values(function, replaced)
+    forget_records(function, gone)
 
 
 def forget_tails(function: Function) -> None:

@@ -29,9 +29,9 @@ from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.clone import clone_with_map
 from jax_enzyme.ir.module import Function
-from jax_enzyme.ir.values import BasicBlock, Value, int_value
+from jax_enzyme.ir.values import int_value
 from jax_enzyme.rules.effects import Effect
-from jax_enzyme.transform.rewriting import place
+from jax_enzyme.transform.rewriting import Change, rewrite
 
 _MOST_BYTES = 512
 _Scalars = list[tuple[int, T.Type]]
@@ -59,8 +59,7 @@ def split_struct_copies(function: ArrayFunction, uniform: int = 0) -> ArrayFunct
         twin = copied[caller]
         assert isinstance(twin, Function)
         calls = {copied[c]: m for c, m in found.items()}
-        for block in twin.blocks:
-            _split(block, calls)
+        rewrite(twin, lambda instruction, calls=calls: _change(instruction, calls.get(instruction)))
     return ArrayFunction(copy, function.symbol, function.buffers)
 
 
@@ -126,19 +125,16 @@ def _alignment(words: tuple[str, ...]) -> int:
     return next((int(w.removeprefix("align ")) for w in words if w.startswith("align ")), 1)
 
 
-def _split(block: BasicBlock, calls: dict[Value, _Scalars]) -> None:
-    old, block.instructions = block.instructions, []
-    for instruction in old:
-        members = calls.get(instruction)
-        if members is None:
-            block.instructions.append(instruction)
-            continue
-        start = len(block.instructions)
-        builder = Builder(block)
-        assert isinstance(instruction, I.CallBase)
-        target, source = instruction.operands[:2]
-        target_align, source_align = (_alignment(words) for words in instruction.parameter_attributes[:2])
+def _change(call: I.Instruction, members: _Scalars | None) -> Change | None:
+    if members is None:
+        return None
+    assert isinstance(call, I.CallBase)
+    target, source = call.operands[:2]
+    target_align, source_align = (_alignment(words) for words in call.parameter_attributes[:2])
+
+    def change(builder: Builder) -> None:
         values = [builder.load(t, builder.offset(source, o), math.gcd(source_align, o)) for o, t in members]
         for value, (offset, _) in zip(values, members, strict=True):
             builder.store(value, builder.offset(target, offset), math.gcd(target_align, offset))
-        place(instruction, block.instructions[start:])
+
+    return change

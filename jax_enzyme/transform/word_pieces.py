@@ -257,8 +257,7 @@ class _Pieces:
         lane = 8 * self._layout.store_size(T.scalar(operand.type))
         if T.is_float(operand.type) and bits == lane and low % lane == 0:
             if isinstance(operand.type, T.VectorType):
-                index = const_int(T.I64, low // lane)
-                operand = made.insert(I.ExtractElement(operand.type.element, "extractelement", [operand, index]))
+                operand = made.extract_element(operand, low // lane)
             return made.cast("bitcast", operand, T.IntType(bits))
         return None
 

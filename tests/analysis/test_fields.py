@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from jax_enzyme.analysis.alignment import at_multiple
 from jax_enzyme.analysis.congruence import Congruence, overlap
 from jax_enzyme.analysis.fields import points_to_by_place
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.places import Places
+from jax_enzyme.analysis.words import Words
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.values import Value
 
@@ -126,3 +128,76 @@ define void @f(ptr %x, i1 %c) {
     assert {str(o) for o in points_to.of(p)} == {"buffer x", "global table"}
     assert {str(o) for o in points_to.written(p)} == {"buffer x"}
     assert not points_to.contents[points_to.objects[module.globals["table"]]]
+
+
+COUNTED = """
+; record: i64 (counts owners), ptr to the next record, double; a list that is counted as it is walked
+define void @f(ptr %x, i64 %n) {
+entry:
+  %head = call ptr @malloc(i64 24)
+  store i64 1, ptr %head
+  %head.next = getelementptr inbounds i8, ptr %head, i64 8
+  store ptr %head, ptr %head.next
+  br label %loop
+
+loop:
+  %at = phi ptr [ %head, %entry ], [ %next, %loop ]
+  %count = load i64, ptr %at
+  %more = add i64 %count, -1
+  store i64 %more, ptr %at
+  %next.at = getelementptr inbounds i8, ptr %at, i64 8
+  %next = load ptr, ptr %next.at
+  %value.at = getelementptr inbounds i8, ptr %next, i64 16
+  %value = load double, ptr %value.at
+  %done = icmp eq i64 %count, %n
+  br i1 %done, label %out, label %loop
+
+out:
+  ret void
+}
+
+declare ptr @malloc(i64)
+"""
+
+
+def test_a_counter_beside_a_pointer_does_not_move_it() -> None:
+    module = parse(COUNTED)
+    function = module.functions["f"]
+    solved = points_to_by_place(module, function)
+    found = {i.name: i for i in function.instructions()}
+    places = Places.over(solved)
+    (head,) = solved.of(found["head"])
+    assert places.of(found["next"]) == {head: Congruence(0, 0)}
+    assert places.of(found["value.at"]) == {head: Congruence(16, 0)}
+    assert not solved.of(found["count"])
+
+
+GUARDED = """
+; a table says where a pointer is stored, but the store is aligned
+define void @f(ptr %x, ptr %table) {
+entry:
+  %record = call ptr @malloc(i64 64)
+  %offset = load i64, ptr %table
+  %at = getelementptr inbounds i8, ptr %record, i64 %offset
+  store ptr %x, ptr %at, align 8
+  %d = load double, ptr %at, align 4
+  ret void
+}
+
+declare ptr @malloc(i64)
+"""
+
+
+def test_the_alignment_of_an_access_tells_about_its_place() -> None:
+    module = parse(GUARDED)
+    solved = points_to_by_place(module, module.functions["f"])
+    described = Words(solved, {}).describe()
+    assert "double at 0 mod 4, ptr at 0 mod 8" in described
+
+
+def test_places_that_are_multiples() -> None:
+    assert at_multiple(Congruence(0, 1), 8) == Congruence(0, 8)
+    assert at_multiple(Congruence(4, 12), 8) == Congruence(16, 24)
+    assert at_multiple(Congruence(8, 24), 8) == Congruence(8, 24)
+    assert at_multiple(Congruence(3, 4), 8) == Congruence(3, 4)
+    assert at_multiple(Congruence(5, 0), 8) == Congruence(5, 0)

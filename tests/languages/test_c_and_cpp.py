@@ -32,6 +32,23 @@ def test_cpp(name: str) -> None:
     check("library.cpp", name, "c++", VECTOR, {"n": 5}, [X], flags=("-std=c++20",))
 
 
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("constant_vector", [0.81, 0.32, 5.07, 0.49, 2.42]),
+        ("map_that_grows", [4.61, 3.16, 7.42, 6.38, 5.43]),
+        ("numbers_that_are_read", [3.24, np.e * 0.16, np.log(3) * 1.69, 1.96, np.e * 1.21]),
+        ("object_of_a_function", [41.5, 42.5, 19.2, 20.2, 26.06]),
+    ],
+)
+def test_static_objects(name: str, expected: list[float]) -> None:
+    """Each call starts with new ones."""
+    check("static_objects.cpp", name, "c++", VECTOR, {"n": 5}, [X])
+    kernel = native((KERNELS / "static_objects.cpp").read_text(), name, VECTOR, {"n": 5}, lang="c++")
+    for _ in range(2):
+        np.testing.assert_allclose(kernel.run((), [X])[0], expected, rtol=1e-12)
+
+
 SERVICES = """
 #include <chrono>
 #include <mutex>

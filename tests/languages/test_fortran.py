@@ -71,6 +71,8 @@ OBJECTS = {
     "chosen_type": (VECTOR, {"n": 4}, [positive(4)]),
     "nested_procedures": (VECTOR, {"n": 3}, [positive(3)]),
     "overlapping": (VECTOR, {"n": 5}, [positive(5)]),
+    "shifted_grid": (VECTOR, {"n": 5}, [positive(5)]),
+    "cells": (VECTOR, {"n": 5}, [positive(5)]),
 }
 RECORDS = {
     name: (VECTOR, {"n": 6}, [positive(6)])
@@ -150,6 +152,15 @@ def test_an_array_is_assigned_to_an_overlapping_part_of_itself() -> None:
     kernel = native((KERNELS / "objects.f90").read_text(), "overlapping", VECTOR, {"n": 5}, "fortran", order="F")
     (y,) = kernel.run((), [np.array([2.0, 3.0, 5.0, 7.0, 11.0])])
     np.testing.assert_array_equal(y, [6.0, 2.0, 3.0, 5.0, 7.0])
+
+
+def test_an_array_is_shifted_to_the_right() -> None:
+    """What flang 22 says of this to LLVM is not true, and -O2 of it is wrong."""
+    kernel = native(
+        (KERNELS / "objects.f90").read_text(), "shifted_onto_itself", VECTOR, {"n": 5}, "fortran", order="F"
+    )
+    (y,) = kernel.run((), [np.array([2.0, 3.0, 5.0, 7.0, 11.0])])
+    np.testing.assert_array_equal(y, [11.0, 2.0, 3.0, 5.0, 7.0])
 
 
 def test_single_precision() -> None:

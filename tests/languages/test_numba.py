@@ -18,6 +18,7 @@ from tests.support.engine import Native, agree, three_way
 from tests.support.native import KernelStatus
 
 numba = pytest.importorskip("numba")
+jitclass = pytest.importorskip("numba.experimental").jitclass
 
 VECTOR = "x: f64[n], out y: f64[n]"
 X = np.array([0.9, 0.41, 1.3, 0.7, 1.1])
@@ -87,6 +88,58 @@ def lists(x, y):
         y[i] = kept[i + 1] * kept[i]
 
 
+def typed_containers(x, y):
+    found = numba.typed.List.empty_list(numba.float64)
+    for v in x:
+        found.append(v * v)
+    found.pop(1)
+    found.insert(0, 2.0 * x[0])
+    by_number = numba.typed.Dict.empty(numba.int64, numba.float64)
+    for i in range(x.size):
+        by_number[i % 3] = by_number.get(i % 3, 0.0) + found[i] * x[i]
+    for i in range(20):
+        by_number[7 * i + 9] = x[i % x.size] * i
+    del by_number[16]
+    total = 0.0
+    for key, value in by_number.items():
+        total += value * key
+    for i in range(x.size):
+        y[i] = by_number[i % 3] * found[-1] + total + len(found)
+
+
+@jitclass([("weights", numba.float64[:]), ("squares", numba.float64)])
+class Sums:
+    def __init__(self, n):
+        self.weights = np.zeros(n)
+        self.squares = 0.0
+
+    def add(self, i, v):
+        self.weights[i % self.weights.size] += v
+        self.squares += v * v
+
+
+@jitclass([("sums", Sums.class_type.instance_type), ("scale", numba.float64)])
+class Scaled:
+    def __init__(self, scale):
+        self.sums = Sums(3)
+        self.scale = scale
+
+    @property
+    def twice(self):
+        return 2.0 * self.scale
+
+    def add(self, i, v):
+        self.sums.add(i, v * self.twice)
+
+
+def objects(x, y):
+    scaled = Scaled(x[0])
+    for i in range(x.size):
+        scaled.add(i, x[i])
+    for i in range(x.size):
+        y[i] = scaled.sums.squares * x[i] + scaled.sums.weights[i % 3]
+
+
 def raising(x, y):
     if x[0] > 1e9:
         raise ValueError("too big")
@@ -120,6 +173,8 @@ KERNELS: dict[str, tuple[Any, str, dict[str, int], list[Any]]] = {
     "factored": (factored, "a: f64[n,n], x: f64[n], out y: f64[n]", {"n": 3}, [A[:3, :3], X[:3]]),
     "printing": (printing, VECTOR, {"n": 5}, [X]),
     "lists": (lists, VECTOR, {"n": 5}, [X]),
+    "typed_containers": (typed_containers, VECTOR, {"n": 5}, [X]),
+    "objects": (objects, VECTOR, {"n": 5}, [X]),
     "raising": (raising, VECTOR, {"n": 5}, [X]),
     "recurring": (recurring, VECTOR, {"n": 5}, [X]),
     "compiled": (compiled, VECTOR, {"n": 5}, [X]),
@@ -137,11 +192,18 @@ def test_derivatives(name: str) -> None:
     agree(three_way(kernel_of(function, signature, dims), inputs))
 
 
-def test_values_are_those_of_the_function() -> None:
-    (got,) = kernel_of(lists, VECTOR, {"n": 5}).run((), [X])
+@pytest.mark.parametrize("function", [lists, typed_containers, objects])
+def test_values_are_those_of_the_function(function: Any) -> None:
+    (got,) = kernel_of(function, VECTOR, {"n": 5}).run((), [X])
     wanted = np.empty(5)
-    lists(X, wanted)
+    function(X, wanted)
     np.testing.assert_allclose(got, wanted, rtol=1e-14)
+
+
+def test_classes_that_numba_compiled_before_stay() -> None:
+    before = {name: list(m.overloads) for name, m in Sums.class_type.jit_methods.items()}
+    kernel_of(objects, VECTOR, {"n": 5})
+    assert {name: list(m.overloads) for name, m in Sums.class_type.jit_methods.items()} == before
 
 
 def test_print_is_output_of_the_primal(capfd: pytest.CaptureFixture[str]) -> None:

@@ -30,7 +30,9 @@ from jax_enzyme.transform.output import drop_output
 from jax_enzyme.transform.private_globals import privatise
 from jax_enzyme.transform.reallocations import lower_reallocations
 from jax_enzyme.transform.reducible import make_reducible
+from jax_enzyme.transform.relative_tables import absolute_tables
 from jax_enzyme.transform.retype import retype
+from jax_enzyme.transform.static_objects import own_static_objects
 from jax_enzyme.transform.streams import withhold_streams
 from jax_enzyme.transform.struct_copies import split_struct_copies
 from jax_enzyme.transform.thread_locals import emulate_thread_locals
@@ -58,9 +60,11 @@ PASSES: dict[str, Pass] = {
     "masked_memory": _of_module(lower_masked_memory),
     "output": _of_module(drop_output),
     "private_globals": privatise,
+    "relative_tables": _of_module(absolute_tables),
     "reallocations": _of_module(lower_reallocations),
     "reducible": _of_module(make_reducible),
     "retype": retype,
+    "static_objects": own_static_objects,
     "streams": _of_module(withhold_streams),
     "struct_copies": split_struct_copies,
     "thread_locals": _of_module(emulate_thread_locals),

@@ -202,8 +202,8 @@ def add_atomically(builder: Builder, pointer: Value, term: Value) -> None:
     if isinstance(term.type, T.VectorType):
         for lane in range(term.type.count):
             index = const_int(T.I64, lane)
-            part = builder.insert(I.ExtractElement(term.type.element, "extractelement", [term, index]))
-            add_atomically(builder, builder.gep(term.type.element, pointer, [index]), part)
+            address = builder.gep(term.type.element, pointer, [index])
+            add_atomically(builder, address, builder.extract_element(term, index))
         return
     builder.insert(I.AtomicRMW(term.type, "atomicrmw", [pointer, term], "fadd", "monotonic"))
 

@@ -52,9 +52,20 @@ void take_shape(Descriptor &to, const Descriptor &from) {
     if (k < to.rank) to.dim(k).lower = from.dim(k).lower;
 }
 
+// Both sides have one type, and one shape unless the right one is a scalar. Of a variable of a module neither is known
+// where this is compiled, of an expression both are: the loop is made for whichever side is known.
 void copy(const Descriptor &to, const Descriptor &from) {
   const bool scalar = from.rank == 0;
-  copy_all(to, extents(to), [&](const Index &i) { return scalar ? from.base : address(from, i); });
+  const auto source = [&](const Index &i) { return scalar ? from.base : address(from, i); };
+  if (is_number(from) != is_number(to)) fail("an assignment between types");
+  if (is_number(from))
+    with_number_of_both(to, from, [&](auto t) {
+      using T = decltype(t);
+      each(scalar ? extents(to) : extents(from),
+           [&](const Index &i) { element<T>(to, i) = *reinterpret_cast<const T *>(source(i)); });
+    });
+  else
+    copy_all(to, extents(to), source);
 }
 
 // The new objects are made before the old ones end, which they may be copies of.
@@ -74,7 +85,7 @@ void assign_objects(Descriptor &to, const Descriptor &from, const DerivedType &t
 
 void assign(Descriptor &to, const Descriptor &from, bool may_overlap) {
   const bool renewed = to.attribute == kAllocatable && (!to.base || (from.rank && !same_shape(to, from)));
-  if (owner(to)) return assign_objects(to, from, *owner(to), renewed);
+  if (owner(from) && owner(to)) return assign_objects(to, from, *owner(to), renewed);
   Local source(from);
   char *old = nullptr, *aside = nullptr;
   if (renewed) {

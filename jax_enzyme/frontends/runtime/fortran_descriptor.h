@@ -199,6 +199,18 @@ template <class F> inline void with_number(const Descriptor &d, F f) {
   }
 }
 
+// The same for two arrays of one type, of which either may be the one that is known.
+template <class F> inline void with_number_of_both(const Descriptor &a, const Descriptor &b, F f) {
+  with_number(a, [&](auto t) {
+    with_number(b, [&](auto u) {
+      if constexpr (__is_same(decltype(t), decltype(u)))
+        f(t);
+      else
+        fail("an assignment between types");
+    });
+  });
+}
+
 inline bool is_number(const Descriptor &d) {
   return d.code != kCharacter && d.code != kStruct && d.code != kAddress && d.code > 0;
 }

@@ -328,3 +328,95 @@ pub unsafe extern "C" fn layers(x: *const f64, n: usize, y: *mut f64) {
         y[i] = v[i % 3] * x[i];
     }
 }
+
+#[derive(Clone)]
+enum Formula {
+    Number(f64),
+    Variable(usize),
+    Sum(Box<Formula>, Box<Formula>),
+    Product(Box<Formula>, Box<Formula>),
+}
+impl Formula {
+    fn value(&self, x: &[f64]) -> f64 {
+        match self {
+            Formula::Number(c) => *c,
+            Formula::Variable(i) => x[*i],
+            Formula::Sum(a, b) => a.value(x) + b.value(x),
+            Formula::Product(a, b) => a.value(x) * b.value(x),
+        }
+    }
+    fn derivative(&self, i: usize) -> Formula {
+        match self {
+            Formula::Number(_) => Formula::Number(0.0),
+            Formula::Variable(k) => Formula::Number((*k == i) as u8 as f64),
+            Formula::Sum(a, b) => Formula::Sum(Box::new(a.derivative(i)), Box::new(b.derivative(i))),
+            Formula::Product(a, b) => Formula::Sum(
+                Box::new(Formula::Product(Box::new(a.derivative(i)), b.clone())),
+                Box::new(Formula::Product(a.clone(), Box::new(b.derivative(i)))),
+            ),
+        }
+    }
+}
+#[no_mangle]
+pub unsafe extern "C" fn cloned_formulas(x: *const f64, n: usize, y: *mut f64) {
+    let x = std::slice::from_raw_parts(x, n);
+    let y = std::slice::from_raw_parts_mut(y, n);
+    let mut f = Formula::Number(x[0] * x[1]);
+    for i in 0..n {
+        f = Formula::Sum(Box::new(Formula::Product(Box::new(f), Box::new(Formula::Variable(i)))), Box::new(Formula::Number(x[i])));
+    }
+    for i in 0..n {
+        y[i] = f.clone().derivative(i).value(x);
+    }
+}
+
+struct Branch {
+    weight: f64,
+    twigs: RefCell<Vec<Rc<Branch>>>,
+    trunk: RefCell<std::rc::Weak<Branch>>,
+}
+fn branch(weight: f64) -> Rc<Branch> {
+    Rc::new(Branch { weight, twigs: RefCell::new(vec![]), trunk: RefCell::new(std::rc::Weak::new()) })
+}
+fn load(b: &Rc<Branch>) -> f64 {
+    let below = b.trunk.borrow().upgrade().map_or(1.0, |t| t.weight);
+    b.weight * below + b.twigs.borrow().iter().map(load).sum::<f64>()
+}
+#[no_mangle]
+pub unsafe extern "C" fn counted_tree(x: *const f64, n: usize, y: *mut f64) {
+    let x = std::slice::from_raw_parts(x, n);
+    let y = std::slice::from_raw_parts_mut(y, n);
+    let root = branch(x[0]);
+    let mut last = root.clone();
+    for i in 1..n {
+        let twig = branch(x[i] * x[i - 1]);
+        *twig.trunk.borrow_mut() = Rc::downgrade(&last);
+        last.twigs.borrow_mut().push(Rc::clone(&twig));
+        if i % 2 == 0 {
+            last = twig;
+        }
+    }
+    for i in 0..n {
+        y[i] = load(&root) * x[i];
+    }
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn behind_locks(x: *const f64, n: usize, y: *mut f64) {
+    use std::sync::{Arc, Mutex, RwLock};
+    let x = std::slice::from_raw_parts(x, n);
+    let y = std::slice::from_raw_parts_mut(y, n);
+    let shared = Arc::new(Mutex::new((0.1, Vec::new())));
+    let scale = RwLock::new(x[0]);
+    for i in 0..n {
+        let other = Arc::clone(&shared);
+        let mut held = other.lock().unwrap();
+        held.0 += x[i] * x[i];
+        let total: f64 = held.0;
+        held.1.push(total.sqrt());
+        *scale.write().unwrap() *= 1.1;
+    }
+    for i in 0..n {
+        y[i] = shared.lock().unwrap().1[i] * *scale.read().unwrap();
+    }
+}

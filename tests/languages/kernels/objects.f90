@@ -240,3 +240,87 @@ contains
     v(1) = v(1)*v(2)
   end subroutine
 end subroutine
+
+! Arrays of a module are assigned as wholes, and shifted to either side.
+module grid
+  implicit none
+  real(8), allocatable, save :: height(:), speed(:)
+contains
+  subroutine advance(dt)
+    real(8), intent(in) :: dt
+    real(8) :: flux(size(height))
+    speed = speed - dt*(cshift(height, 1) - cshift(height, -1))
+    flux = height*speed
+    height = height - dt*(cshift(flux, 1) - cshift(flux, -1))
+  end subroutine
+end module
+
+subroutine shifted_grid(n, x, y)
+  use grid
+  implicit none
+  integer :: n, i
+  real(8) :: x(n), y(n)
+  allocate(height(n), source=x)
+  allocate(speed(n))
+  speed = 0.1d0
+  do i = 1, 3
+    call advance(0.2d0)
+  end do
+  y = height*speed
+  deallocate(height, speed)
+end subroutine
+
+subroutine shifted_onto_itself(n, x, y)
+  implicit none
+  integer :: n
+  real(8) :: x(n), y(n)
+  y = x
+  y = cshift(y, -1)
+end subroutine
+
+! Nodes of a tree are made with the values that their type gives, and hold an array.
+module quadrants
+  implicit none
+  type cell
+    real(8) :: mass
+    real(8) :: center(2)
+    type(cell), pointer :: left => null(), right => null()
+  end type
+contains
+  recursive subroutine insert(c, mass, center)
+    type(cell), pointer :: c
+    real(8), intent(in) :: mass, center(2)
+    if (.not. associated(c)) then
+      allocate(c)
+      c%mass = mass
+      c%center = center
+    else if (mass < c%mass) then
+      call insert(c%left, mass, center)
+    else
+      call insert(c%right, mass, center)
+    end if
+  end subroutine
+  recursive function pull(c, x) result(f)
+    type(cell), pointer :: c
+    real(8), intent(in) :: x(2)
+    real(8) :: f(2)
+    f = 0
+    if (.not. associated(c)) return
+    f = c%mass*(c%center - x) + pull(c%left, x)*0.5d0 + pull(c%right, x)*0.25d0
+    deallocate(c)
+  end function
+end module
+
+subroutine cells(n, x, y)
+  use quadrants
+  implicit none
+  integer :: n, i
+  real(8) :: x(n), y(n)
+  type(cell), pointer :: root
+  nullify(root)
+  do i = 1, n - 1
+    call insert(root, x(i), x(i:i+1))
+  end do
+  y = 0
+  y(1:2) = pull(root, x(1:2))
+end subroutine

@@ -1,0 +1,250 @@
+"""Objects of C++ with static storage live as long as a call: constructed when it starts, destroyed when it ends.
+
+    before   @llvm.global_ctors = ... @_GLOBAL__sub_I_k            after   @je.alive.0 = internal global i8 0
+             define void @_GLOBAL__sub_I_k() {                             define i64 @je.primal(...) {
+               call void @__cxx_global_var_init()                            call void @__cxx_global_var_init()
+               ret void                                                      ...
+             }                                                               %alive = load i8, ptr @je.alive.0
+             define void @__cxx_global_var_init() {                          (if it is not 0:)
+               call void @construct(ptr @table)                              call void @destroy(ptr @table)
+               call i32 @__cxa_atexit(ptr @destroy, ptr @table, ...)         ret i64 0
+               ret void                                                    }
+             }                                                             define void @__cxx_global_var_init() {
+                                                                             call void @construct(ptr @table)
+                                                                             store i8 1, ptr @je.alive.0
+                                                                             ret void
+                                                                           }
+
+File-scope variables start every call from their initial values (`private_globals`), and for these that is what their
+constructors leave. Their memory comes from the kernel itself then, so that it may be followed, and is given back. The
+same goes for objects inside functions, which are constructed when control first comes there.
+
+Constructors of what the kernel does not use are dropped. Those of numbers that it only reads, with nothing allocated,
+run once, when the code is loaded, on copies of the functions that they call: later passes change those of the kernel.
+A kernel that fails leaves its objects as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from jax_enzyme.analysis.memory import named_functions
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.arrays import ArrayFunction
+from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.clone import clone, clone_function
+from jax_enzyme.ir.module import Function, GlobalVariable, Module
+from jax_enzyme.ir.values import BasicBlock, Constant, ConstantAggregate, ConstantExpr, ConstantNull, Value, int_value
+from jax_enzyme.transform.rewriting import Change, rewrite, split_before
+
+_CONSTRUCTORS = "llvm.global_ctors"
+_AT_EXIT = "__cxa_atexit"
+_ONCE = "je.constructors"
+_NOTHING = T.FunctionType(T.VOID, ())
+
+
+def own_static_objects(function: ArrayFunction) -> ArrayFunction:
+    """The array function with its static objects; the very same where it has none."""
+    module = function.module
+    registers = any(_registration(i) for f in _mentioned([module.functions[function.symbol]]) for i in f.instructions())
+    if not registers and all(c.name == _ONCE for c in _constructors(module)):
+        return function
+    module = clone(module)
+    root = module.functions[function.symbol]
+    units = [u for c in _constructors(module) for u in _units(c)]
+    module.globals.pop(_CONSTRUCTORS, None)
+    module.globals.pop("llvm.global_dtors", None)
+    inside, once = _sorted(root, units)
+    if once:
+        _run_once(module, once)
+    at = Builder(BasicBlock())
+    for unit in inside:
+        at.call(unit, [])
+    root.entry.instructions[:0] = at.block.instructions
+    _destroy_at_the_end(module, root, inside)
+    return replace(function, module=module)
+
+
+def _constructors(module: Module) -> list[Function]:
+    """In the order in which they run."""
+    table = module.globals.get(_CONSTRUCTORS)
+    if table is None or not isinstance(table.initializer, ConstantAggregate):
+        return []
+    rows = [row.elements for row in table.initializer.elements if isinstance(row, ConstantAggregate)]
+    rows.sort(key=lambda row: int_value(row[0]) or 0)
+    return [row[1] for row in rows if isinstance(row[1], Function)]
+
+
+def _units(constructor: Function) -> list[Function]:
+    """The constructors of single variables, where the compiler left one that only calls them."""
+    *calls, last = (i for i in constructor.instructions())
+    callees = [c.callee for c in calls if isinstance(c, I.Call) and not c.arguments]
+    units = [c for c in callees if isinstance(c, Function) and c.function_type == _NOTHING and c.blocks]
+    return units if isinstance(last, I.Return) and len(units) == len(calls) else [constructor]
+
+
+def _sorted(root: Function, units: Sequence[Function]) -> tuple[list[Function], list[Function]]:
+    """The constructors that the kernel needs: those that every call runs, and those that run once."""
+    inside: list[Function] = []
+    while True:
+        kernel = _mentioned([root, *inside])
+        used = _used(kernel, units)
+        now = [u for u in used if not _may_run_once(u, kernel)]
+        if now == inside:
+            return inside, [u for u in used if u not in inside]
+        inside = now
+
+
+def _used(kernel: set[Function], units: Sequence[Function]) -> list[Function]:
+    """Those that have to do with a variable of the kernel, or of another one of them."""
+    about = {unit: _variables(_mentioned([unit])) for unit in units}
+    variables, used = _variables(kernel), set[Function]()
+    while further := {u for u in about.keys() - used if not variables.isdisjoint(about[u])}:
+        used |= further
+        variables.update(*(about[u] for u in further))
+    return [u for u in units if u in used]
+
+
+def _mentioned(functions: Iterable[Function]) -> set[Function]:
+    """Functions with bodies, and all that they name."""
+    found: set[Function] = set()
+    pending = [*functions]
+    while pending:
+        function = pending.pop()
+        if function in found or function.is_declaration:
+            continue
+        found.add(function)
+        for instruction in function.instructions():
+            for operand in instruction.operands:
+                pending += named_functions(operand)
+    return found
+
+
+def _variables(functions: Iterable[Function]) -> set[Value]:
+    """The variables that functions name, and that may change."""
+    return {
+        v
+        for f in functions
+        for i in f.instructions()
+        for operand in i.operands
+        for v in _named(operand)
+        if not v.is_constant and v.initializer is not None
+    }
+
+
+def _named(value: Value) -> set[GlobalVariable]:
+    match value:
+        case GlobalVariable():
+            return {value}
+        case ConstantExpr(operands=parts) | ConstantAggregate(elements=parts):
+            return set[GlobalVariable]().union(*map(_named, parts))
+        case _:
+            return set()
+
+
+def _may_run_once(unit: Function, kernel: set[Function]) -> bool:
+    """Whether it makes numbers that the kernel only reads: it calls nothing that it does not say, but mathematics."""
+    own = _mentioned([unit])
+    calls = [i for f in own for i in f.instructions() if isinstance(i, I.CallBase)]
+    if any(not isinstance(c.callee, Function) for c in calls) or any(_opaque(c.callee) for c in calls):
+        return False
+    variables = _variables(own)
+    return all(_only_reads(f, variables) for f in kernel - own)
+
+
+def _opaque(callee: Value) -> bool:
+    """A function without a body that may do more than compute numbers of numbers."""
+    assert isinstance(callee, Function)
+    if not callee.is_declaration or callee.name.startswith("llvm."):
+        return False
+    kind = callee.function_type
+    return not T.is_float(kind.result) or not all(T.is_float(t) or T.is_int(t) for t in kind.parameters)
+
+
+def _only_reads(function: Function, variables: set[Value]) -> bool:
+    pointers: set[Value] = set()
+    for instruction in function.instructions():
+        reaches = [v for v in instruction.operands if v in pointers or not variables.isdisjoint(_named(v))]
+        if not reaches or isinstance(instruction, I.Load):
+            continue
+        if not isinstance(instruction, I.GetElementPtr):
+            return False
+        pointers.add(instruction)
+    return True
+
+
+def _run_once(module: Module, units: Sequence[Function]) -> None:
+    """Makes them a constructor of the module's, of functions that nothing else calls."""
+    own = sorted(_mentioned(units), key=lambda f: f.name)
+    copies: dict[Value, Value] = {}
+    for function in own:
+        copy = clone_function(function, f"{function.name}.once")
+        copy.prefix = ("internal",)
+        module.functions[copy.name] = copy
+        copies[function] = copy
+    for copy in copies.values():
+        assert isinstance(copy, Function)
+        for instruction in copy.instructions():
+            instruction.operands = [copies.get(v, v) for v in instruction.operands]
+    at = Builder(BasicBlock(name="start"))
+    for unit in units:
+        at.call(copies[unit], [], _NOTHING)
+    at.ret()
+    whole = Function(T.PTR, _NOTHING, [], [at.block], ("internal",), name=_ONCE)
+    module.functions[whole.name] = whole
+    row = T.StructType((T.I32, T.PTR, T.PTR))
+    one = ConstantAggregate(row, [const_int(T.I32, 65535), whole, ConstantNull(T.PTR)])
+    rows = T.ArrayType(1, row)
+    table = GlobalVariable(T.PTR, rows, ConstantAggregate(rows, [one]), prefix=("appending",), name=_CONSTRUCTORS)
+    module.globals[_CONSTRUCTORS] = table
+
+
+def _registration(instruction: I.Instruction) -> tuple[Value, Value] | None:
+    """The function that destroys an object, and its address, where a call registers both for the end."""
+    if not isinstance(instruction, I.Call) or instruction.callee.name != _AT_EXIT:
+        return None
+    destroy, item = instruction.arguments[:2]
+    return (destroy, item) if isinstance(destroy, Function) and isinstance(item, Constant) else None
+
+
+def _destroy_at_the_end(module: Module, root: Function, inside: Sequence[Function]) -> None:
+    """What is registered to be destroyed at the end of the process is destroyed at the end of the call, if it was."""
+    registered: list[tuple[Value, Value, GlobalVariable]] = []
+
+    def change_of(instruction: I.Instruction) -> Change | None:
+        found = _registration(instruction)
+        if found is None:
+            return None
+        name = f"je.alive.{len(registered)}"
+        flag = GlobalVariable(T.PTR, T.I8, const_int(T.I8, 0), False, ("internal",), name=name)
+        module.globals[name] = flag
+        registered.append((*found, flag))
+
+        def change(builder: Builder) -> Value:
+            builder.store(const_int(T.I8, 1), flag, 1)
+            return const_int(instruction.type, 0)
+
+        return change
+
+    order = dict.fromkeys(f for u in [*inside, root] for f in sorted(_mentioned([u]), key=lambda f: f.name))
+    for function in order:
+        rewrite(function, change_of)
+    for block in [b for b in root.blocks if isinstance(b.terminator, I.Return)]:
+        for destroy, item, flag in reversed(registered):
+            block = _destroy(root, block, destroy, item, flag)
+
+
+def _destroy(root: Function, block: BasicBlock, destroy: Value, item: Value, flag: GlobalVariable) -> BasicBlock:
+    """In front of the end of a block; the block in which that is then."""
+    rest = split_before(root, block, len(block.instructions) - 1)
+    gone = BasicBlock(name="destroy")
+    root.blocks.insert(root.blocks.index(rest), gone)
+    at = Builder(block)
+    alive = at.icmp("ne", at.load(T.I8, flag, 1), const_int(T.I8, 0))
+    at.cond_br(alive, gone, rest)
+    at.block = gone
+    at.call(destroy, [item], T.FunctionType(T.VOID, (T.PTR,)))
+    at.br(rest)
+    return rest
