@@ -359,48 +359,6 @@ extern "C" void named_numbers(int n, const double *x, double *y) {
     for (int i = 0; i < n; i++) y[i] = all * sums.find(names[i % 3])->second * x[i];
 }
 
-// Counters lie beside the pointers of the nodes: what is known of one does not hold for the other.
-namespace {
-class Recent {
-    std::list<std::pair<int, double>> entries;
-    std::map<int, std::list<std::pair<int, double>>::iterator> places;
-
-public:
-    double *get(int key) {
-        auto at = places.find(key);
-        if (at == places.end()) return nullptr;
-        entries.splice(entries.begin(), entries, at->second);
-        return &at->second->second;
-    }
-    void put(int key, double value) {
-        if (double *old = get(key)) {
-            *old = value;
-            return;
-        }
-        if (entries.size() == 3) {
-            places.erase(entries.back().first);
-            entries.pop_back();
-        }
-        entries.emplace_front(key, value);
-        places[key] = entries.begin();
-    }
-    double sum() const {
-        double s = 0;
-        int rank = 1;
-        for (auto &entry : entries) s += entry.second * rank++;
-        return s;
-    }
-};
-} // namespace
-extern "C" void least_recently_used(int n, const double *x, double *y) {
-    Recent recent;
-    for (int i = 0; i < n; i++) {
-        recent.put(i * 7 % 5, x[i]);
-        if (double *value = recent.get(i % 3)) *value *= 1.5 * x[i];
-    }
-    for (int i = 0; i < n; i++) y[i] = recent.sum() * x[i];
-}
-
 // Shapes own their material together, and say what they hit by an optional record of numbers and a pointer.
 namespace {
 struct Material {
