@@ -45,6 +45,8 @@ _MANY = 16
 _MANY_JOINED = 4
 _MANY_STORED = 4
 _MANY_STEPS = 4
+_MANY_OBJECTS = 32
+"""A pointer that may lead to so many objects, those of a whole hierarchy of classes, has one congruence for each."""
 _MANY_FIELDS = 64
 _POINTER = 8
 _SAME = frozenset("freeze addrspacecast ptrtoint ptrtoaddr inttoptr zext sext".split())
@@ -135,9 +137,9 @@ class Places:
         return {None: _ANYWHERE, **dict.fromkeys(self._points_to.of(value), _ANYWHERE)}
 
     def _join(self, value: Value, place: Place) -> None:
-        self._changed |= _merge(
-            self._values.setdefault(value, {}), place, _MANY_JOINED if isinstance(value, I.Phi) else _MANY
-        )
+        known = self._values.setdefault(value, {})
+        most = _MANY_JOINED if isinstance(value, I.Phi) else _MANY
+        self._changed |= _merge(known, place, most if len(known) < _MANY_OBJECTS else 1)
 
     def _visit(self, instruction: I.Instruction) -> None:
         match instruction:
@@ -393,6 +395,8 @@ def _merge(into: dict[MemoryObject | None, Offsets], place: Place, most: int) ->
     changed = False
     for key, offsets in place.items():
         old = into.get(key)
+        if old is not None and offsets <= old:
+            continue
         new = offsets if old is None else old | offsets
         if len(new) > 1:
             # What another one includes goes, so that a join of many stays when its parts come again.

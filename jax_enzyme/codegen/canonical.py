@@ -20,11 +20,15 @@ from jax_enzyme.codegen.hoisting import keep_invariant_calls
 from jax_enzyme.codegen.host import target_machine
 from jax_enzyme.codegen.short_loops import ask_to_unroll
 from jax_enzyme.codegen.unrolling import optimised
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
+from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.inlining import expanded_attributes, mark_for_inlining
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.reader import parse
+from jax_enzyme.ir.values import Poison
 from jax_enzyme.ir.verify import parse_checked
 from jax_enzyme.rules.effects import Effect, effect
 from jax_enzyme.rules.pairs import ATTRIBUTE
@@ -60,6 +64,7 @@ def canonical(function: ArrayFunction) -> ArrayFunction:
     module = define_poison(lower_calls(retype(result).module))
     drop_scopes(module)
     _show_rules(module)
+    _end_functions(module, function.symbol)
     return replace(function, module=module)
 
 
@@ -135,3 +140,15 @@ def _show_rules(module: Module) -> None:
             words = expanded_attributes(module, function.attributes)
             shown = tuple(w for w in words if w.startswith(f'"{ATTRIBUTE}"='))
             function.attributes = tuple(dict.fromkeys((*function.attributes, *shown)))
+
+
+def _end_functions(module: Module, root: str) -> None:
+    """Functions that always fail return all the same, behind the trap: only of the kernel is it news that it never
+    does."""
+    for function in module.functions.values():
+        ends = [b for b in function.blocks if isinstance(b.terminator, I.Unreachable)]
+        if function.name == root or not ends or any(isinstance(b.terminator, I.Return) for b in function.blocks):
+            continue
+        result = function.function_type.result
+        ends[-1].instructions.pop()
+        Builder(ends[-1]).ret(None if result == T.VOID else Poison(result))

@@ -135,6 +135,7 @@ _PATTERNS: tuple[tuple[re.Pattern[str], Effect], ...] = tuple(
         (r"_(R|ZN)\w*3std2io5stdio\d+_{1,2}e?print", Effect.OUTPUT),
         (r"_ZSt\d+__throw_", Effect.THROW),
         (r"_ZNSt3__1\d+__throw_", Effect.THROW),
+        (r"_ZNSt3__1\d+__hash_memoryE", Effect.PURE_INT),
         (r"_ZN4core9panicking", Effect.THROW),
         (r"_ZN4core\d+option\d+(unwrap|expect)_failed", Effect.THROW),
         (r"_ZN4core\d+result\d+unwrap_failed", Effect.THROW),

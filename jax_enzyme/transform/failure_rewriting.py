@@ -182,7 +182,7 @@ class Rewriter:
         plain.function_type = twin.function_type
         plain.parameter_attributes = [
             (),
-            *(tuple(w for w in words if w != "returned") for words in call.parameter_attributes),
+            *map(_behind_the_place, call.parameter_attributes),
         ]
         plain.return_attributes = ()
         plain.flags = tuple(f for f in call.flags if f not in _TAILS)
@@ -319,7 +319,7 @@ def add_parameter(module: Module, function: Function) -> None:
     kind = function.function_type
     parameter = Argument(T.PTR, ("noalias", "nonnull", f"dereferenceable({_PLACE_BYTES})"), name="failure")
     for argument in function.arguments:
-        argument.attributes = tuple(w for w in argument.attributes if w != "returned")
+        argument.attributes = _behind_the_place(argument.attributes)
     function.arguments.insert(0, parameter)
     for index, argument in enumerate(function.arguments):
         argument.index = index
@@ -331,6 +331,11 @@ def add_parameter(module: Module, function: Function) -> None:
 def _stays_true(word: str) -> bool:
     """Attributes that hold for the function with a status, too."""
     return not word.startswith(_UNTRUE)
+
+
+def _behind_the_place(words: tuple[str, ...]) -> tuple[str, ...]:
+    """The attributes of a parameter that is no longer the first: `sret` may stand at the first two alone."""
+    return tuple(w for w in words if w != "returned" and not w.startswith("sret"))
 
 
 def _as_call(call: I.CallBase) -> I.Call:

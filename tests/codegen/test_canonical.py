@@ -112,3 +112,22 @@ def test_the_argument_does_not_change() -> None:
     before = to_text(function.module)
     canonical(function)
     assert to_text(function.module) == before
+
+
+def test_functions_that_always_fail_have_an_end() -> None:
+    """Those of abstract classes, say. Only of the kernel itself is it refused."""
+    text = """
+define double @fails(double %x) {
+  call void @llvm.trap()
+  unreachable
+}
+define i64 @je.primal() {
+  call void @unknown(ptr @fails)
+  ret i64 0
+}
+declare void @unknown(ptr)
+declare void @llvm.trap()
+"""
+    result = canonical(ArrayFunction(parse(text), "je.primal", ()))
+    verify(result.module)
+    assert result.module.functions["fails"].blocks[-1].terminator.opcode == "ret"

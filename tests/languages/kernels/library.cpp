@@ -348,3 +348,62 @@ extern "C" void dynamic_casts(int n, const double *x, double *y) {
     }
     for (auto *s : shapes) delete s;
 }
+
+// Numbers by name, of short names and long ones.
+extern "C" void named_numbers(int n, const double *x, double *y) {
+    const char *names[] = {"pressure", "v", "a name that is too long to lie in the string itself"};
+    std::unordered_map<std::string, double> sums;
+    for (int i = 0; i < n; i++) sums[names[i % 3]] += x[i] * x[i];
+    double all = 0;
+    for (auto &entry : sums) all += entry.second * entry.first.size();
+    for (int i = 0; i < n; i++) y[i] = all * sums.find(names[i % 3])->second * x[i];
+}
+
+// Shapes own their material together, and say what they hit by an optional record of numbers and a pointer.
+namespace {
+struct Material {
+    double albedo, mirror;
+};
+struct Hit {
+    double t, normal;
+    const Material *material;
+};
+struct Surface {
+    std::shared_ptr<Material> material;
+    explicit Surface(std::shared_ptr<Material> m) : material(std::move(m)) {}
+    virtual ~Surface() = default;
+    virtual std::optional<Hit> hit(double from, double slope) const = 0;
+};
+struct Disc : Surface {
+    double centre, radius;
+    Disc(double c, double r, std::shared_ptr<Material> m) : Surface(std::move(m)), centre(c), radius(r) {}
+    std::optional<Hit> hit(double from, double slope) const override {
+        double b = centre - from, inside = radius * radius - slope * slope;
+        if (inside <= 0 || b - std::sqrt(inside) < 1e-3) return std::nullopt;
+        return Hit{b - std::sqrt(inside), slope / radius, material.get()};
+    }
+};
+struct Wall : Surface {
+    double at;
+    Wall(double at, std::shared_ptr<Material> m) : Surface(std::move(m)), at(at) {}
+    std::optional<Hit> hit(double from, double slope) const override {
+        if (at - from < 1e-3) return {};
+        return Hit{(at - from) * std::sqrt(1 + slope * slope), 0.1, material.get()};
+    }
+};
+double shade(const std::vector<std::unique_ptr<Surface>> &surfaces, double from, double slope, int depth) {
+    std::optional<Hit> nearest;
+    for (auto &surface : surfaces)
+        if (auto hit = surface->hit(from, slope); hit && (!nearest || hit->t < nearest->t)) nearest = hit;
+    if (!nearest) return 0.2 * slope;
+    double c = nearest->material->albedo * std::exp(-nearest->t) + nearest->normal;
+    return depth ? c + nearest->material->mirror * shade(surfaces, from + nearest->t, slope / 2, depth - 1) : c;
+}
+} // namespace
+extern "C" void shaded(int n, const double *x, double *y) {
+    auto dull = std::make_shared<Material>(Material{x[0], 0.1}), bright = std::make_shared<Material>(Material{0.9, x[1]});
+    std::vector<std::unique_ptr<Surface>> surfaces;
+    for (int i = 0; i < n; i++) surfaces.push_back(std::make_unique<Disc>(3 * i + x[i], x[i], i % 2 ? dull : bright));
+    surfaces.emplace_back(new Wall(3 * n + 2 * x[2], bright));
+    for (int i = 0; i < n; i++) y[i] = shade(surfaces, 0, 0.3 * x[i], 3);
+}
