@@ -26,7 +26,7 @@ from jax_enzyme.ir.values import GlobalValue, Poison, Value
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.rules.blas.table import bodies, routine
 
-_FORMAT = "2"
+_FORMAT = "3"
 # Products of complex numbers as in BLAS itself: without a look whether a result that is no number could be infinite.
 _FLAGS = ("-fno-strict-aliasing", "-fcx-limited-range")
 _NUMBERS = {
