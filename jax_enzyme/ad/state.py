@@ -209,7 +209,8 @@ class StateFinder:
         if not any(item in a.objects and self._writes_pointers(a) for a in self._later()):
             return False
         if self._kinds.of(item):
-            raise self._refused(MIXED_STATE, item=str(item))
+            at = item.site if isinstance(item.site, I.Instruction) else None
+            raise self._refused(MIXED_STATE, at, item=str(item).strip())
         return True
 
     def _later(self) -> Iterator[Access]:
