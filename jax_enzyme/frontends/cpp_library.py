@@ -22,7 +22,7 @@ from jax_enzyme.frontends.toolchain import zig
 _SOURCES = (
     "libcxx/src/locale libcxx/src/ios.instantiations libcxx/src/string libcxx/src/iostream libcxx/src/ios "
     "libcxx/src/charconv libcxx/src/chrono libcxx/src/ostream libcxx/src/fstream libcxx/src/system_error "
-    "libcxx/src/random libcxx/src/memory libcxx/src/hash "
+    "libcxx/src/random libcxx/src/memory libcxx/src/hash libcxx/src/valarray "
     "libcxx/src/error_category libcxx/src/call_once libcxx/src/functional libcxx/src/stdexcept "
     "libcxx/src/verbose_abort libcxx/src/ryu/d2s libcxx/src/ryu/d2fixed libcxx/src/ryu/f2s "
     "libcxxabi/src/stdlib_exception libcxxabi/src/stdlib_typeinfo"

@@ -75,7 +75,8 @@ def kernel(
     end is the value that the function returns, `-> status` a number that raises where it is not zero. The dtypes are
     bool, i8 to i64, u8 to u64, bf16, f16, f32, f64, c64 and c128. `order="F"` reads shapes in Fortran order.
 
-    `lang` is "c", "c++", "fortran", "rust", "llvm" or "cuda"; `flags` go to the compiler. `rules` are derivatives of
+    `lang` is "c", "c++", "fortran", "rust", "llvm" or "cuda"; `flags` go to the compiler, all but a level
+    of optimisation, which is ours. `rules` are derivatives of
     functions that the source calls and does not define: `je.rule("my_sinc", "(cos(x0) * x0 - sin(x0)) / (x0 * x0)")`,
     `je.inactive("log_message")`. `grid`, `block` and `shared` are for CUDA: numbers, tuples, or expressions over
     dimensions such as `"(n+255)//256"`.
