@@ -21,7 +21,8 @@ same goes for objects inside functions, which are constructed when control first
 
 Constructors of what the kernel does not use are dropped. Those of numbers that it only reads, with nothing allocated,
 run once, when the code is loaded, on copies of the functions that they call: later passes change those of the kernel.
-A kernel that fails leaves its objects as they are.
+A kernel that fails leaves its objects as they are. Where functions that are called by address lead to such variables, no
+call has them to itself (`private_globals`): all constructors run once then, and nothing is destroyed.
 """
 
 from __future__ import annotations
@@ -35,8 +36,17 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone, clone_function
-from jax_enzyme.ir.module import Function, GlobalVariable, Module
-from jax_enzyme.ir.values import BasicBlock, Constant, ConstantAggregate, ConstantExpr, ConstantNull, Value, int_value
+from jax_enzyme.ir.module import Function, GlobalAlias, GlobalVariable, Module
+from jax_enzyme.ir.values import (
+    BasicBlock,
+    Constant,
+    ConstantAggregate,
+    ConstantExpr,
+    ConstantNull,
+    ConstantSplat,
+    Value,
+    int_value,
+)
 from jax_enzyme.transform.rewriting import Change, rewrite, split_before
 
 _CONSTRUCTORS = "llvm.global_ctors"
@@ -56,14 +66,16 @@ def own_static_objects(function: ArrayFunction) -> ArrayFunction:
     units = [u for c in _constructors(module) for u in _units(c)]
     module.globals.pop(_CONSTRUCTORS, None)
     module.globals.pop("llvm.global_dtors", None)
-    inside, once = _sorted(root, units)
+    hidden = _hidden_uses(root, units)
+    inside, once = ([], units) if hidden else _sorted(root, units)
     if once:
         _run_once(module, once)
     at = Builder(BasicBlock())
     for unit in inside:
         at.call(unit, [])
     root.entry.instructions[:0] = at.block.instructions
-    _destroy_at_the_end(module, root, inside)
+    if not hidden:
+        _destroy_at_the_end(module, root, inside)
     return replace(function, module=module)
 
 
@@ -108,40 +120,54 @@ def _used(kernel: set[Function], units: Sequence[Function]) -> list[Function]:
 
 
 def _mentioned(functions: Iterable[Function]) -> set[Function]:
-    """Functions with bodies, and all that they name."""
-    found: set[Function] = set()
-    pending = [*functions]
-    while pending:
-        function = pending.pop()
-        if function in found or function.is_declaration:
-            continue
-        found.add(function)
-        for instruction in function.instructions():
-            for operand in instruction.operands:
-                pending += named_functions(operand)
-    return found
+    """Functions with bodies, and all that they name, themselves or in tables."""
+    return {v for v in _reached(functions) if isinstance(v, Function)}
 
 
 def _variables(functions: Iterable[Function]) -> set[Value]:
-    """The variables that functions name, and that may change."""
-    return {
-        v
-        for f in functions
-        for i in f.instructions()
-        for operand in i.operands
-        for v in _named(operand)
-        if not v.is_constant and v.initializer is not None
-    }
+    """The variables that functions lead to, and that may change."""
+    return {v for v in _reached(functions) if isinstance(v, GlobalVariable) and not v.is_constant and v.initializer}
 
 
-def _named(value: Value) -> set[GlobalVariable]:
-    match value:
-        case GlobalVariable():
-            return {value}
-        case ConstantExpr(operands=parts) | ConstantAggregate(elements=parts):
-            return set[GlobalVariable]().union(*map(_named, parts))
-        case _:
-            return set()
+def _reached(values: Iterable[Value]) -> set[Value]:
+    """Functions with bodies and variables to which constants lead."""
+    found: set[Value] = set()
+    pending = [*values]
+    while pending:
+        value = pending.pop()
+        match value:
+            case Function() | GlobalVariable() if value in found:
+                pass
+            case Function():
+                if not value.is_declaration:
+                    found.add(value)
+                    pending += (v for i in value.instructions() for v in i.operands if isinstance(v, Constant))
+            case GlobalVariable(initializer=held):
+                found.add(value)
+                pending += [held] if held is not None else []
+            case GlobalAlias(target=Constant() as target):
+                pending.append(target)
+            case ConstantExpr(operands=parts) | ConstantAggregate(elements=parts):
+                pending += parts
+            case ConstantSplat(element=element):
+                pending.append(element)
+            case _:
+                pass
+    return found
+
+
+def _hidden_uses(root: Function, units: Sequence[Function]) -> bool:
+    """Whether functions that are called by address lead to variables: those stay shared between calls."""
+    taken: set[Value] = set()
+    reached = _reached([root, *units])
+    for value in reached:
+        if isinstance(value, GlobalVariable) and value.initializer is not None:
+            taken.update(named_functions(value.initializer))
+        for instruction in value.instructions() if isinstance(value, Function) else ():
+            if _registration(instruction) is None:
+                operands = instruction.arguments if isinstance(instruction, I.CallBase) else instruction.operands
+                taken.update(f for v in operands for f in named_functions(v))
+    return bool(_variables(f for f in taken if isinstance(f, Function)))
 
 
 def _may_run_once(unit: Function, kernel: set[Function]) -> bool:
@@ -166,12 +192,15 @@ def _opaque(callee: Value) -> bool:
 def _only_reads(function: Function, variables: set[Value]) -> bool:
     pointers: set[Value] = set()
     for instruction in function.instructions():
-        reaches = [v for v in instruction.operands if v in pointers or not variables.isdisjoint(_named(v))]
-        if not reaches or isinstance(instruction, I.Load):
+        named = [v for v in instruction.operands if isinstance(v, Constant) and not isinstance(v, Function)]
+        reached = _reached(named)
+        if variables.isdisjoint(reached) and pointers.isdisjoint(instruction.operands):
             continue
-        if not isinstance(instruction, I.GetElementPtr):
+        through_table = any(isinstance(v, GlobalVariable) and v.is_constant for v in reached)
+        if through_table or not isinstance(instruction, I.Load | I.GetElementPtr):
             return False
-        pointers.add(instruction)
+        if isinstance(instruction, I.GetElementPtr):
+            pointers.add(instruction)
     return True
 
 

@@ -49,6 +49,27 @@ def test_static_objects(name: str, expected: list[float]) -> None:
         np.testing.assert_allclose(kernel.run((), [X])[0], expected, rtol=1e-12)
 
 
+BEHIND_A_TABLE = """
+#include <vector>
+static const std::vector<double> weights = {1.0, 2.0, 3.0};
+struct Shape { virtual double area(double x, int i) const = 0; virtual ~Shape() {} };
+struct A : Shape { double area(double x, int i) const override { return weights[i % 3] * x; } };
+struct B : Shape { double area(double x, int i) const override { return x * x; } };
+extern "C" void k(int n, const double *x, double *y) {
+    for (int i = 0; i < n; i++) {
+        Shape *s = x[i] > 1 ? (Shape *)new A : new B;
+        y[i] = s->area(x[i], i);
+        delete s;
+    }
+}"""
+
+
+def test_static_objects_of_virtual_functions() -> None:
+    kernel = native(BEHIND_A_TABLE, "k", VECTOR, {"n": 5}, lang="c++")
+    for _ in range(2):
+        np.testing.assert_allclose(kernel.run((), [X])[0], np.where(X > 1, np.array([1, 2, 3, 1, 2]) * X, X * X))
+
+
 SERVICES = """
 #include <chrono>
 #include <mutex>
