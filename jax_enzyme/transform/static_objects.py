@@ -21,8 +21,8 @@ same goes for objects inside functions, which are constructed when control first
 
 Constructors of what the kernel does not use are dropped. Those of numbers that it only reads, with nothing allocated,
 run once, when the code is loaded, on copies of the functions that they call: later passes change those of the kernel.
-A kernel that fails leaves its objects as they are. Where functions that are called by address lead to such variables, no
-call has them to itself (`private_globals`): all constructors run once then, and nothing is destroyed.
+A kernel that fails leaves its objects as they are. Where functions that are called by address lead to such variables,
+no call has them to itself (`private_globals`): all constructors run once then, and nothing is destroyed.
 """
 
 from __future__ import annotations
