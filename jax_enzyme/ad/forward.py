@@ -175,6 +175,8 @@ class _Shared:
         match value:
             case ConstantAggregate():
                 return replace(value, elements=[self.initial_shadow(v) for v in value.elements])
+            case ConstantSplat():
+                return replace(value, element=self.initial_shadow(value.element))
             case GlobalValue() | ConstantExpr():
                 return self.constant_shadow(value)
             case _:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Module
-from jax_enzyme.ir.values import Constant, ConstantAggregate, ConstantExpr, GlobalValue
+from jax_enzyme.ir.values import Constant, ConstantAggregate, ConstantExpr, ConstantSplat, GlobalValue
 
 _FLOAT_BYTES = {"half": 2, "bfloat": 2, "float": 4, "double": 8, "x86_fp80": 10, "fp128": 16, "ppc_fp128": 16}
 
@@ -96,5 +96,8 @@ def addresses(layout: DataLayout, value: Constant, offset: int = 0) -> Iterator[
     if isinstance(value, ConstantAggregate):
         for element, place in zip(value.elements, layout.offsets(value.type), strict=True):
             yield from addresses(layout, element, offset + place)
+    elif isinstance(value, ConstantSplat):
+        for place in layout.offsets(value.type):
+            yield from addresses(layout, value.element, offset + place)
     elif isinstance(value, GlobalValue | ConstantExpr):
         yield offset, value
