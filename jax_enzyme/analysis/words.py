@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import cached_property
 from math import gcd
 
 from jax_enzyme.analysis.alignment import aligned, at_multiple
-from jax_enzyme.analysis.congruence import Congruence
+from jax_enzyme.analysis.congruence import MANY, Congruence, repeated
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, called_routine
 from jax_enzyme.analysis.places import Places
@@ -47,7 +47,6 @@ DTYPES: Mapping[str, T.FloatType] = {
 
 Piece = tuple[int, T.Type]
 """A scalar at so many bytes behind where an access starts; negative where it starts before."""
-_MANY = 64
 
 
 @dataclass(frozen=True)
@@ -285,11 +284,11 @@ class Words:
 
 
 def _note(held: set[_Fact], new: _Fact) -> bool:
-    """Adds a fact unless others say as much; beyond a number of them, joined with those that are alike: a copy within
-    one object would carry facts on for ever."""
+    """Adds a fact unless others say as much; beyond a number of them, `repeated`: a copy within one object would carry
+    facts on for ever."""
     alike = [f.place for f in held if f.type == new.type]
-    if len(alike) > _MANY:
-        new = replace(new, place=reduce(Congruence.join, alike, new.place))
+    if len(alike) >= MANY:
+        new = replace(new, place=repeated(new.place, alike))
     if any(f.type == new.type and f.place.join(new.place) == f.place and f.plain <= new.plain for f in held):
         return False
     held.add(new)

@@ -40,6 +40,7 @@ from jax_enzyme.ir.values import Argument, BasicBlock, Constant, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.bit_operations import as_number, bit_operation, parts_of_signs
 from jax_enzyme.transform.half_words import name_conversions
+from jax_enzyme.transform.load_lanes import split_mixed_loads
 from jax_enzyme.transform.rewriting import forget_records, phis, place, remove_unused, replace_values
 from jax_enzyme.transform.word_pieces import split_words
 
@@ -52,7 +53,9 @@ def retype(function: ArrayFunction) -> ArrayFunction:
     if not _has_words(function.module):
         return function
     result = ArrayFunction(clone(function.module), function.symbol, function.buffers)
-    changed = name_conversions(list(result.module.functions.values()))
+    functions = list(result.module.functions.values())
+    changed = any([split_mixed_loads(f) for f in functions])
+    changed |= name_conversions(functions)
     for _ in range(_ROUNDS):
         words = _words(result)
         if split_words(result.module, words.points_to.functions, words):
@@ -68,11 +71,12 @@ def retype(function: ArrayFunction) -> ArrayFunction:
 
 
 def _has_words(module: Module) -> bool:
-    return any(_starts(i) or _makes_number(i) for f in module.functions.values() for i in f.instructions())
+    return any(_starts(i) or _is_between(i) for f in module.functions.values() for i in f.instructions())
 
 
-def _makes_number(instruction: I.Instruction) -> bool:
-    return instruction.opcode == "bitcast" and T.is_float(instruction.type) and T.is_int(instruction.operands[0].type)
+def _is_between(instruction: I.Instruction) -> bool:
+    """Whether it takes a number for an integer, or the other way round."""
+    return instruction.opcode == "bitcast" and T.is_float(instruction.type) != T.is_float(instruction.operands[0].type)
 
 
 def _words(function: ArrayFunction) -> Words:
