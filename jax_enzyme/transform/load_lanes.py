@@ -1,4 +1,5 @@
-"""Vectors of which some lanes are used as numbers and others as integers are loaded lane by lane, each as what it is.
+"""Vectors of which some lanes are used as numbers and others as integers are loaded lane by lane, each as what it is;
+and so are vectors of which next to nothing is used.
 
     before    %v = load <8 x i16>, ptr %a                       (a short and its padding, then a double)
               %k = extractelement <8 x i16> %v, i64 0
@@ -9,7 +10,8 @@
               %x = load double, ptr %a.8
 
 Optimisers load neighbouring members of a structure as one vector. Which bits of it are used, and as what, is found
-along its uses (`_Demand`); a load of which some bits are used as both stays.
+along its uses (`_Demand`); a load of which some bits are used as both stays. Lanes that nobody uses say nothing of what
+lies in memory.
 """
 
 from __future__ import annotations
@@ -21,15 +23,27 @@ from operator import or_
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int, zero
-from jax_enzyme.ir.module import Function, uses
+from jax_enzyme.ir.clone import clone
+from jax_enzyme.ir.module import Function, Module, uses
 from jax_enzyme.ir.values import Value, int_value
 from jax_enzyme.transform.rewriting import Change, remove_dead, rewrite
 
 _NUMBERS = {"double": 64, "float": 32}
 
 
-def split_mixed_loads(function: Function) -> bool:
-    """Does so in a function, in place; whether there were such loads."""
+def split_mixed_loads(module: Module) -> Module:
+    """A copy of the module in which such loads are split; the module itself where there are none."""
+    if not any(_changes(f) for f in module.functions.values()):
+        return module
+    copy = clone(module)
+    for function in copy.functions.values():
+        rewrite(function, _changes(function).get)
+        remove_dead(function)
+    return copy
+
+
+def _changes(function: Function) -> dict[I.Instruction, Change]:
+    """What takes the place of each load, and of each cast of it."""
     loads = [i for i in function.instructions() if _is_candidate(i)]
     changes: dict[I.Instruction, Change] = {}
     users = uses(function) if loads else {}
@@ -40,19 +54,24 @@ def split_mixed_loads(function: Function) -> bool:
         used: dict[I.Instruction, int] = {load: demand.of_uses(load, views), **{v: demand.of(v) for v in views}}
         numbers = reduce(or_, (_lanes(bits, v.type) for v, bits in used.items() if T.is_float(v.type)), 0)
         integers = reduce(or_, (bits for v, bits in used.items() if not T.is_float(v.type)), 0)
-        if numbers and integers and not numbers & integers:
+        if (numbers and integers and not numbers & integers) or _is_sparse(load.type, numbers | integers):
             changes.update({view: _Lanes(load, view.type, bits) for view, bits in used.items()})
-    if not changes:
-        return False
-    rewrite(function, changes.get)
-    remove_dead(function)
-    return True
+    return changes
 
 
 def _is_candidate(load: I.Instruction) -> bool:
     if not isinstance(load, I.Load) or load.ordering or "volatile" in load.flags:
         return False
     return isinstance(load.type, T.VectorType) and _width(load.type) is not None
+
+
+def _is_sparse(type_: T.Type, bits: int) -> bool:
+    """Whether at most two lanes are used, and no more than half of all."""
+    assert isinstance(type_, T.VectorType)
+    lane = _width(type_.element)
+    assert lane is not None
+    used = _lanes(bits, type_).bit_count() // lane
+    return 0 < used <= min(2, type_.count // 2)
 
 
 def _lanes(bits: int, type_: T.Type) -> int:

@@ -15,14 +15,14 @@ that place in memory (`analysis.words`), the web must have no other use: then an
 the same integer after. Pointers that are copied as integers are told by casts, by the source's types, and where nothing
 but pointers lies at the place.
 
-Words that hold several numbers, or other things besides, are taken apart before (`word_pieces`). What becomes a number
-here is known of its memory from then on, so both are repeated until nothing changes.
+Vectors (`load_lanes`) and words (`word_pieces`) that hold several numbers, or other things besides, are taken apart
+before. What becomes a number here is known of its memory from then on, so this is repeated until nothing changes.
 """
 
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 
 from jax_enzyme.analysis.fields import points_to_by_place
@@ -50,12 +50,13 @@ _ROUNDS = 10
 
 def retype(function: ArrayFunction) -> ArrayFunction:
     """The array function with such webs retyped in a copy of the module; itself where there are none."""
-    if not _has_words(function.module):
+    module = split_mixed_loads(function.module)
+    if module is not function.module:
+        function = replace(function, module=module)
+    if not _has_words(module):
         return function
     result = ArrayFunction(clone(function.module), function.symbol, function.buffers)
-    functions = list(result.module.functions.values())
-    changed = any([split_mixed_loads(f) for f in functions])
-    changed |= name_conversions(functions)
+    changed = name_conversions(list(result.module.functions.values()))
     for _ in range(_ROUNDS):
         words = _words(result)
         if split_words(result.module, words.points_to.functions, words):
