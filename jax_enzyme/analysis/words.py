@@ -286,6 +286,8 @@ class Words:
 def _note(held: set[_Fact], new: _Fact) -> bool:
     """Adds a fact unless others say as much; beyond a number of them, `repeated`: a copy within one object would carry
     facts on for ever."""
+    if new in held:
+        return False
     alike = [f.place for f in held if f.type == new.type]
     if len(alike) >= MANY:
         new = replace(new, place=repeated(new.place, alike))
