@@ -23,7 +23,7 @@ from jax_enzyme.ad.lookup import Sources
 from jax_enzyme.ad.runtime import Runtime
 from jax_enzyme.analysis.flow import is_defined_call
 from jax_enzyme.analysis.memory import call_effect, called_routine
-from jax_enzyme.analysis.tbaa import accessed_type, kept_access
+from jax_enzyme.analysis.tbaa import accessed_type, copied_numbers, kept_access
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, zero
@@ -238,6 +238,9 @@ class Adjoints:
     def _copy_adjoint(self, call: I.CallBase) -> Function | None:
         """The function that is the adjoint of a copy: of numbers of one kind, or of records; None where no number is
         copied."""
+        alone = copied_numbers(self._facts.module, call)
+        if alone is not None:
+            return self._runtime.copy_adjoint(alone)
         target, source = call.operands[:2]
         objects = self._facts.points_to.of(target) | self._facts.points_to.of(source)
         kinds = {k for o in objects for k in self._runtime.kinds.of(o)}

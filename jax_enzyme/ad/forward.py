@@ -319,8 +319,7 @@ class _Emitter:
                 self.builder.insert(twin)
                 self.primal[instruction] = twin
                 self._companion(instruction, twin)
-                if isinstance(instruction, I.Load | I.Store):
-                    twin.metadata += kept_access(self.shared.module, instruction)
+                twin.metadata += kept_access(self.shared.module, instruction)
 
     def _with_shadows(self, call: I.CallBase) -> Routine | None:
         """The routine of BLAS or LAPACK that a call is of, if it has a derivative and is given what has a shadow."""
@@ -503,6 +502,7 @@ class _Emitter:
                     return
                 copy = copied(twin, lambda v: v, lambda b: b)
                 copy.operands[:2] = [self.shadow(v) for v in call.operands[:2]]
+                copy.metadata = kept_access(self.shared.module, call)
                 self.builder.insert(copy)
             case Effect.SHUFFLE if call in self.shared.activity.varied:
                 shuffled = copied(twin, lambda v: v, lambda b: b)

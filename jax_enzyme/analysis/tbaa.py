@@ -84,6 +84,13 @@ def is_certain_integer(module: Module, instruction: I.Instruction) -> bool:
     return _accessed_name(module, dict(instruction.metadata).get("tbaa")) == _OURS
 
 
+def copied_numbers(module: Module, call: I.Instruction) -> T.FloatType | None:
+    """The type of the numbers that a copy is of, where it is said to be of nothing else: a loop that copies numbers
+    becomes such a copy."""
+    type_ = accessed_type(module, call)
+    return type_ if isinstance(type_, T.FloatType) else None
+
+
 def is_of_any_type(module: Module, instruction: I.Instruction) -> bool:
     """Whether the source says that an access may be of any type: of `char`, or of a member of a union."""
     return _accessed_name(module, dict(instruction.metadata).get("tbaa")) == "omnipotent char"
