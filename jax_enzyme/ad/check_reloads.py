@@ -37,7 +37,7 @@ def check_reload(load: I.Load, code: Function, points_to: PointsTo, layout: Data
     home = {i: b for b in cfg.rpo for i in b.instructions}
     after = _reachable(cfg, home[load])
     roots = _roots(load.operands[0])
-    run_later = _run_by(c for c in _calls(code) if home[c] in after or _follows(c, load, home[load]))
+    called_later = _called((c for c in _calls(code) if home[c] in after or _follows(c, load, home[load])), points_to)
     for function in points_to.functions:
         for write in accesses(points_to, function, layout):
             if not write.writes or not _may_alias(roots, load.operands[0], write, points_to):
@@ -45,25 +45,11 @@ def check_reload(load: I.Load, code: Function, points_to: PointsTo, layout: Data
             if write.kills and all(not isinstance(r, Argument) for r in roots):
                 continue  # what is freed late is there still
             if function is not code or not is_root:
-                late = not is_root or run_later is None or function in run_later
+                late = not is_root or function in called_later
             else:
                 late = home.get(write.instruction) in after or _follows(write.instruction, load, home[load])
             if late:
                 raise EmissionError(code, f"%{load.name} is loaded again although it may have been overwritten")
-
-
-def _run_by(calls: Iterable[I.CallBase]) -> set[Function] | None:
-    """The functions that calls may run, themselves or by others; None for any."""
-    found: set[Function] = set()
-    pending = list(calls)
-    while pending:
-        callee = pending.pop().callee
-        if not isinstance(callee, Function):
-            return None
-        if callee not in found:
-            found.add(callee)
-            pending += _calls(callee)
-    return found
 
 
 def _calls(code: Function) -> list[I.CallBase]:
@@ -73,6 +59,20 @@ def _calls(code: Function) -> list[I.CallBase]:
         for i in code.instructions()
         if isinstance(i, I.CallBase) and (not isinstance(i.callee, Function) or not i.callee.is_declaration)
     ]
+
+
+def _called(calls: Iterable[I.CallBase], points_to: PointsTo) -> set[Function]:
+    """The functions that calls enter, and those that these call; all, where one goes through a pointer."""
+    found: set[Function] = set()
+    pending = list(calls)
+    while pending:
+        callee = pending.pop().callee
+        if not isinstance(callee, Function):
+            return set(points_to.functions)
+        if callee not in found:
+            found.add(callee)
+            pending += _calls(callee)
+    return found
 
 
 def _follows(second: I.Instruction, first: I.Instruction, block: BasicBlock) -> bool:

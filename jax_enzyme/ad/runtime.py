@@ -14,7 +14,7 @@ from collections.abc import Callable
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import MemoryObject, PointsTo
 from jax_enzyme.analysis.places import Places
-from jax_enzyme.analysis.tbaa import READS_INTEGER
+from jax_enzyme.analysis.tbaa import READS_INTEGER, number_access
 from jax_enzyme.analysis.words import DTYPES, Words
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -179,6 +179,9 @@ class Runtime:
                     for instruction in function.instructions():
                         if isinstance(instruction, I.Load) and instruction.type == T.I64:  # sizes and counts
                             instruction.metadata.append(READS_INTEGER)
+                        elif isinstance(instruction, I.Load | I.Store):
+                            value = instruction if isinstance(instruction, I.Load) else instruction.operands[0]
+                            instruction.metadata += number_access(value.type)
         return self.module.functions[name]
 
 

@@ -19,10 +19,11 @@ from math import gcd
 
 from jax_enzyme.analysis.alignment import aligned, at_multiple
 from jax_enzyme.analysis.congruence import MANY, Congruence, repeated
+from jax_enzyme.analysis.flow import holds_float
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, called_routine
 from jax_enzyme.analysis.places import Places
-from jax_enzyme.analysis.tbaa import accessed_type
+from jax_enzyme.analysis.tbaa import accessed_type, copied_numbers, is_certain_integer
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import Buffer
@@ -47,6 +48,10 @@ DTYPES: Mapping[str, T.FloatType] = {
 
 Piece = tuple[int, T.Type]
 """A scalar at so many bytes behind where an access starts; negative where it starts before."""
+_INTEGER_ARITHMETIC = frozenset(
+    "zext sext trunc add sub mul and or xor shl lshr ashr udiv sdiv urem srem phi select freeze ptrtoint ptrtoaddr"
+    " bitcast extractelement insertelement shufflevector extractvalue insertvalue".split()
+)
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,7 @@ class Words:
         self.points_to = points_to
         self._buffers = buffers
         self._layout = DataLayout(points_to.module)
+        self._integers: set[Value] = set()
         self._answers: dict[tuple[Value, int], tuple[frozenset[_Fact], frozenset[tuple[int, _Fact]]] | None] = {}
 
     @cached_property
@@ -117,6 +123,35 @@ class Words:
                 return True
             else:
                 pending += item.operands
+        return False
+
+    def may_be_bits(self, value: Value) -> bool:
+        """Whether an integer may be the bits of a number, or be computed from such."""
+        pending, seen = [value], set[Value]()
+        while pending:
+            item = pending.pop()
+            if item in seen or item in self._integers or isinstance(item, Constant):
+                continue
+            seen.add(item)
+            match item:
+                case I.Load():
+                    held = self.numbers(item.operands[0], self._layout.store_size(item.type), item)
+                    if held != frozenset() and not is_certain_integer(self.points_to.module, item):
+                        return True
+                case I.Cast(operands=[operand]) if T.is_float(operand.type):
+                    if item.opcode == "bitcast":
+                        return True
+                case I.CallBase():
+                    if not item.callee.name.startswith("llvm.") or any(holds_float(a.type) for a in item.arguments):
+                        return True
+                    pending += item.arguments
+                case I.Compare():
+                    pass
+                case I.Instruction() if item.opcode in _INTEGER_ARITHMETIC:
+                    pending += item.operands
+                case _:
+                    return True
+        self._integers |= seen
         return False
 
     def of(self, item: MemoryObject) -> frozenset[T.Type]:
@@ -272,12 +307,13 @@ class Words:
             target, source, size = call, call.operands[0], None
         else:
             target, source, size = *call.operands[:2], int_value(call.operands[2])
+        alone = copied_numbers(self.points_to.module, call)
         changed = False
         for one, other in ((source, target), (target, source)):
             for item, place in self.places.of(one).items():
                 for twin, there in self.places.of(other).items():
                     held = facts.setdefault(twin, set())
-                    for fact in list(facts.get(item, ())):
+                    for fact in [f for f in facts.get(item, ()) if alone is None or f.type == alone]:
                         at = _moved(fact, place, there, size)
                         changed |= at is not None and _note(held, _Fact(at, fact.type, fact.size, plain=False))
         return changed
