@@ -17,12 +17,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.memory import MemoryObject
+from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect
 from jax_enzyme.analysis.number_bytes import NumberBytes
 from jax_enzyme.analysis.words import Piece, Words
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.values import ConstantNull, Value, int_value
+from jax_enzyme.rules.effects import Effect
 
 _BYTES = {"half": 2, "bfloat": 2, "float": 4, "double": 8, "ptr": 8}
 _MOST = 256
@@ -85,6 +86,18 @@ def is_array(words: Words, copy: I.CallBase, kind: T.FloatType) -> bool:
             return True
     words_of = (copy.parameter_attributes[i] if i < len(copy.parameter_attributes) else () for i in (0, 1))
     return words.are_aligned(kind) and all(_alignment(attributes) >= size for attributes in words_of)
+
+
+def is_freed_next(copy: I.CallBase, points_to: PointsTo) -> bool:
+    """Whether what is copied is freed at once, as `realloc` does it: nothing has looked at it since, so that no number
+    in it has an adjoint, and what lies in the target's shadow may take its place, whatever it is."""
+    block = next(b for f in points_to.functions for b in f.blocks if copy in b.instructions)
+    for following in block.instructions[block.instructions.index(copy) + 1 :]:
+        if isinstance(following, I.CallBase):
+            return call_effect(following) is Effect.FREE and following.operands[0] is copy.operands[1]
+        if isinstance(following, I.Load | I.Store | I.AtomicRMW | I.CmpXchg):
+            return False
+    return False
 
 
 def _alignment(attributes: tuple[str, ...]) -> int:
