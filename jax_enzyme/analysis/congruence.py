@@ -11,10 +11,15 @@ certain (`trunc`, a multiplication by a large constant, as in hash functions), o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from math import gcd
 
 _LARGE = 1 << 31
+MANY = 128
+"""So many places of one kind are told apart in an object; those beyond are `repeated`."""
+_TOO_MANY = 2 * MANY
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +95,15 @@ class Congruence:
 
 
 ANY = Congruence(0, 1)
+
+
+def repeated(place: Congruence, others: Sequence[Congruence]) -> Congruence:
+    """A place among others that are too many: wherever it comes round again with the longest period that any of them
+    has, as a member of all records of an array; the join with all where none has a period."""
+    period = max((o.modulus for o in others), default=0)
+    if period == 0 or len(others) >= _TOO_MANY:
+        return reduce(Congruence.join, others, place)
+    return Congruence.of(place.offset, gcd(place.modulus, period))
 
 
 def overlap(x: Congruence, x_size: int, y: Congruence, y_size: int) -> bool:

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import cached_property
 from itertools import product
 from math import gcd
 
-from jax_enzyme.analysis.congruence import ANY, Congruence, overlap
+from jax_enzyme.analysis.congruence import ANY, MANY, Congruence, overlap, repeated
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import MemoryObject, PointsTo
 from jax_enzyme.analysis.places import Places
@@ -26,8 +26,6 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.values import Value, int_value
 
-_MANY = 64
-"""Beyond so many ranges, those that are alike are joined."""
 _LANES = 32
 _DEPTH = 20
 
@@ -274,9 +272,11 @@ class NumberBytes:
             if item.is_constant:
                 continue
             known = self._found.setdefault(item, set())
-            if len(known) >= _MANY:
-                alike = (p.at for p in known if (p.size, p.number) == (part.size, part.number))
-                part = replace(part, at=reduce(Congruence.join, alike, part.at), start=None)
+            if part.at.modulus == 0:
+                part = replace(part, start=part.at.offset)
+            if len(known) >= MANY:
+                alike = [p.at for p in known if (p.size, p.number) == (part.size, part.number)]
+                part = replace(part, at=repeated(part.at, alike), start=None)
             if part not in known:
                 known.add(part)
                 changed = True

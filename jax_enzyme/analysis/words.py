@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import cached_property
 from math import gcd
 
 from jax_enzyme.analysis.alignment import aligned, at_multiple
-from jax_enzyme.analysis.congruence import Congruence
+from jax_enzyme.analysis.congruence import MANY, Congruence, repeated
 from jax_enzyme.analysis.flow import holds_float
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, called_routine
@@ -48,7 +48,6 @@ DTYPES: Mapping[str, T.FloatType] = {
 
 Piece = tuple[int, T.Type]
 """A scalar at so many bytes behind where an access starts; negative where it starts before."""
-_MANY = 64
 _INTEGER_ARITHMETIC = frozenset(
     "zext sext trunc add sub mul and or xor shl lshr ashr udiv sdiv urem srem phi select freeze ptrtoint ptrtoaddr"
     " bitcast extractelement insertelement shufflevector extractvalue insertvalue".split()
@@ -321,11 +320,13 @@ class Words:
 
 
 def _note(held: set[_Fact], new: _Fact) -> bool:
-    """Adds a fact unless others say as much; beyond a number of them, joined with those that are alike: a copy within
-    one object would carry facts on for ever."""
+    """Adds a fact unless others say as much; beyond a number of them, `repeated`: a copy within one object would carry
+    facts on for ever."""
+    if new in held:
+        return False
     alike = [f.place for f in held if f.type == new.type]
-    if len(alike) > _MANY:
-        new = replace(new, place=reduce(Congruence.join, alike, new.place))
+    if len(alike) >= MANY:
+        new = replace(new, place=repeated(new.place, alike))
     if any(f.type == new.type and f.place.join(new.place) == f.place and f.plain <= new.plain for f in held):
         return False
     held.add(new)

@@ -29,7 +29,7 @@ ROUNDED = (
 AT_LEVELS = (
     "constant_tables_of_pointers", "heap_of_records", "layers_with_their_numbers", "numbers_behind_a_header",
     "records_that_are_swapped_by_value",
-    "records_with_pointers_copied_and_moved", "words_that_are_copied",
+    "records_with_pointers_copied_and_moved", "wide_records_sorted_twice", "words_that_are_copied",
 )  # fmt: skip
 X = np.array([0.83, 1.41, 0.62, 1.07, 0.39, 1.23])
 

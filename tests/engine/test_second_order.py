@@ -64,22 +64,17 @@ def test_every_order(name: str) -> None:
     np.testing.assert_allclose(list(products.values()), expected, rtol=1e-9, err_msg=str(products))
 
 
-def test_every_order_of_recursion() -> None:
-    """The forward sweep of a recursive function returns its frame beside its result: a pointer that has a shadow."""
-    source = """
-        #include <math.h>
-        static double walk(double *y, int n, double t) {
-            if (n <= 0) return t * y[0];
-            y[0] = t * y[1] * y[1];
-            return walk(y + 1, n - 1, sin(t)) * y[0];
-        }
-        double program(double a, const double *x) {
-            double y[4] = { x[0], x[1], x[2], x[3] };
-            return walk(y, 3, a);
-        }
-    """
-    arguments = {"a": 0.7, "x": np.array([0.5, 1.1, -0.8, 1.3])}
-    signature = "a: f64, x: f64[4] -> f64"
+WALK = """
+    #include <math.h>
+    static double walk(double *y, int n, double t) {
+        if (n <= 0) return t * y[0];
+        y[0] = t * y[1] * y[1];
+        return walk(y + 1, n - 1, sin(t)) * y[0];
+    }
+"""
+
+
+def _agree_in_every_order(source: str, signature: str, arguments: Mapping[str, Any]) -> None:
     kernel = native(source, "program", signature, {})
     second = Second(
         Specialised(kernel.program, kernel.signature, kernel.binding, kernel.options),
@@ -88,6 +83,36 @@ def test_every_order_of_recursion() -> None:
     products = [second.product(order) for order in ORDERS]
     assert abs(products[0]) > 1e-3
     np.testing.assert_allclose(products, products[0], rtol=1e-9)
+
+
+def test_every_order_of_recursion() -> None:
+    """The forward sweep of a recursive function returns its frame beside its result: a pointer that has a shadow."""
+    source = (
+        WALK
+        + """
+        double program(double a, const double *x) {
+            double y[4] = { x[0], x[1], x[2], x[3] };
+            return walk(y, 3, a);
+        }
+    """
+    )
+    arguments = {"a": 0.7, "x": np.array([0.5, 1.1, -0.8, 1.3])}
+    _agree_in_every_order(source, "a: f64, x: f64[4] -> f64", arguments)
+
+
+def test_every_order_where_recursion_is_over() -> None:
+    """What is loaded behind it is loaded again in front of its reverse, which writes cotangents alone."""
+    source = (
+        WALK
+        + """
+        void program(double a, double *y, double *z) {
+            double t = walk(y, 3, a);
+            for (int i = 0; i < 4; i++) z[i] = t * sin(y[i]) * y[i];
+        }
+    """
+    )
+    arguments = {"a": 0.7, "y": np.array([0.5, 1.1, -0.8, 1.3])}
+    _agree_in_every_order(source, "a: f64, inout y: f64[4], out z: f64[4]", arguments)
 
 
 def _over_checkpoints(name: str, checkpoint: object) -> Second:
