@@ -23,7 +23,7 @@ from jax_enzyme.ad.lookup import Sources
 from jax_enzyme.ad.runtime import Runtime
 from jax_enzyme.analysis.flow import is_defined_call
 from jax_enzyme.analysis.memory import call_effect, called_routine
-from jax_enzyme.analysis.tbaa import copied_numbers, number_access
+from jax_enzyme.analysis.tbaa import copied_type, number_access
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, zero
@@ -222,6 +222,8 @@ class Adjoints:
         return length if length.type == T.I64 else self._builder.cast("zext", length, T.I64)
 
     def _copy(self, call: I.CallBase) -> None:
+        if copied_type(self._facts.module, call) == T.I1:
+            return
         target, source = call.operands[:2]
         adjoint = self._copy_adjoint(call)
         length = self._length(call)
@@ -234,8 +236,8 @@ class Adjoints:
     def _copy_adjoint(self, call: I.CallBase) -> Function | None:
         """The function that is the adjoint of a copy: of numbers of one kind, or of records; None where no number is
         copied."""
-        alone = copied_numbers(self._facts.module, call)
-        if alone is not None:
+        alone = copied_type(self._facts.module, call)
+        if isinstance(alone, T.FloatType):
             return self._runtime.copy_adjoint(alone)
         target, source = call.operands[:2]
         objects = self._facts.points_to.of(target) | self._facts.points_to.of(source)
