@@ -23,7 +23,7 @@ from jax_enzyme.ad.lookup import Sources
 from jax_enzyme.ad.runtime import Runtime
 from jax_enzyme.analysis.flow import is_defined_call
 from jax_enzyme.analysis.memory import call_effect, called_routine
-from jax_enzyme.analysis.tbaa import accessed_type, copied_numbers, kept_access
+from jax_enzyme.analysis.tbaa import copied_type, number_access
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, zero
@@ -96,9 +96,9 @@ class Adjoints:
                 align = element_alignment(adjoint.type, instruction.align)
                 if self._sums.add(instruction, pointer, adjoint):
                     return
-                old = self._load(instruction, adjoint.type, pointer, align)
+                old = self._load(adjoint.type, pointer, align)
                 total = self._builder.binary("fadd", old, adjoint, SUM_FLAGS) if T.is_float(adjoint.type) else None
-                self._keep(instruction, total or self._partials.add(old, adjoint), pointer, align)
+                self._keep(total or self._partials.add(old, adjoint), pointer, align)
             case I.Store():
                 self._store(instruction)
             case I.CallBase():
@@ -151,25 +151,21 @@ class Adjoints:
         pointer = self._sources.shadow(target)
         type_ = self._type(value) if T.is_int(value.type) and self.is_active(value) else value.type
         align = element_alignment(type_, instruction.align)
-        adjoint = self._load(instruction, type_, pointer, align) if self.is_active(value) else None
-        self._keep(instruction, zero(type_), pointer, align)
+        adjoint = self._load(type_, pointer, align) if self.is_active(value) else None
+        self._keep(zero(type_), pointer, align)
         if adjoint is not None:
             self.add(value, adjoint)
 
-    def _load(self, access: I.Instruction, type_: T.Type, pointer: Value, align: int | None) -> Value:
-        """Reads the shadow of what `access` is of, which holds numbers where its source says that that does."""
+    def _load(self, type_: T.Type, pointer: Value, align: int | None) -> Value:
+        """Reads a shadow, and says that it is one of numbers."""
         loaded = self._builder.load(type_, pointer, align)
-        self._say_kind(access, loaded)
+        assert isinstance(loaded, I.Load)
+        loaded.metadata = number_access(type_)
         return loaded
 
-    def _keep(self, access: I.Instruction, value: Value, pointer: Value, align: int | None) -> None:
+    def _keep(self, value: Value, pointer: Value, align: int | None) -> None:
         """The same, writing."""
-        self._say_kind(access, self._builder.store(value, pointer, align))
-
-    def _say_kind(self, access: I.Instruction, twin: Value) -> None:
-        if isinstance(accessed_type(self._facts.module, access), T.FloatType):
-            assert isinstance(twin, I.Load | I.Store)
-            twin.metadata += kept_access(self._facts.module, access)
+        self._builder.store(value, pointer, align).metadata = number_access(value.type)
 
     def _atomic(self, instruction: I.AtomicRMW) -> None:
         """`old = *p; *p = old + v`, or `old - v`, or `v`. Where other threads do the same at the same time, and nobody
@@ -226,6 +222,8 @@ class Adjoints:
         return length if length.type == T.I64 else self._builder.cast("zext", length, T.I64)
 
     def _copy(self, call: I.CallBase) -> None:
+        if copied_type(self._facts.module, call) == T.I1:
+            return
         target, source = call.operands[:2]
         adjoint = self._copy_adjoint(call)
         length = self._length(call)
@@ -238,8 +236,8 @@ class Adjoints:
     def _copy_adjoint(self, call: I.CallBase) -> Function | None:
         """The function that is the adjoint of a copy: of numbers of one kind, of records, or of whatever is moved away;
         None where no number is copied."""
-        alone = copied_numbers(self._facts.module, call)
-        if alone is not None:
+        alone = copied_type(self._facts.module, call)
+        if isinstance(alone, T.FloatType):
             return self._runtime.copy_adjoint(alone)
         target, source = call.operands[:2]
         objects = self._facts.points_to.of(target) | self._facts.points_to.of(source)

@@ -35,7 +35,7 @@ from jax_enzyme.ad.state import State, heads
 from jax_enzyme.ad.tape import Slot, address, marked
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.memory import MemoryObject, call_effect, called_routine
-from jax_enzyme.analysis.tbaa import copied_numbers, kept_access
+from jax_enzyme.analysis.tbaa import copied_type, kept_access
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int, zero
@@ -474,7 +474,7 @@ class Augmenter:
         held = any(points_to.contents[o] for o in points_to.of(source))
         if (
             not held
-            or copied_numbers(self._facts.module, call) is not None
+            or copied_type(self._facts.module, call) is not None
             or all(map(words.is_array, points_to.of(target)))
         ):
             return

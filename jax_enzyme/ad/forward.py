@@ -40,7 +40,7 @@ from jax_enzyme.analysis.flow import is_defined_call
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, called_routine
 from jax_enzyme.analysis.shadows import shadowed_objects
-from jax_enzyme.analysis.tbaa import kept_access
+from jax_enzyme.analysis.tbaa import kept_access, number_access
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Buffer, Jvp, jvp_buffers
@@ -389,7 +389,7 @@ class _Emitter:
         assert isinstance(load, I.Load)
         load.operands = [self.shadow(instruction.operands[0])]
         load.align = element_alignment(load.type, instruction.align)
-        load.metadata = kept_access(self.shared.module, instruction)
+        load.metadata = kept_access(self.shared.module, instruction) or number_access(load.type)
         self.companions[instruction] = self.builder.insert(load)
 
     def _store(self, instruction: I.Store, twin: I.Instruction) -> None:
@@ -400,7 +400,7 @@ class _Emitter:
         assert isinstance(store, I.Store)
         store.operands = [self._constant_companion(value), self.shadow(pointer)]
         store.align = element_alignment(value.type, instruction.align)
-        store.metadata = kept_access(self.shared.module, instruction)
+        store.metadata = kept_access(self.shared.module, instruction) or number_access(value.type)
         self.builder.insert(store)
 
     def _atomic(self, instruction: I.Instruction) -> None:

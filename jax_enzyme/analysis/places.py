@@ -21,7 +21,7 @@ from math import gcd
 from jax_enzyme.analysis.congruence import ANY, Congruence, overlap
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, called_routine, is_memory_free
-from jax_enzyme.analysis.tbaa import copied_numbers
+from jax_enzyme.analysis.tbaa import copied_type
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import GlobalVariable
@@ -327,7 +327,7 @@ class Places:
         if callees:
             return
         match call_effect(call):
-            case Effect.MEMORY_COPY if copied_numbers(self._points_to.module, call) is not None:
+            case Effect.MEMORY_COPY if copied_type(self._points_to.module, call) is not None:
                 pass
             case Effect.MEMORY_COPY:
                 self._copy(call.operands[0], call.operands[1], constant_value(call.operands[2]))

@@ -43,7 +43,7 @@ def own_access(type_: T.Type) -> tuple[str, MDNode] | None:
     return ("tbaa", MDNode(operands=[kind, kind, _ZERO]))
 
 
-def kept_access(module: Module, instruction: I.Instruction) -> list[tuple[str, MDNode]]:
+def kept_access(module: Module, instruction: I.Instruction) -> list[tuple[str, MDValue]]:
     """What an access says of its type, for a copy of it in a derivative: the name alone, in a tree of its own. A
     derivative accesses memory in other orders, from which LLVM is to draw no conclusions."""
     name = _accessed_name(module, dict(instruction.metadata).get("tbaa"))
@@ -52,7 +52,7 @@ def kept_access(module: Module, instruction: I.Instruction) -> list[tuple[str, M
     return [_named_access(name)] if name else []
 
 
-def number_access(type_: T.Type) -> list[tuple[str, MDNode]]:
+def number_access(type_: T.Type) -> list[tuple[str, MDValue]]:
     """What says of an access that it is of numbers of this type, in the same manner; nothing for other types."""
     kind = T.scalar(type_)
     return [_named_access(name) for name, known in _FLOATS.items() if known == kind]
@@ -84,11 +84,11 @@ def is_certain_integer(module: Module, instruction: I.Instruction) -> bool:
     return _accessed_name(module, dict(instruction.metadata).get("tbaa")) == _OURS
 
 
-def copied_numbers(module: Module, call: I.Instruction) -> T.FloatType | None:
-    """The type of the numbers that a copy is of, where it is said to be of nothing else: a loop that copies numbers
-    becomes such a copy."""
+def copied_type(module: Module, call: I.Instruction) -> T.Type | None:
+    """The type of the numbers that a copy is of, where it is said to be of nothing else, as one that a loop became; i1
+    for integers of our own."""
     type_ = accessed_type(module, call)
-    return type_ if isinstance(type_, T.FloatType) else None
+    return type_ if isinstance(type_, T.FloatType) or is_certain_integer(module, call) else None
 
 
 def is_of_any_type(module: Module, instruction: I.Instruction) -> bool:

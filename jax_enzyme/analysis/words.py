@@ -23,7 +23,7 @@ from jax_enzyme.analysis.flow import holds_float
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, called_routine
 from jax_enzyme.analysis.places import Places
-from jax_enzyme.analysis.tbaa import accessed_type, copied_numbers, is_certain_integer
+from jax_enzyme.analysis.tbaa import accessed_type, copied_type, is_certain_integer
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import Buffer
@@ -312,7 +312,7 @@ class Words:
             target, source, size = call, call.operands[0], None
         else:
             target, source, size = *call.operands[:2], int_value(call.operands[2])
-        alone = copied_numbers(self.points_to.module, call)
+        alone = copied_type(self.points_to.module, call)
         changed = False
         for one, other in ((source, target), (target, source)):
             for item, place in self.places.of(one).items():
