@@ -91,6 +91,12 @@ class Words:
         found = self._meets(pointer, size)
         return None if found is None else frozenset((d, f.type) for d, f in found if T.is_pointer(f.type))
 
+    def scalars(self, pointer: Value, size: int) -> frozenset[Piece] | None:
+        """The numbers and pointers that may lie wholly within so many bytes behind a pointer. None where nobody knows
+        what memory that is."""
+        found = self._meets(pointer, size)
+        return None if found is None else frozenset((d, f.type) for d, f in found if 0 <= d <= size - f.size)
+
     @cached_property
     def doubles_are_aligned(self) -> bool:
         """Whether every access to doubles says that its address is a multiple of 8."""
