@@ -137,9 +137,7 @@ def _pattern(
     return None
 
 
-def _layouts(
-    words: Words, target: Value, source: Value, size: int | None
-) -> Iterator[tuple[int, frozenset[Piece]]]:
+def _layouts(words: Words, target: Value, source: Value, size: int | None) -> Iterator[tuple[int, frozenset[Piece]]]:
     """What is known of what is copied, as a period and what lies within one. A short copy is looked at by itself: of a
     record that is copied into an array, what lies behind the copied members does not matter."""
     if size is not None and size <= _SHORT:
