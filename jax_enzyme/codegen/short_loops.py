@@ -47,13 +47,12 @@ def _latches(function: Function) -> Iterator[BasicBlock]:
     loops = Loops(cfg, Dominators(cfg))
     recurrences = Recurrences(function, cfg, loops)
     for loop in loops:
-        if loop.children or len(loop.latches) > 1 or len(loop.exits) > 1:
+        size = sum(len(b.instructions) for b in loop.blocks)
+        if loop.children or len(loop.latches) > 1 or len(loop.exits) > 1 or size > _INSTRUCTIONS:
             continue
         repeats = recurrences.trip_count(loop).exact
         again = None if repeats is None else repeats.value
-        if again is None or not 0 <= again < _ITERATIONS:
-            continue
-        if (again + 1) * sum(len(b.instructions) for b in loop.blocks) <= _INSTRUCTIONS:
+        if again is not None and 0 <= again < _ITERATIONS and (again + 1) * size <= _INSTRUCTIONS:
             yield loop.latches[0]
 
 
