@@ -395,12 +395,14 @@ def _merge(into: dict[MemoryObject | None, Offsets], place: Place, most: int) ->
     changed = False
     for key, offsets in place.items():
         old = into.get(key)
-        if old is not None and offsets <= old:
-            continue
+        if old is not None:
+            # What another one includes goes, so that a join of many stays when its parts come again.
+            offsets = frozenset(c for c in offsets if c not in old and not any(d.includes(c) for d in old))
+            if not offsets:
+                continue
         new = offsets if old is None else old | offsets
         if len(new) > 1:
-            # What another one includes goes, so that a join of many stays when its parts come again.
-            new = frozenset(c for c in new if not any(c != d and c.join(d) == d for d in new))
+            new = frozenset(c for c in new if not any(d.includes(c) for d in new if d is not c))
         if len(new) > most:
             new = _fewer(new, most)
         if new != old:
