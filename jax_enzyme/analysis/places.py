@@ -222,7 +222,9 @@ class Places:
         match instruction:
             case I.GetElementPtr():
                 return self._address(instruction, instruction.source_type, operands)
-            case I.Load() if T.is_pointer(instruction.type) or instruction.type == T.I64:
+            case I.Load() if T.is_pointer(instruction.type) or (
+                instruction.type == T.I64 and self._points_to.of(instruction)
+            ):
                 found: dict[MemoryObject | None, Offsets] = {} if T.is_pointer(instruction.type) else {None: _ANYWHERE}
                 for _, _, _, held in self._held(operands[0], _POINTER):
                     _merge(found, held, _MANY)
