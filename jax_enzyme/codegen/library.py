@@ -86,8 +86,8 @@ def adopt(module: Module, library: Module) -> None:
 
 
 def _fits(declared: T.Type, defined: T.Type) -> bool:
-    """Whether a declaration can be of a function: lengths of character arguments may follow, as Fortran passes them, and
-    an index that is returned may be as narrow as `int` (`cblas_idamax`, in headers older and newer)."""
+    """Whether a declaration can be of a function: lengths of character arguments may follow, as Fortran passes them,
+    and an index that is returned may be as narrow as `int` (`cblas_idamax`, in headers older and newer)."""
     if not isinstance(declared, T.FunctionType) or not isinstance(defined, T.FunctionType):
         return False
     count = len(defined.parameters)
