@@ -36,6 +36,7 @@ from jax_enzyme.ad.state import State, heads
 from jax_enzyme.ad.tape import Slot, address, marked
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.memory import MemoryObject, call_effect, called_routine
+from jax_enzyme.analysis.tbaa import copied_type, kept_access
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int, zero
@@ -244,6 +245,7 @@ class Augmenter:
         twin = copied(instruction, self._value, self._blocks.__getitem__)
         self._builder.insert(twin)
         self._values[instruction] = twin
+        twin.metadata = kept_access(self._facts.module, instruction)
         if self._carries_shadows:
             self._companion(instruction, twin)
         if not instruction.is_terminator and not isinstance(instruction.type, T.VoidType):
@@ -473,7 +475,11 @@ class Augmenter:
         target, source = call.operands[:2]
         points_to, words = self._facts.points_to, self._runtime.kinds.words
         held = any(points_to.contents[o] for o in points_to.of(source))
-        if not held or all(map(words.is_array, points_to.of(target))):
+        if (
+            not held
+            or copied_type(self._facts.module, call) is not None
+            or all(map(words.is_array, points_to.of(target)))
+        ):
             return
         to, at = self._shadow(target), self._shadow(source)
         pattern = pointers_in(words, target, source, call.operands[2])

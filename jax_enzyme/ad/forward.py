@@ -41,7 +41,7 @@ from jax_enzyme.analysis.flow import is_defined_call
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, called_routine
 from jax_enzyme.analysis.shadows import shadowed_objects
-from jax_enzyme.analysis.tbaa import READS_INTEGER, is_certain_integer
+from jax_enzyme.analysis.tbaa import kept_access, number_access
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Buffer, Jvp, jvp_buffers
@@ -324,8 +324,7 @@ class _Emitter:
                 self.builder.insert(twin)
                 self.primal[instruction] = twin
                 self._companion(instruction, twin)
-                if is_certain_integer(self.shared.module, instruction):
-                    twin.metadata.append(READS_INTEGER)
+                twin.metadata += kept_access(self.shared.module, instruction)
 
     def _with_shadows(self, call: I.CallBase) -> Routine | None:
         """The routine of BLAS or LAPACK that a call is of, if it has a derivative and is given what has a shadow."""
@@ -395,6 +394,7 @@ class _Emitter:
         assert isinstance(load, I.Load)
         load.operands = [self.shadow(instruction.operands[0])]
         load.align = element_alignment(load.type, instruction.align)
+        load.metadata = kept_access(self.shared.module, instruction) or number_access(load.type)
         self.companions[instruction] = self.builder.insert(load)
 
     def _store(self, instruction: I.Store, twin: I.Instruction) -> None:
@@ -405,6 +405,7 @@ class _Emitter:
         assert isinstance(store, I.Store)
         store.operands = [self._constant_companion(value), self.shadow(pointer)]
         store.align = element_alignment(value.type, instruction.align)
+        store.metadata = kept_access(self.shared.module, instruction) or number_access(value.type)
         self.builder.insert(store)
 
     def _atomic(self, instruction: I.Instruction) -> None:
@@ -509,6 +510,7 @@ class _Emitter:
                     return
                 copy = copied(twin, lambda v: v, lambda b: b)
                 copy.operands[:2] = [self.shadow(v) for v in call.operands[:2]]
+                copy.metadata = kept_access(self.shared.module, call)
                 self.builder.insert(copy)
             case Effect.SHUFFLE if call in self.shared.activity.varied:
                 shuffled = copied(twin, lambda v: v, lambda b: b)

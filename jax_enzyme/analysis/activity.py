@@ -14,11 +14,11 @@ from collections.abc import Callable, Collection
 
 from jax_enzyme.analysis.flow import flow, holds_float, is_defined_call
 from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, called_routine
-from jax_enzyme.analysis.number_bytes import NumberBytes
+from jax_enzyme.analysis.number_bytes import NumberBytes, copy_operands
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function
-from jax_enzyme.ir.values import Constant, Value, int_value
+from jax_enzyme.ir.values import Constant, Value
 from jax_enzyme.rules.blas.table import Routine
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.table import Rules
@@ -94,8 +94,9 @@ class Activity:
     def _mark_stored(self, store: I.Instruction, pointer: Value, value: Value) -> bool:
         return self.numbers.stored(store, pointer, value) | self._mark_objects(pointer)
 
-    def _mark_copied(self, target: Value, source: Value, length: int | None = None) -> bool:
-        return self._varied_memory(source) and self.numbers.copied(target, source, length) | self._mark_objects(target)
+    def _mark_copied(self, call: I.CallBase) -> bool:
+        target, source, _ = copy_operands(call)
+        return self._varied_memory(source) and self.numbers.copied(call) | self._mark_objects(target)
 
     def _varied_memory(self, pointer: Value) -> bool:
         return not self.varied_objects.isdisjoint(self._points_to.of(pointer))
@@ -143,10 +144,8 @@ class Activity:
                     changed |= self._mark(call)
             return changed
         match call_effect(call):
-            case Effect.MEMORY_COPY:
-                return self._mark_copied(call.operands[0], call.operands[1], int_value(call.operands[2]))
-            case Effect.REALLOCATE:
-                return self._mark_copied(call, call.operands[0])
+            case Effect.MEMORY_COPY | Effect.REALLOCATE:
+                return self._mark_copied(call)
             case None if (routine := called_routine(call)) is not None:
                 return self._varied_routine(call, routine)
             case _:

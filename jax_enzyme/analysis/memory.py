@@ -20,8 +20,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from jax_enzyme.analysis.address_integers import IntegersByName
 from jax_enzyme.analysis.fortran_io import Statement, statement
 from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.tbaa import copied_type
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, GlobalAlias, GlobalVariable, Module
@@ -91,6 +93,7 @@ class PointsTo:
         self.module = module
         self.root = root
         self.functions = reachable_functions(root)
+        self._integers = IntegersByName(module, self.functions)
         self.unknown = self._unknown_object()
         self.contents: dict[MemoryObject, Objects] = {self.unknown: frozenset([self.unknown])}
         self.objects: dict[Value, MemoryObject] = {}
@@ -192,6 +195,8 @@ class PointsTo:
         match instruction:
             case I.Alloca():
                 self._set(instruction, frozenset([self._object("stack", instruction)]))
+            case I.Load() if self._integers.reads(instruction):
+                pass
             case I.Load():
                 self._set(instruction, self._loaded(instruction.operands[0], instruction.type))
             case I.Store():
@@ -235,7 +240,8 @@ class PointsTo:
                 self._set(call, frozenset([self._object("heap", call)]))
                 self._copy(call, call.operands[0], None)
             case Effect.MEMORY_COPY:
-                self._copy(call.operands[0], call.operands[1], int_value(call.operands[2]))
+                if copied_type(self.module, call) is None:
+                    self._copy(call.operands[0], call.operands[1], int_value(call.operands[2]))
             case Effect.SAME_POINTER:
                 self._set(call, self.of(call.operands[0]))
             case None:

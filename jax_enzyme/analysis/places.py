@@ -21,6 +21,7 @@ from math import gcd
 from jax_enzyme.analysis.congruence import ANY, Congruence, overlap
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, called_routine, is_memory_free
+from jax_enzyme.analysis.tbaa import copied_type
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import GlobalVariable
@@ -222,7 +223,9 @@ class Places:
         match instruction:
             case I.GetElementPtr():
                 return self._address(instruction, instruction.source_type, operands)
-            case I.Load() if T.is_pointer(instruction.type) or instruction.type == T.I64:
+            case I.Load() if T.is_pointer(instruction.type) or (
+                instruction.type == T.I64 and self._points_to.of(instruction)
+            ):
                 found: dict[MemoryObject | None, Offsets] = {} if T.is_pointer(instruction.type) else {None: _ANYWHERE}
                 for _, _, _, held in self._held(operands[0], _POINTER):
                     _merge(found, held, _MANY)
@@ -263,6 +266,8 @@ class Places:
                 return {None: frozenset([_one(a) * _one(b)]) if len(a) * len(b) > _MANY else _multiplied(a, b)}
             case "shl" if a is not None and b is not None and len(x) == 1 and (by := _constant(b)) is not None:
                 return {None: _products(a, 1 << by)} if 0 <= by < 63 else self._anywhere(instruction)
+            case "ashr" | "lshr" if a is not None and b is not None and (by := _constant(b)) is not None:
+                return {None: _shifted(instruction, a, by)} if len(x) == 1 else self._anywhere(instruction)
             case "and" if b is not None and len(y) == 1 and (mask := _constant(b)) is not None:
                 return {k: frozenset(c.masked(mask) for c in cs) if k is None else _ANYWHERE for k, cs in x.items()}
             case "urem" if b is not None and len(y) == 1 and (divisor := _constant(b)) is not None and divisor > 0:
@@ -324,6 +329,8 @@ class Places:
         if callees:
             return
         match call_effect(call):
+            case Effect.MEMORY_COPY if copied_type(self._points_to.module, call) is not None:
+                pass
             case Effect.MEMORY_COPY:
                 self._copy(call.operands[0], call.operands[1], constant_value(call.operands[2]))
             case Effect.REALLOCATE:
@@ -395,12 +402,14 @@ def _merge(into: dict[MemoryObject | None, Offsets], place: Place, most: int) ->
     changed = False
     for key, offsets in place.items():
         old = into.get(key)
-        if old is not None and offsets <= old:
-            continue
+        if old is not None:
+            # What another one includes goes, so that a join of many stays when its parts come again.
+            offsets = frozenset(c for c in offsets if c not in old and not any(d.includes(c) for d in old))
+            if not offsets:
+                continue
         new = offsets if old is None else old | offsets
         if len(new) > 1:
-            # What another one includes goes, so that a join of many stays when its parts come again.
-            new = frozenset(c for c in new if not any(c != d and c.join(d) == d for d in new))
+            new = frozenset(c for c in new if not any(d.includes(c) for d in new if d is not c))
         if len(new) > most:
             new = _fewer(new, most)
         if new != old:
@@ -424,6 +433,12 @@ def _fewer(offsets: Offsets, most: int) -> Offsets:
             share = sum(1 / c.modulus for c in found), stride, found
             best = share if best is None or share[:2] < best[:2] else best
     return frozenset([_one(offsets)]) if best is None else best[2]
+
+
+def _shifted(shift: I.BinaryOp, offsets: Offsets, by: int) -> Offsets:
+    assert isinstance(shift.type, T.IntType)
+    bits = shift.type.bits
+    return frozenset(c.shifted_right(by % bits, bits, signed=shift.opcode == "ashr") for c in offsets)
 
 
 def _constant(offsets: Offsets) -> int | None:

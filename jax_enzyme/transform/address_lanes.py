@@ -4,8 +4,8 @@
               %q = extractelement <2 x ptr> %a, i64 1
     after     %q = getelementptr {float, double}, ptr %p, i64 1, i32 1
 
-Vectorised code, once its gathers and scatters are single accesses, is full of these. What is taken out of a vector could
-lie anywhere; an address that is computed says which member of which record it is that of.
+Vectorised code, once its gathers and scatters are single accesses, is full of these. What is taken out of a vector
+could lie anywhere; an address that is computed says which member of which record it is that of.
 """
 
 from __future__ import annotations
