@@ -1,7 +1,7 @@
 """From what an optimiser leaves of real code to what the engine takes: passes between two optimisations.
 
 optimised, flat -> devirtualise -> failures -> struct copies -> private globals -> reallocations -> masked memory
--> optimise again
+-> address lanes -> optimise again
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from jax_enzyme.ir.arrays import ArrayFunction
+from jax_enzyme.transform.address_lanes import lower_address_lanes
 from jax_enzyme.transform.byte_swaps import widen_byte_swaps
 from jax_enzyme.transform.devirtualise import devirtualise
 from jax_enzyme.transform.failures import lower_failures
@@ -22,7 +23,7 @@ def simplify(function: ArrayFunction) -> ArrayFunction:
     """The array function after all these passes; the very same where none of them had anything to do, so that the
     caller knows whether another optimisation is worth its time."""
     function = widen_byte_swaps(privatise(split_struct_copies(lower_failures(devirtualise(function)))))
-    for change in (lower_reallocations, lower_masked_memory):
+    for change in (lower_reallocations, lower_masked_memory, lower_address_lanes):
         module = change(function.module)
         if module is not function.module:
             function = replace(function, module=module)
