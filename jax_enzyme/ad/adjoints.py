@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 from jax_enzyme.ad.causes import MIXED_COPY, NARROW, RELOADED, SHARED_ORDER
 from jax_enzyme.ad.common import SUM_FLAGS, Partials, active_rule, element_alignment, nonzero_partials, variables_of
-from jax_enzyme.ad.copies import numbers_in
+from jax_enzyme.ad.copies import is_array, is_freed_next, numbers_in
 from jax_enzyme.ad.facts import Facts
 from jax_enzyme.ad.library import LibraryCalls
 from jax_enzyme.ad.lookup import Sources
@@ -234,8 +234,8 @@ class Adjoints:
             self._builder.call(adjoint, [to, self._sources.shadow(source), length])
 
     def _copy_adjoint(self, call: I.CallBase) -> Function | None:
-        """The function that is the adjoint of a copy: of numbers of one kind, or of records; None where no number is
-        copied."""
+        """The function that is the adjoint of a copy: of numbers of one kind, of records, or of whatever is moved away;
+        None where no number is copied."""
         alone = copied_type(self._facts.module, call)
         if isinstance(alone, T.FloatType):
             return self._runtime.copy_adjoint(alone)
@@ -243,9 +243,12 @@ class Adjoints:
         objects = self._facts.points_to.of(target) | self._facts.points_to.of(source)
         kinds = {k for o in objects for k in self._runtime.kinds.of(o)}
         pointers = any(self._facts.points_to.contents[o] for o in objects)
-        if len(kinds) == 1 and not pointers:
-            return self._runtime.copy_adjoint(kinds.pop())
-        pattern = numbers_in(self._runtime.kinds.words, target, source, call.operands[2]) if kinds else None
+        words = self._runtime.kinds.words
+        if len(kinds) == 1 and not pointers and is_array(words, call, kind := next(iter(kinds))):
+            return self._runtime.copy_adjoint(kind)
+        pattern = numbers_in(words, target, source, call.operands[2]) if kinds else None
+        if pattern is None and is_freed_next(call, self._facts.points_to):
+            return self._runtime.move_adjoint()
         if pattern is None:
             held = ", ".join(sorted(str(k) for k in kinds)) or "numbers of unknown type"
             held += " and pointers" if pointers else ""

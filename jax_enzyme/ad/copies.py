@@ -17,12 +17,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.memory import MemoryObject
+from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect
 from jax_enzyme.analysis.number_bytes import NumberBytes
 from jax_enzyme.analysis.words import Piece, Words
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.values import ConstantNull, Value, int_value
+from jax_enzyme.rules.effects import Effect
 
 _BYTES = {"half": 2, "bfloat": 2, "float": 4, "double": 8, "ptr": 8}
 _MOST = 256
@@ -74,6 +75,35 @@ def numbers_in(words: Words, target: Value, source: Value, length: Value) -> Pat
     return _pattern(words, target, source, length, clash, lambda type_: type_ != T.PTR)
 
 
+def is_array(words: Words, copy: I.CallBase, kind: T.FloatType) -> bool:
+    """Whether numbers of the one kind that is copied stand at multiples of their size behind both addresses, so that
+    the copy is one of an array of them: `memcpy(&r.k, &s.k, 12)` of an int and a double is none."""
+    size = _size(kind)
+    found = words.pattern((copy.operands[0], copy.operands[1]))
+    if found is not None:
+        period, pieces = found
+        if period % size == 0 and all(offset % size == 0 for offset, _ in pieces):
+            return True
+    words_of = (copy.parameter_attributes[i] if i < len(copy.parameter_attributes) else () for i in (0, 1))
+    return words.are_aligned(kind) and all(_alignment(attributes) >= size for attributes in words_of)
+
+
+def is_freed_next(copy: I.CallBase, points_to: PointsTo) -> bool:
+    """Whether what is copied is freed at once, as `realloc` does it: nothing has looked at it since, so that no number
+    in it has an adjoint, and what lies in the target's shadow may take its place, whatever it is."""
+    block = next(b for f in points_to.functions for b in f.blocks if copy in b.instructions)
+    for following in block.instructions[block.instructions.index(copy) + 1 :]:
+        if isinstance(following, I.CallBase):
+            return call_effect(following) is Effect.FREE and following.operands[0] is copy.operands[1]
+        if isinstance(following, I.Load | I.Store | I.AtomicRMW | I.CmpXchg):
+            return False
+    return False
+
+
+def _alignment(attributes: tuple[str, ...]) -> int:
+    return next((int(a.removeprefix("align ")) for a in attributes if a.startswith("align ")), 1)
+
+
 def pointers_in(words: Words, target: Value, source: Value, length: Value) -> Pattern | None:
     """The same of pointers: None also where a number may lie at the place of one, unless that is a `double` in memory
     of the kernel's own. While pointers move, its adjoint there is still zero, or an address as small as one."""
@@ -107,7 +137,7 @@ def spoils_adjoints(words: Words, numbers: NumberBytes, store: I.Store) -> bool:
     layout = DataLayout(words.points_to.module)
     found = words.numbers(target, layout.store_size(value.type)) or frozenset()
     pieces = [(distance, type_) for distance, type_ in found if None in sizes or layout.store_size(type_) in sizes]
-    aligned = words.doubles_are_aligned and (store.align is None or store.align >= 8)
+    aligned = words.are_aligned(T.DOUBLE) and (store.align is None or store.align >= 8)
     return not pieces or any(type_ != T.DOUBLE or (distance % 8 and not aligned) for distance, type_ in pieces)
 
 

@@ -3,6 +3,7 @@ optimiser.
 
     je.copy.adjoint.T(to, from, n)   the adjoint of a copy: from[i] += to[i]; to[i] = 0, in an order that is right for
                                      overlapping ranges
+    je.copy.moved(to, from, n)       the same where from.shadow holds no adjoint: from = to; to = 0, byte for byte
 
 The functions of arenas (`rules/arena.ll`) are only declared here: forward mode of what is emitted knows what they do.
 """
@@ -65,6 +66,19 @@ loop:
 exit:
   ret void
 }
+"""
+
+
+_MOVE_TEXT = """
+define internal void @je.copy.moved(ptr %to, ptr %from, i64 %bytes) nounwind {
+entry:
+  call void @llvm.memcpy.p0.p0.i64(ptr %from, ptr %to, i64 %bytes, i1 false)
+  call void @llvm.memset.p0.i64(ptr %to, i8 0, i64 %bytes, i1 false)
+  ret void
+}
+
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 """
 
 
@@ -139,6 +153,9 @@ class Runtime:
         text = _COPY_TEXT.replace("TYPE", str(kind)).replace("SIZE", size).replace("ALIGN", size)
         zero = {"half": "0xH0000", "bfloat": "0xR0000"}.get(kind.kind, "0.0")
         return self.helper(f"je.copy.adjoint.{kind}", text.replace("ZERO", zero))
+
+    def move_adjoint(self) -> Function:
+        return self.helper("je.copy.moved", _MOVE_TEXT)
 
     def allocate(self, builder: Builder, size: int) -> Value:
         """Zeroed memory of constant size (the caller frees it)."""

@@ -84,6 +84,15 @@ class Congruence:
         """After bits have been cut off at the top."""
         return Congruence.of(self.offset, self.modulus & -self.modulus) if self.modulus else self
 
+    def shifted_right(self, by: int, bits: int, *, signed: bool) -> Congruence:
+        """After a shift to the right, of an integer with so many bits of which some may have been cut off at the top
+        (`ashr (shl %x, 32), 28` is 16 times the sign extension of `%x`)."""
+        if self.modulus == 0:
+            least = -(1 << (bits - 1)) if signed else 0
+            return Congruence(((self.offset - least) % (1 << bits) + least) >> by, 0)
+        low = self.modulus & -self.modulus
+        return Congruence.of((self.offset % low) >> by, low >> by) if low >> by else ANY
+
     def masked(self, mask: int) -> Congruence:
         """After a bitwise `and` with a constant that clears low bits, or anything else."""
         if self.modulus == 0:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from math import gcd
 
 from jax_enzyme.analysis.alignment import aligned, at_multiple
@@ -75,6 +75,7 @@ class Words:
         self.points_to = points_to
         self._buffers = buffers
         self._layout = DataLayout(points_to.module)
+        self._aligned: dict[T.Type, bool] = {}
         self._integers: set[Value] = set()
         self._answers: dict[tuple[Value, int], tuple[frozenset[_Fact], frozenset[tuple[int, _Fact]]] | None] = {}
 
@@ -96,17 +97,21 @@ class Words:
         found = self._meets(pointer, size)
         return None if found is None else frozenset((d, f.type) for d, f in found if T.is_pointer(f.type))
 
+    def are_aligned(self, kind: T.Type) -> bool:
+        """Whether every access to numbers of a kind says that its address is a multiple of their size."""
+        if kind not in self._aligned:
+            self._aligned[kind] = not any(map(partial(self._is_loose, kind), self._accesses))
+        return self._aligned[kind]
+
+    def _is_loose(self, kind: T.Type, access: I.Load | I.Store) -> bool:
+        type_ = access.type if isinstance(access, I.Load) else access.operands[0].type
+        align = access.align
+        return T.scalar(type_) == kind and align is not None and align < self._layout.store_size(kind)
+
     @cached_property
-    def doubles_are_aligned(self) -> bool:
-        """Whether every access to doubles says that its address is a multiple of 8."""
-        for function in self.points_to.functions:
-            for instruction in function.instructions():
-                if not isinstance(instruction, I.Load | I.Store):
-                    continue
-                type_ = instruction.type if isinstance(instruction, I.Load) else instruction.operands[0].type
-                if T.scalar(type_) == T.DOUBLE and instruction.align is not None and instruction.align < 8:
-                    return False
-        return True
+    def _accesses(self) -> list[I.Load | I.Store]:
+        functions = self.points_to.functions
+        return [i for f in functions for i in f.instructions() if isinstance(i, I.Load | I.Store)]
 
     def may_be_pointer(self, value: Value) -> bool:
         """Whether an integer may be a pointer that was loaded as one, or a part of it, or be computed from such."""

@@ -1,5 +1,4 @@
-"""Vectors of which some lanes are used as numbers and others as integers are loaded lane by lane, each as what it is;
-and so are vectors of which next to nothing is used.
+"""Of vectors only the lanes that are used are loaded; where some are used as numbers and others as integers, as such.
 
     before    %v = load <8 x i16>, ptr %a                       (a short and its padding, then a double)
               %k = extractelement <8 x i16> %v, i64 0
@@ -10,14 +9,15 @@ and so are vectors of which next to nothing is used.
               %x = load double, ptr %a.8
 
 Optimisers load neighbouring members of a structure as one vector. Which bits of it are used, and as what, is found
-along its uses (`_Demand`); a load of which some bits are used as both stays. Lanes that nobody uses say nothing of what
-lies in memory.
+along its uses (`_Demand`); a load of which some bits are used as both stays. They also load one member of several
+records with whatever lies between: lanes that nobody uses say nothing of what is there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
+from itertools import groupby
 from operator import or_
 
 from jax_enzyme.ir import instructions as I
@@ -27,6 +27,7 @@ from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.module import Function, Module, uses
 from jax_enzyme.ir.values import Value, int_value
 from jax_enzyme.transform.rewriting import Change, remove_dead, rewrite
+from jax_enzyme.transform.vector_shuffles import shuffled
 
 _NUMBERS = {"double": 64, "float": 32}
 
@@ -54,7 +55,8 @@ def _changes(function: Function) -> dict[I.Instruction, Change]:
         used: dict[I.Instruction, int] = {load: demand.of_uses(load, views), **{v: demand.of(v) for v in views}}
         numbers = reduce(or_, (_lanes(bits, v.type) for v, bits in used.items() if T.is_float(v.type)), 0)
         integers = reduce(or_, (bits for v, bits in used.items() if not T.is_float(v.type)), 0)
-        if (numbers and integers and not numbers & integers) or _is_sparse(load.type, numbers | integers):
+        is_mixed = numbers and integers and not numbers & integers
+        if is_mixed or 0 < _lanes(numbers | integers, load.type) < _all(load.type):
             changes.update({view: _Lanes(load, view.type, bits) for view, bits in used.items()})
     return changes
 
@@ -65,13 +67,10 @@ def _is_candidate(load: I.Instruction) -> bool:
     return isinstance(load.type, T.VectorType) and _width(load.type) is not None
 
 
-def _is_sparse(type_: T.Type, bits: int) -> bool:
-    """Whether at most two lanes are used, and no more than half of all."""
-    assert isinstance(type_, T.VectorType)
-    lane = _width(type_.element)
-    assert lane is not None
-    used = _lanes(bits, type_).bit_count() // lane
-    return 0 < used <= min(2, type_.count // 2)
+def _all(type_: T.Type) -> int:
+    width = _width(type_)
+    assert width is not None
+    return (1 << width) - 1
 
 
 def _lanes(bits: int, type_: T.Type) -> int:
@@ -91,21 +90,36 @@ class _Lanes:
         self._bits = bits
 
     def __call__(self, at: Builder) -> Value:
-        width = _width(self._type)
-        assert width is not None
         vector = self._type
         if not isinstance(vector, T.VectorType):
+            width = _all(vector).bit_length()
             vector = T.VectorType(width // 64, T.I64) if width % 64 == 0 else T.VectorType(width // 8, T.I8)
-        lane = width // vector.count
         result: Value = zero(vector)
-        pointer, align = self._load.operands[0], self._load.align or 1
-        for index in range(vector.count):
-            if self._bits >> (index * lane) & ((1 << lane) - 1):
-                offset = index * lane // 8
-                known = min(align, offset & -offset) if offset else align
-                element = at.load(vector.element, at.offset(pointer, offset), known)
-                result = at.insert(I.InsertElement(vector, "insertelement", [result, element, const_int(T.I64, index)]))
+        for start, count in self._runs(vector):
+            result = self._with_run(at, result, vector, start, count)
         return result if vector == self._type else at.cast("bitcast", result, self._type)
+
+    def _runs(self, vector: T.VectorType) -> Iterator[tuple[int, int]]:
+        """The first of some lanes that are used, side by side, and how many these are."""
+        lane = _all(vector.element)
+        used = [self._bits >> (i * lane.bit_length()) & lane != 0 for i in range(vector.count)]
+        for is_used, run in groupby(range(vector.count), used.__getitem__):
+            if is_used:
+                lanes = list(run)
+                yield lanes[0], len(lanes)
+
+    def _with_run(self, at: Builder, result: Value, vector: T.VectorType, start: int, count: int) -> Value:
+        offset = start * _all(vector.element).bit_length() // 8
+        align = self._load.align or 1
+        pointer = at.offset(self._load.operands[0], offset)
+        known = min(align, offset & -offset) if offset else align
+        if count == 1:
+            element = at.load(vector.element, pointer, known)
+            return at.insert(I.InsertElement(vector, "insertelement", [result, element, const_int(T.I64, start)]))
+        part = at.load(T.VectorType(count, vector.element), pointer, known)
+        inside = range(start, start + count)
+        wide = shuffled(at, part, None, [i - start if i in inside else -1 for i in range(vector.count)])
+        return shuffled(at, result, wide, [i + vector.count if i in inside else i for i in range(vector.count)])
 
 
 class _Demand:

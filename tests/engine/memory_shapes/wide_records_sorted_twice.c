@@ -3,7 +3,13 @@
 #include <stdlib.h>
 
 enum { COUNT = 6 };
-struct record { double v; short k; double f, d; double *p; double a[6]; };
+struct record {
+    double v;
+    short k;
+    double f, d;
+    double *p;
+    double a[6];
+};
 
 static void sort(struct record *r, int by) {
     for (int i = 1; i < COUNT; i++) {
@@ -17,7 +23,12 @@ static void sort(struct record *r, int by) {
 void k(int n, const double *x, double *y) {
     struct record *r = malloc(COUNT * sizeof *r);
     for (int i = 0; i < COUNT; i++)
-        r[i] = (struct record){ x[i], i, x[i] * x[n - 1], 0.5 * x[i], &y[i], { 0.3, x[i] - 1, 2 * x[i], x[i] * x[i], 1, x[0] } };
+        r[i] = (struct record){.v = x[i],
+                               .k = i,
+                               .f = x[i] * x[n - 1],
+                               .d = 0.5 * x[i],
+                               .p = &y[i],
+                               .a = {0.3, x[i] - 1, 2 * x[i], x[i] * x[i], 1, x[0]}};
     for (int i = 0; i < n; i++) y[i] = 0.25 * x[i];
     sort(r, 1);
     r[1].v *= *r[2].p;
