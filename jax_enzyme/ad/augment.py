@@ -30,6 +30,7 @@ from jax_enzyme.ad.library import LibraryCalls, shadow_arguments
 from jax_enzyme.ad.lookup import Pointers
 from jax_enzyme.ad.nodes import Nodes
 from jax_enzyme.ad.plan import Plan
+from jax_enzyme.ad.room import room
 from jax_enzyme.ad.runtime import Runtime
 from jax_enzyme.ad.state import State, heads
 from jax_enzyme.ad.tape import Slot, address, marked
@@ -461,7 +462,9 @@ class Augmenter:
     def _call_companion(self, call: I.CallBase, twin: I.Instruction) -> None:
         effect = call_effect(call)
         if effect is Effect.ALLOCATE and call in self._facts.dynamic:
-            self._shadows[call] = self._zeroed(self._allocated_bytes(call))
+            measured = self._facts.points_to.objects[call] in self._facts.measured
+            size = room(self._runtime.declarations, self._builder, twin) if measured else self._allocated_bytes(call)
+            self._shadows[call] = self._zeroed(size)
         elif effect is Effect.MEMORY_COPY and self._facts.shadowed_memory(call.operands[0]):
             self._copy_pointers(call, twin)
         elif effect is Effect.REALLOCATE and self._carries(call):

@@ -13,7 +13,7 @@ place for a `double`, that starts with an adjoint of some 1e-310, which no sum s
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from jax_enzyme.analysis.layout import DataLayout
@@ -27,6 +27,8 @@ from jax_enzyme.rules.effects import Effect
 
 _BYTES = {"half": 2, "bfloat": 2, "float": 4, "double": 8, "ptr": 8}
 _MOST = 256
+_SHORT = 256
+"""So many bytes are looked at one by one, and copied by a function without a loop."""
 _ZERO = {"half": "0xH0000", "bfloat": "0xR0000"}
 
 
@@ -149,25 +151,38 @@ def _pattern(
     clash: Callable[[Piece, Piece], bool],
     wanted: Callable[[T.Type], bool],
 ) -> Pattern | None:
+    for period, pieces in _layouts(words, target, source, int_value(length)):
+        held = sorted(pieces, key=lambda p: (p[0], str(p[1])))
+        around = [(o + period, t) for o, t in held] if period else []
+        clashes = any(
+            piece[0] + _size(piece[1]) > other[0] and clash(piece, other)
+            for index, piece in enumerate(held)
+            for other in (held + around)[index + 1 :]
+            if other != piece
+        )
+        chosen = tuple(p for p in held if wanted(p[1]))
+        if clashes or len(chosen) > _MOST or any(str(t) not in _BYTES for _, t in chosen) or 0 < period < 2:
+            continue
+        return Pattern(period, chosen)
+    return None
+
+
+def _layouts(words: Words, target: Value, source: Value, size: int | None) -> Iterator[tuple[int, frozenset[Piece]]]:
+    """What is known of what is copied, as a period and what lies within one. A short copy is looked at by itself: of a
+    record that is copied into an array, what lies behind the copied members does not matter."""
+    if size is not None and size <= _SHORT:
+        there, here = words.scalars(target, size), words.scalars(source, size)
+        if there is not None and here is not None:
+            yield 0, there | here
     found = words.pattern((target, source))
     if found is None:
-        return None
+        return
     period, pieces = found
-    size = int_value(length)
     if size is not None and (period == 0 or size < period):
         pieces = frozenset((o, t) for o, t in pieces if 0 <= o <= size - _size(t))
     elif period == 0:
         pieces = frozenset((o, t) for o, t in pieces if o >= 0)
-    held = sorted(pieces, key=lambda p: (p[0], str(p[1])))
-    around = [(o + period, t) for o, t in held] if period else []
-    for index, piece in enumerate(held):
-        end = piece[0] + _size(piece[1])
-        if any(end > other[0] and clash(piece, other) for other in (held + around)[index + 1 :] if other != piece):
-            return None
-    chosen = tuple(p for p in held if wanted(p[1]))
-    if len(chosen) > _MOST or any(str(t) not in _BYTES for _, t in chosen) or (0 < period < 2):
-        return None
-    return Pattern(period, chosen)
+    yield period, pieces
 
 
 def _size(type_: T.Type) -> int:

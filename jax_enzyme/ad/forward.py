@@ -33,6 +33,7 @@ from jax_enzyme.ad.common import (
 )
 from jax_enzyme.ad.library import LibraryCalls, shadow_arguments
 from jax_enzyme.ad.refusals import refuse_unprovable
+from jax_enzyme.ad.room import measured_memory, room
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.fields import points_to_by_place
@@ -121,6 +122,7 @@ class _Shared:
         self.points_to = points_to
         self.activity = activity
         self.shadowed: frozenset[MemoryObject] = shadowed_objects(points_to, activity)
+        self.measured = measured_memory(points_to)
         self.layout = DataLayout(module)
         self.declarations = Declarations(module)
         self._derived: dict[Function, Function] = {}
@@ -251,10 +253,13 @@ class _Emitter:
 
     def zero_shadow(self, argument: Value, nbytes: int) -> None:
         """A shadow of zeros for a buffer without tangent that shares pointers with one that has."""
-        calloc = self.shared.declarations.function("calloc", T.FunctionType(T.PTR, (T.I64, T.I64)))
-        shadow = self.builder.call(calloc, [ConstantInt(T.I64, max(nbytes, 1)), ConstantInt(T.I64, 1)])
+        shadow = self._zeroed(ConstantInt(T.I64, max(nbytes, 1)))
         self.owned.append(shadow)
         self.companions[argument] = shadow
+
+    def _zeroed(self, size: Value) -> Value:
+        calloc = self.shared.declarations.function("calloc", T.FunctionType(T.PTR, (T.I64, T.I64)))
+        return self.builder.call(calloc, [size, ConstantInt(T.I64, 1)])
 
     def run(self) -> None:
         for block in self.blocks:
@@ -485,6 +490,9 @@ class _Emitter:
     def _call(self, call: I.CallBase, twin: I.Instruction) -> None:
         effect = call_effect(call)
         match effect:
+            case Effect.ALLOCATE if self.shared.points_to.objects.get(call) in self.shared.measured:
+                if self.shared.needs_shadow(call):
+                    self.companions[call] = self._zeroed(room(self.shared.declarations, self.builder, twin))
             case Effect.ALLOCATE | Effect.REALLOCATE if self.shared.needs_shadow(call):
                 shadow = copied(twin, lambda v: v, lambda b: b)
                 if effect is Effect.REALLOCATE:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.memory import MemoryObject, PointsTo
+from jax_enzyme.analysis.memory import MemoryObject, PointsTo, called_routine
 from jax_enzyme.analysis.places import Places
 from jax_enzyme.analysis.tbaa import READS_INTEGER, number_access
 from jax_enzyme.analysis.words import DTYPES, Words
@@ -118,6 +118,9 @@ class FloatKinds:
             self._note(points_to, instruction.operands[0], instruction.type)
         elif isinstance(instruction, I.Store):
             self._note(points_to, instruction.operands[1], instruction.operands[0].type)
+        elif isinstance(instruction, I.CallBase) and (routine := called_routine(instruction)) is not None:
+            for index in routine.floats:
+                self._note(points_to, instruction.operands[index], routine.scalar)
         elif isinstance(instruction, I.CallBase) and len(instruction.operands) > 3:
             a, b = (points_to.of(v) for v in instruction.operands[:2])
             name = instruction.callee.name

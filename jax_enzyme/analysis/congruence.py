@@ -60,6 +60,13 @@ class Congruence:
             return self
         return Congruence.of(self.offset, gcd(self.modulus, other.modulus, self.offset - other.offset))
 
+    def includes(self, other: Congruence) -> bool:
+        """Whether a join with another one, which says more, is this one."""
+        unit = self.modulus
+        if unit == 0 or self.last is not None or (other.modulus == unit and other.last is None):
+            return False
+        return other.modulus % unit == 0 and (other.offset - self.offset) % unit == 0
+
     def __add__(self, other: Congruence) -> Congruence:
         a, b = self.span, other.span
         if a is not None and b is not None:

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from jax_enzyme.analysis.address_integers import IntegersByName
 from jax_enzyme.analysis.fortran_io import Statement, statement
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.tbaa import copied_type
@@ -92,6 +93,7 @@ class PointsTo:
         self.module = module
         self.root = root
         self.functions = reachable_functions(root)
+        self._integers = IntegersByName(module, self.functions)
         self.unknown = self._unknown_object()
         self.contents: dict[MemoryObject, Objects] = {self.unknown: frozenset([self.unknown])}
         self.objects: dict[Value, MemoryObject] = {}
@@ -193,6 +195,8 @@ class PointsTo:
         match instruction:
             case I.Alloca():
                 self._set(instruction, frozenset([self._object("stack", instruction)]))
+            case I.Load() if self._integers.reads(instruction):
+                pass
             case I.Load():
                 self._set(instruction, self._loaded(instruction.operands[0], instruction.type))
             case I.Store():

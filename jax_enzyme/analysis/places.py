@@ -223,7 +223,9 @@ class Places:
         match instruction:
             case I.GetElementPtr():
                 return self._address(instruction, instruction.source_type, operands)
-            case I.Load() if T.is_pointer(instruction.type) or instruction.type == T.I64:
+            case I.Load() if T.is_pointer(instruction.type) or (
+                instruction.type == T.I64 and self._points_to.of(instruction)
+            ):
                 found: dict[MemoryObject | None, Offsets] = {} if T.is_pointer(instruction.type) else {None: _ANYWHERE}
                 for _, _, _, held in self._held(operands[0], _POINTER):
                     _merge(found, held, _MANY)
@@ -400,12 +402,14 @@ def _merge(into: dict[MemoryObject | None, Offsets], place: Place, most: int) ->
     changed = False
     for key, offsets in place.items():
         old = into.get(key)
-        if old is not None and offsets <= old:
-            continue
+        if old is not None:
+            # What another one includes goes, so that a join of many stays when its parts come again.
+            offsets = frozenset(c for c in offsets if c not in old and not any(d.includes(c) for d in old))
+            if not offsets:
+                continue
         new = offsets if old is None else old | offsets
         if len(new) > 1:
-            # What another one includes goes, so that a join of many stays when its parts come again.
-            new = frozenset(c for c in new if not any(c != d and c.join(d) == d for d in new))
+            new = frozenset(c for c in new if not any(d.includes(c) for d in new if d is not c))
         if len(new) > most:
             new = _fewer(new, most)
         if new != old:

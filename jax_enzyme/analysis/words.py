@@ -108,6 +108,12 @@ class Words:
         align = access.align
         return T.scalar(type_) == kind and align is not None and align < self._layout.store_size(kind)
 
+    def scalars(self, pointer: Value, size: int) -> frozenset[Piece] | None:
+        """The numbers and pointers that may lie wholly within so many bytes behind a pointer. None where nobody knows
+        what memory that is."""
+        found = self._meets(pointer, size)
+        return None if found is None else frozenset((d, f.type) for d, f in found if 0 <= d <= size - f.size)
+
     @cached_property
     def _accesses(self) -> list[I.Load | I.Store]:
         functions = self.points_to.functions

@@ -77,6 +77,7 @@ def adopt(module: Module, library: Module) -> None:
             behind = present.arguments[len(function.arguments) :]
             present.arguments, present.blocks = [*function.arguments, *behind], function.blocks
             present.prefix, present.attributes, present.metadata = function.prefix, function.attributes, []
+            _return_integer(present, function.function_type.result)
             adopted.append(present)
         elif present is function:
             adopted.append(function)
@@ -86,12 +87,26 @@ def adopt(module: Module, library: Module) -> None:
 
 
 def _fits(declared: T.Type, defined: T.Type) -> bool:
-    """Whether a declaration can be of a function: lengths of character arguments may follow, as Fortran passes them."""
+    """Whether a declaration can be of a function: lengths of character arguments may follow, as Fortran passes them,
+    and an index that is returned may be as narrow as `int` (`cblas_idamax`, in headers older and newer)."""
     if not isinstance(declared, T.FunctionType) or not isinstance(defined, T.FunctionType):
         return False
     count = len(defined.parameters)
-    same = declared.result == defined.result and declared.parameters[:count] == defined.parameters
+    returned = declared.result == defined.result or (declared.result, defined.result) == (T.I32, T.I64)
+    same = returned and declared.parameters[:count] == defined.parameters
     return same and not declared.variadic and all(map(T.is_int, declared.parameters[count:]))
+
+
+def _return_integer(function: Function, defined: T.Type) -> None:
+    """Cuts what a body returns to what the declaration says."""
+    declared = function.function_type.result
+    if declared == defined:
+        return
+    for block in function.blocks:
+        if isinstance(block.terminator, I.Return):
+            value = block.instructions.pop().operands[0]
+            at = Builder(block)
+            at.ret(at.cast("trunc", value, declared))
 
 
 def definitions(letter: str, symbols: frozenset[str]) -> Module:

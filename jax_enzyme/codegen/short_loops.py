@@ -32,7 +32,7 @@ _LOOP = "llvm.loop"
 def ask_to_unroll(module: Module) -> Module:
     """A copy of the module in which its innermost short loops are marked; the module itself where there are none."""
     functions = [f for f in module.functions.values() if not f.is_declaration]
-    latches = [(f, block) for f in functions for block in _latches(f) if not _spoken_of(module, block.terminator)]
+    latches = [(f, block) for f in functions for block in _latches(module, f)]
     if not latches:
         return module
     copy = clone(module)
@@ -41,7 +41,7 @@ def ask_to_unroll(module: Module) -> Module:
     return copy
 
 
-def _latches(function: Function) -> Iterator[BasicBlock]:
+def _latches(module: Module, function: Function) -> Iterator[BasicBlock]:
     """The blocks that close short loops."""
     cfg = Cfg(function)
     loops = Loops(cfg, Dominators(cfg))
@@ -49,11 +49,14 @@ def _latches(function: Function) -> Iterator[BasicBlock]:
     for loop in loops:
         if loop.children or len(loop.latches) > 1 or len(loop.exits) > 1:
             continue
+        body = sum(len(b.instructions) for b in loop.blocks)
+        if body > _INSTRUCTIONS or _spoken_of(module, loop.latches[0].terminator):
+            continue  # before any time is spent on how often it runs
         repeats = recurrences.trip_count(loop).exact
         again = None if repeats is None else repeats.value
         if again is None or not 0 <= again < _ITERATIONS:
             continue
-        if (again + 1) * sum(len(b.instructions) for b in loop.blocks) <= _INSTRUCTIONS:
+        if (again + 1) * body <= _INSTRUCTIONS:
             yield loop.latches[0]
 
 
