@@ -20,6 +20,7 @@ from jax_enzyme.ad.execution import ALONE, Execution
 from jax_enzyme.ad.instrument import Instrumented
 from jax_enzyme.ad.room import measured_memory
 from jax_enzyme.analysis.flow import rule_of
+from jax_enzyme.analysis.extents import allocation_size
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.memory import (
@@ -548,16 +549,3 @@ def written_objects(points_to: PointsTo, layout: DataLayout) -> dict[Function, O
                     written[function] |= written[callee]
                     changed = True
     return written
-
-
-def allocation_size(call: I.CallBase) -> int | None:
-    """The constant number of bytes that an allocation call asks for, or None."""
-    if call_effect(call) is not Effect.ALLOCATE:
-        return None
-    name = call.callee.name
-    sizes = [int_value(v) for v in call.arguments]
-    if name == "calloc":
-        return None if None in sizes else sizes[0] * sizes[1]  # type: ignore[operator]
-    if name == "malloc" or name in ("_Znwm", "_Znam"):
-        return sizes[0]
-    return None

@@ -34,7 +34,7 @@ class IntegersByName:
         pointers = {i.operands[-1] for i in accesses if T.is_pointer(_value(i).type)}
         named = [i for i in accesses if _value(i).type == T.I64 and accessed_type(module, i) == T.I1]
         self._named = {i.operands[-1] for i in named} - pointers
-        # What an optimiser stores for the source may have lost its name: where integers become pointers again, some are.
+        # What an optimiser stores may have lost its name: where integers become pointers again, some are addresses.
         returns = any(i.opcode == "inttoptr" and not _makes(i.operands[0]) for i in instructions)
         if returns or _any_is_address(self, instructions, [_value(i) for i in named if isinstance(i, I.Store)]):
             self._named.clear()

@@ -17,6 +17,7 @@ from itertools import product
 from math import gcd
 
 from jax_enzyme.analysis.congruence import ANY, MANY, Congruence, overlap, repeated
+from jax_enzyme.analysis.extents import extent, inside
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect
 from jax_enzyme.analysis.places import Places
@@ -216,6 +217,7 @@ class NumberBytes:
         self.ranges = ByteRanges(points_to)
         self._inputs = inputs
         self._found: dict[MemoryObject, set[Bytes]] = {}
+        self._extents: dict[MemoryObject, int | None] = {}
 
     def of(self, item: MemoryObject) -> frozenset[Bytes]:
         return frozenset(self._found.get(item, ())) | self._given.get(item, frozenset())
@@ -281,8 +283,11 @@ class NumberBytes:
             if item.is_constant:
                 continue
             known = self._found.setdefault(item, set())
-            if part.at.modulus == 0:
-                part = replace(part, start=part.at.offset)
+            if not part.whole:
+                place = inside(part.at, part.size, self._extent(item))
+                if place is None:
+                    continue
+                part = replace(part, at=place, start=part.start if place.modulus else place.offset)
             if len(known) >= MANY:
                 alike = [p.at for p in known if (p.size, p.number) == (part.size, part.number)]
                 part = replace(part, at=repeated(part.at, alike), start=None)
@@ -290,6 +295,11 @@ class NumberBytes:
                 known.add(part)
                 changed = True
         return changed
+
+    def _extent(self, item: MemoryObject) -> int | None:
+        if item not in self._extents:
+            self._extents[item] = extent(self.ranges.layout, item)
+        return self._extents[item]
 
     # -- asking
 

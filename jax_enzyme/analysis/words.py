@@ -19,6 +19,7 @@ from math import gcd
 
 from jax_enzyme.analysis.alignment import aligned, at_multiple
 from jax_enzyme.analysis.congruence import MANY, Congruence, repeated
+from jax_enzyme.analysis.extents import extent, inside
 from jax_enzyme.analysis.flow import holds_float
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, called_routine
@@ -76,6 +77,7 @@ class Words:
         self._buffers = buffers
         self._layout = DataLayout(points_to.module)
         self._aligned: dict[T.Type, bool] = {}
+        self._extents: dict[MemoryObject, int | None] = {}
         self._integers: set[Value] = set()
         self._answers: dict[tuple[Value, int], tuple[frozenset[_Fact], frozenset[tuple[int, _Fact]]] | None] = {}
 
@@ -280,8 +282,9 @@ class Words:
             room = self._layout.store_size(scalar)
             for step in range(0, max(room - size, 0) + 1, size):
                 for item, place in self._accessed(pointer, align):
-                    at = place + Congruence(offset + step, 0)
-                    facts.setdefault(item, set()).add(_Fact(at, kind, size, plain or kind is named))
+                    at = inside(place + Congruence(offset + step, 0), size, self._extent(item))
+                    if at is not None:
+                        facts.setdefault(item, set()).add(_Fact(at, kind, size, plain or kind is named))
 
     def _accessed(self, pointer: Value, align: int) -> Iterator[tuple[MemoryObject, Congruence]]:
         """Where an access of this alignment may be."""
@@ -314,6 +317,11 @@ class Words:
                 at = Congruence.of(place.offset, gcd(place.modulus, size))
                 facts.setdefault(item, set()).add(_Fact(at, routine.scalar, size, plain=True))
 
+    def _extent(self, item: MemoryObject) -> int | None:
+        if item not in self._extents:
+            self._extents[item] = extent(self._layout, item)
+        return self._extents[item]
+
     def _carry(self, facts: dict[MemoryObject, set[_Fact]], call: I.CallBase) -> bool:
         """Carries facts over a copy, both ways; whether there were new ones."""
         if call_effect(call) is Effect.REALLOCATE:
@@ -328,6 +336,7 @@ class Words:
                     held = facts.setdefault(twin, set())
                     for fact in [f for f in facts.get(item, ()) if alone is None or f.type == alone]:
                         at = _moved(fact, place, there, size)
+                        at = None if at is None else inside(at, fact.size, self._extent(twin))
                         changed |= at is not None and _note(held, _Fact(at, fact.type, fact.size, plain=False))
         return changed
 
