@@ -47,7 +47,7 @@ class Frame:
 class Slot:
     """`loops` index the slot, outermost first, with the number of iterations of each; `step` is the bytes per item.
     `offset` counts bytes of one thread: with `threads`, everything before it is there once per thread. `may_be_bits`
-    says of an integer that it may be the bits of a number."""
+    says of an integer that it may be the bits of a number, or an address."""
 
     frame: Frame
     offset: int
@@ -62,7 +62,7 @@ class Slot:
 class Tape:
     """All frames and slots of one function. Keys of slots are values, objects, or (`"last"`, loop) for the last node of
     a loop, (`"before"`, loop) for the node before. `may_be_bits` says of a value that is an integer whether it may be
-    the bits of a number. `threads` share the root frame, `node_threads` all nodes."""
+    the bits of a number, or an address. `threads` share the root frame, `node_threads` all nodes."""
 
     code: Instrumented
     recurrences: Recurrences

@@ -139,7 +139,9 @@ class Words:
         return False
 
     def may_be_bits(self, value: Value) -> bool:
-        """Whether an integer may be the bits of a number, or be computed from such."""
+        """Whether an integer may be the bits of a number, or an address, or be computed from such bits."""
+        if self.points_to.of(value):
+            return True
         pending, seen = [value], set[Value]()
         while pending:
             item = pending.pop()

@@ -6,6 +6,7 @@ import pytest
 
 from jax_enzyme.analysis.congruence import ANY, Congruence
 from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.tbaa import READS_INTEGER, accessed_type, copied_type, kept_access
 from jax_enzyme.analysis.words import Words
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -138,3 +139,70 @@ def test_shifts_to_the_right(place: Congruence, signed: bool) -> None:
             wrapped -= (1 << bits) if signed and wrapped >> (bits - 1) else 0
             away = (wrapped >> by) - after.offset
             assert away == 0 if after.modulus == 0 else away % after.modulus == 0
+
+
+BITS = """
+define void @f(ptr %x, ptr %k) {
+  %a = alloca double
+  %d = load double, ptr %x
+  store double %d, ptr %a
+  %copied = load i64, ptr %a
+  %kind = load i64, ptr %k
+  %said = load i64, ptr %a, !tbaa !0
+  %cast = bitcast double %d to i64
+  %more = add i64 %kind, 1
+  %mixed = xor i64 %more, %copied
+  %rounded = fptosi double %d to i64
+  %test = fcmp ogt double %d, 0.0
+  %wide = zext i1 %test to i64
+  %least = call i64 @llvm.umin.i64(i64 %more, i64 %wide)
+  %chosen = select i1 %test, i64 %least, i64 %cast
+  ret void
+}
+
+declare i64 @llvm.umin.i64(i64, i64)
+
+!0 = !{!1, !1, i64 0}
+!1 = !{!"je integer", !2, i64 0}
+!2 = !{!"jax_enzyme"}
+"""
+
+
+def test_integers_that_may_be_bits() -> None:
+    module = parse(BITS)
+    function = module.functions["f"]
+    words = Words(PointsTo(module, function), {})
+    found = {i.name for i in function.instructions() if i.type == T.I64 and words.may_be_bits(i)}
+    assert found == {"copied", "cast", "mixed", "chosen"}
+
+
+COPIES = """
+define void @f(ptr %x, ptr %p) {
+  call void @llvm.memcpy.p0.p0.i64(ptr %x, ptr %p, i64 16, i1 false), !tbaa !1
+  call void @llvm.memcpy.p0.p0.i64(ptr %x, ptr %p, i64 16, i1 false), !tbaa !4
+  call void @llvm.memcpy.p0.p0.i64(ptr %x, ptr %p, i64 16, i1 false)
+  ret void
+}
+
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+
+!0 = !{!"Simple C/C++ TBAA"}
+!1 = !{!2, !2, i64 0}
+!2 = !{!"double", !3, i64 0}
+!3 = !{!"omnipotent char", !0, i64 0}
+!4 = !{!5, !5, i64 0}
+!5 = !{!"int", !3, i64 0}
+"""
+
+
+def test_types_of_copies() -> None:
+    """A copy of numbers is one. One of integers may be of their bits; what a derivative says of its own is kept."""
+    module = parse(COPIES)
+    copies = [i for i in module.functions["f"].instructions() if isinstance(i, I.CallBase)]
+    assert [copied_type(module, c) for c in copies] == [T.DOUBLE, None, None]
+    copies[2].metadata.append(READS_INTEGER)
+    assert copied_type(module, copies[2]) == T.I1
+    for copy in copies:
+        copy.metadata = kept_access(module, copy)
+    assert [copied_type(module, c) for c in copies] == [T.DOUBLE, None, T.I1]
+    assert [accessed_type(module, c) for c in copies] == [T.DOUBLE, T.I1, T.I1]
