@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from jax_enzyme.ad.execution import ALONE, Execution
 from jax_enzyme.ad.instrument import Instrumented
 from jax_enzyme.ad.room import measured_memory
-from jax_enzyme.analysis.flow import rule_of
 from jax_enzyme.analysis.extents import allocation_size
+from jax_enzyme.analysis.flow import rule_of
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.memory import (
