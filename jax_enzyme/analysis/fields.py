@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from jax_enzyme.analysis.congruence import ANY, Congruence, overlap
+from jax_enzyme.analysis.congruence import ANY, Congruence, copied_to, overlap
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import NOTHING, MemoryObject, Objects, PointsTo
 from jax_enzyme.analysis.places import Offsets, Places
@@ -96,7 +96,7 @@ class _ByPlace(PointsTo):
                 for place, held in list(self._overlapping(item, here, length)):
                     for to in self.written(target):
                         for there in self._at(target, to):
-                            self._add(to, place + there - here, held)
+                            self._add(to, copied_to(place, _POINTER, here, there, length), held)
 
     def _at(self, pointer: Value, item: MemoryObject) -> Offsets:
         if pointer not in self._addresses:

@@ -37,7 +37,7 @@ from jax_enzyme.ir.values import (
 )
 from jax_enzyme.rules.blas.table import Routine
 from jax_enzyme.rules.blas.table import routine as routine_named
-from jax_enzyme.rules.effects import Effect, effect
+from jax_enzyme.rules.effects import Effect, effect, writes_text
 from jax_enzyme.rules.pairs import declared_routine
 
 
@@ -273,7 +273,7 @@ class PointsTo:
     def _visit_unknown(self, call: I.CallBase) -> None:
         """A call without a body may store any pointer that it is given anywhere it can reach. (The bits of a number may
         be copied from where a pointer lies, as far as is known here, but as a number they lead nowhere.)"""
-        if is_memory_free(call) or called_routine(call) is not None:
+        if leaves_pointers(call):
             return
         given = frozenset().union(*(self.of(a) for a in call.arguments if not isinstance(a.type, T.FloatType)))
         for target in given:
@@ -365,6 +365,13 @@ def is_memory_free(call: I.CallBase) -> bool:
             return True
         words += call.callee.attributes
     return any("memory(none)" in word for word in words)
+
+
+def leaves_pointers(call: I.CallBase) -> bool:
+    """Whether a call of a function whose code is not there neither keeps a pointer nor writes one."""
+    if is_memory_free(call) or called_routine(call) is not None:
+        return True
+    return isinstance(call.callee, Function) and call.callee.is_declaration and writes_text(call.callee.name)
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,9 +18,9 @@ from collections.abc import Iterator, Mapping
 from functools import reduce
 from math import gcd
 
-from jax_enzyme.analysis.congruence import ANY, Congruence, overlap
+from jax_enzyme.analysis.congruence import ANY, Congruence, copied_to, overlap
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, called_routine, is_memory_free
+from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, leaves_pointers
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import GlobalVariable
@@ -341,13 +341,13 @@ class Places:
         for _, at, here, held in list(self._held(source, length)):
             for to, offsets in self._targets(target).items():
                 for there in offsets if not to.is_constant else ():
-                    self._add(to, at + there - here, held)
+                    self._add(to, copied_to(at, _POINTER, here, there, length), held)
 
     def _unknown(self, call: I.CallBase) -> None:
         """What a call may store, it may store at any offset."""
         if T.is_pointer(call.type) or T.is_int(call.type):
             self._join(call, self._anywhere(call))
-        if call_effect(call) is not None or is_memory_free(call) or called_routine(call) is not None:
+        if call_effect(call) is not None or leaves_pointers(call):
             return
         given = [self._points_to.of(a) for a in call.arguments if not _is_narrow(a)]
         for item in frozenset[MemoryObject]().union(*given):
