@@ -102,10 +102,8 @@ class PointsTo:
             if T.is_pointer(argument.type):
                 self._values[argument] = frozenset([self._object("buffer", argument)])
         for variable in module.globals.values():
-            if variable.initializer is not None:
-                held = self.of(variable.initializer)
-                if held:
-                    self._fill(self._object("global", variable), held)
+            if variable.initializer is not None and self.of(variable.initializer):
+                self._start(self._object("global", variable), variable.initializer)
         # At first, a pointer that is called leads to what was found for it so far; only if nothing is found in the end
         # may it lead anywhere.
         self._called_are_known = True
@@ -174,6 +172,10 @@ class PointsTo:
         if target is not self.unknown and not objects <= self.contents[target]:
             self.contents[target] |= objects
             self._changed = True
+
+    def _start(self, item: MemoryObject, value: Constant) -> None:
+        """What a variable holds from the start."""
+        self._fill(item, self.of(value))
 
     def _put(self, held: Objects, pointer: Value, value: Value) -> None:
         """Pointers into `held` are stored through `pointer`, as a value or as a part of it."""

@@ -217,6 +217,7 @@ class Places:
 
     def _result(self, instruction: I.Instruction) -> Place:
         operands = instruction.operands
+        found: dict[MemoryObject | None, Offsets]
         if isinstance(instruction.type, T.VectorType):
             return self._anywhere(instruction)
         match instruction:
@@ -225,7 +226,8 @@ class Places:
             case I.Load() if T.is_pointer(instruction.type) or (
                 instruction.type == T.I64 and self._points_to.of(instruction)
             ):
-                found: dict[MemoryObject | None, Offsets] = {} if T.is_pointer(instruction.type) else {None: _ANYWHERE}
+                # Null as well: nobody notes where memory is cleared.
+                found = {None: _START if T.is_pointer(instruction.type) else _ANYWHERE}
                 for _, _, _, held in self._held(operands[0], _POINTER):
                     _merge(found, held, _MANY)
                 return found
