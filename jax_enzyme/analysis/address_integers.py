@@ -2,8 +2,8 @@
 
     store i64 %address, ptr %p, !tbaa !long     where %address comes from a `ptrtoint`, or from memory of unknown type
 
-Where none does, what the source reads as an integer is no pointer: memory that was written as one is not read as `long`.
-So the number of nodes in the head of a tree, with which the links of its nodes seem to overlap, stays a number.
+Where none does, what the source reads as an integer is no pointer: memory that was written as one is not read as
+`long`. So the number of nodes in the head of a tree, with which the links of its nodes seem to overlap, stays a number.
 """
 
 from __future__ import annotations

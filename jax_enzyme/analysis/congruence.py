@@ -110,8 +110,8 @@ def overlap(x: Congruence, x_size: int, y: Congruence, y_size: int) -> bool:
 
 
 def copied_to(at: Congruence, size: int, here: Congruence, there: Congruence, length: int | None) -> Congruence:
-    """Where so many bytes at a place come to lie when a `length` (None: any) from `here` on is copied to `there`: a copy
-    of known length to one place changes nothing beyond that."""
+    """Where so many bytes at a place come to lie when a `length` (None: any) from `here` on is copied to `there`.
+    A copy of known length to one place changes nothing beyond that."""
     moved = at + there - here
     if length is None or there.modulus or moved.span is not None:
         return moved

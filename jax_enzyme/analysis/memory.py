@@ -186,6 +186,9 @@ class PointsTo:
         """What may be loaded there as a value of a type; None: as anything."""
         return frozenset().union(*(self.contents[o] for o in self.of(pointer)))
 
+    def _read(self, load: I.Instruction) -> Objects:
+        return NOTHING if self._integers.reads(load) else self._loaded(load.operands[0], load.type)
+
     def _copy(self, target: Value, source: Value, length: int | None) -> None:
         """So many bytes are copied."""
         held = self._loaded(source, None)
@@ -196,10 +199,8 @@ class PointsTo:
         match instruction:
             case I.Alloca():
                 self._set(instruction, frozenset([self._object("stack", instruction)]))
-            case I.Load() if self._integers.reads(instruction):
-                pass
             case I.Load():
-                self._set(instruction, self._loaded(instruction.operands[0], instruction.type))
+                self._set(instruction, self._read(instruction))
             case I.Store():
                 value, pointer = instruction.operands
                 self._put(self.of(value), pointer, value)
