@@ -16,13 +16,14 @@ from collections.abc import Callable
 
 from jax_enzyme.ad.causes import MIXED_COPY, NARROW, RELOADED, SHARED_ORDER
 from jax_enzyme.ad.common import SUM_FLAGS, Partials, active_rule, element_alignment, nonzero_partials, variables_of
-from jax_enzyme.ad.copies import numbers_in
+from jax_enzyme.ad.copies import is_array, is_freed_next, numbers_in
 from jax_enzyme.ad.facts import Facts
 from jax_enzyme.ad.library import LibraryCalls
 from jax_enzyme.ad.lookup import Sources
 from jax_enzyme.ad.runtime import Runtime
 from jax_enzyme.analysis.flow import is_defined_call
 from jax_enzyme.analysis.memory import call_effect, called_routine
+from jax_enzyme.analysis.tbaa import copied_type, number_access
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, zero
@@ -95,9 +96,9 @@ class Adjoints:
                 align = element_alignment(adjoint.type, instruction.align)
                 if self._sums.add(instruction, pointer, adjoint):
                     return
-                old = self._builder.load(adjoint.type, pointer, align)
+                old = self._load(adjoint.type, pointer, align)
                 total = self._builder.binary("fadd", old, adjoint, SUM_FLAGS) if T.is_float(adjoint.type) else None
-                self._builder.store(total or self._partials.add(old, adjoint), pointer, align)
+                self._keep(total or self._partials.add(old, adjoint), pointer, align)
             case I.Store():
                 self._store(instruction)
             case I.CallBase():
@@ -150,10 +151,21 @@ class Adjoints:
         pointer = self._sources.shadow(target)
         type_ = self._type(value) if T.is_int(value.type) and self.is_active(value) else value.type
         align = element_alignment(type_, instruction.align)
-        adjoint = self._builder.load(type_, pointer, align) if self.is_active(value) else None
-        self._builder.store(zero(type_), pointer, align)
+        adjoint = self._load(type_, pointer, align) if self.is_active(value) else None
+        self._keep(zero(type_), pointer, align)
         if adjoint is not None:
             self.add(value, adjoint)
+
+    def _load(self, type_: T.Type, pointer: Value, align: int | None) -> Value:
+        """Reads a shadow, and says that it is one of numbers."""
+        loaded = self._builder.load(type_, pointer, align)
+        assert isinstance(loaded, I.Load)
+        loaded.metadata = number_access(type_)
+        return loaded
+
+    def _keep(self, value: Value, pointer: Value, align: int | None) -> None:
+        """The same, writing."""
+        self._builder.store(value, pointer, align).metadata = number_access(value.type)
 
     def _atomic(self, instruction: I.AtomicRMW) -> None:
         """`old = *p; *p = old + v`, or `old - v`, or `v`. Where other threads do the same at the same time, and nobody
@@ -210,6 +222,8 @@ class Adjoints:
         return length if length.type == T.I64 else self._builder.cast("zext", length, T.I64)
 
     def _copy(self, call: I.CallBase) -> None:
+        if copied_type(self._facts.module, call) == T.I1:
+            return
         target, source = call.operands[:2]
         adjoint = self._copy_adjoint(call)
         length = self._length(call)
@@ -220,15 +234,21 @@ class Adjoints:
             self._builder.call(adjoint, [to, self._sources.shadow(source), length])
 
     def _copy_adjoint(self, call: I.CallBase) -> Function | None:
-        """The function that is the adjoint of a copy: of numbers of one kind, or of records; None where no number is
-        copied."""
+        """The function that is the adjoint of a copy: of numbers of one kind, of records, or of whatever is moved away;
+        None where no number is copied."""
+        alone = copied_type(self._facts.module, call)
+        if isinstance(alone, T.FloatType):
+            return self._runtime.copy_adjoint(alone)
         target, source = call.operands[:2]
         objects = self._facts.points_to.of(target) | self._facts.points_to.of(source)
         kinds = {k for o in objects for k in self._runtime.kinds.of(o)}
         pointers = any(self._facts.points_to.contents[o] for o in objects)
-        if len(kinds) == 1 and not pointers:
-            return self._runtime.copy_adjoint(kinds.pop())
-        pattern = numbers_in(self._runtime.kinds.words, target, source, call.operands[2]) if kinds else None
+        words = self._runtime.kinds.words
+        if len(kinds) == 1 and not pointers and is_array(words, call, kind := next(iter(kinds))):
+            return self._runtime.copy_adjoint(kind)
+        pattern = numbers_in(words, target, source, call.operands[2]) if kinds else None
+        if pattern is None and is_freed_next(call, self._facts.points_to):
+            return self._runtime.move_adjoint()
         if pattern is None:
             held = ", ".join(sorted(str(k) for k in kinds)) or "numbers of unknown type"
             held += " and pointers" if pointers else ""

@@ -30,11 +30,13 @@ from jax_enzyme.ad.library import LibraryCalls, shadow_arguments
 from jax_enzyme.ad.lookup import Pointers
 from jax_enzyme.ad.nodes import Nodes
 from jax_enzyme.ad.plan import Plan
+from jax_enzyme.ad.room import room
 from jax_enzyme.ad.runtime import Runtime
 from jax_enzyme.ad.state import State, heads
 from jax_enzyme.ad.tape import Slot, address, marked
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.memory import MemoryObject, call_effect, called_routine
+from jax_enzyme.analysis.tbaa import copied_type, kept_access
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int, zero
@@ -243,6 +245,7 @@ class Augmenter:
         twin = copied(instruction, self._value, self._blocks.__getitem__)
         self._builder.insert(twin)
         self._values[instruction] = twin
+        twin.metadata = kept_access(self._facts.module, instruction)
         if self._carries_shadows:
             self._companion(instruction, twin)
         if not instruction.is_terminator and not isinstance(instruction.type, T.VoidType):
@@ -459,7 +462,9 @@ class Augmenter:
     def _call_companion(self, call: I.CallBase, twin: I.Instruction) -> None:
         effect = call_effect(call)
         if effect is Effect.ALLOCATE and call in self._facts.dynamic:
-            self._shadows[call] = self._zeroed(self._allocated_bytes(call))
+            measured = self._facts.points_to.objects[call] in self._facts.measured
+            size = room(self._runtime.declarations, self._builder, twin) if measured else self._allocated_bytes(call)
+            self._shadows[call] = self._zeroed(size)
         elif effect is Effect.MEMORY_COPY and self._facts.shadowed_memory(call.operands[0]):
             self._copy_pointers(call, twin)
         elif effect is Effect.REALLOCATE and self._carries(call):
@@ -471,7 +476,11 @@ class Augmenter:
         target, source = call.operands[:2]
         points_to, words = self._facts.points_to, self._runtime.kinds.words
         held = any(not self._facts.shadowed.isdisjoint(points_to.contents[o]) for o in points_to.of(source))
-        if not held or all(map(words.is_array, points_to.of(target))):
+        if (
+            not held
+            or copied_type(self._facts.module, call) is not None
+            or all(map(words.is_array, points_to.of(target)))
+        ):
             return
         to, at = self._shadow(target), self._shadow(source)
         pattern = pointers_in(words, target, source, call.operands[2])

@@ -226,10 +226,8 @@ class BitChecks:
         found: dict[MemoryObject, set[Bytes]],
         copies: list[Copied],
     ) -> None:
-        if call_effect(call) is Effect.MEMORY_COPY:
-            copies += self._ranges.copied(call.operands[0], call.operands[1], int_value(call.operands[2]))
-        elif call_effect(call) is Effect.REALLOCATE:
-            copies += self._ranges.copied(call, call.operands[0], None)
+        if call_effect(call) in (Effect.MEMORY_COPY, Effect.REALLOCATE):
+            copies += self._ranges.copied(call)
         elif (routine := called_routine(call)) is not None:
             for index in routine.floats:
                 if routine.reads(index):

@@ -6,6 +6,8 @@ told apart by where pointers come from, and by what they may point to only where
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from jax_enzyme.ad.execution import Execution
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.layout import DataLayout
@@ -35,7 +37,7 @@ def check_reload(load: I.Load, code: Function, points_to: PointsTo, layout: Data
     home = {i: b for b in cfg.rpo for i in b.instructions}
     after = _reachable(cfg, home[load])
     roots = _roots(load.operands[0])
-    calls_later = any(home[c] in after or _follows(c, load, home[load]) for c in _calls(code))
+    called_later = _called((c for c in _calls(code) if home[c] in after or _follows(c, load, home[load])), points_to)
     for function in points_to.functions:
         for write in accesses(points_to, function, layout):
             if not write.writes or not _may_alias(roots, load.operands[0], write, points_to):
@@ -43,7 +45,7 @@ def check_reload(load: I.Load, code: Function, points_to: PointsTo, layout: Data
             if write.kills and all(not isinstance(r, Argument) for r in roots):
                 continue  # what is freed late is there still
             if function is not code or not is_root:
-                late = not is_root or calls_later
+                late = not is_root or function in called_later
             else:
                 late = home.get(write.instruction) in after or _follows(write.instruction, load, home[load])
             if late:
@@ -57,6 +59,20 @@ def _calls(code: Function) -> list[I.CallBase]:
         for i in code.instructions()
         if isinstance(i, I.CallBase) and (not isinstance(i.callee, Function) or not i.callee.is_declaration)
     ]
+
+
+def _called(calls: Iterable[I.CallBase], points_to: PointsTo) -> set[Function]:
+    """The functions that calls enter, and those that these call; all, where one goes through a pointer."""
+    found: set[Function] = set()
+    pending = list(calls)
+    while pending:
+        callee = pending.pop().callee
+        if not isinstance(callee, Function):
+            return set(points_to.functions)
+        if callee not in found:
+            found.add(callee)
+            pending += _calls(callee)
+    return found
 
 
 def _follows(second: I.Instruction, first: I.Instruction, block: BasicBlock) -> bool:

@@ -13,19 +13,22 @@ place for a `double`, that starts with an adjoint of some 1e-310, which no sum s
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.memory import MemoryObject
+from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect
 from jax_enzyme.analysis.number_bytes import NumberBytes
 from jax_enzyme.analysis.words import Piece, Words
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.values import ConstantNull, Value, int_value
+from jax_enzyme.rules.effects import Effect
 
 _BYTES = {"half": 2, "bfloat": 2, "float": 4, "double": 8, "ptr": 8}
 _MOST = 256
+_SHORT = 256
+"""So many bytes are looked at one by one, and copied by a function without a loop."""
 _ZERO = {"half": "0xH0000", "bfloat": "0xR0000"}
 
 
@@ -74,6 +77,35 @@ def numbers_in(words: Words, target: Value, source: Value, length: Value) -> Pat
     return _pattern(words, target, source, length, clash, lambda type_: type_ != T.PTR)
 
 
+def is_array(words: Words, copy: I.CallBase, kind: T.FloatType) -> bool:
+    """Whether numbers of the one kind that is copied stand at multiples of their size behind both addresses, so that
+    the copy is one of an array of them: `memcpy(&r.k, &s.k, 12)` of an int and a double is none."""
+    size = _size(kind)
+    found = words.pattern((copy.operands[0], copy.operands[1]))
+    if found is not None:
+        period, pieces = found
+        if period % size == 0 and all(offset % size == 0 for offset, _ in pieces):
+            return True
+    words_of = (copy.parameter_attributes[i] if i < len(copy.parameter_attributes) else () for i in (0, 1))
+    return words.are_aligned(kind) and all(_alignment(attributes) >= size for attributes in words_of)
+
+
+def is_freed_next(copy: I.CallBase, points_to: PointsTo) -> bool:
+    """Whether what is copied is freed at once, as `realloc` does it: nothing has looked at it since, so that no number
+    in it has an adjoint, and what lies in the target's shadow may take its place, whatever it is."""
+    block = next(b for f in points_to.functions for b in f.blocks if copy in b.instructions)
+    for following in block.instructions[block.instructions.index(copy) + 1 :]:
+        if isinstance(following, I.CallBase):
+            return call_effect(following) is Effect.FREE and following.operands[0] is copy.operands[1]
+        if isinstance(following, I.Load | I.Store | I.AtomicRMW | I.CmpXchg):
+            return False
+    return False
+
+
+def _alignment(attributes: tuple[str, ...]) -> int:
+    return next((int(a.removeprefix("align ")) for a in attributes if a.startswith("align ")), 1)
+
+
 def pointers_in(words: Words, target: Value, source: Value, length: Value) -> Pattern | None:
     """The same of pointers: None also where a number may lie at the place of one, unless that is a `double` in memory
     of the kernel's own. While pointers move, its adjoint there is still zero, or an address as small as one."""
@@ -107,7 +139,7 @@ def spoils_adjoints(words: Words, numbers: NumberBytes, store: I.Store) -> bool:
     layout = DataLayout(words.points_to.module)
     found = words.numbers(target, layout.store_size(value.type)) or frozenset()
     pieces = [(distance, type_) for distance, type_ in found if None in sizes or layout.store_size(type_) in sizes]
-    aligned = words.doubles_are_aligned and (store.align is None or store.align >= 8)
+    aligned = words.are_aligned(T.DOUBLE) and (store.align is None or store.align >= 8)
     return not pieces or any(type_ != T.DOUBLE or (distance % 8 and not aligned) for distance, type_ in pieces)
 
 
@@ -119,25 +151,38 @@ def _pattern(
     clash: Callable[[Piece, Piece], bool],
     wanted: Callable[[T.Type], bool],
 ) -> Pattern | None:
+    for period, pieces in _layouts(words, target, source, int_value(length)):
+        held = sorted(pieces, key=lambda p: (p[0], str(p[1])))
+        around = [(o + period, t) for o, t in held] if period else []
+        clashes = any(
+            piece[0] + _size(piece[1]) > other[0] and clash(piece, other)
+            for index, piece in enumerate(held)
+            for other in (held + around)[index + 1 :]
+            if other != piece
+        )
+        chosen = tuple(p for p in held if wanted(p[1]))
+        if clashes or len(chosen) > _MOST or any(str(t) not in _BYTES for _, t in chosen) or 0 < period < 2:
+            continue
+        return Pattern(period, chosen)
+    return None
+
+
+def _layouts(words: Words, target: Value, source: Value, size: int | None) -> Iterator[tuple[int, frozenset[Piece]]]:
+    """What is known of what is copied, as a period and what lies within one. A short copy is looked at by itself: of a
+    record that is copied into an array, what lies behind the copied members does not matter."""
+    if size is not None and size <= _SHORT:
+        there, here = words.scalars(target, size), words.scalars(source, size)
+        if there is not None and here is not None:
+            yield 0, there | here
     found = words.pattern((target, source))
     if found is None:
-        return None
+        return
     period, pieces = found
-    size = int_value(length)
     if size is not None and (period == 0 or size < period):
         pieces = frozenset((o, t) for o, t in pieces if 0 <= o <= size - _size(t))
     elif period == 0:
         pieces = frozenset((o, t) for o, t in pieces if o >= 0)
-    held = sorted(pieces, key=lambda p: (p[0], str(p[1])))
-    around = [(o + period, t) for o, t in held] if period else []
-    for index, piece in enumerate(held):
-        end = piece[0] + _size(piece[1])
-        if any(end > other[0] and clash(piece, other) for other in (held + around)[index + 1 :] if other != piece):
-            return None
-    chosen = tuple(p for p in held if wanted(p[1]))
-    if len(chosen) > _MOST or any(str(t) not in _BYTES for _, t in chosen) or (0 < period < 2):
-        return None
-    return Pattern(period, chosen)
+    yield period, pieces
 
 
 def _size(type_: T.Type) -> int:

@@ -7,6 +7,7 @@ from functools import cached_property
 from jax_enzyme.ad.causes import Cause
 from jax_enzyme.ad.common import refuse
 from jax_enzyme.ad.execution import ALONE, Execution
+from jax_enzyme.ad.room import measured_memory
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.flow import is_defined_call, is_opaque_call, rule_of
 from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, called_routine, is_memory_free
@@ -45,6 +46,11 @@ class Facts:
 
     def shadowed_memory(self, pointer: Value) -> bool:
         return not self.shadowed.isdisjoint(self.points_to.of(pointer))
+
+    @cached_property
+    def measured(self) -> frozenset[MemoryObject]:
+        """Memory whose size the kernel asks of the allocator."""
+        return measured_memory(self.points_to)
 
     def active_memory(self, pointer: Value) -> bool:
         return self.activity.memory(pointer)

@@ -33,6 +33,7 @@ from jax_enzyme.ad.common import (
 )
 from jax_enzyme.ad.library import LibraryCalls, shadow_arguments
 from jax_enzyme.ad.refusals import refuse_unprovable
+from jax_enzyme.ad.room import measured_memory, room
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.fields import points_to_by_place
@@ -40,7 +41,7 @@ from jax_enzyme.analysis.flow import is_defined_call
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, called_routine
 from jax_enzyme.analysis.shadows import shadowed_objects
-from jax_enzyme.analysis.tbaa import READS_INTEGER, is_certain_integer
+from jax_enzyme.analysis.tbaa import kept_access, number_access
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Buffer, Jvp, jvp_buffers
@@ -121,6 +122,7 @@ class _Shared:
         self.points_to = points_to
         self.activity = activity
         self.shadowed: frozenset[MemoryObject] = shadowed_objects(points_to, activity)
+        self.measured = measured_memory(points_to)
         self.layout = DataLayout(module)
         self.declarations = Declarations(module)
         self._derived: dict[Function, Function] = {}
@@ -251,10 +253,13 @@ class _Emitter:
 
     def zero_shadow(self, argument: Value, nbytes: int) -> None:
         """A shadow of zeros for a buffer without tangent that shares pointers with one that has."""
-        calloc = self.shared.declarations.function("calloc", T.FunctionType(T.PTR, (T.I64, T.I64)))
-        shadow = self.builder.call(calloc, [ConstantInt(T.I64, max(nbytes, 1)), ConstantInt(T.I64, 1)])
+        shadow = self._zeroed(ConstantInt(T.I64, max(nbytes, 1)))
         self.owned.append(shadow)
         self.companions[argument] = shadow
+
+    def _zeroed(self, size: Value) -> Value:
+        calloc = self.shared.declarations.function("calloc", T.FunctionType(T.PTR, (T.I64, T.I64)))
+        return self.builder.call(calloc, [size, ConstantInt(T.I64, 1)])
 
     def run(self) -> None:
         for block in self.blocks:
@@ -319,8 +324,7 @@ class _Emitter:
                 self.builder.insert(twin)
                 self.primal[instruction] = twin
                 self._companion(instruction, twin)
-                if is_certain_integer(self.shared.module, instruction):
-                    twin.metadata.append(READS_INTEGER)
+                twin.metadata += kept_access(self.shared.module, instruction)
 
     def _with_shadows(self, call: I.CallBase) -> Routine | None:
         """The routine of BLAS or LAPACK that a call is of, if it has a derivative and is given what has a shadow."""
@@ -390,6 +394,7 @@ class _Emitter:
         assert isinstance(load, I.Load)
         load.operands = [self.shadow(instruction.operands[0])]
         load.align = element_alignment(load.type, instruction.align)
+        load.metadata = kept_access(self.shared.module, instruction) or number_access(load.type)
         self.companions[instruction] = self.builder.insert(load)
 
     def _store(self, instruction: I.Store, twin: I.Instruction) -> None:
@@ -400,6 +405,7 @@ class _Emitter:
         assert isinstance(store, I.Store)
         store.operands = [self._constant_companion(value), self.shadow(pointer)]
         store.align = element_alignment(value.type, instruction.align)
+        store.metadata = kept_access(self.shared.module, instruction) or number_access(value.type)
         self.builder.insert(store)
 
     def _atomic(self, instruction: I.Instruction) -> None:
@@ -484,6 +490,9 @@ class _Emitter:
     def _call(self, call: I.CallBase, twin: I.Instruction) -> None:
         effect = call_effect(call)
         match effect:
+            case Effect.ALLOCATE if self.shared.points_to.objects.get(call) in self.shared.measured:
+                if self.shared.needs_shadow(call):
+                    self.companions[call] = self._zeroed(room(self.shared.declarations, self.builder, twin))
             case Effect.ALLOCATE | Effect.REALLOCATE if self.shared.needs_shadow(call):
                 shadow = copied(twin, lambda v: v, lambda b: b)
                 if effect is Effect.REALLOCATE:
@@ -501,6 +510,7 @@ class _Emitter:
                     return
                 copy = copied(twin, lambda v: v, lambda b: b)
                 copy.operands[:2] = [self.shadow(v) for v in call.operands[:2]]
+                copy.metadata = kept_access(self.shared.module, call)
                 self.builder.insert(copy)
             case Effect.SHUFFLE if call in self.shared.activity.varied:
                 shuffled = copied(twin, lambda v: v, lambda b: b)

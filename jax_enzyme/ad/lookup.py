@@ -19,6 +19,7 @@ from jax_enzyme.ad.tape import address, marked
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.memory import MemoryObject
 from jax_enzyme.analysis.polynomials import Atom, Iteration, Polynomial, emit
+from jax_enzyme.analysis.tbaa import kept_access
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
@@ -120,6 +121,8 @@ class Sources(ABC):
         twin = copied(instruction, lambda v: v, lambda b: b)
         twin.operands = operands + ([instruction.callee] if isinstance(instruction, I.CallBase) else [])
         twin.name = ""
+        if isinstance(instruction, I.Load):
+            twin.metadata = kept_access(self.recipes.points_to.module, instruction)
         return self.builder.insert(twin)
 
     def _polynomial(self, recipe: Closed, type_: T.Type) -> Value:

@@ -94,7 +94,7 @@ def make_plan(
     taped = frozenset(v for v in seen if ("in", v) in side and ("out", v) not in side)
     residents = recipes.freed_with([*(o for o in objects if ("object", o) not in side), *resident])
     for value in sorted(taped, key=lambda v: _order(recipes, v)):
-        tape.add(value, block_of(recipes, value), value.type)
+        tape.add(value, block_of(recipes, value))
     for item in sorted(residents, key=lambda o: _order(recipes, o.site)):
         tape.add_bytes(item, recipes.object_size(item) or 0)
     recomputed = frozenset(v for v in seen if ("in", v) not in side)

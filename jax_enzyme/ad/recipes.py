@@ -18,6 +18,8 @@ from dataclasses import dataclass
 
 from jax_enzyme.ad.execution import ALONE, Execution
 from jax_enzyme.ad.instrument import Instrumented
+from jax_enzyme.ad.room import measured_memory
+from jax_enzyme.analysis.extents import allocation_size
 from jax_enzyme.analysis.flow import rule_of
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
@@ -152,6 +154,7 @@ class Recipes:
             self.block_of.update(dict.fromkeys(code.function.arguments, code.cfg.entry))
         self._accesses: list[Access] = list(accesses(points_to, code.function, layout))
         self._writes = [a for a in self._accesses if a.writes]
+        self._measured = measured_memory(points_to)
         self._writes += _writing_calls(code.function, writers)
         self._written_anywhere: Objects = frozenset().union(*writers.values())
         self._loop_of_phi: dict[Value, Loop] = {phi: loop for loop, phi in code.iteration.items()}
@@ -197,8 +200,9 @@ class Recipes:
         return self._heap_size(item, site)
 
     def _heap_size(self, item: MemoryObject, call: I.Call) -> int | None:
-        """The size of an allocation, unless something is freed that may be it or memory of another kind."""
-        size = allocation_size(call)
+        """The size of an allocation, unless something is freed that may be it or memory of another kind, or the kernel
+        asks how much it was given."""
+        size = None if item in self._measured else allocation_size(call)
         for access in self._accesses:
             if size is None or not access.kills or item not in access.objects:
                 continue
@@ -545,16 +549,3 @@ def written_objects(points_to: PointsTo, layout: DataLayout) -> dict[Function, O
                     written[function] |= written[callee]
                     changed = True
     return written
-
-
-def allocation_size(call: I.CallBase) -> int | None:
-    """The constant number of bytes that an allocation call asks for, or None."""
-    if call_effect(call) is not Effect.ALLOCATE:
-        return None
-    name = call.callee.name
-    sizes = [int_value(v) for v in call.arguments]
-    if name == "calloc":
-        return None if None in sizes else sizes[0] * sizes[1]  # type: ignore[operator]
-    if name == "malloc" or name in ("_Znwm", "_Znam"):
-        return sizes[0]
-    return None

@@ -236,7 +236,8 @@ def _routine(
     sites = [o.site for o in static if o.site is not None] if recipes.is_root else shadowed_parameters(recipes, facts)
     recorder = _record(recipes, facts, kinds, work, sites, loops)
     execution = facts.execution
-    tape = Tape(code, recipes.recurrences, recipes.layout, execution.threads, execution.node_threads)
+    may_be_bits = kinds.words.may_be_bits
+    tape = Tape(code, recipes.recurrences, recipes.layout, may_be_bits, execution.threads, execution.node_threads)
     resident = _read_again(recipes, facts, loops) if recipes.is_root else ()
     plan = make_plan(recipes, tape, [*recorder.required, *recorder.pointers.values()], resident)
     parameters = () if recipes.is_root else tuple(a for a in code.function.arguments if facts.activity.value(a))

@@ -3,6 +3,7 @@ optimiser.
 
     je.copy.adjoint.T(to, from, n)   the adjoint of a copy: from[i] += to[i]; to[i] = 0, in an order that is right for
                                      overlapping ranges
+    je.copy.moved(to, from, n)       the same where from.shadow holds no adjoint: from = to; to = 0, byte for byte
 
 The functions of arenas (`rules/arena.ll`) are only declared here: forward mode of what is emitted knows what they do.
 """
@@ -12,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.memory import MemoryObject, PointsTo
+from jax_enzyme.analysis.memory import MemoryObject, PointsTo, called_routine
 from jax_enzyme.analysis.places import Places
-from jax_enzyme.analysis.tbaa import READS_INTEGER
+from jax_enzyme.analysis.tbaa import READS_INTEGER, number_access
 from jax_enzyme.analysis.words import DTYPES, Words
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -68,6 +69,19 @@ exit:
 """
 
 
+_MOVE_TEXT = """
+define internal void @je.copy.moved(ptr %to, ptr %from, i64 %bytes) nounwind {
+entry:
+  call void @llvm.memcpy.p0.p0.i64(ptr %from, ptr %to, i64 %bytes, i1 false)
+  call void @llvm.memset.p0.i64(ptr %to, i8 0, i64 %bytes, i1 false)
+  ret void
+}
+
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+"""
+
+
 class FloatKinds:
     """Which floating-point types each memory object holds: declared for buffers, seen in accesses for the rest. `words`
     knows at which places."""
@@ -104,6 +118,9 @@ class FloatKinds:
             self._note(points_to, instruction.operands[0], instruction.type)
         elif isinstance(instruction, I.Store):
             self._note(points_to, instruction.operands[1], instruction.operands[0].type)
+        elif isinstance(instruction, I.CallBase) and (routine := called_routine(instruction)) is not None:
+            for index in routine.floats:
+                self._note(points_to, instruction.operands[index], routine.scalar)
         elif isinstance(instruction, I.CallBase) and len(instruction.operands) > 3:
             a, b = (points_to.of(v) for v in instruction.operands[:2])
             name = instruction.callee.name
@@ -139,6 +156,9 @@ class Runtime:
         text = _COPY_TEXT.replace("TYPE", str(kind)).replace("SIZE", size).replace("ALIGN", size)
         zero = {"half": "0xH0000", "bfloat": "0xR0000"}.get(kind.kind, "0.0")
         return self.helper(f"je.copy.adjoint.{kind}", text.replace("ZERO", zero))
+
+    def move_adjoint(self) -> Function:
+        return self.helper("je.copy.moved", _MOVE_TEXT)
 
     def allocate(self, builder: Builder, size: int) -> Value:
         """Zeroed memory of constant size (the caller frees it)."""
@@ -185,6 +205,9 @@ class Runtime:
                     for instruction in function.instructions():
                         if isinstance(instruction, I.Load) and instruction.type == T.I64:  # sizes and counts
                             instruction.metadata.append(READS_INTEGER)
+                        elif isinstance(instruction, I.Load | I.Store):
+                            value = instruction if isinstance(instruction, I.Load) else instruction.operands[0]
+                            instruction.metadata += number_access(value.type)
         return self.module.functions[name]
 
 

@@ -179,6 +179,8 @@ class StateFinder:
             raise self._refused(PASSED_ON, site)
         if not (isinstance(site, I.CallBase) and site.callee.name in ALLOCATORS):
             raise self._refused(UNKNOWN_SIZE, site, instruction=describe(site))
+        if item in self._facts.measured:
+            raise self._refused(FREES_STATE, site, instruction=describe(site))
 
     def _freed_with(self, kept: set[MemoryObject]) -> frozenset[MemoryObject]:
         """Memory that the same calls free: it has to come from the arena as well."""

@@ -24,7 +24,7 @@ from jax_enzyme.ad.instrument import Instrumented
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.recurrences import Recurrences
-from jax_enzyme.analysis.tbaa import own_access
+from jax_enzyme.analysis.tbaa import READS_INTEGER, number_access, own_access
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
@@ -46,7 +46,8 @@ class Frame:
 @dataclass(frozen=True, eq=False)
 class Slot:
     """`loops` index the slot, outermost first, with the number of iterations of each; `step` is the bytes per item.
-    `offset` counts bytes of one thread: with `threads`, everything before it is there once per thread."""
+    `offset` counts bytes of one thread: with `threads`, everything before it is there once per thread. `may_be_bits`
+    says of an integer that it may be the bits of a number."""
 
     frame: Frame
     offset: int
@@ -54,16 +55,19 @@ class Slot:
     step: int
     type: T.Type
     threads: Threads | None = None
+    may_be_bits: bool = True
 
 
 @dataclass(eq=False)
 class Tape:
     """All frames and slots of one function. Keys of slots are values, objects, or (`"last"`, loop) for the last node of
-    a loop, (`"before"`, loop) for the node before. `threads` share the root frame, `node_threads` all nodes."""
+    a loop, (`"before"`, loop) for the node before. `may_be_bits` says of a value that is an integer whether it may be
+    the bits of a number. `threads` share the root frame, `node_threads` all nodes."""
 
     code: Instrumented
     recurrences: Recurrences
     layout: DataLayout
+    may_be_bits: Callable[[Value], bool]
     threads: Threads | None = None
     node_threads: Threads | None = None
     root: Frame = field(default_factory=lambda: Frame(None))
@@ -85,13 +89,14 @@ class Tape:
             total *= float(self.bound(loop) or _GUESS)
         return total
 
-    def add(self, key: Hashable, block: BasicBlock, type_: T.Type) -> Slot:
+    def add(self, value: Value, block: BasicBlock) -> Slot:
         """A slot for a value made in `block`."""
-        stored = T.I8 if type_ == T.I1 else type_
+        stored = T.I8 if value.type == T.I1 else value.type
         size = self.layout.alloc_size(stored)
         frame, loops = self._place(block)
-        self.slots[key] = self._slot(frame, loops, size, stored)
-        return self.slots[key]
+        may_be_bits = T.is_int(stored) and self.may_be_bits(value)
+        self.slots[value] = self._slot(frame, loops, size, stored, may_be_bits)
+        return self.slots[value]
 
     def add_bytes(self, key: Hashable, size: int) -> Slot:
         """Room for an object in the root frame."""
@@ -144,7 +149,9 @@ class Tape:
                 loops.append((loop, bound))
         return frame, tuple(loops)
 
-    def _slot(self, frame: Frame, loops: Sequence[tuple[Loop, int]], size: int, type_: T.Type) -> Slot:
+    def _slot(
+        self, frame: Frame, loops: Sequence[tuple[Loop, int]], size: int, type_: T.Type, may_be_bits: bool = False
+    ) -> Slot:
         align = min(ALIGNMENT, max(self.layout.align(type_), 8 if size >= 8 else 1))
         if loops or size > 8:
             align = ALIGNMENT
@@ -155,17 +162,23 @@ class Tape:
         frame.size = offset + size * count
         frame.align = max(frame.align, align)
         threads = self.threads if frame.loop is None else self.node_threads
-        return Slot(frame, offset, tuple(loops), size, type_, threads)
+        return Slot(frame, offset, tuple(loops), size, type_, threads, may_be_bits)
 
 
 def marked(slot: Slot, access: Value) -> Value:
-    """A load or store of a slot, which says what it is of: a byte, in which the way of a branch is kept, is no part of
-    a number. Memory of threads holds one thing at each place for as long as they run; elsewhere other integers may be
-    the bits of a number."""
-    tag = own_access(slot.type) if slot.threads is not None or slot.type == T.I8 else None
-    if tag is not None:
+    """A load or store of a slot, which says what it is of: where optimisers have merged the accesses to several nodes,
+    this is what tells numbers from what else lies in one of them. An integer that may be the bits of a number says
+    nothing. Memory of threads holds one thing at each place for as long as they run, which is said as well."""
+    if slot.threads is not None:
+        tag = own_access(slot.type)
+        tags = [] if tag is None else [tag]
+    elif T.is_int(slot.type):
+        tags = [] if slot.may_be_bits else [READS_INTEGER]
+    else:
+        tags = number_access(slot.type)
+    if tags:
         assert isinstance(access, I.Load | I.Store)
-        access.metadata.append(tag)
+        access.metadata += tags
     return access
 
 

@@ -114,19 +114,22 @@ def _require_split(reversal: Reversal) -> None:
 
 
 def reversal_of(base: ArrayFunction, step: Vjp, rules: Rules, options: Options) -> Reversal:
-    """The plan of a reverse step, its longest loops checkpointed where the options say so.
+    """The plan of a reverse step, its longest loops checkpointed where the options say so. What they ask for is about
+    the kernel's loops: those of a reverse sweep, which is differentiated in reverse once more, are cut where they can
+    be.
 
     Raises DifferentiationError where checkpointing is asked for and there is no loop for it.
     """
     reversal = plan_reversal(base, step, rules)
     if options.checkpoint is False:
         return reversal
-    if options.checkpoint is not None:
+    again = any(buffer.role == "shadow" for buffer in base.buffers)
+    if options.checkpoint is not None and not again:
         return checkpointed(reversal, options.checkpoint)
-    if reversal.root.plan.tape.root.size <= options.tape_budget:
+    if options.checkpoint is None and reversal.root.plan.tape.root.size <= options.tape_budget:
         return reversal
     try:
-        return checkpointed(reversal, None)
+        return checkpointed(reversal, options.checkpoint)
     except DifferentiationError:
         return reversal
 

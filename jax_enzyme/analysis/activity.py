@@ -14,11 +14,11 @@ from collections.abc import Callable, Collection
 
 from jax_enzyme.analysis.flow import flow, holds_float, is_defined_call
 from jax_enzyme.analysis.memory import MemoryObject, Objects, PointsTo, call_effect, called_routine
-from jax_enzyme.analysis.number_bytes import NumberBytes
+from jax_enzyme.analysis.number_bytes import NumberBytes, copy_operands
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function
-from jax_enzyme.ir.values import Constant, Value, int_value
+from jax_enzyme.ir.values import Constant, Value
 from jax_enzyme.rules.blas.table import Routine
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.table import Rules
@@ -96,11 +96,12 @@ class Activity:
     def _mark_stored(self, store: I.Instruction, pointer: Value, value: Value) -> bool:
         return self.numbers.stored(store, pointer, value) | self._mark_objects(pointer)
 
-    def _mark_copied(self, target: Value, source: Value, length: int | None = None) -> bool:
+    def _mark_copied(self, call: I.CallBase) -> bool:
         """Only where numbers that vary are among what is copied: a text beside a number may be copied alone."""
+        target, source, _ = copy_operands(call)
         if not self._varied_memory(source):
             return False
-        changed = self.numbers.copied(target, source, length)
+        changed = self.numbers.copied(call)
         held = frozenset(o for o in self._points_to.written(target) if self.numbers.of(o))
         return changed | self._mark_all(held)
 
@@ -150,10 +151,8 @@ class Activity:
                     changed |= self._mark(call)
             return changed
         match call_effect(call):
-            case Effect.MEMORY_COPY:
-                return self._mark_copied(call.operands[0], call.operands[1], int_value(call.operands[2]))
-            case Effect.REALLOCATE:
-                return self._mark_copied(call, call.operands[0])
+            case Effect.MEMORY_COPY | Effect.REALLOCATE:
+                return self._mark_copied(call)
             case None if (routine := called_routine(call)) is not None:
                 return self._varied_routine(call, routine)
             case _:

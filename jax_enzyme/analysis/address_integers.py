@@ -2,8 +2,8 @@
 
     store i64 %address, ptr %p, !tbaa !long     where %address comes from a `ptrtoint`, or from memory of unknown type
 
-Where none does, what the source reads as an integer is no pointer: memory that was written as one is not read as
-`long`. So the number of nodes in the head of a tree, with which the links of its nodes seem to overlap, stays a number.
+Where none does, what the source reads as an integer is no pointer: memory written as one is not read as `long`.
+So the number of nodes in the head of a tree, with which the links of its nodes seem to overlap, stays a number.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ class IntegersByName:
         pointers = {i.operands[-1] for i in accesses if T.is_pointer(_value(i).type)}
         named = [i for i in accesses if _value(i).type == T.I64 and accessed_type(module, i) == T.I1]
         self._named = {i.operands[-1] for i in named} - pointers
-        if _any_is_address(self, instructions, [_value(i) for i in named if isinstance(i, I.Store)]):
+        # What an optimiser stores may have lost its name: where integers become pointers again, some are addresses.
+        returns = any(i.opcode == "inttoptr" and not _makes(i.operands[0]) for i in instructions)
+        if returns or _any_is_address(self, instructions, [_value(i) for i in named if isinstance(i, I.Store)]):
             self._named.clear()
 
     def reads(self, load: I.Instruction) -> bool:

@@ -11,10 +11,15 @@ certain (`trunc`, a multiplication by a large constant, as in hash functions), o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from math import gcd
 
 _LARGE = 1 << 31
+MANY = 128
+"""So many places of one kind are told apart in an object; those beyond are `repeated`."""
+_TOO_MANY = 2 * MANY
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +91,15 @@ class Congruence:
         """After bits have been cut off at the top."""
         return Congruence.of(self.offset, self.modulus & -self.modulus) if self.modulus else self
 
+    def shifted_right(self, by: int, bits: int, *, signed: bool) -> Congruence:
+        """After a shift to the right, of an integer with so many bits of which some may have been cut off at the top
+        (`ashr (shl %x, 32), 28` is 16 times the sign extension of `%x`)."""
+        if self.modulus == 0:
+            least = -(1 << (bits - 1)) if signed else 0
+            return Congruence(((self.offset - least) % (1 << bits) + least) >> by, 0)
+        low = self.modulus & -self.modulus
+        return Congruence.of((self.offset % low) >> by, low >> by) if low >> by else ANY
+
     def masked(self, mask: int) -> Congruence:
         """After a bitwise `and` with a constant that clears low bits, or anything else."""
         if self.modulus == 0:
@@ -97,6 +111,15 @@ class Congruence:
 
 
 ANY = Congruence(0, 1)
+
+
+def repeated(place: Congruence, others: Sequence[Congruence]) -> Congruence:
+    """A place among others that are too many: wherever it comes round again with the longest period that any of them
+    has, as a member of all records of an array; the join with all where none has a period."""
+    period = max((o.modulus for o in others), default=0)
+    if period == 0 or len(others) >= _TOO_MANY:
+        return reduce(Congruence.join, others, place)
+    return Congruence.of(place.offset, gcd(place.modulus, period))
 
 
 def overlap(x: Congruence, x_size: int, y: Congruence, y_size: int) -> bool:

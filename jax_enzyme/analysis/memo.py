@@ -18,14 +18,17 @@ class Memo:
     Cuts are placed where the recursion should turn around (a loop header's phi, not whichever value of the cycle was
     asked for first). Beyond `depth` nested questions fallbacks are given out as well, to bound the stack, and beyond
     `work` questions for one answer, to bound the time: where many cycles share values, what is forgotten is found again
-    exponentially often.
+    exponentially often. Once `total` questions were asked for answers that took many, those that follow get no more
+    than a tenth of `work`: a function in which one answer is beyond reach mostly has hundreds of them.
     """
 
-    def __init__(self, depth: int = 50, work: int = 1_500) -> None:
+    def __init__(self, depth: int = 50, work: int = 10_000, total: int = 15_000) -> None:
         self._limit = depth
         self._depth = 0
         self._work = work
         self._done = 0
+        self._cheap = work // 10
+        self._left = total
         self._facts: dict[Hashable, Any] = {}
         self._cuts: dict[Hashable, int] = {}
         self._weak: dict[Hashable, int] = {}
@@ -51,8 +54,15 @@ class Memo:
             self._weak[key] = self._used
         self._used |= outer
         if self._depth == 0:
-            self._done = 0
+            self._settle_work()
         return fact
+
+    def _settle_work(self) -> None:
+        if self._done > self._cheap:
+            self._left -= self._done
+            if self._left <= 0:
+                self._work = self._cheap
+        self._done = 0
 
     def _compute_cut(self, key: Hashable, compute: Callable[[], F]) -> F:
         """`_used` are the open cuts whose fallbacks a fact rests on: bits by place on the stack of cuts. `_weak` has

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from jax_enzyme.analysis.address_integers import IntegersByName
 from jax_enzyme.analysis.fortran_io import Statement, statement
 from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.tbaa import copied_type
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, GlobalAlias, GlobalVariable, Module
@@ -242,7 +243,8 @@ class PointsTo:
                 self._set(call, frozenset([self._object("heap", call)]))
                 self._copy(call, call.operands[0], None)
             case Effect.MEMORY_COPY:
-                self._copy(call.operands[0], call.operands[1], int_value(call.operands[2]))
+                if copied_type(self.module, call) is None:
+                    self._copy(call.operands[0], call.operands[1], int_value(call.operands[2]))
             case Effect.SAME_POINTER:
                 self._set(call, self.of(call.operands[0]))
             case None:

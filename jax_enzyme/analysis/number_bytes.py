@@ -12,22 +12,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import cached_property
 from itertools import product
 from math import gcd
 
-from jax_enzyme.analysis.congruence import ANY, Congruence, overlap
+from jax_enzyme.analysis.congruence import ANY, MANY, Congruence, overlap, repeated
+from jax_enzyme.analysis.extents import extent, inside
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.memory import MemoryObject, PointsTo
+from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect
 from jax_enzyme.analysis.places import Places
-from jax_enzyme.analysis.tbaa import accessed_type
+from jax_enzyme.analysis.tbaa import accessed_type, copied_type
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.values import Value, int_value
+from jax_enzyme.rules.effects import Effect
 
-_MANY = 64
-"""Beyond so many ranges, those that are alike are joined."""
 _LANES = 32
 _DEPTH = 20
 
@@ -76,18 +76,20 @@ class Bytes:
 
     def moved(self, by: Congruence) -> Bytes:
         start = self.start + by.offset if self.start is not None and by.modulus == 0 else None
-        return Bytes(self.at + by, self.size, number=self.number, start=start, whole=self.whole, guessed=self.guessed)
+        return replace(self, at=self.at + by, start=start)
 
 
 @dataclass(frozen=True)
 class Copied:
-    """A copy from a place in one object to a place in another; None as `length`: of any length."""
+    """A copy from a place in one object to a place in another; None as `length`: of any length. `typed` says that it
+    is of nothing but numbers: others may be read at its target by another type."""
 
     to: MemoryObject
     there: Congruence
     item: MemoryObject
     here: Congruence
     length: int | None
+    typed: bool
 
     def moved(self, part: Bytes) -> Bytes | None:
         """Where a part of the source is in the target; None where it is not copied."""
@@ -98,6 +100,7 @@ class Copied:
         return self._clipped(part.moved(self.here - self.there), self.here)
 
     def _clipped(self, part: Bytes, place: Congruence) -> Bytes | None:
+        part = replace(part, typed=self.typed)
         if self.length is None:
             return part
         start = place.offset if place.modulus == 0 else None
@@ -137,16 +140,21 @@ class ByteRanges:
                 yield item, Bytes(here, self.layout.store_size(element), typed, T.is_float(element), first)
 
     def called(self, pointer: Value, kind: T.FloatType) -> Iterator[tuple[MemoryObject, Bytes]]:
-        """What a routine touches that is given an array of numbers."""
+        """What a routine touches that is given an array of numbers, which are of the type that it has them."""
         size = self.layout.store_size(kind)
         for item, at in self.places.of(pointer).items():
-            yield item, Bytes(Congruence.of(at.offset, gcd(at.modulus, size)), size)
+            yield item, Bytes(Congruence.of(at.offset, gcd(at.modulus, size)), size, typed=True)
 
-    def copied(self, target: Value, source: Value, length: int | None) -> Iterator[Copied]:
-        """What a copy of so many bytes does to each pair of objects."""
+    def copied(self, call: I.CallBase) -> Iterator[Copied]:
+        """What a copy of memory, or its reallocation, does to each pair of objects."""
+        target, source, length = copy_operands(call)
+        kind = copied_type(self._module, call)
+        if kind == T.I1:
+            return
+        typed = kind is not None
         for to, there in self.places.of(target).items():
             for item, here in self.places.of(source).items():
-                yield Copied(to, there, item, here, length)
+                yield Copied(to, there, item, here, length, typed)
 
     def _start(self, pointer: Value, depth: int) -> int | None:
         """The constant part of an address."""
@@ -209,6 +217,7 @@ class NumberBytes:
         self.ranges = ByteRanges(points_to)
         self._inputs = inputs
         self._found: dict[MemoryObject, set[Bytes]] = {}
+        self._extents: dict[MemoryObject, int | None] = {}
 
     def of(self, item: MemoryObject) -> frozenset[Bytes]:
         return frozenset(self._found.get(item, ())) | self._given.get(item, frozenset())
@@ -258,11 +267,11 @@ class NumberBytes:
         """A routine writes numbers that vary."""
         return self._add(self.ranges.called(pointer, kind))
 
-    def copied(self, target: Value, source: Value, length: int | None) -> bool:
+    def copied(self, call: I.CallBase) -> bool:
         """Memory is copied, of which numbers that vary may be a part."""
         parts = [
             (copy.to, moved)
-            for copy in list(self.ranges.copied(target, source, length))
+            for copy in list(self.ranges.copied(call))
             for part in self.of(copy.item)
             if (moved := copy.moved(part)) is not None
         ]
@@ -274,13 +283,23 @@ class NumberBytes:
             if item.is_constant:
                 continue
             known = self._found.setdefault(item, set())
-            if len(known) >= _MANY:
-                alike = (p.at for p in known if (p.size, p.number) == (part.size, part.number))
-                part = replace(part, at=reduce(Congruence.join, alike, part.at), start=None)
+            if not part.whole:
+                place = inside(part.at, part.size, self._extent(item))
+                if place is None:
+                    continue
+                part = replace(part, at=place, start=part.start if place.modulus else place.offset)
+            if len(known) >= MANY:
+                alike = [p.at for p in known if (p.size, p.number) == (part.size, part.number)]
+                part = replace(part, at=repeated(part.at, alike), start=None)
             if part not in known:
                 known.add(part)
                 changed = True
         return changed
+
+    def _extent(self, item: MemoryObject) -> int | None:
+        if item not in self._extents:
+            self._extents[item] = extent(self.ranges.layout, item)
+        return self._extents[item]
 
     # -- asking
 
@@ -297,6 +316,13 @@ class NumberBytes:
             for other in self.of(item):
                 if not (part.typed and other.typed) and part.meets(other):
                     yield part, other
+
+
+def copy_operands(call: I.CallBase) -> tuple[Value, Value, int | None]:
+    """Target, source and length of a copy of memory, or of a reallocation; None: it is not known."""
+    if call_effect(call) is Effect.REALLOCATE:
+        return call, call.operands[0], None
+    return call.operands[0], call.operands[1], int_value(call.operands[2])
 
 
 def _leads_to(value: Value, phi: I.Phi) -> bool:

@@ -21,6 +21,7 @@ from math import gcd
 from jax_enzyme.analysis.congruence import ANY, Congruence, copied_to, overlap
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, leaves_pointers
+from jax_enzyme.analysis.tbaa import copied_type
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import GlobalVariable
@@ -292,6 +293,8 @@ class Places:
                 return {None: frozenset([_one(a) * _one(b)]) if len(a) * len(b) > _MANY else _multiplied(a, b)}
             case "shl" if a is not None and b is not None and len(x) == 1 and (by := _constant(b)) is not None:
                 return {None: _products(a, 1 << by)} if 0 <= by < 63 else self._anywhere(instruction)
+            case "ashr" | "lshr" if a is not None and b is not None and (by := _constant(b)) is not None:
+                return {None: _shifted(instruction, a, by)} if len(x) == 1 else self._anywhere(instruction)
             case "and" if b is not None and len(y) == 1 and (mask := _constant(b)) is not None:
                 return {k: frozenset(c.masked(mask) for c in cs) if k is None else _ANYWHERE for k, cs in x.items()}
             case "urem" if b is not None and len(y) == 1 and (divisor := _constant(b)) is not None and divisor > 0:
@@ -353,6 +356,8 @@ class Places:
         if callees:
             return
         match call_effect(call):
+            case Effect.MEMORY_COPY if copied_type(self._points_to.module, call) is not None:
+                pass
             case Effect.MEMORY_COPY:
                 self._copy(call.operands[0], call.operands[1], constant_value(call.operands[2]))
             case Effect.REALLOCATE:
@@ -455,6 +460,12 @@ def _fewer(offsets: Offsets, most: int) -> Offsets:
             share = sum(1 / c.modulus for c in found), stride, found
             best = share if best is None or share[:2] < best[:2] else best
     return frozenset([_one(offsets)]) if best is None else best[2]
+
+
+def _shifted(shift: I.BinaryOp, offsets: Offsets, by: int) -> Offsets:
+    assert isinstance(shift.type, T.IntType)
+    bits = shift.type.bits
+    return frozenset(c.shifted_right(by % bits, bits, signed=shift.opcode == "ashr") for c in offsets)
 
 
 def _constant(offsets: Offsets) -> int | None:

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -42,6 +43,28 @@ def own_access(type_: T.Type) -> tuple[str, MDNode] | None:
     return ("tbaa", MDNode(operands=[kind, kind, _ZERO]))
 
 
+def kept_access(module: Module, instruction: I.Instruction) -> list[tuple[str, MDValue]]:
+    """What an access says of its type, for a copy of it in a derivative: the name alone, in a tree of its own. A
+    derivative accesses memory in other orders, from which LLVM is to draw no conclusions."""
+    name = _accessed_name(module, dict(instruction.metadata).get("tbaa"))
+    if name == _OURS:
+        return [READS_INTEGER]
+    return [_named_access(name)] if name else []
+
+
+def number_access(type_: T.Type) -> list[tuple[str, MDValue]]:
+    """What says of an access that it is of numbers of this type, in the same manner; nothing for other types."""
+    kind = T.scalar(type_)
+    return [_named_access(name) for name, known in _FLOATS.items() if known == kind]
+
+
+@cache
+def _named_access(name: str) -> tuple[str, MDNode]:
+    tree = MDNode(operands=[MDString(f"jax_enzyme {name}")])
+    kind = MDNode(operands=[MDString(name), tree, _ZERO])
+    return ("tbaa", MDNode(operands=[kind, kind, _ZERO]))
+
+
 @dataclass(frozen=True)
 class Member:
     """Part of a structure: `type` is the type of its elements, None where the metadata does not tell (`char`)."""
@@ -59,6 +82,13 @@ def accessed_type(module: Module, instruction: I.Instruction) -> T.Type | None:
 def is_certain_integer(module: Module, instruction: I.Instruction) -> bool:
     """Whether an access reads an integer that our own code wrote."""
     return _accessed_name(module, dict(instruction.metadata).get("tbaa")) == _OURS
+
+
+def copied_type(module: Module, call: I.Instruction) -> T.Type | None:
+    """The type of the numbers that a copy is of, where it is said to be of nothing else, as one that a loop became; i1
+    for integers of our own."""
+    type_ = accessed_type(module, call)
+    return type_ if isinstance(type_, T.FloatType) or is_certain_integer(module, call) else None
 
 
 def is_of_any_type(module: Module, instruction: I.Instruction) -> bool:

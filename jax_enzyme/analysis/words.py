@@ -14,15 +14,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import cached_property, partial
 from math import gcd
 
 from jax_enzyme.analysis.alignment import aligned, at_multiple
-from jax_enzyme.analysis.congruence import Congruence
+from jax_enzyme.analysis.congruence import MANY, Congruence, repeated
+from jax_enzyme.analysis.extents import extent, inside
+from jax_enzyme.analysis.flow import holds_float
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, called_routine
 from jax_enzyme.analysis.places import Places
-from jax_enzyme.analysis.tbaa import accessed_type
+from jax_enzyme.analysis.tbaa import accessed_type, copied_type, is_certain_integer
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import Buffer
@@ -47,7 +49,10 @@ DTYPES: Mapping[str, T.FloatType] = {
 
 Piece = tuple[int, T.Type]
 """A scalar at so many bytes behind where an access starts; negative where it starts before."""
-_MANY = 64
+_INTEGER_ARITHMETIC = frozenset(
+    "zext sext trunc add sub mul and or xor shl lshr ashr udiv sdiv urem srem phi select freeze ptrtoint ptrtoaddr"
+    " bitcast extractelement insertelement shufflevector extractvalue insertvalue".split()
+)
 
 
 @dataclass(frozen=True)
@@ -71,6 +76,9 @@ class Words:
         self.points_to = points_to
         self._buffers = buffers
         self._layout = DataLayout(points_to.module)
+        self._aligned: dict[T.Type, bool] = {}
+        self._extents: dict[MemoryObject, int | None] = {}
+        self._integers: set[Value] = set()
         self._answers: dict[tuple[Value, int], tuple[frozenset[_Fact], frozenset[tuple[int, _Fact]]] | None] = {}
 
     @cached_property
@@ -91,17 +99,27 @@ class Words:
         found = self._meets(pointer, size)
         return None if found is None else frozenset((d, f.type) for d, f in found if T.is_pointer(f.type))
 
+    def are_aligned(self, kind: T.Type) -> bool:
+        """Whether every access to numbers of a kind says that its address is a multiple of their size."""
+        if kind not in self._aligned:
+            self._aligned[kind] = not any(map(partial(self._is_loose, kind), self._accesses))
+        return self._aligned[kind]
+
+    def _is_loose(self, kind: T.Type, access: I.Load | I.Store) -> bool:
+        type_ = access.type if isinstance(access, I.Load) else access.operands[0].type
+        align = access.align
+        return T.scalar(type_) == kind and align is not None and align < self._layout.store_size(kind)
+
+    def scalars(self, pointer: Value, size: int) -> frozenset[Piece] | None:
+        """The numbers and pointers that may lie wholly within so many bytes behind a pointer. None where nobody knows
+        what memory that is."""
+        found = self._meets(pointer, size)
+        return None if found is None else frozenset((d, f.type) for d, f in found if 0 <= d <= size - f.size)
+
     @cached_property
-    def doubles_are_aligned(self) -> bool:
-        """Whether every access to doubles says that its address is a multiple of 8."""
-        for function in self.points_to.functions:
-            for instruction in function.instructions():
-                if not isinstance(instruction, I.Load | I.Store):
-                    continue
-                type_ = instruction.type if isinstance(instruction, I.Load) else instruction.operands[0].type
-                if T.scalar(type_) == T.DOUBLE and instruction.align is not None and instruction.align < 8:
-                    return False
-        return True
+    def _accesses(self) -> list[I.Load | I.Store]:
+        functions = self.points_to.functions
+        return [i for f in functions for i in f.instructions() if isinstance(i, I.Load | I.Store)]
 
     def may_be_pointer(self, value: Value) -> bool:
         """Whether an integer may be a pointer that was loaded as one, or a part of it, or be computed from such."""
@@ -118,6 +136,35 @@ class Words:
                 return True
             else:
                 pending += item.operands
+        return False
+
+    def may_be_bits(self, value: Value) -> bool:
+        """Whether an integer may be the bits of a number, or be computed from such."""
+        pending, seen = [value], set[Value]()
+        while pending:
+            item = pending.pop()
+            if item in seen or item in self._integers or isinstance(item, Constant):
+                continue
+            seen.add(item)
+            match item:
+                case I.Load():
+                    held = self.numbers(item.operands[0], self._layout.store_size(item.type), item)
+                    if held != frozenset() and not is_certain_integer(self.points_to.module, item):
+                        return True
+                case I.Cast(operands=[operand]) if T.is_float(operand.type):
+                    if item.opcode == "bitcast":
+                        return True
+                case I.CallBase():
+                    if not item.callee.name.startswith("llvm.") or any(holds_float(a.type) for a in item.arguments):
+                        return True
+                    pending += item.arguments
+                case I.Compare():
+                    pass
+                case I.Instruction() if item.opcode in _INTEGER_ARITHMETIC:
+                    pending += item.operands
+                case _:
+                    return True
+        self._integers |= seen
         return False
 
     def of(self, item: MemoryObject) -> frozenset[T.Type]:
@@ -233,8 +280,9 @@ class Words:
             room = self._layout.store_size(scalar)
             for step in range(0, max(room - size, 0) + 1, size):
                 for item, place in self._accessed(pointer, align):
-                    at = place + Congruence(offset + step, 0)
-                    facts.setdefault(item, set()).add(_Fact(at, kind, size, plain or kind is named))
+                    at = inside(place + Congruence(offset + step, 0), size, self._extent(item))
+                    if at is not None:
+                        facts.setdefault(item, set()).add(_Fact(at, kind, size, plain or kind is named))
 
     def _accessed(self, pointer: Value, align: int) -> Iterator[tuple[MemoryObject, Congruence]]:
         """Where an access of this alignment may be."""
@@ -267,29 +315,38 @@ class Words:
                 at = Congruence.of(place.offset, gcd(place.modulus, size))
                 facts.setdefault(item, set()).add(_Fact(at, routine.scalar, size, plain=True))
 
+    def _extent(self, item: MemoryObject) -> int | None:
+        if item not in self._extents:
+            self._extents[item] = extent(self._layout, item)
+        return self._extents[item]
+
     def _carry(self, facts: dict[MemoryObject, set[_Fact]], call: I.CallBase) -> bool:
         """Carries facts over a copy, both ways; whether there were new ones."""
         if call_effect(call) is Effect.REALLOCATE:
             target, source, size = call, call.operands[0], None
         else:
             target, source, size = *call.operands[:2], int_value(call.operands[2])
+        alone = copied_type(self.points_to.module, call)
         changed = False
         for one, other in ((source, target), (target, source)):
             for item, place in self.places.of(one).items():
                 for twin, there in self.places.of(other).items():
                     held = facts.setdefault(twin, set())
-                    for fact in list(facts.get(item, ())):
+                    for fact in [f for f in facts.get(item, ()) if alone is None or f.type == alone]:
                         at = _moved(fact, place, there, size)
+                        at = None if at is None else inside(at, fact.size, self._extent(twin))
                         changed |= at is not None and _note(held, _Fact(at, fact.type, fact.size, plain=False))
         return changed
 
 
 def _note(held: set[_Fact], new: _Fact) -> bool:
-    """Adds a fact unless others say as much; beyond a number of them, joined with those that are alike: a copy within
-    one object would carry facts on for ever."""
+    """Adds a fact unless others say as much; beyond a number of them, `repeated`: a copy within one object would carry
+    facts on for ever."""
+    if new in held:
+        return False
     alike = [f.place for f in held if f.type == new.type]
-    if len(alike) > _MANY:
-        new = replace(new, place=reduce(Congruence.join, alike, new.place))
+    if len(alike) >= MANY:
+        new = replace(new, place=repeated(new.place, alike))
     if any(f.type == new.type and f.place.join(new.place) == f.place and f.plain <= new.plain for f in held):
         return False
     held.add(new)

@@ -88,7 +88,7 @@ def regular(program: Program, signature: Signature, binding: Binding, options: O
     return _Job(program, signature, binding, (), options or Options()).canonical()
 
 
-_bound: Memo[ArrayFunction] = Memo(16)
+_bound: Memo[tuple[ArrayFunction, ArrayFunction | None]] = Memo(16)
 _canonical: Memo[ArrayFunction] = Memo(64)
 _derived: Memo[ArrayFunction] = Memo(64)
 _built: Memo[Built] = Memo(1024)
@@ -147,8 +147,12 @@ class _Job:
 
     def bound(self) -> ArrayFunction:
         """The kernel itself as an array function, as its compiler left it."""
+        return self._bound()[0]
 
-        def make() -> ArrayFunction:
+    def _bound(self) -> tuple[ArrayFunction, ArrayFunction | None]:
+        """The same, and its canonical form where that had to be looked at."""
+
+        def make() -> tuple[ArrayFunction, ArrayFunction | None]:
             module = program_module(self.program, self.signature, self.binding)
             library.link_bodies(module)
             function = bind(module, self.program.symbol, self.signature, self.binding)
@@ -162,7 +166,12 @@ class _Job:
 
     def canonical(self) -> ArrayFunction:
         """The same in the form that the engine differentiates."""
-        return _canonical.get(self.key, lambda: canonical(self.derived()))
+
+        def make() -> ArrayFunction:
+            flat = None if self.steps else self._bound()[1]
+            return flat or canonical(self.derived())
+
+        return _canonical.get(self.key, make)
 
     def _derive(self) -> ArrayFunction:
         base, step = self.before().canonical(), self.steps[-1]

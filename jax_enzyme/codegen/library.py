@@ -9,7 +9,7 @@ from importlib import resources
 
 import llvmlite.binding as llvm
 
-from jax_enzyme.analysis.tbaa import READS_INTEGER
+from jax_enzyme.analysis.tbaa import READS_INTEGER, accessed_type, kept_access
 from jax_enzyme.cache import DiskCache, digest
 from jax_enzyme.codegen.host import host, target_machine
 from jax_enzyme.frontends import toolchain
@@ -20,15 +20,16 @@ from jax_enzyme.ir import linking
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.keywords import LINKAGE
+from jax_enzyme.ir.metadata import MDValue
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.values import GlobalValue, Poison, Value
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.rules.blas.table import bodies, routine
 
-_FORMAT = "3"
+_FORMAT = "5"
 # Products of complex numbers as in BLAS itself: without a look whether a result that is no number could be infinite.
-_FLAGS = ("-fno-strict-aliasing", "-fcx-limited-range")
+_FLAGS = ("-fcx-limited-range",)
 _NUMBERS = {
     "s": "LETTER=s REAL_LETTER=s SCALAR=float REAL=float SINGLE",
     "d": "LETTER=d REAL_LETTER=d SCALAR=double REAL=double",
@@ -76,6 +77,7 @@ def adopt(module: Module, library: Module) -> None:
             behind = present.arguments[len(function.arguments) :]
             present.arguments, present.blocks = [*function.arguments, *behind], function.blocks
             present.prefix, present.attributes, present.metadata = function.prefix, function.attributes, []
+            _return_integer(present, function.function_type.result)
             adopted.append(present)
         elif present is function:
             adopted.append(function)
@@ -85,12 +87,26 @@ def adopt(module: Module, library: Module) -> None:
 
 
 def _fits(declared: T.Type, defined: T.Type) -> bool:
-    """Whether a declaration can be of a function: lengths of character arguments may follow, as Fortran passes them."""
+    """Whether a declaration can be of a function: lengths of character arguments may follow, as Fortran passes them,
+    and an index that is returned may be as narrow as `int` (`cblas_idamax`, in headers older and newer)."""
     if not isinstance(declared, T.FunctionType) or not isinstance(defined, T.FunctionType):
         return False
     count = len(defined.parameters)
-    same = declared.result == defined.result and declared.parameters[:count] == defined.parameters
+    returned = declared.result == defined.result or (declared.result, defined.result) == (T.I32, T.I64)
+    same = returned and declared.parameters[:count] == defined.parameters
     return same and not declared.variadic and all(map(T.is_int, declared.parameters[count:]))
+
+
+def _return_integer(function: Function, defined: T.Type) -> None:
+    """Cuts what a body returns to what the declaration says."""
+    declared = function.function_type.result
+    if declared == defined:
+        return
+    for block in function.blocks:
+        if isinstance(block.terminator, I.Return):
+            value = block.instructions.pop().operands[0]
+            at = Builder(block)
+            at.ret(at.cast("trunc", value, declared))
 
 
 def definitions(letter: str, symbols: frozenset[str]) -> Module:
@@ -104,13 +120,21 @@ def definitions(letter: str, symbols: frozenset[str]) -> Module:
             if function.name in symbols:
                 _return_structure(function)
         for instruction in function.instructions():
-            # (Wider ones may be a complex number that LLVM moves as a whole.)
-            reads_integer = isinstance(instruction, I.Load) and instruction.type in (T.I8, T.I32)
-            instruction.metadata = [READS_INTEGER] if reads_integer else []
+            instruction.metadata = _said(module, instruction)
             if isinstance(instruction, I.CallBase):
                 instruction.attributes = _plain(module, instruction.attributes)
     module.attribute_groups, module.metadata, module.named_metadata = {}, {}, {}
     return module
+
+
+def _said(module: Module, instruction: I.Instruction) -> list[tuple[str, MDValue]]:
+    """What an access, or a copy of a loop's making, says that it is of: integers here are no numbers' bits, unless they
+    are wide enough for a complex number that LLVM moves as a whole."""
+    value = instruction.operands[0] if isinstance(instruction, I.Store) else instruction
+    is_integer = isinstance(instruction, I.Load | I.Store) and value.type in (T.I8, T.I32)
+    if is_integer or (isinstance(instruction, I.CallBase) and accessed_type(module, instruction) == T.I1):
+        return [READS_INTEGER]
+    return kept_access(module, instruction)
 
 
 def _plain(module: Module, words: tuple[str, ...]) -> tuple[str, ...]:
@@ -144,7 +168,8 @@ def _text(letter: str, symbols: frozenset[str]) -> str:
 
 def _library(letter: str) -> str:
     """The IR of all rules for one kind of numbers, optimised as far as it stays differentiable, from the cache if it is
-    there."""
+    there. Accesses say what type they are of, from which LLVM draws no conclusions: numbers are one or pairs of them as
+    each rule likes."""
     source = _expanded("library.c")
     cache = DiskCache.named("library")
     key = digest(_FORMAT, toolchain.zig().version, host().compiler, letter, source)
@@ -163,7 +188,11 @@ def _expanded(name: str) -> str:
 
 
 def _optimised(text: str) -> str:
-    native = llvm.parse_assembly(to_text(parse(text), debug=False), llvm.create_context())
+    module = parse(text)
+    for function in module.functions.values():
+        for instruction in function.instructions():
+            instruction.metadata = _said(module, instruction)
+    native = llvm.parse_assembly(to_text(module, debug=False), llvm.create_context())
     tuning = llvm.create_pipeline_tuning_options(speed_level=2)
     tuning.loop_vectorization = tuning.slp_vectorization = False
     tuning.loop_interleaving = tuning.loop_unrolling = False

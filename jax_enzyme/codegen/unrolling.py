@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import llvmlite.binding as llvm
 
-from jax_enzyme.ir.metadata import MDNode, MDString
+from jax_enzyme.ir.metadata import MDString
 from jax_enzyme.ir.module import Module
-from jax_enzyme.ir.reader import parse
-from jax_enzyme.ir.verify import parse_checked
+from jax_enzyme.ir.verify import parse_verified
 
 _WISH, _HIDDEN = "llvm.loop.unroll.", "je.loop.unroll."
+_WISHES = ("enable", "full", "count")
 _ROUNDS = 2
 """What one loop is unrolled to may say how often another runs."""
 
@@ -41,18 +41,14 @@ def optimised(source: Module, native: llvm.ModuleRef, builder: llvm.PassBuilder)
 
 
 def _renamed(native: llvm.ModuleRef, old: str, new: str) -> llvm.ModuleRef:
-    """The module with the wishes under another name."""
-    module = parse(str(native))
-    for node, wish in _says(module, old):
-        node.operands[0] = MDString(new + wish)
-    return parse_checked(module)
+    """The module with the wishes under another name. LLVM's text is changed: after inlining it may be very long."""
+    text = str(native)
+    for wish in _WISHES:
+        text = text.replace(f'!{{!"{old}{wish}"', f'!{{!"{new}{wish}"')
+    return parse_verified(text)
 
 
-def _says(module: Module, name: str) -> list[tuple[MDNode, str]]:
-    """The nodes that say so: neither `disable` nor how a loop is to go on that has been unrolled."""
-    found: list[tuple[MDNode, str]] = []
-    for node in module.metadata.values():
-        first = node.operands[0] if node.operands else None
-        if isinstance(first, MDString):
-            found += [(node, wish) for wish in ("enable", "full", "count") if first.text == name + wish]
-    return found
+def _says(module: Module, name: str) -> bool:
+    """Whether a node says so, and neither `disable` nor how a loop is to go on that has been unrolled."""
+    firsts = [node.operands[0] for node in module.metadata.values() if node.operands]
+    return any(isinstance(f, MDString) and f.text == name + wish for f in firsts for wish in _WISHES)

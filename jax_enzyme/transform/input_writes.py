@@ -89,24 +89,26 @@ def _only_reads(module: Module, call: I.CallBase, pointer: Value) -> bool:
     return "writeonly" not in (*given, *declared)
 
 
-def protect_inputs(function: ArrayFunction, canonical: Callable[[ArrayFunction], ArrayFunction]) -> ArrayFunction:
+def protect_inputs(
+    function: ArrayFunction, canonical: Callable[[ArrayFunction], ArrayFunction]
+) -> tuple[ArrayFunction, ArrayFunction | None]:
     """The array function with its inputs safe from writes; itself where nothing writes to them. Before inlining many a
-    pointer seems to lead to where it never does: on suspicion the canonical form decides. SignatureError for a certain
-    write."""
+    pointer seems to lead to where it never does: on suspicion the canonical form decides, which comes along where it is
+    that of the result. SignatureError for a certain write."""
     if not input_writes(function):
-        return function
+        return function, None
     flat = canonical(function)
     writes = input_writes(flat)
     for write in writes:
         if write.surely:
             raise refused(flat, write)
     if not writes:
-        return function
+        return function, flat
     module = clone(function.module)
     root = module.functions[function.symbol]
     for index in sorted({w.parameter.index for w in writes}):
         _copy_in(module, root, root.arguments[index], function.buffers[index].nbytes)
-    return ArrayFunction(module, function.symbol, function.buffers)
+    return ArrayFunction(module, function.symbol, function.buffers), None
 
 
 def refused(function: ArrayFunction, write: InputWrite) -> SignatureError:

@@ -8,8 +8,9 @@
                                                                call void @free(ptr %p)
 
 The old size follows the pointer: through phis and selects it becomes a phi or a select of sizes, and that of null is 0.
-A pointer that comes out of memory or out of a call keeps its `realloc`, which forward mode can do and reverse mode
-refuses by name.
+Of a pointer that comes out of memory or out of a call only the allocator knows it: `malloc_usable_size` says how many
+bytes there are to copy, the size that was asked for or a little more (`ad.room` makes shadows as large). That is asked
+where nothing else is left to find out: another pass may yet show where the pointer comes from.
 """
 
 from __future__ import annotations
@@ -28,13 +29,16 @@ _RESIZING = ("realloc", "reallocarray")
 
 
 def lower_reallocations(module: Module) -> Module:
-    """A copy of the module without such calls; the module itself where there are none whose old size is known."""
-    if not any(_traceable(i) for f in module.functions.values() for i in f.instructions()):
+    """A copy of the module without those whose old size is known, or without any where there are none of those; the
+    module itself where there is nothing to do."""
+    resizing = [i for f in module.functions.values() for i in f.instructions() if _name(i) in _RESIZING]
+    if not resizing:
         return module
+    chosen = _traceable if any(map(_traceable, resizing)) else _resizes
     copy = clone(module)
     declarations = Declarations(copy)
     for function in list(copy.functions.values()):
-        calls = [i for i in function.instructions() if _traceable(i)]
+        calls = [i for i in function.instructions() if chosen(i)]
         if calls:
             _Sizes(function, declarations).rewrite(calls)
     return copy
@@ -44,6 +48,10 @@ def _name(value: Value) -> str:
     if not isinstance(value, I.Call) or not isinstance(value.callee, Function) or not value.callee.is_declaration:
         return ""
     return value.callee.name
+
+
+def _resizes(instruction: I.Instruction) -> bool:
+    return _name(instruction) in _RESIZING
 
 
 def _traceable(instruction: I.Instruction) -> bool:
@@ -76,7 +84,7 @@ class _Sizes:
         self._block = {i: b for b in function.blocks for i in b.instructions}
 
     def rewrite(self, calls: list[I.Instruction]) -> None:
-        sizes = [self._of(call.operands[0]) for call in calls]
+        sizes = [self._of(call.operands[0]) if _traceable(call) else self._asked(call) for call in calls]
         new_sizes = [self._of(call) for call in calls]
         replaced: dict[Value, Value] = {}
         for call, old, new in zip(calls, sizes, new_sizes, strict=True):
@@ -113,6 +121,14 @@ class _Sizes:
         at = block.instructions.index(pointer)
         block.instructions[at:at] = made.block.instructions
         return self._sizes[pointer]
+
+    def _asked(self, call: I.Instruction) -> Value:
+        """The size as the allocator has it, asked in front of the call."""
+        block, made = self._block[call], Builder(BasicBlock())
+        size = made.call(self._library("malloc_usable_size", T.I64, T.PTR), [call.operands[0]])
+        at = block.instructions.index(call)
+        block.instructions[at:at] = made.block.instructions
+        return size
 
     def _resize(self, call: I.Instruction, old: Value, new: Value) -> Value:
         block = self._block[call]

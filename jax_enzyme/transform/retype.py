@@ -15,14 +15,14 @@ that place in memory (`analysis.words`), the web must have no other use: then an
 the same integer after. Pointers that are copied as integers are told by casts, by the source's types, and where nothing
 but pointers lies at the place.
 
-Words that hold several numbers, or other things besides, are taken apart before (`word_pieces`). What becomes a number
-here is known of its memory from then on, so both are repeated until nothing changes.
+Vectors (`load_lanes`) and words (`word_pieces`) that hold several numbers, or other things besides, are taken apart
+before. What becomes a number here is known of its memory from then on, so this is repeated until nothing changes.
 """
 
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 
 from jax_enzyme.analysis.fields import points_to_by_place
@@ -40,6 +40,7 @@ from jax_enzyme.ir.values import Argument, BasicBlock, Constant, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.bit_operations import as_number, bit_operation, parts_of_signs
 from jax_enzyme.transform.half_words import name_conversions
+from jax_enzyme.transform.load_lanes import split_mixed_loads
 from jax_enzyme.transform.rewriting import forget_records, phis, place, remove_unused, replace_values
 from jax_enzyme.transform.word_pieces import split_words
 
@@ -49,7 +50,10 @@ _ROUNDS = 10
 
 def retype(function: ArrayFunction) -> ArrayFunction:
     """The array function with such webs retyped in a copy of the module; itself where there are none."""
-    if not _has_words(function.module):
+    module = split_mixed_loads(function.module)
+    if module is not function.module:
+        function = replace(function, module=module)
+    if not _has_words(module):
         return function
     result = ArrayFunction(clone(function.module), function.symbol, function.buffers)
     changed = name_conversions(list(result.module.functions.values()))
@@ -68,11 +72,12 @@ def retype(function: ArrayFunction) -> ArrayFunction:
 
 
 def _has_words(module: Module) -> bool:
-    return any(_starts(i) or _makes_number(i) for f in module.functions.values() for i in f.instructions())
+    return any(_starts(i) or _is_between(i) for f in module.functions.values() for i in f.instructions())
 
 
-def _makes_number(instruction: I.Instruction) -> bool:
-    return instruction.opcode == "bitcast" and T.is_float(instruction.type) and T.is_int(instruction.operands[0].type)
+def _is_between(instruction: I.Instruction) -> bool:
+    """Whether it takes a number for an integer, or the other way round."""
+    return instruction.opcode == "bitcast" and T.is_float(instruction.type) != T.is_float(instruction.operands[0].type)
 
 
 def _words(function: ArrayFunction) -> Words:

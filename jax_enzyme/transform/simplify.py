@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from jax_enzyme.ir.arrays import ArrayFunction
+from jax_enzyme.transform.byte_swaps import widen_byte_swaps
 from jax_enzyme.transform.devirtualise import devirtualise
 from jax_enzyme.transform.failures import lower_failures
 from jax_enzyme.transform.masked_memory import lower_masked_memory
@@ -20,7 +21,7 @@ from jax_enzyme.transform.struct_copies import split_struct_copies
 def simplify(function: ArrayFunction) -> ArrayFunction:
     """The array function after all these passes; the very same where none of them had anything to do, so that the
     caller knows whether another optimisation is worth its time."""
-    function = privatise(split_struct_copies(lower_failures(devirtualise(function))))
+    function = widen_byte_swaps(privatise(split_struct_copies(lower_failures(devirtualise(function)))))
     for change in (lower_reallocations, lower_masked_memory):
         module = change(function.module)
         if module is not function.module:

@@ -17,7 +17,8 @@ Shuffle = Callable[[Builder, Sequence[Value], T.Type], Value]
 """The result from the arguments and the type of the result."""
 
 
-def _shuffled(at: Builder, x: Value, y: Value | None, lanes: Sequence[int]) -> Value:
+def shuffled(at: Builder, x: Value, y: Value | None, lanes: Sequence[int]) -> Value:
+    """The lanes of two vectors, in this order; of nobody knows what where -1 stands."""
     assert isinstance(x.type, T.VectorType)
     kind = T.VectorType(len(lanes), x.type.element)
     operands = [x, Poison(x.type) if y is None else y]
@@ -37,19 +38,19 @@ def _number(place: Value) -> int:
 
 def _reverse(at: Builder, arguments: Sequence[Value], _: T.Type) -> Value:
     (x,) = arguments
-    return _shuffled(at, x, None, range(_count(x) - 1, -1, -1))
+    return shuffled(at, x, None, range(_count(x) - 1, -1, -1))
 
 
 def _interleave(at: Builder, arguments: Sequence[Value], _: T.Type) -> Value:
     x, y = arguments
-    return _shuffled(at, x, y, [lane + part * _count(x) for lane in range(_count(x)) for part in (0, 1)])
+    return shuffled(at, x, y, [lane + part * _count(x) for lane in range(_count(x)) for part in (0, 1)])
 
 
 def _deinterleave(at: Builder, arguments: Sequence[Value], result: T.Type) -> Value:
     (x,) = arguments
     pair: Value = Poison(result)
     for part in (0, 1):
-        pair = at.insert_value(pair, _shuffled(at, x, None, range(part, _count(x), 2)), part)
+        pair = at.insert_value(pair, shuffled(at, x, None, range(part, _count(x), 2)), part)
     return pair
 
 
@@ -57,15 +58,15 @@ def _extract(at: Builder, arguments: Sequence[Value], result: T.Type) -> Value:
     x, place = arguments
     assert isinstance(result, T.VectorType)
     start = _number(place)
-    return _shuffled(at, x, None, range(start, start + result.count))
+    return shuffled(at, x, None, range(start, start + result.count))
 
 
 def _insert(at: Builder, arguments: Sequence[Value], _: T.Type) -> Value:
     x, part, place = arguments
     start, count, more = _number(place), _count(x), _count(part)
-    wide = _shuffled(at, part, None, [lane if lane < more else -1 for lane in range(count)])
+    wide = shuffled(at, part, None, [lane if lane < more else -1 for lane in range(count)])
     inside = range(start, start + more)
-    return _shuffled(at, x, wide, [count + lane - start if lane in inside else lane for lane in range(count)])
+    return shuffled(at, x, wide, [count + lane - start if lane in inside else lane for lane in range(count)])
 
 
 SHUFFLES: Mapping[str, Shuffle] = {

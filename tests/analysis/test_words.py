@@ -122,3 +122,19 @@ def test_congruences() -> None:
     assert Congruence(1, 3) * Congruence(1 << 40, 0) == Congruence.of(0, 1 << 40)
     assert Congruence(7, 24).masked(-8) == Congruence(0, 8)
     assert Congruence(7, 24).join(ANY) == ANY
+
+
+@pytest.mark.parametrize("signed", [True, False])
+@pytest.mark.parametrize("place", [Congruence(0, 1), Congruence(6, 8), Congruence(5, 24), Congruence(-3, 0)], ids=str)
+def test_shifts_to_the_right(place: Congruence, signed: bool) -> None:
+    """Of all integers of six bits: those that are at a place are, after both shifts, where the analysis says."""
+    bits, up = 6, 2
+    for by in range(bits):
+        after = (place * Congruence(1 << up, 0)).shifted_right(by, bits, signed=signed)
+        for number in range(-100, 100):
+            if number != place.offset and not (place.modulus and (number - place.offset) % place.modulus == 0):
+                continue
+            wrapped = (number << up) % (1 << bits)
+            wrapped -= (1 << bits) if signed and wrapped >> (bits - 1) else 0
+            away = (wrapped >> by) - after.offset
+            assert away == 0 if after.modulus == 0 else away % after.modulus == 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import ml_dtypes
@@ -21,14 +22,14 @@ FOLDER = Path(__file__).parent / "memory_shapes"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.c"))
 IN_SINGLE = ("two_floats_in_a_word",)
 ROUNDED = (
-    "complex_members", "records_of_two_precisions_copied", "records_returned_by_recursive_functions",
-    "records_returned_by_value", "records_that_are_sorted_into_classes", "records_that_are_swapped_by_value",
-    "records_that_are_swapped_byte_for_byte", "two_floats_in_a_word",
+    "complex_members", "records_of_two_precisions_copied", "records_of_two_precisions_sorted",
+    "records_returned_by_recursive_functions", "records_returned_by_value", "records_that_are_sorted_into_classes",
+    "records_that_are_swapped_by_value", "records_that_are_swapped_byte_for_byte", "two_floats_in_a_word",
 )  # fmt: skip
 """Kernels with parts in single precision."""
 AT_LEVELS = (
     "constant_tables_of_pointers", "heap_of_records", "layers_with_their_numbers", "numbers_behind_a_header",
-    "records_that_are_swapped_by_value",
+    "packed_records_copied", "records_of_two_precisions_sorted", "records_that_are_swapped_by_value",
     "records_with_pointers_copied_and_moved", "words_that_are_copied",
 )  # fmt: skip
 X = np.array([0.83, 1.41, 0.62, 1.07, 0.39, 1.23])
@@ -49,8 +50,7 @@ def test_three_way(name: str) -> None:
     check(native((FOLDER / f"{name}.c").read_text(), "k", vector(name), {"n": X.size}), name)
 
 
-@pytest.mark.parametrize("level", ["-O0", "-O3"])
-@pytest.mark.parametrize("name", AT_LEVELS)
+@pytest.mark.parametrize(("name", "level"), [*product(AT_LEVELS, ("-O0", "-O3")), ("wide_records_sorted_twice", "-O3")])
 def test_levels(name: str, level: str, tmp_path: Path) -> None:
     target = tmp_path / "kernel.ll"
     command = [sys.executable, "-m", "ziglang", "cc", "-S", "-emit-llvm", "-g0", "-fno-sanitize=all", "-UNDEBUG", "-w"]

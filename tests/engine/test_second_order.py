@@ -3,7 +3,7 @@ modes give the same numbers, where the engine differentiates what it has emitted
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
@@ -64,30 +64,57 @@ def test_every_order(name: str) -> None:
     np.testing.assert_allclose(list(products.values()), expected, rtol=1e-9, err_msg=str(products))
 
 
-def test_every_order_of_recursion() -> None:
-    """The forward sweep of a recursive function returns its frame beside its result: a pointer that has a shadow."""
-    source = """
-        #include <math.h>
-        static double walk(double *y, int n, double t) {
-            if (n <= 0) return t * y[0];
-            y[0] = t * y[1] * y[1];
-            return walk(y + 1, n - 1, sin(t)) * y[0];
-        }
-        double program(double a, const double *x) {
-            double y[4] = { x[0], x[1], x[2], x[3] };
-            return walk(y, 3, a);
-        }
-    """
-    arguments = {"a": 0.7, "x": np.array([0.5, 1.1, -0.8, 1.3])}
-    signature = "a: f64, x: f64[4] -> f64"
+WALK = """
+    #include <math.h>
+    static double walk(double *y, int n, double t) {
+        if (n <= 0) return t * y[0];
+        y[0] = t * y[1] * y[1];
+        return walk(y + 1, n - 1, sin(t)) * y[0];
+    }
+"""
+
+
+def _agree_in_every_order(
+    source: str, signature: str, arguments: Mapping[str, Any], orders: Sequence[str] = ORDERS
+) -> None:
     kernel = native(source, "program", signature, {})
     second = Second(
         Specialised(kernel.program, kernel.signature, kernel.binding, kernel.options),
         Case("program", signature, lambda _: arguments),
     )
-    products = [second.product(order) for order in ORDERS]
+    products = [second.product(order) for order in orders]
     assert abs(products[0]) > 1e-3
     np.testing.assert_allclose(products, products[0], rtol=1e-9)
+
+
+def test_every_order_of_recursion() -> None:
+    """The forward sweep of a recursive function returns its frame beside its result: a pointer that has a shadow."""
+    source = (
+        WALK
+        + """
+        double program(double a, const double *x) {
+            double y[4] = { x[0], x[1], x[2], x[3] };
+            return walk(y, 3, a);
+        }
+    """
+    )
+    arguments = {"a": 0.7, "x": np.array([0.5, 1.1, -0.8, 1.3])}
+    _agree_in_every_order(source, "a: f64, x: f64[4] -> f64", arguments)
+
+
+def test_every_order_where_recursion_is_over() -> None:
+    """What is loaded behind it is loaded again in front of its reverse, which writes cotangents alone."""
+    source = (
+        WALK
+        + """
+        void program(double a, double *y, double *z) {
+            double t = walk(y, 3, a);
+            for (int i = 0; i < 4; i++) z[i] = t * sin(y[i]) * y[i];
+        }
+    """
+    )
+    arguments = {"a": 0.7, "y": np.array([0.5, 1.1, -0.8, 1.3])}
+    _agree_in_every_order(source, "a: f64, inout y: f64[4], out z: f64[4]", arguments)
 
 
 def _over_checkpoints(name: str, checkpoint: object) -> Second:
@@ -112,6 +139,14 @@ def test_forward_over_checkpointed_reverse(name: str) -> None:
     np.testing.assert_allclose(products[0], products[1], rtol=1e-10)
 
 
+def test_reverse_over_checkpointed_reverse() -> None:
+    """The loops of the reverse sweep free what they have allocated, and need not be cut."""
+    name = "a structure whose buffers change places"
+    products = [_over_checkpoints(name, "sqrt").product(order) for order in ("rev-over-rev", "fwd-over-rev")]
+    assert products[1] != 0
+    np.testing.assert_allclose(products[0], products[1], rtol=1e-10)
+
+
 def test_third_order_of_a_checkpointed_loop() -> None:
     name = "a structure whose buffers change places"
     products = [_over_checkpoints(name, "log").third("rev"), _over_checkpoints(name, False).third("fwd")]
@@ -129,13 +164,32 @@ def test_third_order(name: str) -> None:
     np.testing.assert_allclose(products[1], products[0], rtol=1e-9)
 
 
-def test_forward_over_reverse_of_loops_with_several_entries() -> None:
+@pytest.mark.parametrize("file", ["ir_entries.ll", "ir_nodes.ll"])
+def test_forward_over_reverse_of_loops_with_several_entries(file: str) -> None:
     """What is kept of a branch is no part of the numbers that nodes of other loops have at its place."""
     random = np.random.default_rng(1)
     arguments = {"a": 0.7, "x": random.normal(size=8), "y": random.normal(size=8)}
     signature = "n: i32, a: f64, x: f64[n], inout y: f64[n] -> f64"
-    row = Case("program", signature, lambda _: arguments, file="ir_entries.ll")
+    row = Case("program", signature, lambda _: arguments, file=file)
     second = Second(Specialised.of(row), row)
     products = [second.product(order) for order in ("fwd-over-rev", "fwd-over-fwd")]
     assert abs(products[0]) > 1e-3
     np.testing.assert_allclose(products, products[0], rtol=1e-9)
+
+
+def test_reverse_over_reverse_of_solutions() -> None:
+    """The frames of a LAPACK routine have numbers, integers and pointers in them, and copies of numbers and pivots
+    beside them."""
+    source = """
+        extern void dgesv_(const int *, const int *, double *, const int *, int *, double *, const int *, int *);
+        void program(double *a, double *b) {
+            const int n = 2, one = 1;
+            int pivots[2], info;
+            for (int k = 0; k < 4; k++) {
+                a[0] += b[0] * b[1];
+                dgesv_(&n, &one, a, &n, pivots, b, &n, &info);
+            }
+        }
+    """
+    arguments = {"a": np.array([2.0, 0.3, 0.5, 1.7]), "b": np.array([0.9, -0.4])}
+    _agree_in_every_order(source, "inout a: f64[4], inout b: f64[2]", arguments, ("fwd-over-fwd", "rev-over-rev"))

@@ -19,6 +19,7 @@ from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.verify import verify
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.transform.allocators import lower_allocators
+from jax_enzyme.transform.byte_swaps import widen_byte_swaps
 from jax_enzyme.transform.closures import lower_closures
 from jax_enzyme.transform.devirtualise import devirtualise
 from jax_enzyme.transform.dynamic_casts import lower_dynamic_casts
@@ -52,6 +53,7 @@ def _of_module(change: Callable[[Module], Module]) -> Pass:
 
 PASSES: dict[str, Pass] = {
     "allocators": _of_module(lower_allocators),
+    "byte_swaps": widen_byte_swaps,
     "closures": lower_closures,
     "devirtualise": devirtualise,
     "dynamic_casts": _of_module(lower_dynamic_casts),

@@ -116,3 +116,34 @@ def test_lengths_of_characters_may_follow() -> None:
     r = np.random.default_rng(4)
     subject = native(source, "k", "n: i32, x: f64[n], inout a: f64[n,n]", {"n": N})
     agree(three_way(subject, [r.normal(size=N), r.normal(size=(N, N))]))
+
+
+def test_memory_that_nobody_but_routines_writes_is_copied() -> None:
+    source = (
+        "#include <stdlib.h>\n#include <string.h>\nvoid dscal_(const int *, const double *, double *, const int *);\n"
+        "void dgemv_(const char *, const int *, const int *, const double *, const double *, const int *,\n"
+        "            const double *, const int *, const double *, double *, const int *);\n"
+        "void k(int n, const double *a, const double *x, double *y) {\n"
+        "  int one = 1;\n  double alpha = 1, none = 0;\n"
+        "  double *t = malloc(n * sizeof *t), *u = malloc(n * sizeof *u);\n"
+        '  dgemv_("N", &n, &n, &alpha, a, &n, x, &one, &none, t, &one);\n'
+        "  memcpy(u, t, n * sizeof *u);\n  dscal_(&n, x, u, &one);\n"
+        '  dgemv_("T", &n, &n, &alpha, a, &n, u, &one, &none, y, &one);\n'
+        "  free(t);\n  free(u);\n}"
+    )
+    r = np.random.default_rng(5)
+    a, x = r.normal(size=(N, N)), r.normal(size=N)
+    subject = native(source, "k", "n: i32, a: f64[n,n], x: f64[n], out y: f64[n]", {"n": N})
+    np.testing.assert_allclose(subject.run((), [a, x])[0], a @ (x[0] * a.T @ x))
+    agree(three_way(subject, [a, x]))
+
+
+def test_an_index_may_be_declared_as_int() -> None:
+    source = (
+        "int cblas_idamax(int, const double *, int);\n"
+        "double k(int n, const double *x) {\n  int i = cblas_idamax(n, x, 1);\n  return x[i] * x[i] + i;\n}"
+    )
+    x = np.array([0.3, -2.0, 1.2, 0.9])
+    subject = native(source, "k", "n: i32, x: f64[n] -> f64", {"n": N})
+    assert subject.run((), [x])[0] == 5
+    agree(three_way(subject, [x]))
