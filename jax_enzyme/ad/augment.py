@@ -471,10 +471,11 @@ class Augmenter:
             raise self._facts.refused(call, REALLOCATED)
 
     def _copy_pointers(self, call: I.CallBase, twin: I.Instruction) -> None:
-        """Shadows of pointers are copied with the pointers; what lies beside them are adjoints, maybe seeds already."""
+        """Shadows of pointers are copied with the pointers; what lies beside them are adjoints, maybe seeds already.
+        Where there are none, as in texts, so are all bytes."""
         target, source = call.operands[:2]
         points_to, words = self._facts.points_to, self._runtime.kinds.words
-        held = any(points_to.contents[o] for o in points_to.of(source))
+        held = any(not self._facts.shadowed.isdisjoint(points_to.contents[o]) for o in points_to.of(source))
         if (
             not held
             or copied_type(self._facts.module, call) is not None
@@ -483,11 +484,13 @@ class Augmenter:
             return
         to, at = self._shadow(target), self._shadow(source)
         pattern = pointers_in(words, target, source, call.operands[2])
-        if pattern is None:
+        length = twin.operands[2]
+        size = length if length.type == T.I64 else self._builder.cast("zext", length, T.I64)
+        if not self._facts.active_memory(target) and not self._facts.active_memory(source):
+            self._runtime.move(self._builder, to, at, size)
+        elif pattern is None:
             raise self._facts.refused(call, MIXED_COPY, held="numbers and pointers")
-        if pattern.pieces:
-            length = twin.operands[2]
-            size = length if length.type == T.I64 else self._builder.cast("zext", length, T.I64)
+        elif pattern.pieces:
             self._builder.call(self._runtime.helper(pattern.name, pattern.text()), [to, at, size])
 
     def _allocated_bytes(self, call: I.CallBase) -> Value:

@@ -277,7 +277,9 @@ def _lossy(source: I.Instruction, users: Mapping[Value, list[tuple[I.Instruction
 
 def _computes(user: I.Instruction) -> bool:
     """Another integer, and nothing else."""
-    if isinstance(user, I.AtomicRMW | I.CmpXchg) or (isinstance(user, I.CallBase) and not is_memory_free(user)):
+    if isinstance(user, I.AtomicRMW | I.CmpXchg):
+        return False
+    if isinstance(user, I.CallBase) and not is_memory_free(user) and call_effect(user) is not Effect.PURE_INT:
         return False
     return T.is_int(user.type)
 

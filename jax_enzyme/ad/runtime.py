@@ -182,6 +182,12 @@ class Runtime:
         memcpy = self.declarations.function("llvm.memcpy.p0.p0.i64", type_)
         builder.call(memcpy, [to, source, ConstantInt(T.I64, size), ConstantInt(T.I1, 0)])
 
+    def move(self, builder: Builder, to: Value, source: Value, size: Value) -> None:
+        """Copies so many bytes, which may overlap."""
+        type_ = T.FunctionType(T.VOID, (T.PTR, T.PTR, T.I64, T.I1))
+        memmove = self.declarations.function("llvm.memmove.p0.p0.i64", type_)
+        builder.call(memmove, [to, source, size, ConstantInt(T.I1, 0)])
+
     def free(self, builder: Builder, pointer: Value) -> None:
         free = self.declarations.function("free", T.FunctionType(T.VOID, (T.PTR,)))
         builder.call(free, [pointer])

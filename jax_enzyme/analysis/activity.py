@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from jax_enzyme.analysis.flow import flow, holds_float, is_defined_call
-from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, called_routine
+from jax_enzyme.analysis.memory import MemoryObject, Objects, PointsTo, call_effect, called_routine
 from jax_enzyme.analysis.number_bytes import NumberBytes, copy_operands
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -85,7 +85,9 @@ class Activity:
         return True
 
     def _mark_objects(self, pointer: Value) -> bool:
-        objects = self._points_to.written(pointer)
+        return self._mark_all(self._points_to.written(pointer))
+
+    def _mark_all(self, objects: Objects) -> bool:
         if objects <= self.varied_objects:
             return False
         self.varied_objects |= objects
@@ -95,8 +97,13 @@ class Activity:
         return self.numbers.stored(store, pointer, value) | self._mark_objects(pointer)
 
     def _mark_copied(self, call: I.CallBase) -> bool:
+        """Only where numbers that vary are among what is copied: a text beside a number may be copied alone."""
         target, source, _ = copy_operands(call)
-        return self._varied_memory(source) and self.numbers.copied(call) | self._mark_objects(target)
+        if not self._varied_memory(source):
+            return False
+        changed = self.numbers.copied(call)
+        held = frozenset(o for o in self._points_to.written(target) if self.numbers.of(o))
+        return changed | self._mark_all(held)
 
     def _varied_memory(self, pointer: Value) -> bool:
         return not self.varied_objects.isdisjoint(self._points_to.of(pointer))

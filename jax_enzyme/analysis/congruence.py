@@ -130,3 +130,15 @@ def overlap(x: Congruence, x_size: int, y: Congruence, y_size: int) -> bool:
     unit = gcd(x.modulus, y.modulus)
     apart = x.offset - y.offset
     return unit == 0 or apart % unit < y_size or -apart % unit < x_size
+
+
+def copied_to(at: Congruence, size: int, here: Congruence, there: Congruence, length: int | None) -> Congruence:
+    """Where so many bytes at a place come to lie when a `length` (None: any) from `here` on is copied to `there`.
+    A copy of known length to one place changes nothing beyond that."""
+    moved = at + there - here
+    if length is None or there.modulus or moved.span is not None:
+        return moved
+    first, last = there.offset - size + 1, there.offset + length - 1
+    first += (moved.offset - first) % moved.modulus
+    last -= (last - moved.offset) % moved.modulus
+    return Congruence.bounded(first, max(first, last), moved.modulus)

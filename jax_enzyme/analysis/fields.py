@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from jax_enzyme.analysis.congruence import ANY, Congruence, overlap
-from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.congruence import ANY, Congruence, copied_to, overlap
+from jax_enzyme.analysis.layout import DataLayout, addresses
 from jax_enzyme.analysis.memory import NOTHING, MemoryObject, Objects, PointsTo
 from jax_enzyme.analysis.places import Offsets, Places
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, Module
-from jax_enzyme.ir.values import Value
+from jax_enzyme.ir.values import Constant, Value
 
 _POINTER = 8
 _MANY = 128
@@ -65,6 +65,10 @@ class _ByPlace(PointsTo):
     def _fill(self, target: MemoryObject, objects: Objects) -> None:
         self._add(target, ANY, objects)
 
+    def _start(self, item: MemoryObject, value: Constant) -> None:
+        for offset, held in addresses(self._layout, value):
+            self._add(item, Congruence(offset, 0), self.of(held))
+
     def _put(self, held: Objects, pointer: Value, value: Value) -> None:
         if not held:
             return
@@ -96,7 +100,7 @@ class _ByPlace(PointsTo):
                 for place, held in list(self._overlapping(item, here, length)):
                     for to in self.written(target):
                         for there in self._at(target, to):
-                            self._add(to, place + there - here, held)
+                            self._add(to, copied_to(place, _POINTER, here, there, length), held)
 
     def _at(self, pointer: Value, item: MemoryObject) -> Offsets:
         if pointer not in self._addresses:

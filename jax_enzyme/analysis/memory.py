@@ -38,7 +38,7 @@ from jax_enzyme.ir.values import (
 )
 from jax_enzyme.rules.blas.table import Routine
 from jax_enzyme.rules.blas.table import routine as routine_named
-from jax_enzyme.rules.effects import Effect, effect
+from jax_enzyme.rules.effects import Effect, effect, writes_text
 from jax_enzyme.rules.pairs import declared_routine
 
 
@@ -103,10 +103,8 @@ class PointsTo:
             if T.is_pointer(argument.type):
                 self._values[argument] = frozenset([self._object("buffer", argument)])
         for variable in module.globals.values():
-            if variable.initializer is not None:
-                held = self.of(variable.initializer)
-                if held:
-                    self._fill(self._object("global", variable), held)
+            if variable.initializer is not None and self.of(variable.initializer):
+                self._start(self._object("global", variable), variable.initializer)
         # At first, a pointer that is called leads to what was found for it so far; only if nothing is found in the end
         # may it lead anywhere.
         self._called_are_known = True
@@ -176,6 +174,10 @@ class PointsTo:
             self.contents[target] |= objects
             self._changed = True
 
+    def _start(self, item: MemoryObject, value: Constant) -> None:
+        """What a variable holds from the start."""
+        self._fill(item, self.of(value))
+
     def _put(self, held: Objects, pointer: Value, value: Value) -> None:
         """Pointers into `held` are stored through `pointer`, as a value or as a part of it."""
         for target in self.written(pointer) if held else ():
@@ -184,6 +186,9 @@ class PointsTo:
     def _loaded(self, pointer: Value, type_: T.Type | None) -> Objects:
         """What may be loaded there as a value of a type; None: as anything."""
         return frozenset().union(*(self.contents[o] for o in self.of(pointer)))
+
+    def _read(self, load: I.Instruction) -> Objects:
+        return NOTHING if self._integers.reads(load) else self._loaded(load.operands[0], load.type)
 
     def _copy(self, target: Value, source: Value, length: int | None) -> None:
         """So many bytes are copied."""
@@ -195,10 +200,8 @@ class PointsTo:
         match instruction:
             case I.Alloca():
                 self._set(instruction, frozenset([self._object("stack", instruction)]))
-            case I.Load() if self._integers.reads(instruction):
-                pass
             case I.Load():
-                self._set(instruction, self._loaded(instruction.operands[0], instruction.type))
+                self._set(instruction, self._read(instruction))
             case I.Store():
                 value, pointer = instruction.operands
                 self._put(self.of(value), pointer, value)
@@ -275,7 +278,7 @@ class PointsTo:
     def _visit_unknown(self, call: I.CallBase) -> None:
         """A call without a body may store any pointer that it is given anywhere it can reach. (The bits of a number may
         be copied from where a pointer lies, as far as is known here, but as a number they lead nowhere.)"""
-        if is_memory_free(call) or called_routine(call) is not None:
+        if leaves_pointers(call):
             return
         given = frozenset().union(*(self.of(a) for a in call.arguments if not isinstance(a.type, T.FloatType)))
         for target in given:
@@ -367,6 +370,13 @@ def is_memory_free(call: I.CallBase) -> bool:
             return True
         words += call.callee.attributes
     return any("memory(none)" in word for word in words)
+
+
+def leaves_pointers(call: I.CallBase) -> bool:
+    """Whether a call of a function whose code is not there neither keeps a pointer nor writes one."""
+    if is_memory_free(call) or called_routine(call) is not None:
+        return True
+    return isinstance(call.callee, Function) and call.callee.is_declaration and writes_text(call.callee.name)
 
 
 @dataclass(frozen=True, eq=False)

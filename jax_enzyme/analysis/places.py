@@ -18,9 +18,9 @@ from collections.abc import Iterator, Mapping
 from functools import reduce
 from math import gcd
 
-from jax_enzyme.analysis.congruence import ANY, Congruence, overlap
+from jax_enzyme.analysis.congruence import ANY, Congruence, copied_to, overlap
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, called_routine, is_memory_free
+from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, leaves_pointers
 from jax_enzyme.analysis.tbaa import copied_type
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -67,6 +67,9 @@ class Places:
         self._contents: dict[MemoryObject, dict[Congruence, dict[MemoryObject | None, Offsets]]] = {}
         self._counters: dict[Value, Offsets | None] = {}
         self._changed = True
+        self._clock = 0
+        self._stamps: dict[Value | MemoryObject, int] = {}
+        self._visits: dict[I.Instruction, int] = {}
         for argument in points_to.root.arguments:
             if not T.is_pointer(argument.type):
                 self._values[argument] = {None: _ANYWHERE}
@@ -77,7 +80,27 @@ class Places:
             self._changed = False
             for function in points_to.functions:
                 for instruction in function.instructions():
-                    self._visit(instruction)
+                    if not self._is_settled(instruction):
+                        self._visits[instruction] = self._clock
+                        self._visit(instruction)
+
+    def _is_settled(self, instruction: I.Instruction) -> bool:
+        """Whether nothing that an instruction depends on has changed since it was visited."""
+        last = self._visits.get(instruction)
+        if last is None or isinstance(instruction, I.CallBase | I.AtomicRMW | I.CmpXchg):
+            return False
+        stamps = self._stamps
+        if any(stamps.get(operand, 0) > last for operand in instruction.operands):
+            return False
+        if not isinstance(instruction, I.Load):
+            return True
+        return not any(stamps.get(item, 0) > last for item in self._points_to.of(instruction.operands[0]))
+
+    def _note_change(self, of: Value | MemoryObject, changed: bool) -> None:
+        if changed:
+            self._changed = True
+            self._clock += 1
+            self._stamps[of] = self._clock
 
     @staticmethod
     def over(points_to: PointsTo) -> Places:
@@ -140,7 +163,7 @@ class Places:
     def _join(self, value: Value, place: Place) -> None:
         known = self._values.setdefault(value, {})
         most = _MANY_JOINED if isinstance(value, I.Phi) else _MANY
-        self._changed |= _merge(known, place, most if len(known) < _MANY_OBJECTS else 1)
+        self._note_change(value, _merge(known, place, most if len(known) < _MANY_OBJECTS else 1))
 
     def _visit(self, instruction: I.Instruction) -> None:
         match instruction:
@@ -153,7 +176,8 @@ class Places:
             case I.CallBase():
                 self._call(instruction)
             case I.Phi() if (values := self._counted(instruction)) is not None:
-                self._changed |= _merge(self._values.setdefault(instruction, {}), {None: values}, _MANY)
+                known = self._values.setdefault(instruction, {})
+                self._note_change(instruction, _merge(known, {None: values}, _MANY))
             case _ if T.is_pointer(instruction.type) or T.is_int(instruction.type):
                 self._join(instruction, self._result(instruction))
             case _:
@@ -186,8 +210,9 @@ class Places:
                 _merge(joined, held, _MANY_STORED)
             fields.clear()
             fields[ANY] = joined
+            self._note_change(item, True)
         at = ANY if ANY in fields else at
-        self._changed |= _merge(fields.setdefault(at, {}), place, _MANY_STORED)
+        self._note_change(item, _merge(fields.setdefault(at, {}), place, _MANY_STORED))
 
     def _held(self, pointer: Value, size: int | None) -> Iterator[tuple[MemoryObject, Congruence, Congruence, Place]]:
         """The pointers in so many bytes behind an address (None: in what it leads to): in which object, where, from
@@ -218,6 +243,7 @@ class Places:
 
     def _result(self, instruction: I.Instruction) -> Place:
         operands = instruction.operands
+        found: dict[MemoryObject | None, Offsets]
         if isinstance(instruction.type, T.VectorType):
             return self._anywhere(instruction)
         match instruction:
@@ -226,7 +252,8 @@ class Places:
             case I.Load() if T.is_pointer(instruction.type) or (
                 instruction.type == T.I64 and self._points_to.of(instruction)
             ):
-                found: dict[MemoryObject | None, Offsets] = {} if T.is_pointer(instruction.type) else {None: _ANYWHERE}
+                # Null as well: nobody notes where memory is cleared.
+                found = {None: _START if T.is_pointer(instruction.type) else _ANYWHERE}
                 for _, _, _, held in self._held(operands[0], _POINTER):
                     _merge(found, held, _MANY)
                 return found
@@ -346,13 +373,13 @@ class Places:
         for _, at, here, held in list(self._held(source, length)):
             for to, offsets in self._targets(target).items():
                 for there in offsets if not to.is_constant else ():
-                    self._add(to, at + there - here, held)
+                    self._add(to, copied_to(at, _POINTER, here, there, length), held)
 
     def _unknown(self, call: I.CallBase) -> None:
         """What a call may store, it may store at any offset."""
         if T.is_pointer(call.type) or T.is_int(call.type):
             self._join(call, self._anywhere(call))
-        if call_effect(call) is not None or is_memory_free(call) or called_routine(call) is not None:
+        if call_effect(call) is not None or leaves_pointers(call):
             return
         given = [self._points_to.of(a) for a in call.arguments if not _is_narrow(a)]
         for item in frozenset[MemoryObject]().union(*given):

@@ -156,6 +156,10 @@ _PATTERNS: tuple[tuple[re.Pattern[str], Effect], ...] = tuple(
     )
 )
 
+_WRITE_TEXT = frozenset(
+    "snprintf sprintf vsnprintf vsprintf __snprintf_chk __sprintf_chk __vsnprintf_chk __vsprintf_chk".split()
+)
+
 _OVERLOADS = re.compile(r"(\.(nx)?(v\d+)?(p\d+|[if]\d+|bf16|sl_\w+s))+$")
 
 
@@ -190,3 +194,8 @@ def known_names(effect: Effect) -> tuple[str, ...]:
 def inert(name: str) -> bool:
     """Has a call of `name` neither a floating-point result nor an effect on memory or control?"""
     return effect(name) in (Effect.PURE_INT, Effect.IGNORED)
+
+
+def writes_text(name: str) -> bool:
+    """Does a call of `name` write characters into the memory that it is given, and keep no address of it?"""
+    return name in _WRITE_TEXT

@@ -1,0 +1,85 @@
+"""Which integers in memory may be addresses, by what the source calls them; and what copies of them leave alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from jax_enzyme.analysis.address_integers import IntegersByName
+from jax_enzyme.analysis.congruence import ANY, Congruence, copied_to
+from jax_enzyme.analysis.memo import Memo
+from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.ir.reader import parse
+
+COUNTED = """
+define void @f(ptr %x, i64 %n) {{
+entry:
+  %head = call ptr @malloc(i64 24)
+  %own = ptrtoint ptr %head to i64
+  %far = ptrtoint ptr %x to i64
+  %distance = sub i64 %far, %own
+  %link = getelementptr inbounds i8, ptr %head, i64 %n
+  store ptr %x, ptr %link, align 8, !tbaa !2
+  store i64 {stored}, ptr %head, align 8, !tbaa !0
+  %count = load i64, ptr %head, align 8, !tbaa !0
+  %moved = load i64, ptr %head, align 8
+  %other = load i64, ptr %link, align 8
+  ret void
+}}
+declare ptr @malloc(i64)
+!0 = !{{!1, !1, i64 0}}
+!1 = !{{!"long", !4, i64 0}}
+!2 = !{{!3, !3, i64 0}}
+!3 = !{{!"any pointer", !4, i64 0}}
+!4 = !{{!"omnipotent char", !5, i64 0}}
+!5 = !{{!"Simple C++ TBAA"}}
+"""
+
+
+def _solved(stored: str) -> tuple[PointsTo, IntegersByName]:
+    module = parse(COUNTED.format(stored=stored))
+    points_to = PointsTo(module, module.functions["f"])
+    return points_to, IntegersByName(module, points_to.functions)
+
+
+@pytest.mark.parametrize(("stored", "plain"), [("%n", True), ("%distance", True), ("%own", False), ("%other", False)])
+def test_integers_are_plain_unless_addresses_are_kept_so(stored: str, plain: bool) -> None:
+    points_to, integers = _solved(stored)
+    loads = {i.name: i for i in points_to.root.instructions()}
+    found = {name: (integers.reads(loads[name]), not points_to.of(loads[name])) for name in ("count", "moved", "other")}
+    assert found == {"count": (plain, plain), "moved": (plain, plain), "other": (False, False)}
+
+
+def test_copies_change_nothing_beyond_their_length() -> None:
+    here, there = Congruence(0, 0), Congruence(32, 0)
+    assert copied_to(ANY, 8, here, there, 24) == Congruence.bounded(25, 55, 1)
+    assert copied_to(Congruence(0, 8), 8, here, there, 24) == Congruence.bounded(32, 48, 8)
+    assert copied_to(Congruence(16, 0), 8, here, there, 24) == Congruence(48, 0)
+    assert copied_to(ANY, 8, here, there, None) == ANY
+    assert copied_to(ANY, 8, here, Congruence(0, 24), 24) == ANY
+
+
+def test_congruences_include_what_says_more() -> None:
+    assert Congruence(0, 4).includes(Congruence(8, 0))
+    assert Congruence(0, 4).includes(Congruence(4, 8))
+    assert Congruence(0, 4).includes(Congruence.bounded(4, 12, 4))
+    assert not Congruence(0, 4).includes(Congruence(2, 4))
+    assert not Congruence(0, 4).includes(Congruence(0, 4))
+    assert not Congruence(0, 4).includes(Congruence(0, 2))
+    assert not Congruence.bounded(0, 8, 4).includes(Congruence(4, 0))
+
+
+def test_facts_that_rest_on_no_cut_are_found_once() -> None:
+    """Around the cycle a -> b -> a only b rests on what is assumed of a, so that b alone is found twice."""
+    memo, computed = Memo(), list[str]()
+
+    def fact(name: str) -> int:
+        def compute() -> int:
+            computed.append(name)
+            return {"a": lambda: fact("b") + fact("c"), "b": lambda: fact("a") + fact("c"), "c": lambda: 1}[name]()
+
+        return memo.get(name, compute, lambda: 0, name == "a")
+
+    assert fact("a") == 2
+    assert fact("b") == 3
+    assert fact("c") == 1
+    assert computed == ["a", "b", "c", "b"]

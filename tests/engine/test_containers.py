@@ -1,0 +1,50 @@
+"""C++ whose numbers stand beside texts, counters and links in the nodes of containers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.support.engine import agree, native, three_way
+
+NAMED = """
+#include <map>
+#include <string>
+extern "C" void k(int n, const double *x, double *y) {
+    std::map<std::string, double> p;
+    p["alpha"] = x[0];
+    p["a_name_that_is_too_long_to_stand_in_the_string_itself"] = x[1] * x[2];
+    p["alpha"] += x[3];
+    double s = 0;
+    for (auto &kv : p) s += kv.second * kv.first.size();
+    for (int i = 0; i < n; i++) y[i] = s * x[i] + p.at("alpha");
+}"""
+SHARED = """
+#include <memory>
+#include <vector>
+struct Node {
+    double v; std::vector<std::shared_ptr<Node>> kids; std::weak_ptr<Node> parent;
+    explicit Node(double v) : v(v) {}
+    double sum() const {
+        double s = v;
+        for (auto &k : kids) s += k->sum() * .5;
+        if (auto p = parent.lock()) s *= p->v;
+        return s;
+    }
+};
+extern "C" void k(int n, const double *x, double *y) {
+    auto root = std::make_shared<Node>(x[0]);
+    for (int i = 1; i < n; i++) {
+        auto child = std::make_shared<Node>(x[i]);
+        child->parent = root;
+        root->kids.push_back(child);
+    }
+    for (int i = 0; i < n; i++) y[i] = root->sum() * x[i];
+}"""
+
+
+@pytest.mark.parametrize("source", [NAMED, SHARED], ids=["numbers by name", "shared and weak pointers"])
+def test_three_way(source: str) -> None:
+    x = np.array([0.83, 1.41, 0.62, 1.07, 0.39])
+    kernel = native(source, "k", "n: i32, x: f64[n], out y: f64[n]", {"n": x.size}, lang="c++")
+    agree(three_way(kernel, [x], step=1e-6), 1e-8, 1e-6)
