@@ -335,9 +335,9 @@ class Words:
                 for twin, there in self.places.of(other).items():
                     held = facts.setdefault(twin, set())
                     for fact in [f for f in facts.get(item, ()) if alone is None or f.type == alone]:
-                        at = _moved(fact, place, there, size)
-                        at = None if at is None else inside(at, fact.size, self._extent(twin))
-                        changed |= at is not None and _note(held, _Fact(at, fact.type, fact.size, plain=False))
+                        for moved in _moved(fact, place, there, size):
+                            at = inside(moved, fact.size, self._extent(twin))
+                            changed |= at is not None and _note(held, _Fact(at, fact.type, fact.size, plain=False))
         return changed
 
 
@@ -367,16 +367,18 @@ def _distances(place: Congruence, fact: _Fact, size: int) -> Iterator[int]:
     yield from range(start, size, difference.modulus)
 
 
-def _moved(fact: _Fact, place: Congruence, there: Congruence, size: int | None) -> Congruence | None:
-    """Where a fact comes to lie when `size` bytes from `place` on are copied to `there`; None where it stays behind."""
+def _moved(fact: _Fact, place: Congruence, there: Congruence, size: int | None) -> Iterator[Congruence]:
+    """Where a fact comes to lie when `size` bytes from `place` on are copied to `there`: those of an array one by one,
+    unless they are many; none where it stays behind."""
     distance = fact.place - place
     if size is None:
-        return there + distance
-    if distance.modulus == 0:
-        return there + distance if 0 <= distance.offset <= size - fact.size else None
-    if size <= distance.modulus:
-        return there + Congruence(distance.offset, 0) if distance.offset <= size - fact.size else None
-    return there + distance
+        yield there + distance
+    elif distance.modulus == 0:
+        if 0 <= distance.offset <= size - fact.size:
+            yield there + distance
+    else:
+        each = range(distance.offset % distance.modulus, size - fact.size + 1, distance.modulus)
+        yield from (there + Congruence(at, 0) for at in each) if len(each) <= MANY // 2 else (there + distance,)
 
 
 def _text(place: Congruence) -> str:
