@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from jax_enzyme.analysis.congruence import ANY, Congruence
+from jax_enzyme.analysis.congruence import ANY, MANY, Congruence, repeated
+from jax_enzyme.analysis.extents import inside
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.tbaa import READS_INTEGER, accessed_type, copied_type, kept_access
 from jax_enzyme.analysis.words import Words
@@ -123,6 +124,21 @@ def test_congruences() -> None:
     assert Congruence(1, 3) * Congruence(1 << 40, 0) == Congruence.of(0, 1 << 40)
     assert Congruence(7, 24).masked(-8) == Congruence(0, 8)
     assert Congruence(7, 24).join(ANY) == ANY
+
+
+def test_nothing_is_outside_of_an_object() -> None:
+    assert inside(Congruence(0, 8), 8, 24) == Congruence(0, 8)
+    assert inside(Congruence(16, 24), 8, 24) == Congruence(16, 0)  # the next one would be outside
+    assert inside(ANY, 8, 8) == Congruence(0, 0)
+    assert inside(Congruence(24, 0), 8, 24) is None
+    assert inside(Congruence(4, 8), 8, 8) is None
+    assert inside(Congruence(24, 0), 8, None) == Congruence(24, 0)
+
+
+def test_many_places_repeat_with_the_longest_period() -> None:
+    assert repeated(Congruence(104, 0), [Congruence(0, 0), Congruence(0, 88), Congruence(8, 8)]) == Congruence(16, 88)
+    assert repeated(Congruence(104, 0), [Congruence(0, 0), Congruence(16, 0)]) == Congruence(0, 8)
+    assert repeated(Congruence(5, 0), [Congruence(0, 88)] * 2 * MANY) == ANY
 
 
 @pytest.mark.parametrize("signed", [True, False])
