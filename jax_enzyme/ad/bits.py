@@ -217,7 +217,7 @@ class BitChecks:
         for _ in range(4):
             for copy in copies:
                 parts = [*found.get(copy.to, ()), *self._declared(copy.to)]
-                found.setdefault(copy.item, set()).update(m for p in parts for m in copy.moved_back(p))
+                found.setdefault(copy.item, set()).update(m for p in parts if (m := copy.moved_back(p)) is not None)
         return found
 
     def _note_call(

@@ -91,41 +91,28 @@ class Copied:
     length: int | None
     typed: bool
 
-    def moved(self, part: Bytes) -> Iterator[Bytes]:
-        """Where a part of the source is in the target, if it is copied."""
+    def moved(self, part: Bytes) -> Bytes | None:
+        """Where a part of the source is in the target; None where it is not copied."""
         return self._clipped(part.moved(self.there - self.here), self.there)
 
-    def moved_back(self, part: Bytes) -> Iterator[Bytes]:
-        """Where a part of the target was in the source, if it is of it."""
+    def moved_back(self, part: Bytes) -> Bytes | None:
+        """Where a part of the target was in the source; None where it is not of it."""
         return self._clipped(part.moved(self.here - self.there), self.here)
 
-    def _clipped(self, part: Bytes, place: Congruence) -> Iterator[Bytes]:
+    def _clipped(self, part: Bytes, place: Congruence) -> Bytes | None:
         part = replace(part, typed=self.typed)
         if self.length is None:
-            yield part
-            return
+            return part
         start = place.offset if place.modulus == 0 else None
         range_ = Bytes(place, self.length, number=False, start=start)
         if part.whole:
-            yield range_
-        elif part.meets(range_):
-            yield from self._within(part, start)
-
-    def _within(self, part: Bytes, start: int | None) -> Iterator[Bytes]:
-        """The numbers of an array in so many bytes from `start` on, one by one unless they are many."""
-        if part.at.modulus == 0 or start is None:
-            yield part
-            return
-        assert self.length is not None
-        first = start + 1 - part.size
-        each = range(first + (part.at.offset - first) % part.at.modulus, start + self.length, part.at.modulus)
-        if len(each) <= MANY // 2:
-            yield from (replace(part, at=Congruence(at, 0), start=at) for at in each)
-        elif part.start is not None:
-            # Of an array, which starts in the range, wherever it did before.
-            yield replace(part, start=start + (part.at.offset - start) % part.at.modulus)
-        else:
-            yield part
+            return range_
+        if not part.meets(range_):
+            return None
+        if part.at.modulus == 0 or part.start is None or start is None:
+            return part
+        # Of an array, which starts in the range, wherever it did before.
+        return replace(part, start=start + (part.at.offset - start) % part.at.modulus)
 
 
 class ByteRanges:
@@ -286,7 +273,7 @@ class NumberBytes:
             (copy.to, moved)
             for copy in list(self.ranges.copied(call))
             for part in self.of(copy.item)
-            for moved in copy.moved(part)
+            if (moved := copy.moved(part)) is not None
         ]
         return self._add(parts)
 
