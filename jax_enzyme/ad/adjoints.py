@@ -244,8 +244,11 @@ class Adjoints:
         kinds = {k for o in objects for k in self._runtime.kinds.of(o)}
         pointers = any(self._facts.points_to.contents[o] for o in objects)
         words = self._runtime.kinds.words
-        if len(kinds) == 1 and not pointers and is_array(words, call, kind := next(iter(kinds))):
+        kind = next(iter(kinds)) if len(kinds) == 1 and not pointers else None
+        if kind is not None and is_array(words, call, kind):
             return self._runtime.copy_adjoint(kind)
+        if kind is not None and words.are_aligned(kind):
+            return self._runtime.aligned_copy_adjoint(kind)
         pattern = numbers_in(words, target, source, call.operands[2]) if kinds else None
         if pattern is None and is_freed_next(call, self._facts.points_to):
             return self._runtime.move_adjoint()

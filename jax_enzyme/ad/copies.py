@@ -82,12 +82,10 @@ def is_array(words: Words, copy: I.CallBase, kind: T.FloatType) -> bool:
     the copy is one of an array of them: `memcpy(&r.k, &s.k, 12)` of an int and a double is none."""
     size = _size(kind)
     found = words.pattern((copy.operands[0], copy.operands[1]))
-    if found is not None:
-        period, pieces = found
-        if period % size == 0 and all(offset % size == 0 for offset, _ in pieces):
-            return True
-    words_of = (copy.parameter_attributes[i] if i < len(copy.parameter_attributes) else () for i in (0, 1))
-    return words.are_aligned(kind) and all(_alignment(attributes) >= size for attributes in words_of)
+    if found is None:
+        return False
+    period, pieces = found
+    return period % size == 0 and all(offset % size == 0 for offset, _ in pieces)
 
 
 def is_freed_next(copy: I.CallBase, points_to: PointsTo) -> bool:
@@ -100,10 +98,6 @@ def is_freed_next(copy: I.CallBase, points_to: PointsTo) -> bool:
         if isinstance(following, I.Load | I.Store | I.AtomicRMW | I.CmpXchg):
             return False
     return False
-
-
-def _alignment(attributes: tuple[str, ...]) -> int:
-    return next((int(a.removeprefix("align ")) for a in attributes if a.startswith("align ")), 1)
 
 
 def pointers_in(words: Words, target: Value, source: Value, length: Value) -> Pattern | None:

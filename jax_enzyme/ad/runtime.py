@@ -3,6 +3,7 @@ optimiser.
 
     je.copy.adjoint.T(to, from, n)   the adjoint of a copy: from[i] += to[i]; to[i] = 0, in an order that is right for
                                      overlapping ranges
+    je.copy.aligned.T(to, from, n)   the same of numbers that stand at multiples of their size, wherever the copy starts
     je.copy.moved(to, from, n)       the same where from.shadow holds no adjoint: from = to; to = 0, byte for byte
 
 The functions of arenas (`rules/arena.ll`) are only declared here: forward mode of what is emitted knows what they do.
@@ -68,6 +69,24 @@ exit:
 }
 """
 
+
+_ALIGNED_TEXT = """
+define internal void @je.copy.aligned.TYPE(ptr %to, ptr %from, i64 %bytes) nounwind {
+entry:
+  %address = ptrtoint ptr %from to i64
+  %back = sub i64 0, %address
+  %rest = and i64 %back, MASK
+  %skip = call i64 @llvm.umin.i64(i64 %rest, i64 %bytes)
+  %first.to = getelementptr inbounds i8, ptr %to, i64 %skip
+  %first.from = getelementptr inbounds i8, ptr %from, i64 %skip
+  %less = sub i64 %bytes, %skip
+  call void @je.copy.adjoint.TYPE(ptr %first.to, ptr %first.from, i64 %less)
+  ret void
+}
+
+declare i64 @llvm.umin.i64(i64, i64)
+declare void @je.copy.adjoint.TYPE(ptr, ptr, i64)
+"""
 
 _MOVE_TEXT = """
 define internal void @je.copy.moved(ptr %to, ptr %from, i64 %bytes) nounwind {
@@ -156,6 +175,12 @@ class Runtime:
         text = _COPY_TEXT.replace("TYPE", str(kind)).replace("SIZE", size).replace("ALIGN", size)
         zero = {"half": "0xH0000", "bfloat": "0xR0000"}.get(kind.kind, "0.0")
         return self.helper(f"je.copy.adjoint.{kind}", text.replace("ZERO", zero))
+
+    def aligned_copy_adjoint(self, kind: T.FloatType) -> Function:
+        self.copy_adjoint(kind)
+        mask = str(self._layout.store_size(kind) - 1)
+        text = _ALIGNED_TEXT.replace("TYPE", str(kind)).replace("MASK", mask)
+        return self.helper(f"je.copy.aligned.{kind}", text)
 
     def move_adjoint(self) -> Function:
         return self.helper("je.copy.moved", _MOVE_TEXT)
