@@ -131,7 +131,11 @@ def spoils_adjoints(words: Words, numbers: NumberBytes, store: I.Store) -> bool:
     if not shared or any(item.kind == "buffer" for item in shared) or isinstance(value, ConstantNull):
         return any(item.kind == "buffer" for item in shared)
     layout = DataLayout(words.points_to.module)
-    found = words.numbers(target, layout.store_size(value.type)) or frozenset()
+    found = words.numbers(target, layout.store_size(value.type))
+    if found is None:
+        return True
+    if not found and None not in sizes:
+        return False  # whatever is accessed as a number lies beside it
     pieces = [(distance, type_) for distance, type_ in found if None in sizes or layout.store_size(type_) in sizes]
     aligned = words.are_aligned(T.DOUBLE) and (store.align is None or store.align >= 8)
     return not pieces or any(type_ != T.DOUBLE or (distance % 8 and not aligned) for distance, type_ in pieces)
