@@ -247,11 +247,11 @@ class Adjoints:
         kind = next(iter(kinds)) if len(kinds) == 1 and not pointers else None
         if kind is not None and is_array(words, call, kind):
             return self._runtime.copy_adjoint(kind)
-        if kind is not None and words.are_aligned(kind):
-            return self._runtime.aligned_copy_adjoint(kind)
         pattern = numbers_in(words, target, source, call.operands[2]) if kinds else None
         if pattern is None and is_freed_next(call, self._facts.points_to):
             return self._runtime.move_adjoint()
+        if pattern is None and kind is not None and words.are_aligned(kind):
+            return self._runtime.aligned_copy_adjoint(kind)
         if pattern is None:
             held = ", ".join(sorted(str(k) for k in kinds)) or "numbers of unknown type"
             held += " and pointers" if pointers else ""

@@ -3,7 +3,9 @@ optimiser.
 
     je.copy.adjoint.T(to, from, n)   the adjoint of a copy: from[i] += to[i]; to[i] = 0, in an order that is right for
                                      overlapping ranges
-    je.copy.aligned.T(to, from, n)   the same of numbers that stand at multiples of their size, wherever the copy starts
+    je.copy.aligned.T(to, from, n)   the same of numbers at multiples of their size, wherever the copy starts. One that
+                                     takes them elsewhere makes NaN of adjoints that are not zero: then nobody knows
+                                     where the numbers are
     je.copy.moved(to, from, n)       the same where from.shadow holds no adjoint: from = to; to = 0, byte for byte
 
 The functions of arenas (`rules/arena.ll`) are only declared here: forward mode of what is emitted knows what they do.
@@ -74,6 +76,13 @@ _ALIGNED_TEXT = """
 define internal void @je.copy.aligned.TYPE(ptr %to, ptr %from, i64 %bytes) nounwind {
 entry:
   %address = ptrtoint ptr %from to i64
+  %other = ptrtoint ptr %to to i64
+  %apart = sub i64 %other, %address
+  %between = and i64 %apart, MASK
+  %keeps = icmp eq i64 %between, 0
+  br i1 %keeps, label %aligned, label %test
+
+aligned:
   %back = sub i64 0, %address
   %rest = and i64 %back, MASK
   %skip = call i64 @llvm.umin.i64(i64 %rest, i64 %bytes)
@@ -81,10 +90,30 @@ entry:
   %first.from = getelementptr inbounds i8, ptr %from, i64 %skip
   %less = sub i64 %bytes, %skip
   call void @je.copy.adjoint.TYPE(ptr %first.to, ptr %first.from, i64 %less)
+  br label %exit
+
+test:
+  %k = phi i64 [ 0, %entry ], [ %k.next, %next ]
+  %more = icmp ult i64 %k, %bytes
+  br i1 %more, label %next, label %exit
+
+next:
+  %at = getelementptr inbounds i8, ptr %to, i64 %k
+  %byte = load i8, ptr %at, align 1
+  %nothing = icmp eq i8 %byte, 0
+  %k.next = add nuw i64 %k, 1
+  br i1 %nothing, label %test, label %lost
+
+lost:
+  call void @llvm.memset.p0.i64(ptr %from, i8 -1, i64 %bytes, i1 false)
+  br label %exit
+
+exit:
   ret void
 }
 
 declare i64 @llvm.umin.i64(i64, i64)
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 declare void @je.copy.adjoint.TYPE(ptr, ptr, i64)
 """
 

@@ -87,3 +87,41 @@ def test_half_numbers_in_words() -> None:
     of_h, of_x = kernel.run((Vjp((True, True, False), (False, False, True)),), [h, x, one])
     np.testing.assert_array_equal(of_h, short)
     np.testing.assert_allclose(of_x, 2 * x * h.astype(np.float32), rtol=1e-2)
+
+
+PACKED = """
+    #include <stdlib.h>
+    #include <string.h>
+    static size_t put(char *b, size_t at, const double *v, int m) {
+        memcpy(b + at, &m, 4), memcpy(b + at + 4, v, m * sizeof *v);
+        return at + 4 + m * sizeof *v;
+    }
+    static size_t get(const char *b, size_t at, double *v, int *m) {
+        memcpy(m, b + at, 4), memcpy(v, b + at + 4, *m * sizeof *v);
+        return at + 4 + *m * sizeof *v;
+    }
+    void k(int n, const double *x, double *y) {
+        char *b = malloc(512), *c = malloc(512);
+        double u[8];
+        size_t end = 0, at = 0;
+        for (int i = 0; i < n; i++) {
+            for (int j = 0; j <= i; j++) u[j] = x[j] * x[i];
+            end = put(b, end, u, i + 1);
+        }
+        memcpy(c, b, end);
+        for (int m, i = 0; at < end; i++) {
+            at = get(c, at, u, &m);
+            y[i] = 0;
+            for (int j = 0; j < m; j++) y[i] += u[j] * u[j] * (j + 1);
+        }
+        free(b), free(c);
+    }
+"""
+
+
+def test_numbers_that_nobody_can_find_are_never_wrong() -> None:
+    """Arrays packed behind counters of four bytes, and copied as a whole: where they stand is not known when the
+    derivative is made. Forward mode copies all bytes; reverse mode has no number then, rather than another one."""
+    numbers = three_way(native(PACKED, "k", vector("packed"), {"n": X.size}), [X])
+    assert np.isclose(numbers.forward, numbers.differences, rtol=1e-6)
+    assert np.isnan(numbers.reverse)
