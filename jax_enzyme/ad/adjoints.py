@@ -15,7 +15,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from jax_enzyme.ad.causes import MIXED_COPY, NARROW, RELOADED, SHARED_ORDER
-from jax_enzyme.ad.common import SUM_FLAGS, Partials, active_rule, element_alignment, nonzero_partials, variables_of
+from jax_enzyme.ad.common import (
+    SUM_FLAGS,
+    Partials,
+    active_rule,
+    byte_count,
+    element_alignment,
+    nonzero_partials,
+    variables_of,
+)
 from jax_enzyme.ad.copies import is_array, is_freed_next, numbers_in
 from jax_enzyme.ad.facts import Facts
 from jax_enzyme.ad.library import LibraryCalls
@@ -218,8 +226,7 @@ class Adjoints:
                 self._arithmetic(call)
 
     def _length(self, call: I.CallBase) -> Value:
-        length = self._sources.value(call.operands[2])
-        return length if length.type == T.I64 else self._builder.cast("zext", length, T.I64)
+        return byte_count(self._builder, self._sources.value(call.operands[2]))
 
     def _copy(self, call: I.CallBase) -> None:
         if copied_type(self._facts.module, call) == T.I1:

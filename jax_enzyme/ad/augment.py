@@ -17,6 +17,7 @@ from jax_enzyme.ad.causes import ALLOCATOR, GLOBAL, IN_ONE_PLACE, MIXED_COPY, OR
 from jax_enzyme.ad.check import Forward
 from jax_enzyme.ad.common import (
     address_operands,
+    byte_count,
     companion_in_sum,
     copied,
     element_alignment,
@@ -483,15 +484,15 @@ class Augmenter:
         ):
             return
         to, at = self._shadow(target), self._shadow(source)
-        pattern = pointers_in(words, target, source, call.operands[2])
-        length = twin.operands[2]
-        size = length if length.type == T.I64 else self._builder.cast("zext", length, T.I64)
         if not self._facts.active_memory(target) and not self._facts.active_memory(source):
-            self._runtime.move(self._builder, to, at, size)
-        elif pattern is None:
+            self._runtime.move(self._builder, to, at, byte_count(self._builder, twin.operands[2]))
+            return
+        pattern = pointers_in(words, target, source, call.operands[2])
+        if pattern is None:
             raise self._facts.refused(call, MIXED_COPY, held="numbers and pointers")
-        elif pattern.pieces:
-            self._builder.call(self._runtime.helper(pattern.name, pattern.text()), [to, at, size])
+        if pattern.pieces:
+            helper = self._runtime.helper(pattern.name, pattern.text())
+            self._builder.call(helper, [to, at, byte_count(self._builder, twin.operands[2])])
 
     def _allocated_bytes(self, call: I.CallBase) -> Value:
         """The number of bytes that an allocation asks for."""

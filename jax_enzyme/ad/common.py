@@ -128,6 +128,11 @@ def element_alignment(type_: T.Type, align: int | None) -> int:
     return natural if align is None else min(natural, align)
 
 
+def byte_count(builder: Builder, length: Value) -> Value:
+    """How many bytes a copy or `memset` is of, as an i64."""
+    return length if length.type == T.I64 else builder.cast("zext", length, T.I64)
+
+
 def active_rule(module: Module, instruction: I.Instruction, rules: Rules) -> Rule:
     """The rule of an instruction on which a derivative depends; the three kinds of refusal are told apart."""
     rule = rule_of(instruction, rules)
