@@ -1,7 +1,7 @@
 """From what an optimiser leaves of real code to what the engine takes: passes between two optimisations.
 
-optimised, flat -> devirtualise -> failures -> struct copies -> private globals -> reallocations -> masked memory
--> address lanes -> optimise again
+optimised, flat -> private volatile memory -> devirtualise -> failures -> struct copies -> private globals
+-> reallocations -> masked memory -> address lanes -> optimise again
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from jax_enzyme.transform.devirtualise import devirtualise
 from jax_enzyme.transform.failures import lower_failures
 from jax_enzyme.transform.masked_memory import lower_masked_memory
 from jax_enzyme.transform.private_globals import privatise
+from jax_enzyme.transform.private_volatile import settle_private_volatile
 from jax_enzyme.transform.reallocations import lower_reallocations
 from jax_enzyme.transform.struct_copies import split_struct_copies
 
@@ -22,7 +23,8 @@ from jax_enzyme.transform.struct_copies import split_struct_copies
 def simplify(function: ArrayFunction) -> ArrayFunction:
     """The array function after all these passes; the very same where none of them had anything to do, so that the
     caller knows whether another optimisation is worth its time."""
-    function = widen_byte_swaps(privatise(split_struct_copies(lower_failures(devirtualise(function)))))
+    function = lower_failures(devirtualise(settle_private_volatile(function)))
+    function = widen_byte_swaps(privatise(split_struct_copies(function)))
     for change in (lower_reallocations, lower_masked_memory, lower_address_lanes):
         module = change(function.module)
         if module is not function.module:

@@ -244,13 +244,6 @@ REFUSED = (
         result=2.25,
     ),
     Program(
-        "volatile_variable",
-        "double k(double x) {\n  volatile double y;\n  y = x * x;\n  return y * x;\n}",
-        3,
-        VOLATILE,
-        result=3.375,
-    ),
-    Program(
         "volatile_input",
         "double k(const volatile double *x) {\n  return x[0] * x[1];\n}",
         2,
