@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         kernel,
     )
     from jax_enzyme.rules.user import inactive, rule
+    from jax_enzyme.signing import trust
 
 __all__ = [
     "ArgumentError",
@@ -54,6 +55,7 @@ __all__ = [
     "inactive",
     "kernel",
     "rule",
+    "trust",
 ]
 
 _PRIMITIVES = frozenset(
@@ -67,6 +69,8 @@ def __getattr__(name: str) -> object:
         return import_module("jax_enzyme.ad")
     if name in ("inactive", "rule"):
         return getattr(import_module("jax_enzyme.rules.user"), name)
+    if name == "trust":
+        return import_module("jax_enzyme.signing").trust
     if name in _PRIMITIVES:
         from jax_enzyme import primitives
 

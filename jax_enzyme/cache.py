@@ -1,7 +1,9 @@
 """A cache of bytes on disk, keyed by hex digests, shared by all processes of a user.
 
-Entries are written to a temporary file and renamed, so that a reader sees a whole entry or none; each starts with the
-digest of its contents, so that a damaged one counts as absent. A cache is never needed: a folder that cannot be read or
+Entries are written to a temporary file and renamed, so that a reader sees a whole entry or none. They hold code: each
+starts with the user's signature of its folder's name, its key and its contents (see `signing`), and one that is
+damaged, forged, or lies under another's name counts as absent. Nobody else can read the folders, and those of others,
+or that everybody may write to, are not used, with a warning. A cache is never needed: a folder that cannot be read or
 written makes every `get` miss and every `put` do nothing.
 """
 
@@ -9,14 +11,18 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 import tempfile
+import warnings
 from hashlib import sha256
 from pathlib import Path
 
 import platformdirs
 
+from jax_enzyme.signing import is_own, own_signature
+
 ENVIRONMENT_VARIABLE = "JAX_ENZYME_CACHE_DIR"
-_DIGEST_BYTES = 32
+_SIGNATURE_BYTES = 32
 _BLOCK = 4096
 _MAX_BYTES = 1 << 30
 _SWEEPS = 32
@@ -53,19 +59,19 @@ class DiskCache:
     def named(name: str) -> DiskCache:
         """The cache `name` under the root of all caches."""
         root = cache_root()
-        return DiskCache(None if root is None else root / name)
+        return DiskCache(None if root is None or not _may_be_used(root) else root / name)
 
     def get(self, key: str) -> bytes | None:
-        """The entry, or None if there is none or it is damaged."""
-        if self.folder is None:
+        """The entry, or None if there is none, or none that this user put there under this key."""
+        if self.folder is None or not _is_private(self.folder):
             return None
         path = self.folder / key
         try:
             raw = path.read_bytes()
         except OSError:
             return None
-        data = raw[_DIGEST_BYTES:]
-        if sha256(data).digest() != raw[:_DIGEST_BYTES]:
+        data = raw[_SIGNATURE_BYTES:]
+        if not is_own(raw[:_SIGNATURE_BYTES], self._purpose(key), data):
             with contextlib.suppress(OSError):
                 path.unlink()
             return None
@@ -75,28 +81,48 @@ class DiskCache:
 
     def put(self, key: str, data: bytes) -> None:
         """Stores an entry, in place of an older one."""
-        if self.folder is None:
-            return
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            if self.folder is None or not self._is_ready():
+                return
             handle, temporary = tempfile.mkstemp(prefix=".new-", dir=self.folder)
         except OSError:
             return
-        check = sha256(data).digest()
+        signature = own_signature(self._purpose(key), data)
         try:
             with os.fdopen(handle, "wb") as file:
-                file.write(check + data)
+                file.write(signature + data)
             os.replace(temporary, self.folder / key)
         except OSError:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
             return
-        if self._is_time_to_look(check, len(data)):
+        if self._is_time_to_look(signature, len(data)):
             self._evict()
 
-    def _is_time_to_look(self, check: bytes, size: int) -> bool:
-        """Chosen by the digest of what was written, as often as its size says: no process has to count."""
-        drawn = int.from_bytes(check[:8], "big") / 2**64
+    def temporary_folder(self) -> tempfile.TemporaryDirectory[str]:
+        """A folder for files of the moment: in this cache's own, if there is one, since nothing in the system's may be
+        executable."""
+        with contextlib.suppress(OSError):
+            if self._is_ready():
+                return tempfile.TemporaryDirectory(prefix=".new-", dir=self.folder)
+        return tempfile.TemporaryDirectory(prefix="jax_enzyme-")
+
+    def _is_ready(self) -> bool:
+        """Makes the folder where it is not there. Whether it may be used; OSError where it cannot be made."""
+        if self.folder is None:
+            return False
+        self.folder.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+        return _is_private(self.folder)
+
+    def _purpose(self, key: str) -> str:
+        """What an entry is signed for: to be this one."""
+        assert self.folder is not None
+        return f"cache entry {self.folder.name}/{key}"
+
+    def _is_time_to_look(self, signature: bytes, size: int) -> bool:
+        """Chosen by the signature of what was written, as often as its size says: no process has to count."""
+        drawn = int.from_bytes(signature[:8], "big") / 2**64
         return drawn < (size + _BLOCK) * _SWEEPS / self.max_bytes
 
     def _evict(self) -> None:
@@ -113,3 +139,43 @@ class DiskCache:
             with contextlib.suppress(OSError):
                 os.unlink(path)
             total -= size
+
+
+def _may_be_used(root: Path) -> bool:
+    """Whether nobody but this user decides what lies in a folder, or there is none yet. Those that may not be used are
+    told of."""
+    try:
+        status = root.stat()
+    except OSError:
+        return True  # `put` makes it, or cannot
+    if status.st_uid != os.geteuid():
+        _warn(root, "belongs to another user")
+    elif status.st_mode & stat.S_IWOTH:
+        _warn(root, "can be written to by everybody")
+    else:
+        return True
+    return False
+
+
+def _is_private(folder: Path) -> bool:
+    """Whether a folder is this user's, with no link in its place. It is shut to all others if it was not."""
+    try:
+        status = folder.lstat()
+        if not stat.S_ISDIR(status.st_mode):
+            return False
+        if status.st_uid != os.geteuid():
+            _warn(folder, "belongs to another user")
+            return False
+        if stat.S_IMODE(status.st_mode) & 0o077:
+            folder.chmod(0o700)
+    except OSError:
+        return False
+    return True
+
+
+def _warn(folder: Path, why: str) -> None:
+    warnings.warn(
+        f"jax_enzyme does not use the cache folder {folder}, which {why}: everything is compiled again in every "
+        f"process. Let {ENVIRONMENT_VARIABLE} name a folder of your own.",
+        stacklevel=2,
+    )

@@ -97,3 +97,43 @@ def test_many_writers(tmp_path: Path) -> None:
 def test_digests_tell_parts_apart() -> None:
     assert digest("ab", "c") != digest("a", "bc")
     assert digest("a") == digest(b"a")
+
+
+def test_an_entry_is_bound_to_its_key_and_its_maker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other = DiskCache(tmp_path / "one"), DiskCache(tmp_path / "other")
+    for cache, key in ((one, "a"), (one, "b"), (other, "a")):
+        cache.put(key, f"{cache.folder} {key}".encode())
+    for stolen in (tmp_path / "one" / "b", tmp_path / "other" / "a"):
+        (tmp_path / "one" / "a").write_bytes(stolen.read_bytes())
+        assert one.get("a") is None
+    monkeypatch.setenv("JAX_ENZYME_TRUST", "0" * 64)
+    assert one.get("b") is None
+
+
+def test_folders_are_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAX_ENZYME_CACHE_DIR", str(tmp_path / "a" / "root"))
+    DiskCache.named("ir").put("key", b"x")
+    assert {(tmp_path / "a" / folder).stat().st_mode & 0o777 for folder in ("root", "root/ir")} == {0o700}
+    (tmp_path / "a" / "root" / "ir").chmod(0o775)  # an older version may have made it so
+    assert DiskCache.named("ir").get("key") == b"x"
+    assert (tmp_path / "a" / "root" / "ir").stat().st_mode & 0o777 == 0o700
+
+
+def test_folders_that_others_decide_about_are_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAX_ENZYME_CACHE_DIR", str(tmp_path))
+    mine = os.geteuid()
+    monkeypatch.setattr("jax_enzyme.cache.os.geteuid", lambda: mine + 1)
+    with pytest.warns(UserWarning, match="another user"):
+        DiskCache.named("ir").put("key", b"x")
+    with pytest.warns(UserWarning, match="another user"):
+        DiskCache(tmp_path).put("key", b"x")
+    monkeypatch.undo()
+    monkeypatch.setenv("JAX_ENZYME_CACHE_DIR", str(tmp_path))
+    tmp_path.chmod(0o777)
+    with pytest.warns(UserWarning, match="by everybody"):
+        DiskCache.named("ir").put("key", b"x")
+    tmp_path.chmod(0o755)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "ir").symlink_to(tmp_path / "elsewhere")
+    DiskCache.named("ir").put("key", b"x")
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["elsewhere", "ir"]

@@ -10,13 +10,13 @@ from __future__ import annotations
 import ctypes
 import os
 import subprocess
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
-from jax_enzyme.cache import cache_root, digest
+from jax_enzyme.cache import digest
 from jax_enzyme.errors import CompileError
+from jax_enzyme.frontends.shared_objects import load
 from jax_enzyme.frontends.toolchain import zig
 
 _SOURCES = (
@@ -41,28 +41,21 @@ def cpp_library() -> ctypes.CDLL | None:
     try:
         for name in _NEEDED:
             ctypes.CDLL(name, mode=ctypes.RTLD_GLOBAL)
-        return ctypes.CDLL(str(_shared()))
+        return load("libcxx", digest(zig().version, *_SOURCES, *_FLAGS), _made)
     except (CompileError, OSError, subprocess.CalledProcessError):
         return None
 
 
-def _shared() -> Path:
+def _made(folder: Path) -> Path:
+    """The shared object, made in a folder."""
     tool = zig()
-    key = digest(tool.version, *_SOURCES, *_FLAGS)
-    folder = (cache_root() or Path(tempfile.mkdtemp(prefix="jax_enzyme-"))) / "libcxx"
-    shared = folder / f"{key}.so"
-    if not shared.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        library = Path(tool.command[0]).parent / "lib"
-        with tempfile.TemporaryDirectory(dir=folder) as name:
-            build = Path(name)
-            with ThreadPoolExecutor(os.cpu_count()) as pool:
-                objects = list(pool.map(lambda source: _compiled(tool.command, library, source, build), _SOURCES))
-            partial = build / "libcxx.so"
-            # Its own names come first: another library's may be of another C++ library.
-            words = ("ld.lld", "-shared", "-s", "-Bsymbolic", *objects, "-o", str(partial))
-            _run(tool.command, words, build)
-            partial.replace(shared)
+    library = Path(tool.command[0]).parent / "lib"
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        objects = list(pool.map(lambda source: _compiled(tool.command, library, source, folder), _SOURCES))
+    shared = folder / "libcxx.so"
+    # Its own names come first: another library's may be of another C++ library.
+    words = ("ld.lld", "-shared", "-s", "-Bsymbolic", *objects, "-o", str(shared))
+    _run(tool.command, words, folder)
     return shared
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import ctypes
 import subprocess
-import tempfile
 from functools import cache
 from pathlib import Path
 
-from jax_enzyme.cache import cache_root, digest
+from jax_enzyme.cache import digest
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends.flang import flang
+from jax_enzyme.frontends.shared_objects import load
 from jax_enzyme.frontends.toolchain import zig
 
 _ARCHIVE = "libflang_rt.runtime.a"
@@ -38,7 +38,9 @@ def fortran_library() -> ctypes.CDLL | None:
             return None
         for name in _NEEDED:
             ctypes.CDLL(name, mode=ctypes.RTLD_GLOBAL)
-        return ctypes.CDLL(str(_shared(archive, tool.version)))
+        status = archive.stat()
+        origin = (tool.version, str(archive), str(status.st_size), str(status.st_mtime_ns), zig().version)
+        return load("flang_rt", digest(_START, *origin), lambda folder: _made(archive, folder))
     except (CompileError, OSError, subprocess.CalledProcessError):
         return None
 
@@ -48,20 +50,12 @@ def _archive(program: Path) -> Path | None:
     return found[0] if found else None
 
 
-def _shared(archive: Path, version: str) -> Path:
-    """The shared object with all that is in the archive."""
-    status = archive.stat()
-    key = digest(_START, version, str(archive), str(status.st_size), str(status.st_mtime_ns), zig().version)
-    folder = (cache_root() or Path(tempfile.mkdtemp(prefix="jax_enzyme-"))) / "flang_rt"
-    shared = folder / f"{key}.so"
-    if not shared.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder) as name:
-            source, start, partial = (Path(name) / file for file in ("start.c", "start.o", "flang_rt.so"))
-            source.write_text(_START)
-            _run("clang", "-c", "-fPIC", "-fvisibility=hidden", str(source), "-o", str(start))
-            _run("ld.lld", "-shared", "-s", "--whole-archive", str(archive), str(start), "-o", str(partial))
-            partial.replace(shared)
+def _made(archive: Path, folder: Path) -> Path:
+    """The shared object with all that is in the archive, made in a folder."""
+    source, start, shared = (folder / file for file in ("start.c", "start.o", "flang_rt.so"))
+    source.write_text(_START)
+    _run("clang", "-c", "-fPIC", "-fvisibility=hidden", str(source), "-o", str(start))
+    _run("ld.lld", "-shared", "-s", "--whole-archive", str(archive), str(start), "-o", str(shared))
     return shared
 
 

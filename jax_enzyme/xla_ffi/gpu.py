@@ -13,11 +13,10 @@ from math import prod
 import jax
 import numpy as np
 
-from jax_enzyme.cache import digest
 from jax_enzyme.ir.arrays import ITEM_BYTES
 from jax_enzyme.xla_ffi.call import Batch, Target, invoke
 from jax_enzyme.xla_ffi.function import Function
-from jax_enzyme.xla_ffi.recipe import decode, encode
+from jax_enzyme.xla_ffi.recipe import content_key, decode
 from jax_enzyme.xla_ffi.registration import COUNTED, CUDA_TARGET, register
 
 
@@ -43,7 +42,7 @@ def call(function: Function, batch: Batch, operands: Sequence[jax.Array], target
     }
     name = target if layout.room is None else target + COUNTED
     return invoke(
-        function, Target(name, digest(encode(function)), layout.buffers, layout.visible, attributes), batch, operands
+        function, Target(name, content_key(function), layout.buffers, layout.visible, attributes), batch, operands
     )
 
 

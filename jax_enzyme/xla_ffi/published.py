@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from functools import cache
 
-from jax_enzyme.cache import digest
 from jax_enzyme.xla_ffi import _ext
 from jax_enzyme.xla_ffi.backend import Built
 from jax_enzyme.xla_ffi.function import Function
-from jax_enzyme.xla_ffi.recipe import decode, encode
+from jax_enzyme.xla_ffi.recipe import content_key, decode
 from jax_enzyme.xla_ffi.registration import register
 
 
 def publish(function: Function) -> str:
-    """Builds a function, makes it known to the handlers, and returns its key: a digest of its recipe, so that it is the
-    same on every machine and for every version of this package that can read the recipe."""
+    """Builds a function, makes it known to the handlers, and returns its key (`recipe.content_key`)."""
     return _published(function)[0]
 
 
@@ -29,7 +27,7 @@ def rebuild(recipe: str) -> int:
 @cache
 def _published(function: Function) -> tuple[str, Built]:
     register()
-    key = digest(encode(function))
+    key = content_key(function)
     built = function.build()
     _ext.publish(key, built.address)
     return key, built

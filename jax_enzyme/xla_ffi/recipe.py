@@ -1,7 +1,9 @@
 """Recipes: text from which any process can build a function, and nothing else.
 
 A custom call carries one, so that a program that JAX exported or cached runs where its kernels were never registered.
-Equal functions have equal recipes, whatever the process: JAX keys its caches by them.
+Since it becomes machine code there, it is signed by whoever made it, and nothing of it is looked at before the
+signature (see `signing`). Equal functions have equal recipes, whatever the process of a user: JAX keys its caches by
+them.
 """
 
 from __future__ import annotations
@@ -13,26 +15,39 @@ from dataclasses import asdict
 from functools import lru_cache
 from typing import Any
 
+from jax_enzyme.cache import digest
 from jax_enzyme.errors import LoweringError
 from jax_enzyme.frontends.program import Program
 from jax_enzyme.ir.arrays import Augmented, Jvp, Pullback, Step, Vjp
 from jax_enzyme.options import Options
 from jax_enzyme.signature import Binding, Launch, parse
+from jax_enzyme.signing import signed, verified
 from jax_enzyme.xla_ffi.function import Function, Specialised, function
 
-_VERSION = 3
+_VERSION = 4
+_PURPOSE = "recipe"
 _STEPS = {"jvp": Jvp, "vjp": Vjp, "augmented": Augmented, "pullback": Pullback}
 
 
 def encode(wanted: Function) -> str:
     """The recipe of a function that is for one platform."""
+    return signed(_PURPOSE, _described(wanted))
+
+
+def content_key(wanted: Function) -> str:
+    """A digest of what a recipe says: the same on every machine, for every user, and for every version of this package
+    that can read the recipe."""
+    return digest(_described(wanted))
+
+
+def _described(wanted: Function) -> str:
     assert not wanted.base.others
     return "|".join((str(_VERSION), _text([_encode_step(step) for step in wanted.steps]), *_encode_base(wanted.base)))
 
 
 def decode(recipe: str) -> Function:
-    """The function that a recipe describes."""
-    version, rest = recipe.split("|", 1)
+    """The function that a recipe describes. LoweringError where it was made by somebody who is not trusted."""
+    version, rest = verified(_PURPOSE, recipe).split("|", 1)
     if version != str(_VERSION):
         raise LoweringError(
             f"a stored program has a kernel in format {version}, this version of jax_enzyme reads format {_VERSION}",

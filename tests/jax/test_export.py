@@ -72,6 +72,22 @@ def test_gradients_in_a_fresh_process(tmp_path: Path) -> None:
         subject.close(found[name], leaves)
 
 
+def test_what_another_user_stored_runs_once_it_is_trusted(tmp_path: Path) -> None:
+    """It names the kernel, what is wrong and what to do; where that was done, it runs."""
+    program, made, out = tmp_path / "program", tmp_path / "made", tmp_path / "out"
+    exported = export.export(jax.jit(jax.grad(lambda x: _kernel()(x, 3))), disabled_checks=CHECKS)(np.arange(4.0))
+    made.write_bytes(exported.serialize())
+    program.write_bytes(pickle.dumps({"gradient": (exported.serialize(), (np.arange(4.0),))}))
+    other = os.environ | {"XDG_DATA_HOME": str(tmp_path / "other")}
+    command = [sys.executable, "-c", LOADER, str(program), str(out)]
+    refused = subprocess.run(command, env=other, check=False, capture_output=True, text=True)
+    assert refused.returncode == 1 and not out.exists()
+    for said in ("kernel `", "not made by this user", "jax_enzyme.trust(", "JAX_ENZYME_TRUST"):
+        assert said in refused.stderr
+    subprocess.run(command, env=other | {"JAX_ENZYME_TRUST": str(made)}, check=True)
+    np.testing.assert_allclose(pickle.loads(out.read_bytes())["gradient"][0], 6 * np.arange(4.0))
+
+
 @pytest.mark.parametrize("kind", [AxisType.Auto, AxisType.Explicit], ids=["auto", "explicit"])
 def test_a_batched_gradient_over_devices_is_exported(kind: AxisType) -> None:
     """What is exported may not ask the process that exported it how to split. Types say it, or else it gathers."""
@@ -164,3 +180,5 @@ def test_recipes_say_everything() -> None:
     again = decode(encode(derived))
     assert again == derived
     assert encode(again) == encode(derived)
+    with pytest.raises(je.LoweringError, match="not made by this user"):
+        decode(encode(derived).replace('"n",4', '"n",5'))
