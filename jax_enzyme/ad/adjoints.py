@@ -154,8 +154,9 @@ class Adjoints:
 
     def _store(self, instruction: I.Store) -> None:
         value, target = instruction.operands
-        if T.is_int(value.type) and not self.is_active(value) and not isinstance(value, Constant):
-            return
+        inert = T.is_int(value.type) and not self.is_active(value) and not isinstance(value, Constant)
+        if inert and not self._facts.ends_number(instruction):
+            return  # it lies beside the numbers of a record: its shadow is zero
         pointer = self._sources.shadow(target)
         type_ = self._type(value) if T.is_int(value.type) and self.is_active(value) else value.type
         align = element_alignment(type_, instruction.align)
@@ -173,7 +174,9 @@ class Adjoints:
 
     def _keep(self, value: Value, pointer: Value, align: int | None) -> None:
         """The same, writing."""
-        self._builder.store(value, pointer, align).metadata = number_access(value.type)
+        kept = self._builder.store(value, pointer, align)
+        if not T.is_pointer(value.type):
+            kept.metadata = number_access(value.type)
 
     def _atomic(self, instruction: I.AtomicRMW) -> None:
         """`old = *p; *p = old + v`, or `old - v`, or `v`. Where other threads do the same at the same time, and nobody

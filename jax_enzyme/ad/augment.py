@@ -24,12 +24,13 @@ from jax_enzyme.ad.common import (
     expression_of,
     holds_address,
 )
-from jax_enzyme.ad.copies import pointers_in, spoils_adjoints
+from jax_enzyme.ad.copies import pointers_in
 from jax_enzyme.ad.facts import Facts
 from jax_enzyme.ad.kept import KeptMemory, padded
 from jax_enzyme.ad.library import LibraryCalls, shadow_arguments
 from jax_enzyme.ad.lookup import Pointers
 from jax_enzyme.ad.nodes import Nodes
+from jax_enzyme.ad.one_plane import is_own, is_pointer_among_numbers, may_hold_pointer, numbers_under
 from jax_enzyme.ad.plan import Plan
 from jax_enzyme.ad.room import room
 from jax_enzyme.ad.runtime import Runtime
@@ -321,6 +322,9 @@ class Augmenter:
         shadows = shadow_arguments(call, routine, self._facts.shadowed_memory, self._shadow)
         stable = 0
         for bit, index in enumerate(routine.floats):
+            written = call.operands[index]
+            if routine.writes(index) and is_pointer_among_numbers(self._runtime.kinds.words, written):
+                raise self._facts.refused(call, IN_ONE_PLACE)
             if self._plan.recipes.stays(call, call.operands[index]):
                 stable |= 1 << bit
         calls = LibraryCalls(self._runtime.declarations)
@@ -391,12 +395,8 @@ class Augmenter:
 
     def _companion(self, instruction: I.Instruction, twin: I.Instruction) -> None:
         match instruction:
-            case I.Store():
-                value, target = instruction.operands
-                if (T.is_pointer(value.type) or self._carries(value)) and self._facts.shadowed_memory(target):
-                    if spoils_adjoints(self._runtime.kinds.words, self._facts.activity.numbers, instruction):
-                        raise self._facts.refused(instruction, IN_ONE_PLACE)
-                    self._store_shadow(instruction, self._shadow(value), self._shadow(target))
+            case I.Store() if self._facts.shadowed_memory(instruction.operands[1]):
+                self._store_companion(instruction)
             case I.Load() if self._carries(instruction):
                 pointer = self._shadow(instruction.operands[0])
                 self._shadows[instruction] = self._builder.load(instruction.type, pointer, instruction.align)
@@ -409,7 +409,16 @@ class Augmenter:
             case _:
                 pass
 
-    def _store_shadow(self, store: I.Store, shadow: Value, target: Value) -> None:
+    def _store_companion(self, store: I.Store) -> None:
+        value, target = store.operands
+        if T.is_pointer(value.type) or self._carries(value):
+            if any(item.kind == "buffer" for item in numbers_under(self._facts.activity, store)):
+                raise self._facts.refused(store, IN_ONE_PLACE)
+            self._store_shadow(store, self._shadow(value), self._shadow(target))
+        elif self._replaces_pointer(store, target, self._plan.recipes.layout.store_size(value.type)):
+            self._builder.store(zero(value.type), self._shadow(target), store.align)
+
+    def _store_shadow(self, store: I.Store, shadow: Value, target: Value, start: int = 0) -> None:
         """Of a record its pointers alone: what lies beside them are adjoints, maybe seeds already."""
         layout = self._plan.recipes.layout
         body = layout.body(shadow.type)
@@ -424,9 +433,27 @@ class Augmenter:
         for index, (part, offset) in enumerate(parts):
             if part == T.I64:
                 raise self._facts.refused(store, ORIGIN)  # an address, or a number that has its adjoint there
+            at = self._builder.offset(target, offset)
             if holds_address(layout, part):
-                at = self._builder.offset(target, offset)
-                self._store_shadow(store, self._builder.extract_value(shadow, index, part), at)
+                self._store_shadow(store, self._builder.extract_value(shadow, index, part), at, start + offset)
+            elif self._is_pointer_at(store, start + offset, layout.store_size(part)):
+                self._builder.store(zero(part), at, 1)
+
+    def _is_pointer_at(self, store: I.Store, start: int, size: int) -> bool:
+        """Whether a part of a record that is stored takes the place of a pointer."""
+        value, target = store.operands
+        if not self._replaces_pointer(store, target, self._plan.recipes.layout.store_size(value.type)):
+            return False
+        found = self._runtime.kinds.words.pointers(target, start + size)
+        return found is None or any(distance > start - 8 for distance, _ in found)
+
+    def _replaces_pointer(self, instruction: I.Instruction, target: Value, size: int | None) -> bool:
+        """Whether numbers, or integers, are written where a pointer may have been, in memory of the kernel's own."""
+        if not may_hold_pointer(self._runtime.kinds.words, target, size):
+            return False
+        if not is_own(self._facts.points_to, target):
+            raise self._facts.refused(instruction, IN_ONE_PLACE)
+        return True
 
     def _local_shadow(self, alloca: I.Alloca) -> Value:
         """The shadow of a local variable that has no fixed place in the tape."""
@@ -468,31 +495,39 @@ class Augmenter:
             self._shadows[call] = self._zeroed(size)
         elif effect is Effect.MEMORY_COPY and self._facts.shadowed_memory(call.operands[0]):
             self._copy_pointers(call, twin)
+        elif effect is Effect.MEMORY_SET and self._facts.shadowed_memory(call.operands[0]):
+            self._clear_pointers(call, twin)
         elif effect is Effect.REALLOCATE and self._carries(call):
             raise self._facts.refused(call, REALLOCATED)
 
+    def _clear_pointers(self, call: I.CallBase, twin: I.Instruction) -> None:
+        """What is written is no pointer."""
+        if self._replaces_pointer(call, call.operands[0], int_value(call.operands[2])):
+            length = byte_count(self._builder, twin.operands[2])
+            self._runtime.clear(self._builder, self._shadow(call.operands[0]), length)
+
     def _copy_pointers(self, call: I.CallBase, twin: I.Instruction) -> None:
-        """Shadows of pointers are copied with the pointers; what lies beside them are adjoints, maybe seeds already.
-        Where there are none, as in texts, so are all bytes."""
+        """Shadows of pointers are copied with the pointers. In buffers, what lies beside them are adjoints, maybe seeds
+        already."""
         target, source = call.operands[:2]
         points_to, words = self._facts.points_to, self._runtime.kinds.words
         held = any(not self._facts.shadowed.isdisjoint(points_to.contents[o]) for o in points_to.of(source))
-        if (
-            not held
-            or copied_type(self._facts.module, call) is not None
-            or all(map(words.is_array, points_to.of(target)))
-        ):
+        if not held or copied_type(self._facts.module, call) is not None:
+            self._clear_pointers(call, twin)
             return
-        to, at = self._shadow(target), self._shadow(source)
-        if not self._facts.active_memory(target) and not self._facts.active_memory(source):
-            self._runtime.move(self._builder, to, at, byte_count(self._builder, twin.operands[2]))
+        if all(map(words.is_array, points_to.of(target))):
+            return
+        to, at, length = self._shadow(target), self._shadow(source), byte_count(self._builder, twin.operands[2])
+        is_active = self._facts.active_memory(target) or self._facts.active_memory(source)
+        if not is_active or (is_own(points_to, target) and is_own(points_to, source)):
+            self._runtime.move(self._builder, to, at, length)
             return
         pattern = pointers_in(words, target, source, call.operands[2])
         if pattern is None:
             raise self._facts.refused(call, MIXED_COPY, held="numbers and pointers")
         if pattern.pieces:
             helper = self._runtime.helper(pattern.name, pattern.text())
-            self._builder.call(helper, [to, at, byte_count(self._builder, twin.operands[2])])
+            self._builder.call(helper, [to, at, length])
 
     def _allocated_bytes(self, call: I.CallBase) -> Value:
         """The number of bytes that an allocation asks for."""

@@ -117,8 +117,8 @@ IN_ONE_PLACE = Cause(
     "pointer and number in one place",
     Kind.LIMIT,
     "a pointer is stored where, at another time, a number may lie that a derivative depends on",
-    "in reverse mode the shadow of the pointer lies where the number's adjoint does, which would start from the bits "
-    "of an address; only a `double` at the very same address, in memory of the kernel's own, does not show them",
+    "in reverse mode the shadow of the pointer lies where the number's adjoint does; in a buffer, or what may be one, "
+    "a cotangent is given there",
     "keep pointers and numbers apart, each in a member, or in memory, of its own",
 )
 GOTO = Cause(

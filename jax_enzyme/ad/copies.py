@@ -6,9 +6,9 @@
                                                                from.shadow[i] += to.shadow[i]; to.shadow[i] = 0
 
 A *pattern* says what lies within one record, and how long a record is. Integers have no adjoint, and what lies in the
-shadow of a pointer means nothing to the reverse sweep, which takes shadow pointers from the tape. (Where a pointer made
-place for a `double`, that starts with an adjoint of some 1e-310, which no sum shows. Any other number would show it:
-`spoils_adjoints`.) The order is the one that is right for overlapping ranges, and for records copied onto themselves.
+shadow of a pointer means nothing to the reverse sweep, which takes shadow pointers from the tape: a number at the place
+of a pointer may take it along, since nothing reads it before the pointer's own store makes it zero (`ad.one_plane`).
+The order is the one that is right for overlapping ranges, and for records copied onto themselves.
 """
 
 from __future__ import annotations
@@ -16,13 +16,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect
-from jax_enzyme.analysis.number_bytes import NumberBytes
+from jax_enzyme.analysis.memory import PointsTo, call_effect
 from jax_enzyme.analysis.words import Piece, Words
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.values import ConstantNull, Value, int_value
+from jax_enzyme.ir.values import Value, int_value
 from jax_enzyme.rules.effects import Effect
 
 _BYTES = {"half": 2, "bfloat": 2, "float": 4, "double": 8, "ptr": 8}
@@ -68,11 +66,11 @@ class Pattern:
 
 
 def numbers_in(words: Words, target: Value, source: Value, length: Value) -> Pattern | None:
-    """The numbers in what is copied; None where that is not known, or where numbers of several kinds, or one that is no
-    `double` and a pointer, may lie at one place."""
+    """The numbers in what is copied; None where that is not known, or where numbers of several kinds may lie at one
+    place."""
 
     def clash(a: Piece, b: Piece) -> bool:
-        return not _are_told_apart(a, b)
+        return T.PTR not in (a[1], b[1])
 
     return _pattern(words, target, source, length, clash, lambda type_: type_ != T.PTR)
 
@@ -101,44 +99,12 @@ def is_freed_next(copy: I.CallBase, points_to: PointsTo) -> bool:
 
 
 def pointers_in(words: Words, target: Value, source: Value, length: Value) -> Pattern | None:
-    """The same of pointers: None also where a number may lie at the place of one, unless that is a `double` in memory
-    of the kernel's own. While pointers move, its adjoint there is still zero, or an address as small as one."""
-    points_to = words.points_to
-    own = all(o.kind in ("stack", "heap") for o in points_to.of(target) | points_to.of(source))
+    """The same of pointers: None also where a number may lie at the place of one."""
 
     def clash(a: Piece, b: Piece) -> bool:
-        return T.PTR in (a[1], b[1]) and not (own and _are_told_apart(a, b))
+        return T.PTR in (a[1], b[1])
 
     return _pattern(words, target, source, length, clash, lambda type_: type_ == T.PTR)
-
-
-def _are_told_apart(a: Piece, b: Piece) -> bool:
-    """Whether two are a pointer and a `double` in one place, where the one does not show in the other's adjoint."""
-    return a[0] == b[0] and {a[1], b[1]} == {T.DOUBLE, T.PTR}
-
-
-def spoils_adjoints(words: Words, numbers: NumberBytes, store: I.Store) -> bool:
-    """Whether the shadow of a pointer that is stored may come to be taken for the adjoint of a number that varies, and
-    be seen there: unless it is zero, or that is a `double` at the same address, of which an address is a tiny one. In a
-    buffer it would take the place of a cotangent that is given."""
-    value, target = store.operands
-    shared = set[MemoryObject]()
-    sizes = set[int | None]()  # of the numbers that vary; None: bytes of which no more is known
-    for item, part in numbers.ranges.accessed(store, target, value.type):
-        for number in filter(part.meets, numbers.of(item)):
-            shared.add(item)
-            sizes.add(number.size if number.number else None)
-    if not shared or any(item.kind == "buffer" for item in shared) or isinstance(value, ConstantNull):
-        return any(item.kind == "buffer" for item in shared)
-    layout = DataLayout(words.points_to.module)
-    found = words.numbers(target, layout.store_size(value.type))
-    if found is None:
-        return True
-    if not found and None not in sizes:
-        return False  # whatever is accessed as a number lies beside it
-    pieces = [(distance, type_) for distance, type_ in found if None in sizes or layout.store_size(type_) in sizes]
-    aligned = words.are_aligned(T.DOUBLE) and (store.align is None or store.align >= 8)
-    return not pieces or any(type_ != T.DOUBLE or (distance % 8 and not aligned) for distance, type_ in pieces)
 
 
 def _pattern(

@@ -7,6 +7,7 @@ from functools import cached_property
 from jax_enzyme.ad.causes import Cause
 from jax_enzyme.ad.common import refuse
 from jax_enzyme.ad.execution import ALONE, Execution
+from jax_enzyme.ad.one_plane import numbers_under
 from jax_enzyme.ad.room import measured_memory
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.flow import is_defined_call, is_opaque_call, rule_of
@@ -43,6 +44,7 @@ class Facts:
         self.shadowed = shadowed
         self.origin = origin
         self.dynamic = dynamic
+        self._ends_number: dict[I.Store, bool] = {}
 
     def shadowed_memory(self, pointer: Value) -> bool:
         return not self.shadowed.isdisjoint(self.points_to.of(pointer))
@@ -54,6 +56,12 @@ class Facts:
 
     def active_memory(self, pointer: Value) -> bool:
         return self.activity.memory(pointer)
+
+    def ends_number(self, store: I.Store) -> bool:
+        """Whether what is stored, a pointer or an integer, may take the place of a number that varies."""
+        if store not in self._ends_number:
+            self._ends_number[store] = bool(numbers_under(self.activity, store))
+        return self._ends_number[store]
 
     @cached_property
     def _reversed_functions(self) -> frozenset[Function]:
@@ -91,7 +99,8 @@ class Facts:
             case I.Phi():
                 return self.activity.value(instruction)
             case I.Store():
-                return self.active_memory(instruction.operands[1]) and not T.is_pointer(instruction.operands[0].type)
+                value, target = instruction.operands
+                return self.active_memory(target) and (not T.is_pointer(value.type) or self.ends_number(instruction))
             case I.CallBase() if is_defined_call(instruction):
                 return False
             case I.CallBase() if call_effect(instruction) in (Effect.MEMORY_COPY, Effect.MEMORY_SET):

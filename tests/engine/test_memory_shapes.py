@@ -22,7 +22,8 @@ FOLDER = Path(__file__).parent / "memory_shapes"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.c"))
 IN_SINGLE = ("two_floats_in_a_word",)
 ROUNDED = (
-    "complex_members", "records_of_two_precisions_copied", "records_of_two_precisions_sorted",
+    "complex_members", "places_that_hold_pointers_numbers_and_integers_in_turn",
+    "records_of_two_precisions_copied", "records_of_two_precisions_sorted",
     "records_returned_by_recursive_functions", "records_returned_by_value", "records_that_are_sorted_into_classes",
     "records_that_are_swapped_by_value", "records_that_are_swapped_byte_for_byte", "two_floats_in_a_word",
 )  # fmt: skip
