@@ -115,9 +115,152 @@ float cblas_sdsdot(int n, float b, const float *x, int incx, const float *y, int
 
 #endif
 
-/* The solution of A X = B by the factorisation of Cholesky. */
+/* The solution of A X = B by the factorisation of Cholesky, and of banded matrices. */
 void BLAS(posv)(const char *uplo, const int *n, const int *nrhs, SCALAR *a, const int *lda, SCALAR *b, const int *ldb,
                 int *info) {
   BLAS(potrf)(uplo, n, a, lda, info);
   if (*info == 0) BLAS(potrs)(uplo, n, nrhs, a, lda, b, ldb, info);
 }
+
+void BLAS(pbsv)(const char *uplo, const int *n, const int *kd, const int *nrhs, SCALAR *a, const int *lda, SCALAR *b,
+                const int *ldb, int *info) {
+  BLAS(pbtrf)(uplo, n, kd, a, lda, info);
+  if (*info == 0) BLAS(pbtrs)(uplo, n, kd, nrhs, a, lda, b, ldb, info);
+}
+
+void BLAS(gbsv)(const int *n, const int *kl, const int *ku, const int *nrhs, SCALAR *a, const int *lda, int *ipiv,
+                SCALAR *b, const int *ldb, int *info) {
+  BLAS(gbtrf)(n, n, kl, ku, a, lda, ipiv, info);
+  if (*info == 0) BLAS(gbtrs)(&je_as_it_is, n, kl, ku, nrhs, a, lda, ipiv, b, ldb, info);
+}
+
+/* Tridiagonal matrices: their eliminations are loops over three vectors, and are differentiated as these. */
+#ifndef COMPLEX
+
+static inline SCALAR OF(size)(SCALAR x) { return x < 0 ? -x : x; }
+
+void BLAS(gttrf)(const int *n, SCALAR *dl, SCALAR *d, SCALAR *du, SCALAR *du2, int *ipiv, int *info) {
+  *info = *n < 0 ? -1 : 0;
+  for (int i = 0; i < *n; i++) ipiv[i] = i + 1;
+  for (int i = 0; i + 2 < *n; i++) du2[i] = 0;
+  for (int i = 0; i + 1 < *n; i++) {
+    if (OF(size)(d[i]) >= OF(size)(dl[i])) {
+      if (d[i] == 0) continue;
+      dl[i] /= d[i];
+      d[i + 1] -= dl[i] * du[i];
+      continue;
+    }
+    SCALAR factor = d[i] / dl[i], above = du[i];
+    d[i] = dl[i], dl[i] = factor, du[i] = d[i + 1], d[i + 1] = above - factor * du[i];
+    if (i + 2 < *n) {
+      du2[i] = du[i + 1];
+      du[i + 1] = -factor * du[i + 1];
+    }
+    ipiv[i] = i + 2;
+  }
+  for (int i = 0; i < *n && *info == 0; i++)
+    if (d[i] == 0) *info = i + 1;
+}
+
+void BLAS(gttrs)(const char *trans, const int *n, const int *nrhs, const SCALAR *dl, const SCALAR *d, const SCALAR *du,
+                 const SCALAR *du2, const int *ipiv, SCALAR *b, const int *ldb, int *info) {
+  int turned = OF(operation)(trans) != 'N', size = *n;
+  *info = 0;
+  for (int r = 0; r < *nrhs; r++) {
+    SCALAR *x = b + (index_t)r * *ldb;
+    for (int i = 0; !turned && i + 1 < size; i++) {
+      SCALAR first = ipiv[i] == i + 1 ? x[i] : x[i + 1], second = ipiv[i] == i + 1 ? x[i + 1] : x[i];
+      x[i] = first, x[i + 1] = second - dl[i] * first;
+    }
+    for (int step = 0; step < size; step++) {
+      int i = turned ? step : size - 1 - step;
+      SCALAR sum = x[i];
+      if (turned) {
+        if (i > 0) sum -= du[i - 1] * x[i - 1];
+        if (i > 1) sum -= du2[i - 2] * x[i - 2];
+      } else {
+        if (i + 1 < size) sum -= du[i] * x[i + 1];
+        if (i + 2 < size) sum -= du2[i] * x[i + 2];
+      }
+      x[i] = sum / d[i];
+    }
+    for (int i = size - 2; turned && i >= 0; i--) {
+      SCALAR first = x[i] - dl[i] * x[i + 1], second = x[i + 1];
+      x[i] = ipiv[i] == i + 1 ? first : second, x[i + 1] = ipiv[i] == i + 1 ? second : first;
+    }
+  }
+}
+
+/* The second diagonal above the main one is left in dl, as LAPACK has it. */
+void BLAS(gtsv)(const int *n, const int *nrhs, SCALAR *dl, SCALAR *d, SCALAR *du, SCALAR *b, const int *ldb,
+                int *info) {
+  int size = *n;
+  *info = 0;
+  for (int i = 0; i + 1 < size; i++) {
+    if (OF(size)(d[i]) >= OF(size)(dl[i])) {
+      if (d[i] == 0) {
+        *info = i + 1;
+        return;
+      }
+      SCALAR factor = dl[i] / d[i];
+      d[i + 1] -= factor * du[i];
+      for (index_t r = 0; r < *nrhs; r++) b[i + 1 + r * *ldb] -= factor * b[i + r * *ldb];
+      if (i + 2 < size) dl[i] = 0;
+      continue;
+    }
+    SCALAR factor = d[i] / dl[i], below = d[i + 1];
+    d[i] = dl[i], d[i + 1] = du[i] - factor * below, du[i] = below;
+    if (i + 2 < size) {
+      dl[i] = du[i + 1];
+      du[i + 1] = -factor * du[i + 1];
+    }
+    for (index_t r = 0; r < *nrhs; r++) {
+      SCALAR *x = b + i + r * *ldb, first = x[0];
+      x[0] = x[1], x[1] = first - factor * x[1];
+    }
+  }
+  if (size > 0 && d[size - 1] == 0) {
+    *info = size;
+    return;
+  }
+  for (index_t r = 0; r < *nrhs; r++)
+    for (int i = size - 1; i >= 0; i--) {
+      SCALAR *x = b + r * *ldb, sum = x[i];
+      if (i + 1 < size) sum -= du[i] * x[i + 1];
+      if (i + 2 < size) sum -= dl[i] * x[i + 2];
+      x[i] = sum / d[i];
+    }
+}
+
+/* L D L^T of a positive definite matrix. */
+void BLAS(pttrf)(const int *n, SCALAR *d, SCALAR *e, int *info) {
+  *info = 0;
+  for (int i = 0; i < *n; i++) {
+    if (d[i] <= 0) {
+      *info = i + 1;
+      return;
+    }
+    if (i + 1 < *n) {
+      SCALAR old = e[i];
+      e[i] = old / d[i];
+      d[i + 1] -= e[i] * old;
+    }
+  }
+}
+
+void BLAS(pttrs)(const int *n, const int *nrhs, const SCALAR *d, const SCALAR *e, SCALAR *b, const int *ldb,
+                 int *info) {
+  *info = 0;
+  for (index_t r = 0; r < *nrhs; r++) {
+    SCALAR *x = b + r * *ldb;
+    for (int i = 1; i < *n; i++) x[i] -= x[i - 1] * e[i - 1];
+    for (int i = *n - 1; i >= 0; i--) x[i] = i + 1 < *n ? x[i] / d[i] - x[i + 1] * e[i] : x[i] / d[i];
+  }
+}
+
+void BLAS(ptsv)(const int *n, const int *nrhs, SCALAR *d, SCALAR *e, SCALAR *b, const int *ldb, int *info) {
+  BLAS(pttrf)(n, d, e, info);
+  if (*info == 0) BLAS(pttrs)(n, nrhs, d, e, b, ldb, info);
+}
+
+#endif

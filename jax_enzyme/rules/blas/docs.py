@@ -21,8 +21,8 @@ name, unless nothing that varies goes into it.
   does not touch is neither read nor written in the derivative.
 - `alpha` and `beta` are differentiated like everything else. Where `beta` is zero the old contents may be anything.
 - The length of a character argument may follow the others, as Fortran compilers pass it, or not. Integers have 32 bits.
-- `info` and `ipiv` have no derivative: it is that of the permutation that was taken. Where `potrf` fails, the
-  derivative of its result is no number.
+- `info` and `ipiv` have no derivative: it is that of the permutation that was taken. Where `potrf` or
+  `pbtrf` fails, the derivative of its result is no number.
 - `nrm2` has derivative 0 at 0, `asum` counts the sign of 0 as 1.
 - The derivative of a complex number is that of its real and imaginary part; of the diagonal of a Hermitian matrix the
   imaginary part does not count.

@@ -14,5 +14,6 @@
 #include "level3.h"
 #include "complex.h"
 #include "lapack.h"
+#include "banded.h"
 #include "cblas.h"
 #include "bodies.h"

@@ -143,6 +143,10 @@ getrs  s,d,c,z nothing | trans:c n:i nrhs:i a:F lda:i ipiv:I b:F+ ldb:i info:i=
 gesv   s,d,c,z nothing | n:i nrhs:i a:F+ lda:i ipiv:I= b:F+ ldb:i info:i=
 trtrs  s,d,c,z nothing | {_TRIANGLE} n:i nrhs:i a:F lda:i b:F+ ldb:i info:i=
 laswp  s,d,c,z nothing | n:i a:F+ lda:i k1:i k2:i ipiv:I incx:i
+gbtrf  s,d,c,z nothing | m:i n:i kl:i ku:i a:F+ lda:i ipiv:I= info:i=
+gbtrs  s,d,c,z nothing | trans:c n:i kl:i ku:i nrhs:i a:F lda:i ipiv:I b:F+ ldb:i info:i=
+pbtrf  s,d,c,z nothing | uplo:c n:i kd:i a:F+ lda:i info:i=
+pbtrs  s,d,c,z nothing | uplo:c n:i kd:i nrhs:i a:F lda:i b:F+ ldb:i info:i=
 scal   cs,zd nothing | n:i alpha:r x:F+ incx:i
 rot    cs,zd nothing | n:i x:F+ incx:i y:F+ incy:i c:r s:r
 nrm2   sc,dz number  | n:i {_X}
@@ -170,7 +174,8 @@ s    cblas_*   dsdot sdsdot
 s    *         dsdot_ sdsdot_
 sd   ?*        syr_ syr2_
 cz   ?*        dotu_ dotc_ her_ her2_ gemm3m_
-sdcz ?*        posv_
+sdcz ?*        posv_ pbsv_ gbsv_
+sd   ?*        gttrf_ gttrs_ gtsv_ pttrf_ pttrs_ ptsv_
 """
 
 

@@ -214,3 +214,53 @@ def trtrs(rng: Rng, letter: str, uplo: str = "L", trans: str = "T", diag: str = 
 def laswp(rng: Rng, letter: str, incx: int = 1) -> Case:
     values = {"n": 3, "a": matrix(rng, 5, 3, 6, DTYPES[letter]), "lda": 6, "k1": 2, "k2": 4, "incx": incx}
     return Case(f"{letter}laswp_", {**values, "ipiv": np.array([9, 4, 3, 5, 9, 5, 9, 9])})
+
+
+def band(rng: Rng, m: int, n: int, below: int, above: int, ld: int, letter: str) -> Numbers:
+    """The entries of an m x n band, in columns of `ld`."""
+    r, j = np.indices((ld, n))
+    i = r - above + j
+    inside = (i >= 0) & (i < m) & (r <= above + below)
+    found = matrix(rng, ld, n, ld, DTYPES[letter])
+    found.mask = inside.T.ravel() if n else np.zeros(1, bool)
+    found.values = found.like(found.values[found.mask])
+    return found
+
+
+def gbtrf(rng: Rng, letter: str, m: int = 5, n: int = 5, kl: int = 2, ku: int = 1) -> Case:
+    """Its pivots lie on and off the diagonal, far from a tie."""
+    ld = 2 * kl + ku + 2
+    a = band(rng, m, n, kl, kl + ku, ld, letter)
+    for j in range(min(m, n)):
+        a.values[kl + ku + min(j % 2, kl, m - 1 - j) + j * ld] += 6
+    values = {"m": m, "n": n, "kl": kl, "ku": ku, "a": a, "lda": ld, "info": 0}
+    return Case(f"{letter}gbtrf_", {**values, "ipiv": np.zeros(max(1, min(m, n)))})
+
+
+def gbtrs(
+    rng: Rng, letter: str, trans: str = "T", n: int = 5, nrhs: int = 2, kl: int = 2, ku: int = 1
+) -> Case:  # fmt: skip
+    ld = 2 * kl + ku + 2
+    a = band(rng, n, n, kl, kl + ku, ld, letter)
+    if n:
+        a.values[kl + ku + np.arange(n) * ld] += 4
+    pivots = np.minimum(np.arange(n) + 1 + np.arange(n) % 2 * kl, n) if n else np.zeros(1)
+    values = {"trans": trans, "n": n, "kl": kl, "ku": ku, "nrhs": nrhs, "a": a, "lda": ld, "ipiv": pivots, "info": 0}
+    return Case(f"{letter}gbtrs_", {**values, "b": matrix(rng, n, nrhs, n + 1, DTYPES[letter]), "ldb": n + 1})
+
+
+def pbtrf(rng: Rng, letter: str, uplo: str = "L", n: int = 5, kd: int = 2) -> Case:
+    ld = kd + 2
+    a = band(rng, n, n, *((kd, 0) if uplo == "L" else (0, kd)), ld, letter)
+    at = (0 if uplo == "L" else kd) + np.arange(n) * ld
+    a.values[at] = a.values[at].real + 4 * n
+    a.real = np.zeros_like(a.mask)
+    a.real[at] = True
+    return Case(f"{letter}pbtrf_", {"uplo": uplo, "n": n, "kd": kd, "a": a, "lda": ld, "info": 0})
+
+
+def pbtrs(rng: Rng, letter: str, uplo: str = "L", n: int = 5, nrhs: int = 2, kd: int = 2) -> Case:
+    a = pbtrf(rng, letter, uplo, n, kd).numbers("a")
+    a.values[a.mask] /= 4
+    values = {"uplo": uplo, "n": n, "kd": kd, "nrhs": nrhs, "a": a, "lda": kd + 2, "info": 0}
+    return Case(f"{letter}pbtrs_", {**values, "b": matrix(rng, n, nrhs, n + 1, DTYPES[letter]), "ldb": n + 1})
