@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "batch.h"
+#include "crashes.h"
 #include "ffi_buffers.h"
 #include "ffi_state.h"
 #include "float_environment.h"
@@ -79,7 +80,8 @@ int64_t Enter(const KernelState& state, void* const* bases, const int64_t* strid
 
 // Runs the batch elements [lo, hi), numbered through all batch dimensions; the innermost one runs inside the entry.
 int64_t RunRange(const KernelState& state, void* const* bases, int64_t lo, int64_t hi, const Team* team) {
-  DefaultFloatEnvironment environment;
+  const DefaultFloatEnvironment environment;
+  const InKernel marked(state.name.c_str());
   const size_t buffers = state.buffers();
   const size_t inner = state.batch.sizes.size() - 1;
   const int64_t* inner_strides = &state.batch.strides[inner * buffers];

@@ -247,7 +247,7 @@ class Augmenter:
         twin = copied(instruction, self._value, self._blocks.__getitem__)
         self._builder.insert(twin)
         self._values[instruction] = twin
-        twin.metadata = kept_access(self._facts.module, instruction)
+        twin.metadata += kept_access(self._facts.module, instruction)
         if self._carries_shadows:
             self._companion(instruction, twin)
         if not instruction.is_terminator and not isinstance(instruction.type, T.VoidType):

@@ -15,7 +15,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import Buffer
 from jax_enzyme.ir.builder import Builder, instruction_of
-from jax_enzyme.ir.debug import location
+from jax_enzyme.ir.debug import NOTED, location
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import Argument, BasicBlock, Constant, ConstantExpr, ConstantInt, InlineAsm, Value
 from jax_enzyme.rules.declare import Declarations
@@ -57,11 +57,12 @@ def array_function(symbol: str, buffers: tuple[Buffer, ...]) -> Function:
 
 
 def copied(instruction: I.Instruction, value: MapValue, block: Callable[[BasicBlock], BasicBlock]) -> I.Instruction:
-    """A copy over mapped operands and targets, without metadata (debug scopes belong to the source function)."""
+    """A copy over mapped operands and targets, without metadata (debug scopes belong to the source function) but
+    a place that is noted."""
     twin = copy.copy(instruction)
     twin.operands = [value(v) for v in instruction.operands]
     twin.targets = [block(b) for b in instruction.targets]
-    twin.metadata = []
+    twin.metadata = [(kind, node) for kind, node in instruction.metadata if kind == NOTED]
     twin.records = []
     if isinstance(twin, I.CallBase):
         twin.bundles = [(tag, [value(v) for v in inputs]) for tag, inputs in twin.bundles]

@@ -32,6 +32,7 @@ from jax_enzyme.ir.values import Poison
 from jax_enzyme.ir.verify import parse_checked
 from jax_enzyme.rules.effects import Effect, effect
 from jax_enzyme.rules.pairs import ATTRIBUTE
+from jax_enzyme.transform.divisions import note_divisions
 from jax_enzyme.transform.lower_calls import lower_calls
 from jax_enzyme.transform.poison import define_poison
 from jax_enzyme.transform.reducible import make_reducible
@@ -65,6 +66,7 @@ def canonical(function: ArrayFunction) -> ArrayFunction:
     drop_scopes(module)
     _show_rules(module)
     _end_functions(module, function.symbol)
+    note_divisions(module)
     return replace(function, module=module)
 
 

@@ -44,6 +44,7 @@ from jax_enzyme.ir.arrays import (
 from jax_enzyme.options import Options
 from jax_enzyme.signature import Binding, Signature
 from jax_enzyme.transform.bind import bind, buffers_of
+from jax_enzyme.transform.divisions import guard_divisions
 from jax_enzyme.transform.input_writes import protect_inputs
 from jax_enzyme.transform.prepare import prepare
 from jax_enzyme.transform.shared_loops import share_loops
@@ -189,7 +190,7 @@ class _Job:
         # A kernel itself goes through the canonical form too: what is hoisted and refused there is so for every mode.
         function = self.derived() if self.steps else self.canonical()
         function, _ = self._shared(function)
-        stored = compiled(with_native_bodies(function, self.program), self.options)
+        stored = compiled(guard_divisions(with_native_bodies(function, self.program)), self.options)
         _disk().put(self.key, stored.to_bytes())
         return stored
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from jax_enzyme.ir.instructions import Instruction
-from jax_enzyme.ir.lexer import unescape
-from jax_enzyme.ir.metadata import MDNode, MDRef, MDValue
+from jax_enzyme.ir.lexer import escape, unescape
+from jax_enzyme.ir.metadata import MDNode, MDRef, MDString, MDValue
 from jax_enzyme.ir.module import Function, Module
 
 
@@ -16,13 +16,37 @@ def location(module: Module, instruction: Instruction) -> str | None:
     innermost at all. Where all lines are unknown (0), the function's own line. None without debug information."""
     places = list(_places(module, instruction.metadata))
     if not places:
-        return None
+        return _noted(module, instruction)
     ours = _user_directories(module)
     known = [place for place in places if place[1]]
     for place in known:
         if _is_users(place[0], ours):
             return _spell(place)
     return _spell(known[0]) if known else _function_line(module, instruction.metadata)
+
+
+NOTED = "je.place"
+"""Metadata of an instruction: its place as text. It goes along where debug locations, which belong to one function
+alone, cannot: into derivatives."""
+
+
+def note_places(module: Module, instructions: Iterable[Instruction]) -> None:
+    """Writes down where instructions come from, so that copies of them in other functions tell."""
+    number = max((int(n) for n in module.metadata), default=-1)
+    for instruction in instructions:
+        place = location(module, instruction)
+        if place is not None and all(kind != NOTED for kind, _ in instruction.metadata):
+            number += 1
+            module.metadata[str(number)] = MDNode(operands=[MDString(escape(place))])
+            instruction.metadata = [*instruction.metadata, (NOTED, MDRef(str(number)))]
+
+
+def _noted(module: Module, instruction: Instruction) -> str | None:
+    for kind, value in instruction.metadata:
+        node = resolve(module, value) if kind == NOTED else None
+        if node is not None and isinstance(node.operands[0], MDString):
+            return unescape(node.operands[0].text).encode("latin-1").decode("utf-8", "replace")
+    return None
 
 
 def trace(module: Module, instruction: Instruction) -> list[str]:

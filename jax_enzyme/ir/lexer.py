@@ -48,6 +48,11 @@ def unescape(text: str) -> str:
     return _ESCAPE.sub(lambda m: "\\" if m[1] == "\\" else chr(int(m[1], 16)), text)
 
 
+def escape(text: str) -> str:
+    r"""The text, in UTF-8, with all that cannot stand between quotes as `\xx`."""
+    return "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in text.encode())
+
+
 def normal(token: str) -> str:
     """A name token with its sigil, quotes and escapes undone, except where only quotes tell a name from a number."""
     if len(token) > 1 and token[1] == '"':

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.debug import location, resolve
 from jax_enzyme.ir.inlining import expanded_attributes
-from jax_enzyme.ir.lexer import unescape
+from jax_enzyme.ir.lexer import escape, unescape
 from jax_enzyme.ir.metadata import MDNode, MDRef, MDString
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.ir.values import (
@@ -28,6 +28,8 @@ TERMINATED = 3
 EXCEPTION = 4
 FIRST_MESSAGE = 256
 TABLE = "je.failures"
+DIVIDED_BY_ZERO = "je.divided.by.zero"
+DIVISION_OVERFLOWS = "je.division.overflows"
 
 _RETURNING = frozenset(
     "__cxa_allocate_exception __cxa_free_exception __cxa_begin_catch __cxa_end_catch __cxa_get_exception_ptr "
@@ -36,6 +38,10 @@ _RETURNING = frozenset(
 # Control that stays inside the program: `setjmp` is where it arrives.
 _JUMPS = frozenset("longjmp _longjmp siglongjmp __longjmp_chk".split())
 _EXITS = frozenset("exit _exit _Exit quick_exit _FortranAExit _FortranAStopStatement".split())
+_DIVISIONS = {
+    DIVIDED_BY_ZERO: "integer division by zero",
+    DIVISION_OVERFLOWS: "integer division overflows: the least integer by -1",
+}
 # Where headers and the Rust library lie: a place there says nothing about the user's source.
 _LIBRARIES = ("/include/", "/rustc/", "/rustlib/", "/library/")
 _HELPERS = re.compile(r"_ZSt\d+__throw_([a-z_]+?)(?:PKcz?|v|i|_fmtPKcz)$")
@@ -89,6 +95,8 @@ def _terminated(call: I.CallBase, name: str) -> Site:
         return Site(call, TERMINATED, f"STOP {text}" if text else "STOP")
     if name == "_FortranAReportFatalUserError" and (text := constant_text(call.arguments[0])):
         return Site(call, TERMINATED, text)
+    if name in _DIVISIONS:
+        return Site(call, TERMINATED, _DIVISIONS[name])
     plain = {"_ZSt9terminatev": "std::terminate", "__clang_call_terminate": "std::terminate"}.get(name, name)
     return Site(call, TERMINATED, f"`{plain}` was called")
 
@@ -183,7 +191,7 @@ def add_message(module: Module, text: str) -> int:
     if text in known:
         return FIRST_MESSAGE + known.index(text)
     number = str(1 + max((int(n) for n in module.metadata), default=-1))
-    module.metadata[number] = MDNode(operands=[MDString(_escaped(text))])
+    module.metadata[number] = MDNode(operands=[MDString(escape(text))])
     module.named_metadata.setdefault(TABLE, []).append(MDRef(number))
     return FIRST_MESSAGE + len(known)
 
@@ -201,7 +209,3 @@ def message(module: Module, status: int) -> str | None:
     index = (status & 0xFFFFFFFF) - FIRST_MESSAGE
     known = messages(module)
     return known[index] if status >> 32 in (TERMINATED, EXCEPTION) and 0 <= index < len(known) else None
-
-
-def _escaped(text: str) -> str:
-    return "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in text.encode())

@@ -105,7 +105,7 @@ class Failures:
             for f in self.functions
             for i in f.instructions()
         )
-        self._taken = _address_taken(module)
+        self._taken = address_taken(module)
 
     def _find_failing(self) -> None:
         """The functions that may fail, and those that may throw: by themselves, or by what they call. Landing pads of
@@ -215,7 +215,7 @@ def _asks_what(instruction: I.Instruction) -> bool:
     return instruction.function_type == T.FunctionType(T.PTR, (T.PTR,))
 
 
-def _address_taken(module: Module) -> set[Function]:
+def address_taken(module: Module) -> set[Function]:
     """Functions that are used as anything but the callee of a direct call."""
     found: set[Function] = set()
     for function in module.functions.values():

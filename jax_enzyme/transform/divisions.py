@@ -1,0 +1,125 @@
+"""Integer divisions that have no result become failures of the call: the processor would end the process.
+
+    before    %q = sdiv i32 %a, %d
+
+    after     %none = icmp eq i32 %d, 0
+              br i1 %none, label %by.zero, label %some
+            by.zero:
+              call void @je.divided.by.zero()          (never returns: `lower_failures` makes a status of it)
+              unreachable
+            some:
+              ... and, for signed division, whether -2^31 is divided by -1 ...
+              %q = sdiv i32 %a, %d
+
+It is the last that is done to a function before it is compiled. The engine never sees the branches, and what the
+optimiser has removed by then, because nothing uses it, is not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from jax_enzyme.analysis.memory import reachable_functions
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.arrays import ArrayFunction
+from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.clone import clone
+from jax_enzyme.ir.debug import NOTED, note_places
+from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.values import BasicBlock, Value, int_value
+from jax_enzyme.rules.declare import Declarations
+from jax_enzyme.transform.failure_sites import DIVIDED_BY_ZERO, DIVISION_OVERFLOWS
+from jax_enzyme.transform.failures import address_taken, lower_failures
+from jax_enzyme.transform.rewriting import split_before
+
+_SIGNED = ("sdiv", "srem")
+_DIVISIONS = ("sdiv", "srem", "udiv", "urem")
+_NEVER_RETURNS = ("noreturn", "nounwind", "cold")
+
+
+def guard_divisions(function: ArrayFunction) -> ArrayFunction:
+    """The array function in a copy of the module where such divisions are failures; itself where there are none."""
+    root = function.module.functions[function.symbol]
+    if not any(_traps(i) for f in reachable_functions(root) for i in f.instructions()):
+        return function
+    module = clone(function.module)
+    declarations = Declarations(module)
+    taken = address_taken(module)  # no status comes back through a pointer
+    for target in reachable_functions(module.functions[function.symbol]):
+        if target not in taken:
+            _guard(target, declarations)
+    return lower_failures(ArrayFunction(module, function.symbol, function.buffers))
+
+
+def note_divisions(module: Module) -> None:
+    """Lets copies of such divisions in derivatives know where they come from, in place."""
+    note_places(module, [i for f in module.functions.values() for i in f.instructions() if _traps(i)])
+
+
+def _traps(instruction: I.Instruction) -> bool:
+    """Whether a division may have no result. Of vectors the engine makes none that divide integers."""
+    if not isinstance(instruction, I.BinaryOp) or instruction.opcode not in _DIVISIONS:
+        return False
+    if not isinstance(instruction.type, T.IntType):
+        return False
+    divisor = int_value(instruction.operands[1])
+    return divisor is None or divisor == 0 or (divisor == -1 and instruction.opcode in _SIGNED)
+
+
+def _guard(function: Function, declarations: Declarations) -> None:
+    pending = list(function.blocks)
+    while pending:
+        block = pending.pop()
+        at = next((n for n, i in enumerate(block.instructions) if _traps(i)), None)
+        if at is None:
+            continue
+        division = block.instructions[at]
+        for name, condition in _failures(division):
+            rest = split_before(function, block, block.instructions.index(division))
+            fail_if(function, block, rest, condition, declarations.function(name, T.FunctionType(T.VOID, ())), division)
+            block = rest
+        tail = split_before(function, block, block.instructions.index(division) + 1)
+        Builder(block).br(tail)
+        pending.append(tail)
+
+
+def fail_if(
+    function: Function,
+    block: BasicBlock,
+    rest: BasicBlock,
+    condition: Callable[[Builder], Value],
+    end: Function,
+    culprit: I.Instruction,
+) -> None:
+    """Ends a block that has no terminator yet: with a call of `end`, which never returns, where the condition holds,
+    else in `rest`. What is built has the source position of the culprit."""
+    failing = BasicBlock(name=f"{block.name}.fails" if block.name else "")
+    function.blocks.insert(function.blocks.index(rest), failing)
+    start = len(block.instructions)
+    at = Builder(block)
+    at.cond_br(condition(at), failing, rest)
+    made = block.instructions[start:]
+    at = Builder(failing)
+    at.call(end, [], attributes=_NEVER_RETURNS)
+    at.unreachable()
+    for instruction in (*made, *failing.instructions):
+        instruction.metadata = [(kind, node) for kind, node in culprit.metadata if kind in ("dbg", NOTED)]
+
+
+def _failures(division: I.Instruction) -> list[tuple[str, Callable[[Builder], Value]]]:
+    dividend, divisor = division.operands
+    kind = division.type
+    assert isinstance(kind, T.IntType)
+    known = int_value(divisor)
+    least = const_int(kind, 1 << (kind.bits - 1))
+
+    def overflows(at: Builder) -> Value:
+        return at.binary("and", at.icmp("eq", dividend, least), at.icmp("eq", divisor, const_int(kind, -1)))
+
+    found: list[tuple[str, Callable[[Builder], Value]]] = []
+    if known in (None, 0):
+        found.append((DIVIDED_BY_ZERO, lambda at: at.icmp("eq", divisor, const_int(kind, 0))))
+    if division.opcode in _SIGNED and known in (None, -1):
+        found.append((DIVISION_OVERFLOWS, overflows))
+    return found

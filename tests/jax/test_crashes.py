@@ -1,0 +1,78 @@
+"""What would end the process: integer divisions without a result are errors, and who crashed is said."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+from jax import numpy as jnp
+
+import jax_enzyme as je
+
+DIVIDES = """
+static int part(int c, int d) {
+  return c / d;
+}
+double k(double a, int c, int d) {
+  return a * a * (part(c, d) + c % d);
+}
+"""
+LEAST = np.int32(-(2**31))
+
+
+@pytest.fixture(scope="module")
+def divides() -> je.Kernel:
+    return je.kernel(DIVIDES, "k", "a: f64, c: i32, d: i32 -> f64", lang="c")
+
+
+@pytest.mark.parametrize(
+    ("c", "d", "what"), [(np.int32(7), np.int32(0), "by zero"), (LEAST, np.int32(-1), "overflows")]
+)
+def test_a_division_without_a_result_is_an_error_with_its_line(
+    divides: je.Kernel, c: np.int32, d: np.int32, what: str
+) -> None:
+    gradient = jax.grad(divides)
+    for f in (divides, gradient, jax.jit(jax.vmap(gradient, (0, None, None)))):
+        with pytest.raises(
+            (jax.errors.JaxRuntimeError, ValueError), match=rf"k\W.* failed: integer division {what}.*kernel\.c:[36]:"
+        ):
+            jax.block_until_ready(f(jnp.array([1.5]) if f not in (divides, gradient) else 1.5, c, d))
+    assert divides(2.0, np.int32(7), np.int32(2)) == 16
+    assert gradient(2.0, np.int32(7), np.int32(2)) == 16
+
+
+CRASHES = """
+import sys
+import numpy as np
+import jax_enzyme as je
+if sys.argv[1] == "handled":
+    import faulthandler
+    faulthandler.enable()
+far = "double far(int n, const double *x) { return x[0] + x[n + (1L << 40)]; }"
+deep = "double deep(double a, int d) { double b[64]; for (int i = 0; i < 64; i++) b[i] = a + i;"
+deep += " return d <= 0 ? a : b[d & 63] + deep(a * 1.0001, d - 1); }"
+if sys.argv[1] == "deep":
+    je.kernel(deep, "deep", "a: f64, d: i32 -> f64", lang="c")(1.0, np.int32(100000000))
+else:
+    je.kernel(far, "far", "n: i32, x: f64[n] -> f64", lang="c")(np.ones(4))
+"""
+
+
+@pytest.mark.parametrize("how", ["far", "handled", "deep"])
+def test_a_kernel_that_crashes_is_named(how: str, tmp_path: Path) -> None:
+    """Whoever else handles the signal is heard as well."""
+    done = subprocess.run(
+        [sys.executable, "-c", "import jax\njax.config.update('jax_enable_x64', True)\n" + CRASHES, how],
+        capture_output=True,
+        text=True,
+        env=dict(os.environ, JAX_PLATFORMS="cpu"),
+        cwd=tmp_path,
+    )
+    assert done.returncode < 0
+    assert f"jax_enzyme: kernel `{'deep' if how == 'deep' else 'far'}` accessed memory that is not there" in done.stderr
+    assert ("Current thread" in done.stderr) == (how == "handled")
