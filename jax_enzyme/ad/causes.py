@@ -248,6 +248,14 @@ POINTER_PARAMETER = Cause(
     "their shadows would be somebody else's to make (`je.ad.differentiate`)",
     "pass the memory that they lead to as parameters of its own",
 )
+CALLERS_VARIABLE = Cause(
+    "file-scope variable of a program",
+    Kind.LIMIT,
+    "the file-scope variable `{name}` may hold, or share, memory with derivatives",
+    "the program around the function (`je.ad.differentiate`) may have put any pointer there, or one to the variable "
+    "elsewhere, and has no memory for derivatives beside it",
+    "pass the memory as a parameter",
+)
 
 UNORDERED_SUM = Cause(
     "order of a sum",
@@ -371,7 +379,7 @@ DEFECT = Cause(
 CAUSES = (
     UNKNOWN_CALL, UNKNOWN_POINTER_CALL, ASSEMBLY, BITS, MADE, PARTS, GOTO, SETJMP, VARIADIC, THROUGH_FILE,
     VOLATILE, DEVICE, ORIGIN, POINTERS_AS_VECTORS, IN_ONE_PLACE, ALLOCATOR, SPLIT, NO_LOOP, NOT_CHECKPOINTED,
-    NEVER_RETURNS, INACTIVE_PARAMETER, POINTER_PARAMETER,
+    NEVER_RETURNS, INACTIVE_PARAMETER, POINTER_PARAMETER, CALLERS_VARIABLE,
 )  # fmt: skip
 """Those of functions that one thread runs, in the order of the page."""
 

@@ -42,6 +42,10 @@ FREES_EARLIER = Hindrance(
     "an iteration frees or resizes memory that was allocated before the loop",
     "allocate and free outside the loop (swap two buffers)",
 )
+CALLERS_SIZE = Hindrance(
+    "its state includes what parameter {number} leads to, whose size nobody says",
+    "checkpoint=False, or a local copy of known size",
+)
 PASSED_ON = Hindrance("memory that one iteration allocates is used by another, or after the loop", _SWAP)
 UNKNOWN_SIZE = Hindrance(
     "its state includes memory of unknown size ({instruction})", "allocate it with malloc, calloc or new"
@@ -54,6 +58,6 @@ MIXED_STATE = Hindrance("its state mixes numbers with pointers that change ({ite
 
 HINDRANCES = (
     SEVERAL_WAYS, LOCAL_ARRAYS, JOINED_EXITS, USED_ELSEWHERE, RECURSIVE, OTHER_EFFECT, UNKNOWN_POINTER, FILE_SCOPE,
-    FREES_EARLIER, PASSED_ON, UNKNOWN_SIZE, FREES_STATE, MIXED_STATE,
+    FREES_EARLIER, PASSED_ON, UNKNOWN_SIZE, CALLERS_SIZE, FREES_STATE, MIXED_STATE,
 )  # fmt: skip
 """All, in the order of the page."""

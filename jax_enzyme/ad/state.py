@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from jax_enzyme.ad.common import describe
 from jax_enzyme.ad.facts import Facts
 from jax_enzyme.ad.hindrances import (
+    CALLERS_SIZE,
     FILE_SCOPE,
     FREES_EARLIER,
     FREES_STATE,
@@ -31,6 +32,7 @@ from jax_enzyme.ad.recipes import Recipes
 from jax_enzyme.ad.runtime import FloatKinds
 from jax_enzyme.analysis.flow import is_defined_call, rule_of
 from jax_enzyme.analysis.memory import (
+    OPEN,
     Access,
     MemoryObject,
     accesses,
@@ -125,6 +127,7 @@ class StateFinder:
                 saved += [item] if changes else []
                 followed |= {item} if follows else set()
             elif changes:
+                self._check_size(item, size)
                 fixed.append((item, size))
                 moved += [(item, size)] if follows else []
         kept |= self._freed_with(kept)
@@ -171,6 +174,10 @@ class StateFinder:
                     raise self._refused(FILE_SCOPE, access.instruction, name=item.site.name)
                 if access.kills and item.site not in own:
                     raise self._refused(FREES_EARLIER, access.instruction)
+
+    def _check_size(self, item: MemoryObject, size: int) -> None:
+        if not size and isinstance(item.site, Argument) and OPEN in item.site.attributes:
+            raise self._refused(CALLERS_SIZE, number=str(item.site.index + 1))
 
     def _check_kept(self, item: MemoryObject) -> None:
         site = item.site

@@ -62,6 +62,9 @@ class _ByPlace(PointsTo):
     def _unknown_object(self) -> MemoryObject:
         return self._coarse.unknown
 
+    def _caller_object(self) -> MemoryObject:
+        return self._coarse.caller
+
     def _fill(self, target: MemoryObject, objects: Objects) -> None:
         self._add(target, ANY, objects)
 

@@ -11,6 +11,8 @@ calling context:
                 into the parameters and its returned pointers into the result
     unknown     results of calls without a body and of `inttoptr` from an integer of unknown origin: aliases everything
                 that has escaped to such calls
+    caller      what pointers in the memory of `OPEN` parameters lead to: memory of the caller's, where there may be
+                pointers again
 
 Two pointers into different objects never alias (array functions promise it for their buffers).
 """
@@ -59,6 +61,9 @@ class MemoryObject:
         return f"{self.kind} {self.site.name}" if self.site is not None else self.kind
 
 
+OPEN = '"je.open"'
+"""Marks a parameter of the root that leads to memory with pointers in it, or to a function: `caller`."""
+
 Objects = frozenset[MemoryObject]
 NOTHING: Objects = frozenset()
 
@@ -95,6 +100,7 @@ class PointsTo:
         self.functions = reachable_functions(root)
         self._integers = IntegersByName(module, self.functions)
         self.unknown = self._unknown_object()
+        self.caller = self._caller_object()
         self.contents: dict[MemoryObject, Objects] = {self.unknown: frozenset([self.unknown])}
         self.objects: dict[Value, MemoryObject] = {}
         self._values: dict[Value, Objects] = {}
@@ -102,6 +108,11 @@ class PointsTo:
         for argument in root.arguments:
             if T.is_pointer(argument.type):
                 self._values[argument] = frozenset([self._object("buffer", argument)])
+        for argument in root.arguments:
+            if OPEN in argument.attributes:
+                self.contents.setdefault(self.caller, NOTHING)
+                for item in (self.objects[argument], self.caller):
+                    self._fill(item, frozenset([self.caller]))
         for variable in module.globals.values():
             if variable.initializer is not None and self.of(variable.initializer):
                 self._start(self._object("global", variable), variable.initializer)
@@ -162,6 +173,9 @@ class PointsTo:
 
     def _unknown_object(self) -> MemoryObject:
         return MemoryObject("unknown")
+
+    def _caller_object(self) -> MemoryObject:
+        return MemoryObject("caller")
 
     def _set(self, value: Value, objects: Objects) -> None:
         old = self._values.get(value, NOTHING)
@@ -260,8 +274,13 @@ class PointsTo:
             return [] if callee.is_declaration else [callee]
         objects = self.of(callee)
         found = [o.site for o in objects if isinstance(o.site, Function) and o.site.value_type == call.function_type]
-        complete = self.unknown not in objects and not any(f.is_declaration for f in found)
+        complete = not self.is_any_code(objects) and not any(f.is_declaration for f in found)
         return found if complete else []
+
+    def is_any_code(self, objects: Objects) -> bool:
+        """Whether a pointer that may lead to these objects may lead to a function that the module does not show: one
+        that the caller gives, say."""
+        return self.unknown in objects or any(o.kind in ("buffer", "caller") for o in objects)
 
     def _leads_nowhere(self, call: I.CallBase) -> bool:
         """Whether a call is through a pointer that leads to known memory, but to no function of the call's type: no run
@@ -271,7 +290,7 @@ class PointsTo:
         objects = self.of(call.callee)
         if not objects:
             return self._called_are_known
-        return self.unknown not in objects and not any(
+        return not self.is_any_code(objects) and not any(
             isinstance(o.site, Function) and o.site.value_type == call.function_type for o in objects
         )
 

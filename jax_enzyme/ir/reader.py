@@ -19,7 +19,7 @@ from jax_enzyme.ir.reader_values import global_name
 from jax_enzyme.ir.verify import VerifyError, parse_verified
 from jax_enzyme.ir.writer import to_text
 
-__all__ = ["ReadError", "parse", "read"]
+__all__ = ["ReadError", "parse", "read", "upgraded"]
 
 _GLOBAL_PREFIX = LINKAGE | UNNAMED | {"externally_initialized", "thread_local", "addrspace"}
 _GLOBAL_WORDS = frozenset(
@@ -35,6 +35,11 @@ def parse(text: str) -> Module:
 
 def read(source: str | bytes) -> Module:
     """Text or bitcode of any version that LLVM upgrades, verified. Raises `ReadError`, LLVM's message included."""
+    return parse(upgraded(source))
+
+
+def upgraded(source: str | bytes) -> str:
+    """The same as text of this version."""
     if isinstance(source, str) and '"Debug Info Version"' in source:
         _check_without_debug_info(source)
     context = llvm.create_context()
@@ -46,7 +51,7 @@ def read(source: str | bytes) -> Module:
         parsed.verify()
     except RuntimeError as error:
         raise ReadError(f"LLVM cannot read this: {error}") from error
-    return parse(str(parsed))
+    return str(parsed)
 
 
 def _check_without_debug_info(source: str) -> None:

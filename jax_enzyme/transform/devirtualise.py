@@ -119,7 +119,7 @@ def _choice(points_to: PointsTo, tables: _Tables, call: I.CallBase) -> _Choice |
         and o.site.function_type == call.function_type
         and (in_slot is None or o.site in in_slot)
     ]
-    complete = bool(objects) and points_to.unknown not in objects
+    complete = bool(objects) and not points_to.is_any_code(objects)
     if len(candidates) > MOST or not (candidates or complete):
         return None
     order = {f: i for i, f in enumerate(points_to.module.functions.values())}

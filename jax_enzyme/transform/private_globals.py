@@ -52,15 +52,15 @@ from jax_enzyme.transform.rewriting import forget_tails, kept_attributes, replac
 
 def privatise(function: ArrayFunction) -> ArrayFunction:
     """The array function with its mutable globals made local; the very same where it has none."""
-    if not _candidates(function.module, function.module.functions[function.symbol]):
+    if not users_of_variables(function.module, function.module.functions[function.symbol]):
         return function
     module = clone(function.module)
     root = module.functions[function.symbol]
-    found = _candidates(module, root)
+    found = users_of_variables(module, root)
     for variable in found:
         _store_addresses(module, root, variable, found.keys())
     for variable, users in found.items():
-        _pass_on(module, root, variable, users)
+        pass_on(module, root, variable, users)
         _make_local(module, root, variable)
     changed = {root}.union(*found.values())
     for target in changed:
@@ -69,8 +69,9 @@ def privatise(function: ArrayFunction) -> ArrayFunction:
     return replace(function, module=module)
 
 
-def _candidates(module: Module, root: Function) -> dict[GlobalVariable, list[Function]]:
-    """The variables to make local, each with the other functions that use it, or call one that does."""
+def users_of_variables(module: Module, root: Function, declared: bool = False) -> dict[GlobalVariable, list[Function]]:
+    """The variables to make local, each with the other functions that use it, or call one that does; also those that
+    are `declared` only."""
     users: dict[Value, set[Function]] = {}
     callers: dict[Function, set[Function]] = {}
     fixed: set[Value] = set()
@@ -84,12 +85,13 @@ def _candidates(module: Module, root: Function) -> dict[GlobalVariable, list[Fun
                     fixed.add(callee)
             for operand in operands:
                 fixed.update(named_functions(operand))
-                for variable in _globals_in(operand):
+                for variable in globals_in(operand):
                     users.setdefault(variable, set()).add(function)
-    leads = {v: _globals_in(v.initializer) for v in module.globals.values() if v.initializer is not None}
+    known = [v for v in module.globals.values() if v.initializer is not None or (declared and not v.is_constant)]
+    leads = {v: globals_in(v.initializer) if v.initializer is not None else set[Value]() for v in known}
     for variable in leads:
-        assert variable.initializer is not None
-        fixed.update(named_functions(variable.initializer))
+        if variable.initializer is not None:
+            fixed.update(named_functions(variable.initializer))
     held = {v: _with_callers(users.get(v, set()), callers) for v in _possible(leads)}
     private = {v for v, functions in held.items() if fixed.isdisjoint(functions)}
     # What stays as it is says where other variables are.
@@ -120,7 +122,7 @@ def _with_callers(functions: set[Function], callers: Mapping[Function, set[Funct
     return found
 
 
-def _pass_on(module: Module, root: Function, variable: GlobalVariable, users: list[Function]) -> None:
+def pass_on(module: Module, root: Function, variable: GlobalVariable, users: list[Function]) -> None:
     """Gives functions the address of a variable as their last parameter. (In the root, and where it is handed on, the
     variable stands for it still.)"""
     for function in users:
@@ -137,10 +139,10 @@ def _pass_on(module: Module, root: Function, variable: GlobalVariable, users: li
                     call.function_type = longer
     for function in users:
         top = Builder(BasicBlock())
-        _replace(function, {variable: function.arguments[-1]}, top)
+        replace_in(function, {variable: function.arguments[-1]}, top)
 
 
-def _replace(function: Function, replaced: dict[Value, Value], top: Builder) -> None:
+def replace_in(function: Function, replaced: dict[Value, Value], top: Builder) -> None:
     """Puts a pointer in the place of a global, in a whole function."""
     for instruction in function.instructions():
         instruction.operands = [_localised(v, replaced, top) for v in instruction.operands]
@@ -173,19 +175,19 @@ def _forget_memory(module: Module, function: Function, changed: set[Function]) -
 
 def _is_own(variable: GlobalVariable) -> bool:
     words = " ".join(variable.prefix)
-    return "internal" in words or "private" in words
+    return "internal" in words or "private" in words or variable.initializer is None
 
 
-def _globals_in(value: Value) -> set[Value]:
+def globals_in(value: Value) -> set[Value]:
     match value:
         case GlobalVariable():
             return {value}
         case ConstantExpr():
-            return set[Value]().union(*map(_globals_in, value.operands))
+            return set[Value]().union(*map(globals_in, value.operands))
         case ConstantAggregate():
-            return set[Value]().union(*map(_globals_in, value.elements))
+            return set[Value]().union(*map(globals_in, value.elements))
         case ConstantSplat():
-            return _globals_in(value.element)
+            return globals_in(value.element)
         case _:
             return set()
 
@@ -195,7 +197,7 @@ def _store_addresses(module: Module, root: Function, variable: GlobalVariable, f
     top = Builder(BasicBlock())
     assert variable.initializer is not None
     for offset, address in addresses(DataLayout(module), variable.initializer):
-        if not _globals_in(address).isdisjoint(found):
+        if not globals_in(address).isdisjoint(found):
             top.store(address, top.offset(variable, offset))
     if top.block.instructions:
         variable.initializer = _without(variable.initializer, found)
@@ -205,7 +207,7 @@ def _store_addresses(module: Module, root: Function, variable: GlobalVariable, f
 def _without(value: Constant, found: Collection[Value]) -> Constant:
     if isinstance(value, ConstantAggregate):
         return replace(value, elements=[_without(element, found) for element in value.elements])
-    return value if _globals_in(value).isdisjoint(found) else zero(value.type)
+    return value if globals_in(value).isdisjoint(found) else zero(value.type)
 
 
 def _make_local(module: Module, root: Function, variable: GlobalVariable) -> None:
@@ -231,7 +233,7 @@ def _make_local(module: Module, root: Function, variable: GlobalVariable) -> Non
         type_ = T.FunctionType(T.VOID, (T.PTR, T.PTR, T.I64, T.I1))
         copy = declarations.function("llvm.memcpy.p0.p0.i64", type_)
         top.call(copy, [local, initial, size, no])
-    _replace(root, {variable: local}, top)
+    replace_in(root, {variable: local}, top)
     variable.prefix = tuple(w for w in variable.prefix if not w.startswith("thread_local"))
 
 
@@ -241,7 +243,7 @@ def _initial(variable: GlobalVariable) -> str:
 
 def _localised(value: Value, replaced: dict[Value, Value], top: Builder) -> Value:
     """A value with the global replaced; addresses in it are computed once, at the start."""
-    if not isinstance(value, Constant) or _globals_in(value).isdisjoint(replaced):
+    if not isinstance(value, Constant) or globals_in(value).isdisjoint(replaced):
         return value
     if value not in replaced:
         if isinstance(value, ConstantExpr):

@@ -407,6 +407,14 @@ def parameter_with_pointers() -> None:
     plain(f"{body}\n  store double %b, ptr %y", ["active", "active"])
 
 
+def callers_variable() -> None:
+    text = (
+        "@p = global ptr null\ndefine double @f(ptr %x, i1 %c) {\n  %p = load ptr, ptr @p\n"
+        "  %q = select i1 %c, ptr %p, ptr %x\n  %a = load double, ptr %q\n  ret double %a\n}"
+    )
+    je.ad.differentiate(text, "f")
+
+
 ELSEWHERE: dict[Callable[[], None], Cause] = {
     pointers_in_vectors: causes.POINTERS_AS_VECTORS,
     split_with_a_tape_of_unknown_size: causes.SPLIT,
@@ -415,6 +423,7 @@ ELSEWHERE: dict[Callable[[], None], Cause] = {
     no_return: causes.NEVER_RETURNS,
     inactive_parameter: causes.INACTIVE_PARAMETER,
     parameter_with_pointers: causes.POINTER_PARAMETER,
+    callers_variable: causes.CALLERS_VARIABLE,
 }
 
 

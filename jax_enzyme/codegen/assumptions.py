@@ -1,0 +1,132 @@
+"""What `je.ad.differentiate` assumes of a function, held against its canonical form.
+
+A kernel is closed: its buffers are all there is, with known sizes, without pointers. A function of plain parameters is
+one of a program. What its pointers lead to is the caller's (`memory.OPEN`), and so are file-scope variables; here it is
+made sure that no derivative passes where the caller has given no memory for it:
+
+    parameters      one that is const leads to no memory with derivatives
+    caller          memory behind pointers in memory has no derivatives: nothing active is stored there, and no pointer
+                    that may lead there may lead to memory with derivatives as well
+    variables       file-scope variables that are parameters of the array function have shadows of their own, which
+                    start from zero, if no pointer of the caller's may lead there; in others there are no derivatives
+    checkpoints     need the sizes of what a loop changes (`ad.state`)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from jax_enzyme.ad.causes import CALLERS_VARIABLE, INACTIVE_PARAMETER, POINTER_PARAMETER
+from jax_enzyme.analysis.activity import Activity
+from jax_enzyme.analysis.fields import points_to_by_place
+from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.memory import MemoryObject, accesses
+from jax_enzyme.analysis.shadows import shadowed_objects
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.arrays import ArrayFunction
+from jax_enzyme.ir.debug import location
+from jax_enzyme.ir.module import Function, GlobalVariable
+from jax_enzyme.ir.values import Argument, Value
+from jax_enzyme.rules.user import rules_of
+from jax_enzyme.transform.live_globals import LIVE
+
+
+class Assumptions:
+    """Of a plain function with a flag per parameter, whose canonical array function is `base`."""
+
+    def __init__(self, base: ArrayFunction, function: Function, active: Sequence[bool]) -> None:
+        self._module = base.module
+        self._points_to = points_to_by_place(base.module, base.module.functions[base.symbol])
+        self._function = function
+        self._active = active
+
+    def check(self, wanted: Sequence[bool], seeded: Sequence[bool] | None) -> None:
+        """DifferentiationError where a derivative would pass through memory of which the caller does not know."""
+        points_to = self._points_to
+        objects = [points_to.objects[a] for a in points_to.root.arguments]
+        inputs = [o for o, w in zip(objects, wanted, strict=True) if w]
+        outputs = None if seeded is None else [o for o, s in zip(objects, seeded, strict=True) if s]
+        activity = Activity(points_to, rules_of(self._module), inputs, outputs)
+        shadowed = shadowed_objects(points_to, activity)
+        if points_to.caller in shadowed:
+            self._refuse_callers_memory(objects, shadowed)
+        for item, active, parameter in zip(objects, self._active, self._function.arguments, strict=False):
+            if item in shadowed and not active and T.is_pointer(parameter.type):
+                raise INACTIVE_PARAMETER.error(
+                    place=self._place(item), number=parameter.index + 1, name=self._function.name
+                )
+            if points_to.contents.get(item, frozenset()) - {points_to.caller}:
+                raise POINTER_PARAMETER.error(
+                    place=self._place(item), number=parameter.index + 1, name=self._function.name
+                )
+        self._check_variables(shadowed)
+        self._check_apart(activity)
+
+    def _refuse_callers_memory(self, objects: Sequence[MemoryObject], shadowed: frozenset[MemoryObject]) -> None:
+        points_to = self._points_to
+        found = [i for i in self._instructions() if isinstance(i, I.Load) and not T.is_float(i.type)]
+        loads = [load for load in found if points_to.caller in points_to.of(load)]
+        for load in loads:
+            for item, parameter in zip(objects, self._function.arguments, strict=False):
+                if item in points_to.of(load.operands[0]):
+                    place = location(self._module, load)
+                    raise POINTER_PARAMETER.error(place=place, number=parameter.index + 1, name=self._function.name)
+        for load in loads:
+            site = next((o.site for o in points_to.of(load.operands[0]) if o.site is not None), None)
+            name = site.name.removesuffix(LIVE) if site is not None else "?"
+            raise CALLERS_VARIABLE.error(place=self._place(points_to.caller), name=name)
+        raise POINTER_PARAMETER.error(number="?", name=self._function.name)
+
+    def _check_variables(self, shadowed: frozenset[MemoryObject]) -> None:
+        """Variables that are only declared are the program's, and have no shadow anywhere."""
+        points_to = self._points_to
+        for item in shadowed:
+            if isinstance(item.site, GlobalVariable) and _is_variable(item):
+                raise CALLERS_VARIABLE.error(place=self._place(item), name=item.site.name)
+        for load in self._instructions():
+            if isinstance(load, I.Load) and T.is_pointer(load.type) and not points_to.of(load):
+                for item in points_to.of(load.operands[0]):
+                    site = item.site
+                    if isinstance(site, GlobalVariable) and site.initializer is None and self._is_followed(load):
+                        raise CALLERS_VARIABLE.error(place=location(self._module, load), name=site.name)
+
+    def _check_apart(self, activity: Activity) -> None:
+        """The caller's pointers may lead to file-scope variables, too: not to one with derivatives, or to one that is
+        read where they are written through."""
+        layout = DataLayout(self._module)
+        found = [a for f in self._points_to.functions for a in accesses(self._points_to, f, layout)]
+        through = [a for a in found if self._points_to.caller in a.objects and not T.is_pointer(a.instruction.type)]
+        writes = any(a.writes for a in through)
+        for item in filter(_is_variable, self._points_to.objects.values() if through else ()):
+            read = any(item in a.objects and a.reads and T.is_float(a.instruction.type) for a in found)
+            if item in activity.varied_objects or (writes and read):
+                assert item.site is not None
+                place = location(self._module, through[0].instruction)
+                raise CALLERS_VARIABLE.error(place=place, name=item.site.name.removesuffix(LIVE))
+
+    def _is_followed(self, pointer: Value) -> bool:
+        """Whether a pointer is used for more than comparisons and calls."""
+        users = [i for i in self._instructions() if pointer in i.operands]
+        return any(not isinstance(i, I.CallBase | I.Compare) for i in users)
+
+    def _instructions(self) -> Iterator[I.Instruction]:
+        for function in self._points_to.functions:
+            yield from function.instructions()
+
+    def _place(self, item: MemoryObject) -> str | None:
+        """Where memory is first written, or else read."""
+        layout = DataLayout(self._module)
+        found = [
+            a for f in self._points_to.functions for a in accesses(self._points_to, f, layout) if item in a.objects
+        ]
+        found.sort(key=lambda a: not a.writes)
+        return next((place for a in found if (place := location(self._module, a.instruction)) is not None), None)
+
+
+def _is_variable(item: MemoryObject) -> bool:
+    """Whether an object is a file-scope variable of the program's."""
+    site = item.site
+    if isinstance(site, GlobalVariable):
+        return site.initializer is None and not site.is_constant
+    return isinstance(site, Argument) and site.name.endswith(LIVE)

@@ -1,0 +1,151 @@
+"""A function of plain parameters as an array function, and the derivatives of that.
+
+    before    double @f(ptr %x, double %a)              after    i64 @je.primal(ptr %x, ptr %a, ptr %result, ptr %scale)
+              (uses @scale)                                      one buffer per parameter, then the result, then the
+                                                                 file-scope variables
+
+Nobody says how large the memory behind a pointer is, what it holds, and what else leads there: `codegen.assumptions`
+checks what can be checked of that.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from jax_enzyme import ad
+from jax_enzyme.ad.runtime import FloatKinds
+from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.memory import OPEN, PointsTo
+from jax_enzyme.codegen import library
+from jax_enzyme.codegen.assumptions import Assumptions
+from jax_enzyme.codegen.canonical import canonical
+from jax_enzyme.codegen.copying import private_copy
+from jax_enzyme.codegen.plain_wrapper import Wrapper
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.arrays import ArrayFunction, Augmented, Buffer, Io, Jvp, Pullback, Step, Vjp
+from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.clone import clone
+from jax_enzyme.ir.inlining import mark_for_inlining
+from jax_enzyme.ir.module import Function, GlobalVariable, Module
+from jax_enzyme.ir.values import Argument, BasicBlock, Value
+from jax_enzyme.options import Options
+from jax_enzyme.rules.helpers import link
+from jax_enzyme.transform.live_globals import globals_to_parameters
+
+Mode = Literal["forward", "reverse", "split"]
+
+_DTYPES: dict[str, str] = {"double": "f64", "float": "f32", "half": "f16", "bfloat": "bf16"}
+_OPAQUE = "u8"
+"""The dtype of a buffer without derivative: the engine asks nothing of it."""
+_PRIMAL = "je.primal"
+
+
+@dataclass(frozen=True)
+class PlainFunction:
+    """A function of a module of which all else is internal; `active` has a flag per parameter."""
+
+    module: Module
+    function: Function
+    active: tuple[bool, ...]
+    options: Options
+    live: list[GlobalVariable] = field(default_factory=list[GlobalVariable], init=False)
+    """The file-scope variables that are parameters of the array function."""
+
+    def derivatives(self, mode: Mode) -> Iterator[Module]:
+        """Modules with the derivatives of one mode, all else in them internal."""
+        base = canonical(self._array_function())
+        rest = [False] * (len(base.buffers) - len(self.active))
+        wanted = (*self.active, *rest)
+        pointers = [T.is_pointer(p.type) for p in self.function.arguments]
+        seeded = [*map(operator.and_, self.active, pointers), *rest]
+        if T.is_float(self._result):
+            seeded[len(self.active)] = True
+        Assumptions(base, self.function, self.active).check(wanted, None if mode == "forward" else seeded)
+        match mode:
+            case "forward":
+                yield self._wrapped(self._derived(base, Jvp(wanted)), "jvp")
+            case "reverse":
+                yield self._wrapped(self._derived(base, Vjp(wanted, tuple(seeded))), "vjp")
+            case _:
+                yield self._wrapped(self._derived(base, Augmented(wanted, tuple(seeded))), "augmented")
+                yield self._wrapped(self._derived(base, Pullback(wanted, tuple(seeded))), "pullback")
+
+    @property
+    def _result(self) -> T.Type:
+        return self.function.function_type.result
+
+    def _array_function(self) -> ArrayFunction:
+        """Numbers by value become buffers of one number, pointers buffers of unknown size; so does the result.
+        The integer result is of no interest to a derivative."""
+        copy = clone(self.module)
+        callee = copy.functions[self.function.name]
+        buffers = self._buffers(copy, callee)
+        words = [("noalias", OPEN) if T.is_pointer(p.type) else ("noalias",) for p in callee.arguments]
+        words += [("noalias",)] * (len(buffers) - len(words))
+        arguments = [Argument(T.PTR, w, i, name=b.name) for i, (w, b) in enumerate(zip(words, buffers, strict=True))]
+        at = Builder(BasicBlock(name="entry"))
+        operands: list[Value] = [
+            a if T.is_pointer(p.type) else at.load(p.type, a) for p, a in zip(callee.arguments, arguments, strict=False)
+        ]
+        result = at.call(callee, operands)
+        assert isinstance(result, I.Call)
+        result.parameter_attributes = [a.attributes for a in callee.arguments]
+        if not isinstance(self._result, T.VoidType):
+            at.store(result, arguments[-1])
+        at.ret(const_int(T.I64, 0))
+        type_ = T.FunctionType(T.I64, tuple(T.PTR for _ in buffers))
+        root = copy.functions[_PRIMAL] = Function(T.PTR, type_, arguments, [at.block], name=_PRIMAL)
+        live = globals_to_parameters(copy, root, ("noalias", OPEN))
+        self.live.extend(live)
+        sizes = [DataLayout(copy).alloc_size(v.value_type) for v in live]
+        found = [
+            Buffer(v.name, _OPAQUE, (n,), "inout", of=len(buffers) + i)
+            for i, (v, n) in enumerate(zip(live, sizes, strict=True))
+        ]
+        return ArrayFunction(copy, _PRIMAL, (*buffers, *found))
+
+    def _buffers(self, module: Module, callee: Function) -> tuple[Buffer, ...]:
+        points_to = PointsTo(module, callee)
+        kinds = FloatKinds(points_to, {})
+        found: list[Buffer] = []
+        for index, (parameter, active) in enumerate(zip(callee.arguments, self.active, strict=True)):
+            if T.is_pointer(parameter.type):
+                held = sorted(str(k) for k in kinds.of(points_to.objects[parameter]))
+                dtype = _DTYPES.get(held[0] if held else "double", "f64")
+                found.append(Buffer(f"{index}", dtype if active else _OPAQUE, (0,), "inout", of=index))
+            else:
+                found.append(replace(_number(parameter.type, "in"), name=f"{index}", of=index))
+        if not isinstance(self._result, T.VoidType):
+            found.append(replace(_number(self._result, "out"), name="result", of=len(found)))
+        return tuple(found)
+
+    def _derived(self, base: ArrayFunction, step: Step) -> ArrayFunction:
+        result = ad.derive(base, (step,), self.options)
+        library.link_rules(result.module)
+        return result
+
+    def _wrapped(self, derived: ArrayFunction, suffix: str) -> Module:
+        module = private_copy(derived.module)
+        link(module)
+        mark_for_inlining(module, [])
+        target = module.functions[derived.symbol]
+        name = f"{self.function.name}_{suffix}"
+        if suffix == "augmented":
+            size = const_int(T.I64, derived.buffers[-1].nbytes)
+            label = f"{self.function.name}_tape_size"
+            module.globals[label] = GlobalVariable(T.PTR, T.I64, size, True, name=label)
+        Wrapper(self.function, self.active, self.live, module, name, suffix).emit(target, derived.buffers)
+        return module
+
+
+def _number(type_: T.Type, io: Io) -> Buffer:
+    """The buffer of one number. No signature has a word for those of more than 64 bits: they lie in memory of which the
+    accesses show what is in it, as behind a pointer."""
+    if not T.is_float(type_):
+        return Buffer("", _OPAQUE, (), io)
+    dtype = _DTYPES.get(str(type_))
+    return Buffer("", "f64", (0,), "inout") if dtype is None else Buffer("", dtype, (), io)

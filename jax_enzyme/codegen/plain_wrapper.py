@@ -1,0 +1,166 @@
+"""Back to plain parameters: a function around the derivative of an array function.
+
+    before    i64 @je.primal.jvp(ptr, ptr, ...)     after    { double, double } @f_jvp(double %x, double %x.companion)
+                                                             (numbers in local variables; file-scope variables by name;
+                                                             a status that is not 0 ends as the function does)
+
+A function that ends the process has derivatives that do: `exit` exits with its number, everything else says on the
+standard error what has happened, and aborts. (An exception does so, too: nothing unwinds through derived code.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.arrays import Buffer
+from jax_enzyme.ir.builder import Builder, const_int, zero
+from jax_enzyme.ir.keywords import LINKAGE
+from jax_enzyme.ir.module import Function, GlobalVariable, Module
+from jax_enzyme.ir.values import Argument, BasicBlock, ConstantString, Value
+from jax_enzyme.rules.declare import Declarations
+from jax_enzyme.transform.failure_sites import FIRST_MESSAGE, TERMINATED, messages
+
+_OUT_OF_MEMORY = 2
+_STANDARD_ERROR = 2
+
+
+class Wrapper:
+    """Emits the function of plain parameters around an array function."""
+
+    def __init__(
+        self,
+        function: Function,
+        active: tuple[bool, ...],
+        live: Sequence[GlobalVariable],
+        module: Module,
+        name: str,
+        suffix: str,
+    ) -> None:
+        self._module = module
+        self._name = name
+        self._suffix = suffix
+        self._result = function.function_type.result
+        self._at = Builder(BasicBlock(name="entry"))
+        self._arguments: list[Argument] = []
+        self._own: dict[int, Value] = {}
+        self._companions: dict[int, Value] = {}
+        for index, (parameter, is_active) in enumerate(zip(function.arguments, active, strict=True)):
+            self._own[index] = self._memory(self._argument(parameter.type, parameter.name))
+            if is_active and suffix != "augmented":
+                by_value = suffix == "jvp" and not T.is_pointer(parameter.type)
+                companion = self._argument(parameter.type if by_value else T.PTR, f"{parameter.name}.companion")
+                self._companions[index] = self._memory(companion)
+        self._finish_parameters(len(function.arguments))
+        first = len(function.arguments) + (not isinstance(self._result, T.VoidType))
+        for index, variable in enumerate(live, first):
+            self._own[index] = self._declared(variable)
+        self._of_result = first - 1
+        self._tape = self._argument(T.PTR, "tape") if suffix in ("augmented", "pullback") else None
+
+    def _argument(self, type_: T.Type, name: str) -> Argument:
+        self._arguments.append(Argument(type_, (), len(self._arguments), name=name))
+        return self._arguments[-1]
+
+    def _memory(self, value: Value) -> Value:
+        """A pointer to a value: itself, or a variable with the number in it."""
+        if T.is_pointer(value.type):
+            return value
+        variable = self._at.alloca(value.type)
+        self._at.store(value, variable)
+        return variable
+
+    def _finish_parameters(self, index: int) -> None:
+        """The result's memory, and its companion's."""
+        if isinstance(self._result, T.VoidType):
+            return
+        floating = T.is_float(self._result)
+        start: Value = zero(self._result)
+        if self._suffix == "pullback" and floating:
+            start = self._argument(self._result, "result")
+        self._own[index] = self._memory(start)
+        if floating and self._suffix in ("vjp", "pullback"):
+            self._companions[index] = self._memory(self._argument(self._result, "cotangent"))
+        elif floating and self._suffix == "jvp":
+            self._companions[index] = self._memory(zero(self._result))
+
+    def _declared(self, variable: GlobalVariable) -> GlobalVariable:
+        """A variable of the program."""
+        words = ("external", *(w for w in variable.prefix if w not in LINKAGE))
+        declared = GlobalVariable(variable.type, variable.value_type, prefix=words, name=variable.name)
+        return self._module.globals.setdefault(variable.name, declared)
+
+    def emit(self, target: Function, buffers: Sequence[Buffer]) -> None:
+        operands: list[Value] = []
+        for buffer in buffers:
+            if buffer.role == "tape":
+                assert self._tape is not None
+                operands.append(self._tape)
+            elif buffer.role in ("tangent", "shadow"):
+                operands.append(self._companions[buffer.of])
+            else:
+                operands.append(self._own[buffer.of])
+        status = self._at.call(target, operands)
+        failed, done = BasicBlock(name="failed"), BasicBlock(name="done")
+        blocks = [self._at.block, failed, done]
+        self._at.cond_br(self._at.icmp("ne", status, const_int(T.I64, 0)), failed, done)
+        blocks[2:2] = _fail(self._module, failed, status, self._name)
+        self._at = Builder(done)
+        result = self._returned()
+        type_ = T.FunctionType(T.VOID if result is None else result.type, tuple(a.type for a in self._arguments))
+        function = Function(T.PTR, type_, arguments=self._arguments, blocks=blocks, name=self._name)
+        self._at.ret(result)
+        self._module.functions[self._name] = function
+
+    def _returned(self) -> Value | None:
+        if isinstance(self._result, T.VoidType) or self._suffix in ("vjp", "pullback"):
+            return None
+        index = self._of_result
+        result = self._at.load(self._result, self._own[index])
+        if self._suffix != "jvp" or index not in self._companions:
+            return result
+        pair: Value = zero(T.StructType((self._result, self._result)))
+        pair = self._at.insert_value(pair, result, 0)
+        return self._at.insert_value(pair, self._at.load(self._result, self._companions[index]), 1)
+
+
+def _fail(module: Module, block: BasicBlock, status: Value, name: str) -> list[BasicBlock]:
+    """What happens where the function has failed, from a block on; the blocks that it takes besides."""
+    at = Builder(block)
+    declarations = Declarations(module)
+    leave = declarations.function("exit", T.FunctionType(T.VOID, (T.I32,)))
+    abort = declarations.function("abort", T.FunctionType(T.VOID, ()))
+    write = declarations.function("write", T.FunctionType(T.I64, (T.I32, T.PTR, T.I64)))
+    number = at.cast("trunc", status, T.I32)
+    kind = at.binary("lshr", status, const_int(T.I64, 32))
+    ended = at.icmp("eq", kind, const_int(T.I64, TERMINATED))
+    exits = at.binary("and", ended, at.icmp("ult", number, const_int(T.I32, FIRST_MESSAGE)))
+    stop, other = BasicBlock(name="exits"), BasicBlock(name="aborts")
+    at.cond_br(exits, stop, other)
+    at = Builder(stop)
+    at.call(leave, [number])
+    at.unreachable()
+    at = Builder(other)
+    text, length = _text(module, 0, f"{name}: the function failed")
+    known = [(FIRST_MESSAGE + i, f"{name}: {m}") for i, m in enumerate(messages(module))]
+    for index, (code, line) in enumerate(known, 1):
+        here = at.icmp("eq", number, const_int(T.I32, code))
+        pointer, size = _text(module, index, line)
+        text, length = at.select(here, pointer, text), at.select(here, size, length)
+    no_room = at.icmp("eq", kind, const_int(T.I64, _OUT_OF_MEMORY))
+    pointer, size = _text(module, len(known) + 1, f"{name}: out of memory")
+    text, length = at.select(no_room, pointer, text), at.select(no_room, size, length)
+    at.call(write, [const_int(T.I32, _STANDARD_ERROR), text, length])
+    at.call(abort, [])
+    at.unreachable()
+    return [stop, other]
+
+
+def _text(module: Module, index: int, line: str) -> tuple[Value, Value]:
+    """A line of text in a module: address and length."""
+    data = f"{line}\n".encode()
+    type_ = T.ArrayType(len(data), T.I8)
+    name = f"je.failure.{index}"
+    held = GlobalVariable(T.PTR, type_, ConstantString(type_, data), True, ("private", "unnamed_addr"), name=name)
+    module.globals[name] = held
+    return held, const_int(T.I64, len(data))

@@ -1,0 +1,65 @@
+"""File-scope variables become parameters: a derivative finds in them what the program has put there.
+
+    before   @scale = internal global double 1.0         after   define i64 @je.primal(ptr %x, ptr %scale) {
+             define i64 @je.primal(ptr %x) {                       %a = load double, ptr %scale
+               %a = load double, ptr @scale
+
+`private_globals` is the opposite, for kernels, which start from the initial values. Here the function is one of a
+program that goes on between two calls.
+
+A variable that is a pointer is copied at the start, so that memory that the function allocates anew each time is known
+to be its own. Those that stay variables are only declared, so that they are the program's: variables whose addresses
+are in the initial values of others, or that functions use whose own addresses are taken.
+"""
+
+from __future__ import annotations
+
+from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import Builder
+from jax_enzyme.ir.keywords import LINKAGE
+from jax_enzyme.ir.module import Function, GlobalVariable, Module
+from jax_enzyme.ir.values import Argument, BasicBlock, Value
+from jax_enzyme.transform.private_globals import globals_in, pass_on, replace_in, users_of_variables
+
+LIVE = ".live"
+"""Ends the names of such parameters."""
+
+
+def globals_to_parameters(module: Module, root: Function, marks: tuple[str, ...]) -> list[GlobalVariable]:
+    """Changes the module, all of whose variables are its own: those that `root` uses and that may change become the
+    last parameters of `root`, with these attributes; they are the result, in order. The others are declared only."""
+    found = users_of_variables(module, root, declared=True)
+    lead = set[Value]().union(*(globals_in(v.initializer) for v in found if v.initializer is not None))
+    chosen = {v: u for v, u in found.items() if v not in lead and not v.is_constant and _has_size(module, v)}
+    for variable, users in chosen.items():
+        pass_on(module, root, variable, users)
+        parameter = Argument(T.PTR, marks, len(root.arguments), name=f"{variable.name}{LIVE}")
+        root.arguments.append(parameter)
+        top = Builder(BasicBlock())
+        memory: Value = parameter
+        if isinstance(variable.value_type, T.PointerType):
+            memory = top.alloca(variable.value_type)
+            top.store(top.load(variable.value_type, parameter), memory)
+        replace_in(root, {variable: memory}, top)
+    root.value_type = T.FunctionType(root.function_type.result, tuple(a.type for a in root.arguments))
+    for variable in module.globals.values():
+        if not variable.is_constant and not variable.name.startswith("llvm."):
+            declare(variable)
+    return list(chosen)
+
+
+def _has_size(module: Module, variable: GlobalVariable) -> bool:
+    """Others may declare what they do not define."""
+    try:
+        return DataLayout(module).alloc_size(variable.value_type) > 0
+    except ValueError:
+        return False
+
+
+def declare(variable: GlobalVariable) -> None:
+    """Makes a definition a declaration."""
+    variable.initializer = None
+    variable.prefix = ("external", *(w for w in variable.prefix if w not in LINKAGE))
+    variable.suffix = tuple(w for w in variable.suffix if not w.startswith("comdat"))
+    variable.metadata = []
