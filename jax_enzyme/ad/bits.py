@@ -19,7 +19,7 @@ from jax_enzyme.ad.causes import BITS, MADE, PARTS, Cause
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.congruence import Congruence
 from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, called_routine, is_memory_free
-from jax_enzyme.analysis.number_bytes import ByteRanges, Bytes, Copied
+from jax_enzyme.analysis.number_bytes import ByteRanges, Bytes, Copied, is_copy
 from jax_enzyme.analysis.tbaa import is_certain_integer, is_of_any_type
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -88,15 +88,23 @@ class BitChecks:
         """Integers that were computed from numbers that vary, by rounding them in the end."""
         found: set[Value] = set()
         stored: dict[MemoryObject, set[Bytes]] = {}
-        changed = True
-        while changed:
-            before = len(found)
+        before = -1
+        while before != (before := len(found) + sum(map(len, stored.values()))):
             for function in self.points_to.functions:
                 for instruction in function.instructions():
-                    if instruction not in found and self._computes(instruction, found, stored):
+                    if isinstance(instruction, I.CallBase) and is_copy(instruction):
+                        self._copy_computed(instruction, stored)
+                    elif instruction not in found and self._computes(instruction, found, stored):
                         found.add(instruction)
-            changed = len(found) != before
         return frozenset(found)
+
+    def _copy_computed(self, call: I.CallBase, stored: dict[MemoryObject, set[Bytes]]) -> None:
+        for copy in list(self._ranges.copied(call)) if stored else ():
+            for part in list(stored.get(copy.item, ())):
+                moved = copy.moved(part)
+                known = stored.setdefault(copy.to, set())
+                if moved is not None and (settled := self._ranges.settled(copy.to, moved, known)) is not None:
+                    known.add(settled)
 
     def _computes(self, instruction: I.Instruction, found: set[Value], stored: dict[MemoryObject, set[Bytes]]) -> bool:
         if isinstance(instruction, I.Store):
@@ -214,10 +222,20 @@ class BitChecks:
                         found.setdefault(item, set()).add(part)
                 elif isinstance(instruction, I.CallBase):
                     self._note_call(instruction, found, copies)
-        for _ in range(4):
-            for copy in copies:
-                parts = [*found.get(copy.to, ()), *self._declared(copy.to)]
-                found.setdefault(copy.item, set()).update(m for p in parts if (m := copy.moved_back(p)) is not None)
+        pending = [(item, part) for item, parts in found.items() for part in parts]
+        pending += [(copy.to, part) for copy in copies for part in self._declared(copy.to)]
+        into: dict[MemoryObject, list[Copied]] = {}
+        for copy in copies:
+            into.setdefault(copy.to, []).append(copy)
+        while pending:
+            item, part = pending.pop()
+            for copy in into.get(item, ()):
+                known = found.setdefault(copy.item, set())
+                before = copy.moved_back(part)
+                settled = None if before is None else self._ranges.settled(copy.item, before, known)
+                if settled is not None and settled not in known:
+                    known.add(settled)
+                    pending.append((copy.item, settled))
         return found
 
     def _note_call(
@@ -226,7 +244,7 @@ class BitChecks:
         found: dict[MemoryObject, set[Bytes]],
         copies: list[Copied],
     ) -> None:
-        if call_effect(call) in (Effect.MEMORY_COPY, Effect.REALLOCATE):
+        if is_copy(call):
             copies += self._ranges.copied(call)
         elif (routine := called_routine(call)) is not None:
             for index in routine.floats:

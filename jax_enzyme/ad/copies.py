@@ -25,8 +25,10 @@ from jax_enzyme.rules.effects import Effect
 
 _BYTES = {"half": 2, "bfloat": 2, "float": 4, "double": 8, "ptr": 8}
 _MOST = 256
+"""A record of more numbers, or pointers, is not copied so; where there is no other way, the copy is refused."""
 _SHORT = 256
-"""So many bytes are looked at one by one, and copied by a function without a loop."""
+"""So many bytes are looked at one by one, and copied by a function without a loop. Longer copies are of records as they
+repeat in the whole object."""
 _ZERO = {"half": "0xH0000", "bfloat": "0xR0000"}
 
 

@@ -108,6 +108,9 @@ class Forward:
 
 Recipe = Repeat | Reload | Closed | Gate | Forward | Resident
 
+_SAFE_DEPTH = 8
+_GATE_BLOCKS = 24
+"""What is computed from more, or chosen by more branches, is not computed again by the reverse sweep: it is kept."""
 _COST = {"fdiv": 8.0, "frem": 30.0, "sdiv": 12.0, "udiv": 12.0, "srem": 12.0, "urem": 12.0}
 _CHEAP_CALLS = frozenset(
     "fabs fma fmuladd copysign floor ceil trunc rint nearbyint maxnum minnum abs smax smin".split()
@@ -444,7 +447,7 @@ class Recipes:
         if gate is None:
             return None
         operands = tuple(dict.fromkeys(v for v in _leaves(gate)))
-        if not all(self._safe(v, block, 8) for v in operands):
+        if not all(self._safe(v, block, _SAFE_DEPTH) for v in operands):
             return None
         return Gate(gate, operands, cost=float(len(operands)))
 
@@ -509,7 +512,7 @@ class _GateBuilder:
             return None
         if self._loop is not None and (target is self._loop.header or target not in self._loop.blocks):
             return None
-        if self._code.loop_of(target) is not self._loop or len(self._seen) > 24:
+        if self._code.loop_of(target) is not self._loop or len(self._seen) > _GATE_BLOCKS:
             self._failed = True
             return None
         return self._tree(target)

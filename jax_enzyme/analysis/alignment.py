@@ -16,6 +16,7 @@ from jax_enzyme.ir.values import int_value
 _HEAP = 16
 _NATURAL = frozenset("malloc calloc realloc _Znwm _Znam".split())
 _MOST = 64
+"""An alignment beyond this tells nothing: the place stays as it is."""
 
 
 def aligned(layout: DataLayout, item: MemoryObject) -> int:

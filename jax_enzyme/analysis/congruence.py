@@ -17,8 +17,9 @@ from functools import reduce
 from math import gcd
 
 _LARGE = 1 << 31
+"""A product with a factor beyond this has bits cut off: of its congruence the power of two alone is kept."""
 MANY = 128
-"""So many places of one kind are told apart in an object; those beyond are `repeated`."""
+"""So many places of one kind are told apart in an object; those beyond are `repeated`, which includes them."""
 _TOO_MANY = 2 * MANY
 
 

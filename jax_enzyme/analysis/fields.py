@@ -24,6 +24,7 @@ from jax_enzyme.ir.values import Constant, Value
 
 _POINTER = 8
 _MANY = 128
+"""With pointers at more places in an object, each of them may be anywhere in it."""
 _ANYWHERE: Offsets = frozenset([ANY])
 
 

@@ -14,6 +14,7 @@ INVERSE = {
     "ult": "uge", "uge": "ult", "ugt": "ule", "ule": "ugt",
 }  # fmt: skip
 MAX_CONDITIONS = 24
+"""Those further away are left out: what holds is then known to hold less narrowly."""
 
 
 @dataclass(frozen=True, slots=True)

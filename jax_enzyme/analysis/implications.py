@@ -27,6 +27,7 @@ class Implied:
 
 NOTHING = Implied()
 _LOOKED_THROUGH = 60
+"""Of a condition that is computed from more values it is not asked what it mentions: it may be about anything."""
 
 
 def implied(facts: Recurrences, conditions: Iterable[Condition]) -> Implied:

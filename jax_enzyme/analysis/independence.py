@@ -53,7 +53,8 @@ _HARMLESS = (Effect.IGNORED, Effect.PURE_INT, Effect.MEMORY_COPY, Effect.MEMORY_
 _NO_WRAP = Interval(-(1 << 56), 1 << 56)
 """What one term of an address may be, so that their sum is a number and not one modulo 2**64."""
 _ELIMINATIONS = 2
-"""How many conditions may be used, one after the other, to bound one sum."""
+"""How many conditions may be used, one after the other, to bound one sum. The bounds found until then hold; with wider
+ones iterations may meet, and the loop stays serial."""
 
 
 @dataclass(frozen=True)

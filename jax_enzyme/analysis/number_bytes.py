@@ -10,13 +10,14 @@ else its object holds: `struct { double v; long k; }`, in an array or not, has n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from math import gcd
 
 from jax_enzyme.analysis.congruence import ANY, MANY, Congruence, overlap, repeated
+from jax_enzyme.analysis.dataflow import fixpoint
 from jax_enzyme.analysis.extents import extent, inside
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect
@@ -28,8 +29,12 @@ from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.values import Value, int_value
 from jax_enzyme.rules.effects import Effect
 
-_LANES = 32
-_DEPTH = 20
+
+class _Unsettled:
+    """What is not known of a phi yet."""
+
+
+_UNSETTLED = _Unsettled()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +42,9 @@ class Bytes:
     """`size` bytes at each offset of `at`, accessed as a `number` or as an integer. `typed`: the source says so too.
 
     `whole`: they are everywhere in the object. `start` is the constant part of the address: an array in a structure may
-    have its elements at the same residues as what stands behind it, but not the same start. None: it is not known."""
+    have its elements at the same residues as what stands behind it, but not the same start. None: it is not known.
+    `copies` is how often it was copied. `widened`: it stands for places without end, as copies around a cycle give
+    them, and is held to be at each."""
 
     at: Congruence
     size: int
@@ -46,6 +53,8 @@ class Bytes:
     start: int | None = None
     whole: bool = False
     guessed: bool = False
+    widened: bool = False
+    copies: int = field(default=0, compare=False)
 
     def meets(self, other: Bytes) -> bool:
         """Whether two ranges may have a byte in common."""
@@ -57,7 +66,7 @@ class Bytes:
         """Whether they have, as far as that can be told."""
         if self.whole or other.whole:
             return True
-        if self.at.modulus == 0 == other.at.modulus:
+        if self.widened or other.widened or self.at.modulus == 0 == other.at.modulus:
             return self.meets(other)
         if self.start is None or other.start is None or not self.meets(other):
             return False
@@ -100,13 +109,13 @@ class Copied:
         return self._clipped(part.moved(self.here - self.there), self.here)
 
     def _clipped(self, part: Bytes, place: Congruence) -> Bytes | None:
-        part = replace(part, typed=self.typed)
+        part = replace(part, typed=self.typed, copies=part.copies + 1)
         if self.length is None:
             return part
         start = place.offset if place.modulus == 0 else None
         range_ = Bytes(place, self.length, number=False, start=start)
         if part.whole:
-            return range_
+            return replace(range_, copies=part.copies)
         if not part.meets(range_):
             return None
         if part.at.modulus == 0 or part.start is None or start is None:
@@ -122,7 +131,7 @@ class ByteRanges:
         self._points_to = points_to
         self._module: Module = points_to.module
         self.layout = DataLayout(self._module)
-        self._starts: dict[Value, int | None] = {}
+        self._extents: dict[MemoryObject, int | None] = {}
 
     @cached_property
     def places(self) -> Places:
@@ -132,7 +141,7 @@ class ByteRanges:
         """What a load or store of a type touches in each object, number by number."""
         source = accessed_type(self._module, access)
         typed = source is not None and T.is_float(source) == T.is_float(type_)
-        start = self._start(pointer, 0)
+        start = self._start(pointer)
         for item, offsets in self.places.within(pointer).items():
             for at, (offset, element) in product(offsets, tuple(self._elements(type_))):
                 here = at + Congruence(offset, 0)
@@ -156,25 +165,75 @@ class ByteRanges:
             for item, here in self.places.of(source).items():
                 yield Copied(to, there, item, here, length, typed)
 
-    def _start(self, pointer: Value, depth: int) -> int | None:
-        """The constant part of an address."""
-        if pointer not in self._starts:
-            self._starts[pointer] = None  # around a cycle of phis
-            self._starts[pointer] = self._find_start(pointer, depth)
-        return self._starts[pointer]
+    @cached_property
+    def _most_copies(self) -> int:
+        """How often anything can be copied that never comes back to an object where it was."""
+        functions = self._points_to.functions
+        calls = [i for f in functions for i in f.instructions() if isinstance(i, I.CallBase) and is_copy(i)]
+        return len(frozenset[MemoryObject]().union(*(self._points_to.of(copy_operands(c)[0]) for c in calls)))
 
-    def _find_start(self, pointer: Value, depth: int) -> int | None:
-        match pointer:
-            case I.GetElementPtr(operands=[base, *indices]) if depth < _DEPTH:
-                before = self._start(base, depth + 1)
-                return None if before is None else before + self._constant_part(pointer.source_type, indices)
-            case I.Phi() if depth < _DEPTH:
-                found = {self._start(v, depth + 1) for v in pointer.operands if not _leads_to(v, pointer)}
-                return found.pop() if len(found) == 1 else None
-            case I.Cast(opcode="addrspacecast" | "bitcast") | I.Freeze() if depth < _DEPTH:
-                return self._start(pointer.operands[0], depth + 1)
-            case _:
-                return 0 if pointer in self._points_to.objects else None
+    def settled(self, item: MemoryObject, part: Bytes, known: Collection[Bytes]) -> Bytes | None:
+        """A part of an object, beside those that are known, so that there is an end to them: one that was copied more
+        often than there are objects to copy to has gone around a cycle, where each round may move it. Where there are
+        many, it is wherever it comes round again, for certain: that may refuse, and never overlooks. None: outside of
+        the object."""
+        if part.whole:
+            return part
+        if item not in self._extents:
+            self._extents[item] = extent(self.layout, item)
+        place = inside(part.at, part.size, self._extents[item])
+        if place is None:
+            return None
+        part = replace(part, at=place, start=part.start if place.modulus else place.offset)
+        if part.copies <= self._most_copies or len(known) < MANY:
+            return part
+        alike = [p.at for p in known if (p.size, p.number) == (part.size, part.number)]
+        return replace(part, at=repeated(part.at, alike), start=None, widened=True)
+
+    def _start(self, pointer: Value) -> int | None:
+        """The constant part of an address."""
+        root, distance = self._root(pointer)
+        start = self._phi_starts.get(root) if isinstance(root, I.Phi) else self._root_start(root)
+        return start + distance if isinstance(start, int) else None
+
+    def _root(self, pointer: Value) -> tuple[Value, int]:
+        """What an address is computed from by adding to it, and the constants that are added."""
+        distance = 0
+        while True:
+            match pointer:
+                case I.GetElementPtr(operands=[base, *indices]):
+                    distance += self._constant_part(pointer.source_type, indices)
+                    pointer = base
+                case I.Cast(opcode="addrspacecast" | "bitcast", operands=[base]) | I.Freeze(operands=[base]):
+                    pointer = base
+                case _:
+                    return pointer, distance
+
+    def _root_start(self, root: Value) -> int | None:
+        if root in self._points_to.objects:
+            return 0
+        places = [c for offsets in self.places.within(root).values() for c in offsets]
+        return places[0].offset if places and set(places) == {Congruence(places[0].offset, 0)} else None
+
+    @cached_property
+    def _phi_starts(self) -> Mapping[I.Phi, int | _Unsettled | None]:
+        """The same of phis: what comes in, where that is one. The phi's own, moved on, is an element further on."""
+        found = [i for f in self._points_to.functions for i in f.instructions() if isinstance(i, I.Phi)]
+        incoming = {p: [self._root(v) for v in p.operands] for p in found if T.is_pointer(p.type)}
+        users: dict[Value, list[I.Phi]] = {}
+        for phi, roots in incoming.items():
+            for root, _ in roots:
+                users.setdefault(root, []).append(phi)
+
+        def start(phi: I.Phi, facts: Mapping[I.Phi, int | _Unsettled | None]) -> int | _Unsettled | None:
+            starts = set[int | None]()
+            for root, distance in incoming[phi]:
+                before = facts[root] if isinstance(root, I.Phi) else self._root_start(root)
+                if root is not phi and not isinstance(before, _Unsettled):
+                    starts.add(None if before is None else before + distance)
+            return (starts.pop() if len(starts) == 1 else None) if starts else _UNSETTLED
+
+        return fixpoint(list(incoming), lambda phi: users.get(phi, ()), start, _UNSETTLED)
 
     def _constant_part(self, source: T.Type, indices: list[Value]) -> int:
         total = 0
@@ -197,7 +256,7 @@ class ByteRanges:
         body = self.layout.body(type_)
         parts: list[tuple[int, T.Type]] = []
         match body:
-            case T.VectorType(count, element, False) | T.ArrayType(count, element) if count <= _LANES:
+            case T.VectorType(count, element, False) | T.ArrayType(count, element):
                 step = self.layout.alloc_size(element)
                 parts = [(offset + i * step, element) for i in range(count)]
             case T.StructType(elements):
@@ -217,7 +276,6 @@ class NumberBytes:
         self.ranges = ByteRanges(points_to)
         self._inputs = inputs
         self._found: dict[MemoryObject, set[Bytes]] = {}
-        self._extents: dict[MemoryObject, int | None] = {}
 
     def of(self, item: MemoryObject) -> frozenset[Bytes]:
         return frozenset(self._found.get(item, ())) | self._given.get(item, frozenset())
@@ -283,23 +341,11 @@ class NumberBytes:
             if item.is_constant:
                 continue
             known = self._found.setdefault(item, set())
-            if not part.whole:
-                place = inside(part.at, part.size, self._extent(item))
-                if place is None:
-                    continue
-                part = replace(part, at=place, start=part.start if place.modulus else place.offset)
-            if len(known) >= MANY:
-                alike = [p.at for p in known if (p.size, p.number) == (part.size, part.number)]
-                part = replace(part, at=repeated(part.at, alike), start=None)
-            if part not in known:
-                known.add(part)
+            settled = self.ranges.settled(item, part, known)
+            if settled is not None and settled not in known:
+                known.add(settled)
                 changed = True
         return changed
-
-    def _extent(self, item: MemoryObject) -> int | None:
-        if item not in self._extents:
-            self._extents[item] = extent(self.ranges.layout, item)
-        return self._extents[item]
 
     # -- asking
 
@@ -318,19 +364,13 @@ class NumberBytes:
                     yield part, other
 
 
+def is_copy(call: I.CallBase) -> bool:
+    """Whether a call copies memory, or moves it to where it has more room."""
+    return call_effect(call) in (Effect.MEMORY_COPY, Effect.REALLOCATE)
+
+
 def copy_operands(call: I.CallBase) -> tuple[Value, Value, int | None]:
     """Target, source and length of a copy of memory, or of a reallocation; None: it is not known."""
     if call_effect(call) is Effect.REALLOCATE:
         return call, call.operands[0], None
     return call.operands[0], call.operands[1], int_value(call.operands[2])
-
-
-def _leads_to(value: Value, phi: I.Phi) -> bool:
-    """Whether an address is the phi's own, moved on."""
-    for _ in range(_DEPTH):
-        if value is phi:
-            return True
-        if not isinstance(value, I.GetElementPtr):
-            return False
-        value = value.operands[0]
-    return False

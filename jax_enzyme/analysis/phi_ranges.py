@@ -14,6 +14,8 @@ from jax_enzyme.ir.values import Value
 if TYPE_CHECKING:
     from jax_enzyme.analysis.recurrences import Recurrences
 
+_LONGEST = 40
+"""What is computed by more additions and choices than these moves by an amount that is not known."""
 _PICKS_ONE = ("llvm.smax.", "llvm.smin.", "llvm.umax.", "llvm.umin.")
 
 
@@ -93,7 +95,7 @@ def _drift(facts: Recurrences, value: Value, origin: I.Phi, loop: Loop, busy: fr
     """The range of value - origin, if value is made from origin by additions, choices and inner loops of these."""
     if value is origin:
         return Interval(0, 0)
-    if value in busy or facts.block_of.get(value) not in loop.blocks or len(busy) > 40:
+    if value in busy or facts.block_of.get(value) not in loop.blocks or len(busy) > _LONGEST:
         return None
     busy = busy | {value}
     inner = facts.loops.loop_of.get(facts.block_of[value])

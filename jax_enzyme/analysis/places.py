@@ -45,10 +45,14 @@ _ANYWHERE: Offsets = frozenset([ANY])
 _MANY = 16
 _MANY_JOINED = 4
 _MANY_STORED = 4
+"""So many congruences are kept for each object: of a value, of a phi, of what is stored in one place. More are replaced
+by fewer that include them all (`_fewer`), so what is said of a pointer stays true, only less exact."""
 _MANY_STEPS = 4
+"""The values of a counter with so few are told one by one; of one with more, as a range."""
 _MANY_OBJECTS = 32
 """A pointer that may lead to so many objects, those of a whole hierarchy of classes, has one congruence for each."""
 _MANY_FIELDS = 64
+"""With pointers stored at more places in an object, each of them may be anywhere in it."""
 _POINTER = 8
 _SAME = frozenset("freeze addrspacecast ptrtoint ptrtoaddr inttoptr zext sext".split())
 _NOWHERE: Place = {}

@@ -38,7 +38,8 @@ _INVERSE_OF_3 = pow(3, -1, 1 << 64)
 
 
 class TooComplex(Exception):
-    """A polynomial grew beyond `MAX_DEGREE` in one atom, or beyond `MAX_TERMS`."""
+    """A polynomial grew beyond `MAX_DEGREE` in one atom, or beyond `MAX_TERMS`. Whoever asks for it then knows nothing:
+    a value is an atom, a trip count unknown, a place anywhere, a condition silent."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from jax_enzyme.analysis.recurrences import Recurrences
 
 MAX_ITERATIONS = 4096
+"""Of a loop that goes on for longer nothing is said: its trip count and its phis are as if nobody had looked."""
 _TOTAL: dict[str, Callable[[int, int], int]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul,
     "and": operator.and_, "or": operator.or_, "xor": operator.xor,

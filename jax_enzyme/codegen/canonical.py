@@ -42,7 +42,8 @@ from jax_enzyme.transform.scopes import drop_scopes
 from jax_enzyme.transform.simplify import simplify
 
 _ROUNDS = 3
-"""What is simplified shows what more can be: a direct call, once inlined, the next pointer that is called."""
+"""What is simplified shows what more can be: a direct call, once inlined, the next pointer that is called. What is left
+after so many rounds is as in the source, which the engine differentiates or refuses."""
 
 
 def canonical(function: ArrayFunction) -> ArrayFunction:

@@ -44,6 +44,7 @@ from jax_enzyme.ir.values import BasicBlock, Value, int_value
 from jax_enzyme.transform.rewriting import forget_records, place
 
 _MOST_BYTES = 256
+"""Longer swaps stay as they are: numbers that move byte by byte are refused."""
 _WORDS = (8, 4, 2, 1)
 _TOUCHING = (I.Load, I.Store, I.CallBase, I.AtomicRMW, I.CmpXchg)
 _Quad = tuple[I.Instruction, ...]

@@ -57,7 +57,7 @@ from jax_enzyme.transform.rewriting import (
 )
 
 MOST = 32
-"""With more candidates than this a call stays as it is."""
+"""With more candidates than this a call stays as it is; a derivative that depends on it is refused."""
 
 
 @dataclass(frozen=True, eq=False)

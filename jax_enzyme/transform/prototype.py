@@ -32,6 +32,7 @@ _ELEMENTS = {
 }  # fmt: skip
 _COMPLEX = {"complex<float>": "c64", "complex<double>": "c128"}
 _DEPTH = 16
+"""A type behind more names and pointers than these is one of which nothing is said."""
 
 
 @dataclass(frozen=True)

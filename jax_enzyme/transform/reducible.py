@@ -30,8 +30,6 @@ from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import BasicBlock, Value
 from jax_enzyme.transform.rewriting import phis, remove_unreachable
 
-_ROUNDS = 100
-
 
 def make_reducible(module: Module) -> Module:
     """A copy of the module whose loops have one entry each; the module itself where that is so already."""
@@ -99,18 +97,14 @@ def _components(cfg: Cfg, region: set[BasicBlock]) -> list[set[BasicBlock]]:
 
 
 def _fix(function: Function) -> None:
-    for round_ in range(_ROUNDS):
-        entries = _irreducible(function)
-        if not entries:
-            break
-        if round_ == 0:
-            remove_unreachable(function)
+    """Each round gives one loop its only entry, and makes no new loop: it ends when there is none left."""
+    if not _irreducible(function):
+        return
+    remove_unreachable(function)
+    while entries := _irreducible(function):
         _phis_to_memory(function, entries)
         _dispatch(function, entries)
-    else:
-        return
-    if round_:
-        _defined_before_use(function)
+    _defined_before_use(function)
 
 
 def _phis_to_memory(function: Function, blocks: list[BasicBlock]) -> None:

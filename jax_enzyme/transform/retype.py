@@ -16,7 +16,9 @@ the same integer after. Pointers that are copied as integers are told by casts, 
 but pointers lies at the place.
 
 Vectors (`load_lanes`) and words (`word_pieces`) that hold several numbers, or other things besides, are taken apart
-before. What becomes a number here is known of its memory from then on, so this is repeated until nothing changes.
+before. What becomes a number here is known of its memory from then on, so this is repeated until nothing changes. Each
+time some loads, stores or bit operations of integers become such of numbers, for good, or are split into shorter ones:
+that comes to an end.
 """
 
 from __future__ import annotations
@@ -45,7 +47,6 @@ from jax_enzyme.transform.rewriting import forget_records, phis, place, remove_u
 from jax_enzyme.transform.word_pieces import split_words
 
 _BYTES = {"double": 8, "float": 4, "half": 2, "bfloat": 2}
-_ROUNDS = 10
 
 
 def retype(function: ArrayFunction) -> ArrayFunction:
@@ -57,7 +58,7 @@ def retype(function: ArrayFunction) -> ArrayFunction:
         return function
     result = ArrayFunction(clone(function.module), function.symbol, function.buffers)
     changed = name_conversions(list(result.module.functions.values()))
-    for _ in range(_ROUNDS):
+    while True:
         words = _words(result)
         if split_words(result.module, words.points_to.functions, words):
             changed = True

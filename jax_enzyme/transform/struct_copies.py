@@ -34,6 +34,7 @@ from jax_enzyme.rules.effects import Effect
 from jax_enzyme.transform.rewriting import Change, rewrite
 
 _MOST_BYTES = 512
+"""Larger structures are copied as a whole: the derivative copies what lies in them, or is refused."""
 _Scalars = list[tuple[int, T.Type]]
 
 

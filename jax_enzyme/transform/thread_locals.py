@@ -25,7 +25,7 @@ from jax_enzyme.transform.rewriting import replace_values
 
 _ADDRESS = "llvm.threadlocal.address"
 _CONTROL = T.StructType((T.I64, T.I64, T.PTR, T.PTR))
-_MOST_ALIGNED = 16
+_LEAST_ALIGNED = 16
 
 
 def emulate_thread_locals(module: Module) -> Module:
@@ -48,7 +48,8 @@ def _is_thread_local(variable: GlobalVariable) -> bool:
 def _control(module: Module, name: str, variable: GlobalVariable) -> GlobalVariable:
     """What the run time knows a variable by. The variable itself becomes the table of its initial value."""
     size = DataLayout(module).alloc_size(variable.value_type)
-    fields = [const_int(T.I64, size), const_int(T.I64, _MOST_ALIGNED), ConstantNull(T.PTR), variable]
+    align = max([_LEAST_ALIGNED, *(int(w.removeprefix("align ")) for w in variable.suffix if w.startswith("align "))])
+    fields = [const_int(T.I64, size), const_int(T.I64, align), ConstantNull(T.PTR), variable]
     control = GlobalVariable(
         T.PTR, _CONTROL, ConstantAggregate(_CONTROL, fields), False, ("internal",), name=f"{name}.control"
     )

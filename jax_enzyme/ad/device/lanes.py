@@ -12,6 +12,7 @@ from jax_enzyme.transform.cuda.shuffles import WARP_SIZE
 from jax_enzyme.transform.device.registers import LANE, REGISTER
 
 _DEPTH = 24
+"""What is computed by more steps is taken to depend on more than the thread."""
 
 
 class Lanes:

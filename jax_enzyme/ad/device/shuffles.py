@@ -22,6 +22,7 @@ from jax_enzyme.transform.device.registers import WARP_WORDS, lane_number
 
 _FULL = (1 << WARP_SIZE) - 1
 _MOST_MOVES = 4
+"""Where lanes take from more distances, a lane asks all others in turn."""
 _BACK = "je.shuffle.back."
 
 _ASK_ALL = """

@@ -38,7 +38,9 @@ from jax_enzyme.transform.device.registers import REGISTER, WARP_ADD, WARP_WORDS
 
 _BALLOT = T.FunctionType(T.I32, (T.I32, T.I32))
 _DEPTH = 24
+"""What is computed by more steps is taken to depend on more than the thread: its sum is made by atomic additions."""
 _MOST_REGISTERS = 8
+"""Places beyond these are summed each time, or by atomic additions."""
 """So many sums at most wait for the end: each takes registers all the time."""
 
 _ADD = """

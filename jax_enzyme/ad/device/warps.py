@@ -26,6 +26,7 @@ from jax_enzyme.transform.cuda.shuffles import WARP_SIZE
 from jax_enzyme.transform.device.registers import REGISTER
 
 _DEPTH = 24
+"""Of what is computed by more steps lanes are not taken to agree."""
 _SWAPPED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
 
 

@@ -27,6 +27,7 @@ from jax_enzyme.transform.cuda.uniform import speculatable
 from jax_enzyme.transform.rewriting import phis, redirect_phis, replace_values, split_before
 
 _MOST = 1 << 31
+"""A loop that may take as many turns stays as it is."""
 
 
 @dataclass(frozen=True)

@@ -38,8 +38,9 @@ from jax_enzyme.transform.cuda.uniform import Uniformity, speculatable
 from jax_enzyme.transform.rewriting import replace_values, split_before
 
 _LONGEST = 40
-"""The most instructions that are computed again for one load, and the most of them that compute with numbers."""
 _ARITHMETIC = 2
+"""The most instructions that are computed again for one load, and the most of them that compute with numbers. Where it
+takes more, the load stays one from the tile."""
 
 
 def read_at_source(module: Module, kernel: Function, shape: Shape, shared: Iterable[GlobalVariable]) -> None:
