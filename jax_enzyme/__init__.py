@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
+from importlib import import_module, metadata
 from typing import TYPE_CHECKING
 
 from jax_enzyme.errors import (
@@ -20,6 +20,8 @@ from jax_enzyme.options import Options
 
 if TYPE_CHECKING:
     from jax_enzyme import ad
+
+    __version__: str
     from jax_enzyme.primitives import (
         Elementwise,
         GradientReport,
@@ -58,6 +60,7 @@ __all__ = [
     "trust",
 ]
 
+
 _PRIMITIVES = frozenset(
     ("Elementwise", "GradientReport", "Kernel", "RaceReport", "check_grads", "check_races", "elementwise", "kernel")
 )
@@ -69,6 +72,8 @@ def __getattr__(name: str) -> object:
         return import_module("jax_enzyme.ad")
     if name in ("inactive", "rule"):
         return getattr(import_module("jax_enzyme.rules.user"), name)
+    if name == "__version__":
+        return metadata.version("jax-enzyme")
     if name == "trust":
         return import_module("jax_enzyme.signing").trust
     if name in _PRIMITIVES:
@@ -79,4 +84,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return [*__all__, "__version__"]

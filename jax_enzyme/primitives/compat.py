@@ -7,6 +7,7 @@ inputs that are alive.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
@@ -185,7 +186,17 @@ def _partitioned_nothing() -> Any:
     smallest = custom_partitioning(lambda: jnp.zeros(()))
     smallest.def_partition(partition=lambda *_: None, sharding_rule="->")
     made = jax.make_jaxpr(smallest)().jaxpr
-    return made.replace(eqns=[made.eqns[0].replace(params={})])  # what it calls would occur in every marker
+    equation = made.eqns[0]
+    # What it calls would occur in every marker; its types are what JAX asks it for where jax_enable_checks is on.
+    nothing = _Types(tuple(v.aval for v in equation.outvars))
+    return made.replace(eqns=[equation.replace(params={**equation.params, "call": nothing})])
+
+
+@dataclass(frozen=True)
+class _Types:
+    """In the place of a jaxpr of which nothing but the types of its results is asked."""
+
+    out_avals: tuple[Any, ...]
 
 
 def install(

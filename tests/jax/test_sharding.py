@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from typing import Any
 
@@ -83,6 +83,15 @@ def test_a_batch_stays_where_it_is(kind: AxisType, function: Callable[..., Any],
         compiled = jax.jit(function).lower(w, x).compile()
         assert _collectives(compiled.as_text()) == needed
         _close(compiled(w, x), expected)
+
+
+@pytest.mark.parametrize("kind", [AxisType.Auto, AxisType.Explicit, None], ids=["auto", "explicit", "one device"])
+def test_jax_checks_what_is_traced(kind: AxisType | None) -> None:
+    """With jax_enable_checks JAX looks into everything that is traced, markers among the parameters included."""
+    expected = jax.jit(_GRADIENT)(W, X)
+    with jax.enable_checks(True), nullcontext() if kind is None else _mesh(kind) as mesh:
+        x = X if mesh is None else jax.device_put(X, NamedSharding(mesh, P("b")))
+        _close(jax.jit(lambda w, x: _GRADIENT(w, x))(W, x), expected)  # traced again
 
 
 def test_without_a_mesh_in_scope() -> None:

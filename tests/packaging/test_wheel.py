@@ -35,7 +35,7 @@ def test_installed_files() -> None:
     if checkout is not None:
         assert Path(checkout) not in folder.parents
     assert (folder / "py.typed").exists()
-    assert metadata.version("jax-enzyme")
+    assert metadata.version("jax-enzyme") == je.__version__
     assert metadata.metadata("jax-enzyme")["License-Expression"] == "Apache-2.0"
 
 
