@@ -21,14 +21,24 @@ LIBRARIES = ("libm.so.6", "libmvec.so.1", "libgcc_s.so.1", "libstdc++.so.6")
 CAPSULES = ("scipy.linalg.cython_blas", "scipy.linalg.cython_lapack")
 # Rust's older mangling: C++'s with a digest at the end.
 _RUST = re.compile(r"^_ZN.*17h[0-9a-f]{16}E$")
+# What calls these runs on threads of its own, and a derivative would be summed by all of them at once. OpenMP's
+# functions for one thread are part of the kernel by now.
+_OF_THREADS = re.compile(r"__kmpc_|__tgt_|kmp_|GOMP_|GOACC_|omp_(get|set|in|is|init|destroy|unset|test|target)_")
 # The linker defines these itself.
 _OF_THE_LINKER = {"__dso_handle", "__cxa_atexit", "_GLOBAL_OFFSET_TABLE_"}
 
 
 def addresses(names: Iterable[str]) -> dict[str, int]:
-    """The address of every name; a LoweringError that lists those which nobody defines."""
+    """The address of every name; a LoweringError that lists those which nobody defines, or that are of OpenMP."""
     found: dict[str, int] = {}
     missing: list[str] = []
+    names = list(names)
+    if threaded := [name for name in names if _OF_THREADS.match(name)]:
+        raise LoweringError(
+            f"the kernel calls {_listed(threaded[:3])}: it was compiled for OpenMP's threads, and a kernel runs on one",
+            remedy="pass its source, whose directives are then taken as on one thread; or IR and bitcode that were "
+            "compiled without -fopenmp",
+        )
     for name in names:
         if name in _OF_THE_LINKER:
             continue
@@ -38,13 +48,16 @@ def addresses(names: Iterable[str]) -> dict[str, int]:
         else:
             found[name] = address
     if missing:
-        listed = ", ".join(f"`{n}`" for n in missing)
         raise LoweringError(
-            f"the kernel calls {listed}, which neither its source nor this process defines",
+            f"the kernel calls {_listed(missing)}, which neither its source nor this process defines",
             remedy="define it in the source, or load the library that has it before the first call: "
             "ctypes.CDLL('libname.so', mode=ctypes.RTLD_GLOBAL)",
         )
     return found
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def address_of(name: str) -> int | None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from jax_enzyme.frontends import toolchain
+from jax_enzyme.frontends.openmp import on_one_thread
 from jax_enzyme.frontends.source import Source
 
 _INCLUDE = Path(__file__).parent / "c_include"
@@ -34,7 +35,5 @@ def compile_cpp(source: Source, flags: Sequence[str]) -> str:
 
 
 def _compile(source: Source, driver: tuple[str, ...], flags: Sequence[str]) -> str:
-    # Without it, directives of OpenMP mean what they mean on one thread.
-    flags = [flag for flag in flags if not flag.startswith("-fopenmp") or flag == "-fopenmp-simd"]
     recipe = toolchain.Recipe(toolchain.zig(), (*driver, *_READ, *_WRITE), (*driver, *_READ, *_LIST))
-    return toolchain.compile_cached(source, recipe, flags)
+    return toolchain.compile_cached(source, recipe, on_one_thread(flags))

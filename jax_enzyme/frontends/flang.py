@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from jax_enzyme.frontends import toolchain
+from jax_enzyme.frontends.openmp import on_one_thread
 from jax_enzyme.frontends.source import Source
 from jax_enzyme.ir.passes import optimised_text
 
@@ -33,6 +34,7 @@ def flang() -> toolchain.Tool:
 
 
 def compile_fortran(source: Source, flags: Sequence[str]) -> str:
+    flags = on_one_thread(flags)
     # Module files are written beside the output, not where the user works; where the flags name a place, there.
     placed = any(flag.startswith(_MODULE_PLACES) for flag in flags)
     recipe = toolchain.Recipe(flang(), _ARGUMENTS if placed else ("-J", "{folder}", *_ARGUMENTS))

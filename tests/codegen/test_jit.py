@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from jax_enzyme.codegen import symbols
 from jax_enzyme.codegen.elf import undefined_symbols
 from jax_enzyme.codegen.host import host
 from jax_enzyme.codegen.jit import jit
@@ -96,6 +97,14 @@ def test_blas_comes_from_scipy() -> None:
 @pytest.mark.parametrize("name", ["dgemm_", "dpotrf_", "sgemv_", "tgamma", "malloc", "__muldc3", "__divdc3"])
 def test_promised_symbols_are_found(name: str) -> None:
     assert address_of(name)
+
+
+@pytest.mark.parametrize("name", ["__kmpc_fork_call", "omp_get_thread_num", "GOMP_parallel", "omp_set_lock"])
+def test_threads_of_openmp_never_come_from_the_process(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(symbols, "address_of", lambda name: 1)  # as where a library of them is loaded
+    with pytest.raises(LoweringError, match=f"`{name}`: it was compiled for OpenMP's threads") as raised:
+        addresses(["malloc", name])
+    assert "-fopenmp" in (raised.value.remedy or "")
 
 
 def test_all_missing_symbols_are_listed() -> None:

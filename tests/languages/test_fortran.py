@@ -10,7 +10,7 @@ import pytest
 from jax_enzyme.errors import NoRuleError
 from jax_enzyme.ir.arrays import Vjp
 from tests.languages.conftest import KERNELS, check, positive
-from tests.support.engine import native, pulled, three_way
+from tests.support.engine import agree, native, pulled, three_way
 from tests.support.native import KernelStatus
 
 VECTOR = "n: i32[], x: f64[n], out y: f64[n]"
@@ -175,3 +175,53 @@ def test_stop_is_an_error_of_the_call() -> None:
     with pytest.raises(KernelStatus) as caught:
         kernel.run((), [np.array([1.0, 400.0, 1.0])])
     assert caught.value.kind == 3
+
+
+OPENMP = """
+subroutine k(n, x, y)
+  use omp_lib
+  implicit none
+  integer, intent(in) :: n
+  real(8), intent(in) :: x(n)
+  real(8), intent(out) :: y(n)
+  real(8) :: s, m
+  integer :: i
+  integer(omp_lock_kind) :: lock
+  s = 0
+  m = 0
+  call omp_init_lock(lock)
+  call omp_set_num_threads(4)
+!$omp parallel do reduction(+:s)
+  do i = 1, n
+    s = s + x(i)**2
+  end do
+!$omp parallel do
+  do i = 1, n
+!$omp atomic
+    m = m + x(i)
+!$omp critical
+    y(i) = s * x(i) + omp_get_thread_num() + omp_get_num_threads()
+!$omp end critical
+    call omp_set_lock(lock)
+    call omp_unset_lock(lock)
+  end do
+  call omp_destroy_lock(lock)
+  call without_the_module(i)
+  y = y + m * i
+end subroutine
+
+subroutine without_the_module(i)
+  integer :: i, omp_get_num_threads, omp_get_team_size
+  external omp_get_num_threads, omp_get_team_size
+  i = omp_get_num_threads() + omp_get_team_size(0)
+end subroutine
+"""
+
+
+@pytest.mark.parametrize("flags", [("-fopenmp",), ("-Xflang", "-fopenmp", "-O1"), ()])
+def test_openmp_runs_on_one_thread(flags: tuple[str, ...]) -> None:
+    kernel = native(OPENMP, "k", VECTOR, {"n": 5}, lang="fortran", flags=flags)
+    x = positive(5)
+    np.testing.assert_allclose(kernel.run((), [x])[0], np.sum(x**2) * x + 1 + 2 * np.sum(x))
+    if flags == ("-fopenmp",):
+        agree(three_way(kernel, [x]))
