@@ -21,7 +21,8 @@
 
 A trampoline is machine code, written to the stack at run time, that calls a nested function with the frame of the
 function around it: Fortran passes internal procedures so. No stack may be executed here, nor could anybody
-differentiate such code; what is called, and with which frame, is data as any other.
+differentiate such code; what is called, and with which frame, is data as any other. A call that fits no nested function
+fails unless it leads to another one (`unfitting`).
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import BasicBlock, InlineAsm, Value
-from jax_enzyme.transform.rewriting import replace_values, split_before
+from jax_enzyme.rules.declare import Declarations
+from jax_enzyme.transform.rewriting import remove_unreachable, replace_values, split_before
+from jax_enzyme.transform.unfitting import end_at_call, fail_unfitting
 
 _FILL, _ENTER = "llvm.init.trampoline", "llvm.adjust.trampoline"
 _FRAME = 8
@@ -51,8 +54,8 @@ class _Closures:
     records: frozenset[MemoryObject]
     nested: dict[Function, int]
 
-    def position(self, call: I.CallBase) -> int:
-        """Where the frame goes among the arguments of a call."""
+    def position(self, call: I.CallBase) -> int | None:
+        """Where the frame goes among the arguments of a call; None where it fits no nested function."""
         wanted = call.function_type
         found = {
             index
@@ -60,12 +63,12 @@ class _Closures:
             if function.function_type.result == wanted.result
             and _without(function.function_type.parameters, index) == wanted.parameters
         }
-        if len(found) != 1:
+        if len(found) > 1:
             raise LoweringError(
-                f"a nested procedure is called as `{wanted}`: {'several' if found else 'none'} of those passed fit",
+                f"a nested procedure is called as `{wanted}`: several of those passed fit",
                 remedy="pass procedures that are not nested in another one, or give all the same parameters",
             )
-        return found.pop()
+        return found.pop() if found else None
 
 
 def lower_closures(function: ArrayFunction) -> ArrayFunction:
@@ -135,13 +138,17 @@ def _pass_frames_plainly(module: Module) -> None:
 
 
 def _rewrite(function: Function, points_to: PointsTo, closures: _Closures, calls: list[I.Call]) -> None:
+    declarations = Declarations(points_to.module)
     replaced: dict[Value, Value] = {}
     for call in calls:
         objects = points_to.of(call.callee)
-        if objects.isdisjoint(closures.records):
-            continue
-        plain = [o.site for o in objects - closures.records if isinstance(o.site, Function)]
-        if len(plain) < len(objects - closures.records):
+        block = next((b for b in function.blocks if call in b.instructions), None)
+        if block is None or objects.isdisjoint(closures.records):
+            continue  # behind a call that no run gets to, or of no nested function
+        position = closures.position(call)
+        others = objects - closures.records
+        plain = [o.site for o in others if isinstance(o.site, Function)]
+        if points_to.is_any_code(objects) or (position is not None and len(plain) < len(others)):
             raise LoweringError(
                 "a procedure is called that may be nested in another one or come from somewhere unknown",
                 remedy="pass procedures directly, or none that is nested in another one",
@@ -149,39 +156,53 @@ def _rewrite(function: Function, points_to: PointsTo, closures: _Closures, calls
         for target in plain:
             # What is told apart by its address has one of its own.
             target.attributes = tuple(w for w in target.attributes if "unnamed_addr" not in w)
-        value = _call(function, call, sorted(plain, key=lambda f: f.name), closures.position(call))
+        if position is None and not plain:
+            end_at_call(function, block, call, declarations)
+            continue
+        value = _call(function, block, call, sorted(plain, key=lambda f: f.name), position, declarations)
         if value is not None:
             replaced[call] = value
     replace_values(function, replaced)
+    remove_unreachable(function)
 
 
-def _call(function: Function, call: I.Call, plain: list[Function], position: int) -> Value | None:
-    block = next(b for b in function.blocks if call in b.instructions)
+def _call(
+    function: Function,
+    block: BasicBlock,
+    call: I.Call,
+    plain: list[Function],
+    position: int | None,
+    declarations: Declarations,
+) -> Value | None:
     index = block.instructions.index(call)
     join = split_before(function, block, index + 1, "called")
     del block.instructions[index:]
     arm = BasicBlock(name="call.closure")
     at = Builder(arm)
-    arguments, words = list(call.arguments), list(call.parameter_attributes)
-    arguments.insert(position, at.load(T.PTR, at.offset(call.callee, _FRAME), 1))
-    words.insert(position, ())
-    types = tuple(a.type for a in arguments)
-    arms = [(arm, at.insert(_twin(call, at.load(T.PTR, call.callee, 1), arguments, words, types)))]
-    at.br(join)
+    arms: list[tuple[BasicBlock, Value]] = []
+    if position is None:
+        fail_unfitting(at, call, declarations)
+    else:
+        arguments, words = list(call.arguments), list(call.parameter_attributes)
+        arguments.insert(position, at.load(T.PTR, at.offset(call.callee, _FRAME), 1))
+        words.insert(position, ())
+        types = tuple(a.type for a in arguments)
+        arms.append((arm, at.insert(_twin(call, at.load(T.PTR, call.callee, 1), arguments, words, types))))
+        at.br(join)
+    other = BasicBlock(name="call.plain")
     if plain:
-        other = BasicBlock(name="call.plain")
         beside = Builder(other)
         same = (call.callee, list(call.arguments), list(call.parameter_attributes), call.function_type.parameters)
         arms.append((other, beside.insert(_twin(call, *same))))
         beside.br(join)
     place = function.blocks.index(join)
-    function.blocks[place:place] = [b for b, _ in arms]
+    function.blocks[place:place] = [arm, other] if plain else [arm]
     here = Builder(block)
     if plain:
         is_plain = here.icmp("eq", call.callee, plain[0])
         for candidate in plain[1:]:
             is_plain = here.binary("or", is_plain, here.icmp("eq", call.callee, candidate))
-        here.cond_br(is_plain, arms[1][0], arm)
+        here.cond_br(is_plain, other, arm)
     else:
         here.br(arm)
     if call.type == T.VOID:

@@ -19,7 +19,7 @@ The candidates are the functions of the call's type that the pointer may point t
 class's virtual functions), those in the slot that is read. Where the pointer may come from elsewhere as well, the call
 through it stays at the end of the chain, and where there are too many, nothing changes. Where all memory that the
 pointer may come from is known and there is no such function in it (a table without a destructor), no run gets there:
-the call becomes a trap.
+the call becomes a failure (`unfitting`).
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ from jax_enzyme.ir.values import (
     Constant,
     ConstantAggregate,
     ConstantExpr,
+    ConstantNull,
     InlineAsm,
     Value,
     ZeroInitializer,
@@ -47,14 +48,13 @@ from jax_enzyme.ir.values import (
 )
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.rewriting import (
-    drop_edge,
-    forget_records,
     phis,
     redirect_phis,
     remove_unreachable,
     replace_values,
     split_before,
 )
+from jax_enzyme.transform.unfitting import end_at_call
 
 MOST = 32
 """With more candidates than this a call stays as it is; a derivative that depends on it is refused."""
@@ -120,6 +120,8 @@ def _choice(points_to: PointsTo, tables: _Tables, call: I.CallBase) -> _Choice |
         and (in_slot is None or o.site in in_slot)
     ]
     complete = bool(objects) and not points_to.is_any_code(objects)
+    if isinstance(call.callee, ConstantNull):
+        complete = True
     if len(candidates) > MOST or not (candidates or complete):
         return None
     order = {f: i for i, f in enumerate(points_to.module.functions.values())}
@@ -227,7 +229,7 @@ def _rewrite(function: Function, calls: list[tuple[Value, _Choice]], declaration
             call.operands[-1] = choice.candidates[0]
             continue
         if not choice.candidates:
-            _trap(function, block, call, declarations)
+            end_at_call(function, block, call, declarations)
             continue
         value = _chain(function, block, call, choice)
         if value is not None:
@@ -235,19 +237,6 @@ def _rewrite(function: Function, calls: list[tuple[Value, _Choice]], declaration
     replace_values(function, replaced)
     if any(not choice.candidates for _, choice in calls):
         remove_unreachable(function)
-
-
-def _trap(function: Function, block: BasicBlock, call: I.Instruction, declarations: Declarations) -> None:
-    """In place of a call that enters nothing and of all that follows: an error, should a run get there after all."""
-    for successor in block.successors:
-        drop_edge(successor, block)
-    index = block.instructions.index(call)
-    gone: set[Value] = set(block.instructions[index:])
-    del block.instructions[index:]
-    at = Builder(block)
-    at.call(declarations.function("llvm.trap", T.FunctionType(T.VOID, ())), [])
-    at.unreachable()
-    forget_records(function, gone)
 
 
 def _chain(function: Function, block: BasicBlock, call: I.Call | I.Invoke, choice: _Choice) -> Value | None:

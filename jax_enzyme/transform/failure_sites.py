@@ -28,6 +28,8 @@ TERMINATED = 3
 EXCEPTION = 4
 FIRST_MESSAGE = 256
 TABLE = "je.failures"
+UNFITTING = "je.unfitting"
+"""Stands for a call through a pointer, or a dummy procedure, that may lead to nothing that fits."""
 DIVIDED_BY_ZERO = "je.divided.by.zero"
 DIVISION_OVERFLOWS = "je.division.overflows"
 
@@ -88,6 +90,8 @@ def _terminated(call: I.CallBase, name: str) -> Site:
     if name in ("__assert_fail", "__assert"):
         text = constant_text(call.arguments[0])
         return Site(call, TERMINATED, f"assertion `{text}` failed" if text else "an assertion failed")
+    if name == UNFITTING:
+        return Site(call, TERMINATED, "a procedure is called that does not fit the call, or is none")
     if name.startswith("llvm."):
         return Site(call, TERMINATED, "the kernel ran into a trap")
     if name == "_FortranAErrorStop" or name == "_FortranAStopStatementText":
