@@ -14,6 +14,7 @@ from jax_enzyme.errors import (
     NoRuleError,
     NotDifferentiableError,
     RaceError,
+    ShortcutWarning,
     SignatureError,
 )
 from jax_enzyme.options import Options
@@ -49,6 +50,7 @@ __all__ = [
     "Options",
     "RaceError",
     "RaceReport",
+    "ShortcutWarning",
     "SignatureError",
     "ad",
     "check_grads",

@@ -10,6 +10,8 @@
         LoweringError               code generation and the call from XLA
         RaceError                   threads of a CUDA kernel race (`check_races`)
 
+ShortcutWarning is no error: a kernel that looks for exact values may hide a derivative there.
+
 That a derivative is *zero* is no error, so the three outcomes of differentiation stay apart: a zero, a
 NotDifferentiableError, a NoRuleError. SignatureError and ArgumentError are ValueError and TypeError too, because that
 is what callers of array functions catch for a wrong shape and a wrong dtype or count.
@@ -57,8 +59,7 @@ class SignatureError(JaxEnzymeError, ValueError):
 
 
 class ArgumentError(SignatureError, TypeError):
-    """The arguments of a call do not fit the signature: count, name, dtype, rank or shape. Also arguments of
-    `je.kernel` that are of another type than it takes."""
+    """The arguments of a call do not fit the signature: count, name, dtype, rank or shape."""
 
 
 class CompileError(JaxEnzymeError):
@@ -75,6 +76,11 @@ class NotDifferentiableError(DifferentiationError):
 
 class NoRuleError(DifferentiationError):
     """The derivative may exist, but the engine has no rule for an operation or a call."""
+
+
+class ShortcutWarning(UserWarning):
+    """A kernel compares a number that varies with an exact value, and its derivative there may miss something: see
+    `docs/shortcuts.md`."""
 
 
 class LoweringError(JaxEnzymeError):

@@ -15,8 +15,9 @@ from functools import cache, cached_property
 from pathlib import Path
 
 from jax_enzyme import ad
+from jax_enzyme.ad.shortcuts import ExactComparison, General, general
 from jax_enzyme.cache import DiskCache, digest
-from jax_enzyme.codegen import library
+from jax_enzyme.codegen import library, shortcut_warnings
 from jax_enzyme.codegen.canonical import canonical
 from jax_enzyme.codegen.host import host
 from jax_enzyme.codegen.memo import Memo
@@ -42,6 +43,7 @@ from jax_enzyme.ir.arrays import (
     vjp_buffers,
 )
 from jax_enzyme.options import Options
+from jax_enzyme.rules.user import rules_of
 from jax_enzyme.signature import Binding, Signature
 from jax_enzyme.transform.bind import bind, buffers_of
 from jax_enzyme.transform.divisions import guard_divisions
@@ -89,8 +91,17 @@ def regular(program: Program, signature: Signature, binding: Binding, options: O
     return _Job(program, signature, binding, (), options or Options()).canonical()
 
 
+def differentiated(
+    program: Program, signature: Signature, binding: Binding, step: Step, options: Options | None = None
+) -> General:
+    """What a derivative of a kernel is built from: the same form, without the comparisons that are proved shortcuts for
+    this derivative. Not to be changed: others share it."""
+    return _Job(program, signature, binding, (step,), options or Options()).differentiated()
+
+
 _bound: Memo[tuple[ArrayFunction, ArrayFunction | None]] = Memo(16)
 _canonical: Memo[ArrayFunction] = Memo(64)
+_general: Memo[General] = Memo(64)
 _derived: Memo[ArrayFunction] = Memo(64)
 _built: Memo[Built] = Memo(1024)
 _split: Memo[bool] = Memo(1024)
@@ -117,7 +128,10 @@ class _Job:
         return digest(self.base_key, repr(self.steps), repr(self.options), environment())
 
     def build(self) -> Built:
-        return _built.get(self.key, lambda: loaded(self._stored(), self.key))
+        built = _built.get(self.key, lambda: loaded(self._stored(), self.key))
+        if len(self.steps) == 1:
+            shortcut_warnings.warn(self.program.key, self.program.symbol, self.comparisons())
+        return built
 
     def layout(self) -> tuple[Buffer, ...]:
         if any(isinstance(s, Augmented | Pullback) for s in self.steps):
@@ -137,7 +151,7 @@ class _Job:
                 return known == b"1"
             (step,) = self.steps
             assert isinstance(step, Vjp)
-            answer = ad.splittable(self.before().canonical(), step, self.options)
+            answer = ad.splittable(self.differentiated().function, step, self.options)
             _disk().put(key, b"1" if answer else b"0")
             return answer
 
@@ -174,8 +188,26 @@ class _Job:
 
         return _canonical.get(self.key, make)
 
+    def differentiated(self) -> General:
+        """What the last step is applied to. A derivative's own comparisons are the engine's, and stay."""
+        before, step = self.before(), self.steps[-1]
+        if before.steps:
+            return General(before.canonical(), ())
+        masks = step.tangents if isinstance(step, Jvp) else (step.wanted, step.seeded)
+        key = digest("general", before.key, repr(masks))
+        return _general.get(key, lambda: general(before.canonical(), step, rules_of(before.canonical().module)))
+
+    def comparisons(self) -> tuple[ExactComparison, ...]:
+        """The comparisons of the kernel with exact values that this derivative of it depends on."""
+        key = digest("comparisons", self.key)
+        data = _disk().get(key)
+        if data is None:
+            data = shortcut_warnings.to_bytes(self.differentiated().comparisons)
+            _disk().put(key, data)
+        return shortcut_warnings.from_bytes(data)
+
     def _derive(self) -> ArrayFunction:
-        base, step = self.before().canonical(), self.steps[-1]
+        base, step = self.differentiated().function, self.steps[-1]
         if not isinstance(step, Jvp):
             base = with_tape_bodies(base)
         result = ad.derive(base, (step,), self.options)

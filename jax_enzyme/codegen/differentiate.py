@@ -65,6 +65,8 @@ def differentiate(
               floating result; last that tape; returns nothing. In between, the memory that was passed must stay as it
               is. Refused where the size of the tape is only known at run time.
 
+    Where a comparison with an exact value may hide a derivative, there is a ShortcutWarning (`docs/shortcuts.md`).
+
     Memory that is reached through one parameter must not be reached through another. File-scope variables hold what the
     program has put there. Derivatives of a function that ends the process do so, too. All that is assumed is in
     `docs/differentiate.md`. DifferentiationError where a derivative would pass through what only the caller knows.

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from jax_enzyme.ad.report import NOWHERE, LoopFact, ReverseReport, line_of, reverse_report
+from jax_enzyme.ad.shortcuts import ExactComparison
 from jax_enzyme.analysis.flow import rule_of
 from jax_enzyme.codegen import derived
 from jax_enzyme.codegen.gpu.inspection import GpuReport, gpu_report
@@ -63,9 +64,11 @@ class Report:
     """What the engine makes of a kernel for given shapes. `print` it, or leave it at the end of a notebook cell.
 
     `forward` and `refusal` hold the text of the refusal where forward or reverse mode is refused, else None. `reverse`
-    has the activity and the plan of reverse mode, `reads` what its pullback reads besides the tape. `functions` names
-    the functions that there are; `ir(name)` is the IR of one. All that is about the CPU. Of CUDA kernels, `blocks` says
-    for each function whether its blocks run on several threads of a CPU, and if not, why; `gpu` is about GPUs.
+    has the activity and the plan of reverse mode, `reads` what its pullback reads besides the tape. `comparisons` are
+    those of varying numbers with exact values that decide about varying numbers: `proved` ones are shortcuts, whose
+    general side is differentiated; the others may hide a derivative. `functions` names the functions that there are;
+    `ir(name)` is the IR of one. All that is about the CPU. Of CUDA kernels, `blocks` says for each function whether its
+    blocks run on several threads of a CPU, and if not, why; `gpu` is about GPUs.
     """
 
     name: str
@@ -74,6 +77,7 @@ class Report:
     buffers: tuple[Buffer, ...]
     wanted: tuple[bool, ...]
     calls: tuple[LibraryCall, ...]
+    comparisons: tuple[ExactComparison, ...]
     forward: str | None
     reverse: ReverseReport | None
     refusal: str | None
@@ -128,6 +132,8 @@ class Report:
     def _sections(self) -> Iterator[tuple[str, list[str]]]:
         yield "buffers", list(self._buffer_rows())
         yield "library calls", _few([f"{c.name}: {c.verdict} ({c.place})" for c in self.calls]) or ["none"]
+        if self.comparisons:
+            yield "comparisons with exact values", _few(map(_comparison, self.comparisons))
         yield "derivatives", list(self._derivative_rows())
         if self.blocks:
             yield "blocks on the CPU", [f"{name}: {verdict}" for name, verdict in self.blocks]
@@ -181,8 +187,12 @@ def inspect(
     if forward is None:
         steps["jvp"] = (Jvp(wanted),)
     reverse, refusal, reads = None, None, ()
+    ahead, base = (
+        derived.differentiated(program, signature, binding, step, options)
+        for step in (Jvp(wanted), Vjp(wanted, seeded))
+    )
     try:
-        reverse = reverse_report(kernel, Vjp(wanted, seeded), rules)
+        reverse = reverse_report(base.function, Vjp(wanted, seeded), rules)
         if reverse.splits:
             steps |= {"augmented": (Augmented(wanted, seeded),), "pullback": (Pullback(wanted, seeded),)}
             reads = tuple(b.name for b in job.function(steps["pullback"]).buffers if b.role in ("initial", "final"))
@@ -199,6 +209,7 @@ def inspect(
         kernel.buffers,
         wanted,
         tuple(_calls(kernel.module, rules)),
+        tuple(sorted({*ahead.comparisons, *base.comparisons}, key=lambda c: (c.place or "", c.proved))),
         forward,
         reverse,
         refusal,
@@ -258,6 +269,12 @@ def _reverse_sections(reverse: ReverseReport) -> Iterator[tuple[str, list[str]]]
     yield "not on the tape", _few(again) or ["nothing more is read"]
     sums = [f"{a.memory}: {a.way} sums, {a.reads} at {a.place}" for a in reverse.accumulations]
     yield "accumulations", _few(sums) or ["none"]
+
+
+def _comparison(comparison: ExactComparison) -> str:
+    proved = "a shortcut: its general side is differentiated"
+    verdict = proved if comparison.proved else "not proved to be a shortcut: may hide a derivative"
+    return f"{comparison.place or NOWHERE}: {verdict}"
 
 
 def _loop(loop: LoopFact) -> str:

@@ -17,9 +17,10 @@ from typing import Literal
 
 from jax_enzyme import ad
 from jax_enzyme.ad.runtime import FloatKinds
+from jax_enzyme.ad.shortcuts import general
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import OPEN, PointsTo
-from jax_enzyme.codegen import library
+from jax_enzyme.codegen import library, shortcut_warnings
 from jax_enzyme.codegen.assumptions import Assumptions
 from jax_enzyme.codegen.canonical import canonical
 from jax_enzyme.codegen.copying import private_copy
@@ -32,8 +33,10 @@ from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.inlining import mark_for_inlining
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.ir.values import Argument, BasicBlock, Value
+from jax_enzyme.ir.writer import to_text
 from jax_enzyme.options import Options
 from jax_enzyme.rules.helpers import link
+from jax_enzyme.rules.user import rules_of
 from jax_enzyme.transform.live_globals import globals_to_parameters
 
 Mode = Literal["forward", "reverse", "split"]
@@ -65,6 +68,9 @@ class PlainFunction:
         if T.is_float(self._result):
             seeded[len(self.active)] = True
         Assumptions(base, self.function, self.active).check(wanted, None if mode == "forward" else seeded)
+        found = general(base, Jvp(wanted) if mode == "forward" else Vjp(wanted, tuple(seeded)), rules_of(base.module))
+        shortcut_warnings.warn(to_text(base.module), self.function.name, found.comparisons)
+        base = found.function
         match mode:
             case "forward":
                 yield self._wrapped(self._derived(base, Jvp(wanted)), "jvp")

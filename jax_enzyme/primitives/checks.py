@@ -77,6 +77,8 @@ def check_grads(
           rev ...
 
     Returns a report if they agree; raises a DifferentiationError that shows it if they do not. `tolerance` is relative.
+    Where the kernel compares with exact values (`x == 0`), arguments that have them show a derivative that is missed
+    there: `kernel.inspect(...).comparisons` says which may be, and `docs/shortcuts.md` what to do.
     """
     unknown = set(modes) - {"fwd", "rev"}
     if unknown or order < 1:
@@ -101,7 +103,8 @@ def check_grads(
     if not report.ok:
         raise DifferentiationError(
             f"derivatives disagree\n{report}",
-            remedy="if the function is smooth at these arguments, this is a defect of jax_enzyme: please report it",
+            remedy="if the function is smooth at these arguments, and there was no ShortcutWarning (a comparison with "
+            "an exact value, see kernel.inspect), this is a defect of jax_enzyme: please report it",
         )
     return report
 

@@ -14,7 +14,9 @@ from functools import cache, cached_property
 from typing import Any
 
 from jax_enzyme.ad import device as engine
+from jax_enzyme.ad.shortcuts import ExactComparison, general
 from jax_enzyme.cache import DiskCache, digest
+from jax_enzyme.codegen import shortcut_warnings
 from jax_enzyme.codegen.derived import check_buffers, own_digest, predicted
 from jax_enzyme.codegen.gpu.architecture import architecture
 from jax_enzyme.codegen.gpu.library import libdevice
@@ -26,9 +28,10 @@ from jax_enzyme.codegen.programs import specialisation_key
 from jax_enzyme.codegen.stored import buffer_from
 from jax_enzyme.errors import DifferentiationError, LoweringError
 from jax_enzyme.frontends.program import Program
-from jax_enzyme.ir.arrays import Augmented, Buffer, Derivation, Jvp, Pullback, Step, Vjp
+from jax_enzyme.ir.arrays import ArrayFunction, Augmented, Buffer, Derivation, Jvp, Pullback, Step, Vjp
 from jax_enzyme.ir.device import DeviceFunction
 from jax_enzyme.options import Options
+from jax_enzyme.rules.user import rules_of
 from jax_enzyme.signature import Binding, Signature
 from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.bind import buffers_of
@@ -97,7 +100,10 @@ def call_layout(
     program: Program, signature: Signature, binding: Binding, steps: Derivation = (), options: Options | None = None
 ) -> Layout:
     """All that a call has to know."""
-    return Job(program, signature, binding, steps, options or Options()).layout()
+    job = Job(program, signature, binding, steps, options or Options())
+    if len(steps) == 1:
+        shortcut_warnings.warn(program.key, program.symbol, job.comparisons())
+    return job.layout()
 
 
 def derived(
@@ -123,6 +129,7 @@ def build_ptx(
 
 
 _canonical: Memo[Derived] = Memo(64)
+_general: Memo[tuple[Derived, tuple[ExactComparison, ...]]] = Memo(64)
 _derived: Memo[Derived] = Memo(64)
 _launched: Memo[Derived] = Memo(64)
 
@@ -162,7 +169,7 @@ class Job:
         assert isinstance(step, Vjp)
 
         def decide() -> bytes:
-            return b"1" if engine.splittable(self.before().canonical().function, step, self.options) else b"0"
+            return b"1" if engine.splittable(self.differentiated()[0].function, step, self.options) else b"0"
 
         return self._stored("split", decide) == b"1"
 
@@ -194,11 +201,34 @@ class Job:
         """The same without the last step."""
         return replace(self, steps=self.steps[:-1])
 
+    def differentiated(self) -> tuple[Derived, tuple[ExactComparison, ...]]:
+        """What the last step is applied to: a kernel without the comparisons that are proved shortcuts; and these."""
+        before, step = self.before(), self.steps[-1]
+        if before.steps:
+            return before.canonical(), ()
+        masks = step.tangents if isinstance(step, Jvp) else (step.wanted, step.seeded)
+
+        def make() -> tuple[Derived, tuple[ExactComparison, ...]]:
+            base = before.canonical()
+            function = base.function
+            flat = ArrayFunction(function.module, function.symbols[0], function.buffers)
+            found = general(flat, _of_device(base, step), rules_of(function.module))
+            if found.function is not flat:
+                base = replace(base, function=replace(function, module=found.function.module))
+            return base, found.comparisons
+
+        return _general.get(digest(before.key, repr(masks)), make)
+
+    def comparisons(self) -> tuple[ExactComparison, ...]:
+        """The comparisons of the kernel with exact values that this derivative of it depends on."""
+        made = self._stored("comparisons", lambda: shortcut_warnings.to_bytes(self.differentiated()[1]))
+        return shortcut_warnings.from_bytes(made)
+
     def _derive(self) -> Derived:
         if not self.steps:
             primal = device_primal(self.program, self.signature, self.binding)
             return Derived(primal, tuple(range(len(primal.buffers))))
-        base, step = self.before().canonical(), self.steps[-1]
+        base, step = self.differentiated()[0], self.steps[-1]
         own = _of_device(base, step)
         with _said_of_devices():
             function = engine.derive(base.function, own, self.options)

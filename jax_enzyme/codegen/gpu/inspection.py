@@ -78,7 +78,7 @@ def gpu_report(program: Program, signature: Signature, binding: Binding, options
     except DifferentiationError:
         pass  # reverse mode says why
     try:
-        reverse = reverse_report(job.canonical().function, step)
+        reverse = reverse_report(Job(program, signature, binding, (step,), options).differentiated()[0].function, step)
         counted = not reverse.splits
         masks = (step.wanted, step.seeded)
         made: dict[str, Derivation] = {"vjp": (step,)}

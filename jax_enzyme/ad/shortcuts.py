@@ -1,0 +1,159 @@
+"""Derivatives at the exact values that a kernel asks for: `if (x[j] == 0) continue;`.
+
+    before    %skip = fcmp oeq double %x, 0.0           after    br i1 false, label %next, label %body
+              br i1 %skip, label %next, label %body
+
+Where a comparison that decides about varying numbers is proved to be a shortcut (`analysis.shortcuts`), a derivative is
+built from the function without it: at equality, too, the general side runs. Where it is not, the side that runs at
+equality is differentiated, which may hide a derivative: that is to be said.
+
+Only comparisons of values that vary are looked at. What does not vary, such as a weight that masks invalid numbers,
+decides as before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from jax_enzyme.analysis.activity import Activity
+from jax_enzyme.analysis.fields import points_to_by_place
+from jax_enzyme.analysis.flow import holds_float
+from jax_enzyme.analysis.memory import PointsTo, call_effect
+from jax_enzyme.analysis.shortcuts import Decided, Shortcuts, exact_comparisons, holds_at_equality
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.arrays import ArrayFunction, Jvp, Step
+from jax_enzyme.ir.builder import Builder
+from jax_enzyme.ir.clone import clone_with_map
+from jax_enzyme.ir.debug import function_location, location
+from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.values import Argument, ConstantInt, Value, int_value
+from jax_enzyme.rules.effects import Effect
+from jax_enzyme.rules.table import Rules
+from jax_enzyme.transform.rewriting import drop_edge, place, remove_unreachable, remove_unused
+
+
+@dataclass(frozen=True)
+class ExactComparison:
+    """A comparison of a varying value with an exact one, on which varying values depend. `place` is `file:line:column`,
+    None without debug information. `proved`: it is a shortcut."""
+
+    place: str | None
+    proved: bool
+
+
+@dataclass(frozen=True, eq=False)
+class General:
+    """An array function whose proved shortcuts take the general side, and the comparisons that there were."""
+
+    function: ArrayFunction
+    comparisons: tuple[ExactComparison, ...]
+
+
+def general(base: ArrayFunction, step: Step, rules: Rules) -> General:
+    """What a derivative is built from: `base` itself where it has no shortcuts."""
+    root = base.module.functions[base.symbol]
+    if not any(True for f in base.module.functions.values() if f.blocks for _ in exact_comparisons(f)):
+        return General(base, ())
+    points_to = points_to_by_place(base.module, root)
+    activity = _activity(base, root, step, rules, points_to)
+    found: list[ExactComparison] = []
+    proved: list[I.Compare] = []
+    for function in points_to.functions:
+        candidates = [c for c in exact_comparisons(function) if not activity.varied.isdisjoint(c.operands)]
+        if not candidates:
+            continue
+        shortcuts = Shortcuts(base.module, function, rules, _initialised(base, root))
+        for comparison in candidates:
+            decided = shortcuts.choices(comparison)
+            if not _matters(shortcuts, decided, activity):
+                continue
+            is_shortcut = shortcuts.is_proved(comparison)
+            if is_shortcut:
+                proved.append(comparison)
+            elif shortcuts.fails_at_equality(comparison):
+                continue
+            found.append(ExactComparison(_place(base.module, function, comparison, decided), is_shortcut))
+    return General(_without(base, proved), tuple(dict.fromkeys(found)))
+
+
+def _place(module: Module, function: Function, comparison: I.Compare, decided: Decided) -> str | None:
+    """Where a comparison is, or, where optimising lost that, what it decides or is of."""
+    near = (comparison, *(c.instruction for c in decided.choices), *comparison.operands)
+    known = (location(module, i) for i in near if isinstance(i, I.Instruction))
+    return next((place for place in known if place is not None), function_location(module, function))
+
+
+def _activity(base: ArrayFunction, root: Function, step: Step, rules: Rules, points_to: PointsTo) -> Activity:
+    masks = (step.tangents, None) if isinstance(step, Jvp) else (step.wanted, step.seeded)
+    objects = [points_to.objects[a] for a in root.arguments]
+    inputs, outputs = (
+        None if mask is None else [o for o, given in zip(objects, mask, strict=True) if given] for mask in masks
+    )
+    return Activity(points_to, rules, inputs or (), outputs)
+
+
+def _initialised(base: ArrayFunction, root: Function) -> Callable[[Value], bool]:
+    """Whether a buffer holds numbers when the function is called."""
+
+    def is_initialised(memory: Value) -> bool:
+        if isinstance(memory, Argument):
+            return memory in root.arguments and base.buffers[memory.index].is_input
+        return not isinstance(memory, I.Instruction)
+
+    return is_initialised
+
+
+def _matters(shortcuts: Shortcuts, decided: Decided, activity: Activity) -> bool:
+    """Whether something that carries a derivative may be otherwise at equality."""
+    guarded = (i for choice in decided.choices for i in shortcuts.guarded(choice))
+    return bool(decided.others) or any(_is_active(i, activity) for i in guarded)
+
+
+def _is_active(instruction: I.Instruction, activity: Activity) -> bool:
+    match instruction:
+        case I.Store():
+            value, pointer = instruction.operands
+            return activity.memory(pointer) and not T.is_pointer(value.type)
+        case I.Select() | I.Phi():
+            return activity.value(instruction) and (holds_float(instruction.type) or T.is_int(instruction.type))
+        case I.CallBase():
+            moves = call_effect(instruction) in (Effect.MEMORY_COPY, Effect.MEMORY_SET)
+            effect = call_effect(instruction)
+            if effect is not None and not moves:
+                return False
+            return any(T.is_pointer(a.type) and activity.memory(a) for a in instruction.arguments)
+        case _:
+            return False
+
+
+def _without(base: ArrayFunction, comparisons: list[I.Compare]) -> ArrayFunction:
+    """The function in which these values are never equal to the constants."""
+    if not comparisons:
+        return base
+    module, copies = clone_with_map(base.module)
+    never = {copies[c]: ConstantInt(T.IntType(1), int(not holds_at_equality(c))) for c in comparisons}
+    for function in module.functions.values():
+        if any(i in never for i in function.instructions()):
+            for instruction in function.instructions():
+                instruction.operands = [never.get(v, v) for v in instruction.operands]
+            _go_straight(function)
+            remove_unused(function)
+    return replace(base, module=module)
+
+
+def _go_straight(function: Function) -> None:
+    """Branches whose conditions are constants go one way."""
+    for block in function.blocks:
+        last = block.terminator
+        condition = int_value(last.operands[0]) if isinstance(last, I.CondBranch) else None
+        if condition is None:
+            continue
+        taken, other = last.targets if condition else reversed(last.targets)
+        if taken is not other:
+            drop_edge(other, block)
+        block.instructions.pop()
+        Builder(block).br(taken)
+        place(last, [block.terminator])
+    remove_unreachable(function)

@@ -1,0 +1,319 @@
+"""Comparisons with exact values, and which of them are shortcuts.
+
+    if (x[j] == 0) continue;                    x[j] = 0 put into the loop makes it  a[i] += 0 * t,  which is nothing:
+    for (...) a[i] += x[j] * t;                 both sides do the same there, and the function is the loop's everywhere
+
+A comparison is a *shortcut* where, with the constant put in, both sides come to the same place with the same values and
+the same memory, under finite arithmetic (`symbols`). Then the side without the constant, the general one, is the
+function, and has its derivatives. All that is not clear is no shortcut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeGuard
+
+from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.analysis.dominators import Dominators, PostDominators
+from jax_enzyme.analysis.evaluation import Program, Unclear, Values, read_from
+from jax_enzyme.analysis.loops import Loops
+from jax_enzyme.analysis.symbols import Term, Terms
+from jax_enzyme.analysis.walks import Stop, Walk
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.module import Function, Module, uses
+from jax_enzyme.ir.values import BasicBlock, Constant, ConstantFloat, ConstantSplat, Value, ZeroInitializer, int_value
+from jax_enzyme.rules.table import Rules
+
+_MOST_CASES = 64
+"""How many cases of other conditions are told apart. Where there are more, a comparison is no shortcut."""
+
+Fact = tuple[Value, bool]
+Assumption = tuple[Term, bool]
+
+
+def exact_comparisons(function: Function) -> Iterator[I.Compare]:
+    """The comparisons of floating-point values for equality with a constant."""
+    for instruction in function.instructions():
+        if isinstance(instruction, I.Compare) and instruction.opcode == "fcmp" and compared(instruction) is not None:
+            yield instruction
+
+
+def compared(comparison: I.Compare) -> tuple[Value, Constant] | None:
+    """The value and the constant of a comparison for equality."""
+    if comparison.predicate not in ("oeq", "ueq", "one", "une"):
+        return None
+    for value, other in (comparison.operands, reversed(comparison.operands)):
+        if isinstance(other, ConstantFloat | ConstantSplat | ZeroInitializer) and not isinstance(value, Constant):
+            return value, other
+    return None
+
+
+def holds_at_equality(comparison: I.Compare) -> bool:
+    return comparison.predicate in ("oeq", "ueq")
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """A branch or select that a comparison decides: which operand or target is taken at equality, under `facts` about
+    other conditions."""
+
+    instruction: I.Select | I.CondBranch
+    at_equality: bool
+    facts: tuple[Fact, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Decided:
+    """What depends on a comparison: `choices`, and `others` of which nothing is known."""
+
+    choices: tuple[Choice, ...]
+    others: tuple[I.Instruction, ...]
+
+
+class Shortcuts:
+    """Answers about the comparisons of one function. `is_initialised` says of a parameter whether it holds numbers when
+    the function is called."""
+
+    def __init__(
+        self, module: Module, function: Function, rules: Rules, is_initialised: Callable[[Value], bool]
+    ) -> None:
+        self._function = function
+        self._cfg = Cfg(function)
+        dominators = Dominators(self._cfg)
+        self._loops = Loops(self._cfg, dominators)
+        read_only = frozenset(a for a in function.arguments if {"readonly", "noalias"} <= set(a.attributes))
+        self._program = Program(module, function, rules, dominators, self._cfg.reachable_preds, read_only)
+        self._is_initialised = is_initialised
+        self._terms = Terms()
+        self._uses = uses(function)
+        self._block_of = {i: b for b in function.blocks for i in b.instructions}
+
+    # -- what a comparison decides
+
+    def choices(self, comparison: I.Compare) -> Decided:
+        """All that a comparison decides, and what it is used for otherwise."""
+        found, others = list[Choice](), list[I.Instruction]()
+        work: list[tuple[Value, bool, tuple[Fact, ...]]] = [(comparison, holds_at_equality(comparison), ())]
+        while work:
+            value, truth, facts = work.pop()
+            for user, index in self._uses.get(value, ()):
+                if isinstance(user, I.CondBranch) or (_is_choice(user) and index == 0):
+                    found.append(Choice(user, truth, facts))
+                    continue
+                passed = _passed_on(user, index, truth)
+                if passed is None:
+                    others.append(user)
+                    continue
+                work.append((user, passed[0], (*facts, *passed[1])))
+        return Decided(tuple(found), tuple(i for o in others for i in self._shown(o)))
+
+    def _shown(self, user: I.Instruction) -> list[I.Instruction]:
+        """What shows a condition as a number: not a sum of them, since to count is no choice."""
+        if not isinstance(user, I.Cast) or not T.is_int(user.type):
+            return [user]
+        return [i for i, _ in self._uses.get(user, ()) if isinstance(i, I.Store | I.Compare | I.CallBase | I.Cast)]
+
+    def guarded(self, choice: Choice) -> Iterator[I.Instruction]:
+        """What runs or not, or is one thing or another, as a choice goes."""
+        if isinstance(choice.instruction, I.Select):
+            yield choice.instruction
+            return
+        source = self._block_of[choice.instruction]
+        join = self._post_dominators.idom.get(source)
+        inside: set[BasicBlock] = set()
+        work = [t for t in choice.instruction.targets if t is not join]
+        while work:
+            block = work.pop()
+            if block not in inside and block is not source:
+                inside.add(block)
+                work += [s for s in self._cfg.succs[block] if s is not join]
+        for block in inside:
+            yield from (i for i in block.instructions if not isinstance(i, I.Phi) or len(i.operands) > 1)
+        if join is not None:
+            yield from (i for i in join.instructions if isinstance(i, I.Phi))
+
+    @cached_property
+    def _post_dominators(self) -> PostDominators:
+        return PostDominators(self._cfg)
+
+    # -- proof
+
+    def is_proved(self, comparison: I.Compare) -> bool:
+        """Whether a comparison is a shortcut."""
+        decided = self.choices(comparison)
+        if decided.others or not isinstance(comparison.operands[0].type, T.FloatType):
+            return False
+        try:
+            return all(self._same(comparison, choice) for choice in decided.choices)
+        except Unclear:
+            return False
+
+    def fails_at_equality(self, comparison: I.Compare) -> bool:
+        """Whether the call fails at equality, whatever else holds: then there is no derivative to miss."""
+        decided = self.choices(comparison)
+        if decided.others or not isinstance(comparison.operands[0].type, T.FloatType):
+            return False
+        return all(self._fails(comparison, choice) for choice in decided.choices)
+
+    def _fails(self, comparison: I.Compare, choice: Choice) -> bool:
+        if not isinstance(choice.instruction, I.CondBranch):
+            return False
+        self._terms = Terms()
+        try:
+            special, _ = self._walks(comparison, choice, [])
+        except Unclear:
+            return False
+        while special.step() is not None:
+            pass
+        return special.fails
+
+    def _values(self, comparison: I.Compare, choice: Choice, assumed: list[Assumption]) -> Callable[[str], Values]:
+        """Makes the values of both walks, with what is known: equality, the facts, what was assumed."""
+        terms = self._terms
+        terms.known = {}
+        start = self._block_of[choice.instruction]
+        found = compared(comparison)
+        assert found is not None
+        constant = terms.constant(found[1])
+        value = Values(self._program, terms, start, "").of(found[0])
+        if constant is None or constant.number is None:
+            raise Unclear
+        terms.learn(value, constant)
+        for condition, holds in choice.facts:
+            terms.assume(Values(self._program, terms, start, "").of(condition), holds)
+        for condition, holds in assumed:
+            terms.assume(condition, holds)
+        return lambda side: Values(self._program, terms, start, side)
+
+    def _same(self, comparison: I.Compare, choice: Choice) -> bool:
+        """Whether both sides are the same at equality."""
+        self._terms = Terms()
+        if isinstance(choice.instruction, I.Select):
+            values = self._values(comparison, choice, [])("")
+            then, other = map(values.of, choice.instruction.operands[1:])
+            return _equal(then, other) and self._may_forget(values, choice)
+        cases: list[list[Assumption]] = [[]]
+        count = 0
+        while cases:
+            assumed = cases.pop()
+            count += 1
+            if count > _MOST_CASES:
+                return False
+            special, general = self._walks(comparison, choice, assumed)
+            verdict = self._meet(special, general)
+            if verdict is None:
+                stuck = general.stuck or special.stuck
+                if stuck is None:
+                    return False
+                cases += [[*assumed, (stuck, True)], [*assumed, (stuck, False)]]
+            elif not verdict or not self._may_forget(general.values, choice):
+                return False
+        return True
+
+    def _walks(self, comparison: I.Compare, choice: Choice, assumed: list[Assumption]) -> tuple[Walk, Walk]:
+        """The walk at equality, and the general one."""
+        values = self._values(comparison, choice, assumed)
+        start = self._block_of[choice.instruction]
+        first = 0 if choice.at_equality else 1
+        targets = choice.instruction.targets
+        special = Walk(self._program, self._loops, values("special"), start, targets[first])
+        general = Walk(self._program, self._loops, values("general"), start, targets[1 - first])
+        return special, general
+
+    def _meet(self, special: Walk, general: Walk) -> bool | None:
+        """Whether both walks are in the same state where they first come to one block; None if they do not."""
+        ways = ((special, general), (general, special))
+        going = True
+        while going:
+            going = False
+            for walk, other in ways:
+                stop = walk.step()
+                if stop is None:
+                    continue
+                going = True
+                met = next((s for s in other.trace if s.block is stop.block), None)
+                if met is not None:
+                    return all(map(_equal, stop.phis, met.phis)) and self._same_memory(general.values, stop, met)
+        return None
+
+    def _same_memory(self, values: Values, one: Stop, other: Stop) -> bool:
+        left, right = dict(one.written), dict(other.written)
+        places = [*dict.fromkeys((*left, *right))]
+        size = {p: values.size((left.get(p) or right[p]).type) for p in places}
+        for number, place in enumerate(places):
+            if not all(values.apart(place, size[place], p, size[p]) for p in places[:number]):
+                return False
+            type_ = (left.get(place) or right[place]).type
+            held = [side.get(place) or values.found(place, type_) for side in (left, right)]
+            if not _equal(*held):
+                return False
+        return True
+
+    def _may_forget(self, values: Values, choice: Choice) -> bool:
+        """Whether all that was multiplied by zero is a number: memory may hold anything before it is written."""
+        start = self._block_of[choice.instruction]
+        memory = {m for term in self._terms.forgotten for m in read_from(values, term)}
+        return all(m is not None and (self._is_initialised(m) or self._is_written(m, start)) for m in memory)
+
+    def _is_written(self, memory: Value, start: BasicBlock) -> bool:
+        """Whether something has been written to memory of its own before control comes to a block. Of an array that may
+        be a part: which, nobody asks."""
+        for block in self._function.blocks:
+            if any(self._writes(i, memory) for i in block.instructions):
+                loop = self._loops.loop_of.get(block)
+                while loop is not None and start not in loop.blocks:
+                    block, loop = loop.header, loop.parent
+                if self._program.dominators.dominates(block, start):
+                    return True
+        return False
+
+    def _writes(self, instruction: I.Instruction, memory: Value) -> bool:
+        match instruction:
+            case I.Store():
+                pointer = instruction.operands[1]
+            case I.CallBase() if instruction.arguments:
+                pointer = instruction.operands[0]
+            case _:
+                return False
+        while isinstance(pointer, I.GetElementPtr):
+            pointer = pointer.operands[0]
+        return pointer is memory
+
+
+def _equal(x: Term, y: Term) -> bool:
+    return x is y and x.operation != "invalid"
+
+
+def _is_choice(user: I.Instruction) -> TypeGuard[I.Select]:
+    return isinstance(user, I.Select) and user.type != T.IntType(1)
+
+
+def _passed_on(user: I.Instruction, index: int, truth: bool) -> tuple[bool, tuple[Fact, ...]] | None:
+    """What an operation on conditions is at equality, and the facts under which it depends on the comparison at all."""
+    match user:
+        case I.Freeze():
+            return truth, ()
+        case I.BinaryOp(opcode="and" | "or"):
+            return truth, ((user.operands[1 - index], user.opcode == "and"),)
+        case I.BinaryOp(opcode="xor") if int_value(user.operands[1]) is not None:
+            return truth != bool(int_value(user.operands[1])), ()
+        case I.Select() if not _is_choice(user):
+            return _passed_by_select(user, index, truth)
+        case _:
+            return None
+
+
+def _passed_by_select(select: I.Select, index: int, truth: bool) -> tuple[bool, tuple[Fact, ...]] | None:
+    condition, then, other = select.operands
+    if index:
+        return truth, ((condition, index == 1),)
+    if int_value(then) is not None:  # then or (not condition and other)
+        value = bool(int_value(then))
+        return (truth if value else not truth), ((other, not value),)
+    if int_value(other) is not None:
+        value = bool(int_value(other))
+        return (not truth if value else truth), ((then, not value),)
+    return None

@@ -1,0 +1,176 @@
+// Work that is left out at exact values. What is in a function's name: see test_shortcuts.py.
+#include <math.h>
+#include <stdlib.h>
+
+// y := alpha A x + beta y, as in reference BLAS
+void gemv(int m, int n, double alpha, const double *a, const double *x, double beta, double *y) {
+  if (alpha == 0.0 && beta == 1.0) return;
+  if (beta != 1.0) {
+    if (beta == 0.0)
+      for (int i = 0; i < m; i++) y[i] = 0.0;
+    else
+      for (int i = 0; i < m; i++) y[i] = beta * y[i];
+  }
+  if (alpha == 0.0) return;
+  for (int j = 0; j < n; j++) {
+    if (x[j] != 0.0) {
+      double t = alpha * x[j];
+      for (int i = 0; i < m; i++) y[i] += t * a[i + j * m];
+    }
+  }
+}
+
+// A := A + alpha (x y' + y x'), the upper half
+void syr2(int n, double alpha, const double *x, const double *y, double *a) {
+  for (int j = 0; j < n; j++) {
+    if (x[j] != 0.0 || y[j] != 0.0) {
+      double s = alpha * y[j], t = alpha * x[j];
+      for (int i = 0; i <= j; i++) a[i + j * n] += x[i] * s + y[i] * t;
+    }
+  }
+}
+
+// solves U x = b, from the last row
+void trsv(int n, const double *u, double *x) {
+  for (int j = n - 1; j >= 0; j--) {
+    if (x[j] != 0.0) {
+      x[j] /= u[j + j * n];
+      double t = x[j];
+      for (int i = j - 1; i >= 0; i--) x[i] -= t * u[i + j * n];
+    }
+  }
+}
+
+void trmv(int n, const double *u, double *x) {
+  for (int j = 0; j < n; j++) {
+    if (x[j] == 0.0) continue;
+    double t = x[j];
+    for (int i = 0; i < j; i++) x[i] += t * u[i + j * n];
+    x[j] *= u[j + j * n];
+  }
+}
+
+float csr(int n, int nz, const int *start, const int *column, const float *value, const float *x) {
+  float sum = 0;
+  for (int i = 0; i < n; i++) {
+    float row = 0;
+    for (int p = start[i]; p < start[i + 1]; p++) {
+      if (value[p] == 0.0f) continue;
+      row += value[p] * x[column[p]];
+    }
+    sum += row * row;
+  }
+  return sum;
+}
+
+double scaled(int n, double s, const double *x, double *y) {
+  double sum = 0;
+  for (int i = 0; i < n; i++) y[i] = sin(x[i]);
+  if (s != 1.0)
+    for (int i = 0; i < n; i++) y[i] *= s;
+  for (int i = 0; i < n; i++) sum += y[i] * y[i];
+  return sum;
+}
+
+double chosen(double x, double z) { return x == 0.0 ? z : z + sin(x) * z; }
+
+// a Givens-like update with two numbers that are zero together
+void rotated(int n, double re, double im, const double *x, double *y) {
+  if (re == 0.0 && im == 0.0) return;
+  for (int i = 0; i < n; i++) {
+    double a = x[2 * i], b = x[2 * i + 1];
+    y[2 * i] += re * a - im * b;
+    y[2 * i + 1] += re * b + im * a;
+  }
+}
+
+// columns in a list of its own, as active sets are kept
+double active_set(int n, int k, const int *set, const double *w, const double *g) {
+  double work[16], dot = 0;
+  for (int i = 0; i < n; i++) work[i] = g[i];
+  for (int l = 0; l < k; l++) {
+    double c = w[l];
+    if (c == 0.0) continue;
+    for (int i = 0; i < n; i++) work[i] -= c * g[set[l]] * (i + 1);
+  }
+  for (int i = 0; i < n; i++) dot += work[i] * work[i];
+  return dot;
+}
+
+double unit(int n, const double *x) {
+  double square = 0, sum = 0;
+  for (int i = 0; i < n; i++) square += x[i] * x[i];
+  double norm = sqrt(square);
+  if (norm == 0.0) return 0.0;
+  for (int i = 0; i < n; i++) sum += x[i] / norm;
+  return sum;
+}
+
+double sinc(double x) { return x == 0.0 ? 1.0 : sin(x) / x; }
+
+double entropy(int n, const double *p) {
+  double sum = 0;
+  for (int i = 0; i < n; i++) {
+    if (p[i] == 0.0) continue;
+    sum -= p[i] * log(p[i]);
+  }
+  return sum;
+}
+
+double rooted(double x) {
+  if (x == 0.0) return 0.0;
+  return sqrt(x);
+}
+
+double jump(int n, const double *x) {
+  double sum = 0;
+  for (int i = 0; i < n; i++)
+    if (x[i] != 0.0) sum += x[i] + 1.0;
+  return sum;
+}
+
+// never ends where x is 0
+double endless(double x) {
+  if (x == 0.0) return 0.0;
+  double t = 0;
+  while (t * t < 1.0) t += x;
+  return t - t;
+}
+
+// `out` memory is read by one side alone
+void fresh(int n, double beta, const double *x, double *y) {
+  for (int i = 0; i < n; i++) y[i] = beta == 0.0 ? x[i] : x[i] + beta * y[i];
+}
+
+double masked(int n, const double *w, const double *x) {
+  double sum = 0;
+  for (int i = 0; i < n; i++) {
+    if (w[i] == 0.0) continue;
+    sum += w[i] * log(x[i]);
+  }
+  return sum;
+}
+
+double ordinary(int n, int mode, const double *x) {
+  double sum = 0;
+  if (mode == 0) sum = 1;
+  for (int i = 0; i < n; i++)
+    if (x[i] > 0.0) sum += x[i] * x[i];
+  return sum;
+}
+
+double failing(double x) {
+  if (x == 0.0) abort();
+  return 1.0 / x;
+}
+
+double counted(int n, const double *x, int *zeros) {
+  double sum = 0;
+  int count = 0;
+  for (int i = 0; i < n; i++) {
+    if (x[i] == 0.0) count++;
+    sum += x[i] * x[i];
+  }
+  *zeros = count;
+  return sum;
+}

@@ -1,0 +1,144 @@
+"""Comparisons with exact values: shortcuts have the derivatives of the side that does the work, in both modes, at the
+values themselves; of all others that may hide a derivative there is a warning, and of ordinary ones there is none."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import jax_enzyme as je
+
+SOURCE = Path(__file__).parent / "shortcuts.c"
+R = np.random.default_rng(11)
+UPPER = np.triu(R.normal(size=(4, 4))) + 3 * np.eye(4)
+SPARSE = np.array([0.7, 0.0, -1.2, 0.0])
+POINT = R.normal(size=4)
+
+Row = tuple[str, Sequence[Any]]
+
+PROVED: dict[str, Row] = {
+    "syr2": (
+        "n: i32, alpha: f64, x: f64[n], y: f64[n], inout a: f64[n,n]",
+        (1.5, SPARSE, np.array([0.3, 0, 0, 0]), UPPER),
+    ),
+    "trsv": ("n: i32, u: f64[n,n], inout x: f64[n]", (UPPER, SPARSE)),
+    "trmv": ("n: i32, u: f64[n,n], inout x: f64[n]", (UPPER, SPARSE)),
+    "csr": (
+        "n: i32, nz: i32, start: i32[n+1], column: i32[nz], value: f32[nz], x: f32[k] -> f32",
+        (
+            np.array([0, 2, 3, 5], np.int32),
+            np.array([0, 2, 1, 0, 1], np.int32),
+            np.array([0, 2, 0, 1, 0], np.float32),
+            np.ones(3, np.float32),
+        ),
+    ),
+    "scaled": ("n: i32, s: f64, x: f64[n], scratch y: f64[n] -> f64", (1.0, POINT)),
+    "chosen": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
+    "rotated": ("n: i32, re: f64, im: f64, x: f64[n,2], inout y: f64[n,2]", (0.0, 0.0, UPPER[:, :2], UPPER[:, 2:])),
+    "active_set": (
+        "n: i32, k: i32, set: i32[k], w: f64[k], g: f64[n] -> f64",
+        (np.array([2, 0], np.int32), np.array([0.0, 0.4]), POINT),
+    ),
+}
+UNPROVED: dict[str, Row] = {
+    "unit": ("n: i32, x: f64[n] -> f64", (POINT,)),
+    "sinc": ("x: f64 -> f64", (0.0,)),
+    "entropy": ("n: i32, p: f64[n] -> f64", (np.abs(SPARSE),)),
+    "rooted": ("x: f64 -> f64", (0.0,)),
+    "jump": ("n: i32, x: f64[n] -> f64", (SPARSE,)),
+    "endless": ("x: f64 -> f64", (0.0,)),
+    "fresh": ("n: i32, beta: f64, x: f64[n], out y: f64[n]", (0.0, POINT)),
+}
+SILENT: dict[str, Row] = {
+    "ordinary": ("n: i32, mode: i32, x: f64[n] -> f64", (0, SPARSE)),
+    "failing": ("x: f64 -> f64", (2.0,)),
+    "counted": ("n: i32, x: f64[n], out zeros: i32[] -> f64", (SPARSE,)),
+}
+
+
+def kernel(name: str, rows: dict[str, Row]) -> je.Kernel:
+    return je.kernel(SOURCE, name, rows[name][0])
+
+
+@pytest.mark.parametrize("name", PROVED)
+def test_shortcuts_are_differentiated_on_the_general_side(name: str) -> None:
+    f, args = kernel(name, PROVED), PROVED[name][1]
+    with jax.enable_x64(name != "csr"):
+        found = f.inspect(*args).comparisons
+        assert found and all(c.proved for c in found)
+        je.check_grads(f, args)
+
+
+@pytest.mark.parametrize("name", UNPROVED)
+def test_what_is_not_proved_is_warned_of(name: str) -> None:
+    f, args = kernel(name, UNPROVED), UNPROVED[name][1]
+    with jax.enable_x64(True):
+        report = f.inspect(*args)
+        (found,) = report.comparisons
+        assert not found.proved and "not proved to be a shortcut" in str(report)
+        with pytest.warns(je.ShortcutWarning) as caught:
+            jax.linearize(f, *args)
+        (warning,) = caught
+        text = str(warning.message)
+        assert f"`{name}`" in text and f"shortcuts.c:{str(found.place).split(':')[1]}:" in text
+        assert warning.filename == __file__
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            jax.linearize(f, *args)
+
+
+@pytest.mark.parametrize("name", SILENT)
+def test_ordinary_comparisons_are_not_mentioned(name: str) -> None:
+    assert kernel(name, SILENT).inspect(*SILENT[name][1]).comparisons == ()
+
+
+def test_a_warning_is_an_error_where_it_is_asked_to_be_each_time() -> None:
+    f = je.kernel("float sinc(float x) { return x == 1.0f ? 1 : x / (x - 1); }", "sinc", "x: f32 -> f32", lang="c")
+    for _ in range(2):
+        with pytest.raises(je.ShortcutWarning, match=r"kernel\.c:1:"):
+            jax.grad(f)(2.0)
+
+
+def test_what_does_not_vary_decides_as_before() -> None:
+    """A weight that masks numbers which have no logarithm is no shortcut for a derivative with respect to these."""
+    f = je.kernel(SOURCE, "masked", "n: i32, w: f64[n], x: f64[n] -> f64")
+    weights, numbers = np.array([1.0, 0.0]), np.array([2.0, 0.0])
+    with jax.enable_x64(True):
+        assert f.inspect(weights, numbers, wrt="x").comparisons == ()
+        (found,) = f.inspect(weights, numbers, wrt="w").comparisons
+        assert found.proved and "a shortcut" in str(f.inspect(weights, numbers, wrt="w"))
+        np.testing.assert_allclose(jax.grad(f, 1)(weights, numbers), [0.5, 0])
+        np.testing.assert_allclose(jax.grad(f)(weights, np.array([2.0, 3.0])), np.log([2.0, 3.0]))
+
+
+def test_second_derivatives_of_shortcuts() -> None:
+    f = kernel("active_set", PROVED)
+    args = PROVED["active_set"][1]
+    with jax.enable_x64(True):
+        je.check_grads(f, args, order=2, modes=("rev",))
+
+
+def test_functions_of_ir_below_jax() -> None:
+    skip = """
+    define double @f(double %x, double %y) {
+      %zero = fcmp oeq double %x, 0.0
+      br i1 %zero, label %out, label %work
+    work:
+      %product = fmul double %x, FACTOR
+      %sum = fadd double %product, %y
+      br label %out
+    out:
+      %result = phi double [ %y, %0 ], [ %sum, %work ]
+      ret double %result
+    }
+    """
+    derived = je.ad.differentiate(skip.replace("FACTOR", "%y"), "f", "forward")
+    assert "fcmp" not in {i.opcode for i in derived.functions["je.primal.jvp"].instructions()}
+    with pytest.warns(je.ShortcutWarning, match="`f`"):
+        je.ad.differentiate(skip.replace("%x, FACTOR", "%y, 2.0"), "f", "reverse")
