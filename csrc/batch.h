@@ -20,7 +20,7 @@ struct Batch {
     Batch batch;
     for (size_t d = 0; d < dimensions; ++d) {
       const int64_t* own = &strides[d * buffers];
-      batch.total *= sizes[d];
+      if (__builtin_mul_overflow(batch.total, sizes[d], &batch.total)) batch.total = INT64_MAX;
       if (sizes[d] == 1) continue;
       bool joins = !batch.sizes.empty();
       for (size_t i = 0; joins && i < buffers; ++i) {

@@ -17,11 +17,26 @@ std::string Numbers(const std::array<int64_t, 3>& n) {
   return std::to_string(n[0]) + " x " + std::to_string(n[1]) + " x " + std::to_string(n[2]);
 }
 
+// Whether a device allows the grid of a kernel, with the batch that it has now.
+bool GridFits(const GpuKernel& kernel, const std::array<int64_t, 3>& allowed, std::string* error) {
+  const std::array<int64_t, 3> grid = {kernel.blocks(), kernel.grid[1], kernel.grid[2]};
+  for (int axis = 0; axis < 3; ++axis) {
+    if (grid[axis] <= allowed[axis]) continue;
+    const std::string batch = kernel.batch.total == 1 ? ""
+                                                      : " for each of " + std::to_string(kernel.batch.total) +
+                                                            " elements of a batch, which share the x axis,";
+    *error = "a grid of " + Numbers(kernel.grid) + " blocks" + batch + " is too large along " + "xyz"[axis] +
+             ": this GPU allows " + std::to_string(allowed[axis]);
+    return false;
+  }
+  return true;
+}
+
 // What a device allows.
 struct Limits {
   int threads = 0;
   int block[3] = {};
-  int grid[3] = {};
+  std::array<int64_t, 3> grid = {};
   int shared = 0;
   int capability = 0;
 };
@@ -48,6 +63,7 @@ class Loader {
   std::unique_ptr<LoadedKernel> Load() {
     auto loaded = std::make_unique<LoadedKernel>();
     loaded->driver = driver_;
+    loaded->grid = limits_.grid;
     if (!Works(driver_->cuDevicePrimaryCtxRetain(&loaded->context, device_), "open its context")) return nullptr;
     CurrentContext current(*loaded);
     return LoadModule(loaded.get()) ? std::move(loaded) : nullptr;
@@ -71,26 +87,20 @@ class Loader {
     bool known = get(kMaxThreadsPerBlock, &limits_.threads) && get(kMaxSharedPerBlockOptIn, &limits_.shared) &&
                  get(kCapabilityMajor, &major) && get(kCapabilityMinor, &minor);
     for (int axis = 0; known && axis < 3; ++axis) {
-      known = get(kMaxBlockX + axis, &limits_.block[axis]) && get(kMaxGridX + axis, &limits_.grid[axis]);
+      int blocks = 0;
+      known = get(kMaxBlockX + axis, &limits_.block[axis]) && get(kMaxGridX + axis, &blocks);
+      limits_.grid[axis] = blocks;
     }
     limits_.capability = 10 * major + minor;
     return known;
   }
 
   bool FitsDevice() {
-    const int64_t grid[3] = {kernel_.blocks(), kernel_.grid[1], kernel_.grid[2]};
+    if (!GridFits(kernel_, limits_.grid, error_)) return false;
     for (int axis = 0; axis < 3; ++axis) {
-      const std::string where = std::string(" along ") + "xyz"[axis];
       if (kernel_.block[axis] > limits_.block[axis]) {
-        return Refuse("a block of " + Numbers(kernel_.block) + " threads is too large" + where + ": this GPU allows " +
-                      std::to_string(limits_.block[axis]));
-      }
-      if (grid[axis] > limits_.grid[axis]) {
-        const std::string batch = kernel_.batch.total == 1 ? ""
-                                                           : " for each of " + std::to_string(kernel_.batch.total) +
-                                                                 " elements of a batch, which share the x axis,";
-        return Refuse("a grid of " + Numbers(kernel_.grid) + " blocks" + batch + " is too large" + where +
-                      ": this GPU allows " + std::to_string(limits_.grid[axis]));
+        return Refuse("a block of " + Numbers(kernel_.block) + " threads is too large along " + "xyz"[axis] +
+                      ": this GPU allows " + std::to_string(limits_.block[axis]));
       }
     }
     const int64_t threads = kernel_.block[0] * kernel_.block[1] * kernel_.block[2];
@@ -154,7 +164,7 @@ class LoadedKernels {
  public:
   const LoadedKernel* Get(const GpuKernel& kernel, int device, std::string* error) {
     Slot* slot = Find({kernel.key, kernel.counts, kernel.dimensions(), device});
-    if (const LoadedKernel* known = slot->Get()) return known;
+    if (const LoadedKernel* known = slot->Get()) return GridFits(kernel, known->grid, error) ? known : nullptr;
     Loader loader(kernel, device, error);
     if (!loader.Compile()) return nullptr;
     std::lock_guard<std::mutex> lock(slot->mutex);
@@ -207,7 +217,7 @@ std::string Launch(const GpuKernel& kernel, const LoadedKernel& loaded, CUstream
     }
     for (const int64_t& stride : strides) parameters.push_back(const_cast<int64_t*>(&stride));
   }
-  const auto u = [](int64_t n) { return static_cast<unsigned>(n); };
+  const auto u = [](int64_t n) { return static_cast<unsigned>(n); };  // `Load` has found that it fits
   for (const CUfunction function : loaded.stages) {
     const CUresult failed = loaded.driver->cuLaunchKernel(
         function, u(kernel.blocks()), u(kernel.grid[1]), u(kernel.grid[2]), u(kernel.block[0]), u(kernel.block[1]),

@@ -35,8 +35,11 @@ struct GpuKernel {
 
   // Dimensions of the batch that the kernel has to know of.
   size_t dimensions() const { return batch.total == 1 ? 0 : batch.sizes.size(); }
-  // Blocks along x, for the whole batch.
-  int64_t blocks() const { return grid[0] * batch.total; }
+  // Blocks along x, for the whole batch; the greatest number where there are more.
+  int64_t blocks() const {
+    int64_t all = 0;
+    return __builtin_mul_overflow(grid[0], batch.total, &all) ? INT64_MAX : all;
+  }
 };
 
 // A kernel on one device. Never unloaded: XLA may keep graphs of launches.
@@ -44,10 +47,12 @@ struct LoadedKernel {
   const Driver* driver = nullptr;
   CUcontext context = nullptr;
   std::vector<CUfunction> stages;
+  std::array<int64_t, 3> grid = {};  // the largest that the device allows
 };
 
-// Compiles, loads and checks a kernel, unless an equal one is there for the device. Null and an error text if it cannot
-// be had.
+// Compiles, loads and checks a kernel, unless an equal one is there for the device: then its grid is checked alone,
+// which differs from batch to batch. Null and an error text if it cannot be had, or launched. Comes before every
+// launch.
 const LoadedKernel* Load(const GpuKernel& kernel, int device, std::string* error);
 
 // The device's context is current as long as this lives.

@@ -264,6 +264,33 @@ class TestErrors:
         finally:
             gpu_launches.library.stand_in_device(5, 2**31 - 1)
 
+    def test_batch_too_large_for_a_kernel_that_is_loaded(self, gpu_launches: StandIn) -> None:
+        """Each launch is checked, not the first alone."""
+        mapped = jax.vmap(scale(block=57), (0, None, None))
+        gpu_launches.library.stand_in_device(5, 10)
+        try:
+            assert mapped(jnp.zeros(10), jnp.zeros(4), 1.0).shape == (10, 4)
+            with pytest.raises(jax.errors.JaxRuntimeError, match=r"for each of 11 elements of a batch.*allows 10"):
+                jax.block_until_ready(mapped(jnp.zeros(11), jnp.zeros(4), 1.0))
+        finally:
+            gpu_launches.library.stand_in_device(5, 2**31 - 1)
+        assert len(gpu_launches.launches()) == 1
+
+    def test_more_blocks_than_an_integer_holds(self, gpu_launches: StandIn) -> None:
+        """7 times this grid are 2^32 + 3 blocks, which would launch 3."""
+        grid = (2**32 + 3) // 7
+        mapped = jax.vmap(je.kernel(SCALE, "scale", SCALE_SIGNATURE, lang="cuda", grid=grid, block=16), (0, None, None))
+        gpu_launches.library.stand_in_fail(b"cuLaunchKernel", 719)
+        try:  # loaded, and not run
+            with pytest.raises(jax.errors.JaxRuntimeError, match="could not be launched"):
+                jax.block_until_ready(mapped(jnp.zeros(2), jnp.zeros(4), 1.0))
+        finally:
+            gpu_launches.library.stand_in_fail(b"cuLaunchKernel", 0)
+        assert gpu_launches.launches() == [["je_kernel_0", str(2 * grid), "1", "1", "16", "1", "1", "0"]]
+        with pytest.raises(jax.errors.JaxRuntimeError, match=r"for each of 7 elements of a batch.*allows 2147483647"):
+            jax.block_until_ready(mapped(jnp.zeros(7), jnp.zeros(4), 1.0))
+        assert gpu_launches.launches() == []
+
     def test_rejected_code(self, gpu_launches: StandIn) -> None:
         gpu_launches.library.stand_in_fail(b"cuModuleLoadDataEx", 218)
         try:

@@ -12,7 +12,7 @@ A batch is a factor of the grid's x extent, the one with room: 2^31 - 1 blocks i
 dimensions, and a block belongs to one batch element. In what a thread runs, `ctaid.x` is taken modulo gx.
 
 Parameters after the buffers: the sizes of all batch dimensions but the outermost, then per dimension, outermost first,
-the strides of all buffers in bytes. The handler fills them in (`csrc/gpu_launch.h`).
+the strides of all buffers in bytes. The handler fills them in (`csrc/gpu_kernels.cc`).
 """
 
 from __future__ import annotations
