@@ -20,16 +20,16 @@ from jax_enzyme.analysis.memory import PointsTo, call_effect
 from jax_enzyme.analysis.words import Piece, Words
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import zero_text
 from jax_enzyme.ir.values import Value, int_value
 from jax_enzyme.rules.effects import Effect
 
-_BYTES = {"half": 2, "bfloat": 2, "float": 4, "double": 8, "ptr": 8}
+_BYTES = {"half": 2, "bfloat": 2, "float": 4, "double": 8, "x86_fp80": 10, "ptr": 8}
 _MOST = 256
 """A record of more numbers, or pointers, is not copied so; where there is no other way, the copy is refused."""
 _SHORT = 256
 """So many bytes are looked at one by one, and copied by a function without a loop. Longer copies are of records as they
 repeat in the whole object."""
-_ZERO = {"half": "0xH0000", "bfloat": "0xR0000"}
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Pattern:
         offset, type_ = self.pieces[index]
         onward = index + (1 if way == "up" else -1)
         after = f"{way}.{onward}.test" if 0 <= onward < len(self.pieces) else f"{way}.next"
-        names = {"v": f"{way}.{index}", "type": type_, "zero": _ZERO.get(str(type_), "0.0")}
+        names = {"v": f"{way}.{index}", "type": type_, "zero": zero_text(type_)}
         body = (_MOVE if type_ == T.PTR else _ADD).format(**names)
         return _STEP.format(**names, way=way, offset=offset, end=offset + _size(type_), after=after, body=body)
 

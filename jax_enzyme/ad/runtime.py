@@ -23,7 +23,7 @@ from jax_enzyme.analysis.words import DTYPES, Words
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import Buffer
-from jax_enzyme.ir.builder import Builder
+from jax_enzyme.ir.builder import Builder, zero_text
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.values import Argument, ConstantInt, Value
@@ -200,14 +200,13 @@ class Runtime:
         return function
 
     def copy_adjoint(self, kind: T.FloatType) -> Function:
-        size = str(self._layout.store_size(kind))
+        size = str(self._layout.alloc_size(kind))
         text = _COPY_TEXT.replace("TYPE", str(kind)).replace("SIZE", size).replace("ALIGN", size)
-        zero = {"half": "0xH0000", "bfloat": "0xR0000"}.get(kind.kind, "0.0")
-        return self.helper(f"je.copy.adjoint.{kind}", text.replace("ZERO", zero))
+        return self.helper(f"je.copy.adjoint.{kind}", text.replace("ZERO", zero_text(kind)))
 
     def aligned_copy_adjoint(self, kind: T.FloatType) -> Function:
         self.copy_adjoint(kind)
-        mask = str(self._layout.store_size(kind) - 1)
+        mask = str(self._layout.alloc_size(kind) - 1)
         text = _ALIGNED_TEXT.replace("TYPE", str(kind)).replace("MASK", mask)
         return self.helper(f"je.copy.aligned.{kind}", text)
 

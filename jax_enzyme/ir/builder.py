@@ -81,6 +81,12 @@ def zero(type_: T.Type) -> Constant:
             return ZeroInitializer(type_)
 
 
+def zero_text(type_: T.Type) -> str:
+    """The zero of a floating-point or pointer type as LLVM spells it."""
+    value = zero(type_)
+    return value.text if isinstance(value, ConstantFloat) else "null"
+
+
 def _condition_type(operand: T.Type) -> T.Type:
     if isinstance(operand, T.VectorType):
         return T.VectorType(operand.count, T.I1, operand.scalable)

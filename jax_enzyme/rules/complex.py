@@ -71,6 +71,15 @@ REAL_PARTS: Mapping[str, tuple[str, ...]] = {
 factor or overflows."""
 
 
+_LARGER = "(x2 if fabs(x2) >= fabs(x3) else x3)"
+_RATIO = f"((x3 if fabs(x2) >= fabs(x3) else x2) / {_LARGER})"
+_NORM = f"({_LARGER} + (x3 if fabs(x2) >= fabs(x3) else x2)*{_RATIO})"
+QUOTIENT = (
+    f"(x0 + x1*{_RATIO} if fabs(x2) >= fabs(x3) else x0*{_RATIO} + x1) / {_NORM}",
+    f"(x1 - x0*{_RATIO} if fabs(x2) >= fabs(x3) else x1*{_RATIO} - x0) / {_NORM}",
+)
+"""Smith's quotient (x0, x1) / (x2, x3) as formulas, for types without a helper."""
+
 _POWER_DOMAIN = ((0.3, 2.0), (-1.5, 1.5), (-4, 5))
 
 

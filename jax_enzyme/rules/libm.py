@@ -213,7 +213,9 @@ _CLASSIFICATION = (
     ),
 )
 
-_POINTER_REMEDY = "run transform.lower_calls first, which rewrites the call into one that writes through no pointer"
+_POINTER_REMEDY = (
+    "call it on `double` or `float`: then it becomes calls that write through no pointer (transform.lower_calls)"
+)
 _THROUGH_POINTERS = (
     *(
         refused(name, Outcome.NO_RULE, "it returns a result through a pointer", _POINTER_REMEDY, parameters, result)

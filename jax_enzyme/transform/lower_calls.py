@@ -30,12 +30,12 @@ from collections.abc import Callable, Mapping
 
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.builder import Builder, const_int, zero
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import Poison, Value
-from jax_enzyme.rules.complex import ANALYTIC, REAL_PARTS
-from jax_enzyme.rules.declare import Declarations
+from jax_enzyme.rules.complex import ANALYTIC, QUOTIENT, REAL_PARTS
+from jax_enzyme.rules.declare import PURE, Declarations
 from jax_enzyme.rules.emit import emit
 from jax_enzyme.rules.expr import parse
 from jax_enzyme.rules.names import canonical
@@ -72,6 +72,11 @@ class _Site:
     def math(self, name: str, *arguments: Value) -> Value:
         """A call of a function of the rules, in the type of its first argument."""
         return self.declarations.call(self.builder, name, arguments, arguments[0].type)
+
+    def formula(self, text: str, *arguments: Value) -> Value:
+        """What a formula in `x0`, `x1` ... says of numbers of one type."""
+        names = {f"x{i}": value for i, value in enumerate(arguments)}
+        return emit(parse(text), self.builder, names, self.declarations, arguments[0].type)
 
     def pack(self, parts: list[Value]) -> Value:
         """The result of the call from its parts."""
@@ -110,6 +115,11 @@ class _Site:
 
 
 _Lowering = Callable[[_Site], Value | None]
+_EXTENDED = T.FloatType("x86_fp80")
+_WITHOUT_HELPERS = frozenset({"sincos", "modf", "frexp", "cdivide", *REAL_PARTS})
+"""What is lowered in a type that is wider than the helpers' double, too."""
+_SIZE = "(x0 if copysign(1, x0) > 0 else -x0)"
+_FRACTION = f"copysign(0 if {_SIZE} == inf else {_SIZE} - trunc({_SIZE}), x0)"
 
 
 def _sincos(site: _Site) -> None:
@@ -123,26 +133,49 @@ def _sincos_pair(site: _Site) -> Value:
     return site.pack([site.math("sin", x), site.math("cos", x)])
 
 
+def _modf_parts(site: _Site, x: Value) -> list[Value]:
+    """Fraction and whole part. Helpers are for doubles; in a wider type the difference is what they compute."""
+    if x.type == _EXTENDED:
+        return [site.formula(_FRACTION, x), site.math("trunc", x)]
+    return [site.math("modf_fraction", x), site.math("trunc", x)]
+
+
+def _frexp_parts(site: _Site, x: Value) -> list[Value]:
+    """Fraction and exponent. In a wider type than the helpers': the exponent by its function of the C library, and 0
+    for what has none."""
+    if x.type != _EXTENDED:
+        return [site.math("frexp_fraction", x), site.math("frexp_exponent", x)]
+    type_ = T.FunctionType(T.I32, (x.type,))
+    exponent = site.builder.call(site.declarations.function("ilogbl", type_, PURE), [x], attributes=PURE)
+    more = site.builder.binary("add", exponent, const_int(T.I32, 1))
+    less = site.builder.binary("sub", const_int(T.I32, -1), exponent)
+    none = site.builder.fcmp("ueq", site.builder.binary("fmul", x, zero(x.type)), x)
+    return [
+        site.builder.select(none, x, site.math("ldexp", x, less)),
+        site.builder.select(none, const_int(T.I32, 0), more),
+    ]
+
+
 def _modf(site: _Site) -> Value:
-    x, whole = site.arguments
-    site.builder.store(site.math("trunc", x), whole)
-    return site.math("modf_fraction", x)
+    x, place = site.arguments
+    fraction, whole = _modf_parts(site, x)
+    site.builder.store(whole, place)
+    return fraction
 
 
 def _modf_pair(site: _Site) -> Value:
-    (x,) = site.arguments
-    return site.pack([site.math("modf_fraction", x), site.math("trunc", x)])
+    return site.pack(_modf_parts(site, site.arguments[0]))
 
 
 def _frexp(site: _Site) -> Value:
-    x, exponent = site.arguments
-    site.builder.store(site.math("frexp_exponent", x), exponent)
-    return site.math("frexp_fraction", x)
+    x, place = site.arguments
+    fraction, exponent = _frexp_parts(site, x)
+    site.builder.store(exponent, place)
+    return fraction
 
 
 def _frexp_pair(site: _Site) -> Value:
-    (x,) = site.arguments
-    return site.pack([site.math("frexp_fraction", x), site.math("frexp_exponent", x)])
+    return site.pack(_frexp_parts(site, site.arguments[0]))
 
 
 def _remquo(site: _Site) -> Value:
@@ -168,6 +201,8 @@ def _posix_memalign(site: _Site) -> Value:
 def _analytic(name: str) -> _Lowering:
     def lower(site: _Site) -> Value:
         flat = site.parts()
+        if flat[0].type == _EXTENDED:
+            return site.pack([site.formula(t, *flat) for t in QUOTIENT])
         return site.pack([site.math(f"{name}_re", *flat), site.math(f"{name}_im", *flat)])
 
     return lower
@@ -176,9 +211,7 @@ def _analytic(name: str) -> _Lowering:
 def _formulas(texts: tuple[str, ...]) -> _Lowering:
     def lower(site: _Site) -> Value:
         flat = site.parts()
-        names = {f"x{i}": value for i, value in enumerate(flat)}
-        type_ = flat[0].type
-        return site.pack([emit(parse(t), site.builder, names, site.declarations, type_) for t in texts])
+        return site.pack([site.formula(t, *flat) for t in texts])
 
     return lower
 
@@ -190,9 +223,7 @@ def _mod(site: _Site) -> Value:
 def _modulo(site: _Site) -> Value:
     """Fortran's MODULO, whose result has the sign of the divisor."""
     x, y = site.arguments[:2]
-    known = {"x0": site.math("fmod", x, y), "x1": y}
-    formula = parse("x0 + x1 if x0 < 0 and x1 > 0 or x0 > 0 and x1 < 0 else x0")
-    return emit(formula, site.builder, known, site.declarations, x.type)
+    return site.formula("x0 + x1 if x0 < 0 and x1 > 0 or x0 > 0 and x1 < 0 else x0", site.math("fmod", x, y), y)
 
 
 def _integer_power(site: _Site) -> Value:
@@ -270,7 +301,7 @@ def _lowering(instruction: I.Instruction) -> _Lowering | None:
         name = canonical(callee.name, _INTRINSICS)
         return _INTRINSICS[name] if name is not None and not _scalable(instruction) else None
     name = canonical(callee.name, _LIBRARY)
-    if name is None or not _fits(instruction.function_type, _SHAPES.get(name, "c:c")):
+    if name is None or not _fits(instruction.function_type, _SHAPES.get(name, "c:c"), name in _WITHOUT_HELPERS):
         return None
     return _LIBRARY[name]
 
@@ -279,17 +310,21 @@ def _scalable(call: I.Call) -> bool:
     return any(isinstance(a.type, T.VectorType) and a.type.scalable for a in call.arguments)
 
 
-def _fits(type_: T.FunctionType, shape: str) -> bool:
-    result, parameters = shape.split(":")
-    letters = "".join(_letters(t) for t in type_.parameters)
-    return _letters(type_.result) == result.replace("c", "ff") and letters == parameters.replace("c", "ff")
+def _fits(type_: T.FunctionType, shape: str, extended: bool) -> bool:
+    result, parameters = (letters.replace("c", "ff") for letters in shape.split(":"))
+    found = _letters(type_.result), "".join(_letters(t) for t in type_.parameters)
+    if extended and "x" in found[0] + found[1]:
+        result, parameters = result.replace("f", "x"), parameters.replace("f", "x")
+    return found == (result, parameters)
 
 
 def _letters(type_: T.Type) -> str:
-    """The real numbers, integers or pointers that a value of a type consists of."""
+    """The real numbers (`x`: extended ones), integers or pointers that a value of a type consists of."""
     match type_:
         case T.FloatType("float" | "double"):
             return "f"
+        case T.FloatType("x86_fp80"):
+            return "x"
         case T.IntType():
             return "i"
         case T.PointerType():

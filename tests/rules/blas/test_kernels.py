@@ -96,28 +96,23 @@ double f(const double *a, const double *b) {
 BANDED = """
 void dgbsv_(const int *, const int *, const int *, const int *, double *, const int *, int *, double *, const int *,
             int *);
-void dpbsv_(const char *, const int *, const int *, const int *, double *, const int *, double *, const int *, int *);
 double f(const double *a, const double *b) {
-    double lu[12], l[6], x[3], sum = 0;
-    int n = 3, one = 1, four = 4, two = 2, info, pivots[3];
+    double lu[12], x[3];
+    int n = 3, one = 1, four = 4, info, pivots[3];
     for (int j = 0; j < 3; j++) {
-        x[j] = b[j], l[2 * j] = 9 + a[4 * j], l[2 * j + 1] = j < 2 ? a[4 * j + 1] : 0;
+        x[j] = b[j];
         for (int i = 0; i < 3; i++)
             if (i - j < 2 && j - i < 2) lu[2 + i - j + 4 * j] = a[i + 3 * j];
     }
     dgbsv_(&n, &one, &one, &one, lu, &four, pivots, x, &n, &info);
-    dpbsv_("L", &n, &one, &one, l, &two, x, &n, &info);
-    for (int i = 0; i < 3; i++) sum += x[i] * x[i] * x[i];
-    return sum * lu[2 + 4] * l[2];
+    return (x[0] * x[1] + x[2] * x[2]) * lu[2 + 4];
 }"""
 
 
 def _banded(a: jax.Array, b: jax.Array) -> jax.Array:
     full = jnp.triu(jnp.tril(a.T, 1), -1)
-    other = jnp.diag(9 + jnp.diag(a)) + jnp.diag(jnp.diag(a, 1), -1) + jnp.diag(jnp.diag(a, 1), 1)
-    x = jnp.linalg.solve(other, jnp.linalg.solve(full, b))
-    upper, factor = jax.scipy.linalg.lu(full)[2], jnp.linalg.cholesky(other)
-    return jnp.sum(x**3) * upper[1, 1] * factor[1, 1]
+    x = jnp.linalg.solve(full, b)
+    return (x[0] * x[1] + x[2] ** 2) * jax.scipy.linalg.lu(full)[2][1, 1]
 
 
 def _power(a: jax.Array, x: jax.Array) -> jax.Array:
