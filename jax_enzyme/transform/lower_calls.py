@@ -30,7 +30,7 @@ from collections.abc import Callable, Mapping
 
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.builder import Builder, const_int, zero
+from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import Poison, Value
@@ -118,8 +118,10 @@ _Lowering = Callable[[_Site], Value | None]
 _EXTENDED = T.FloatType("x86_fp80")
 _WITHOUT_HELPERS = frozenset({"sincos", "modf", "frexp", "cdivide", *REAL_PARTS})
 """What is lowered in a type that is wider than the helpers' double, too."""
+_FAR = 1 << 20
+"""No exponent is so large: what `ilogb` answers for zeros, infinities and NaN is."""
 _SIZE = "(x0 if copysign(1, x0) > 0 else -x0)"
-_FRACTION = f"copysign(0 if {_SIZE} == inf else {_SIZE} - trunc({_SIZE}), x0)"
+_FRACTION = f"copysign(0 if {_SIZE} > 1e308 else {_SIZE} - trunc({_SIZE}), x0)"
 
 
 def _sincos(site: _Site) -> None:
@@ -149,7 +151,8 @@ def _frexp_parts(site: _Site, x: Value) -> list[Value]:
     exponent = site.builder.call(site.declarations.function("ilogbl", type_, PURE), [x], attributes=PURE)
     more = site.builder.binary("add", exponent, const_int(T.I32, 1))
     less = site.builder.binary("sub", const_int(T.I32, -1), exponent)
-    none = site.builder.fcmp("ueq", site.builder.binary("fmul", x, zero(x.type)), x)
+    near = site.builder.binary("add", exponent, const_int(T.I32, _FAR))
+    none = site.builder.icmp("ugt", near, const_int(T.I32, 2 * _FAR))
     return [
         site.builder.select(none, x, site.math("ldexp", x, less)),
         site.builder.select(none, const_int(T.I32, 0), more),
