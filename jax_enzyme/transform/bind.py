@@ -28,7 +28,9 @@ from jax_enzyme.ir.instructions import Call
 from jax_enzyme.ir.module import Function, GlobalAlias, Module
 from jax_enzyme.ir.values import Argument, BasicBlock, Value
 from jax_enzyme.signature import RETURN, Binding, Param, Signature
-from jax_enzyme.transform.prototype import Prototype, SourceType, prototype
+from jax_enzyme.transform.declared import Mismatch, by_value, is_structure_by_value, mismatch, result_mismatch
+from jax_enzyme.transform.prototype import Prototype, prototype
+from jax_enzyme.transform.source_types import SourceType
 
 PRIMAL = "je.primal"
 
@@ -108,13 +110,14 @@ class _Binder:
     def bind(self) -> ArrayFunction:
         self._check_count()
         self._check_order()
+        self._check_result()
         operands: list[Value] = []
         for index, param in enumerate(self.signature.params):
             rest = self.kernel.arguments[len(operands) :]
             if not rest:
                 raise self._wrong_count()
-            if not param.by_value and isinstance(rest[0].type, T.PointerType):
-                self._check_memory(index, param)
+            if param.by_value or isinstance(rest[0].type, T.PointerType):
+                self._check_declared(index, param, rest[0])
             operands += self._pass(index, param, rest)
         operands += self._lengths()
         if len(operands) != len(self.kernel.arguments):
@@ -259,26 +262,41 @@ class _Binder:
         known = self.prototype.parameters
         return known[index] if known is not None and len(known) == len(self.signature.params) else None
 
-    def _check_memory(self, index: int, param: Param) -> None:
-        """What a pointer leads to, as far as debug information tells, must be what the signature says."""
+    def _check_declared(self, index: int, param: Param, argument: Argument) -> None:
+        """What debug information tells of a parameter must be what the signature says."""
         known = self._source_type(index)
         # flang describes a character as an integer.
-        if known is None or param in self._texts():
+        if known is None or param in self._texts() or _is_a_pointer(known, argument):
             return
-        if known.refused is not None:
+        found = mismatch(param, known, is_dimension=self.signature.is_dimension(param.name))
+        if found is not None:
+            raise self._mismatch(index, found)
+
+    def _mismatch(self, index: int, found: Mismatch) -> SignatureError:
+        return SignatureError(
+            f"{found.declared}, but in the source parameter {index + 1}{self._named(index)} is {found.found}",
+            self._place(),
+            found.remedy,
+        )
+
+    def _by_value(self) -> SignatureError | None:
+        """Structures by value are as many parameters in LLVM as it takes, which shows as another error."""
+        for index in range(len(self.signature.params)):
+            known = self._source_type(index)
+            if known is not None and is_structure_by_value(known):
+                return self._mismatch(index, by_value(self.signature.params[index], known))
+        return None
+
+    def _check_result(self) -> None:
+        known, wanted = self.prototype.result, self.signature.result
+        if known is None or wanted is None or wanted == "status":
+            return
+        found = result_mismatch(wanted, known)
+        if found is not None:
             raise SignatureError(
-                f"`{param}` is plain memory, but in the source parameter {index + 1}{self._named(index)}"
-                f" {known.refused}: `{known.text}`",
+                f"the signature says `-> {wanted}`, but `{self.kernel.name}` returns `{known.text}`",
                 self._place(),
-                "give the kernel a parameter of explicit shape, or write a wrapper that makes one of the other",
-            )
-        element = known.element
-        if element is not None and not _same_memory(element, param.dtype):
-            raise SignatureError(
-                f"`{param.name}` is {param.dtype} in the signature, but in the source parameter {index + 1}"
-                f"{self._named(index)} is `{known.text}`",
-                self._place(),
-                f"declare it as `{param.name}: {element}{str(param.type_text).removeprefix(param.dtype)}`",
+                f"write `-> {found}`",
             )
 
     def _place(self) -> str:
@@ -290,6 +308,9 @@ class _Binder:
         return f", `{name}`," if name else ""
 
     def _wrong_count(self) -> SignatureError:
+        structure = self._by_value()
+        if structure is not None:
+            return structure
         known = self.prototype.parameters
         there = len(known) if known else len(self.kernel.arguments)
         given = len(self.signature.params)
@@ -301,6 +322,8 @@ class _Binder:
 
     def _wrong_type(self, index: int, param: Param, kind: T.Type, expected: str) -> SignatureError:
         known = self._source_type(index)
+        if known is not None and is_structure_by_value(known):
+            return self._mismatch(index, by_value(param, known))
         found = f"`{known.text}`" if known else _C_NAMES.get(str(kind), f"`{kind}`")
         remedy = None
         if param.by_value and isinstance(kind, T.PointerType):
@@ -339,11 +362,7 @@ def _is_pair(kind: T.Type, part: T.Type) -> bool:
     return kind in (T.VectorType(2, part), T.StructType((part, part)), T.ArrayType(2, part))
 
 
-def _same_memory(element: str, dtype: str) -> bool:
-    """Whether memory of one dtype may be read as the other's: signs aside, a complex number as its two parts, and
-    numbers of half precision as the words that C has for them."""
-    if element in ("u16", "i16") and dtype in ("f16", "bf16"):
-        return True
-    parts = {"c64": "f32", "c128": "f64", "bool": "i8"}
-    plain = [parts.get(d, d).replace("u", "i") for d in (element, dtype)]
-    return plain[0] == plain[1]
+def _is_a_pointer(known: SourceType, argument: Argument) -> bool:
+    """Whether a structure by value is nothing but a pointer, and passed as one."""
+    alone = is_structure_by_value(known) and [p.kind for p in known.pieces] == ["pointer"]
+    return alone and not any(word.startswith("byval") for word in argument.attributes)

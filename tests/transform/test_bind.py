@@ -220,19 +220,19 @@ def test_status(c_type: str, status: int) -> None:
         (
             "double f(const float *x) { return *x; }",
             "x: f64[n] -> f64",
-            "`x` is f64 in the signature, but in the source parameter 1, `x`, is `const float *`",
+            "`x` is f64[n] in the signature, but in the source parameter 1, `x`, is `const float *`",
             "`x: f32[n]`",
         ),
         (
             "double f(double x[][3]) { return x[0][0]; }",
             "x: f32[n,3] -> f64",
-            "`x` is f32 in the signature",
+            "`x` is f32[n,3] in the signature",
             "`x: f64[n,3]`",
         ),
         (
             "double f(const long *k) { return *k; }",
             "k: i32[n] -> f64",
-            "`k` is i32 in the signature, but in the source parameter 1, `k`, is `const long *`",
+            "`k` is i32[n] in the signature, but in the source parameter 1, `k`, is `const long *`",
             "`k: i64[n]`",
         ),
         (
@@ -295,7 +295,7 @@ extern "C" void f(int n, const std::complex<double> *x, std::complex<float> *y) 
     x, y = np.array([1 + 2j, 3 - 1j]), np.zeros(2, np.complex64)
     assert run(function, x, y) == 0
     np.testing.assert_array_equal(y, x**2)
-    with pytest.raises(SignatureError, match=r"`y` is c128 in the signature"):
+    with pytest.raises(SignatureError, match=r"`y` is c128\[n\] in the signature"):
         bound(source, "n: i32, x: c128[n], out y: c128[n]", {"n": 2}, lang="c++")
 
 
@@ -310,19 +310,101 @@ end subroutine
 """
     plain = source.replace("{kind}", "integer(8)")
     bound(plain, "n: i32[], x: f64[n], y: i64[], out z: f64[]", {"n": 3}, lang="fortran")
-    with pytest.raises(SignatureError, match=r"`y` is i32 in the signature.*parameter 3, `y`, is `integer"):
+    with pytest.raises(SignatureError, match=r"`y` is i32\[\] in the signature.*parameter 3, `y`, is `integer"):
         bound(plain, "n: i32[], x: f64[n], y: i32[], out z: f64[]", {"n": 3}, lang="fortran")
     described = source.replace("{kind} :: y", "double precision :: y(:)")
     with pytest.raises(SignatureError, match="parameter 3, `y`, is passed with a descriptor"):
         bound(described, "n: i32[], x: f64[n], y: f64[n], out z: f64[]", {"n": 3}, lang="fortran")
 
 
-def test_memory_may_be_seen_in_more_than_one_way() -> None:
-    """Signs, bytes, structures and the parts of complex numbers are the caller's business."""
-    source = (
-        "struct p { double x, y; }; double f(void *a, struct p *b, double *c, unsigned *d, char *e) { return b->y; }"
-    )
-    bound(source, "a: f32[n], b: f64[n,2], c: c128[n], d: i32[n], e: bool[n] -> f64", {"n": 3})
+def fits(source: str, signature: str, lang: str = "c") -> None:
+    program = load(source, "f", lang=lang)
+    check_signature(reader.parse(program.ir), program.symbol, parse(signature))
+
+
+POINT = "struct p { double x, y; };"
+MIXED = "struct r { double a; struct { int b; } c; };"
+OWNER = "struct v { long n; double *d; };"
+SEVERAL = "struct d { double x[4]; };"
+BOXED = "struct b { double *p; };"
+ENUM = "enum e { A, B };"
+UNION = "union u { double d; long k; };"
+
+
+@pytest.mark.parametrize(
+    ("declaration", "signature"),
+    [
+        ("void *a, char *b, unsigned char *c", "a: f32[n], b: f64[n], c: bool[n] -> f64"),
+        (f"{POINT}struct p *a, double *b", "a: f64[n,2], b: c128[n] -> f64"),
+        (f"{MIXED}struct r *a", "a: u8[n,16] -> f64"),
+        (f"{MIXED}struct r *a", "scratch a: f64[3,2] -> f64"),
+        (f"{OWNER}struct v *a", "scratch a: i64[2] -> f64"),
+        (f"{OWNER}struct v *a", "a: u8[16] -> f64"),
+        ("struct unseen *a", "inout a: f64[n] -> f64"),
+        (f"{UNION}union u *a, union u *b", "a: f64[n], b: i64[n] -> f64"),
+        (f"{ENUM}enum e a, enum e *b", "a: i32, b: i32[n] -> f64"),
+        ("double **a", "scratch a: i64[3] -> f64"),
+        ("double (*a)[3][4], double b[][2]", "a: f64[n,3,4], b: f64[n,2] -> f64"),
+        ("long double *a", "a: u8[n,16] -> f64"),
+        ("unsigned long n, double *a", "n: i64, a: f64[n] -> f64"),
+        ("const unsigned long *n, double *a", "n: i64[], a: f64[n] -> f64"),
+        ("const double *a", "inout a: f64[n] -> f64"),
+        ("double *const a", "out a: f64[3] -> f64"),
+        (f"{SEVERAL}struct d a, double x", "a: f64[4], x: f64 -> f64"),
+        (f"{BOXED}struct b a", "a: f64[n] -> f64"),
+        ("struct w { double v; };struct w a", "a: f64 -> f64"),
+        ("unsigned short *a, short *b", "a: bf16[n], b: f16[n] -> f64"),
+        ("double _Complex *a, float *b", "a: f64[n,2], b: c64[n] -> f64"),
+    ],
+)
+def test_what_is_right_in_more_than_one_way(declaration: str, signature: str) -> None:
+    types, _, parameters = declaration.rpartition(";")
+    fits(f"{types};double f({parameters}) {{ return 0; }}", signature)
+
+
+@pytest.mark.parametrize(
+    ("declaration", "signature", "found"),
+    [
+        ("double **a", "a: f64[n,n] -> f64", "`double **`, which leads to pointers"),
+        ("const double *const *a", "a: f64[n,n] -> f64", "`const double *const *`, which leads to pointers"),
+        ("const double *(*a)[3]", "a: f64[3] -> f64", "leads to pointers"),
+        ("double (*a)(double)", "a: f64[n] -> f64", "a function"),
+        (f"{MIXED}const struct r *a", "a: f64[n,2] -> f64", "a structure whose member `c.b` is `int`"),
+        (f"{OWNER}struct v *a", "a: i64[2] -> f64", "a structure whose member `d` is `double *`"),
+        (f"{POINT}struct p *a", "a: f32[n,4] -> f64", "a structure whose member `x` is `double`"),
+        (f"{POINT}struct p a", "a: f64[2] -> f64", "a structure that is passed by value"),
+        ("struct q { int b, c; };struct q a", "a: i64 -> f64", "a structure that is passed by value"),
+        (f"{UNION}union u *a", "a: f32[n] -> f64", "`u *`"),
+        ("unsigned *a", "a: i32[n] -> f64", "`unsigned int *`"),
+        ("unsigned long a", "a: i64 -> f64", "`unsigned long`"),
+        ("const long *a", "a: u64[n] -> f64", "`const long *`"),
+        ("signed char *a", "a: f32[n] -> f64", "`signed char *`"),
+        ("long double *a", "a: f64[n] -> f64", "`long double *`, which no dtype is"),
+        ("const double *a", "out a: f64[3] -> f64", "`const double *`, where it cannot write"),
+        ("const double a[][3]", "out a: f64[2,3] -> f64", "where it cannot write"),
+    ],
+)
+def test_what_debug_information_tells(declaration: str, signature: str, found: str) -> None:
+    types, _, parameters = declaration.rpartition(";")
+    with pytest.raises(SignatureError) as caught:
+        fits(f"{types};double f({parameters}) {{ return 0; }}", signature)
+    assert found in caught.value.cause
+    assert "`a`" in caught.value.cause
+    assert "kernel.c:1: double f(" in (caught.value.place or "")
+    assert caught.value.remedy
+
+
+def test_the_sign_of_a_result() -> None:
+    with pytest.raises(SignatureError, match=r"says `-> i32`, but `f` returns `unsigned int`"):
+        fits("unsigned f(double x) { return x; }", "x: f64 -> i32")
+
+
+def test_classes_of_c_plus_plus() -> None:
+    plain = "struct base { double a; static int count; double g() const { return a; } }; struct p : base { double b; };"
+    fits(f'{plain} extern "C" double f(const p &x) {{ return x.b + x.g(); }}', "x: f64[2] -> f64", "c++")
+    mixed = plain.replace("double b;", "long b;")
+    with pytest.raises(SignatureError, match="`const p &`, a structure whose member `b` is `long`"):
+        fits(f'{mixed} extern "C" double f(const p &x) {{ return x.b + x.g(); }}', "x: f64[2] -> f64", "c++")
 
 
 def test_without_debug_information() -> None:
