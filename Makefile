@@ -72,6 +72,7 @@ lint: $(VENV)/.installed $(VENV)/.group-lint $(VENV)/.group-test
 	$(VENV)/bin/clang-format --dry-run --Werror $(C_SOURCES)
 	$(VENV)/bin/lint-imports --no-logo
 	$(VENV)/bin/pyright
+	$(VENV)/bin/mypy --strict tests/support/typed_program.py
 
 format: $(VENV)/.installed $(VENV)/.group-lint
 	$(VENV)/bin/ruff check --fix .

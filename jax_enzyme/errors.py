@@ -59,7 +59,8 @@ class SignatureError(JaxEnzymeError, ValueError):
 
 
 class ArgumentError(SignatureError, TypeError):
-    """The arguments of a call do not fit the signature: count, name, dtype, rank or shape."""
+    """The arguments of a call do not fit the signature: count, name, dtype, rank or shape. Also arguments of
+    `je.kernel` that are of another type than it takes."""
 
 
 class CompileError(JaxEnzymeError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Literal
 
 
@@ -36,5 +37,8 @@ class Options:
             raise ValueError(
                 f'checkpoint is "sqrt", "log", a number of iterations, False or None, not {self.checkpoint!r}'
             )
-        if self.tape_budget < 0:
+        if not isinstance(self.tape_budget, Real) or not self.tape_budget >= 0:
             raise ValueError(f"tape_budget is a number of bytes, not {self.tape_budget!r}")
+        for name in ("fast_math", "vector_math", "deterministic"):
+            if getattr(self, name) not in (True, False):
+                raise ValueError(f"{name} is True or False, not {getattr(self, name)!r}")

@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from jax_enzyme.ad.derive import derive as derive
 from jax_enzyme.ad.derive import splittable as splittable
 
 if TYPE_CHECKING:
-    differentiate: Any
+    from jax_enzyme.codegen.differentiate import differentiate as differentiate
 
 
 def __getattr__(name: str) -> object:

@@ -15,11 +15,11 @@ from jax_enzyme.frontends.numba_cuda import is_for_cuda, load_numba_cuda
 from jax_enzyme.frontends.program import Program
 from jax_enzyme.frontends.runtime_library import complete
 from jax_enzyme.frontends.rustc import compile_rust
-from jax_enzyme.frontends.source import SUFFIXES, Source, identify
+from jax_enzyme.frontends.source import SUFFIXES, Language, Source, identify
 from jax_enzyme.frontends.symbols import choose
 from jax_enzyme.signature import Signature
 
-__all__ = ["FRONTENDS", "Program", "load", "load_kernel"]
+__all__ = ["FRONTENDS", "Language", "Program", "load", "load_kernel"]
 
 FRONTENDS: Mapping[str, Callable[[Source, Sequence[str]], str]] = MappingProxyType(
     {
@@ -36,8 +36,6 @@ FRONTENDS: Mapping[str, Callable[[Source, Sequence[str]], str]] = MappingProxyTy
 
 def load(source: object, symbol: str | None = None, lang: str | None = None, flags: Sequence[str] = ()) -> Program:
     """The program of a source: a path, inline text with `lang`, or bitcode. Raises CompileError."""
-    if isinstance(flags, str):
-        raise CompileError(f"flags is a sequence of strings, not the string {flags!r}", None, f"flags=({flags!r},)")
     identified = identify(source, lang)
     frontend = FRONTENDS.get(identified.lang)
     if frontend is None:

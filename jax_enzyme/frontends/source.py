@@ -6,8 +6,11 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from jax_enzyme.errors import CompileError
+
+Language = Literal["c", "c++", "fortran", "rust", "llvm", "cuda"]
 
 SUFFIXES = {
     ".c": "c",
@@ -48,6 +51,8 @@ def identify(source: object, lang: str | None) -> Source:
         if not contents.startswith(_BITCODE_MAGIC):
             raise CompileError("these bytes are no LLVM bitcode", None, "pass source text as a string, with lang=")
         return Source("llvm", "<bitcode>", contents)
+    if isinstance(source, str) and not source.strip():
+        raise CompileError("the source is empty", None, "pass the text of a program, or a path")
     if isinstance(source, str) and not _looks_like_path(source):
         if lang is None:
             raise CompileError(
@@ -78,6 +83,8 @@ def _file(path: Path, lang: str | None) -> Source:
             str(path),
             f"relative paths start at {Path.cwd()}" if not path.is_absolute() else None,
         ) from None
+    if not contents.strip():
+        raise CompileError("the source file is empty", str(path))
     if found is None:
         raise CompileError(
             f"the suffix {path.suffix!r} does not tell the language",

@@ -1,8 +1,8 @@
 """The JAX side: the kernel object, its primitive, and the rules for every transformation."""
 
 from jax_enzyme.primitives.checks import GradientReport, check_grads
-from jax_enzyme.primitives.elementwise import Elementwise, elementwise
-from jax_enzyme.primitives.kernel import Kernel, kernel
+from jax_enzyme.primitives.kernels import Kernel, kernel
+from jax_enzyme.primitives.lifting import Elementwise, elementwise
 from jax_enzyme.primitives.races import RaceReport, check_races
 
 __all__ = [

@@ -9,7 +9,7 @@ from jax_enzyme.signature import Param, Signature
 from jax_enzyme.xla_ffi.backend import PLATFORMS, platforms_of
 
 if TYPE_CHECKING:
-    from jax_enzyme.primitives.kernel import Kernel
+    from jax_enzyme.primitives.kernels import Kernel
 
 Others = tuple[tuple[str, "Kernel"], ...]
 
@@ -19,7 +19,7 @@ _ALIASES = {"gpu": "cuda"}
 def joined(kernel: Kernel, platform: str, other: object) -> Others:
     """The implementations beside a kernel's own, with `other` for a platform. SignatureError where they are not
     implementations of one function, or one of them would never run."""
-    from jax_enzyme.primitives.kernel import Kernel
+    from jax_enzyme.primitives.kernels import Kernel
 
     name = _ALIASES.get(platform, platform)
     if name not in PLATFORMS:

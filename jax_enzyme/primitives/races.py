@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from jax_enzyme.codegen.programs import program_module
 from jax_enzyme.errors import RaceError, SignatureError
 from jax_enzyme.ir.writer import to_text
-from jax_enzyme.primitives.kernel import Kernel
+from jax_enzyme.primitives.kernels import Kernel
 from jax_enzyme.signature import Binding, Signature, parse
 from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.cuda import AccessLog

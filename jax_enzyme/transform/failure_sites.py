@@ -101,6 +101,8 @@ def _terminated(call: I.CallBase, name: str) -> Site:
         return Site(call, TERMINATED, text)
     if name in _DIVISIONS:
         return Site(call, TERMINATED, _DIVISIONS[name])
+    if name == "python_exception":  # of Numba's: see frontends/numba.py
+        return Site(call, EXCEPTION, "it raised a Python exception")
     plain = {"_ZSt9terminatev": "std::terminate", "__clang_call_terminate": "std::terminate"}.get(name, name)
     return Site(call, TERMINATED, f"`{plain}` was called")
 

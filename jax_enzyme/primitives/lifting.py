@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +14,8 @@ import jax.numpy as jnp
 from jax_enzyme.errors import ArgumentError, CompileError, SignatureError
 from jax_enzyme.frontends.source import identify
 from jax_enzyme.options import Options
-from jax_enzyme.primitives.kernel import Kernel, kernel
+from jax_enzyme.primitives.arguments import check_names, checked_flags
+from jax_enzyme.primitives.kernels import Kernel, kernel
 from jax_enzyme.signature import NUMPY_NAMES, Signature, parse
 
 _C_TYPES = {
@@ -32,7 +33,7 @@ def elementwise(
     symbol: str,
     signature: str,
     *,
-    lang: str | None = None,
+    lang: Literal["c", "c++"] | None = None,
     flags: Sequence[str] = (),
     options: Options | None = None,
 ) -> Elementwise:
@@ -46,6 +47,8 @@ def elementwise(
     The parameters are scalars passed by value, and the function returns one. `source`, `lang`, `flags` and `options`
     are those of `kernel`; the language is C or C++. On GPUs it runs too, if the source is also CUDA C++.
     """
+    check_names(symbol, lang)
+    flags = checked_flags(flags)
     scalar = _checked(signature)
     found = identify(source, lang)
     if found.lang not in ("c", "c++"):

@@ -14,9 +14,10 @@ from jax import lax
 from jax.core import Tracer
 
 from jax_enzyme.errors import ArgumentError, JaxEnzymeError, SignatureError
-from jax_enzyme.frontends import Program, load_kernel
+from jax_enzyme.frontends import Language, Program, load_kernel
 from jax_enzyme.options import Options
 from jax_enzyme.primitives import compat
+from jax_enzyme.primitives.arguments import check_names, checked_flags, checked_options
 from jax_enzyme.primitives.bound import Operand, bind
 from jax_enzyme.primitives.joining import Others, implementations, joined
 from jax_enzyme.rules.user import UserRule, attached
@@ -24,6 +25,7 @@ from jax_enzyme.signature import (
     RETURN,
     Actual,
     Binding,
+    Order,
     Param,
     Signature,
     inspect_signature,
@@ -46,11 +48,11 @@ def kernel(
     symbol: str | None = None,
     signature: str | None = None,
     *,
-    lang: str | None = None,
+    lang: Language | None = None,
     flags: Sequence[str] = (),
     rules: Sequence[UserRule] = (),
     options: Options | None = None,
-    order: str = "C",
+    order: Order = "C",
     grid: object = None,
     block: object = None,
     shared: object = None,
@@ -82,9 +84,11 @@ def kernel(
     dimensions such as `"(n+255)//256"`.
 
     Raises SignatureError where the signature does not parse or does not fit the source, CompileError where the source
-    does not compile or lacks the symbol.
+    does not compile or lacks the symbol, ArgumentError where an argument is none of what it may be.
     """
     try:
+        check_names(symbol, lang)
+        flags, options = checked_flags(flags), checked_options(options)
         if signature is None:
             raise SignatureError(
                 "a kernel needs a signature",
@@ -105,7 +109,7 @@ def kernel(
         _check_fits(program, parsed)
     except JaxEnzymeError as error:
         raise compat.at_the_call(error) from None
-    return Kernel(program, parsed, options or Options())
+    return Kernel(program, parsed, options)
 
 
 def _check_fits(program: Program, signature: Signature) -> None:
@@ -315,6 +319,12 @@ def _actual(value: Any, param: Param, integer: Param | None) -> Actual:
     static = _constant(value, integer) if integer else None
     if static is not None:
         return Actual((), "int64", weak=True, static=static)
+    if isinstance(value, np.ma.MaskedArray):
+        raise ArgumentError(
+            f"argument `{param.name}` is a masked array: a kernel sees no mask",
+            str(param),
+            f"pass `{param.name}.filled(value)`, and the mask as an argument of its own where the kernel needs it",
+        )
     try:
         kind = jax.typeof(value)
     except (TypeError, ValueError):

@@ -1,0 +1,80 @@
+"""Arguments that `je.kernel` and a kernel do not take: one error each, which names the argument and what it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from jax import numpy as jnp
+
+import jax_enzyme as je
+
+SOURCE = "void f(int n, const double *x, double *y) { for (int i = 0; i < n; i++) y[i] = x[i] * x[i]; }"
+
+
+def made(**changes: Any) -> je.Kernel:
+    given = {"source": SOURCE, "symbol": "f", "signature": "n: i32, x: f64[n], out y: f64[n]", "lang": "c"} | changes
+    return je.kernel(given.pop("source"), given.pop("symbol"), given.pop("signature"), **given)
+
+
+@cache
+def square() -> je.Kernel:
+    return made()
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"options": {}}, "options= is a je.Options, not {}"),
+        ({"options": {"checkpoint": "sqrt"}}, "options= is a je.Options"),
+        ({"options": "sqrt"}, "options= is a je.Options"),
+        ({"symbol": 3}, "symbol= is the name of a function in the source, not 3"),
+        ({"symbol": ["f"]}, "symbol= is the name of a function"),
+        ({"flags": 3}, "flags= is a sequence of strings, not 3"),
+        ({"flags": (3,)}, "flags= is a sequence of strings"),
+        ({"flags": "-DN=3"}, r"flags= is a sequence of strings, not '-DN=3'"),
+        ({"lang": 3}, "lang= is the name of a language, not 3"),
+    ],
+)
+def test_arguments_of_other_types(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(je.ArgumentError, match=words):
+        made(**changes)
+
+
+@pytest.mark.parametrize("source", ["", " ", "\n"])
+def test_empty_sources(source: str, tmp_path: Path) -> None:
+    with pytest.raises(je.CompileError, match="the source is empty"):
+        made(source=source)
+    path = tmp_path / "empty.c"
+    path.write_text(source)
+    with pytest.raises(je.CompileError, match="the source file is empty"):
+        made(source=path)
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ({"fast_math": "yes"}, "fast_math is True or False, not 'yes'"),
+        ({"deterministic": None}, "deterministic is True or False"),
+        ({"tape_budget": "1G"}, "tape_budget is a number of bytes, not '1G'"),
+        ({"tape_budget": float("nan")}, "tape_budget is a number of bytes"),
+    ],
+)
+def test_options_of_other_types(option: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        je.Options(**option)
+
+
+@pytest.mark.parametrize("way", [lambda f: f, lambda f: jax.jit(f), lambda f: jax.grad(lambda x: f(x).sum())])
+def test_masked_arrays(way: Callable[..., Any]) -> None:
+    masked = np.ma.masked_array(np.arange(4.0), mask=[0, 1, 0, 0])
+    with pytest.raises((je.ArgumentError, ValueError), match="masked array"):
+        way(square())(masked)
+    with pytest.raises(je.ArgumentError, match="argument `x` is a masked array"):
+        square()(masked)
+    assert square()(jnp.asarray(masked.filled(2.0))).tolist() == [0, 4, 4, 9]
