@@ -25,7 +25,8 @@ struct Team {
 using Entry = std::int64_t (*)(void** buffers, const std::int64_t* strides, std::int64_t lo, std::int64_t hi,
                                const Team* team);
 
-// What an entry point returns: 0, or a kind in the high and a number in the low 32 bits.
+// What an entry point returns: 0, or a number in the low 32 bits, then a kind in 8, and in the highest 24 bits which
+// batch element failed, counted from lo; kManyElements where it is that one or a later one.
 enum class Failure : std::uint32_t {
   kStatus = 1,       // the kernel returned this status itself
   kOutOfMemory = 2,  // working memory could not be had
@@ -34,7 +35,13 @@ enum class Failure : std::uint32_t {
 };
 
 constexpr Failure FailureKind(std::int64_t status) {
-  return static_cast<Failure>(static_cast<std::uint64_t>(status) >> 32);
+  return static_cast<Failure>((static_cast<std::uint64_t>(status) >> 32) & 0xffu);
+}
+
+constexpr std::int64_t kManyElements = 0xffffff;
+
+constexpr std::int64_t FailureElement(std::int64_t status) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(status) >> 40);
 }
 
 constexpr std::int32_t FailureNumber(std::int64_t status) {

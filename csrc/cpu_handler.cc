@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,6 +34,7 @@ struct KernelState {
   std::string name;
   BufferMap map;
   Batch batch;
+  std::vector<int64_t> sizes;  // of the batch as the caller has it
 
   size_t buffers() const { return map.size(); }
 };
@@ -47,23 +49,54 @@ std::string FailureText(const KernelState& state, int64_t status) {
   return text == nullptr ? "" : text;
 }
 
-ffi::Error Describe(const KernelState& state, int64_t status) {
+// Which batch element is the first that failed, as far as it is known.
+class FirstFailure {
+ public:
+  // `status` is what the entry returned for elements from `lo` on.
+  void Note(int64_t lo, int64_t status) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (lo >= from_) return;
+    from_ = lo;
+    element_ = FailureElement(status) == kManyElements ? -1 : lo + FailureElement(status);
+  }
+  int64_t element() const { return element_; }  // -1 where it is not known
+
+ private:
+  std::mutex mutex_;
+  int64_t from_ = INT64_MAX;
+  int64_t element_ = -1;
+};
+
+// " in batch element 3", or "(1, 0)" of a batch of several dimensions; nothing where there is no batch. Of an array
+// that is split over devices, each counts its own part.
+std::string Element(const KernelState& state, int64_t element, int32_t device) {
+  if (state.batch.total == 1 || element < 0) return "";
+  std::string index;
+  for (size_t d = state.sizes.size(); d-- > 0; element /= state.sizes[d]) {
+    index = std::to_string(element % state.sizes[d]) + (index.empty() ? "" : ", ") + index;
+  }
+  if (state.sizes.size() > 1) index = "(" + index + ")";
+  return " in batch element " + index + (device > 0 ? " of the part on device " + std::to_string(device) : "");
+}
+
+ffi::Error Describe(const KernelState& state, int64_t status, const std::string& where) {
   const std::string kernel = "kernel `" + state.name + "` ";
   if (const std::string text = FailureText(state, status); !text.empty()) {
-    return ffi::Error(ffi::ErrorCode::kAborted, kernel + "failed: " + text);
+    return ffi::Error(ffi::ErrorCode::kAborted, kernel + "failed" + where + ": " + text);
   }
   const std::string number = std::to_string(FailureNumber(status));
   switch (FailureKind(status)) {
     case Failure::kStatus:
-      return ffi::Error(ffi::ErrorCode::kAborted, kernel + "returned status " + number);
+      return ffi::Error(ffi::ErrorCode::kAborted, kernel + "returned status " + number + where);
     case Failure::kOutOfMemory:
-      return ffi::Error(ffi::ErrorCode::kResourceExhausted, kernel + "ran out of memory for its working storage");
+      return ffi::Error(ffi::ErrorCode::kResourceExhausted,
+                        kernel + "ran out of memory for its working storage" + where);
     case Failure::kTerminated:
-      return ffi::Error(
-          ffi::ErrorCode::kAborted,
-          kernel + "tried to end the process (exit, abort, a failed assertion or a trap; number " + number + ")");
+      return ffi::Error(ffi::ErrorCode::kAborted, kernel + "tried to end the process" + where +
+                                                      " (exit, abort, a failed assertion or a trap; number " + number +
+                                                      ")");
     case Failure::kException:
-      return ffi::Error(ffi::ErrorCode::kAborted, kernel + "was left by a C++ exception or a Rust panic");
+      return ffi::Error(ffi::ErrorCode::kAborted, kernel + "was left by a C++ exception or a Rust panic" + where);
   }
   return ffi::Error(ffi::ErrorCode::kInternal, kernel + "failed with the unknown code " + std::to_string(status));
 }
@@ -74,18 +107,25 @@ int64_t Enter(const KernelState& state, void* const* bases, const int64_t* strid
   try {
     return state.entry(const_cast<void**>(bases), strides, lo, hi, team);
   } catch (...) {
-    return static_cast<int64_t>(static_cast<uint64_t>(Failure::kException) << 32);
+    return static_cast<int64_t>(static_cast<uint64_t>(Failure::kException) << 32 | static_cast<uint64_t>(kManyElements)
+                                                                                       << 40);
   }
 }
 
 // Runs the batch elements [lo, hi), numbered through all batch dimensions; the innermost one runs inside the entry.
-int64_t RunRange(const KernelState& state, void* const* bases, int64_t lo, int64_t hi, const Team* team) {
+int64_t RunRange(const KernelState& state, void* const* bases, int64_t lo, int64_t hi, const Team* team,
+                 FirstFailure& failure) {
   const DefaultFloatEnvironment environment;
   const InKernel marked(state.name.c_str());
   const size_t buffers = state.buffers();
   const size_t inner = state.batch.sizes.size() - 1;
   const int64_t* inner_strides = &state.batch.strides[inner * buffers];
-  if (inner == 0) return Enter(state, bases, inner_strides, lo, hi, team);
+  const auto enter = [&](void* const* at, int64_t start, int64_t stop) {
+    const int64_t status = Enter(state, at, inner_strides, start, stop, team);
+    if (status != 0) failure.Note(lo, status);
+    return status;
+  };
+  if (inner == 0) return enter(bases, lo, hi);
   std::vector<void*> shifted(buffers);
   while (lo < hi) {
     int64_t row = lo / state.batch.sizes[inner];
@@ -98,13 +138,14 @@ int64_t RunRange(const KernelState& state, void* const* bases, int64_t lo, int64
         shifted[i] = static_cast<char*>(shifted[i]) + index * state.batch.strides[d * buffers + i];
       }
     }
-    if (int64_t status = Enter(state, shifted.data(), inner_strides, start, stop, team)) return status;
+    if (int64_t status = enter(shifted.data(), start, stop)) return status;
     lo += stop - start;
   }
   return 0;
 }
 
-ffi::Error Execute(KernelState* state, ffi::ThreadPool pool, ffi::RemainingArgs args, ffi::RemainingRets rets) {
+ffi::Error Execute(KernelState* state, ffi::ThreadPool pool, int32_t device, ffi::RemainingArgs args,
+                   ffi::RemainingRets rets) {
   if (state->batch.total == 0) return ffi::Error::Success();
   const size_t buffers = state->buffers();
   void* few[kInlineBuffers];
@@ -121,9 +162,10 @@ ffi::Error Execute(KernelState* state, ffi::ThreadPool pool, ffi::RemainingArgs 
   const PoolTeam team(pool);
   const int64_t total = state->batch.total;
   const Team* inside = total < pool.num_threads() ? &team : nullptr;
-  const int64_t status =
-      RunShared(pool, total, 1, [&](int64_t lo, int64_t hi) { return RunRange(*state, bases, lo, hi, inside); });
-  return status == 0 ? ffi::Error::Success() : Describe(*state, status);
+  FirstFailure failure;
+  const int64_t status = RunShared(
+      pool, total, 1, [&](int64_t lo, int64_t hi) { return RunRange(*state, bases, lo, hi, inside, failure); });
+  return status == 0 ? ffi::Error::Success() : Describe(*state, status, Element(*state, failure.element(), device));
 }
 
 ffi::ErrorOr<std::unique_ptr<KernelState>> Instantiate(std::string_view key, std::string_view name,
@@ -147,6 +189,7 @@ ffi::ErrorOr<std::unique_ptr<KernelState>> Instantiate(std::string_view key, std
     return ffi::Unexpected(
         ffi::Error(ffi::ErrorCode::kInvalidArgument, "kernel `" + state->name + "`: malformed attributes"));
   }
+  state->sizes.assign(sizes.begin(), sizes.end());
   state->batch = Batch::Merged(sizes.begin(), strides.begin(), sizes.size(), state->buffers());
   return state;
 }
@@ -161,9 +204,13 @@ XLA_FFI_DEFINE_HANDLER(kInstantiate, Instantiate,
                            .Attr<ffi::Span<const int64_t>>("sizes")
                            .Attr<ffi::Span<const int64_t>>("strides"));
 
-XLA_FFI_DEFINE_HANDLER(
-    kExecute, Execute,
-    ffi::Ffi::Bind().Ctx<ffi::State<KernelState>>().Ctx<ffi::ThreadPool>().RemainingArgs().RemainingRets());
+XLA_FFI_DEFINE_HANDLER(kExecute, Execute,
+                       ffi::Ffi::Bind()
+                           .Ctx<ffi::State<KernelState>>()
+                           .Ctx<ffi::ThreadPool>()
+                           .Ctx<ffi::DeviceOrdinal>()
+                           .RemainingArgs()
+                           .RemainingRets());
 
 }  // namespace
 

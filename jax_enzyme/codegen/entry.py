@@ -6,7 +6,8 @@
                                                                     ptr %team)
 
 `je.entry` is the contract of `csrc/abi.h`: for every b in [lo, hi) it points buffer i at `buffers[i] + b * strides[i]`,
-fills the buffers that ask for it with zeros, calls the array function, and stops at the first status that is not 0.
+fills the buffers that ask for it with zeros, calls the array function, and stops at the first status that is not 0,
+which it returns with b - lo in its highest bits.
 An array function whose loops several threads may share (`transform.shared_loops`) is handed the team as well.
 With hi = -1 it runs nothing, and returns the address of the text that failure number `lo` has, or 0.
 
@@ -28,6 +29,9 @@ from jax_enzyme.transform.failure_sites import FIRST_MESSAGE, messages
 ENTRY = "je.entry"
 INITIALISER = "je.initialise"
 _CONSTRUCTORS = "llvm.global_ctors"
+_ELEMENT_SHIFT = 40
+_MANY_ELEMENTS = 0xFFFFFF
+"""Where a status says which batch element failed, and from which on it does not."""
 
 _LINKAGE = {
     "private", "internal", "available_externally", "linkonce", "linkonce_odr", "weak", "weak_odr", "common", "external",
@@ -130,7 +134,8 @@ def _entry(
         Argument(T.I64, (), 3, name="hi"),
         Argument(T.PTR, (), 4, name="team"),
     ]
-    ask, start, body, step, done = blocks = [BasicBlock(name=n) for n in ("ask", "start", "body", "step", "done")]
+    names = ("ask", "start", "body", "step", "failed", "done")
+    ask, start, body, step, failed, done = blocks = [BasicBlock(name=n) for n in names]
 
     at = Builder(ask)
     question = BasicBlock(name="question")
@@ -153,7 +158,7 @@ def _entry(
         operands.append(pointer)
     shares = len(kernel.arguments) > len(buffers)
     status = at.call(kernel, [*operands, team] if shares else operands)
-    at.cond_br(at.icmp("ne", status, const_int(T.I64, 0)), done, step)
+    at.cond_br(at.icmp("ne", status, const_int(T.I64, 0)), failed, step)
 
     at = Builder(step)
     following = at.binary("add", number, const_int(T.I64, 1), ("nsw",))
@@ -161,8 +166,13 @@ def _entry(
     number.targets.append(step)
     at.cond_br(at.icmp("slt", following, high), body, done)
 
+    at = Builder(failed)
+    behind = at.binary("sub", number, low)
+    last = const_int(T.I64, _MANY_ELEMENTS)
+    behind = at.select(at.icmp("ult", behind, last), behind, last)
+    at.ret(at.binary("or", status, at.binary("shl", behind, const_int(T.I64, _ELEMENT_SHIFT))))
+
     at = Builder(done)
-    nothing = const_int(T.I64, 0)
-    at.ret(at.phi(T.I64, [(nothing, start), (status, body), (nothing, step)]))
+    at.ret(const_int(T.I64, 0))
     kind = T.FunctionType(T.I64, (T.PTR, T.PTR, T.I64, T.I64, T.PTR))
     return Function(T.PTR, kind, arguments, blocks, attributes=("uwtable",), name=ENTRY)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 from jax import lax
+from jax import numpy as jnp
 from jax.core import Tracer
 
 from jax_enzyme.errors import ArgumentError, JaxEnzymeError, SignatureError
@@ -34,6 +35,7 @@ from jax_enzyme.signature import (
     parse_launch,
 )
 from jax_enzyme.signature import bind as bind_arguments
+from jax_enzyme.signature.call import does_not_fit, fits
 from jax_enzyme.signature.model import INTEGERS
 from jax_enzyme.xla_ffi.backend import Backend
 from jax_enzyme.xla_ffi.call import signature_dtype
@@ -142,6 +144,8 @@ class Kernel:
                     return self._bind(args)
                 if isinstance(value, np.ndarray) and not value.dtype.isnative:
                     return self(*map(_plain, args))
+            for place, param in self._whole:
+                _check_range(param, args[place])
             static: tuple[tuple[str, int], ...] = ()
             dynamic = args
             if self._any_integer:
@@ -230,6 +234,11 @@ class Kernel:
         )
 
     @cached_property
+    def _whole(self) -> tuple[tuple[int, Param], ...]:
+        """The caller's parameters that are integers of any shape, with their places."""
+        return tuple((i, p) for i, p in enumerate(self.signature.caller_params) if p.dtype in INTEGERS)
+
+    @cached_property
     def _any_integer(self) -> bool:
         return any(self._integers)
 
@@ -266,6 +275,8 @@ class Kernel:
         """Checks arguments (in the order of the signature), converts them and binds the primitive."""
         args = [_plain(v) for v in args]
         params = self.signature.caller_params
+        for place, param in self._whole:
+            _check_range(param, args[place])
         binding = self.binding(args)
         static = dict(binding.static)
         given = {
@@ -313,6 +324,18 @@ def _constant(value: Any, param: Param) -> int | None:
     if isinstance(value, np.integer) and value.dtype != signature_dtype(param.dtype):
         return int(value)
     return None
+
+
+def _check_range(param: Param, value: Any) -> None:
+    """ArgumentError where a weak integer of known value does not fit: JAX would convert it, by leaving bits out."""
+    if type(value) is not int:
+        weak = isinstance(value, jax.Array) and not isinstance(value, Tracer) and value.weak_type
+        if not weak or not value.size or not jnp.issubdtype(value.dtype, jnp.integer):
+            return
+        values = np.asarray(value)
+        value = next((int(v) for v in (values.min(), values.max()) if not fits(param.dtype, int(v))), 0)
+    if not fits(param.dtype, value):
+        raise does_not_fit(param, value)
 
 
 def _actual(value: Any, param: Param, integer: Param | None) -> Actual:

@@ -96,10 +96,20 @@ def bind(signature: Signature, actuals: Sequence[Actual], *, x64: bool) -> Bindi
 
 
 def _checked_int(param: Param, value: int) -> int:
-    low, high = integer_range(param.dtype)
-    if not low <= value <= high:
-        raise ArgumentError(f"argument `{param.name}` is {value}, which does not fit {param.dtype}", str(param))
+    if not fits(param.dtype, value):
+        raise does_not_fit(param, value)
     return value
+
+
+def fits(dtype: str, value: int) -> bool:
+    """Whether an integer dtype has this value."""
+    low, high = integer_range(dtype)
+    return low <= value <= high
+
+
+def does_not_fit(param: Param, value: int) -> ArgumentError:
+    """Says that an argument is an integer that its parameter cannot hold."""
+    return ArgumentError(f"argument `{param.name}` is {value}, which does not fit {param.dtype}", str(param))
 
 
 def _check_rank(param: Param, actual: Actual) -> None:

@@ -105,7 +105,7 @@ def invoke(function: Function, target: Target, batch: Batch, operands: Sequence[
     out = custom_call(
         *(prepared[i][0] for i in function.operands),
         key=target.key,
-        name=repr(function),
+        name=function.base.name,
         recipe=encode(function),
         arguments=np.array([arguments.get(i, -1) for i in everything], np.int32),
         results=np.array([results.get(i, -1) for i in everything], np.int32),

@@ -51,9 +51,11 @@ def test_part_of_a_batch_leaves_the_rest_alone() -> None:
 
 def test_first_failure_stops_the_batch() -> None:
     built = build_function(array_function(_ACCUMULATE, *_ONE))
-    with pytest.raises(KernelStatus) as raised:
-        call_batched(built, [np.array([1.0, -1.0, 1.0])], 3)
-    assert (raised.value.kind, raised.value.number) == (1, 7)
+    for bounds in ((0, 4), (1, 4)):
+        with pytest.raises(KernelStatus) as raised:
+            call_batched(built, [np.array([1.0, 1.0, -1.0, -1.0])], 4, bounds=bounds)
+        assert (raised.value.kind, raised.value.number) == (1, 7)
+        assert bounds[0] + raised.value.element == 2
 
 
 def test_inout_buffers_keep_what_the_caller_gave() -> None:

@@ -78,3 +78,29 @@ def test_masked_arrays(way: Callable[..., Any]) -> None:
     with pytest.raises(je.ArgumentError, match="argument `x` is a masked array"):
         square()(masked)
     assert square()(jnp.asarray(masked.filled(2.0))).tolist() == [0, 4, 4, 9]
+
+
+@cache
+def counting() -> je.Kernel:
+    source = "void f(int k, const unsigned char *b, short *c, double *y) { *y = k + b[0]; *c += 1; }"
+    return je.kernel(source, "f", "k: i32, b: u8[n], inout c: i16[], out y: f64[]", lang="c")
+
+
+BYTES = np.array([2], np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((2**40, BYTES, 1), "argument `k` is 1099511627776, which does not fit i32"),
+        ((jnp.asarray(2**40), BYTES, 1), "argument `k` is 1099511627776, which does not fit i32"),
+        ((1, jnp.full(2, -1), 1), "argument `b` is -1, which does not fit u8"),
+        ((1, BYTES, 2**15), "argument `c` is 32768, which does not fit i16"),
+    ],
+)
+def test_weak_integers_that_do_not_fit(arguments: tuple[Any, ...], words: str) -> None:
+    for call in (lambda: counting()(*arguments), lambda: jax.jit(lambda: counting()(*arguments))()):
+        with pytest.raises(je.ArgumentError, match=words):
+            call()
+    c, y = counting()(jnp.asarray(5), jnp.full(2, 255), 2**15 - 2)
+    assert (c, y) == (2**15 - 1, 260)

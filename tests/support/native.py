@@ -23,11 +23,12 @@ _ENTRY = ctypes.CFUNCTYPE(
 
 
 class KernelStatus(Exception):
-    """The entry returned this status: kind in the high half, number in the low one."""
+    """The entry returned this status: number, kind, and which batch element of those asked for."""
 
     def __init__(self, status: int) -> None:
-        super().__init__(f"status kind {status >> 32}, number {status & 0xFFFFFFFF}")
-        self.kind = status >> 32
+        self.kind = status >> 32 & 0xFF
+        super().__init__(f"status kind {self.kind}, number {status & 0xFFFFFFFF}")
+        self.element = status >> 40 & 0xFFFFFF
         self.number = status & 0xFFFFFFFF
 
 
