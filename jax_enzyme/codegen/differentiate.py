@@ -6,8 +6,9 @@ of buffers whose sizes nobody says, differentiated, and the derivative wrapped b
 The function is one of a program that goes on around it, so that less holds of it than of a kernel. What is assumed:
 
     failures        a derivative of a function that ends the process does so, too (`plain_wrapper`)
-    memory          what lies behind pointers in the caller's memory has no derivatives; parameters lead to memory of
-                    their own; nothing is known of its size (`assumptions`)
+    memory          what lies behind pointers in the caller's memory has no derivatives, and nothing is known of the
+                    size of any (`assumptions`)
+    overlaps        parameters that lead to the same memory have derivatives in the same memory (`overlaps`)
     functions       nothing is known of one that is given as a pointer: where a derivative depends on it, it is refused
     variables       those of file scope hold what the program has put there (`transform.live_globals`), and it is
                     constant; so is what they lead to
@@ -24,6 +25,7 @@ from typing import Literal
 import llvmlite.binding as llvm
 
 from jax_enzyme.codegen.host import target_machine
+from jax_enzyme.codegen.overlaps import SHARED
 from jax_enzyme.codegen.plain import Mode, PlainFunction
 from jax_enzyme.errors import CompileError
 from jax_enzyme.ir import types as T
@@ -67,9 +69,10 @@ def differentiate(
 
     Where a comparison with an exact value may hide a derivative, there is a ShortcutWarning (`docs/shortcuts.md`).
 
-    Memory that is reached through one parameter must not be reached through another. File-scope variables hold what the
-    program has put there. Derivatives of a function that ends the process do so, too. All that is assumed is in
-    `docs/differentiate.md`. DifferentiationError where a derivative would pass through what only the caller knows.
+    Memory that is reached through two parameters must have its memory for derivatives in one place, too. File-scope
+    variables hold what the program has put there. Derivatives of a function that ends the process do so, too. All that
+    is assumed is in `docs/differentiate.md`. DifferentiationError where a derivative would pass through what only the
+    caller knows.
 
         >>> square = "define double @square(double %x) { %y = fmul double %x, %x ret double %y }"
         >>> sorted(je.ad.differentiate(square, "square", "forward").functions)
@@ -83,7 +86,7 @@ def differentiate(
     if mode not in ("forward", "reverse", "split"):
         raise CompileError(f"there is no mode {mode!r}", remedy="forward, reverse or split")
     plain = PlainFunction(source, function, _words(function, activity), options or Options())
-    return _linked(text, list(plain.derivatives(mode)))
+    return _linked(text, symbol, list(plain.derivatives(mode)))
 
 
 def _text(module: Module | str | bytes) -> str:
@@ -107,7 +110,7 @@ def _needed(text: str, symbol: str) -> Module:
     return parse(str(module))
 
 
-def _linked(text: str, pieces: Sequence[Module]) -> Module:
+def _linked(text: str, symbol: str, pieces: Sequence[Module]) -> Module:
     """The program with the derivatives, which refer to its variables: those that nobody else sees become visible for
     that while."""
     context = llvm.create_context()
@@ -121,6 +124,9 @@ def _linked(text: str, pieces: Sequence[Module]) -> Module:
     for piece in pieces:
         native.link_in(llvm.parse_assembly(to_text(piece), context))
     module = parse(str(native))
+    for name, function in module.functions.items():
+        if name.endswith(SHARED) and name.startswith(symbol):
+            function.prefix = ("internal",)
     for name, word in hidden.items():
         variable = module.globals[name]
         variable.prefix = (word, *(w for w in variable.prefix if w not in LINKAGE))

@@ -11,20 +11,24 @@ checks what can be checked of that.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from typing import Literal
 
 from jax_enzyme import ad
 from jax_enzyme.ad.runtime import FloatKinds
 from jax_enzyme.ad.shortcuts import general
+from jax_enzyme.analysis.fields import points_to_by_place
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import OPEN, PointsTo
 from jax_enzyme.codegen import library, shortcut_warnings
 from jax_enzyme.codegen.assumptions import Assumptions
 from jax_enzyme.codegen.canonical import canonical
 from jax_enzyme.codegen.copying import private_copy
+from jax_enzyme.codegen.overlaps import SHARED, Choice, overlapping
 from jax_enzyme.codegen.plain_wrapper import Wrapper
+from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Augmented, Buffer, Io, Jvp, Pullback, Step, Vjp
@@ -32,7 +36,7 @@ from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.inlining import mark_for_inlining
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
-from jax_enzyme.ir.values import Argument, BasicBlock, Value
+from jax_enzyme.ir.values import Argument, BasicBlock, Value, int_value
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.options import Options
 from jax_enzyme.rules.helpers import link
@@ -45,6 +49,7 @@ _DTYPES: dict[str, str] = {"double": "f64", "float": "f32", "half": "f16", "bflo
 _OPAQUE = "u8"
 """The dtype of a buffer without derivative: the engine asks nothing of it."""
 _PRIMAL = "je.primal"
+_TAPE = "_tape_size"
 
 
 @dataclass(frozen=True)
@@ -55,30 +60,66 @@ class PlainFunction:
     function: Function
     active: tuple[bool, ...]
     options: Options
+    merged: tuple[int, ...] = ()
+    """Pointers that are taken to lead to one piece of memory, that of the first (`overlaps`)."""
     live: list[GlobalVariable] = field(default_factory=list[GlobalVariable], init=False)
     """The file-scope variables that are parameters of the array function."""
 
     def derivatives(self, mode: Mode) -> Iterator[Module]:
         """Modules with the derivatives of one mode, all else in them internal."""
         base = canonical(self._array_function())
-        rest = [False] * (len(base.buffers) - len(self.active))
-        wanted = (*self.active, *rest)
+        points_to = points_to_by_place(base.module, base.module.functions[base.symbol])
+        pairs = overlapping(points_to, self.function, mode != "forward", self.active)
+        group = self._group(base.buffers, pairs)
+        own = list(self._each(base, mode))
+        try:
+            shared = list(replace(self, merged=group).over_one_memory(mode)) if group else []
+        except DifferentiationError:
+            group, shared = (), []
+        for (module, suffix), (twin, _) in zip_longest(own, shared, fillvalue=(None, "")):
+            assert module is not None
+            if pairs:
+                name = f"{self.function.name}_{suffix}"
+                Choice(self.function, self.active, pairs, group).emit(module, name, suffix)
+            if twin is not None:
+                _keep_larger_tape(module, twin)
+                yield twin
+            yield module
+
+    def over_one_memory(self, mode: Mode) -> Iterator[tuple[Module, str]]:
+        """Those of a function whose `merged` pointers lead to one piece of memory."""
+        yield from self._each(canonical(self._array_function()), mode)
+
+    def _group(self, buffers: Sequence[Buffer], pairs: Sequence[tuple[int, int]]) -> tuple[int, ...]:
+        """Those that may share memory for derivatives as well."""
+        both = [pair for pair in pairs if all(self.active[i] for i in pair)]
+        found = sorted({i for pair in both for i in pair})
+        return tuple(found) if len({buffers[i].dtype for i in found}) == 1 else ()
+
+    def _each(self, base: ArrayFunction, mode: Mode) -> Iterator[tuple[Module, str]]:
+        """The modules, and what is behind the names of their derivatives."""
+        active = tuple(a and i not in self.merged[1:] for i, a in enumerate(self.active))
+        rest = [False] * (len(base.buffers) - len(active))
+        wanted = (*active, *rest)
         pointers = [T.is_pointer(p.type) for p in self.function.arguments]
-        seeded = [*map(operator.and_, self.active, pointers), *rest]
+        seeded = [*map(operator.and_, active, pointers), *rest]
         if T.is_float(self._result):
-            seeded[len(self.active)] = True
-        Assumptions(base, self.function, self.active).check(wanted, None if mode == "forward" else seeded)
+            seeded[len(active)] = True
+        Assumptions(base, self.function, active).check(wanted, None if mode == "forward" else seeded)
         found = general(base, Jvp(wanted) if mode == "forward" else Vjp(wanted, tuple(seeded)), rules_of(base.module))
-        shortcut_warnings.warn(to_text(base.module), self.function.name, found.comparisons)
+        if not self.merged:
+            shortcut_warnings.warn(to_text(base.module), self.function.name, found.comparisons)
         base = found.function
+        reverse = (wanted, tuple(seeded))
         match mode:
             case "forward":
-                yield self._wrapped(self._derived(base, Jvp(wanted)), "jvp")
+                steps: list[tuple[Step, str]] = [(Jvp(wanted), "jvp")]
             case "reverse":
-                yield self._wrapped(self._derived(base, Vjp(wanted, tuple(seeded))), "vjp")
+                steps = [(Vjp(*reverse), "vjp")]
             case _:
-                yield self._wrapped(self._derived(base, Augmented(wanted, tuple(seeded))), "augmented")
-                yield self._wrapped(self._derived(base, Pullback(wanted, tuple(seeded))), "pullback")
+                steps = [(Augmented(*reverse), "augmented"), (Pullback(*reverse), "pullback")]
+        for step, suffix in steps:
+            yield self._wrapped(self._derived(base, step), suffix), suffix
 
     @property
     def _result(self) -> T.Type:
@@ -90,13 +131,16 @@ class PlainFunction:
         copy = clone(self.module)
         callee = copy.functions[self.function.name]
         buffers = self._buffers(copy, callee)
-        words = [("noalias", OPEN) if T.is_pointer(p.type) else ("noalias",) for p in callee.arguments]
-        words += [("noalias",)] * (len(buffers) - len(words))
+        pointers = {p.index for p in callee.arguments if T.is_pointer(p.type) and p.index not in self.merged[1:]}
+        words = [("noalias", OPEN) if b.of in pointers else ("noalias",) for b in buffers]
         arguments = [Argument(T.PTR, w, i, name=b.name) for i, (w, b) in enumerate(zip(words, buffers, strict=True))]
         at = Builder(BasicBlock(name="entry"))
-        operands: list[Value] = [
-            a if T.is_pointer(p.type) else at.load(p.type, a) for p, a in zip(callee.arguments, arguments, strict=False)
-        ]
+        operands: list[Value] = []
+        for parameter, memory in zip(callee.arguments, arguments, strict=False):
+            if parameter.index in self.merged[1:]:
+                operands.append(at.gep(T.I8, arguments[self.merged[0]], [at.load(T.I64, memory)], ()))
+            else:
+                operands.append(memory if T.is_pointer(parameter.type) else at.load(parameter.type, memory))
         result = at.call(callee, operands)
         assert isinstance(result, I.Call)
         result.parameter_attributes = [a.attributes for a in callee.arguments]
@@ -119,7 +163,9 @@ class PlainFunction:
         kinds = FloatKinds(points_to, {})
         found: list[Buffer] = []
         for index, (parameter, active) in enumerate(zip(callee.arguments, self.active, strict=True)):
-            if T.is_pointer(parameter.type):
+            if index in self.merged[1:]:
+                found.append(Buffer(f"{index}", _OPAQUE, (), "in", of=index))
+            elif T.is_pointer(parameter.type):
                 held = sorted(str(k) for k in kinds.of(points_to.objects[parameter]))
                 dtype = _DTYPES.get(held[0] if held else "double", "f64")
                 found.append(Buffer(f"{index}", dtype if active else _OPAQUE, (0,), "inout", of=index))
@@ -139,13 +185,23 @@ class PlainFunction:
         link(module)
         mark_for_inlining(module, [])
         target = module.functions[derived.symbol]
-        name = f"{self.function.name}_{suffix}"
+        name = f"{self.function.name}_{suffix}{SHARED if self.merged else ''}"
         if suffix == "augmented":
             size = const_int(T.I64, derived.buffers[-1].nbytes)
-            label = f"{self.function.name}_tape_size"
+            label = f"{self.function.name}{_TAPE}"
             module.globals[label] = GlobalVariable(T.PTR, T.I64, size, True, name=label)
-        Wrapper(self.function, self.active, self.live, module, name, suffix).emit(target, derived.buffers)
+        wrapper = Wrapper(self.function, self.active, self.live, self.merged, module, name, suffix)
+        wrapper.emit(target, derived.buffers)
         return module
+
+
+def _keep_larger_tape(module: Module, other: Module) -> None:
+    """One of two modules says how large the tape must be, for both."""
+    for name, variable in other.globals.items():
+        if name.endswith(_TAPE) and name in module.globals:
+            sizes = [int_value(v.initializer) or 0 for v in (variable, module.globals[name]) if v.initializer]
+            module.globals[name].initializer = const_int(T.I64, max(sizes))
+    other.globals = {name: v for name, v in other.globals.items() if not name.endswith(_TAPE)}
 
 
 def _number(type_: T.Type, io: Io) -> Buffer:

@@ -33,6 +33,7 @@ class Wrapper:
         function: Function,
         active: tuple[bool, ...],
         live: Sequence[GlobalVariable],
+        merged: Sequence[int],
         module: Module,
         name: str,
         suffix: str,
@@ -51,6 +52,8 @@ class Wrapper:
                 by_value = suffix == "jvp" and not T.is_pointer(parameter.type)
                 companion = self._argument(parameter.type if by_value else T.PTR, f"{parameter.name}.companion")
                 self._companions[index] = self._memory(companion)
+        for index in merged[1:]:
+            self._own[index] = self._memory(distance(self._at, self._own[merged[0]], self._own[index]))
         self._finish_parameters(len(function.arguments))
         first = len(function.arguments) + (not isinstance(self._result, T.VoidType))
         for index, variable in enumerate(live, first):
@@ -127,10 +130,7 @@ class Wrapper:
 def _fail(module: Module, block: BasicBlock, status: Value, name: str) -> list[BasicBlock]:
     """What happens where the function has failed, from a block on; the blocks that it takes besides."""
     at = Builder(block)
-    declarations = Declarations(module)
-    leave = declarations.function("exit", T.FunctionType(T.VOID, (T.I32,)))
-    abort = declarations.function("abort", T.FunctionType(T.VOID, ()))
-    write = declarations.function("write", T.FunctionType(T.I64, (T.I32, T.PTR, T.I64)))
+    leave = Declarations(module).function("exit", T.FunctionType(T.VOID, (T.I32,)))
     number = at.cast("trunc", status, T.I32)
     kind = at.binary("lshr", status, const_int(T.I64, 32))
     ended = at.icmp("eq", kind, const_int(T.I64, TERMINATED))
@@ -141,26 +141,42 @@ def _fail(module: Module, block: BasicBlock, status: Value, name: str) -> list[B
     at.call(leave, [number])
     at.unreachable()
     at = Builder(other)
-    text, length = _text(module, 0, f"{name}: the function failed")
+    text, length = _text(module, "je.failure", f"{name}: the function failed")
     known = [(FIRST_MESSAGE + i, f"{name}: {m}") for i, m in enumerate(messages(module))]
     for index, (code, line) in enumerate(known, 1):
         here = at.icmp("eq", number, const_int(T.I32, code))
-        pointer, size = _text(module, index, line)
+        pointer, size = _text(module, f"je.failure.{index}", line)
         text, length = at.select(here, pointer, text), at.select(here, size, length)
     no_room = at.icmp("eq", kind, const_int(T.I64, _OUT_OF_MEMORY))
-    pointer, size = _text(module, len(known) + 1, f"{name}: out of memory")
+    pointer, size = _text(module, "je.failure.memory", f"{name}: out of memory")
     text, length = at.select(no_room, pointer, text), at.select(no_room, size, length)
-    at.call(write, [const_int(T.I32, _STANDARD_ERROR), text, length])
-    at.call(abort, [])
-    at.unreachable()
+    _abort(module, at, text, length)
     return [stop, other]
 
 
-def _text(module: Module, index: int, line: str) -> tuple[Value, Value]:
+def say_and_abort(module: Module, at: Builder, name: str, line: str) -> None:
+    """Ends the process with a line on the standard error, whose text is a variable of this name."""
+    _abort(module, at, *_text(module, name, line))
+
+
+def distance(at: Builder, start: Value, end: Value) -> Value:
+    """Between two addresses, in bytes."""
+    return at.binary("sub", at.cast("ptrtoint", end, T.I64), at.cast("ptrtoint", start, T.I64))
+
+
+def _abort(module: Module, at: Builder, text: Value, length: Value) -> None:
+    declarations = Declarations(module)
+    abort = declarations.function("abort", T.FunctionType(T.VOID, ()))
+    write = declarations.function("write", T.FunctionType(T.I64, (T.I32, T.PTR, T.I64)))
+    at.call(write, [const_int(T.I32, _STANDARD_ERROR), text, length])
+    at.call(abort, [])
+    at.unreachable()
+
+
+def _text(module: Module, name: str, line: str) -> tuple[Value, Value]:
     """A line of text in a module: address and length."""
     data = f"{line}\n".encode()
     type_ = T.ArrayType(len(data), T.I8)
-    name = f"je.failure.{index}"
     held = GlobalVariable(T.PTR, type_, ConstantString(type_, data), True, ("private", "unnamed_addr"), name=name)
     module.globals[name] = held
     return held, const_int(T.I64, len(data))

@@ -205,6 +205,51 @@ def test_checkpoints_need_sizes() -> None:
         derived(source, "reverse", options=je.Options(checkpoint="sqrt"))
 
 
+CHAIN = """
+void f(int n, double *x, double *y) {
+    for (int i = 0; i < n; i++) { y[i] = x[i] * x[n - 1 - i] + y[i] * x[i]; x[i] *= y[n - 1 - i]; }
+}
+"""
+
+
+@pytest.mark.parametrize("mode", _MODES)
+@pytest.mark.parametrize("start", [0, 1, 3])
+def test_parameters_that_overlap(mode: str, start: int) -> None:
+    """The same memory, memory that overlaps, and memory that lies behind, with derivatives that lie so as well."""
+    r = np.random.default_rng(start)
+    memory, direction, weights = (r.uniform(0.5, 1.5, 3 + start) for _ in range(3))
+    with machine(derived(CHAIN, mode)) as at:
+        primal = at("f", None, _I, _P, _P)
+
+        def value(step: float) -> float:
+            changed = memory + step * direction
+            primal(3, changed.ctypes.data, changed[start:].ctypes.data)
+            return float(weights @ changed)
+
+        expected = (value(1e-6) - value(-1e-6)) / 2e-6
+        found = (direction if mode == "forward" else weights).copy()
+        both = [v.ctypes.data for v in (memory.copy(), found)]
+        name = "f_jvp" if mode == "forward" else "f_vjp"
+        at(name, None, _I, _P, _P, _P, _P)(3, *both, *(v + 8 * start for v in both))
+    np.testing.assert_allclose(found @ (weights if mode == "forward" else direction), expected, rtol=1e-7)
+
+
+def test_a_split_derivative_of_one_piece_of_memory() -> None:
+    source = "double f(double *x, double *y) { for (int i = 0; i < 3; i++) y[i] = x[i] * x[i] * y[i]; return y[0]; }"
+    with machine(derived(source, "split")) as at:
+        x, bar, tape = np.array([2.0, 3.0, 5.0]), np.zeros(3), np.zeros(64)
+        assert at("f_augmented", _D, _P, _P, _P)(x.ctypes.data, x.ctypes.data, tape.ctypes.data) == 8.0
+        both = (x.ctypes.data, bar.ctypes.data)
+        at("f_pullback", None, *[_P] * 4, _D, _D, _P)(*both, *both, 8.0, 1.0, tape.ctypes.data)
+    np.testing.assert_array_equal(bar, [12.0, 0.0, 0.0])
+
+
+def test_parameters_of_their_own_need_no_choice() -> None:
+    restricted = CHAIN.replace("*x", "*restrict x", 1).replace("*y", "*restrict y", 1)
+    for source in (restricted, "double f(double *x, double *y) { return x[0] * y[0]; }"):
+        assert "f_vjp.apart" not in derived(source, "reverse")
+
+
 FAILING = """
 #include <assert.h>
 #include <stdlib.h>
@@ -218,7 +263,8 @@ double f(double x, int how) {
 """
 _RUNS = """
 import os, sys
-from tests.codegen.test_plain_functions import derived, machine, slope, FAILING
+import ctypes, numpy as np
+from tests.codegen.test_plain_functions import CHAIN, FAILING, derived, machine, slope
 for mode in ("forward", "reverse"):
     with machine(derived(FAILING, mode, ("active", "const"))) as at:
         for how in range(5):
@@ -226,6 +272,10 @@ for mode in ("forward", "reverse"):
             if not child:
                 os._exit(77 if slope(at, mode, 3.0, how) == 6.0 else 78)
             print(mode, how, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+with machine(derived(CHAIN, "reverse")) as at:
+    kept = np.ones((3, 3))
+    x, bar, other = (row.ctypes.data for row in kept[:3])
+    at("f_vjp", None, ctypes.c_int, *[ctypes.c_void_p] * 4)(3, x, bar, x, other)
 """
 
 
@@ -236,6 +286,8 @@ def test_a_function_that_fails_has_derivatives_that_do() -> None:
     for name in ("f_jvp", "f_vjp"):
         assert f"{name}: `abort` was called (kernel.c:6" in done.stderr
         assert f"{name}: assertion `how != 3` failed" in done.stderr
+    # At last, one memory with two places for its derivatives.
+    assert done.returncode == -6 and "f_vjp: parameters 2 and 3 lead to the same memory" in done.stderr
 
 
 def test_an_exception_aborts() -> None:
