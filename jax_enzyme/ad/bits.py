@@ -18,6 +18,7 @@ from functools import cached_property
 from jax_enzyme.ad.causes import BITS, MADE, PARTS, Cause
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.congruence import Congruence
+from jax_enzyme.analysis.dataflow import fixpoint
 from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, called_routine, is_memory_free
 from jax_enzyme.analysis.number_bytes import ByteRanges, Bytes, Copied, is_copy
 from jax_enzyme.analysis.tbaa import is_certain_integer, is_of_any_type
@@ -92,11 +93,22 @@ class BitChecks:
         while before != (before := len(found) + sum(map(len, stored.values()))):
             for function in self.points_to.functions:
                 for instruction in function.instructions():
-                    if isinstance(instruction, I.CallBase) and is_copy(instruction):
-                        self._copy_computed(instruction, stored)
-                    elif instruction not in found and self._computes(instruction, found, stored):
+                    if isinstance(instruction, I.CallBase):
+                        self._follow_call(instruction, found, stored)
+                    if instruction not in found and self._computes(instruction, found, stored):
                         found.add(instruction)
         return frozenset(found)
+
+    def _follow_call(self, call: I.CallBase, found: set[Value], stored: dict[MemoryObject, set[Bytes]]) -> None:
+        """Such integers as arguments, as results, and in memory that is copied."""
+        for callee in self.points_to.callees(call):
+            given = zip(callee.arguments, call.arguments, strict=False)
+            found.update(p for p, v in given if v in found and T.is_int(p.type))
+            ends = (b.terminator for b in callee.blocks)
+            if T.is_int(call.type) and any(v in found for e in ends if isinstance(e, I.Return) for v in e.operands):
+                found.add(call)
+        if is_copy(call):
+            self._copy_computed(call, stored)
 
     def _copy_computed(self, call: I.CallBase, stored: dict[MemoryObject, set[Bytes]]) -> None:
         for copy in list(self._ranges.copied(call)) if stored else ():
@@ -133,37 +145,20 @@ class BitChecks:
         return self._mantissa_is_computed(instruction.operands[0], self._size(T.scalar(instruction.type)))
 
     def _mantissa_is_computed(self, value: Value, size: int) -> bool:
-        return value in self._computed and self._whole(value, {}) < _MANTISSA.get(size, _ALL)
+        return self._whole.get(value, _ALL) < _MANTISSA.get(size, _ALL)
 
-    def _whole(self, value: Value, known: dict[Value, int]) -> int:
-        """How many low bits of a value are the same whatever numbers vary."""
-        if value not in self._computed:
-            return _ALL
-        if value in known:
-            return known[value]
-        known[value] = _ALL
-        known[value] = self._low(value, known)
-        return known[value]
-
-    def _low(self, value: Value, known: dict[Value, int]) -> int:
-        if not isinstance(value, I.Instruction):
-            return 0
-        operands = value.operands[1:] if isinstance(value, I.Select) else value.operands
-        least = min((self._whole(v, known) for v in operands), default=0)
-        match value.opcode:
-            case "shl":
-                by = _constant(value.operands[1])
-                return least if by is None else min(_ALL, least + by)
-            case "and":
-                masks = [_constant(v) for v in value.operands]
-                return max([least, *((m & -m).bit_length() - 1 if m else _ALL for m in masks if m is not None)])
-            case "mul":
-                factors = [_constant(v) for v in value.operands]
-                return least + max([0, *((f & -f).bit_length() - 1 for f in factors if f)])
-            case "add" | "sub" | "or" | "xor" | "zext" | "sext" | "trunc" | "phi" | "select" | "freeze":
-                return least
-            case _:
-                return 0
+    @cached_property
+    def _whole(self) -> Mapping[Value, int]:
+        """How many low bits of an integer that was computed from numbers are the same whatever these are: the greatest
+        solution, since what is carried around a loop keeps bits as long as nothing in it changes them."""
+        users: dict[Value, list[Value]] = {}
+        found: list[Value] = []
+        for function in self.points_to.functions:
+            found += [v for v in (*function.arguments, *function.instructions()) if v in self._computed]
+            for instruction in function.instructions():
+                for operand in instruction.operands:
+                    users.setdefault(operand, []).append(instruction)
+        return fixpoint(found, lambda value: users.get(value, ()), _low_bits, _ALL)
 
     # -- parts of numbers
 
@@ -267,6 +262,28 @@ def _constant(value: Value) -> int | None:
     return (
         int_value(value.element if isinstance(value, ConstantSplat) else value) if isinstance(value, Constant) else None
     )
+
+
+def _low_bits(value: Value, whole: Mapping[Value, int]) -> int:
+    """How many low bits stay the same, by those of the operands; all of what is not computed from numbers."""
+    if not isinstance(value, I.Instruction):
+        return 0  # a parameter
+    operands = value.operands[1:] if isinstance(value, I.Select) else value.operands
+    least = min((whole.get(v, _ALL) for v in operands), default=_ALL)
+    match value.opcode:
+        case "shl":
+            by = _constant(value.operands[1])
+            return least if by is None else min(_ALL, least + by)
+        case "and":
+            masks = [_constant(v) for v in value.operands]
+            return max([least, *((m & -m).bit_length() - 1 if m else _ALL for m in masks if m is not None)])
+        case "mul":
+            factors = [_constant(v) for v in value.operands]
+            return min(_ALL, least + max([0, *((f & -f).bit_length() - 1 for f in factors if f)]))
+        case "add" | "sub" | "or" | "xor" | "zext" | "sext" | "trunc" | "phi" | "select" | "freeze":
+            return least
+        case _:
+            return 0
 
 
 def _lossy(source: I.Instruction, users: Mapping[Value, list[tuple[I.Instruction, int]]]) -> Iterator[I.Instruction]:

@@ -107,11 +107,45 @@ REFUSED = {
     "long_swap_of_bytes": (SWAPPED.replace("COUNT", "33"), PARTS),
 }
 
+CARRIED = """
+  long long q = 4607182418800017408ll;
+  for (int i = 0; i < n; i++) {
+    long long k = (long long)(1e14 * x[i]), r = q + k + at[0], v = (r << 60) + q;
+    double d;
+    memcpy(&d, &v, 8);
+    t += d;
+    q = r;
+  }
+"""
+GIVEN = """double f(int n, long long b, const double *x) {
+  double d;
+  memcpy(&d, &b, 8);
+  return n < 2 ? d * x[n] : f(n - 1, b, x) + 0.5 * f(n - 2, b, x);
+}"""
+RETURNED = """long long f(int n, const double *x) {
+  if (n < 2) return fast(x[n]);
+  long long p = f(n - 1, x), q = f(n - 2, x);
+  return x[n] > 0.5 ? p : q;
+}"""
+REFUSED["carried_around_a_loop"] = CARRIED, MADE
+
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused(name: str) -> None:
     body, cause = REFUSED[name]
     is_refused(program(body), cause)
+
+
+@pytest.mark.parametrize(
+    ("body", "function"),
+    [
+        ("for (int i = 0; i < n; i++) t += f(4, fast(x[i]), x);", GIVEN),
+        ("long long b = f(n - 1, x); memcpy(&t, &b, 8);", RETURNED),
+    ],
+    ids=["given", "returned"],
+)
+def test_refused_where_a_function_calls_itself(body: str, function: str) -> None:
+    is_refused(program(body, function), MADE)
 
 
 def test_a_call_that_may_be_of_too_many_functions() -> None:
