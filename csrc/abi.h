@@ -32,6 +32,7 @@ enum class Failure : std::uint32_t {
   kOutOfMemory = 2,  // working memory could not be had
   kTerminated = 3,   // the kernel called exit or abort, or ran into a trap
   kException = 4,    // a C++ exception or a Rust panic left the kernel
+  kChecked = 5,      // a check of Options(sanitize=True) failed: the number is that of a report (checked.h)
 };
 
 constexpr Failure FailureKind(std::int64_t status) {

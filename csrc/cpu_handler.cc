@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "batch.h"
+#include "checked.h"
 #include "crashes.h"
 #include "ffi_buffers.h"
 #include "ffi_state.h"
@@ -95,6 +96,8 @@ ffi::Error Describe(const KernelState& state, int64_t status, const std::string&
       return ffi::Error(ffi::ErrorCode::kAborted, kernel + "tried to end the process" + where +
                                                       " (exit, abort, a failed assertion or a trap; number " + number +
                                                       ")");
+    case Failure::kChecked:
+      return ffi::Error(ffi::ErrorCode::kAborted, kernel + TakeReport(FailureNumber(status)) + where);
     case Failure::kException:
       return ffi::Error(ffi::ErrorCode::kAborted, kernel + "was left by a C++ exception or a Rust panic" + where);
   }

@@ -23,13 +23,20 @@ class Options:
 
     `deterministic`: results and derivatives are the same to the last bit in every run. On the CPU they always are. On a
     GPU numbers that are added atomically come in another order each time; with this option they are summed exactly, in
-    integers, which takes longer and more memory (`docs/decisions/0011-exact-sums.md`)."""
+    integers, which takes longer and more memory (`docs/decisions/0011-exact-sums.md`).
+
+    `sanitize`: what C leaves undefined becomes a `JaxRuntimeError` with kernel and line: accesses outside of their
+    objects, freed memory, divisions, shifts and conversions without a result, reads of what nothing wrote, outputs
+    that are not written, recursion that is too deep; Ctrl-C ends a kernel. `time_limit`: so many seconds a call of such
+    a kernel may take. On the CPU; see `docs/crashes.md`."""
 
     fast_math: bool = False
     vector_math: bool = True
     checkpoint: Literal["sqrt", "log", False] | int | None = None
     tape_budget: int = 1 << 30
     deterministic: bool = False
+    sanitize: bool = False
+    time_limit: float | None = None
 
     def __post_init__(self) -> None:
         named = self.checkpoint in (None, "sqrt", "log") or self.checkpoint is False
@@ -39,6 +46,8 @@ class Options:
             )
         if not isinstance(self.tape_budget, Real) or not self.tape_budget >= 0:
             raise ValueError(f"tape_budget is a number of bytes, not {self.tape_budget!r}")
-        for name in ("fast_math", "vector_math", "deterministic"):
+        for name in ("fast_math", "vector_math", "deterministic", "sanitize"):
             if getattr(self, name) not in (True, False):
                 raise ValueError(f"{name} is True or False, not {getattr(self, name)!r}")
+        if self.time_limit is not None and not (self.sanitize and self.time_limit > 0):
+            raise ValueError("time_limit is a number of seconds, and needs sanitize=True")

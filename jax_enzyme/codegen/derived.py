@@ -48,7 +48,8 @@ from jax_enzyme.signature import Binding, Signature
 from jax_enzyme.transform.bind import bind, buffers_of
 from jax_enzyme.transform.divisions import guard_divisions
 from jax_enzyme.transform.input_writes import protect_inputs
-from jax_enzyme.transform.prepare import prepare
+from jax_enzyme.transform.prepare import prepare, prepare_calls
+from jax_enzyme.transform.sanitize import sanitized, with_checks
 from jax_enzyme.transform.shared_loops import share_loops
 
 
@@ -221,10 +222,21 @@ class _Job:
             return Stored.from_bytes(data)
         # A kernel itself goes through the canonical form too: what is hoisted and refused there is so for every mode.
         function = self.derived() if self.steps else self.canonical()
-        function, _ = self._shared(function)
+        function = self._checked(function) if self.options.sanitize else self._shared(function)[0]
         stored = compiled(guard_divisions(with_native_bodies(function, self.program)), self.options)
         _disk().put(self.key, stored.to_bytes())
         return stored
+
+    def _checked(self, function: ArrayFunction) -> ArrayFunction:
+        """The kernel with checks, or a derivative behind it. A pullback comes behind a forward sweep that is."""
+        if any(isinstance(step, Pullback) for step in self.steps):
+            return function
+        limit = self.options.time_limit
+        module = program_module(self.program, self.signature, self.binding)
+        library.link_bodies(module)
+        plain = prepare_calls(bind(module, self.program.symbol, self.signature, self.binding))
+        checked = sanitized(plain, 0 if limit is None else max(1, round(1000 * limit)))
+        return with_checks(function, checked) if self.steps else checked
 
     def sharing(self) -> tuple[str, ...]:
         return self._shared(self.derived() if self.steps else self.canonical())[1]

@@ -24,6 +24,8 @@ _RUST = re.compile(r"^_ZN.*17h[0-9a-f]{16}E$")
 # What calls these runs on threads of its own, and a derivative would be summed by all of them at once. OpenMP's
 # functions for one thread are part of the kernel by now.
 _OF_THREADS = re.compile(r"__kmpc_|__tgt_|kmp_|GOMP_|GOACC_|omp_(get|set|in|is|init|destroy|unset|test|target)_")
+# What sanitized kernels call is part of the extension, whose symbols the process does not show.
+_CHECKS, _EXTENSION = "je_checked_", "jax_enzyme.xla_ffi._ext"
 # The linker defines these itself.
 _OF_THE_LINKER = {"__dso_handle", "__cxa_atexit", "_GLOBAL_OFFSET_TABLE_"}
 
@@ -62,6 +64,8 @@ def _listed(names: Iterable[str]) -> str:
 
 def address_of(name: str) -> int | None:
     """The address of a function or variable by its name in object code, or None."""
+    if name.startswith(_CHECKS):
+        return ctypes.cast(ctypes.CDLL(importlib.import_module(_EXTENSION).__file__)[name], ctypes.c_void_p).value
     for library in (None, *LIBRARIES):
         handle = _library(library)
         if handle is not None and hasattr(handle, name):

@@ -75,7 +75,7 @@ def _guard(function: Function, declarations: Declarations) -> None:
         if at is None:
             continue
         division = block.instructions[at]
-        for name, condition in _failures(division):
+        for name, condition in division_failures(division):
             rest = split_before(function, block, block.instructions.index(division))
             fail_if(function, block, rest, condition, declarations.function(name, T.FunctionType(T.VOID, ())), division)
             block = rest
@@ -107,7 +107,8 @@ def fail_if(
         instruction.metadata = [(kind, node) for kind, node in culprit.metadata if kind in ("dbg", NOTED)]
 
 
-def _failures(division: I.Instruction) -> list[tuple[str, Callable[[Builder], Value]]]:
+def division_failures(division: I.Instruction) -> list[tuple[str, Callable[[Builder], Value]]]:
+    """What may go wrong with a division: by which function it fails, and what builds the condition."""
     dividend, divisor = division.operands
     kind = division.type
     assert isinstance(kind, T.IntType)

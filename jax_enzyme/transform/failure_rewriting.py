@@ -12,7 +12,7 @@ from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, Poison, Value, int_value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.exceptions import clause_type, is_kind_of
-from jax_enzyme.transform.failure_sites import EXCEPTION, Site
+from jax_enzyme.transform.failure_sites import CHECKED, EXCEPTION, Site
 from jax_enzyme.transform.rewriting import (
     drop_edge,
     forget_records,
@@ -119,6 +119,8 @@ class Rewriter:
         builder.br(unwind or self._exit_block())
 
     def _status(self, builder: Builder, found: Site, instruction: I.Instruction) -> Value:
+        if found.kind == CHECKED and found.code is not None:
+            return found.code
         kind = found.kind << 32
         assert isinstance(instruction, I.CallBase)
         if instruction.callee.name == "__cxa_rethrow":

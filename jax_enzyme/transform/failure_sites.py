@@ -13,7 +13,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.debug import location, resolve
 from jax_enzyme.ir.inlining import expanded_attributes
 from jax_enzyme.ir.lexer import escape, unescape
-from jax_enzyme.ir.metadata import MDNode, MDRef, MDString
+from jax_enzyme.ir.metadata import MDNode, MDRef, MDString, MDValue
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.ir.values import (
     ConstantAggregate,
@@ -26,12 +26,15 @@ from jax_enzyme.rules.effects import Effect, effect
 
 TERMINATED = 3
 EXCEPTION = 4
+CHECKED = 5
 FIRST_MESSAGE = 256
 TABLE = "je.failures"
 UNFITTING = "je.unfitting"
 """Stands for a call through a pointer, or a dummy procedure, that may lead to nothing that fits."""
 DIVIDED_BY_ZERO = "je.divided.by.zero"
 DIVISION_OVERFLOWS = "je.division.overflows"
+FAILS = "je.fails"
+"""Ends the call with the status that is its argument."""
 
 _RETURNING = frozenset(
     "__cxa_allocate_exception __cxa_free_exception __cxa_begin_catch __cxa_end_catch __cxa_get_exception_ptr "
@@ -40,7 +43,7 @@ _RETURNING = frozenset(
 # Control that stays inside the program: `setjmp` is where it arrives.
 _JUMPS = frozenset("longjmp _longjmp siglongjmp __longjmp_chk".split())
 _EXITS = frozenset("exit _exit _Exit quick_exit _FortranAExit _FortranAStopStatement".split())
-_DIVISIONS = {
+DIVISIONS = {
     DIVIDED_BY_ZERO: "integer division by zero",
     DIVISION_OVERFLOWS: "integer division overflows: the least integer by -1",
 }
@@ -53,7 +56,7 @@ _PANIC = re.compile(r"panicking\d+(panic\w*?|\w*unwrap_failed|assert_failed\w*?|
 @dataclass(frozen=True, eq=False)
 class Site:
     """A call that never returns. `thrown` is the symbol of the exception's type, `thrown_object` the exception; both
-    are None where they are not known. `code` is the exit code of a program that ends itself."""
+    are None where they are not known. `code` is the exit code of a program that ends itself, or the whole status."""
 
     call: I.CallBase
     kind: int
@@ -70,6 +73,8 @@ def site(module: Module, instruction: I.Instruction) -> Site | None:
     callee = instruction.callee
     if not callee.is_declaration or callee.name in _RETURNING or callee.name in _JUMPS:
         return None
+    if callee.name == FAILS:
+        return Site(instruction, CHECKED, "a check failed", code=instruction.arguments[0])
     found = effect(callee.name)
     if found is Effect.THROW:
         return _thrown(instruction, callee.name)
@@ -99,8 +104,8 @@ def _terminated(call: I.CallBase, name: str) -> Site:
         return Site(call, TERMINATED, f"STOP {text}" if text else "STOP")
     if name == "_FortranAReportFatalUserError" and (text := constant_text(call.arguments[0])):
         return Site(call, TERMINATED, text)
-    if name in _DIVISIONS:
-        return Site(call, TERMINATED, _DIVISIONS[name])
+    if name in DIVISIONS:
+        return Site(call, TERMINATED, DIVISIONS[name])
     if name == "python_exception":  # of Numba's: see frontends/numba.py
         return Site(call, EXCEPTION, "it raised a Python exception")
     plain = {"_ZSt9terminatev": "std::terminate", "__clang_call_terminate": "std::terminate"}.get(name, name)
@@ -200,6 +205,19 @@ def add_message(module: Module, text: str) -> int:
     module.metadata[number] = MDNode(operands=[MDString(escape(text))])
     module.named_metadata.setdefault(TABLE, []).append(MDRef(number))
     return FIRST_MESSAGE + len(known)
+
+
+def append_messages(module: Module, own: tuple[str, ...], more: tuple[str, ...]) -> None:
+    """Makes the table of messages what it was, `own`, with others behind, which keep their order."""
+    module.named_metadata.pop(TABLE, None)
+    number = max((int(n) for n in module.metadata), default=-1)
+    rows: list[MDValue] = []
+    for text in (*own, *more):
+        number += 1
+        module.metadata[str(number)] = MDNode(operands=[MDString(escape(text))])
+        rows.append(MDRef(str(number)))
+    if rows:
+        module.named_metadata[TABLE] = rows
 
 
 def messages(module: Module) -> tuple[str, ...]:

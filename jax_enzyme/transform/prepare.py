@@ -22,6 +22,11 @@ from jax_enzyme.transform.struct_copies import split_struct_copies
 
 def prepare(function: ArrayFunction) -> ArrayFunction:
     """The array function over C's allocators, its failures a status; itself where there is nothing to do."""
+    return move_large_locals(lower_failures(prepare_calls(function)))
+
+
+def prepare_calls(function: ArrayFunction) -> ArrayFunction:
+    """The first part of it: what it calls is C's, and called directly wherever that is possible."""
     function = own_static_objects(function)
     function = replace(function, module=lower_dynamic_casts(lower_allocators(withhold_streams(function.module))))
-    return move_large_locals(lower_failures(devirtualise(split_struct_copies(lower_closures(function)))))
+    return devirtualise(split_struct_copies(lower_closures(function)))

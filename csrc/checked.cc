@@ -1,0 +1,423 @@
+// What kernels call that are compiled with Options(sanitize=True): see jax_enzyme/transform/sanitize.
+//
+// A thread that runs such a kernel has a table of the objects that pointers may lead to: the kernel's arguments,
+// variables whose address is taken, and all that it allocates. Memory that it frees stays here until the call ends, so
+// that nothing new lies where a pointer of old still leads. What nothing has written yet is filled with a pattern.
+
+#include "checked.h"
+
+#include <signal.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#if defined(__linux__)
+#include <pthread.h>
+#endif
+
+#include "abi.h"
+
+namespace jax_enzyme {
+namespace {
+
+// As a float it is a signalling NaN, which no arithmetic makes; twice, as a double, it is a number like any other.
+constexpr uint32_t kUnwritten = 0xffb5a5a5u;
+constexpr size_t kReports = 1024;
+constexpr size_t kPadding = 32;                   // behind what is allocated: so far nothing else begins
+constexpr size_t kKeptBytes = size_t{256} << 20;  // of freed memory
+constexpr uint64_t kEverything = uint64_t{1} << 63;
+constexpr uintptr_t kStackReserve = 512 << 10;
+
+struct Object {
+  uint64_t base;
+  uint64_t extent;  // 0 once it is freed
+  const char* text;
+  uint64_t bytes;
+  bool heap;
+  bool freed;
+};
+
+struct Call {
+  std::map<uint64_t, Object*> objects;
+  std::deque<Object> storage;
+  std::deque<Object*> freed;
+  size_t freed_bytes = 0;
+  Object* last = nullptr;
+  Object everything{0, kEverything, "memory", 0, false, false};
+  std::atomic<int32_t> stop{0};
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+  int depth = 0;
+};
+
+std::mutex g_reports_mutex;
+std::map<int32_t, std::string>& Reports() {
+  static auto* reports = new std::map<int32_t, std::string>();
+  return *reports;
+}
+int32_t g_next_report = 1;
+
+int64_t Report(const std::string& text) {
+  std::lock_guard<std::mutex> lock(g_reports_mutex);
+  const int32_t number = g_next_report;
+  g_next_report = g_next_report == INT32_MAX ? 1 : g_next_report + 1;
+  auto& reports = Reports();
+  if (reports.size() >= kReports) reports.erase(reports.begin());
+  reports[number] = text;
+  return static_cast<int64_t>(static_cast<uint64_t>(Failure::kChecked) << 32 | static_cast<uint32_t>(number));
+}
+
+std::string At(const char* place) { return place == nullptr || *place == 0 ? "" : std::string(" (") + place + ")"; }
+
+// -- calls that run, their time limits, and Ctrl-C
+
+std::mutex g_calls_mutex;
+std::set<Call*>& Calls() {
+  static auto* calls = new std::set<Call*>();
+  return *calls;
+}
+std::condition_variable& Changed() {
+  static auto* changed = new std::condition_variable();
+  return *changed;
+}
+bool g_watching = false;
+std::atomic<bool> g_interrupted{false};
+struct sigaction g_before;
+
+constexpr int32_t kInterrupted = 1;
+constexpr int32_t kTimeOut = 2;
+
+// Raises the flags: of all calls after Ctrl-C, of one whose time is over. Ends when no call is left.
+void Watch() {
+  std::unique_lock<std::mutex> lock(g_calls_mutex);
+  while (!Calls().empty()) {
+    const auto now = std::chrono::steady_clock::now();
+    for (Call* call : Calls()) {
+      if (g_interrupted.load()) call->stop.store(kInterrupted);
+      if (call->deadline <= now) call->stop.store(kTimeOut);
+    }
+    Changed().wait_for(lock, std::chrono::milliseconds(20));
+  }
+  g_watching = false;
+}
+
+void OnInterrupt(int number, siginfo_t* info, void* context) {
+  g_interrupted.store(true);
+  if ((g_before.sa_flags & SA_SIGINFO) != 0) {
+    if (g_before.sa_sigaction != nullptr) g_before.sa_sigaction(number, info, context);
+  } else if (g_before.sa_handler != SIG_DFL && g_before.sa_handler != SIG_IGN) {
+    g_before.sa_handler(number);
+  }
+}
+
+void Enter(Call* call) {
+  std::lock_guard<std::mutex> lock(g_calls_mutex);
+  if (Calls().empty()) {
+    g_interrupted.store(false);
+    struct sigaction action;
+    std::memset(&action, 0, sizeof(action));
+    action.sa_sigaction = &OnInterrupt;
+    action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, &g_before);
+  }
+  Calls().insert(call);
+  if (!g_watching) {
+    g_watching = true;
+    std::thread(&Watch).detach();
+  }
+}
+
+void Leave(Call* call) {
+  std::lock_guard<std::mutex> lock(g_calls_mutex);
+  Calls().erase(call);
+  if (Calls().empty()) {
+    struct sigaction present;
+    sigaction(SIGINT, nullptr, &present);
+    if (present.sa_sigaction == &OnInterrupt) sigaction(SIGINT, &g_before, nullptr);
+  }
+}
+
+Call& Current() {
+  static thread_local Call call;
+  return call;
+}
+
+// -- objects
+
+void Fill(void* memory, uint64_t bytes) {
+  auto* at = static_cast<char*>(memory);
+  const uint32_t pattern[2] = {kUnwritten, kUnwritten};
+  for (; bytes >= sizeof(pattern); bytes -= sizeof(pattern), at += sizeof(pattern)) {
+    std::memcpy(at, pattern, sizeof(pattern));
+  }
+  std::memcpy(at, pattern, bytes);
+}
+
+// The object in which an address lies, or which ends there.
+Object* Find(Call& call, uint64_t address) {
+  if (call.last != nullptr && address - call.last->base < call.last->bytes) return call.last;
+  auto after = call.objects.upper_bound(address);
+  if (after == call.objects.begin()) return nullptr;
+  Object* found = std::prev(after)->second;
+  if (address - found->base > found->bytes) return nullptr;
+  call.last = found;
+  return found;
+}
+
+Object* Add(Call& call, void* memory, uint64_t bytes, const char* text, bool heap) {
+  const auto base = reinterpret_cast<uint64_t>(memory);
+  // What was there before is gone: the frame of a function that has returned, memory that a library has freed.
+  auto at = call.objects.lower_bound(base);
+  if (at != call.objects.begin()) {
+    auto in_front = std::prev(at);
+    if (in_front->second->base + in_front->second->bytes > base) call.objects.erase(in_front);
+  }
+  while (at != call.objects.end() && at->first < base + bytes) {
+    if (at->first == base && at->second->bytes == bytes && !at->second->freed && at->second->text == text) {
+      return at->second;
+    }
+    at = call.objects.erase(at);
+  }
+  call.storage.push_back(Object{base, bytes, text, bytes, heap, false});
+  Object* made = &call.storage.back();
+  call.objects[base] = made;
+  call.last = made;
+  return made;
+}
+
+void Forget(Call& call, Object* object) {
+  auto at = call.objects.find(object->base);
+  if (at != call.objects.end() && at->second == object) call.objects.erase(at);
+  if (call.last == object) call.last = nullptr;
+  std::free(reinterpret_cast<void*>(object->base));
+}
+
+void* Allocate(uint64_t alignment, uint64_t bytes, bool zero) {
+  if (bytes > (uint64_t{1} << 47)) return nullptr;
+  const uint64_t room = bytes + kPadding;
+  void* memory = alignment <= 16 ? std::malloc(room)
+                                 : std::aligned_alloc(alignment, (room + alignment - 1) / alignment * alignment);
+  if (memory == nullptr) return nullptr;
+  if (zero) {
+    std::memset(memory, 0, bytes);
+  } else {
+    Fill(memory, bytes);
+  }
+  Add(Current(), memory, bytes, "allocated memory", true);
+  return memory;
+}
+
+void Reset(Call& call) {
+  for (Object* object : call.freed) std::free(reinterpret_cast<void*>(object->base));
+  call.freed.clear();
+  call.freed_bytes = 0;
+  call.objects.clear();
+  call.storage.clear();
+  call.last = nullptr;
+}
+
+std::string Number(int64_t number) { return std::to_string(number); }
+
+}  // namespace
+
+std::string TakeReport(int32_t number) {
+  std::lock_guard<std::mutex> lock(g_reports_mutex);
+  auto found = Reports().find(number);
+  if (found == Reports().end()) return "it did what it must not do";
+  std::string text = found->second;
+  Reports().erase(found);
+  return text;
+}
+
+}  // namespace jax_enzyme
+
+using jax_enzyme::Call;
+using jax_enzyme::Current;
+using jax_enzyme::Object;
+
+#define JE_EXPORT extern "C" __attribute__((visibility("default"), used))
+
+// A call starts, which may take so many milliseconds (0: as long as it wants).
+JE_EXPORT void je_checked_begin(int64_t milliseconds) {
+  Call& call = Current();
+  if (call.depth++ > 0) return;
+  jax_enzyme::Reset(call);
+  call.stop.store(0);
+  call.deadline = std::chrono::steady_clock::time_point::max();
+  if (milliseconds > 0) call.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
+  jax_enzyme::Enter(&call);
+}
+
+JE_EXPORT void je_checked_end() {
+  Call& call = Current();
+  if (--call.depth > 0) return;
+  jax_enzyme::Leave(&call);
+  jax_enzyme::Reset(call);
+}
+
+// The flag that is not 0 when the call is to end.
+JE_EXPORT const void* je_checked_flag() { return &Current().stop; }
+
+JE_EXPORT int64_t je_checked_stopped(const char* place) {
+  const bool late = Current().stop.load() == jax_enzyme::kTimeOut;
+  return jax_enzyme::Report((late ? "was stopped: its time limit is over" : "was interrupted") + jax_enzyme::At(place));
+}
+
+// The lowest address that this thread's stack may come to.
+JE_EXPORT uint64_t je_checked_stack() {
+#if defined(__linux__)
+  static thread_local uint64_t low = [] {
+    pthread_attr_t attributes;
+    void* start = nullptr;
+    size_t bytes = 0;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0) return uint64_t{0};
+    pthread_attr_getstack(&attributes, &start, &bytes);
+    pthread_attr_destroy(&attributes);
+    const uint64_t reserve = std::min<uint64_t>(jax_enzyme::kStackReserve, bytes / 4);
+    return reinterpret_cast<uint64_t>(start) + reserve;
+  }();
+  return low;
+#else
+  return 0;
+#endif
+}
+
+JE_EXPORT void je_checked_fill(void* memory, uint64_t bytes) { jax_enzyme::Fill(memory, bytes); }
+
+JE_EXPORT const Object* je_checked_object(void* memory, uint64_t bytes, const char* text) {
+  return jax_enzyme::Add(Current(), memory, bytes, text, false);
+}
+
+// What a pointer leads to that comes from memory or from another function.
+JE_EXPORT const Object* je_checked_find(uint64_t address) {
+  static Object nothing{0, 0, "null", 0, false, false};
+  if (address < 4096) return &nothing;
+  Call& call = Current();
+  Object* found = jax_enzyme::Find(call, address);
+  return found == nullptr ? &call.everything : found;
+}
+
+JE_EXPORT void* je_checked_malloc(uint64_t bytes) { return jax_enzyme::Allocate(16, bytes, false); }
+
+JE_EXPORT void* je_checked_calloc(uint64_t count, uint64_t bytes) {
+  uint64_t total = 0;
+  return __builtin_mul_overflow(count, bytes, &total) ? nullptr : jax_enzyme::Allocate(16, total, true);
+}
+
+JE_EXPORT void* je_checked_aligned_alloc(uint64_t alignment, uint64_t bytes) {
+  return jax_enzyme::Allocate(alignment, bytes, false);
+}
+
+// 0, or why this may not be freed.
+JE_EXPORT int64_t je_checked_free(void* memory, const char* place) {
+  if (memory == nullptr) return 0;
+  Call& call = Current();
+  const auto address = reinterpret_cast<uint64_t>(memory);
+  Object* found = jax_enzyme::Find(call, address);
+  if (found == nullptr) {
+    std::free(memory);  // a library has allocated it
+    return 0;
+  }
+  if (found->freed) return jax_enzyme::Report("frees memory that it has freed before" + jax_enzyme::At(place));
+  if (!found->heap) {
+    return jax_enzyme::Report(std::string("frees ") + found->text + ", which was not allocated" +
+                              jax_enzyme::At(place));
+  }
+  if (found->base != address) {
+    return jax_enzyme::Report("frees a pointer into allocated memory that is not its start" + jax_enzyme::At(place));
+  }
+  found->freed = true;
+  found->extent = 0;
+  jax_enzyme::Fill(memory, found->bytes);
+  call.freed.push_back(found);
+  call.freed_bytes += found->bytes;
+  while (call.freed_bytes > jax_enzyme::kKeptBytes) {
+    Object* oldest = call.freed.front();
+    call.freed.pop_front();
+    call.freed_bytes -= oldest->bytes;
+    jax_enzyme::Forget(call, oldest);
+  }
+  return 0;
+}
+
+// For a pointer that may be freed, and is freed by this.
+JE_EXPORT void* je_checked_realloc(void* memory, uint64_t bytes, const char* place, int64_t* status) {
+  *status = 0;
+  if (memory == nullptr) return je_checked_malloc(bytes);
+  Call& call = Current();
+  Object* found = jax_enzyme::Find(call, reinterpret_cast<uint64_t>(memory));
+  if (found == nullptr) return std::realloc(memory, bytes);
+  const uint64_t kept = std::min(found->extent, bytes);
+  void* made = je_checked_malloc(bytes);
+  if (made == nullptr) return nullptr;
+  std::memcpy(made, memory, kept);
+  *status = je_checked_free(memory, place);
+  return made;
+}
+
+// Text about an access of `bytes` at an address that is not inside of `[base, base + extent)`.
+JE_EXPORT int64_t je_checked_outside(const Object* object, uint64_t address, uint64_t base, uint64_t extent,
+                                     uint64_t bytes, uint64_t unit, int32_t writes, const char* text,
+                                     const char* place) {
+  const std::string what = writes ? "writes" : "reads";
+  if (object != nullptr) {
+    base = object->base;
+    extent = object->bytes;
+    text = object->text;
+    if (object->freed) {
+      return jax_enzyme::Report(what + " memory that it has freed: use after free" + jax_enzyme::At(place));
+    }
+  }
+  if (address < 4096 || (base == 0 && extent == 0)) {
+    return jax_enzyme::Report(what + " at a null pointer, address " + std::to_string(address) + jax_enzyme::At(place));
+  }
+  const auto offset = static_cast<int64_t>(address - base);
+  std::string message = what + " outside of the bounds of " + text + ": ";
+  if (unit == 0) unit = 1;
+  const auto step = static_cast<int64_t>(unit);
+  if (offset % step == 0 && extent % unit == 0) {
+    message += "index " + jax_enzyme::Number(offset / step) + ", extent " + std::to_string(extent / unit);
+  } else {
+    message += "byte " + jax_enzyme::Number(offset) + " of " + std::to_string(extent);
+  }
+  if (bytes != unit) message += ", " + std::to_string(bytes) + " bytes";
+  return jax_enzyme::Report(message + jax_enzyme::At(place));
+}
+
+// The same about a read of what holds the pattern; 0 where that need not mean anything.
+JE_EXPORT int64_t je_checked_unwritten(const Object* object, uint64_t address, uint64_t base, uint64_t unit,
+                                       const char* text, const char* place) {
+  if (object != nullptr) {
+    if (object == &Current().everything) return 0;
+    base = object->base;
+    text = object->text;
+  }
+  const uint64_t offset = address - base;
+  std::string message = std::string("reads what nothing wrote: ") + text;
+  if (unit > 0 && offset % unit == 0) message += ", index " + std::to_string(offset / unit);
+  return jax_enzyme::Report(message + jax_enzyme::At(place));
+}
+
+// 0 where all of an output is written, else which element is not.
+JE_EXPORT int64_t je_checked_written(const char* memory, uint64_t bytes, uint64_t unit, const char* text) {
+  const uint64_t step = std::max<uint64_t>(unit, 4);
+  const uint64_t pattern = uint64_t{jax_enzyme::kUnwritten} << 32 | jax_enzyme::kUnwritten;
+  for (uint64_t at = 0; at + step <= bytes; at += step) {
+    bool equal = true;
+    for (uint64_t part = 0; equal && part < step; part += 4) equal = std::memcmp(memory + at + part, &pattern, 4) == 0;
+    if (!equal) continue;
+    return jax_enzyme::Report(std::string("leaves the output `") + text + "` without a value: index " +
+                              std::to_string(at / unit) + " of " + std::to_string(bytes / unit) + " is not written");
+  }
+  return 0;
+}

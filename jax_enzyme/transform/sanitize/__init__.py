@@ -1,0 +1,16 @@
+"""Kernels with checks, for Options(sanitize=True): what C leaves undefined becomes a failure of the call.
+
+before anything is optimised, with everything inlined that is not recursive:
+
+scalars      local variables start with a pattern; reads of it are failures
+arithmetic   integer divisions, shifts, conversions of floating-point numbers that have no result
+provenance   which object a pointer leads to
+bounds       accesses against the bounds of their objects; memory is allocated and freed by `csrc/checked.cc`
+endings      loops look at a flag, recursive functions at their stack
+insertion    where the checks go in
+outside      what surrounds a call: objects, outputs that are not written; derivatives behind the checked kernel
+"""
+
+from jax_enzyme.transform.sanitize.outside import sanitized, with_checks
+
+__all__ = ["sanitized", "with_checks"]

@@ -1,0 +1,69 @@
+"""Arithmetic that has no result: integer division by zero and its overflow, shifts by too many places, floating-point
+numbers that the integers they become cannot hold. Of numbers, not of vectors, in which no source language has these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import Builder, const_float, const_int
+from jax_enzyme.ir.values import ConstantFloat, Value, int_value
+from jax_enzyme.transform.divisions import division_failures
+from jax_enzyme.transform.failure_sites import DIVISIONS
+from jax_enzyme.transform.sanitize.insertion import Check
+from jax_enzyme.transform.sanitize.runtime import Runtime
+
+_DIVISIONS = ("sdiv", "srem", "udiv", "urem")
+_SHIFTS = ("shl", "lshr", "ashr")
+_WIDENED = frozenset({"half", "bfloat", "float", "double"})
+
+
+def arithmetic_checks(instruction: I.Instruction, runtime: Runtime) -> list[Check]:
+    """What is to be checked before an instruction."""
+    kind = instruction.type
+    if not isinstance(kind, T.IntType):
+        return []
+    match instruction:
+        case I.BinaryOp(opcode=opcode) if opcode in _DIVISIONS:
+            return [
+                Check(condition, _constant(runtime.failure(DIVISIONS[name], instruction)))
+                for name, condition in division_failures(instruction)
+            ]
+        case I.BinaryOp(opcode=opcode) if opcode in _SHIFTS and int_value(instruction.operands[1]) is None:
+            status = runtime.failure(
+                f"shifts a number of {kind.bits} bits by as many or more, or by less than 0", instruction
+            )
+            places = instruction.operands[1]
+            return [Check(lambda at: at.icmp("uge", places, const_int(kind, kind.bits)), _constant(status))]
+        case I.Cast(opcode="fptosi" | "fptoui"):
+            return _conversion(instruction, kind, runtime)
+        case _:
+            return []
+
+
+def _constant(status: Value) -> Callable[[Builder], Value]:
+    return lambda at: status
+
+
+def _conversion(cast: I.Cast, kind: T.IntType, runtime: Runtime) -> list[Check]:
+    number = cast.operands[0]
+    if (
+        not isinstance(number.type, T.FloatType)
+        or number.type.kind not in _WIDENED
+        or isinstance(number, ConstantFloat)
+    ):
+        return []
+    signed = cast.opcode == "fptosi"
+    low, high = (-(2.0 ** (kind.bits - 1)), 2.0 ** (kind.bits - 1)) if signed else (0.0, 2.0**kind.bits)
+
+    def condition(at: Builder) -> Value:
+        wide = number if number.type == T.DOUBLE else at.cast("fpext", number, T.DOUBLE)
+        # What is cut off behind the point may lie below the least integer, where a double can say so.
+        exact = low - 1.0 != low
+        above = at.fcmp("ogt" if exact else "oge", wide, const_float(T.DOUBLE, low - 1.0 if exact else low))
+        below = at.fcmp("olt", wide, const_float(T.DOUBLE, high))
+        return at.icmp("eq", at.binary("and", above, below), const_int(T.I1, 0))
+
+    what = f"converts a number to {kind.bits} bits of {'signed' if signed else 'unsigned'} integer that is out of range"
+    return [Check(condition, _constant(runtime.failure(what, cast)))]

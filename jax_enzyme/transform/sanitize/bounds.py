@@ -1,0 +1,226 @@
+"""Accesses against the bounds of their objects, reads of what nothing wrote, and the functions that allocate and free.
+
+before    %v = load double, ptr %p            after    %o = sub i64 (ptrtoint %p), (ptrtoint %x)
+                                                       %bad = icmp ugt i64 %o, <extent - 8>
+                                                       ... (see `insertion`)
+                                                       %v = load double, ptr %p
+          %q = call ptr @malloc(i64 %n)                %q = call ptr @je_checked_malloc(i64 %n)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.arrays import Buffer
+from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.module import Function, GlobalVariable, uses
+from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, Value, int_value
+from jax_enzyme.transform.rewriting import Change, rewrite
+from jax_enzyme.transform.sanitize.insertion import Check, put_behind
+from jax_enzyme.transform.sanitize.provenance import Found, Known, Place, Provenance, root_of
+from jax_enzyme.transform.sanitize.runtime import Runtime
+from jax_enzyme.transform.sanitize.scalars import holds_pattern, is_computed_with, pattern_of
+
+Checks = dict[I.Instruction, list[Check]]
+_COPIES = ("llvm.memcpy.", "llvm.memmove.")
+_SETS = ("llvm.memset.",)
+_PLAIN = {"malloc": "malloc", "calloc": "calloc", "aligned_alloc": "aligned_alloc", "memalign": "aligned_alloc"}
+
+
+@dataclass(frozen=True, eq=False)
+class Access:
+    """So many bytes at a pointer; `size` is an int where it is known."""
+
+    instruction: I.Instruction
+    pointer: Value
+    size: int | Value
+    writes: bool
+
+
+def accesses(function: Function, layout: DataLayout) -> Iterator[Access]:
+    """Everything that a function does to memory by itself."""
+    for i in function.instructions():
+        match i:
+            case I.Load():
+                yield Access(i, i.operands[0], layout.store_size(i.type), False)
+            case I.Store():
+                yield Access(i, i.operands[1], layout.store_size(i.operands[0].type), True)
+            case I.AtomicRMW() | I.CmpXchg():
+                yield Access(i, i.operands[0], layout.store_size(i.operands[1].type), True)
+            case I.Call() if i.callee.name.startswith(_COPIES):
+                to, source, size = i.arguments[:3]
+                known = int_value(size)
+                yield Access(i, source, size if known is None else known, False)
+                yield Access(i, to, size if known is None else known, True)
+            case I.Call() if i.callee.name.startswith(_SETS):
+                known = int_value(i.arguments[2])
+                yield Access(i, i.arguments[0], i.arguments[2] if known is None else known, True)
+            case _:
+                pass
+
+
+class BoundsOfFunction:
+    """The checks of one function's accesses. What pointers lead to is inserted by `insert`, after which instructions
+    have the checks `before` and `behind` them."""
+
+    def __init__(
+        self, function: Function, runtime: Runtime, layout: DataLayout, buffers: Mapping[Argument, Buffer]
+    ) -> None:
+        self.before: Checks = {}
+        self.behind: Checks = {}
+        self._function = function
+        self._runtime = runtime
+        self._buffers = buffers
+        self._provenance = Provenance(function, runtime, layout, buffers)
+        self.writes_somewhere = False
+        users = uses(function)
+        for access in accesses(function, layout):
+            place = self._provenance.of(access.pointer)
+            if place is None:
+                continue
+            if access.writes and isinstance(place, Found):
+                self.writes_somewhere = True
+            if not _is_inside(access, place):
+                self.before.setdefault(access.instruction, []).append(self._bounds(access, place))
+            load = access.instruction
+            fresh = isinstance(place, Found) or place.fresh
+            if isinstance(load, I.Load) and fresh and pattern_of(load.type) and is_computed_with(load, users):
+                self.behind.setdefault(load, []).append(self._unwritten(access, place))
+
+    @property
+    def asks(self) -> bool:
+        """Whether the run time has to know all objects."""
+        return self._provenance.asks
+
+    def insert(self, globals_: list[GlobalVariable], *, all_objects: bool) -> None:
+        """Inserts, in place, what tells objects apart; where the run time is asked, it is told of all."""
+        if all_objects:
+            locals_ = [i for i in self._function.instructions() if isinstance(i, I.Alloca)]
+            self._provenance.register([*locals_, *self._buffers, *(globals_ if self._buffers else ())])
+        put_behind(self._function, self._provenance.behind)
+        self._function.entry.instructions[:0] = self._provenance.start
+
+    def _bounds(self, access: Access, place: Place) -> Check:
+        def condition(at: Builder) -> Value:
+            address = at.cast("ptrtoint", access.pointer, T.I64)
+            base, extent = _range(at, place)
+            offset = at.binary("sub", address, base)
+            if isinstance(place, Known) and isinstance(access.size, int):
+                if access.size > place.extent:
+                    return const_int(T.I1, 1)
+                return at.icmp("ugt", offset, const_int(T.I64, place.extent - access.size))
+            size = _wide(at, access.size)
+            far = at.icmp("ugt", offset, extent)
+            long = at.icmp("ugt", size, at.binary("sub", extent, offset))
+            some = at.icmp("ne", size, const_int(T.I64, 0))
+            return at.binary("and", some, at.binary("or", far, long))
+
+        def status(at: Builder) -> Value:
+            address = at.cast("ptrtoint", access.pointer, T.I64)
+            base, extent = _range(at, place)
+            unit = access.size if isinstance(access.size, int) else 1
+            if isinstance(place, Known):
+                unit = place.unit
+            return self._runtime.call(
+                at, "outside", _record(place), address, base, extent, _wide(at, access.size), const_int(T.I64, unit),
+                const_int(T.I32, int(access.writes)), self._text(place), self._runtime.place(access.instruction),
+            )  # fmt: skip
+
+        return Check(condition, status)
+
+    def _unwritten(self, access: Access, place: Place) -> Check:
+        load = access.instruction
+
+        def status(at: Builder) -> Value:
+            address = at.cast("ptrtoint", access.pointer, T.I64)
+            base, _ = _range(at, place)
+            unit = const_int(T.I64, place.unit if isinstance(place, Known) else _constant_size(access))
+            return self._runtime.call(
+                at, "unwritten", _record(place), address, base, unit, self._text(place), self._runtime.place(load)
+            )
+
+        return Check(lambda at: holds_pattern(at, load), status, unsure=isinstance(place, Found))
+
+    def _text(self, place: Place) -> Value:
+        return self._runtime.text(place.text) if isinstance(place, Known) else ConstantNull(T.PTR)
+
+
+def _constant_size(access: Access) -> int:
+    assert isinstance(access.size, int)
+    return access.size
+
+
+def _is_inside(access: Access, place: Place) -> bool:
+    """Whether an access is one of the object itself, as a whole or at its start."""
+    fits = isinstance(place, Known) and isinstance(access.size, int) and access.size <= place.extent
+    return fits and root_of(access.pointer) is access.pointer and not isinstance(access.pointer, I.Phi | I.Select)
+
+
+def _range(at: Builder, place: Place) -> tuple[Value, Value]:
+    if isinstance(place, Known):
+        return at.cast("ptrtoint", place.base, T.I64), const_int(T.I64, place.extent)
+    return at.load(T.I64, place.record, 8), at.load(T.I64, at.offset(place.record, 8), 8)
+
+
+def _record(place: Place) -> Value:
+    return place.record if isinstance(place, Found) else ConstantNull(T.PTR)
+
+
+def _wide(at: Builder, size: int | Value) -> Value:
+    if isinstance(size, int):
+        return const_int(T.I64, size)
+    return size if size.type == T.I64 else at.cast("zext", size, T.I64)
+
+
+# -- allocating and freeing
+
+
+def own_memory(function: Function, runtime: Runtime) -> Checks:
+    """Puts, in place, the run time's functions for those that allocate and free; the checks of what is freed."""
+    checks: Checks = {}
+
+    def change_of(instruction: I.Instruction) -> Change | None:
+        if not isinstance(instruction, I.Call) or not isinstance(instruction.callee, Function):
+            return None
+        name = instruction.callee.name
+        if not instruction.callee.is_declaration:
+            return None
+        given = instruction.arguments
+        if name in _PLAIN:
+            return lambda at: runtime.call(at, _PLAIN[name], *(_wide(at, g) for g in given))
+        if name == "free":
+            return lambda at: _free(at, instruction)
+        if name == "realloc":
+            return lambda at: _realloc(at, instruction)
+        return None
+
+    def _free(at: Builder, call: I.Call) -> Value:
+        status = runtime.call(at, "free", call.arguments[0], runtime.place(call))
+        last = at.block.instructions[-1]
+        checks[last] = [_failed(status)]
+        return status
+
+    def _realloc(at: Builder, call: I.Call) -> Value:
+        slot = _slot(function)
+        made = runtime.call(at, "realloc", call.arguments[0], call.arguments[1], runtime.place(call), slot)
+        status = at.load(T.I64, slot, 8)
+        checks[at.block.instructions[-1]] = [_failed(status)]
+        return made
+
+    rewrite(function, change_of)
+    return checks
+
+
+def _failed(status: Value) -> Check:
+    return Check(lambda at: at.icmp("ne", status, const_int(T.I64, 0)), lambda at: status)
+
+
+def _slot(function: Function) -> Value:
+    at = Builder(BasicBlock())
+    slot = at.alloca(T.I64, align=8)
+    function.entry.instructions[:0] = at.block.instructions
+    return slot

@@ -1,0 +1,102 @@
+"""Loops that go on for ever, and recursion that goes too deep.
+
+Every loop looks at a flag, which Ctrl-C and a time limit raise, but for innermost loops that count to a bound: those
+end soon enough, and stay such that LLVM can vectorise them. Functions that call themselves compare the address of
+their frame with the end of their thread's stack.
+"""
+
+from __future__ import annotations
+
+from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.analysis.dominators import Dominators
+from jax_enzyme.analysis.loops import Loop, Loops
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.values import BasicBlock, Value, int_value
+from jax_enzyme.rules.declare import Declarations
+from jax_enzyme.transform.rewriting import phis
+from jax_enzyme.transform.sanitize.insertion import Check
+from jax_enzyme.transform.sanitize.runtime import Runtime
+
+Checks = dict[I.Instruction, list[Check]]
+
+
+def ending_checks(function: Function, runtime: Runtime, *, recursive: bool) -> Checks:
+    """The checks, by the instruction that they come before. Inserts, in place, what they read."""
+    cfg = Cfg(function)
+    loops = Loops(cfg, Dominators(cfg))
+    headers = [loop.header for loop in loops.all if not _counts(loop)]
+    headers += [target for _, target in loops.irreducible]
+    checks: Checks = {}
+    if not headers and not recursive:
+        return checks
+    start = Builder(BasicBlock())
+    flag = runtime.call(start, "flag")
+    for header in dict.fromkeys(headers):
+        first = header.instructions[len(phis(header))]
+        checks[first] = [_stop(flag, first, runtime)]
+    if recursive:
+        first = function.entry.instructions[0]
+        checks.setdefault(first, []).extend([_depth(function, first, runtime), _stop(flag, first, runtime)])
+    function.entry.instructions[:0] = start.block.instructions
+    return checks
+
+
+def _stop(flag: Value, culprit: I.Instruction, runtime: Runtime) -> Check:
+    def raised(at: Builder) -> Value:
+        value = at.load(T.I32, flag, 4)
+        assert isinstance(value, I.Load)
+        value.flags = ("volatile",)
+        return at.icmp("ne", value, const_int(T.I32, 0))
+
+    return Check(raised, lambda at: runtime.call(at, "stopped", runtime.place(culprit)))
+
+
+def _depth(function: Function, culprit: I.Instruction, runtime: Runtime) -> Check:
+    def too_deep(at: Builder) -> Value:
+        kind = T.FunctionType(T.PTR, (T.I32,))
+        frame = Declarations(runtime.module).function("llvm.frameaddress.p0", kind)
+        address = at.cast("ptrtoint", at.call(frame, [const_int(T.I32, 0)]), T.I64)
+        return at.icmp("ult", address, runtime.call(at, "stack"))
+
+    status = runtime.failure("calls itself too often: the recursion has used up the stack", culprit, function)
+    return Check(too_deep, lambda at: status)
+
+
+def _counts(loop: Loop) -> bool:
+    """Whether an innermost loop counts, by a constant, to a bound that does not change in it."""
+    return not loop.children and any(_bounded(loop, block) for block in loop.exiting)
+
+
+def _bounded(loop: Loop, exiting: BasicBlock) -> bool:
+    # Behind the header other ways may lead around an exit; a loop that is left at its end has but one block here.
+    last = exiting.terminator
+    if len(loop.latches) != 1 or exiting not in (loop.header, loop.latches[0]):
+        return False
+    test = last.operands[0] if isinstance(last, I.CondBranch) else None
+    if not isinstance(test, I.Compare) or test.opcode != "icmp":
+        return False
+    left, right = test.operands
+    return any(
+        _is_counter(loop, counter) and _is_invariant(loop, bound) for counter, bound in ((left, right), (right, left))
+    )
+
+
+def _is_counter(loop: Loop, value: Value) -> bool:
+    while isinstance(value, I.Cast) and value.opcode in ("sext", "zext", "trunc"):
+        value = value.operands[0]
+    if isinstance(value, I.BinaryOp) and value.opcode == "add" and int_value(value.operands[1]):
+        value = value.operands[0]
+    if not isinstance(value, I.Phi) or value not in loop.header.instructions:
+        return False
+    steps = [v for v, block in value.incoming if block in loop.blocks]
+    return all(
+        isinstance(s, I.BinaryOp) and s.opcode == "add" and s.operands[0] is value and bool(int_value(s.operands[1]))
+        for s in steps
+    )
+
+
+def _is_invariant(loop: Loop, value: Value) -> bool:
+    return not isinstance(value, I.Instruction) or all(value not in block.instructions for block in loop.blocks)

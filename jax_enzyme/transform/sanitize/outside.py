@@ -1,0 +1,213 @@
+"""The whole way: a kernel with checks, and derivatives that run it first.
+
+    before   define i64 @je.primal(ptr %x, ptr %y)        after   define i64 @je.sanitized(ptr %x, ptr %y) {
+                                                                    call void @je_checked_begin(i64 <limit>)
+                                                                    call void @je_checked_fill(ptr %y, i64 32)
+                                                                    %s = call i64 @je.primal(ptr %x, ptr %y)
+                                                                    (if it is 0:)
+                                                                    %t = call i64 @je_checked_written(ptr %y, ...)
+                                                                    call void @je_checked_end()
+                                                                    ret i64 ...
+
+A derivative is not checked itself: its accesses are those of the kernel, and of its shadows. It calls the kernel with
+checks before anything else, on copies of what that writes, and fails as it does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.memory import reachable_functions
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import linking
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.arrays import ITEM_BYTES, ArrayFunction, Buffer
+from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.inlining import recursive_functions
+from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.passes import inline_everything, run
+from jax_enzyme.ir.reader import parse
+from jax_enzyme.ir.values import Argument, BasicBlock, Value
+from jax_enzyme.ir.writer import to_text
+from jax_enzyme.rules.declare import Declarations
+from jax_enzyme.signature import RETURN
+from jax_enzyme.transform.failure_sites import FIRST_MESSAGE, append_messages, messages
+from jax_enzyme.transform.failures import lower_failures
+from jax_enzyme.transform.heap_locals import move_large_locals
+from jax_enzyme.transform.private_globals import privatise
+from jax_enzyme.transform.sanitize.arithmetic import arithmetic_checks
+from jax_enzyme.transform.sanitize.bounds import BoundsOfFunction, own_memory
+from jax_enzyme.transform.sanitize.endings import ending_checks
+from jax_enzyme.transform.sanitize.insertion import Check, insert_checks
+from jax_enzyme.transform.sanitize.runtime import Runtime
+from jax_enzyme.transform.sanitize.scalars import start_unwritten, unhide
+
+SYMBOL = "je.sanitized"
+_BEHIND = "je.behind.checks"
+Checks = dict[I.Instruction, list[Check]]
+
+
+def sanitized(function: ArrayFunction, milliseconds: int) -> ArrayFunction:
+    """A kernel as `bind` and `prepare_calls` leave it, with checks, in a module of its own. `milliseconds` is what it
+    may take, 0 for as long as it wants."""
+    module = inline_everything(lower_failures(function).module, [function.symbol])
+    module = privatise(replace(function, module=module)).module
+    layout, runtime = DataLayout(module), Runtime(module)
+    defined = [f for f in module.functions.values() if not f.is_declaration]
+    for target in defined:
+        start_unwritten(target, runtime, layout)
+    module = run(module, ["sroa"])
+    exposed = _check(module, function)
+    flat = move_large_locals(lower_failures(replace(function, module=module)))
+    module = flat.module
+    module.functions[SYMBOL] = _call(module, flat, milliseconds, exposed)
+    module.functions[function.symbol].prefix = ("internal",)
+    return ArrayFunction(module, SYMBOL, function.buffers)
+
+
+def _check(module: Module, function: ArrayFunction) -> bool:
+    """Adds all checks but those of `scalars`, in place. Whether something is written of which it is not known to what
+    object it belongs: that may be an input."""
+    layout, runtime, declarations = DataLayout(module), Runtime(module), Declarations(module)
+    root = module.functions[function.symbol]
+    buffers = dict(zip(root.arguments, function.buffers, strict=True))
+    recursive = recursive_functions(module)
+    found: list[tuple[Function, Checks, BoundsOfFunction]] = []
+    for target in reachable_functions(root):
+        unhide(target)
+        _forget_promises(target)
+        behind = own_memory(target, runtime)
+        bounds = BoundsOfFunction(target, runtime, layout, buffers if target is root else {})
+        found.append((target, behind, bounds))
+    asks = any(bounds.asks for _, _, bounds in found)
+    variables = [v for v in module.globals.values() if v.initializer is not None and not v.name.startswith("je.")]
+    for target, behind, bounds in found:
+        before: Checks = {}
+        for instruction in target.instructions():
+            _add(before, {instruction: arithmetic_checks(instruction, runtime)})
+        _add(before, bounds.before)
+        _add(behind, bounds.behind)
+        _add(before, ending_checks(target, runtime, recursive=target in recursive))
+        bounds.insert(variables, all_objects=asks)
+        insert_checks(target, before, behind, declarations)
+    return any(bounds.writes_somewhere for _, _, bounds in found)
+
+
+def _add(checks: Checks, more: Checks) -> None:
+    for instruction, own in more.items():
+        if own:
+            checks.setdefault(instruction, []).extend(own)
+
+
+def _forget_promises(function: Function) -> None:
+    """What the language promises about addresses, and LLVM may take for granted, is what is to be checked."""
+    for instruction in function.instructions():
+        if isinstance(instruction, I.GetElementPtr):
+            instruction.flags = ()
+        elif isinstance(instruction, I.Load):
+            instruction.metadata = [(k, n) for k, n in instruction.metadata if k not in ("nonnull", "range", "noundef")]
+
+
+def _call(module: Module, function: ArrayFunction, milliseconds: int, exposed: bool) -> Function:
+    runtime, primal = Runtime(module), module.functions[function.symbol]
+    arguments = [Argument(T.PTR, a.attributes, i, name=a.name) for i, a in enumerate(primal.arguments)]
+    start, look, done = (BasicBlock(name=n) for n in ("start", "look", "done"))
+    at = Builder(start)
+    runtime.call(at, "begin", const_int(T.I64, milliseconds))
+    for argument, buffer in zip(arguments, function.buffers, strict=True):
+        if buffer.io in ("out", "scratch"):
+            runtime.call(at, "fill", argument, const_int(T.I64, buffer.nbytes))
+    copied = ("in",) if exposed else ()
+    given, copies = copies_of(at, module, list(zip(arguments, function.buffers, strict=True)), copied, copied)
+    nothing = const_int(T.I64, 0)
+    status = at.call(primal, given)
+    free_all(at, module, copies)
+    at.cond_br(at.icmp("eq", status, nothing), look, done)
+    at = Builder(look)
+    written: Value = nothing
+    for argument, buffer in zip(arguments, function.buffers, strict=True):
+        if buffer.io == "out" and buffer.name != RETURN:
+            size, unit = const_int(T.I64, buffer.nbytes), const_int(T.I64, ITEM_BYTES[buffer.dtype])
+            found = runtime.call(at, "written", argument, size, unit, runtime.text(buffer.name))
+            written = at.select(at.icmp("ne", written, nothing), written, found)
+    at.br(done)
+    at = Builder(done)
+    result = at.phi(T.I64, [(status, start), (written, look)])
+    runtime.call(at, "end")
+    at.ret(result)
+    return Function(T.PTR, primal.function_type, arguments, [start, look, done], attributes=("uwtable",), name=SYMBOL)
+
+
+def copies_of(
+    at: Builder,
+    module: Module,
+    buffers: Sequence[tuple[Argument, Buffer]],
+    copied: Sequence[str],
+    with_contents: Sequence[str],
+) -> tuple[list[Value], list[Value]]:
+    """What to pass for buffers where those of some `io` are copied, with or without what is in them; the copies."""
+    declarations = Declarations(module)
+    malloc = declarations.function("malloc", T.FunctionType(T.PTR, (T.I64,)))
+    memcpy = declarations.function("llvm.memcpy.p0.p0.i64", T.FunctionType(T.VOID, (T.PTR, T.PTR, T.I64, T.I1)))
+    given: list[Value] = []
+    copies: list[Value] = []
+    for argument, buffer in buffers:
+        if buffer.io not in copied:
+            given.append(argument)
+            continue
+        copies.append(at.call(malloc, [const_int(T.I64, max(buffer.nbytes, 1))]))
+        given.append(copies[-1])
+        if buffer.io in with_contents and buffer.nbytes:
+            at.call(memcpy, [copies[-1], argument, const_int(T.I64, buffer.nbytes), const_int(T.I1, 0)])
+    return given, copies
+
+
+def free_all(at: Builder, module: Module, copies: Sequence[Value]) -> None:
+    free = Declarations(module).function("free", T.FunctionType(T.VOID, (T.PTR,)))
+    for copy in copies:
+        at.call(free, [copy])
+
+
+# -- derivatives
+
+
+def with_checks(derivative: ArrayFunction, checked: ArrayFunction) -> ArrayFunction:
+    """A derivative whose buffers begin with those of the kernel, behind the kernel with checks."""
+    own, of_kernel = messages(derivative.module), messages(checked.module)
+    library = linking.linkable(checked.module)
+    module = parse(to_text(derivative.module))
+    kind = T.FunctionType(T.I64, tuple(T.PTR for _ in checked.buffers))
+    kernel = Declarations(module).function(checked.symbol, kind)
+    inner = module.functions[derivative.symbol]
+    module.functions[_BEHIND] = _behind(module, inner, kernel, derivative.buffers[: len(checked.buffers)], len(own))
+    module = parse(linking.link(to_text(module), [library]))
+    append_messages(module, own, of_kernel)
+    return ArrayFunction(module, _BEHIND, derivative.buffers)
+
+
+def _behind(module: Module, inner: Function, kernel: Function, buffers: tuple[Buffer, ...], shift: int) -> Function:
+    arguments = [Argument(T.PTR, a.attributes, i, name=a.name) for i, a in enumerate(inner.arguments)]
+    start, failed, going_on = (BasicBlock(name=n) for n in ("start", "failed", "going.on"))
+    at = Builder(start)
+    own = list(zip(arguments, buffers, strict=False))
+    given, copies = copies_of(at, module, own, ("inout", "out", "scratch"), ("inout",))
+    status = at.call(kernel, given)
+    free_all(at, module, copies)
+    at.cond_br(at.icmp("eq", status, const_int(T.I64, 0)), going_on, failed)
+    at = Builder(failed)
+    # Texts of the kernel come behind those of the derivative.
+    number = at.binary("and", status, const_int(T.I64, 0xFFFFFFFF))
+    high = at.binary("lshr", status, const_int(T.I64, 32))
+    has_text = at.binary(
+        "and",
+        at.icmp("uge", number, const_int(T.I64, FIRST_MESSAGE)),
+        at.binary("or", at.icmp("eq", high, const_int(T.I64, 3)), at.icmp("eq", high, const_int(T.I64, 4))),
+    )
+    at.ret(at.select(has_text, at.binary("add", status, const_int(T.I64, shift)), status))
+    at = Builder(going_on)
+    at.ret(at.call(inner, list[Value](arguments)))
+    return Function(
+        T.PTR, inner.function_type, arguments, [start, failed, going_on], attributes=("uwtable",), name=_BEHIND
+    )

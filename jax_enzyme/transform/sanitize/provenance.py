@@ -1,0 +1,219 @@
+"""Which object a pointer leads to, whatever has been added to it.
+
+Where that is known it is an argument, a variable or null, whose extent is a constant (`Known`). Otherwise the run time
+is asked for what a pointer leads to at the place where it comes from: from memory, from a call, from a caller. The
+answer is the address of a record, base and extent, which goes with the pointer through phis and selects (`Found`), so
+that a pointer that has left its object is not taken for one into another.
+
+    before    %p = phi ptr [ %x, %entry ], [ %q, %loop ]       after    %p = phi ptr ...
+              %q = load ptr, ptr %slot                                  %p.object = phi ptr [ %x.object, %entry ],
+                                                                                            [ %q.object, %loop ]
+                                                                        %q = load ptr, ptr %slot
+                                                                        %q.object = call ptr @je_checked_find(...)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.arrays import ITEM_BYTES, Buffer
+from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.module import Function, GlobalVariable
+from jax_enzyme.ir.values import (
+    Argument,
+    BasicBlock,
+    ConstantExpr,
+    ConstantNull,
+    Poison,
+    Undef,
+    Value,
+    int_value,
+)
+from jax_enzyme.transform.sanitize.runtime import Runtime
+from jax_enzyme.transform.sanitize.scalars import variable_name
+
+_SAME_OBJECT = (
+    "llvm.threadlocal.address", "llvm.launder.invariant.group", "llvm.strip.invariant.group", "llvm.ptr.annotation",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """`unit` is the size of an element, `fresh` says whether it starts without values."""
+
+    base: Value
+    extent: int
+    text: str
+    unit: int
+    fresh: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    record: Value
+
+
+Place = Known | Found
+
+
+def root_of(pointer: Value) -> Value:
+    """The pointer from which another is computed."""
+    while True:
+        match pointer:
+            case I.GetElementPtr() | I.Freeze() | I.Cast(opcode="bitcast" | "addrspacecast"):
+                pointer = pointer.operands[0]
+            case ConstantExpr(opcode="getelementptr" | "bitcast" | "addrspacecast"):
+                pointer = pointer.operands[0]
+            case I.Call() if pointer.callee.name.startswith(_SAME_OBJECT):
+                pointer = pointer.arguments[0]
+            case _:
+                return pointer
+
+
+class Provenance:
+    """The objects of one function's pointers. `start` and `behind` are the instructions to be inserted for them: at its
+    start, and behind others. `asks`: a pointer may lead to any object, so that the run time has to know them all."""
+
+    def __init__(
+        self, function: Function, runtime: Runtime, layout: DataLayout, buffers: Mapping[Argument, Buffer]
+    ) -> None:
+        self.start: list[I.Instruction] = []
+        self.behind: dict[I.Instruction, list[I.Instruction]] = {}
+        self.asks = False
+        self._function = function
+        self._runtime = runtime
+        self._layout = layout
+        self._buffers = buffers
+        self._places: dict[Value, Place | None] = {}
+        self._records: dict[Value, Value] = {}
+
+    def of(self, pointer: Value) -> Place | None:
+        """None where nothing is to be checked: functions, variables of libraries."""
+        root = root_of(pointer)
+        if root not in self._places:
+            self._places[root] = self._place(root)
+        return self._places[root]
+
+    def register(self, values: Iterable[Value]) -> None:
+        """Makes objects known to the run time."""
+        for value in values:
+            if isinstance(self.of(value), Known):
+                self._record(value)
+
+    def _place(self, root: Value) -> Place | None:
+        match root:
+            case I.Alloca():
+                return self._local(root)
+            case Argument() if root in self._buffers:
+                buffer = self._buffers[root]
+                fresh = buffer.io in ("out", "scratch")
+                return Known(root, buffer.nbytes, f"argument `{buffer.name}`", ITEM_BYTES[buffer.dtype], fresh)
+            case GlobalVariable() if root.initializer is not None:
+                size = self._layout.alloc_size(root.value_type)
+                return Known(root, size, f"variable `{root.name}`", self._unit(root.value_type), False)
+            case ConstantNull() | Undef() | Poison():
+                return Known(ConstantNull(T.PTR), 0, "null", 1, False)
+            case I.Phi() | I.Select():
+                return self._merged(root)
+            case Argument():
+                self.asks = True
+                return Found(self._find(root, self.start))
+            case I.Invoke() | I.CallBr():
+                return None
+            case I.Instruction() if root.type == T.PTR:
+                # What a call gives lies on the heap, or nowhere that is known.
+                self.asks = self.asks or not isinstance(root, I.Call)
+                return Found(self._find(root, self.behind.setdefault(root, [])))
+            case ConstantExpr() if root.type == T.PTR:
+                return Found(self._find(root, self.start))
+            case _:
+                return None
+
+    def _local(self, alloca: I.Alloca) -> Place:
+        count, size = int_value(alloca.operands[0]), self._layout.alloc_size(alloca.allocated_type)
+        text = variable_name(alloca)
+        if count is not None:
+            return Known(alloca, count * size, text, self._unit(alloca.allocated_type), True)
+        at = Builder(BasicBlock())
+        wide = alloca.operands[0]
+        if wide.type != T.I64:
+            wide = at.cast("zext", wide, T.I64)
+        record = self._runtime.call(
+            at, "object", alloca, at.binary("mul", wide, const_int(T.I64, size)), self._runtime.text(text)
+        )
+        self.behind.setdefault(alloca, []).extend(at.block.instructions)
+        return Found(record)
+
+    def _unit(self, type_: T.Type) -> int:
+        while isinstance(type_, T.ArrayType):
+            type_ = type_.element
+        return self._layout.alloc_size(type_)
+
+    def _find(self, value: Value, where: list[I.Instruction]) -> Value:
+        at = Builder(BasicBlock())
+        record = self._runtime.call(at, "find", at.cast("ptrtoint", value, T.I64))
+        where += at.block.instructions
+        return record
+
+    # -- pointers that are one or another
+
+    def _merged(self, root: I.Instruction) -> Place | None:
+        roots, merges = _sources(root)
+        if len(roots) == 1:
+            return self.of(next(iter(roots)))
+        for merge in merges:
+            twin: I.Instruction
+            if isinstance(merge, I.Phi):
+                twin = I.Phi(T.PTR, "phi", list(merge.operands), targets=list(merge.targets))
+            else:
+                twin = I.Select(T.PTR, "select", list(merge.operands))
+            self._places[merge] = Found(twin)
+        for merge in merges:
+            place = self._places[merge]
+            assert isinstance(place, Found) and isinstance(place.record, I.Instruction)
+            first = 0 if isinstance(merge, I.Phi) else 1
+            place.record.operands[first:] = [self._record(v) for v in merge.operands[first:]]
+            self.behind.setdefault(merge, []).insert(0, place.record)
+        return self._places[root]
+
+    def _record(self, pointer: Value) -> Value:
+        """The record of the object that a pointer leads to."""
+        root = root_of(pointer)
+        place = self.of(root)
+        if isinstance(place, Found):
+            return place.record
+        key = ConstantNull(T.PTR) if place is not None and place.text == "null" else root
+        if key not in self._records:
+            at = Builder(BasicBlock())
+            if place is None or place.text == "null":
+                made = self._find(ConstantNull(T.PTR) if place is not None else root, at.block.instructions)
+            else:
+                extent, text = const_int(T.I64, place.extent), self._runtime.text(place.text)
+                made = self._runtime.call(at, "object", root, extent, text)
+            if isinstance(root, I.Instruction):
+                self.behind.setdefault(root, []).extend(at.block.instructions)
+            else:
+                self.start += at.block.instructions
+            self._records[key] = made
+        return self._records[key]
+
+
+def _sources(root: I.Instruction) -> tuple[dict[Value, None], list[I.Instruction]]:
+    """What phis and selects choose from in the end, and all of them that are passed on the way."""
+    roots: dict[Value, None] = {}
+    merges: dict[I.Instruction, None] = {root: None}
+    pending = [root]
+    while pending:
+        merge = pending.pop()
+        for operand in merge.operands[0 if isinstance(merge, I.Phi) else 1 :]:
+            source = root_of(operand)
+            if not isinstance(source, I.Phi | I.Select):
+                roots[source] = None
+            elif source not in merges:
+                merges[source] = None
+                pending.append(source)
+    return roots, list(merges)

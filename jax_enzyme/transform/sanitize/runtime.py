@@ -1,0 +1,72 @@
+"""What the checks call (`csrc/checked.cc`), and the texts that they hand over."""
+
+from __future__ import annotations
+
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.debug import function_location, location
+from jax_enzyme.ir.module import Function, GlobalVariable, Module
+from jax_enzyme.ir.values import ConstantNull, ConstantString, Value
+from jax_enzyme.rules.declare import Declarations
+from jax_enzyme.transform.failure_sites import TERMINATED, add_message
+
+_FINDS = ("nounwind", "willreturn", "memory(inaccessiblemem: read)")
+_ACTS = ("nounwind",)
+_TYPES: dict[str, tuple[T.Type, tuple[T.Type, ...], tuple[str, ...]]] = {
+    "begin": (T.VOID, (T.I64,), _ACTS),
+    "end": (T.VOID, (), _ACTS),
+    "flag": (T.PTR, (), ("nounwind", "willreturn", "memory(none)")),
+    "stopped": (T.I64, (T.PTR,), ("nounwind", "cold")),
+    "stack": (T.I64, (), ("nounwind", "willreturn", "memory(none)")),
+    "fill": (T.VOID, (T.PTR, T.I64), ("nounwind", "willreturn", "memory(argmem: write)")),
+    "object": (T.PTR, (T.PTR, T.I64, T.PTR), _ACTS),
+    "find": (T.PTR, (T.I64,), _FINDS),
+    "malloc": (T.PTR, (T.I64,), _ACTS),
+    "calloc": (T.PTR, (T.I64, T.I64), _ACTS),
+    "aligned_alloc": (T.PTR, (T.I64, T.I64), _ACTS),
+    "free": (T.I64, (T.PTR, T.PTR), _ACTS),
+    "realloc": (T.PTR, (T.PTR, T.I64, T.PTR, T.PTR), _ACTS),
+    "outside": (T.I64, (T.PTR, T.I64, T.I64, T.I64, T.I64, T.I64, T.I32, T.PTR, T.PTR), ("nounwind", "cold")),
+    "unwritten": (T.I64, (T.PTR, T.I64, T.I64, T.I64, T.PTR, T.PTR), ("nounwind", "cold")),
+    "written": (T.I64, (T.PTR, T.I64, T.I64, T.PTR), _ACTS),
+}
+
+
+class Runtime:
+    """Calls of these functions, in one module."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self._declarations = Declarations(module)
+        self._texts: dict[str, GlobalVariable] = {}
+        self._places: dict[I.Instruction, Value] = {}
+
+    def call(self, at: Builder, name: str, *arguments: Value) -> Value:
+        result, parameters, attributes = _TYPES[name]
+        function = self._declarations.function(f"je_checked_{name}", T.FunctionType(result, parameters), attributes)
+        return at.call(function, list(arguments))
+
+    def text(self, words: str) -> Value:
+        """The address of a text."""
+        if words not in self._texts:
+            data = words.encode() + b"\0"
+            type_ = T.ArrayType(len(data), T.I8)
+            made = GlobalVariable(T.PTR, type_, ConstantString(type_, data), True, ("private", "unnamed_addr"))
+            number = len(self._texts)
+            while (name := f"je.words.{number}") in self.module.globals:
+                number += 1
+            made.name = name
+            self.module.globals[name] = self._texts[words] = made
+        return self._texts[words]
+
+    def place(self, instruction: I.Instruction) -> Value:
+        """The text of where an instruction comes from."""
+        found = location(self.module, instruction)
+        return ConstantNull(T.PTR) if found is None else self.text(found)
+
+    def failure(self, what: str, instruction: I.Instruction, function: Function | None = None) -> Value:
+        """The status of a failure that has a text of its own. `function`: the place is where it is defined."""
+        found = location(self.module, instruction) if function is None else function_location(self.module, function)
+        number = add_message(self.module, f"{what} ({found})" if found else what)
+        return const_int(T.I64, TERMINATED << 32 | number)

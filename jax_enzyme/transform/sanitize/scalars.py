@@ -1,0 +1,168 @@
+"""Local variables that are read before anything is written to them.
+
+Every variable starts with a pattern that programs do not compute (`csrc/checked.cc`), and what is read is compared
+with it, where the number is used for more than to be moved. Where a variable is always written first, nothing of this
+is left after optimisation. Copies of memory carry the pattern along, so that what was never written is found wherever
+it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.debug import resolve
+from jax_enzyme.ir.metadata import MDConstant
+from jax_enzyme.ir.module import Function, Module, uses
+from jax_enzyme.ir.values import BasicBlock, Value, int_value
+from jax_enzyme.rules.declare import Declarations
+from jax_enzyme.transform.sanitize.insertion import Check, insert_checks, put_behind
+from jax_enzyme.transform.sanitize.runtime import Runtime
+
+_WORD = 0xFFB5A5A5
+_INLINE_BYTES = 64
+HIDE = "je.hide"
+Uses = dict[Value, list[tuple[I.Instruction, int]]]
+
+
+def pattern_of(type_: T.Type) -> tuple[T.Type, Value] | None:
+    """The integer type in which a number is compared, and the pattern in it; None where it is not looked for."""
+    if type_ in (T.FLOAT, T.I32):
+        return T.I32, const_int(T.I32, _WORD)
+    if type_ in (T.DOUBLE, T.I64):
+        return T.I64, const_int(T.I64, _WORD << 32 | _WORD)
+    return None
+
+
+def holds_pattern(at: Builder, value: Value) -> Value:
+    found = pattern_of(value.type)
+    assert found is not None
+    integer, pattern = found
+    return at.icmp("eq", value if value.type == integer else at.cast("bitcast", value, integer), pattern)
+
+
+def is_computed_with(load: I.Instruction, users: Uses) -> bool:
+    """Whether a number that was read is used for more than to be moved. A word of which parts are kept is one of
+    bit fields."""
+    for user, index in users.get(load, ()):
+        match user:
+            case I.Store() | I.Return() | I.Phi() | I.InsertValue() | I.Freeze():
+                continue
+            case I.Select() if index > 0:
+                continue
+            case I.BinaryOp(opcode="and" | "or"):
+                continue
+            case I.CallBase() if not isinstance(user.callee, Function) or not user.callee.is_declaration:
+                continue
+            case _:
+                return True
+    return False
+
+
+def start_unwritten(function: Function, runtime: Runtime, layout: DataLayout) -> None:
+    """Gives all local variables of a function the pattern, checks the reads of those that become registers, and hides
+    the others from SROA until `unhide`."""
+    users = uses(function)
+    declared = _declared(function, runtime.module)
+    hide = Declarations(runtime.module).function(HIDE, T.FunctionType(T.VOID, (T.PTR,)))
+    filled: dict[I.Instruction, list[I.Instruction]] = {}
+    checks: dict[I.Instruction, Sequence[Check]] = {}
+    for number, alloca in enumerate([i for i in function.instructions() if isinstance(i, I.Alloca)]):
+        alloca.name = f"{declared.get(alloca) or alloca.name}.v{number}"
+        own = users.get(alloca, ())
+        starts = [user for user, _ in own if _is_lifetime(user, "start")]
+        scalar = _becomes_register(alloca, users)
+        fill = Builder(BasicBlock())
+        if not scalar:
+            fill.call(hide, [alloca])
+            filled.setdefault(alloca, []).extend(fill.block.instructions)
+        elif alloca not in declared or pattern_of(alloca.allocated_type) is None:
+            continue
+        for start in starts or [alloca]:
+            fill = Builder(BasicBlock())
+            _fill(fill, alloca, runtime, layout)
+            _place_like(start, fill.block.instructions)
+            filled.setdefault(start, []).extend(fill.block.instructions)
+        if scalar:
+            for user, _ in own:
+                if isinstance(user, I.Load) and is_computed_with(user, users):
+                    checks[user] = [_check(user, alloca, runtime)]
+    put_behind(function, filled)
+    insert_checks(function, {}, checks, Declarations(runtime.module))
+
+
+def unhide(function: Function) -> None:
+    for block in function.blocks:
+        block.instructions = [i for i in block.instructions if not (isinstance(i, I.Call) and i.callee.name == HIDE)]
+
+
+def _check(load: I.Instruction, alloca: I.Alloca, runtime: Runtime) -> Check:
+    status = runtime.failure(f"reads what nothing wrote: {variable_name(alloca)}", load)
+    return Check(lambda at: holds_pattern(at, load), lambda at: status)
+
+
+def _fill(at: Builder, alloca: I.Alloca, runtime: Runtime, layout: DataLayout) -> None:
+    count, size = int_value(alloca.operands[0]), layout.alloc_size(alloca.allocated_type)
+    if count is None:
+        wide = alloca.operands[0]
+        if wide.type != T.I64:
+            wide = at.cast("zext", wide, T.I64)
+        runtime.call(at, "fill", alloca, at.binary("mul", wide, const_int(T.I64, size)))
+        return
+    total = count * size
+    if total > _INLINE_BYTES or total % 4:
+        runtime.call(at, "fill", alloca, const_int(T.I64, total))
+        return
+    align = alloca.align or 1
+    step = 8 if total % 8 == 0 else 4
+    type_ = T.I64 if step == 8 else T.I32
+    found = pattern_of(type_)
+    assert found is not None
+    for offset in range(0, total, step):
+        at.store(found[1], at.offset(alloca, offset), min(align, step))
+
+
+def _declared(function: Function, module: Module) -> dict[Value, str]:
+    """The variables that the source names, and their names."""
+    found: dict[Value, str] = {}
+    for record in (r for i in function.instructions() for r in i.records if r.kind == "declare"):
+        operand, variable = record.operands[0], resolve(module, record.operands[1])
+        if isinstance(operand, MDConstant) and variable is not None:
+            found[operand.value] = variable.string("name") or ""
+    return found
+
+
+def variable_name(alloca: I.Alloca) -> str:
+    """What the source calls a variable, for messages."""
+    name = alloca.name.split(".")[0]
+    return f"local variable `{name}`" if name else "a local variable"
+
+
+def _becomes_register(alloca: I.Alloca, users: Uses) -> bool:
+    """Whether a variable is only read and written as a whole."""
+    kind = alloca.allocated_type
+    if int_value(alloca.operands[0]) != 1 or isinstance(kind, T.ArrayType | T.StructType | T.NamedStructType):
+        return False
+    for user, index in users.get(alloca, ()):
+        match user:
+            case I.Load() if user.type == kind:
+                continue
+            case I.Store() if index == 1 and user.operands[0].type == kind:
+                continue
+            case _ if _is_lifetime(user, "start") or _is_lifetime(user, "end"):
+                continue
+            case _:
+                return False
+    return True
+
+
+def _is_lifetime(instruction: I.Instruction, which: str) -> bool:
+    return isinstance(instruction, I.Call) and instruction.callee.name.startswith(f"llvm.lifetime.{which}")
+
+
+def _place_like(old: I.Instruction, new: list[I.Instruction]) -> None:
+    for instruction in new:
+        instruction.metadata = [(kind, node) for kind, node in old.metadata if kind == "dbg"]

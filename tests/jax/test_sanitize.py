@@ -1,0 +1,204 @@
+"""Kernels with errors of C under Options(sanitize=True): an error with kernel and line, in derivatives too."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+import jax
+import numpy as np
+import pytest
+from jax import numpy as jnp
+
+import jax_enzyme as je
+
+SOURCE = """
+#include <stdlib.h>
+#include <string.h>
+typedef struct { double *at; int n; } View;
+static double total(const View *v) {
+  double s = 0;
+  for (int i = 0; i <= v->n; i++)
+    s += v->at[i]; /* past_view */
+  return s;
+}
+double view(int n, double *x) { View v = {x, n}; return total(&v); }
+double local(int n, const double *x) {
+  double b[4];
+  for (int i = 0; i <= n; i++)
+    b[i] = x[i % n]; /* past_local */
+  return b[n & 1];
+}
+double in_front(int n, const double *x) {
+  const double *p = x + n;
+  double s = 0;
+  for (int i = 0; i <= n; i++)
+    s += *--p; /* in_front */
+  return s;
+}
+double rows(int n, const double *x) {
+  double **m = malloc(n * sizeof *m), s = 0;
+  for (int i = 0; i < n; i++) {
+    m[i] = malloc(8 * n);
+    for (int j = 0; j < n; j++) m[i][j] = x[j] * i;
+  }
+  for (int i = 0; i <= n; i++)
+    s += m[1][i]; /* past_row */
+  return s;
+}
+double copied(int n, const double *x) {
+  double b[8];
+  memcpy(b, x, 8 * (n + 1)); /* past_copy */
+  return b[0];
+}
+double freed(int n, const double *x) {
+  double *t = malloc(8 * n);
+  t[0] = x[0];
+  free(t);
+  return t[0] * 2; /* use_after_free */
+}
+double twice(int n, const double *x) {
+  double *t = malloc(8 * n);
+  double r = t[1] = x[0];
+  free(t);
+  free(t); /* double_free */
+  return r;
+}
+double sum(int n, const double *x) {
+  double s;
+  for (int i = 0; i < n; i++)
+    s += x[i]; /* unwritten_scalar */
+  return s;
+}
+double gap(int n, const double *x) {
+  double b[8], s = 0;
+  for (int i = 0; i < n; i++) b[i] = x[i];
+  for (int i = 0; i <= n; i++)
+    s += b[i]; /* unwritten_element */
+  return s;
+}
+double shifted(int n, const double *x) { return (1 << 10 * n) * x[0]; } /* shift */
+double converted(int n, const double *x) { return (int)(x[0] * 1e10 * n); } /* conversion */
+double divided(int n, const double *x) { return 7 / (n - 4) * x[0]; } /* division */
+static double odd(double x, int n);
+static double even(double x, int n) { return n == 0 ? x : odd(x, n - 1) + 1; }
+static double odd(double x, int n) { return n == 0 ? x : even(x, n + 1) * 2; }
+double deep(int n, const double *x) { return even(x[0], n); }
+double endless(int n, const double *x) {
+  double s = 0;
+  while (n > 0) /* endless */
+    s = s > 1e3 ? 0 : s + x[0];
+  return s;
+}
+"""
+BAD = [
+    ("view", "past_view", "reads outside of the bounds of argument `x`: index 4, extent 4"),
+    ("local", "past_local", "writes outside of the bounds of local variable `b`: index 4, extent 4"),
+    ("in_front", "in_front", "reads outside of the bounds of argument `x`: index -1, extent 4"),
+    ("rows", "past_row", "reads outside of the bounds of allocated memory: index 4, extent 4"),
+    ("copied", "past_copy", "reads outside of the bounds of argument `x`: index 0, extent 4, 40 bytes"),
+    ("freed", "use_after_free", "reads memory that it has freed"),
+    ("twice", "double_free", "frees memory that it has freed before"),
+    ("sum", "unwritten_scalar", "reads what nothing wrote: local variable `s`"),
+    ("gap", "unwritten_element", "reads what nothing wrote: local variable `b`, index 4"),
+    ("shifted", "shift", "shifts a number of 32 bits"),
+    ("converted", "conversion", "converts a number to 32 bits of signed integer that is out of range"),
+    ("divided", "division", "integer division by zero"),
+    ("deep", None, "the recursion has used up the stack"),
+    ("endless", "endless", "its time limit is over"),
+]
+CHECKED = je.Options(sanitize=True, time_limit=2)
+X = np.arange(1.0, 5.0)
+
+
+def line_of(mark: str) -> int:
+    return 1 + next(n for n, text in enumerate(SOURCE.splitlines()) if f"/* {mark} */" in text)
+
+
+@pytest.mark.parametrize(("symbol", "mark", "what"), BAD, ids=[symbol for symbol, _, _ in BAD])
+def test_what_c_leaves_undefined_is_an_error_with_its_line(symbol: str, mark: str | None, what: str) -> None:
+    kernel = je.kernel(SOURCE, symbol, "n: i32, x: f64[n] -> f64", lang="c", options=CHECKED)
+    place = r"kernel\.c:\d+" if mark is None else rf"kernel\.c:{line_of(mark)}\b"
+    with pytest.raises(jax.errors.JaxRuntimeError, match=rf"kernel `{symbol}` (?s:.*){what}.*\({place}"):
+        jax.block_until_ready(kernel(X))
+
+
+def test_derivatives_fail_as_the_kernel_does_and_inputs_stay() -> None:
+    kernel = je.kernel(SOURCE, "local", "n: i32, x: f64[n] -> f64", lang="c", options=CHECKED)
+    x = jnp.array(X)
+    for derivative in (jax.grad(kernel), jax.jacfwd(kernel), jax.hessian(kernel)):
+        with pytest.raises(jax.errors.JaxRuntimeError, match="writes outside of the bounds of local variable `b`"):
+            jax.block_until_ready(derivative(x))
+    assert kernel(x[:3]) == 2.0
+    assert jax.grad(kernel)(x[:3]).tolist() == [0.0, 1.0, 0.0]
+    assert x.tolist() == X.tolist()
+
+
+RIGHT = """
+#include <stdlib.h>
+typedef struct { double *at; int n; } View;
+static int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
+static View *made(int n) {
+  View *v = malloc(sizeof *v);
+  v->at = calloc(n, 8);
+  v->n = n;
+  return v;
+}
+void k(int n, int m, const int *at, const double *x, double *state, double *y) {
+  View *v = made(2);
+  v->at = realloc(v->at, 8 * n);
+  for (int i = 0; i < n; i++) v->at[i] = x[i] * x[i] * fib(5);
+  const double *p = n > 2 ? v->at : x, *q;
+  for (q = p; q < p + n; q++) state[q - p] += *q;
+  for (int i = 0; i < m; i++) y[i] = p[at[i]] / (7 / (m - 2)) + (long)x[i];
+  free(v->at);
+  free(v);
+}
+"""
+
+
+def test_a_right_kernel_stays_right_in_batches_and_derivatives() -> None:
+    signature = "n: i32, m: i32, at: i32[m], x: f64[n], inout state: f64[n], out y: f64[m]"
+    plain, checked = (
+        je.kernel(RIGHT, "k", signature, lang="c", options=je.Options(sanitize=sanitize)) for sanitize in (False, True)
+    )
+    at, state = np.array([3, 0, 1], np.int32), jnp.ones(4)
+
+    def loss(kernel: je.Kernel, x: jax.Array) -> jax.Array:
+        new, y = kernel(at, x, state)
+        return new.sum() + (y * y).sum()
+
+    xs = jnp.stack([jnp.array(X), jnp.array(X) + 1])
+    for wrap in (lambda f: f, jax.grad, lambda f: jax.jacfwd(jax.grad(f))):
+        expected, found = (jax.vmap(wrap(lambda x, k=k: loss(k, x)))(xs) for k in (plain, checked))
+        np.testing.assert_allclose(found, expected, rtol=1e-14)
+    assert state.tolist() == [1.0] * 4
+
+
+def test_an_output_that_is_not_written_is_named() -> None:
+    source = "void k(int n, const double *x, double *y) { for (int i = 0; i < n; i += 2) y[i] = x[i]; }"
+    kernel = je.kernel(source, "k", "n: i32, x: f64[n], out y: f64[n]", lang="c", options=CHECKED)
+    with pytest.raises(jax.errors.JaxRuntimeError, match=r"kernel `k` .*output `y` .* index 1 of 4 is not written"):
+        jax.block_until_ready(kernel(X))
+
+
+def test_ctrl_c_ends_a_kernel() -> None:
+    kernel = je.kernel(SOURCE, "endless", "n: i32, x: f64[n] -> f64", lang="c", options=je.Options(sanitize=True))
+
+    def interrupt() -> None:
+        time.sleep(1)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises((KeyboardInterrupt, jax.errors.JaxRuntimeError)):
+        jax.block_until_ready(kernel(X))
+        time.sleep(5)
+    thread.join()
+
+
+def test_a_time_limit_needs_the_mode() -> None:
+    with pytest.raises(ValueError, match="sanitize=True"):
+        je.Options(time_limit=1.0)
