@@ -13,7 +13,7 @@ decides as before.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from jax_enzyme.analysis.activity import Activity
@@ -23,7 +23,7 @@ from jax_enzyme.analysis.memory import PointsTo, call_effect
 from jax_enzyme.analysis.shortcuts import Decided, Shortcuts, exact_comparisons, holds_at_equality
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.arrays import ArrayFunction, Jvp, Step
+from jax_enzyme.ir.arrays import ArrayFunction, Buffer, Derivation, Jvp, Step
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.clone import clone_with_map
 from jax_enzyme.ir.debug import function_location, location
@@ -76,6 +76,26 @@ def general(base: ArrayFunction, step: Step, rules: Rules) -> General:
                 continue
             found.append(ExactComparison(_place(base.module, function, comparison, decided), is_shortcut))
     return General(_without(base, proved), tuple(dict.fromkeys(found)))
+
+
+def later(first: Sequence[ExactComparison], every: Sequence[ExactComparison]) -> tuple[ExactComparison, ...]:
+    """The comparisons on which a derivative of a derivative depends: those of the first step, and those that vary in
+    later steps alone, which decide as in the primal there, proved or not."""
+    places = {c.place for c in first}
+    return (*first, *(replace(c, proved=False) for c in every if c.place not in places))
+
+
+def varied_inputs(steps: Derivation, layouts: Sequence[Sequence[Buffer]]) -> tuple[bool, ...]:
+    """Which inputs of a kernel vary in any step; `layouts` has the buffers before each step."""
+    found: set[int] = set()
+    origin: list[int | None] = list(range(len(layouts[0])))
+    for number, (step, buffers) in enumerate(zip(steps, layouts, strict=True)):
+        if number:
+            kept = ("primal", "initial", "final")
+            origin = [origin[b.of] if b.role in kept and b.of < len(origin) else None for b in buffers]
+        mask = step.tangents if isinstance(step, Jvp) else step.wanted
+        found |= {o for o, given in zip(origin, mask, strict=True) if given and o is not None}
+    return tuple(i in found and b.is_input and b.is_floating for i, b in enumerate(layouts[0]))
 
 
 def _place(module: Module, function: Function, comparison: I.Compare, decided: Decided) -> str | None:

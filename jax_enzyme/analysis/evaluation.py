@@ -10,11 +10,14 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from jax_enzyme.analysis.counters import Follower
 from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.flow import is_defined_call, rule_of
 from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.memory import call_effect, is_memory_free
 from jax_enzyme.analysis.symbols import Term, Terms
+from jax_enzyme.analysis.writes import Written
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, Module
@@ -34,8 +37,9 @@ class Unclear(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """A function with what is asked about it again and again. `read_only` says of what an address is derived from
-    whether nobody writes there."""
+    """A function with what is asked about it again and again. `read_only` are parameters that nobody writes through,
+    `trips` says how often the last block of a loop runs, where that is a constant, and `followers` are counters that
+    move as others do."""
 
     module: Module
     function: Function
@@ -43,6 +47,8 @@ class Program:
     dominators: Dominators
     predecessors: Callable[[BasicBlock], list[BasicBlock]]
     read_only: frozenset[Value]
+    trips: Callable[[Loop], int | None]
+    followers: dict[Value, Follower]
 
     @cached_property
     def layout(self) -> DataLayout:
@@ -64,8 +70,9 @@ class Values:
         self.program = program
         self.terms = terms
         self.side = side
-        self.written: list[tuple[Term, Term]] = []
-        """Addresses that the walk wrote to, and what."""
+        self.written: list[Written] = []
+        self.reads: list[tuple[Term, int]] = []
+        """Addresses that the walk read from, and how many bytes."""
         self._start = start
         self._here: dict[Value, Term] = {}
         self._before: dict[Value, Term] = {}
@@ -107,13 +114,23 @@ class Values:
     def _parts(self, value: Value) -> list[Value]:
         if isinstance(value, I.CallBase):
             return value.arguments if is_pure(value) else []
+        if value in self.program.followers:
+            follower = self.program.followers[value]
+            return [follower.start, follower.leader]
         pure = (I.BinaryOp, I.UnaryOp, I.Cast, I.Compare, I.Select, I.GetElementPtr, I.Freeze)
         return value.operands if isinstance(value, pure) else []
+
+    def following(self, follower: Follower) -> Term:
+        """A counter in terms of the one that it follows."""
+        parts = [(self.of(follower.start), 1), (self.of(follower.leader), follower.ratio)]
+        return self.terms.total(follower.start.type, parts, -follower.ratio * follower.first)
 
     def _made(self, value: Value) -> Term:
         constant = self.terms.constant(value)
         if constant is not None:
             return constant
+        if value in self.program.followers:
+            return self.following(self.program.followers[value])
         if self._parts(value):
             assert isinstance(value, I.Instruction)
             return self.computed(value)
@@ -200,6 +217,8 @@ class Values:
 
     def _address(self, gep: I.GetElementPtr) -> Term:
         layout = self.program.layout
+        if isinstance(gep.type, T.VectorType):
+            raise Unclear
         parts = [(self.of(gep.operands[0]), 1)]
         type_: T.Type = gep.source_type
         constant = 0
@@ -248,10 +267,17 @@ class Values:
 
     def read(self, address: Term, type_: T.Type) -> Term:
         """What is at a place now."""
-        for place, value in reversed(self.written):
-            if place is address and value.type == type_:
+        size = self.size(type_)
+        self.reads.append((address, size))
+        for entry in reversed(self.written):
+            value = entry.value
+            if value is not None and entry.address is address and value.type == type_:
                 return value
-            if not self.apart(address, self.size(type_), place, self.size(value.type)):
+            distance = self.terms.distance(address, entry.address)
+            inside = distance is not None and 0 <= distance <= entry.length - size
+            if inside and value is None and not T.is_pointer(type_):
+                return self.terms.number(type_, 0)
+            if not self.apart(address, size, entry.address, entry.length):
                 raise Unclear
         return self.found(address, type_)
 
@@ -271,7 +297,11 @@ class Values:
         """Writes: nothing, where the value is there already."""
         if value is self.read(address, value.type) and value.operation != "invalid":
             return
-        self.written.append((address, value))
+        self.written.append(Written(address, value, self.size(value.type)))
+
+    def fill(self, address: Term, length: int) -> None:
+        """Writes zeros."""
+        self.written.append(Written(address, None, length))
 
     def _at_end(self, block: BasicBlock, address: Term, type_: T.Type, budget: _Budget) -> Term | None:
         """What is at a place at the end of a block that lies before the walk, in the same iteration of every loop."""

@@ -16,11 +16,14 @@ from functools import cached_property
 from typing import TypeGuard
 
 from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.analysis.counters import followers
 from jax_enzyme.analysis.dominators import Dominators, PostDominators
 from jax_enzyme.analysis.evaluation import Program, Unclear, Values, read_from
-from jax_enzyme.analysis.loops import Loops
+from jax_enzyme.analysis.loops import Loop, Loops
+from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.analysis.symbols import Term, Terms
 from jax_enzyme.analysis.walks import Stop, Walk
+from jax_enzyme.analysis.writes import same_zeros
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, Module, uses
@@ -85,7 +88,16 @@ class Shortcuts:
         dominators = Dominators(self._cfg)
         self._loops = Loops(self._cfg, dominators)
         read_only = frozenset(a for a in function.arguments if {"readonly", "noalias"} <= set(a.attributes))
-        self._program = Program(module, function, rules, dominators, self._cfg.reachable_preds, read_only)
+        recurrences = Recurrences(function, self._cfg, self._loops, module)
+
+        def trips(loop: Loop) -> int | None:
+            count = recurrences.trip_count(loop).exact
+            back = None if count is None else count.value
+            return None if back is None else back + 1
+
+        self._program = Program(
+            module, function, rules, dominators, self._cfg.reachable_preds, read_only, trips, followers(self._loops)
+        )
         self._is_initialised = is_initialised
         self._terms = Terms()
         self._uses = uses(function)
@@ -240,15 +252,18 @@ class Shortcuts:
         return None
 
     def _same_memory(self, values: Values, one: Stop, other: Stop) -> bool:
-        left, right = dict(one.written), dict(other.written)
+        if any(entry.value is None for entry in (*one.written, *other.written)):
+            return same_zeros(values.terms, one.written, other.written)
+        left, right = ({e.address: e for e in stop.written} for stop in (one, other))
         places = [*dict.fromkeys((*left, *right))]
-        size = {p: values.size((left.get(p) or right[p]).type) for p in places}
-        for number, place in enumerate(places):
-            if not all(values.apart(place, size[place], p, size[p]) for p in places[:number]):
+        entries = [left.get(p) or right[p] for p in places]
+        for number, entry in enumerate(entries):
+            if not all(values.apart(entry.address, entry.length, e.address, e.length) for e in entries[:number]):
                 return False
-            type_ = (left.get(place) or right[place]).type
-            held = [side.get(place) or values.found(place, type_) for side in (left, right)]
-            if not _equal(*held):
+            assert entry.value is not None
+            held = [side.get(entry.address) for side in (left, right)]
+            found = [values.found(entry.address, entry.value.type) if h is None else h.value for h in held]
+            if not _equal(*found):
                 return False
         return True
 
@@ -283,8 +298,8 @@ class Shortcuts:
         return pointer is memory
 
 
-def _equal(x: Term, y: Term) -> bool:
-    return x is y and x.operation != "invalid"
+def _equal(x: Term | None, y: Term | None) -> bool:
+    return x is not None and x is y and x.operation != "invalid"
 
 
 def _is_choice(user: I.Instruction) -> TypeGuard[I.Select]:

@@ -10,15 +10,18 @@ is open (`stuck`): then somebody has to assume one or the other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from jax_enzyme.analysis.evaluation import Program, Unclear, Values, is_pure, is_silent
 from jax_enzyme.analysis.loops import Loop, Loops
+from jax_enzyme.analysis.memory import call_effect
 from jax_enzyme.analysis.symbols import Term
+from jax_enzyme.analysis.writes import Counter, Written, joined_zeros, repeated
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
+from jax_enzyme.rules.effects import Effect
 
 _MOST_STEPS = 5000
 """Instructions of one walk. What is longer is unclear."""
@@ -33,7 +36,7 @@ class Stop:
 
     block: BasicBlock
     phis: tuple[Term, ...]
-    written: tuple[tuple[Term, Term], ...]
+    written: tuple[Written, ...]
 
 
 class Walk:
@@ -166,6 +169,8 @@ class Walk:
                     values.put(instruction, values.new("atomic", instruction))
                 case I.CallBase() if is_pure(instruction):
                     values.put(instruction, values.computed(instruction))
+                case I.CallBase() if _zero_bytes(instruction) is not None:
+                    values.fill(values.of(instruction.operands[0]), _zero_bytes(instruction) or 0)
                 case I.CallBase() if is_silent(instruction):
                     values.put(instruction, values.new("call", instruction))
                 case _ if isinstance(instruction, _UNCLEAR):
@@ -177,16 +182,16 @@ class Walk:
 
     def _through(self, loop: Loop, entering: dict[I.Phi, Term]) -> list[Edge]:
         """Every iteration of a loop at once: phis that the iterations leave alone keep what they start with, others are
-        anything. Returns the edges by which the loop may be left. Raises Unclear where an iteration writes."""
+        anything. Returns the edges by which the loop may be left. Raises Unclear where an iteration writes what is not
+        clear after all of them."""
         if not any(self._counts(loop, block) for block in loop.exiting):
             raise Unclear
         same = {phi for phi, term in entering.items() if term.operation != "invalid"}
         while True:
-            for phi, term in entering.items():
-                self.values.put(phi, term if phi in same else self.values.new("phi", phi))
-            before = len(self.values.written)
+            self._start_iteration(entering, same)
+            before, read = len(self.values.written), len(self.values.reads)
             live = self._iteration(loop)
-            wrote = len(self.values.written) > before
+            wrote = self.values.written[before:]
             del self.values.written[before:]
             back = {source for source, target in live if target is loop.header}
             changed = {phi for phi in same if self._changes(phi, entering[phi], back)}
@@ -194,10 +199,20 @@ class Walk:
                 break
             same -= changed
         exits = [edge for edge in loop.exit_edges if edge in live]
-        if wrote or not exits:
+        if not exits:
             raise Unclear
+        if wrote:
+            self.values.written += self._repeated(loop, entering, wrote, self.values.reads[read:])
         self._forget(loop)
         return exits
+
+    def _start_iteration(self, entering: dict[I.Phi, Term], same: set[I.Phi]) -> None:
+        for phi, term in entering.items():
+            self.values.put(phi, term if phi in same else self.values.new("phi", phi))
+        for phi in entering:
+            follower = self._program.followers.get(phi)
+            if phi not in same and follower is not None and follower.leader not in same:
+                self.values.put(phi, self.values.following(follower))
 
     def _iteration(self, loop: Loop) -> set[Edge]:
         """The edges that control may go along in one iteration."""
@@ -221,6 +236,40 @@ class Walk:
             live.update((block, target) for target in self._targets(block))
         return live
 
+    def _repeated(
+        self,
+        loop: Loop,
+        entering: dict[I.Phi, Term],
+        wrote: Sequence[Written],
+        reads: Sequence[tuple[Term, int]],
+    ) -> list[Written]:
+        """What all iterations write, where each of them runs all of the loop and reads nothing that another wrote."""
+        trips = self._program.trips(loop) if loop.exiting == loop.latches else None
+        own = [b for b in loop.blocks if self._loops.loop_of[b] is loop]
+        always = all(self._program.dominators.dominates(b, latch) for b in own for latch in loop.latches)
+        if trips is None or not always:
+            raise Unclear
+        terms = self.values.terms
+        counters = list(self._counters(loop, entering))
+        joined = joined_zeros(terms, wrote)
+        found = [repeated(terms, entry, counters, trips) for entry in joined]
+        inside = {id(i) for b in loop.blocks for i in b.instructions}
+        whole = [entry for entry in found if entry is not None and not self._depends(entry.address, inside, {})]
+        if not whole or len(whole) < len(joined):
+            raise Unclear
+        for address, size in reads:
+            own_part = any(_is_inside(terms.distance(address, e.address), size, e.length) for e in joined)
+            if not own_part and not all(self.values.apart(address, size, e.address, e.length) for e in whole):
+                raise Unclear
+        return whole
+
+    def _counters(self, loop: Loop, entering: dict[I.Phi, Term]) -> Iterator[Counter]:
+        for phi, start in entering.items():
+            term = self.values.of(phi)
+            steps = [self.values.terms.distance(self.values.of(v), term) for v, b in phi.incoming if b in loop.blocks]
+            if len(steps) == 1 and steps[0]:
+                yield Counter(term, start, steps[0])
+
     def _changes(self, phi: I.Phi, start: Term, back: set[BasicBlock]) -> bool:
         """Whether a phi that started an iteration with a term may start the next one with another."""
         found = [self.values.of(value) for value, source in phi.incoming if source in back]
@@ -238,10 +287,16 @@ class Walk:
                     self.values.put(instruction, self.values.new(f"after {loop.depth}", instruction))
 
     def _depends(self, term: Term, own: set[int], known: dict[Term, bool]) -> bool:
-        if term not in known:
-            detail = term.detail
-            new = isinstance(detail, tuple) and len(detail) == 2 and detail[1] in own
-            known[term] = new or any(self._depends(p, own, known) for p in term.parts)
+        """Whether a term is made of what is new in every iteration: values of the blocks of the loop."""
+        stack = [term]
+        while stack:
+            top = stack[-1]
+            missing = [p for p in top.parts if p not in known]
+            stack += missing
+            if not missing:
+                detail = stack.pop().detail
+                new = isinstance(detail, tuple) and len(detail) == 2 and detail[1] in own
+                known[top] = new or any(known[p] for p in top.parts)
         return known[term]
 
     def _counts(self, loop: Loop, block: BasicBlock) -> bool:
@@ -253,6 +308,18 @@ class Walk:
             return False
         condition = last.operands[0]
         return isinstance(condition, I.Compare) and any(_is_counter(loop, v) for v in condition.operands)
+
+
+def _zero_bytes(call: I.CallBase) -> int | None:
+    """How many zeros a call writes, where it does nothing else."""
+    if call_effect(call) is not Effect.MEMORY_SET or int_value(call.operands[1]) != 0:
+        return None
+    volatile = len(call.arguments) > 3 and int_value(call.operands[3]) != 0
+    return None if volatile else int_value(call.operands[2])
+
+
+def _is_inside(distance: int | None, size: int, length: int) -> bool:
+    return distance is not None and 0 <= distance <= length - size
 
 
 def _is_counter(loop: Loop, value: Value) -> bool:

@@ -16,7 +16,8 @@ from jax_enzyme.errors import ShortcutWarning
 
 _REMEDY = (
     "If the kernel is smooth there, write it without the comparison, or give the derivative yourself (je.rule for a "
-    "function that the kernel calls, jax.custom_jvp around the kernel). If it is as you want it: "
+    "function that the kernel calls, jax.custom_jvp around the kernel); if it is a derivative of a derivative with "
+    "respect to something else, differentiate with respect to both at once. If it is as you want it: "
     'warnings.filterwarnings("ignore", category=je.ShortcutWarning)'
 )
 _OURS = ("jax_enzyme", "jax", "jaxlib")
@@ -37,7 +38,7 @@ def _say(name: str, comparison: ExactComparison) -> None:
     warnings.warn(
         f"kernel `{name}` compares a number that varies with an exact value at {where}. Where they are equal, its "
         "derivatives are those of the side that is taken there: it is not proved that the other side does the same "
-        f"there, and its derivative may be missed. {_REMEDY}",
+        f"there, or it is what only a derivative of a derivative varies, and its derivative may be missed. {_REMEDY}",
         ShortcutWarning,
         stacklevel=_callers(),
     )

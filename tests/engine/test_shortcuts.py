@@ -23,6 +23,10 @@ POINT = R.normal(size=4)
 Row = tuple[str, Sequence[Any]]
 
 PROVED: dict[str, Row] = {
+    "gemv": (
+        "m: i32, n: i32, alpha: f64, a: f64[n,m], x: f64[n], beta: f64, inout y: f64[m]",
+        (1.5, UPPER[:3], SPARSE[:3], 0.0, POINT),
+    ),
     "syr2": (
         "n: i32, alpha: f64, x: f64[n], y: f64[n], inout a: f64[n,n]",
         (1.5, SPARSE, np.array([0.3, 0, 0, 0]), UPPER),
@@ -122,6 +126,14 @@ def test_second_derivatives_of_shortcuts() -> None:
     args = PROVED["active_set"][1]
     with jax.enable_x64(True):
         je.check_grads(f, args, order=2, modes=("rev",))
+
+
+def test_what_only_the_second_derivative_varies_is_warned_of() -> None:
+    f = kernel("chosen", PROVED)
+    with jax.enable_x64(True):
+        np.testing.assert_allclose(jax.jacfwd(jax.jacfwd(f, (0, 1)), (0, 1))(0.0, 0.5), [[0, 1], [1, 0]], atol=1e-12)
+        with pytest.warns(je.ShortcutWarning, match="a derivative of a derivative"):
+            jax.jacfwd(jax.jacfwd(f, 1), 0)(0.0, 0.5)
 
 
 def test_functions_of_ir_below_jax() -> None:

@@ -14,7 +14,7 @@ from functools import cache, cached_property
 from typing import Any
 
 from jax_enzyme.ad import device as engine
-from jax_enzyme.ad.shortcuts import ExactComparison, general
+from jax_enzyme.ad.shortcuts import ExactComparison, general, later, varied_inputs
 from jax_enzyme.cache import DiskCache, digest
 from jax_enzyme.codegen import shortcut_warnings
 from jax_enzyme.codegen.derived import check_buffers, own_digest, predicted
@@ -101,7 +101,7 @@ def call_layout(
 ) -> Layout:
     """All that a call has to know."""
     job = Job(program, signature, binding, steps, options or Options())
-    if len(steps) == 1:
+    if steps:
         shortcut_warnings.warn(program.key, program.symbol, job.comparisons())
     return job.layout()
 
@@ -221,8 +221,18 @@ class Job:
 
     def comparisons(self) -> tuple[ExactComparison, ...]:
         """The comparisons of the kernel with exact values that this derivative of it depends on."""
-        made = self._stored("comparisons", lambda: shortcut_warnings.to_bytes(self.differentiated()[1]))
-        return shortcut_warnings.from_bytes(made)
+
+        def make() -> bytes:
+            first = replace(self, steps=self.steps[:1])
+            found = first.differentiated()[1]
+            if len(self.steps) > 1:
+                given = (self.program, self.signature, self.binding)
+                layouts = [layout(*given, self.steps[:n], self.options) for n in range(len(self.steps))]
+                wider = Jvp(varied_inputs(self.steps, layouts))
+                found = later(found, replace(first, steps=(wider,)).differentiated()[1])
+            return shortcut_warnings.to_bytes(found)
+
+        return shortcut_warnings.from_bytes(self._stored("comparisons", make))
 
     def _derive(self) -> Derived:
         if not self.steps:
