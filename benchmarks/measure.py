@@ -27,6 +27,7 @@ class Call:
 
     def __init__(self, built: Built, value: Callable[[Buffer], Any], items: int = 1) -> None:
         self._items = items
+        self._built = built  # its code stays as long
         self._entry = _ENTRY(built.address)
         self._memory = [_aligned((items, *b.shape), NUMPY[b.dtype]) for b in built.buffers]
         self._fresh: list[tuple[np.ndarray, np.ndarray]] = []

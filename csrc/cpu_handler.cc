@@ -31,6 +31,7 @@ Rebuild g_rebuild = nullptr;
 struct KernelState {
   static ffi::TypeId id;
 
+  std::shared_ptr<Code> code;
   Entry entry = nullptr;
   std::string name;
   BufferMap map;
@@ -177,15 +178,16 @@ ffi::ErrorOr<std::unique_ptr<KernelState>> Instantiate(std::string_view key, std
                                                        ffi::Span<const int64_t> strides) {
   auto state = std::make_unique<KernelState>();
   state->name = name;
-  state->entry = KernelTable::Instance().Find(key);
-  if (state->entry == nullptr) {
+  state->code = KernelTable::Instance().Find(key);
+  if (state->code == nullptr) {
     std::string error = "the extension is not initialised";
-    if (g_rebuild != nullptr) state->entry = g_rebuild(key, recipe, &error);
-    if (state->entry == nullptr) {
+    if (g_rebuild != nullptr) state->code = g_rebuild(key, recipe, &error);
+    if (state->code == nullptr) {
       return ffi::Unexpected(
           ffi::Error(ffi::ErrorCode::kInternal, "kernel `" + state->name + "` could not be rebuilt: " + error));
     }
   }
+  state->entry = state->code->entry();
   state->map.arguments.assign(arguments.begin(), arguments.end());
   state->map.results.assign(results.begin(), results.end());
   if (state->map.results.size() != state->buffers() || strides.size() != sizes.size() * state->buffers()) {

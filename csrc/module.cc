@@ -3,8 +3,12 @@
 #include <pybind11/pybind11.h>
 
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "cpu_handler.h"
 #include "gpu_driver.h"
@@ -23,16 +27,56 @@ std::string Message(py::error_already_set& exception) {
          py::str(exception.value()).cast<std::string>();
 }
 
-// Calls jax_enzyme.xla_ffi.published.rebuild(recipe), which builds the function and returns its address. Runs in a
-// thread of XLA's, which does not hold the interpreter lock.
-Entry RebuildInPython(std::string_view key, std::string_view recipe, std::string* error) {
+// Python objects that own machine code which nobody needs any more. The last of an executable may go in any thread of
+// XLA's, with locks of XLA's held, where waiting for the interpreter lock could take forever.
+class Released {
+ public:
+  static Released& Instance() {
+    static Released* released = new Released();  // never destroyed, as the table
+    return *released;
+  }
+
+  // From any thread. The interpreter is asked to let go of the object when it can.
+  void Add(void* owner) {
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      owners_.push_back(static_cast<PyObject*>(owner));
+    }
+    if (Py_IsInitialized()) Py_AddPendingCall([](void*) { return Instance().LetGo(); }, nullptr);
+  }
+
+  // With the interpreter lock.
+  int LetGo() {
+    std::vector<PyObject*> owners;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      owners.swap(owners_);
+    }
+    for (PyObject* owner : owners) Py_DECREF(owner);
+    return 0;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<PyObject*> owners_;
+};
+
+std::shared_ptr<Code> Publish(std::string key, std::uintptr_t address, py::object owner) {
+  Released::Instance().LetGo();
+  auto code = std::make_shared<Code>(reinterpret_cast<Entry>(address), owner.release().ptr(),
+                                     [](void* released) { Released::Instance().Add(released); });
+  KernelTable::Instance().Publish(std::move(key), code);
+  return code;
+}
+
+// Calls jax_enzyme.xla_ffi.published.rebuild(key, recipe), which builds the function and publishes it. Runs in a thread
+// of XLA's, which does not hold the interpreter lock.
+std::shared_ptr<Code> RebuildInPython(std::string_view key, std::string_view recipe, std::string* error) {
   py::gil_scoped_acquire lock;
   try {
     py::object rebuild = py::module_::import("jax_enzyme.xla_ffi.published").attr("rebuild");
-    py::object address = rebuild(py::str(recipe.data(), recipe.size()));
-    Entry entry = reinterpret_cast<Entry>(address.cast<std::uintptr_t>());
-    KernelTable::Instance().Publish(std::string(key), entry);
-    return entry;
+    return rebuild(py::str(key.data(), key.size()), py::str(recipe.data(), recipe.size()))
+        .cast<std::shared_ptr<Code>>();
   } catch (py::error_already_set& exception) {
     *error = Message(exception);
   } catch (const std::exception& exception) {
@@ -65,12 +109,10 @@ PYBIND11_MODULE(_ext, module) {
   module.doc() = "The run time of jax_enzyme: one XLA FFI handler per platform.";
   SetRebuild(&RebuildInPython);
   SetMakePtx(&MakePtxInPython);
-  module.def(
-      "publish",
-      [](std::string key, std::uintptr_t address) {
-        KernelTable::Instance().Publish(std::move(key), reinterpret_cast<Entry>(address));
-      },
-      py::arg("key"), py::arg("address"), "Makes an entry point known under its content key.");
+  py::class_<Code, std::shared_ptr<Code>>(module, "Code", "Machine code that is known as long as this lives.");
+  module.def("publish", &Publish, py::arg("key"), py::arg("address"), py::arg("owner"),
+             "Makes an entry point known under its content key, as long as what is returned or an executable of XLA's "
+             "lives. So long lives `owner`.");
   module.def(
       "is_published", [](std::string_view key) { return KernelTable::Instance().Find(key) != nullptr; }, py::arg("key"),
       "Whether an entry point is known under this key.");

@@ -1,8 +1,8 @@
 """From a program to callable derivatives: the one place that runs bind, canonicalise, derive and compile in order.
 
-Everything is remembered three times over: what is callable, in this process, by content; its object code, on disk, for
-the next process, which then needs neither LLVM nor the engine; and, for as long as a kernel is in use, the canonical
-module that all its derivatives start from.
+Everything is remembered three times over: what is callable, in this process, by content, as long as somebody uses it
+and a while longer; its object code, on disk, for the next process, which then needs neither LLVM nor the engine; and,
+for as long as a kernel is in use, the canonical module that all its derivatives start from.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 from jax_enzyme import ad
 from jax_enzyme.ad.shortcuts import ExactComparison, General, general, later, varied_inputs
@@ -104,7 +105,8 @@ _bound: Memo[tuple[ArrayFunction, ArrayFunction | None]] = Memo(16)
 _canonical: Memo[ArrayFunction] = Memo(64)
 _general: Memo[General] = Memo(64)
 _derived: Memo[ArrayFunction] = Memo(64)
-_built: Memo[Built] = Memo(1024)
+_built: Memo[Built] = Memo(64)
+_alive: WeakValueDictionary[str, Built] = WeakValueDictionary()
 _split: Memo[bool] = Memo(1024)
 
 
@@ -129,7 +131,10 @@ class _Job:
         return digest(self.base_key, repr(self.steps), repr(self.options), environment())
 
     def build(self) -> Built:
-        built = _built.get(self.key, lambda: loaded(self._stored(), self.key))
+        def make() -> Built:
+            return _alive.get(self.key) or loaded(self._stored(), self.key)
+
+        built = _alive.setdefault(self.key, _built.get(self.key, make))
         if self.steps:
             shortcut_warnings.warn(self.program.key, self.program.symbol, self.comparisons())
         return built

@@ -1,7 +1,8 @@
 """Objects become callable addresses: one LLJIT per process.
 
-Code is never unloaded. A compiled XLA executable keeps the raw address of every kernel in it, and nothing tells us when
-the last of them is gone; a kernel takes some tens of kilobytes, and the same object is linked only once.
+Code goes with the last `Code` that is for it. Whoever calls an address holds one: XLA's executables do (see
+`csrc/kernel_table.h`). It stays for good where something outside may keep an address in it: after constructors have
+run, whose destructors wait for the end of the process, and where functions are called that nobody can say that of.
 """
 
 from __future__ import annotations
@@ -11,13 +12,23 @@ import hashlib
 import itertools
 import threading
 from functools import cache
+from weakref import WeakValueDictionary
 
 import llvmlite.binding as llvm
 
 from jax_enzyme.codegen.elf import undefined_symbols
 from jax_enzyme.codegen.host import host, target_machine
-from jax_enzyme.codegen.symbols import addresses
+from jax_enzyme.codegen.symbols import addresses, leaves_nothing
 from jax_enzyme.errors import LoweringError
+
+
+class Code:
+    """An object that is linked into this process, as long as this lives. `address` is that of the symbol in it that was
+    asked for."""
+
+    def __init__(self, address: int, tracker: llvm.ResourceTracker) -> None:
+        self.address = address
+        self._tracker = tracker  # it unlinks the object when it goes
 
 
 class Jit:
@@ -29,27 +40,30 @@ class Jit:
         self._engine = llvm.create_lljit_compiler(self._machine, use_jit_link=True, suppress_errors=True)
         self._lock = threading.Lock()
         self._names = itertools.count()
-        self._linked: dict[tuple[bytes, str], int] = {}
+        self._linked: WeakValueDictionary[tuple[bytes, str], Code] = WeakValueDictionary()
+        self._permanent: list[Code] = []
 
-    def address(self, code: bytes, symbol: str, initialiser: str | None = None) -> int:
-        """The address of a symbol of an object, which is linked, and initialised, unless an equal one was.
+    def code(self, code: bytes, symbol: str, initialiser: str | None = None) -> Code:
+        """An object with a symbol of it, linked, and initialised, unless an equal one was.
 
         Every symbol that the object needs is looked up first: a missing one is a LoweringError that names it.
         """
         key = (hashlib.sha256(code).digest(), symbol)
         with self._lock:
-            if key not in self._linked:
-                self._linked[key] = self._link(code, symbol, initialiser)
-            return self._linked[key]
+            found = self._linked.get(key)
+            if found is None:
+                found = self._linked[key] = self._link(code, symbol, initialiser)
+            return found
 
-    def _link(self, code: bytes, symbol: str, initialiser: str | None) -> int:
+    def _link(self, code: bytes, symbol: str, initialiser: str | None) -> Code:
         library = llvm.JITLibraryBuilder()
         library.add_object_img(code)
         library.export_symbol(symbol)
         if initialiser is not None:
             library.export_symbol(initialiser)
+        needed = undefined_symbols(code) if host().is_elf else ()
         if host().is_elf:
-            for name, address in addresses(undefined_symbols(code)).items():
+            for name, address in addresses(needed).items():
                 library.import_symbol(name, address)
         else:
             library.add_current_process()
@@ -60,10 +74,12 @@ class Jit:
                 f"LLVM could not link the kernel into this process: {error}",
                 remedy="this is a defect of jax_enzyme: please report it with the source of the kernel",
             ) from error
-        tracker.detach()
+        linked = Code(tracker[symbol], tracker)
+        if initialiser is not None or not host().is_elf or not leaves_nothing(needed):
+            self._permanent.append(linked)
         if initialiser is not None:
             ctypes.CFUNCTYPE(None)(tracker[initialiser])()
-        return tracker[symbol]
+        return linked
 
 
 _starting = threading.Lock()

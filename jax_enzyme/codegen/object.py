@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from jax_enzyme.cache import digest
 from jax_enzyme.codegen.assembly import check_assembly
 from jax_enzyme.codegen.copying import private_copy
 from jax_enzyme.codegen.entry import ENTRY, INITIALISER, add_entry, add_initialiser
-from jax_enzyme.codegen.jit import jit
+from jax_enzyme.codegen.jit import Code, jit
 from jax_enzyme.codegen.optimise import object_code
 from jax_enzyme.codegen.stored import Stored
 from jax_enzyme.ir.arrays import ArrayFunction, Buffer
@@ -20,12 +20,17 @@ from jax_enzyme.transform.thread_locals import emulate_thread_locals
 
 @dataclass(frozen=True)
 class Built:
-    """A function in this process. `address` is that of the entry of `csrc/abi.h`, good as long as the process; `key` is
-    the same in every process that would build the same."""
+    """A function in this process: its code stays as long as this. `key` is the same in every process that would build
+    the same."""
 
-    address: int
+    code: Code = field(repr=False)
     key: str
     buffers: tuple[Buffer, ...]
+
+    @property
+    def address(self) -> int:
+        """That of the entry of `csrc/abi.h`."""
+        return self.code.address
 
 
 def entry_module(function: ArrayFunction) -> Module:
@@ -49,8 +54,8 @@ def compiled(function: ArrayFunction, options: Options) -> Stored:
 
 def loaded(stored: Stored, key: str) -> Built:
     """The function of an object, in this process."""
-    address = jit().address(stored.code, ENTRY, INITIALISER if stored.initialises else None)
-    return Built(address, key, stored.buffers)
+    code = jit().code(stored.code, ENTRY, INITIALISER if stored.initialises else None)
+    return Built(code, key, stored.buffers)
 
 
 def build_function(function: ArrayFunction, options: Options | None = None) -> Built:

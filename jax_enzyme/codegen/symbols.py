@@ -13,6 +13,8 @@ from jax_enzyme.errors import LoweringError
 from jax_enzyme.frontends.cpp_library import cpp_library
 from jax_enzyme.frontends.fortran_runtime import fortran_library
 from jax_enzyme.frontends.rustc import rust_library
+from jax_enzyme.rules.effects import Effect, effect, writes_text
+from jax_enzyme.rules.table import standard
 
 # Looked through in this order, after the process itself: mathematics and its vector forms, what compilers call for
 # complex and narrow arithmetic (`__muldc3`, `__truncdfhf2`), C++'s run time.
@@ -26,6 +28,12 @@ _RUST = re.compile(r"^_ZN.*17h[0-9a-f]{16}E$")
 _OF_THREADS = re.compile(r"__kmpc_|__tgt_|kmp_|GOMP_|GOACC_|omp_(get|set|in|is|init|destroy|unset|test|target)_")
 # What sanitized kernels call is part of the extension, whose symbols the process does not show.
 _CHECKS, _EXTENSION = "je_checked_", "jax_enzyme.xla_ffi._ext"
+# What compilers call for arithmetic that the processor has not, and mathematics on vectors.
+_ARITHMETIC = re.compile(r"^(__[a-z]+[bhsdxt][fc]([bhsdxt]f)?\d?|__(mul|div)[hsdxt]c3|_ZGV\w+|sincos[fl]?|bcmp)$")
+# Data of the C++ and C run times, and what the unwinder calls.
+_TABLES = re.compile(r"^(_ZTV|_ZTI|_ZTS|__gxx_personality_v0$|rust_eh_personality$|std(in|out|err)$)")
+# Buffers for streams stay with them, and what runs units of Fortran's may keep the names of files.
+_KEEPING_OUTPUT = re.compile(r"^(setv?buf$|_Fortran)")
 # The linker defines these itself.
 _OF_THE_LINKER = {"__dso_handle", "__cxa_atexit", "_GLOBAL_OFFSET_TABLE_"}
 
@@ -74,6 +82,21 @@ def address_of(name: str) -> int | None:
         return _capsule_address(name[:-1])
     library = _library_of_language(name)
     return ctypes.cast(library[name], ctypes.c_void_p).value if library and hasattr(library, name) else None
+
+
+def leaves_nothing(names: Iterable[str]) -> bool:
+    """Whether functions of these names are known to keep no address of the code that called them, or in it, once that
+    has returned: `atexit` does, and nobody knows of a function of the user's."""
+    return all(_leaves_nothing(name) for name in names)
+
+
+def _leaves_nothing(name: str) -> bool:
+    if _ARITHMETIC.match(name) or _TABLES.match(name) or writes_text(name):
+        return True
+    found = effect(name)
+    if found is not None:
+        return found is not Effect.OUTPUT or not _KEEPING_OUTPUT.match(name)
+    return standard().for_call(name) is not None or (name.endswith("_") and _capsule_address(name[:-1]) is not None)
 
 
 def _library_of_language(name: str) -> ctypes.CDLL | None:

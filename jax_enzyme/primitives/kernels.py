@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -20,6 +20,7 @@ from jax_enzyme.options import Options
 from jax_enzyme.primitives import compat
 from jax_enzyme.primitives.arguments import check_names, checked_flags, checked_options
 from jax_enzyme.primitives.bound import Operand, bind
+from jax_enzyme.primitives.calls import Calls, calls_of
 from jax_enzyme.primitives.joining import Others, implementations, joined
 from jax_enzyme.rules.user import UserRule, attached
 from jax_enzyme.signature import (
@@ -152,7 +153,7 @@ class Kernel:
                 values = [_constant(value, i) if i else None for i, value in zip(integers, args, strict=True)]
                 static = tuple((i.name, v) for i, v in zip(integers, values, strict=True) if i and v is not None)
                 dynamic = tuple(value for v, value in zip(values, args, strict=True) if v is None)
-            return _eager(self, static)(*dynamic)
+            return self._calls.get(static, lambda: _compiled_call(replace(self), static))(*dynamic)
         except JaxEnzymeError as error:
             raise compat.at_the_call(error) from None
         except (TypeError, ValueError) as error:
@@ -180,6 +181,11 @@ class Kernel:
     @cached_property
     def _identity(self) -> tuple[str, Signature, Options, Others]:
         return self.program.key, self.signature, self.options, self.others
+
+    @cached_property
+    def _calls(self) -> Calls:
+        """Compiled calls for arguments that are no tracers."""
+        return calls_of(self._identity)
 
     @cached_property
     def _hash(self) -> int:
@@ -292,10 +298,9 @@ class Kernel:
         return out[0] if len(out) == 1 else out
 
 
-@lru_cache(maxsize=1024)
-def _eager(kernel: Kernel, static: tuple[tuple[str, int], ...]) -> Any:
+def _compiled_call(kernel: Kernel, static: tuple[tuple[str, int], ...]) -> Any:
     """A compiled call for arguments that are no tracers. JAX keys its own cache by their types; static integers are
-    here."""
+    here. It must not keep the user's own object alive: `kernel` is an equal one."""
     fixed = dict(static)
     names = [p.name for p in kernel.signature.caller_params]
 

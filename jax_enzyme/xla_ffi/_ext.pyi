@@ -2,8 +2,12 @@
 
 from typing import Any
 
-def publish(key: str, address: int) -> None:
-    """Makes an entry point known under its content key."""
+class Code:
+    """Machine code that is known as long as this lives."""
+
+def publish(key: str, address: int, owner: object) -> Code:
+    """Makes an entry point known under its content key, as long as what is returned or an executable of XLA's lives. So
+    long lives `owner`."""
 
 def is_published(key: str) -> bool:
     """Whether an entry point is known under this key."""

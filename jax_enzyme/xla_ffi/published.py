@@ -1,13 +1,17 @@
-"""Functions that the handlers know: built here, or rebuilt from the recipe that a stored program carries."""
+"""Functions that the handlers know: built here, or rebuilt from the recipe that a stored program carries.
+
+Machine code stays as long as an executable of XLA's calls it, or Python has it; what was published last stays a while
+besides, until XLA makes its executable. Whatever is gone when it is asked for is rebuilt.
+"""
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 
+from jax_enzyme.errors import LoweringError
 from jax_enzyme.xla_ffi import _ext
-from jax_enzyme.xla_ffi.backend import Built
 from jax_enzyme.xla_ffi.function import Function
-from jax_enzyme.xla_ffi.recipe import content_key, decode
+from jax_enzyme.xla_ffi.recipe import content_key, decode, key_of
 from jax_enzyme.xla_ffi.registration import register
 
 
@@ -16,23 +20,20 @@ def publish(function: Function) -> str:
     return _published(function)[0]
 
 
-def rebuild(recipe: str) -> int:
-    """Builds what a recipe describes and returns its address. The extension calls this for a stored program."""
-    return _rebuilt(recipe).address
+def rebuild(key: str, recipe: str) -> _ext.Code:
+    """Builds what a recipe describes and makes it known. The extension calls this for a stored program. LoweringError
+    unless this user, or somebody trusted, made the recipe and it is the one with this key."""
+    if key_of(recipe) != key:
+        raise LoweringError(
+            "a stored program has the recipe of one kernel under the key of another", remedy="export it again"
+        )
+    built = decode(recipe).build()
+    return _ext.publish(key, built.address, built)
 
 
-# Both caches keep machine code for the life of the process: XLA may hold an executable that calls it for as long.
-
-
-@cache
-def _published(function: Function) -> tuple[str, Built]:
+@lru_cache(maxsize=64)
+def _published(function: Function) -> tuple[str, _ext.Code]:
     register()
     key = content_key(function)
     built = function.build()
-    _ext.publish(key, built.address)
-    return key, built
-
-
-@cache
-def _rebuilt(recipe: str) -> Built:
-    return decode(recipe).build()
+    return key, _ext.publish(key, built.address, built)

@@ -136,15 +136,16 @@ def test_a_hidden_address_of_a_thread_local_variable_is_refused() -> None:
 
 def test_equal_objects_are_linked_once() -> None:
     function = array_function(_COMPLEX, *_ONE)
-    assert build_function(function).address == build_function(function).address
+    one, other = build_function(function), build_function(function)
+    assert one.address == other.address
 
 
 def test_broken_objects_are_an_error() -> None:
     code = compiled(array_function(_COMPLEX, *_ONE), Options()).code
     with pytest.raises((LoweringError, ValueError)):
-        jit().address(b"\x7fELF nonsense", "je.entry")
+        jit().code(b"\x7fELF nonsense", "je.entry")
     with pytest.raises(LoweringError):
-        jit().address(code, "no.such.entry")
+        jit().code(code, "no.such.entry")
 
 
 @pytest.mark.skipif(not host().is_elf, reason="ELF objects only")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
+import weakref
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -11,9 +13,11 @@ from typing import Any
 
 import jax
 import numpy as np
+import pytest
 from jax import numpy as jnp
 
 import jax_enzyme as je
+from jax_enzyme.primitives.calls import Calls, calls_of
 
 
 @cache
@@ -85,3 +89,68 @@ def test_first_calls_in_threads() -> None:
     with ThreadPoolExecutor(8) as pool:
         for found in pool.map(run, range(16)):
             np.testing.assert_allclose(found, 1.5)
+
+
+@cache
+def _times() -> je.Kernel:
+    return je.kernel("double f(double a, int p) { return a * p; }", "f", "a: f64, p: i32 -> f64", lang="c")
+
+
+def _mapped() -> int:
+    """Pieces of memory that are mapped: what a process runs out of first where code stays."""
+    gc.collect()
+    return len(Path("/proc/self/maps").read_text().splitlines())
+
+
+def test_code_that_nobody_calls_is_freed() -> None:
+    def run(first: int, count: int) -> None:
+        for i in range(first, first + count):
+            assert float(jax.jit(lambda x, i=i: _times()(x, i))(2.0)) == 2 * i
+
+    run(0, 70)  # what was made last stays a while
+    before = _mapped()
+    run(70, 40)
+    assert _mapped() - before < 40  # each has two
+
+
+def test_code_that_is_called_stays() -> None:
+    """Though its kernel is gone, and many were made since; what was never called is rebuilt."""
+    called, lowered = (
+        jax.jit(je.kernel(f"double f(double a) {{ return a * {c}; }}", "f", "a: f64 -> f64", lang="c")) for c in (3, 4)
+    )
+    assert float(called(2.0)) == 6.0
+    program = lowered.lower(2.0)
+    del lowered
+    for i in range(200, 270):
+        jax.jit(lambda x, i=i: _times()(x, i)).lower(2.0)
+    gc.collect()
+    assert float(called(2.0)) == 6.0
+    assert float(program.compile()(2.0)) == 8.0
+
+
+def test_calls_go_with_the_last_kernel_that_is_equal_and_recent_ones_later() -> None:
+    def make() -> je.Kernel:
+        return je.kernel("double f(double a) { return a * 5; }", "f", "a: f64 -> f64", lang="c")
+
+    kernel, other = make(), make()
+    calls = weakref.ref(kernel._calls)
+    assert calls() is other._calls
+    assert float(kernel(2.0)) == 10.0
+    del kernel
+    assert calls() is not None
+    del other
+    gc.collect()
+    assert calls() is make()._calls  # made anew, as in the body of a function
+    for i in range(16):
+        calls_of(f"another kernel {i}")
+    gc.collect()
+    assert calls() is None
+
+
+def test_only_so_many_calls_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jax_enzyme.primitives.calls._MOST", 3)
+    monkeypatch.setattr("jax_enzyme.primitives.calls._made", deque())
+    calls = Calls()
+    compiled = [calls.get(i, object) for i in range(4)]
+    assert [calls.get(i, object) is compiled[i] for i in (3, 2, 1)] == [True, True, True]
+    assert calls.get(0, object) is not compiled[0]

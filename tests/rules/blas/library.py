@@ -29,6 +29,9 @@ define ptr @je_arena_allocate(ptr %arena, i64 %bytes) {
 }
 """
 
+_LINKED: list[object] = []
+"""What keeps the code here."""
+
 
 @functools.cache
 def _addresses(letter: str) -> Mapping[str, int]:
@@ -47,7 +50,9 @@ def linked(letter: str, names: Sequence[str]) -> Mapping[str, int]:
     native.verify()
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=1))
     builder.getModulePassManager().run(native, builder)
-    table = (ctypes.c_void_p * len(names)).from_address(jit().address(machine.emit_object(native), "table"))
+    code = jit().code(machine.emit_object(native), "table")
+    _LINKED.append(code)
+    table = (ctypes.c_void_p * len(names)).from_address(code.address)
     return {name: address for name, address in zip(names, table, strict=True) if address is not None}
 
 
