@@ -44,7 +44,7 @@ from jax_enzyme.ir.arrays import (
     vjp_buffers,
 )
 from jax_enzyme.options import Options
-from jax_enzyme.rules.user import rules_of
+from jax_enzyme.rules.user import rules_of, withholds
 from jax_enzyme.signature import Binding, Signature
 from jax_enzyme.transform.bind import bind, buffers_of
 from jax_enzyme.transform.divisions import guard_divisions
@@ -52,6 +52,7 @@ from jax_enzyme.transform.input_writes import protect_inputs
 from jax_enzyme.transform.prepare import prepare, prepare_calls
 from jax_enzyme.transform.sanitize import sanitized, with_checks
 from jax_enzyme.transform.shared_loops import share_loops
+from jax_enzyme.transform.withheld import withhold
 
 
 def build(
@@ -119,11 +120,14 @@ class _Job:
     binding: Binding
     steps: Derivation
     options: Options
+    whole: bool = False
+    """With the bodies of functions that have rules: the kernel itself as it runs."""
 
     @cached_property
     def base_key(self) -> str:
         """Says which specialisation of which kernel."""
-        return specialisation_key(self.program, self.signature, self.binding)
+        key = specialisation_key(self.program, self.signature, self.binding)
+        return digest("whole", key) if self.whole else key
 
     @cached_property
     def key(self) -> str:
@@ -175,6 +179,8 @@ class _Job:
 
         def make() -> tuple[ArrayFunction, ArrayFunction | None]:
             module = program_module(self.program, self.signature, self.binding)
+            if not self.whole:
+                module = withhold(module, self.program.symbol)
             library.link_bodies(module)
             function = bind(module, self.program.symbol, self.signature, self.binding)
             return protect_inputs(prepare(function), canonical)
@@ -231,6 +237,10 @@ class _Job:
         data = _disk().get(self.key)
         if data is not None:
             return Stored.from_bytes(data)
+        if not self.steps and not self.whole and withholds(self.program.ir):
+            stored = replace(self, whole=True)._stored()
+            _disk().put(self.key, stored.to_bytes())
+            return stored
         # A kernel itself goes through the canonical form too: what is hoisted and refused there is so for every mode.
         function = self.derived() if self.steps else self.canonical()
         function = self._checked(function) if self.options.sanitize else self._shared(function)[0]

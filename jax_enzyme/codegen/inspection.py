@@ -27,7 +27,7 @@ from jax_enzyme.ir.writer import to_text
 from jax_enzyme.options import Options
 from jax_enzyme.rules.effects import Effect, effect
 from jax_enzyme.rules.table import Rules
-from jax_enzyme.rules.user import rules_of
+from jax_enzyme.rules.user import rules_of, withheld
 from jax_enzyme.signature import Binding, Signature
 
 _ROWS = 8
@@ -36,7 +36,8 @@ _WIDTH = 118
 
 @dataclass(frozen=True)
 class LibraryCall:
-    """A function that the kernel calls and its source does not define; `verdict` says how it is differentiated."""
+    """A function that the kernel calls, and that its source does not define or a rule is for; `verdict` says how it is
+    differentiated."""
 
     name: str
     place: str
@@ -232,6 +233,7 @@ def _refusal(job: _Job, step: Jvp) -> str | None:
 def _calls(module: Module, rules: Rules) -> Iterator[LibraryCall]:
     """One per library function, with the first place of a call."""
     seen: set[str] = set()
+    ruled = withheld(module)
     for function in module.functions.values():
         for call in function.instructions():
             callee = call.callee if isinstance(call, CallBase) else None
@@ -242,6 +244,8 @@ def _calls(module: Module, rules: Rules) -> Iterator[LibraryCall]:
                     verdict = _verdict(callee.name) if rule is None else rule.kind.value
                     if rule is not None and rule.refusal is not None:
                         verdict = rule.refusal.cause
+                    if callee.name in ruled:
+                        verdict = "a rule, which wins over its source"
                     yield LibraryCall(callee.name, location(module, call) or NOWHERE, verdict)
 
 

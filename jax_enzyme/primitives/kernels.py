@@ -22,7 +22,7 @@ from jax_enzyme.primitives.arguments import check_names, checked_flags, checked_
 from jax_enzyme.primitives.bound import Operand, bind
 from jax_enzyme.primitives.calls import Calls, calls_of
 from jax_enzyme.primitives.joining import Others, implementations, joined
-from jax_enzyme.rules.user import UserRule, attached
+from jax_enzyme.rules.user import UserRule, attached, withholds
 from jax_enzyme.signature import (
     RETURN,
     Actual,
@@ -81,9 +81,9 @@ def kernel(
     bool, i8 to i64, u8 to u64, bf16, f16, f32, f64, c64 and c128. `order="F"` reads shapes in Fortran order.
 
     `lang` is "c", "c++", "fortran", "rust", "llvm" or "cuda"; `flags` go to the compiler, all but a level
-    of optimisation, which is ours. `rules` are derivatives of
-    functions that the source calls and does not define: `je.rule("my_sinc", "(cos(x0) * x0 - sin(x0)) / (x0 * x0)")`,
-    `je.inactive("log_message")`. `grid`, `block` and `shared` are for CUDA: numbers, tuples, or expressions over
+    of optimisation, which is ours. `rules` are derivatives of functions that the source calls:
+    `je.rule("my_sinc", "(cos(x0) * x0 - sin(x0)) / (x0 * x0)")`, `je.inactive("log_message")`; where the source defines
+    one, the rule wins over its body. `grid`, `block` and `shared` are for CUDA: numbers, tuples, or expressions over
     dimensions such as `"(n+255)//256"`.
 
     Raises SignatureError where the signature does not parse or does not fit the source, CompileError where the source
@@ -101,6 +101,7 @@ def kernel(
         parsed = parse(signature, order)
         program, parsed = load_kernel(source, symbol, lang, flags, parsed)
         program = replace(program, ir=attached(program.ir, rules))
+        _check_rules(rules, program)
         if program.lang == "cuda":
             program = replace(program, launch=parse_launch(parsed, grid, block, shared))
         elif not (grid is None and block is None and shared is None):
@@ -113,6 +114,19 @@ def kernel(
     except JaxEnzymeError as error:
         raise compat.at_the_call(error) from None
     return Kernel(program, parsed, options)
+
+
+def _check_rules(rules: Sequence[UserRule], program: Program) -> None:
+    if any(rule.symbol == program.symbol for rule in rules):
+        raise SignatureError(
+            f"there is a rule for `{program.symbol}`, which is the kernel itself",
+            remedy="give the rule to a kernel that calls it, or write a jax.custom_jvp around this one",
+        )
+    if program.lang == "cuda" and withholds(program.ir):
+        raise SignatureError(
+            "there is a rule for a function that the source defines, which CUDA kernels cannot have",
+            remedy="leave the rule out: the engine differentiates the definition",
+        )
 
 
 def _check_fits(program: Program, signature: Signature) -> None:

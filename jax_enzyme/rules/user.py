@@ -1,4 +1,5 @@
-"""Rules that a user gives for functions whose source is not there.
+"""Rules that a user gives for functions, whose source may be there or not. Where it is, the rule wins: the body is what
+runs, and is kept from the engine (`!je.withheld`, see `transform.withheld`).
 
 They travel inside the program, so that they belong to its identity wherever it goes: a module names them in
 `!je.rules`, and a function with a formula is declared to be pure (same result for same arguments, no other effect).
@@ -20,11 +21,14 @@ from typing import cast
 from jax_enzyme.errors import SignatureError
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.debug import resolve
+from jax_enzyme.ir.instructions import CallBase
+from jax_enzyme.ir.keywords import LINKAGE
 from jax_enzyme.ir.metadata import MDNode, MDRef, MDString
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.ir.reader import parse as parse_module
-from jax_enzyme.ir.values import Constant, ConstantAggregate
+from jax_enzyme.ir.values import Constant, ConstantAggregate, Poison
 from jax_enzyme.ir.writer import to_text
+from jax_enzyme.rules.blas.table import routine as routine_named
 from jax_enzyme.rules.declare import PURE
 from jax_enzyme.rules.effects import effect
 from jax_enzyme.rules.expr import Call, Expr, children, functions, parse, text, variables
@@ -34,6 +38,7 @@ from jax_enzyme.rules.table import Rules, standard
 from jax_enzyme.rules.text import writers_of_text
 
 METADATA = "je.rules"
+WITHHELD = "je.withheld"
 _KEEP = "llvm.compiler.used"
 _SYMBOL = re.compile(r"[-\w$.]+")
 
@@ -47,6 +52,8 @@ class UserRule:
     partials: tuple[str, ...] | None
     signature: str = ""
     derivatives: tuple[str, str, str] | None = None
+    standard: bool = False
+    """The package has a rule for this name, which wins over the source's body."""
 
     @property
     def row(self) -> Rule:
@@ -62,8 +69,10 @@ def rule(
     signature: str = "",
     jvp: str | None = None,
     vjp: tuple[str, str] | None = None,
+    standard: bool = False,
 ) -> UserRule:
-    """A rule for a function of numbers: the formula of one partial derivative per argument, None for an integer.
+    """A rule for a function of numbers: the formula of one partial derivative per argument, None for an integer. Where
+    the source defines the function, its body is what runs, and the rule is the derivative.
 
         >>> sinc = je.rule("my_sinc", "(cos(x0) * x0 - sin(x0)) / (x0 * x0)")
         >>> source = "double my_sinc(double); double f(double x) { return 2 * my_sinc(x); }"
@@ -79,7 +88,18 @@ def rule(
 
         >>> signature = "n: i32, x: f64[n], out y: f64[n]"
         >>> solve = je.rule("solve", signature=signature, jvp="solve_jvp", vjp=("solve_forward", "solve_reverse"))
+
+    For a function that the source defines and the package has a rule for by its name (`docs/rules.md`, `docs/blas.md`),
+    `standard=True` takes that rule in place of the body:
+
+        >>> product = je.rule("dgemm_", standard=True)
     """
+    if standard:
+        if partials or signature or jvp or vjp:
+            raise SignatureError(
+                f"the rule for `{symbol}` is the package's own, and one besides", remedy="leave one out"
+            )
+        return UserRule(_checked(symbol), (), standard=True)
     if signature or jvp or vjp:
         if partials or not (signature and jvp and vjp):
             raise SignatureError(
@@ -143,7 +163,7 @@ def _check_calls(symbol: str, formula: str, part: Expr) -> None:
 
 
 def attached(ir: str, rules: Sequence[UserRule]) -> str:
-    """The text of a module with rules for functions that it declares."""
+    """The text of a module with rules for functions that it calls. SignatureError for rules that do not fit."""
     if not rules:
         return ir
     _check_rules(rules)
@@ -152,19 +172,81 @@ def attached(ir: str, rules: Sequence[UserRule]) -> str:
     called = frozenset[str]().union(*(functions(parse(p)) for r in rules for p in r.partials or () if p))
     _keep(module, sorted(called))
     for offset, given in enumerate(rules):
-        function = _declared(module, given, called)
+        function = _function(module, given, called)
+        if function is not None and function.blocks:
+            _withhold(module, function, str(number + len(rules) + offset))
+        if given.standard:
+            continue
         if given.derivatives is not None:
             assert function is not None
             _attach_pair(module, function, given.signature, given.derivatives)
             continue
         if given.partials is not None and function is not None:
             _check_type(given, function.function_type)
-            function.attributes = (*function.attributes, *(w for w in PURE if w not in function.attributes))
+            if function.is_declaration:
+                make_pure(function)
         words = ("inactive",) if given.partials is None else ("rule",)
         node = MDNode(operands=[MDString(w) for w in (*words, given.symbol, *(given.partials or ()))])
         module.metadata[str(number + offset)] = node
         module.named_metadata.setdefault(METADATA, []).append(MDRef(str(number + offset)))
     return to_text(module)
+
+
+def make_pure(function: Function) -> None:
+    """Says that a declaration is of a function of numbers alone."""
+    function.attributes = (*function.attributes, *(w for w in PURE if w not in function.attributes))
+
+
+def _withhold(module: Module, function: Function, number: str) -> None:
+    """Marks a definition as one that the engine does not see. Where it was inlined, there is nothing left to mark."""
+    done = "inlined it" if _is_inlined(module, function) else "removed an argument" if _lost(module, function) else ""
+    if done:
+        raise SignatureError(
+            f"the rule for `{function.name}` comes too late: the source defines it, and the compiler has {done}",
+            remedy="forbid that (`!DIR$ NOINLINE` in Fortran, `#[inline(never)]` in Rust), or compile it by itself",
+        )
+    function.prefix = tuple(w for w in function.prefix if w not in LINKAGE)
+    function.attributes = tuple(w for w in function.attributes if not w.startswith("comdat"))
+    module.metadata[number] = MDNode(operands=[MDString(function.name)])
+    module.named_metadata.setdefault(WITHHELD, []).append(MDRef(number))
+
+
+def withheld(module: Module) -> tuple[str, ...]:
+    """The functions whose bodies the engine does not see."""
+    nodes = [resolve(module, reference) for reference in module.named_metadata.get(WITHHELD, ())]
+    return tuple(o.text for node in nodes if node for o in node.operands if isinstance(o, MDString))
+
+
+def withholds(ir: str) -> bool:
+    """Whether there are any, in the text of a module."""
+    return f"!{WITHHELD} = " in ir
+
+
+def _lost(module: Module, function: Function) -> bool:
+    """Whether a call of the function passes nothing where it has a parameter: what a body does not read, a compiler
+    need not pass, but a rule may read it."""
+    return any(
+        isinstance(call, CallBase) and call.callee is function and any(isinstance(a, Poison) for a in call.arguments)
+        for caller in module.functions.values()
+        for call in caller.instructions()
+    )
+
+
+def _is_inlined(module: Module, function: Function) -> bool:
+    own = next((node for kind, node in function.metadata if kind == "dbg"), None)
+    subprogram = resolve(module, own) if own is not None else None
+    return subprogram is not None and any(
+        node.kind == "DILocation" and node.get("inlinedAt") is not None and _subprogram(module, node) is subprogram
+        for node in module.metadata.values()
+    )
+
+
+def _subprogram(module: Module, node: MDNode) -> MDNode | None:
+    """What a location is in."""
+    scope = resolve(module, node.get("scope"))
+    while scope is not None and scope.kind != "DISubprogram":
+        scope = resolve(module, scope.get("scope"))
+    return scope
 
 
 def _check_rules(rules: object) -> None:
@@ -181,8 +263,8 @@ def _check_rules(rules: object) -> None:
         given.add(rule.symbol)
 
 
-def _declared(module: Module, given: UserRule, called: frozenset[str]) -> Function | None:
-    """The declaration that a rule is about; None for a function that only formulas call."""
+def _function(module: Module, given: UserRule, called: frozenset[str]) -> Function | None:
+    """The function that a rule is about; None for one that only formulas call."""
     function = module.functions.get(given.symbol)
     if function is None and given.derivatives is None and given.symbol in called:
         _check_new(given, None)
@@ -192,11 +274,11 @@ def _declared(module: Module, given: UserRule, called: frozenset[str]) -> Functi
         near = difflib.get_close_matches(given.symbol, declared) or declared[:8]
         others = f"it calls {', '.join(f'`{n}`' for n in near)}" if near else "it calls no other functions"
         raise SignatureError(f"there is a rule for `{given.symbol}`, which the source does not call", remedy=others)
-    if not function.is_declaration:
-        raise SignatureError(
-            f"there is a rule for `{given.symbol}`, which the source defines",
-            remedy="leave the rule out: the engine differentiates the definition",
-        )
+    if given.standard:
+        if function.is_declaration or not _has_standard(given.symbol, function.function_type):
+            what = "the source does not define it" if function.is_declaration else "the package has none"
+            raise SignatureError(f"the rule for `{given.symbol}` cannot be the package's own: {what}")
+        return function
     _check_new(given, function.function_type)
     return function
 
@@ -205,6 +287,11 @@ def _check_new(given: UserRule, type_: T.FunctionType | None) -> None:
     known = standard().for_call(given.symbol, type_)
     if given.partials is not None and (effect(given.symbol) is not None or (known and known.refusal is None)):
         raise SignatureError(f"`{given.symbol}` has a rule already", remedy="give the function another name")
+
+
+def _has_standard(symbol: str, type_: T.FunctionType) -> bool:
+    known = standard().for_call(symbol, type_)
+    return (known is not None and known.refusal is None) or routine_named(symbol, type_) is not None
 
 
 def _attach_pair(module: Module, function: Function, signature: str, derivatives: tuple[str, str, str]) -> None:

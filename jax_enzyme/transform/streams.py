@@ -12,6 +12,7 @@ from __future__ import annotations
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.rules.streams import of_streams
+from jax_enzyme.transform.withheld import drop_body
 
 
 def withhold_streams(module: Module) -> Module:
@@ -21,10 +22,7 @@ def withhold_streams(module: Module) -> Module:
     copy = clone(module)
     for name, function in copy.functions.items():
         if _withheld(name, function):
-            function.blocks, function.personality = [], None
-            function.prefix = tuple(w for w in function.prefix if w not in ("linkonce_odr", "weak_odr", "dso_local"))
-            function.attributes = tuple(w for w in function.attributes if not w.startswith("comdat"))
-            function.metadata, function.trailing_records = [], []
+            drop_body(function)
     return copy
 
 

@@ -1,0 +1,150 @@
+"""Rules for functions that the source defines: the body is what runs, the rule is the derivative."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jax_enzyme as je
+
+_SOURCE = """
+#include <math.h>
+#include <stdlib.h>
+
+static double stepped(double x) { if (x > 100) abort(); return floor(x); }
+double root(double a) { double y = a; while (fabs(y * y - a) > 1e-14 * a) y = 0.5 * (y + a / y); return y; }
+static int seen, last;
+static void note(int i, double *x) { seen += i; if (seen > 1000) exit(4); (void)x; }
+
+double straight(int n, const double *x) {
+    double s = 0;
+    for (int i = 0; i < n; i++) { note(i, &s); s += stepped(x[i]) * x[i]; }
+    return s;
+}
+double roots(int n, const double *x) { double s = 0; for (int i = 0; i < n; i++) s += root(x[i]) * x[i]; return s; }
+
+static int tick(void) { return ++last; }
+double counted(double x) { last = 3; return x * x * tick(); }
+
+double erf(double x) { double s = x, t = x; for (int n = 1; n < 40; n++) { t *= -x * x / n; s += t / (2 * n + 1); }
+                       return s * 1.1283791670955126; }
+double ddot_(const int *n, const double *x, const int *dx, const double *y, const int *dy) {
+    double s = 0; for (int i = 0; i < *n; i++) s += x[i * *dx] * y[i * *dy]; return s; }
+double own(int n, const double *x) { int one = 1; return erf(x[0]) * ddot_(&n, x, &one, x, &one); }
+
+void cubes(int n, const double *x, double *y) { for (int i = 0; i < n; i++) y[i] = x[i] * x[i] * x[i]; }
+void cubes_jvp(int n, const double *x, double *y, const double *dx, double *dy) {
+    cubes(n, x, y);
+    for (int i = 0; dy && i < n; i++) dy[i] = dx ? 30 * x[i] * x[i] * dx[i] : 0;
+}
+struct frame { int n; const double *x; double *xbar, *ybar; };
+void *cubes_forward(int n, const double *x, double *y, double *xbar, double *ybar, long stable, void *arena) {
+    struct frame *f = malloc(sizeof *f);
+    *f = (struct frame){n, x, xbar, ybar};
+    cubes(n, x, y);
+    return f;
+}
+void cubes_reverse(void *kept) {
+    struct frame *f = kept;
+    for (int i = 0; f->ybar && i < f->n; i++) {
+        if (f->xbar) f->xbar[i] += 30 * f->x[i] * f->x[i] * f->ybar[i];
+        f->ybar[i] = 0;
+    }
+    free(f);
+}
+void summed(int n, const double *x, double *y) { cubes(n, x, y); }
+"""
+ARRAY = "n: i32, x: f64[n] -> f64"
+STRAIGHT = (je.rule("stepped", 1), je.inactive("note"))
+
+
+def kernel(symbol: str, signature: str, *rules: object) -> je.Kernel:
+    return je.kernel(_SOURCE, symbol, signature, lang="c", rules=rules)
+
+
+def test_the_rule_wins_in_every_mode() -> None:
+    f = kernel("straight", ARRAY, *STRAIGHT)
+    x = jnp.array([1.5, -2.25])
+    np.testing.assert_allclose(f(x), 1.5 + 6.75)
+    expected = np.floor(x) + x
+    np.testing.assert_allclose(jax.grad(f)(x), expected)
+    np.testing.assert_allclose(jax.jvp(f, (x,), (jnp.ones(2),))[1], expected.sum())
+    np.testing.assert_allclose(jax.hessian(f)(x), 2 * np.eye(2))
+    np.testing.assert_allclose(jax.vmap(jax.grad(f))(x[None] + jnp.arange(2.0)[:, None])[0], expected)
+    report = str(f.inspect(x))
+    assert "stepped: a rule, which wins over its source" in report and "note: a rule, which wins" in report
+    # Without them, floor has derivative 0.
+    np.testing.assert_allclose(jax.grad(kernel("straight", ARRAY))(x), np.floor(x))
+
+
+@pytest.mark.parametrize("x", [jnp.array([1.0, 200.0]), jnp.ones(60)])
+def test_bodies_fail_as_kernels_do(x: jax.Array) -> None:
+    f = kernel("straight", ARRAY, *STRAIGHT)
+    for run in (f, jax.grad(f), lambda v: jax.jvp(f, (v,), (v,))):
+        with pytest.raises(jax.errors.JaxRuntimeError, match=r"straight.* (failed: `abort`|tried to end)"):
+            jax.block_until_ready(run(x))
+
+
+def test_a_true_rule_agrees_with_differences() -> None:
+    f = kernel("roots", ARRAY, je.rule("root", "0.5 / y"))
+    je.check_grads(f, (jnp.array([0.5, 2.0, 7.0]),), order=2)
+
+
+def test_the_packages_own_rules() -> None:
+    f = kernel("own", ARRAY, je.rule("erf", standard=True), je.rule("ddot_", standard=True))
+    x = jnp.array([0.5, 2.0])
+    je.check_grads(f, (x,))
+    calls = {c.name: c.verdict for c in f.inspect(x).calls}
+    assert calls["erf"] == calls["ddot_"] == "a rule, which wins over its source"
+
+
+def test_functions_of_arrays() -> None:
+    rule = je.rule("cubes", signature="n: i32, x: f64[n], out y: f64[n]", jvp="cubes_jvp",
+                   vjp=("cubes_forward", "cubes_reverse"))  # fmt: skip
+    f = kernel("summed", "n: i32, x: f64[n], out y: f64[n]", rule)
+    x = jnp.array([1.0, 2.0])
+    np.testing.assert_allclose(f(x), [1.0, 8.0])
+    np.testing.assert_allclose(jax.grad(lambda v: f(v).sum())(x), [30.0, 120.0])
+    np.testing.assert_allclose(jax.jvp(f, (x,), (x,))[1], [30.0, 240.0])
+
+
+def test_variables_that_are_shared_are_refused() -> None:
+    f = kernel("counted", "x: f64 -> f64", je.inactive("tick"))
+    assert f(2.0) == 16.0
+    with pytest.raises(je.DifferentiationError, match="variable `last` is shared with a function that has a rule"):
+        jax.grad(f)(2.0)
+
+
+def test_the_kernel_itself_has_none() -> None:
+    with pytest.raises(je.SignatureError, match="`roots`, which is the kernel itself"):
+        kernel("roots", ARRAY, je.inactive("roots"))
+
+
+def test_what_was_inlined_is_refused() -> None:
+    source = """
+    function twice(x) result(y)
+      double precision :: x, y
+      y = 2 * x
+    end function
+    subroutine run(x, y)
+      double precision :: x, y, twice
+      y = twice(x) * x
+    end subroutine
+    """
+    rule = je.rule("twice_", signature="x: f64[] -> f64", jvp="a", vjp=("b", "c"))
+    with pytest.raises(je.SignatureError, match="`twice_` comes too late"):
+        je.kernel(source, "run", "x: f64[], out y: f64[]", lang="fortran", rules=(rule,))
+
+
+def test_arguments_that_were_removed_are_refused() -> None:
+    source = """
+    define internal double @one(double %x, double %unused) noinline { ret double %x }
+    define double @run(double %x) {
+      %y = call double @one(double %x, double poison)
+      ret double %y
+    }
+    """
+    with pytest.raises(je.SignatureError, match=r"`one` comes too late: .* removed an argument"):
+        je.kernel(source, "run", "x: f64 -> f64", lang="llvm", rules=(je.rule("one", "x1", "x0"),))
