@@ -11,7 +11,7 @@ something for the number that is not known here:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,7 +19,14 @@ from jax_enzyme.ad.causes import BITS, MADE, PARTS, Cause
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.congruence import Congruence
 from jax_enzyme.analysis.dataflow import fixpoint
-from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, called_routine, is_memory_free
+from jax_enzyme.analysis.memory import (
+    MemoryObject,
+    PointsTo,
+    call_effect,
+    called_routine,
+    is_memory_free,
+    reachable_objects,
+)
 from jax_enzyme.analysis.number_bytes import ByteRanges, Bytes, Copied, is_copy
 from jax_enzyme.analysis.tbaa import is_certain_integer, is_of_any_type
 from jax_enzyme.ir import instructions as I
@@ -34,6 +41,7 @@ _MANTISSA = {2: 7, 4: 23, 8: 52}
 """Bits of the mantissa by bytes of the number, the shorter one of two formats."""
 _SIZES = {"f16": 2, "bf16": 2, "f32": 4, "c64": 4, "f64": 8, "c128": 8}
 _ALL = 128
+_TRANSFERS = "_FortranATransfer"
 _MOVES = frozenset("zext sext trunc add sub mul and or xor shl lshr ashr udiv sdiv urem srem phi select freeze".split())
 _VECTORS = frozenset("bitcast extractelement insertelement shufflevector extractvalue insertvalue".split())
 
@@ -55,7 +63,7 @@ class BitChecks:
             for instruction in function.instructions():
                 if isinstance(instruction, I.Store | I.Load) and (cause := self._access(instruction)):
                     yield instruction, cause
-                elif self._is_made(instruction):
+                elif self._is_made(instruction) or self._transfers(instruction):
                     yield instruction, MADE
 
     # -- arithmetic on bits
@@ -84,9 +92,13 @@ class BitChecks:
 
     # -- integers that were computed from numbers
 
+    @property
+    def _computed(self) -> Set[Value]:
+        return self._followed[0]
+
     @cached_property
-    def _computed(self) -> frozenset[Value]:
-        """Integers that were computed from numbers that vary, by rounding them in the end."""
+    def _followed(self) -> tuple[Set[Value], Mapping[MemoryObject, Set[Bytes]]]:
+        """Integers that were computed from numbers that vary, by rounding them in the end, and where they are kept."""
         found: set[Value] = set()
         stored: dict[MemoryObject, set[Bytes]] = {}
         before = -1
@@ -97,7 +109,7 @@ class BitChecks:
                         self._follow_call(instruction, found, stored)
                     if instruction not in found and self._computes(instruction, found, stored):
                         found.add(instruction)
-        return frozenset(found)
+        return found, stored
 
     def _follow_call(self, call: I.CallBase, found: set[Value], stored: dict[MemoryObject, set[Bytes]]) -> None:
         """Such integers as arguments, as results, and in memory that is copied."""
@@ -143,6 +155,12 @@ class BitChecks:
         if not isinstance(instruction, I.Cast) or instruction.opcode != "bitcast" or not T.is_float(instruction.type):
             return False
         return self._mantissa_is_computed(instruction.operands[0], self._size(T.scalar(instruction.type)))
+
+    def _transfers(self, instruction: I.Instruction) -> bool:
+        """Whether Fortran's run time takes such integers for bytes of another type."""
+        if not isinstance(instruction, I.CallBase) or not instruction.callee.name.startswith(_TRANSFERS):
+            return False
+        return any(self._followed[1].get(item) for item in reachable_objects(self.points_to, instruction))
 
     def _mantissa_is_computed(self, value: Value, size: int) -> bool:
         return self._whole.get(value, _ALL) < _MANTISSA.get(size, _ALL)

@@ -26,7 +26,7 @@ from jax_enzyme.analysis.tbaa import accessed_type, copied_type
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Module
-from jax_enzyme.ir.values import Value, int_value
+from jax_enzyme.ir.values import ConstantNull, Poison, Undef, Value, int_value
 from jax_enzyme.rules.effects import Effect
 
 
@@ -66,11 +66,16 @@ class Bytes:
         """Whether they have, as far as that can be told."""
         if self.whole or other.whole:
             return True
-        if self.widened or other.widened or self.at.modulus == 0 == other.at.modulus:
+        if self.widened or other.widened or (self._is_exact and other._is_exact):
             return self.meets(other)
         if self.start is None or other.start is None or not self.meets(other):
             return False
         return -self.size < self.start - other.start < other.size
+
+    @property
+    def _is_exact(self) -> bool:
+        """At one place, or at every one from a first to a last."""
+        return self.at.modulus == 0 or (self.at.last is not None and self.at.modulus == self.size)
 
     def fits(self, other: Bytes) -> bool:
         """Whether this holds whole numbers of the other one's size, as far as it is known where the two meet."""
@@ -209,9 +214,11 @@ class ByteRanges:
                 case _:
                     return pointer, distance
 
-    def _root_start(self, root: Value) -> int | None:
+    def _root_start(self, root: Value) -> int | _Unsettled | None:
         if root in self._points_to.objects:
             return 0
+        if isinstance(root, ConstantNull | Undef | Poison):
+            return _UNSETTLED  # nothing is there
         places = [c for offsets in self.places.within(root).values() for c in offsets]
         return places[0].offset if places and set(places) == {Congruence(places[0].offset, 0)} else None
 

@@ -127,7 +127,29 @@ RETURNED = """long long f(int n, const double *x) {
   long long p = f(n - 1, x), q = f(n - 2, x);
   return x[n] > 0.5 ? p : q;
 }"""
+GROWN = """
+  long long *a = 0;
+  for (int i = 0, room = 0; i < n; i++) {
+    if (i >= room) {
+      long long *b = malloc(8 * (size_t)(room += at[0]));
+      if (a) memcpy(b, a, 8 * (size_t)i);
+      free(a);
+      a = b;
+    }
+    a[i] = fast(x[i]);
+  }
+  for (int i = 0; i < n; i++) { double v; memcpy(&v, a + i, 8); t += v; }
+"""
+LAST_OF_A_BLOCK = """
+  long long *blocks[2] = {malloc(512), malloc(512)};
+  blocks[at[0] / 2][63] = fast(x[0]);
+  double *read = malloc(512);
+  memcpy(read, blocks[at[0] - 1], 512);
+  for (int i = 0; i < n; i++) t += read[(i + 58 + at[0] / 2) & 63] * x[i];
+"""
 REFUSED["carried_around_a_loop"] = CARRIED, MADE
+REFUSED["in_memory_that_grows"] = GROWN, MADE
+REFUSED["at_the_end_of_a_block"] = LAST_OF_A_BLOCK, MADE
 
 
 @pytest.mark.parametrize("name", REFUSED)

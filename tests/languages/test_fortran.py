@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jax_enzyme.errors import NoRuleError
+from jax_enzyme.errors import DifferentiationError, NoRuleError
 from jax_enzyme.ir.arrays import Vjp
 from tests.languages.conftest import KERNELS, check, positive
 from tests.support.engine import agree, native, pulled, three_way
@@ -225,3 +225,25 @@ def test_openmp_runs_on_one_thread(flags: tuple[str, ...]) -> None:
     np.testing.assert_allclose(kernel.run((), [x])[0], np.sum(x**2) * x + 1 + 2 * np.sum(x))
     if flags == ("-fopenmp",):
         agree(three_way(kernel, [x]))
+
+
+TRANSFER = """
+function k(n, at, x) result(t) bind(c)
+  integer, value :: n
+  integer :: at(1), i
+  real(8) :: x(n), t
+  integer(8) :: b(n)
+  b = int(6497320848556798.0d0 * x + 4606921278410026770.0d0, 8)
+  b = cshift(b, at(1))
+  t = 0
+  do i = 1, n
+    t = t + transfer(b(i), 1d0)
+  end do
+end function
+"""
+
+
+def test_numbers_that_are_made_of_integers_by_the_run_time_are_refused() -> None:
+    kernel = native(TRANSFER, "k", "n: i32, at: i32[1], x: f64[n] -> f64", {"n": 4}, lang="fortran")
+    with pytest.raises(DifferentiationError, match=r"_FortranATransfer.*a number is made of an integer"):
+        kernel.run((Vjp((False, True, False), (False, False, True)),), [])
