@@ -92,9 +92,11 @@ class DiskCache:
             with os.fdopen(handle, "wb") as file:
                 file.write(signature + data)
             os.replace(temporary, self.folder / key)
-        except OSError:
+        except BaseException as error:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
+            if not isinstance(error, OSError):
+                raise
             return
         if self._is_time_to_look(signature, len(data)):
             self._evict()

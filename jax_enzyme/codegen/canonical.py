@@ -40,6 +40,7 @@ from jax_enzyme.transform.relative_tables import absolute_tables
 from jax_enzyme.transform.retype import retype
 from jax_enzyme.transform.scopes import drop_scopes
 from jax_enzyme.transform.simplify import simplify
+from jax_enzyme.working import waiting_for
 
 _ROUNDS = 3
 """What is simplified shows what more can be: a direct call, once inlined, the next pointer that is called. What is left
@@ -86,7 +87,7 @@ def _with_single_entries(module: Module) -> Module:
     builder = _pass_builder()
     passes = llvm.create_new_module_pass_manager()
     passes.add_sroa_pass()
-    passes.run(native, builder)
+    waiting_for(passes.run, native, builder)
     _regularise(native, builder)
     return parse(str(native))
 
@@ -100,7 +101,7 @@ def _optimised(module: Module) -> tuple[llvm.ModuleRef, llvm.PassBuilder]:
         passes.add_lower_atomic_pass()
     passes.add_always_inliner_pass()
     passes.add_global_dead_code_eliminate_pass()
-    passes.run(native, builder)
+    waiting_for(passes.run, native, builder)
     return optimised(module, native, builder), builder
 
 
@@ -133,7 +134,7 @@ def _regularise(native: llvm.ModuleRef, builder: llvm.PassBuilder) -> None:
     passes.add_loop_simplify_pass()
     passes.add_lcssa_pass()
     passes.add_global_dead_code_eliminate_pass()
-    passes.run(native, builder)
+    waiting_for(passes.run, native, builder)
 
 
 def _show_rules(module: Module) -> None:

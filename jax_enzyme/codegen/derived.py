@@ -53,6 +53,7 @@ from jax_enzyme.transform.prepare import prepare, prepare_calls
 from jax_enzyme.transform.sanitize import sanitized, with_checks
 from jax_enzyme.transform.shared_loops import share_loops
 from jax_enzyme.transform.withheld import withhold
+from jax_enzyme.working import LOG, working
 
 
 def build(
@@ -111,6 +112,9 @@ _alive: WeakValueDictionary[str, Built] = WeakValueDictionary()
 _split: Memo[bool] = Memo(1024)
 
 
+_NOUNS = {Jvp: "the JVP", Vjp: "the VJP", Augmented: "the forward sweep", Pullback: "the pullback"}
+
+
 @dataclass(frozen=True)
 class _Job:
     """One derivative of one specialisation of one kernel."""
@@ -122,6 +126,11 @@ class _Job:
     options: Options
     whole: bool = False
     """With the bodies of functions that have rules: the kernel itself as it runs."""
+
+    def __str__(self) -> str:
+        steps = " of ".join(_NOUNS[type(step)] for step in reversed(self.steps))
+        dims = ", ".join(f"{name}={value}" for name, value in self.binding.dims)
+        return f"{steps} of `{self.program.symbol}`".removeprefix(" of ") + (f" ({dims})" if dims else "")
 
     @cached_property
     def base_key(self) -> str:
@@ -148,7 +157,8 @@ class _Job:
             alone = digest("layout", self.key)  # of what is asked about, and perhaps never built
             stored = _disk().get(self.key) or _disk().get(alone)
             if stored is None:
-                stored = Stored(self.derived().buffers, False, b"").to_bytes()
+                with working(f"planning {self}"):
+                    stored = Stored(self.derived().buffers, False, b"").to_bytes()
                 _disk().put(alone, stored)
             return Stored.from_bytes(stored).buffers
         return predicted(buffers_of(self.signature, self.binding), self.steps)
@@ -161,7 +171,8 @@ class _Job:
                 return known == b"1"
             (step,) = self.steps
             assert isinstance(step, Vjp)
-            answer = ad.splittable(self.differentiated().function, step, self.options)
+            with working(f"planning {self}"):
+                answer = ad.splittable(self.differentiated().function, step, self.options)
             _disk().put(key, b"1" if answer else b"0")
             return answer
 
@@ -214,15 +225,19 @@ class _Job:
         key = digest("comparisons", self.key)
         data = _disk().get(key)
         if data is None:
-            first = replace(self, steps=self.steps[:1])
-            found = first.differentiated().comparisons
-            if len(self.steps) > 1:
-                layouts = [replace(self, steps=self.steps[:n]).layout() for n in range(len(self.steps))]
-                wider = Jvp(varied_inputs(self.steps, layouts))
-                found = later(found, replace(first, steps=(wider,)).differentiated().comparisons)
-            data = shortcut_warnings.to_bytes(found)
+            with working(f"planning {self}"):
+                data = shortcut_warnings.to_bytes(self._comparisons())
             _disk().put(key, data)
         return shortcut_warnings.from_bytes(data)
+
+    def _comparisons(self) -> tuple[ExactComparison, ...]:
+        first = replace(self, steps=self.steps[:1])
+        found = first.differentiated().comparisons
+        if len(self.steps) == 1:
+            return found
+        layouts = [replace(self, steps=self.steps[:n]).layout() for n in range(len(self.steps))]
+        wider = Jvp(varied_inputs(self.steps, layouts))
+        return later(found, replace(first, steps=(wider,)).differentiated().comparisons)
 
     def _derive(self) -> ArrayFunction:
         base, step = self.differentiated().function, self.steps[-1]
@@ -236,11 +251,16 @@ class _Job:
     def _stored(self) -> Stored:
         data = _disk().get(self.key)
         if data is not None:
+            LOG.info("%s is in the disk cache", self)
             return Stored.from_bytes(data)
         if not self.steps and not self.whole and withholds(self.program.ir):
             stored = replace(self, whole=True)._stored()
             _disk().put(self.key, stored.to_bytes())
             return stored
+        with working(f"compiling {self}"):
+            return self._compiled()
+
+    def _compiled(self) -> Stored:
         # A kernel itself goes through the canonical form too: what is hoisted and refused there is so for every mode.
         function = self.derived() if self.steps else self.canonical()
         function = self._checked(function) if self.options.sanitize else self._shared(function)[0]

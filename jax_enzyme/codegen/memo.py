@@ -11,6 +11,10 @@ from typing import Generic, TypeVar
 V = TypeVar("V")
 
 
+class _Abandoned(Exception):
+    """Whoever was making a result has been interrupted."""
+
+
 class Memo(Generic[V]):
     """Keeps the `size` results that were asked for last.
 
@@ -25,23 +29,28 @@ class Memo(Generic[V]):
 
     def get(self, key: Hashable, make: Callable[[], V]) -> V:
         """The result for a key, made by `make` where there is none."""
-        with self._lock:
-            future = self._results.get(key)
-            mine = future is None
-            if future is None:
-                future = self._results[key] = Future()
-            self._results.move_to_end(key)
-            while len(self._results) > self._size:
-                self._results.popitem(last=False)
-        if mine:
-            self._run(key, future, make)
-        return future.result()
+        while True:
+            try:
+                return self._made(key, make)
+            except _Abandoned:
+                continue
 
-    def _run(self, key: Hashable, future: Future[V], make: Callable[[], V]) -> None:
+    def _made(self, key: Hashable, make: Callable[[], V]) -> V:
+        own: Future[V] = Future()
         try:
-            future.set_result(make())
+            with self._lock:
+                future = self._results.setdefault(key, own)
+                self._results.move_to_end(key)
+                while len(self._results) > self._size:
+                    self._results.popitem(last=False)
+            if future is own:
+                own.set_result(make())
         except BaseException as error:
             with self._lock:
-                if self._results.get(key) is future:
+                if self._results.get(key) is own:
                     del self._results[key]
-            future.set_exception(error)
+            # An interrupt is meant for the thread that it reached: the others make the result themselves.
+            if not own.done():
+                own.set_exception(error if isinstance(error, Exception) else _Abandoned())
+            raise
+        return future.result()

@@ -14,6 +14,7 @@ from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.transform.masked_memory import lower_masked_memory
+from jax_enzyme.working import waiting_for
 
 # What clang fixes per function for the processor that it compiled for; without these the target machine's own hold.
 # `min-legal-vector-width` would forbid 512-bit registers.
@@ -35,7 +36,7 @@ def optimised_text(module: Module, *, vector_math: bool = True, fast_math: bool 
 def object_code(module: Module, *, vector_math: bool = True, fast_math: bool = False) -> bytes:
     """The object of a private module, optimised."""
     machine = target_machine()
-    return machine.emit_object(_optimise(module, machine, vector_math, fast_math))
+    return waiting_for(machine.emit_object, _optimise(module, machine, vector_math, fast_math))
 
 
 def assembly(module: Module, *, vector_math: bool = True, fast_math: bool = False) -> str:
@@ -52,7 +53,7 @@ def _optimise(module: Module, machine: llvm.TargetMachine, vector_math: bool, fa
     vectors = vector_math and add_vector_math(module)
     native = _parsed(to_text(module))
     builder = llvm.create_pass_builder(machine, _tuning())
-    builder.getModulePassManager().run(native, builder)
+    waiting_for(builder.getModulePassManager().run, native, builder)
     if vectors:
         # The vectorisers have run: what they did not use can go, and the masked wrappers are inlined.
         native.get_global_variable(KEPT).linkage = llvm.Linkage.internal

@@ -17,6 +17,7 @@ import llvmlite.binding as llvm
 from jax_enzyme.ir.metadata import MDString
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.verify import parse_verified
+from jax_enzyme.working import waiting_for
 
 _WISH, _HIDDEN = "llvm.loop.unroll.", "je.loop.unroll."
 _WISHES = ("enable", "full", "count")
@@ -27,7 +28,7 @@ _ROUNDS = 2
 def optimised(source: Module, native: llvm.ModuleRef, builder: llvm.PassBuilder) -> llvm.ModuleRef:
     """`native` after the whole pipeline; where its `source` wants loops unrolled, after a few of it."""
     if not (_says(source, _WISH) or _says(source, _HIDDEN)):
-        builder.getModulePassManager().run(native, builder)
+        waiting_for(builder.getModulePassManager().run, native, builder)
         return native
     for _ in range(_ROUNDS):
         native = _renamed(native, _HIDDEN, _WISH)
@@ -36,7 +37,7 @@ def optimised(source: Module, native: llvm.ModuleRef, builder: llvm.PassBuilder)
             if not function.is_declaration:
                 passes.run(function, builder)
         native = _renamed(native, _WISH, _HIDDEN)
-        builder.getModulePassManager().run(native, builder)
+        waiting_for(builder.getModulePassManager().run, native, builder)
     return native
 
 

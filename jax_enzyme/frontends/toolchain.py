@@ -18,6 +18,7 @@ from pathlib import Path
 from jax_enzyme.cache import DiskCache, digest
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends.source import Source
+from jax_enzyme.working import LOG, working
 
 _FORMAT = "3"
 """Changes whenever the same source would give other IR for a reason that is not in the key."""
@@ -83,8 +84,13 @@ def compile_cached(source: Source, recipe: Recipe, flags: Sequence[str], *, cach
     key = digest(_FORMAT, *words, source.name, os.getcwd(), source.contents)
     entry = cache.get(key) if cacheable else None
     if entry is not None and (ir := _unpack(entry)) is not None:
+        LOG.info("%s is in the disk cache", source.name)
         return ir
-    with tempfile.TemporaryDirectory(prefix="jax_enzyme-") as name:
+    with (
+        working(f"compiling {source.name}"),
+        # A compiler that was interrupted may still be writing.
+        tempfile.TemporaryDirectory(prefix="jax_enzyme-", ignore_cleanup_errors=True) as name,
+    ):
         folder = Path(name)
         path = source.path
         if path is None:

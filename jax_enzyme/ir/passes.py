@@ -15,6 +15,7 @@ from jax_enzyme.ir.inlining import mark_for_inlining
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.verify import parse_checked
+from jax_enzyme.working import waiting_for
 
 # Of functions: these run on every definition, or on some chosen ones.
 _FUNCTION_PASSES = {
@@ -82,7 +83,7 @@ def optimise(module: Module, level: int = 2, *, vectorise: bool = False, unroll:
     """LLVM's -O pipeline, by default without what multiplies the code: vectorising, interleaving, unrolling."""
 
     def pipeline(parsed: llvm.ModuleRef, builder: llvm.PassBuilder) -> None:
-        builder.getModulePassManager().run(parsed, builder)
+        waiting_for(builder.getModulePassManager().run, parsed, builder)
 
     return _through(module, pipeline, level, vectorise, unroll)
 
@@ -91,7 +92,7 @@ def optimised_text(text: str) -> str:
     """The same for a module as text: LLVM's own, which keeps what is no concern of ours."""
     parsed = llvm.parse_assembly(text, llvm.create_context())
     builder = _builder(parsed.triple)
-    builder.getModulePassManager().run(parsed, builder)
+    waiting_for(builder.getModulePassManager().run, parsed, builder)
     return str(parsed)
 
 
@@ -121,7 +122,7 @@ def _run_module_passes(methods: Sequence[str], parsed: llvm.ModuleRef, builder: 
     manager = llvm.create_new_module_pass_manager()
     for method in methods:
         getattr(manager, method)()
-    manager.run(parsed, builder)
+    waiting_for(manager.run, parsed, builder)
 
 
 def _run_function_passes(

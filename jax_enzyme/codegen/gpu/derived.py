@@ -35,6 +35,7 @@ from jax_enzyme.rules.user import rules_of
 from jax_enzyme.signature import Binding, Signature
 from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.bind import buffers_of
+from jax_enzyme.working import working
 
 REMEDY = 'run it on the CPU, where more is differentiable: jax.default_device(jax.devices("cpu")[0])'
 
@@ -249,7 +250,8 @@ class Job:
         disk, key = DiskCache.named("gpu"), digest(self.key, what)
         data = disk.get(key)
         if data is None:
-            data = make()
+            with working(f"making {what} of `{self.program.symbol}` for GPUs"):
+                data = make()
             disk.put(key, data)
         return data
 
