@@ -11,42 +11,61 @@ Parameters may lead to the same memory unless the function says that they do not
 writes through neither. Where the distances of all of them are those of their derivatives, the derivative over one piece
 of memory is right, whether they overlap or not. Where two addresses are the same and that is not so (the derivatives of
 one number would lie in two places, or a third parameter leads elsewhere), the call aborts, and says so. Overlaps of
-which no address is the same, and whose derivatives lie otherwise, cannot be seen.
+which no address is the same, and whose derivatives lie otherwise, cannot be seen. It aborts, too, where a parameter
+leads to a file-scope variable that the function uses itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 
+from jax_enzyme.analysis.fields import points_to_by_place
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.memory import PointsTo, accesses
+from jax_enzyme.analysis.memory import accesses
 from jax_enzyme.codegen.plain_wrapper import distance, say_and_abort
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.builder import Builder
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.arrays import ArrayFunction
+from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantInt, ConstantNull, Value
 
 SHARED = ".shared"
 APART = ".apart"
 
 
+@dataclass(frozen=True)
+class Overlaps:
+    """The pairs of parameters that may lead to the same memory, and those of a parameter and a file-scope variable."""
+
+    parameters: tuple[tuple[int, int], ...]
+    variables: tuple[tuple[int, GlobalVariable], ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.parameters or self.variables)
+
+
 def overlapping(
-    points_to: PointsTo, function: Function, reverse: bool, active: Sequence[bool]
-) -> list[tuple[int, int]]:
-    """The pairs of parameters that may lead to the same memory, and where that matters: one is written. Of two without
-    derivatives it does in reverse mode alone, which reads again what has been read."""
+    base: ArrayFunction, function: Function, active: Sequence[bool], live: Sequence[GlobalVariable], reverse: bool
+) -> Overlaps:
+    """Where an overlap matters: one of two is written. Of two without derivatives it does in reverse mode alone, which
+    reads again what has been read. The variables in `live` are the last parameters of the array function."""
+    points_to = points_to_by_place(base.module, base.module.functions[base.symbol])
     found = [a for f in points_to.functions for a in accesses(points_to, f, DataLayout(points_to.module))]
     items = [points_to.objects[a] for a in points_to.root.arguments]
     touched = {i for i, item in enumerate(items) if any(item in a.objects for a in found)}
     written = {i for i, item in enumerate(items) if any(item in a.objects and a.writes for a in found)}
     free = [p.index for p in function.arguments if T.is_pointer(p.type) and p.index in touched and not _is_own(p)]
-    return [
-        (i, j)
-        for i, j in combinations(free, 2)
-        if not written.isdisjoint((i, j)) and (reverse or active[i] or active[j])
-    ]
+    variables = {i: v for i, v in enumerate(live, len(items) - len(live)) if i in touched}
+
+    def matters(i: int, j: int) -> bool:
+        with_derivatives = reverse or any(k < len(active) and active[k] for k in (i, j))
+        return with_derivatives and not written.isdisjoint((i, j))
+
+    pairs = tuple((i, j) for i, j in combinations(free, 2) if matters(i, j))
+    return Overlaps(pairs, tuple((i, v) for i in free for j, v in variables.items() if matters(i, j)))
 
 
 def _is_own(parameter: Argument) -> bool:
@@ -55,11 +74,11 @@ def _is_own(parameter: Argument) -> bool:
 
 @dataclass(frozen=True)
 class Choice:
-    """`pairs` may be the same; `group` are those for which there is a derivative over one piece of memory."""
+    """`overlaps` may be; `group` are the parameters for which there is a derivative over one piece of memory."""
 
     function: Function
     active: tuple[bool, ...]
-    pairs: Sequence[tuple[int, int]]
+    overlaps: Overlaps
     group: tuple[int, ...]
 
     def emit(self, module: Module, name: str, suffix: str) -> None:
@@ -84,18 +103,24 @@ class Choice:
             _forward(Builder(shared), declared, arguments)
             blocks += [shared, checked]
             at = Builder(checked)
-        for number, (i, j) in enumerate(self.pairs):
-            bad, following = BasicBlock(name=f"same.{number}"), BasicBlock(name=f"next.{number}")
-            same = at.icmp("eq", own[i], own[j])
-            there = at.icmp("ne", own[i], ConstantNull(T.PTR))
-            at.cond_br(at.binary("and", same, there), bad, following)
-            text = f"{name}: parameters {i + 1} and {j + 1} lead to the same memory: no derivative is made for that"
-            say_and_abort(module, Builder(bad), f"je.same.{number}", text)
+        for number, (condition, text) in enumerate(self._clashes(module, own)):
+            bad, following = BasicBlock(name=f"clash.{number}"), BasicBlock(name=f"next.{number}")
+            at.cond_br(condition(at), bad, following)
+            say_and_abort(module, Builder(bad), f"je.clash.{number}", f"{name}: {text}: no derivative is made for that")
             blocks += [bad, following]
             at = Builder(following)
         at.br(separate)
         _forward(Builder(separate), apart, arguments)
         module.functions[name] = Function(T.PTR, apart.value_type, arguments, [*blocks, separate], name=name)
+
+    def _clashes(self, module: Module, own: dict[int, Value]) -> Iterator[tuple[Callable[[Builder], Value], str]]:
+        """What must not be, and how to say it."""
+        for i, j in self.overlaps.parameters:
+            yield partial(_same, own[i], own[j]), f"parameters {i + 1} and {j + 1} lead to the same memory"
+        for i, v in self.overlaps.variables:
+            size = DataLayout(module).alloc_size(v.value_type)
+            text = f"parameter {i + 1} leads to the file-scope variable `{v.name}`"
+            yield partial(_within, own[i], module.globals[v.name], size), text
 
     def _places(self, arguments: Sequence[Argument], suffix: str) -> tuple[dict[int, Value], dict[int, Value]]:
         """The arguments that are parameters of the function, and those beside them."""
@@ -113,6 +138,15 @@ class Choice:
         if first not in companions:
             return at.icmp("eq", own[first], own[k])
         return at.icmp("eq", distance(at, own[first], own[k]), distance(at, companions[first], companions[k]))
+
+
+def _same(one: Value, other: Value, at: Builder) -> Value:
+    there = at.icmp("ne", one, ConstantNull(T.PTR))
+    return at.binary("and", at.icmp("eq", one, other), there)
+
+
+def _within(pointer: Value, start: Value, size: int, at: Builder) -> Value:
+    return at.icmp("ult", distance(at, start, pointer), const_int(T.I64, size))
 
 
 def _all(at: Builder, conditions: Sequence[Value]) -> Value:

@@ -19,7 +19,6 @@ from typing import Literal
 from jax_enzyme import ad
 from jax_enzyme.ad.runtime import FloatKinds
 from jax_enzyme.ad.shortcuts import general
-from jax_enzyme.analysis.fields import points_to_by_place
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import OPEN, PointsTo
 from jax_enzyme.codegen import library, shortcut_warnings
@@ -68,9 +67,8 @@ class PlainFunction:
     def derivatives(self, mode: Mode) -> Iterator[Module]:
         """Modules with the derivatives of one mode, all else in them internal."""
         base = canonical(self._array_function())
-        points_to = points_to_by_place(base.module, base.module.functions[base.symbol])
-        pairs = overlapping(points_to, self.function, mode != "forward", self.active)
-        group = self._group(base.buffers, pairs)
+        overlaps = overlapping(base, self.function, self.active, self.live, mode != "forward")
+        group = self._group(base.buffers, overlaps.parameters)
         own = list(self._each(base, mode))
         try:
             shared = list(replace(self, merged=group).over_one_memory(mode)) if group else []
@@ -78,9 +76,9 @@ class PlainFunction:
             group, shared = (), []
         for (module, suffix), (twin, _) in zip_longest(own, shared, fillvalue=(None, "")):
             assert module is not None
-            if pairs:
+            if overlaps:
                 name = f"{self.function.name}_{suffix}"
-                Choice(self.function, self.active, pairs, group).emit(module, name, suffix)
+                Choice(self.function, self.active, overlaps, group).emit(module, name, suffix)
             if twin is not None:
                 _keep_larger_tape(module, twin)
                 yield twin
@@ -184,6 +182,7 @@ class PlainFunction:
         module = private_copy(derived.module)
         link(module)
         mark_for_inlining(module, [])
+        _may_share_derivatives(module)
         target = module.functions[derived.symbol]
         name = f"{self.function.name}_{suffix}{SHARED if self.merged else ''}"
         if suffix == "augmented":
@@ -193,6 +192,15 @@ class PlainFunction:
         wrapper = Wrapper(self.function, self.active, self.live, self.merged, module, name, suffix)
         wrapper.emit(target, derived.buffers)
         return module
+
+
+def _may_share_derivatives(module: Module) -> None:
+    """What is read alone may be passed twice, and its derivatives lie in one place then: sums go there one after the
+    other, as long as nobody says that the places are apart."""
+    for name, function in module.functions.items():
+        if name.startswith(_PRIMAL):
+            for argument in function.arguments:
+                argument.attributes = tuple(w for w in argument.attributes if w != "noalias")
 
 
 def _keep_larger_tape(module: Module, other: Module) -> None:

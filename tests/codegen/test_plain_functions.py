@@ -244,6 +244,27 @@ def test_a_split_derivative_of_one_piece_of_memory() -> None:
     np.testing.assert_array_equal(bar, [12.0, 0.0, 0.0])
 
 
+@pytest.mark.parametrize("restrict", ["", "restrict"])
+def test_what_is_read_alone_may_be_passed_twice(restrict: str) -> None:
+    source = """double f(int n, const double *R x, const double *R y) {
+        double s = 0;
+        for (int i = 0; i < n; i++) s += sin(x[0]) * y[i];
+        return s;
+    }"""
+    text = derived(f"#include <math.h>\n{source}".replace("R", restrict), "reverse")
+    native = llvm.parse_assembly(text)
+    target = llvm.Target.from_default_triple().create_target_machine()
+    # What says that it lies apart would be kept in registers throughout the loop.
+    tuning = llvm.create_pipeline_tuning_options(speed_level=3)
+    builder = llvm.create_pass_builder(target, tuning)
+    builder.getModulePassManager().run(native, builder)
+    x, bar = np.array([2.0, 3.0]), np.zeros(2)
+    with machine(str(native)) as at:
+        both = (x.ctypes.data, bar.ctypes.data)
+        at("f_vjp", None, _I, *[_P] * 4, _D)(2, *both, *both, 1.0)
+    np.testing.assert_allclose(bar, [np.cos(2.0) * 5 + np.sin(2.0), np.sin(2.0)])
+
+
 def test_parameters_of_their_own_need_no_choice() -> None:
     restricted = CHAIN.replace("*x", "*restrict x", 1).replace("*y", "*restrict y", 1)
     for source in (restricted, "double f(double *x, double *y) { return x[0] * y[0]; }"):
@@ -263,7 +284,7 @@ double f(double x, int how) {
 """
 _RUNS = """
 import os, sys
-import ctypes, numpy as np
+import ctypes, numpy as np, os
 from tests.codegen.test_plain_functions import CHAIN, FAILING, derived, machine, slope
 for mode in ("forward", "reverse"):
     with machine(derived(FAILING, mode, ("active", "const"))) as at:
@@ -272,6 +293,12 @@ for mode in ("forward", "reverse"):
             if not child:
                 os._exit(77 if slope(at, mode, 3.0, how) == 6.0 else 78)
             print(mode, how, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+GLOBAL = "double scale[2]; double *place(void) { return scale + 1; } void f(double *x) { x[0] *= scale[0]; }"
+with machine(derived(GLOBAL, "forward")) as at:
+    bar = np.ones(1).ctypes
+    if not os.fork():
+        at("f_jvp", None, *[ctypes.c_void_p] * 2)(at("place", ctypes.c_void_p)(), bar.data)
+    os.wait()
 with machine(derived(CHAIN, "reverse")) as at:
     kept = np.ones((3, 3))
     x, bar, other = (row.ctypes.data for row in kept[:3])
@@ -286,6 +313,7 @@ def test_a_function_that_fails_has_derivatives_that_do() -> None:
     for name in ("f_jvp", "f_vjp"):
         assert f"{name}: `abort` was called (kernel.c:6" in done.stderr
         assert f"{name}: assertion `how != 3` failed" in done.stderr
+    assert "f_jvp: parameter 1 leads to the file-scope variable `scale`" in done.stderr
     # At last, one memory with two places for its derivatives.
     assert done.returncode == -6 and "f_vjp: parameters 2 and 3 lead to the same memory" in done.stderr
 
