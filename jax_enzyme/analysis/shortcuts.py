@@ -26,12 +26,16 @@ from jax_enzyme.analysis.walks import Stop, Walk
 from jax_enzyme.analysis.writes import same_zeros
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
+from jax_enzyme.ir.metadata import MDNode
 from jax_enzyme.ir.module import Function, Module, uses
 from jax_enzyme.ir.values import BasicBlock, Constant, ConstantFloat, ConstantSplat, Value, ZeroInitializer, int_value
 from jax_enzyme.rules.table import Rules
 
 _MOST_CASES = 64
 """How many cases of other conditions are told apart. Where there are more, a comparison is no shortcut."""
+
+KNOWN = ("je.known", MDNode())
+"""Says of a comparison that it is one of ours, which is right as it is."""
 
 Fact = tuple[Value, bool]
 Assumption = tuple[Term, bool]
@@ -40,7 +44,9 @@ Assumption = tuple[Term, bool]
 def exact_comparisons(function: Function) -> Iterator[I.Compare]:
     """The comparisons of floating-point values for equality with a constant."""
     for instruction in function.instructions():
-        if isinstance(instruction, I.Compare) and instruction.opcode == "fcmp" and compared(instruction) is not None:
+        if not isinstance(instruction, I.Compare) or instruction.opcode != "fcmp":
+            continue
+        if compared(instruction) is not None and not any(kind == KNOWN[0] for kind, _ in instruction.metadata):
             yield instruction
 
 
@@ -164,7 +170,8 @@ class Shortcuts:
             return False
 
     def fails_at_equality(self, comparison: I.Compare) -> bool:
-        """Whether the call fails at equality, whatever else holds: then there is no derivative to miss."""
+        """Whether the call fails at equality, whatever else holds, or does nothing but say so in an integer where the
+        general side has no value: then there is no derivative to miss."""
         decided = self.choices(comparison)
         if decided.others or not isinstance(comparison.operands[0].type, T.FloatType):
             return False
@@ -175,9 +182,12 @@ class Shortcuts:
             return False
         self._terms = Terms()
         try:
-            special, _ = self._walks(comparison, choice, [])
+            special, general = self._walks(comparison, choice, [])
+            self._meet(special, general)
         except Unclear:
             return False
+        if general.values.terms.poles and _reports(special, general):
+            return True
         while special.step() is not None:
             pass
         return special.fails
@@ -296,6 +306,16 @@ class Shortcuts:
         while isinstance(pointer, I.GetElementPtr):
             pointer = pointer.operands[0]
         return pointer is memory
+
+
+def _reports(special: Walk, general: Walk) -> bool:
+    """Whether a walk does nothing but write integers until it comes to where the other one goes as well, or returns."""
+    wrote = special.values.written
+    if not wrote or not all(e.value is not None and isinstance(e.value.type, T.IntType) for e in wrote):
+        return False
+    others = {stop.block for stop in general.trace}
+    joins = [stop for stop in special.trace if stop.block in others]
+    return not any(T.is_float(term.type) for stop in joins for term in stop.phis)
 
 
 def _equal(x: Term | None, y: Term | None) -> bool:

@@ -60,6 +60,8 @@ class Terms:
         self.known: dict[Term, Term] = {}
         self.forgotten: set[Term] = set()
         """What has been multiplied by zero."""
+        self.poles = False
+        """Whether something was no finite number."""
 
     def term(self, operation: str, parts: tuple[Term, ...], detail: Hashable, type_: T.Type) -> Term:
         if any(p.operation == "invalid" for p in parts):
@@ -105,6 +107,7 @@ class Terms:
 
     def invalid(self, type_: T.Type) -> Term:
         """What is no finite number."""
+        self.poles = True
         return self.term("invalid", (), None, type_)
 
     def arithmetic(self, opcode: str, x: Term, y: Term) -> Term:

@@ -149,7 +149,7 @@ class _Job:
 
         built = _alive.setdefault(self.key, _built.get(self.key, make))
         if self.steps:
-            shortcut_warnings.warn(self.program.key, self.program.symbol, self.comparisons())
+            shortcut_warnings.warn(self.program.key, self.program.symbol, self.program.source_name, self.comparisons())
         return built
 
     def layout(self) -> tuple[Buffer, ...]:

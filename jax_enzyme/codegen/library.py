@@ -9,6 +9,7 @@ from importlib import resources
 
 import llvmlite.binding as llvm
 
+from jax_enzyme.analysis.shortcuts import KNOWN
 from jax_enzyme.analysis.tbaa import READS_INTEGER, accessed_type, kept_access
 from jax_enzyme.cache import DiskCache, digest
 from jax_enzyme.codegen.host import host, target_machine
@@ -121,6 +122,8 @@ def definitions(letter: str, symbols: frozenset[str]) -> Module:
                 _return_structure(function)
         for instruction in function.instructions():
             instruction.metadata = _said(module, instruction)
+            if isinstance(instruction, I.Compare):
+                instruction.metadata.append(KNOWN)
             if isinstance(instruction, I.CallBase):
                 instruction.attributes = _plain(module, instruction.attributes)
     module.attribute_groups, module.metadata, module.named_metadata = {}, {}, {}

@@ -106,7 +106,9 @@ class PlainFunction:
         Assumptions(base, self.function, active).check(wanted, None if mode == "forward" else seeded)
         found = general(base, Jvp(wanted) if mode == "forward" else Vjp(wanted, tuple(seeded)), rules_of(base.module))
         if not self.merged:
-            shortcut_warnings.warn(to_text(base.module), self.function.name, found.comparisons)
+            shortcut_warnings.warn(
+                to_text(base.module), self.function.name, base.module.source_filename or "the module", found.comparisons
+            )
         base = found.function
         reverse = (wanted, tuple(seeded))
         match mode:

@@ -25,16 +25,16 @@ _OURS = ("jax_enzyme", "jax", "jaxlib")
 _warned: Memo[None] = Memo(4096)
 
 
-def warn(kernel: str, name: str, comparisons: Iterable[ExactComparison]) -> None:
+def warn(kernel: str, name: str, source: str, comparisons: Iterable[ExactComparison]) -> None:
     """Warns of the comparisons of a derivative that are no proved shortcuts. `kernel` is the kernel's key, `name` its
-    name; what has been warned of before, in this process, is left out."""
+    name, and `source` that of its source; what has been warned of before, in this process, is left out."""
     for comparison in comparisons:
         if not comparison.proved:
-            _warned.get(digest(kernel, repr(comparison.place)), lambda c=comparison: _say(name, c))
+            _warned.get(digest(kernel, repr(comparison.place)), lambda c=comparison: _say(name, source, c))
 
 
-def _say(name: str, comparison: ExactComparison) -> None:
-    where = comparison.place or "an unknown place (compile with debug information)"
+def _say(name: str, source: str, comparison: ExactComparison) -> None:
+    where = comparison.place or f"an unknown line of {source}"
     warnings.warn(
         f"kernel `{name}` compares a number that varies with an exact value at {where}. Where they are equal, its "
         "derivatives are those of the side that is taken there: it is not proved that the other side does the same "

@@ -164,6 +164,17 @@ double failing(double x) {
   return 1.0 / x;
 }
 
+void scaled_back(int n, const double *d, double *y, int *info) {
+  *info = 0;
+  for (int i = 0; i < n; i++) {
+    if (d[i] == 0.0) {
+      *info = i + 1;
+      return;
+    }
+    y[i] /= d[i];
+  }
+}
+
 double counted(int n, const double *x, int *zeros) {
   double sum = 0;
   int count = 0;

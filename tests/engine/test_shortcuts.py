@@ -62,6 +62,7 @@ UNPROVED: dict[str, Row] = {
 SILENT: dict[str, Row] = {
     "ordinary": ("n: i32, mode: i32, x: f64[n] -> f64", (0, SPARSE)),
     "failing": ("x: f64 -> f64", (2.0,)),
+    "scaled_back": ("n: i32, d: f64[n], inout y: f64[n], out info: i32[]", (SPARSE, POINT)),
     "counted": ("n: i32, x: f64[n], out zeros: i32[] -> f64", (SPARSE,)),
 }
 

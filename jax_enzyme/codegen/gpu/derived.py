@@ -103,7 +103,7 @@ def call_layout(
     """All that a call has to know."""
     job = Job(program, signature, binding, steps, options or Options())
     if steps:
-        shortcut_warnings.warn(program.key, program.symbol, job.comparisons())
+        shortcut_warnings.warn(program.key, program.symbol, program.source_name, job.comparisons())
     return job.layout()
 
 
