@@ -18,6 +18,7 @@ from jax.core import ShapedArray
 from jax_enzyme.cache import digest
 from jax_enzyme.ir.arrays import Augmented, Jvp, Vjp
 from jax_enzyme.primitives import compat
+from jax_enzyme.primitives.calls import calls_of
 from jax_enzyme.primitives.compat import Primitive
 from jax_enzyme.primitives.sharding import arranged, mapped, partitioned, result_types
 from jax_enzyme.xla_ffi.call import Batch, Flags, buffer_type
@@ -128,6 +129,19 @@ def primitive(name: str) -> Primitive:
     made = Primitive(name)
     install_rules(made)
     return made
+
+
+def compiled(made: Primitive, *, call: Call) -> Callable[..., Any]:
+    """What runs a call for operands that are no tracers, compiled once for the program that it belongs to."""
+
+    def compile_call() -> Callable[..., Any]:
+        def run(*operands: Any) -> Any:
+            return made.bind(*operands, call=call)
+
+        run.__name__ = run.__qualname__ = made.name
+        return jax.jit(run)
+
+    return calls_of(call.function.base.program.key).get(call, compile_call)
 
 
 def types(*operands: Any, call: Call) -> list[ShapedArray]:

@@ -7,6 +7,7 @@ inputs that are alive.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -18,7 +19,7 @@ from jax.ad_checkpoint import checkpoint_name
 from jax.core import ShapedArray
 from jax.experimental.custom_partitioning import custom_partitioning
 from jax.extend.core import JaxprEqn, Primitive, Var
-from jax.interpreters import ad, batching, mlir, partial_eval, xla
+from jax.interpreters import ad, batching, mlir, partial_eval
 
 from jax_enzyme.errors import JaxEnzymeError
 from jax_enzyme.xla_ffi.backend import PLATFORMS
@@ -199,9 +200,14 @@ class _Types:
     out_avals: tuple[Any, ...]
 
 
+def _jit_is_off() -> bool:
+    return bool(jax.config.jax_disable_jit)  # pyright: ignore[reportAttributeAccessIssue]
+
+
 def install(
     primitive: Primitive,
     *,
+    compiled: Callable[..., Callable[..., Any]],
     types: Callable[..., Any],
     lower: Callable[..., Any],
     jvp: Callable[..., Any],
@@ -211,13 +217,14 @@ def install(
     partial_eval_equation: Callable[..., Any],
     dead_code: DeadCodeRule,
 ) -> None:
-    """Tells JAX all rules of a primitive."""
+    """Tells JAX all rules of a primitive. `compiled` gives what runs it for operands that are no tracers."""
     primitive.multiple_results = True
     primitive.def_abstract_eval(types)
 
     def run(*operands: Any, **params: Any) -> Any:
         try:
-            return xla.apply_primitive(primitive, *operands, **params)
+            with jax.disable_jit(False) if _jit_is_off() else nullcontext():
+                return compiled(primitive, **params)(*operands)
         except ValueError as error:
             raise as_reported(error) from None
 

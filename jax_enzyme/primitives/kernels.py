@@ -199,7 +199,8 @@ class Kernel:
     @cached_property
     def _calls(self) -> Calls:
         """Compiled calls for arguments that are no tracers."""
-        return calls_of(self._identity)
+        programs = dict.fromkeys(kernel.program.key for kernel in self.implementations.values())
+        return calls_of(self._identity, [calls_of(key) for key in programs])
 
     @cached_property
     def _hash(self) -> int:

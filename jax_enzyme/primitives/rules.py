@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jax_enzyme.primitives import compat
 from jax_enzyme.primitives.batching import batch
-from jax_enzyme.primitives.bound import lower, types
+from jax_enzyme.primitives.bound import compiled, lower, types
 from jax_enzyme.primitives.forward import jvp
 from jax_enzyme.primitives.reverse import transpose
 from jax_enzyme.primitives.staging import dead_code, partial_eval, partial_eval_equation
@@ -14,6 +14,7 @@ def install_rules(primitive: compat.Primitive) -> None:
     """Gives a kernel's primitive everything that JAX can ask of it."""
     compat.install(
         primitive,
+        compiled=compiled,
         types=types,
         lower=lower,
         jvp=jvp,

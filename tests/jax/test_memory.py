@@ -17,7 +17,7 @@ import pytest
 from jax import numpy as jnp
 
 import jax_enzyme as je
-from jax_enzyme.primitives.calls import Calls, calls_of
+from jax_enzyme.primitives.calls import _GONE, Calls, calls_of
 
 
 @cache
@@ -141,7 +141,7 @@ def test_calls_go_with_the_last_kernel_that_is_equal_and_recent_ones_later() -> 
     del other
     gc.collect()
     assert calls() is make()._calls  # made anew, as in the body of a function
-    for i in range(16):
+    for i in range(_GONE):
         calls_of(f"another kernel {i}")
     gc.collect()
     assert calls() is None
