@@ -26,6 +26,7 @@ from jax_enzyme.ad.common import (
 )
 from jax_enzyme.ad.copies import is_array, is_freed_next, numbers_in
 from jax_enzyme.ad.facts import Facts
+from jax_enzyme.ad.half_numbers import spoil, takes_half
 from jax_enzyme.ad.library import LibraryCalls
 from jax_enzyme.ad.lookup import Sources
 from jax_enzyme.ad.runtime import Runtime
@@ -158,12 +159,18 @@ class Adjoints:
         if inert and not self._facts.ends_number(instruction):
             return  # it lies beside the numbers of a record: its shadow is zero
         pointer = self._sources.shadow(target)
+        if takes_half(self._facts.module, self._facts.activity, instruction, self._original(instruction)):
+            spoil(self._builder, pointer)
+            return
         type_ = self._type(value) if T.is_int(value.type) and self.is_active(value) else value.type
         align = element_alignment(type_, instruction.align)
         adjoint = self._load(type_, pointer, align) if self.is_active(value) else None
         self._keep(zero(type_), pointer, align)
         if adjoint is not None:
             self.add(value, adjoint)
+
+    def _original(self, instruction: I.Instruction) -> I.Instruction:
+        return self._facts.origin.get(instruction, instruction)
 
     def _load(self, type_: T.Type, pointer: Value, align: int | None) -> Value:
         """Reads a shadow, and says that it is one of numbers."""

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from jax_enzyme.ad.causes import BITS, MADE, PARTS, Cause
+from jax_enzyme.ad.half_numbers import takes_half
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.congruence import Congruence
 from jax_enzyme.analysis.dataflow import fixpoint
@@ -185,9 +186,11 @@ class BitChecks:
         pointer = access.operands[-1]
         if not self._concerns(access, value, pointer):
             return None
+        original = self.origin.get(access, access)
+        known = isinstance(access, I.Store) and takes_half(self.module, self.activity, access, original)
         for item, part in self._ranges.accessed(access, pointer, value.type):
             for other in self._others(item, access):
-                if (part.typed and other.typed) or not part.certainly_meets(other):
+                if ((part.typed or known) and other.typed) or not part.certainly_meets(other):
                     continue
                 if cause := self._clash(value, part, other):
                     return cause

@@ -31,6 +31,7 @@ from jax_enzyme.ad.common import (
     refuse,
     variables_of,
 )
+from jax_enzyme.ad.half_numbers import spoil, takes_half
 from jax_enzyme.ad.library import LibraryCalls, shadow_arguments
 from jax_enzyme.ad.refusals import refuse_unprovable
 from jax_enzyme.ad.room import measured_memory, room
@@ -400,6 +401,9 @@ class _Emitter:
     def _store(self, instruction: I.Store, twin: I.Instruction) -> None:
         value, pointer = instruction.operands
         if not self.shared.needs_shadow(pointer):
+            return
+        if takes_half(self.shared.module, self.shared.activity, instruction, instruction):
+            spoil(self.builder, self.shadow(pointer))
             return
         store = copied(twin, lambda v: v, lambda b: b)
         assert isinstance(store, I.Store)

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -22,6 +23,10 @@ _INTEGERS = frozenset(
     "bool|short|int|long|long long|wchar_t|char16_t|char32_t|__int128|_ZTSSt4byte|vtable pointer".split("|")
 )
 
+FORTRAN_DATA = " data/"
+"""Between what kind of variable flang has named, and its name; behind a blank, the type that `frontends.fortran_types`
+found for it."""
+FORTRAN_KINDS: Mapping[T.Type, str] = {T.DOUBLE: "double", T.FLOAT: "float"}
 _OURS = "je integer"
 _ZERO = MDConstant(const_int(T.I64, 0))
 _TREE = MDNode(operands=[MDString("jax_enzyme")])
@@ -120,8 +125,17 @@ def _accessed_name(module: Module, tag: MDValue | None) -> str:
     return name.text if isinstance(name, MDString) else ""
 
 
+def is_fortran_integer(module: Module, access: I.Instruction) -> bool:
+    """Whether an access is one of an integer variable of Fortran. Numbers may be copied through one all the same: a
+    routine that copies integers is given arrays of numbers in old programs."""
+    name = _accessed_name(module, dict(access.metadata).get("tbaa"))
+    return FORTRAN_DATA in name and name.endswith(" integer")
+
+
 def _tag_type(module: Module, tag: MDValue | None) -> T.Type | None:
     name = _accessed_name(module, tag)
+    if FORTRAN_DATA in name:
+        return _FLOATS.get(name.rpartition(" ")[2])
     if name in _FLOATS:
         return _FLOATS[name]
     if name == _OURS:

@@ -6,9 +6,12 @@ import re
 from collections.abc import Sequence
 
 from jax_enzyme.frontends import toolchain
+from jax_enzyme.frontends.fortran_types import name_types
 from jax_enzyme.frontends.openmp import on_one_thread
 from jax_enzyme.frontends.source import Source
 from jax_enzyme.ir.passes import optimised_text
+from jax_enzyme.ir.reader import parse
+from jax_enzyme.ir.writer import to_text
 
 _ARGUMENTS = (
     "-S", "-emit-llvm",
@@ -40,4 +43,6 @@ def compile_fortran(source: Source, flags: Sequence[str]) -> str:
     recipe = toolchain.Recipe(flang(), _ARGUMENTS if placed else ("-J", "{folder}", *_ARGUMENTS))
     ir = toolchain.compile_cached(source, recipe, flags, cacheable=not _READS_FILES.search(source.contents))
     lines = (line.replace(_WRAPS, _DOES_NOT, 1) if line.startswith("  %") else line for line in ir.splitlines(True))
-    return optimised_text("".join(lines))
+    module = parse("".join(lines))
+    name_types(module)
+    return optimised_text(to_text(module))
