@@ -32,7 +32,7 @@ from jax_enzyme.ad.recipes import Recipes
 from jax_enzyme.ad.runtime import FloatKinds
 from jax_enzyme.analysis.flow import is_defined_call, rule_of
 from jax_enzyme.analysis.memory import (
-    OPEN,
+    UNSIZED,
     Access,
     MemoryObject,
     accesses,
@@ -176,7 +176,7 @@ class StateFinder:
                     raise self._refused(FREES_EARLIER, access.instruction)
 
     def _check_size(self, item: MemoryObject, size: int) -> None:
-        if not size and isinstance(item.site, Argument) and OPEN in item.site.attributes:
+        if not size and isinstance(item.site, Argument) and UNSIZED in item.site.attributes:
             raise self._refused(CALLERS_SIZE, number=str(item.site.index + 1))
 
     def _check_kept(self, item: MemoryObject) -> None:

@@ -64,6 +64,9 @@ class MemoryObject:
 OPEN = '"je.open"'
 """Marks a parameter of the root that leads to memory with pointers in it, or to a function: `caller`."""
 
+UNSIZED = '"je.unsized"'
+"""Marks a parameter of the root that leads to memory of which nobody says how large it is."""
+
 Objects = frozenset[MemoryObject]
 NOTHING: Objects = frozenset()
 

@@ -60,8 +60,22 @@ class Assumptions:
                 raise POINTER_PARAMETER.error(
                     place=self._place(item), number=parameter.index + 1, name=self._function.name
                 )
+        self._check_rows(objects)
         self._check_variables(shadowed)
         self._check_apart(activity)
+
+    def _check_rows(self, objects: Sequence[MemoryObject]) -> None:
+        """What is active has derivatives all through: numbers are not read behind pointers in its memory."""
+        points_to = self._points_to
+        numbers = [i for i in self._instructions() if isinstance(i, I.Load) and T.is_float(i.type)]
+        if not any(points_to.caller in points_to.of(i.operands[0]) for i in numbers):
+            return
+        for load in self._instructions():
+            if isinstance(load, I.Load) and T.is_pointer(load.type) and points_to.caller in points_to.of(load):
+                for item, active in zip(objects, self._active, strict=False):
+                    if active and item in points_to.of(load.operands[0]) and isinstance(item.site, Argument):
+                        place, number = location(self._module, load), item.site.index + 1
+                        raise POINTER_PARAMETER.error(place=place, number=number, name=self._function.name)
 
     def _refuse_callers_memory(self, objects: Sequence[MemoryObject], shadowed: frozenset[MemoryObject]) -> None:
         points_to = self._points_to

@@ -41,7 +41,8 @@ class Overlaps:
     """The pairs of parameters that may lead to the same memory, and those of a parameter and a file-scope variable."""
 
     parameters: tuple[tuple[int, int], ...]
-    variables: tuple[tuple[int, GlobalVariable], ...]
+    variables: tuple[tuple[int, str, int], ...]
+    """The parameter, the name of the variable, and its size."""
 
     def __bool__(self) -> bool:
         return bool(self.parameters or self.variables)
@@ -65,7 +66,8 @@ def overlapping(
         return with_derivatives and not written.isdisjoint((i, j))
 
     pairs = tuple((i, j) for i, j in combinations(free, 2) if matters(i, j))
-    return Overlaps(pairs, tuple((i, v) for i in free for j, v in variables.items() if matters(i, j)))
+    beside = [(i, v.name, base.buffers[j].nbytes) for i in free for j, v in variables.items() if matters(i, j)]
+    return Overlaps(pairs, tuple(beside))
 
 
 def _is_own(parameter: Argument) -> bool:
@@ -117,10 +119,9 @@ class Choice:
         """What must not be, and how to say it."""
         for i, j in self.overlaps.parameters:
             yield partial(_same, own[i], own[j]), f"parameters {i + 1} and {j + 1} lead to the same memory"
-        for i, v in self.overlaps.variables:
-            size = DataLayout(module).alloc_size(v.value_type)
-            text = f"parameter {i + 1} leads to the file-scope variable `{v.name}`"
-            yield partial(_within, own[i], module.globals[v.name], size), text
+        for i, variable, size in self.overlaps.variables:
+            text = f"parameter {i + 1} leads to the file-scope variable `{variable}`"
+            yield partial(_within, own[i], module.globals[variable], size), text
 
     def _places(self, arguments: Sequence[Argument], suffix: str) -> tuple[dict[int, Value], dict[int, Value]]:
         """The arguments that are parameters of the function, and those beside them."""

@@ -20,7 +20,7 @@ from jax_enzyme import ad
 from jax_enzyme.ad.runtime import FloatKinds
 from jax_enzyme.ad.shortcuts import general
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.memory import OPEN, PointsTo
+from jax_enzyme.analysis.memory import OPEN, UNSIZED, PointsTo
 from jax_enzyme.codegen import library, shortcut_warnings
 from jax_enzyme.codegen.assumptions import Assumptions
 from jax_enzyme.codegen.canonical import canonical
@@ -66,7 +66,7 @@ class PlainFunction:
 
     def derivatives(self, mode: Mode) -> Iterator[Module]:
         """Modules with the derivatives of one mode, all else in them internal."""
-        base = canonical(self._array_function())
+        base = _closed(canonical(self._array_function()))
         overlaps = overlapping(base, self.function, self.active, self.live, mode != "forward")
         group = self._group(base.buffers, overlaps.parameters)
         own = list(self._each(base, mode))
@@ -86,7 +86,7 @@ class PlainFunction:
 
     def over_one_memory(self, mode: Mode) -> Iterator[tuple[Module, str]]:
         """Those of a function whose `merged` pointers lead to one piece of memory."""
-        yield from self._each(canonical(self._array_function()), mode)
+        yield from self._each(_closed(canonical(self._array_function())), mode)
 
     def _group(self, buffers: Sequence[Buffer], pairs: Sequence[tuple[int, int]]) -> tuple[int, ...]:
         """Those that may share memory for derivatives as well."""
@@ -132,7 +132,7 @@ class PlainFunction:
         callee = copy.functions[self.function.name]
         buffers = self._buffers(copy, callee)
         pointers = {p.index for p in callee.arguments if T.is_pointer(p.type) and p.index not in self.merged[1:]}
-        words = [("noalias", OPEN) if b.of in pointers else ("noalias",) for b in buffers]
+        words = [("noalias", OPEN, UNSIZED) if b.of in pointers else ("noalias",) for b in buffers]
         arguments = [Argument(T.PTR, w, i, name=b.name) for i, (w, b) in enumerate(zip(words, buffers, strict=True))]
         at = Builder(BasicBlock(name="entry"))
         operands: list[Value] = []
@@ -194,6 +194,17 @@ class PlainFunction:
         wrapper = Wrapper(self.function, self.active, self.live, self.merged, module, name, suffix)
         wrapper.emit(target, derived.buffers)
         return module
+
+
+def _closed(function: ArrayFunction) -> ArrayFunction:
+    """Changes the function: where no pointer is read from the caller's memory, there is none to think of."""
+    root = function.module.functions[function.symbol]
+    points_to = PointsTo(function.module, root)
+    values = (i for f in points_to.functions for i in f.instructions())
+    if not any(T.is_pointer(i.type) and points_to.caller in points_to.of(i) for i in values):
+        for argument in root.arguments:
+            argument.attributes = tuple(w for w in argument.attributes if w != OPEN)
+    return function
 
 
 def _may_share_derivatives(module: Module) -> None:

@@ -88,9 +88,9 @@ class Wrapper:
             self._companions[index] = self._memory(zero(self._result))
 
     def _declared(self, variable: GlobalVariable) -> GlobalVariable:
-        """A variable of the program."""
+        """A variable of the program, whatever its type is."""
         words = ("external", *(w for w in variable.prefix if w not in LINKAGE))
-        declared = GlobalVariable(variable.type, variable.value_type, prefix=words, name=variable.name)
+        declared = GlobalVariable(variable.type, T.I8, prefix=words, name=variable.name)
         return self._module.globals.setdefault(variable.name, declared)
 
     def emit(self, target: Function, buffers: Sequence[Buffer]) -> None:

@@ -118,6 +118,28 @@ def test_memory_of_the_callers(mode: str) -> None:
     np.testing.assert_array_equal(numbers, 1.0)
 
 
+@pytest.mark.parametrize("mode", _MODES)
+def test_a_structure_at_file_scope(mode: str) -> None:
+    source = (
+        "struct state { double *p; double s; int n; } now;"
+        "void set(double *p, double s, int n) { now.p = p; now.s = s; now.n = n; }"
+        "double f(double x) { double a = 0; for (int i = 0; i < now.n; i++) a += now.p[i] * x; return a * now.s * x; }"
+    )
+    with machine(derived(source, mode)) as at:
+        p = np.array([1.0, 2.0])
+        at("set", None, _P, _D, _I)(p.ctypes.data, 3.0, 2)
+        assert slope(at, mode, 2.0) == 36.0
+
+
+def test_copies_between_parameters() -> None:
+    source = "#include <string.h>\nvoid f(double *x, double *y) { memmove(y, x, 16); y[0] *= x[1]; }"
+    with machine(derived(source, "reverse")) as at:
+        x, bar = np.array([2.0, 3.0, 4.0]), np.ones(3)
+        both = (x.ctypes.data, bar.ctypes.data)
+        at("f_vjp", None, *[_P] * 4)(*both, *(v + 8 for v in both))
+    np.testing.assert_array_equal(bar, [5.0, 1.0, 0.0])
+
+
 CHOICE = "double f(struct record *r, double *x, int flag) {\n  double *q;\n  %s\n  return q[0] * q[0]; }"
 
 
@@ -152,6 +174,11 @@ REFUSED = {
         "double *p; double f(double *x, int n) {\n  double *q = n ? x : p;\n  return q[0] * q[0]; }",
         ("active", "const"),
         "file-scope variable `p` may hold, or share",
+    ),
+    "rows of an active table": (
+        "double f(double **rows, double x) {\n  return rows[1][0] * x; }",
+        ("active", "active"),
+        "parameter 1 of `f` leads to memory that holds pointers",
     ),
     "function of the caller's": (
         "typedef double (*fun)(double); double f(fun g, double x) {\n  return 2 * g(x); }",
