@@ -10,6 +10,7 @@ namespace {
 
 constexpr int kMaxSharedByDefault = 48 * 1024;  // more than that has to be asked for
 constexpr size_t kLogBytes = 16 * 1024;
+constexpr size_t kSignatureBytes = 100;
 
 MakePtx g_make_ptx = nullptr;
 
@@ -163,7 +164,9 @@ class Loader {
 class LoadedKernels {
  public:
   const LoadedKernel* Get(const GpuKernel& kernel, int device, std::string* error) {
-    Slot* slot = Find({kernel.key, kernel.counts, kernel.dimensions(), device});
+    // With the signature that the recipe starts with: no stored program can put its code under another one's key.
+    const std::string key = kernel.key + kernel.recipe.substr(0, kSignatureBytes);
+    Slot* slot = Find({key, kernel.counts, kernel.dimensions(), device});
     if (const LoadedKernel* known = slot->Get()) return GridFits(kernel, known->grid, error) ? known : nullptr;
     Loader loader(kernel, device, error);
     if (!loader.Compile()) return nullptr;
