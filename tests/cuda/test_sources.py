@@ -123,5 +123,5 @@ def test_what_clang_refuses(source: str, message: str) -> None:
 def test_types_are_held_against_the_source() -> None:
     program = load('extern "C" __global__ void k(int n, const float *x, double *y) { y[0] = x[0]; }', None, "cuda")
     kernel = native(program, "n: i32, x: f64[n], out y: f64[n]", {"n": 3}, 1, 1)
-    with pytest.raises(SignatureError, match="`x` is f64 in the signature"):
+    with pytest.raises(SignatureError, match=r"`x` is f64\[n\] in the signature"):
         kernel.run((), [np.zeros(3)])

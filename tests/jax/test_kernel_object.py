@@ -80,6 +80,6 @@ def test_what_cannot_be_made() -> None:
 def test_a_signature_that_does_not_fit_is_found_when_the_kernel_is_made() -> None:
     source = "double area(int n, const float *x) { return n * x[0]; }"
     for _ in range(2):
-        with pytest.raises(je.errors.SignatureError, match="`x` is f64 in the signature"):
+        with pytest.raises(je.errors.SignatureError, match=r"`x` is f64\[n\] in the signature"):
             je.kernel(source, "area", "n: i32, x: f64[n] -> f64", lang="c")
         assert je.kernel(source, "area", "n: i32, x: f32[n] -> f64", lang="c").__name__ == "area"
