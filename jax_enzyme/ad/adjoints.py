@@ -6,8 +6,9 @@
     forward   %x = load double, ptr %p           reverse   *%p.shadow += adjoint of %x
     forward   store double %x, ptr %p            reverse   adjoint of %x += *%p.shadow; *%p.shadow = 0
 
-The adjoint of each SSA value is a stack variable of the reverse function, zero at its start and whenever the value's
-definition has been reversed; the optimiser turns them into registers.
+The adjoint of an SSA value that is used in its own block alone is a sum of values of the reverse block. Any other is a
+stack variable of the reverse function, zero at its start and whenever the value's definition has been reversed; a block
+reads and writes it once, and the optimiser turns it into a register.
 """
 
 from __future__ import annotations
@@ -46,13 +47,15 @@ Pulled = Callable[[I.CallBase, Value, Value | None], list[tuple[int, Value]]]
 
 
 class Adjoints:
-    """Adjoint variables, and the reverse of each instruction. `prologue` builds where the variables are made; `pulled`
-    emits the reverse of a call of an inner routine, from its frame and the adjoint of its result, and returns adjoints
-    with the numbers of the arguments that they belong to."""
+    """Adjoint variables, and the reverse of each instruction. `within_block` are the values that only their own block
+    uses. `prologue` builds where the variables are made; `pulled` emits the reverse of a call of an inner routine, from
+    its frame and the adjoint of its result, and returns adjoints with the numbers of the arguments that they belong
+    to."""
 
     def __init__(
         self,
         facts: Facts,
+        within_block: frozenset[Value],
         sources: Sources,
         builder: Builder,
         prologue: Builder,
@@ -69,16 +72,21 @@ class Adjoints:
         self._declarations = declarations
         self._runtime = runtime
         self._sums = facts.execution.sums(declarations.module, facts, builder, prologue)
+        self._within_block = within_block
         self._variables: dict[Value, Value] = {}
+        self._sums_here: dict[Value, Value] = {}
 
     def is_active(self, value: Value) -> bool:
         return not isinstance(value, Constant) and self._facts.activity.value(value)
 
     def take(self, value: Value) -> Value:
         """The adjoint of a value, which is zero from now on."""
-        variable = self._variable(value)
+        known = self._sums_here.pop(value, None)
         type_ = self._type(value)
-        adjoint = self._builder.load(type_, variable)
+        if value in self._within_block:
+            return zero(type_) if known is None else known
+        variable = self._variable(value)
+        adjoint = self._builder.load(type_, variable) if known is None else known
         self._builder.store(zero(type_), variable)
         return adjoint
 
@@ -90,9 +98,17 @@ class Adjoints:
         """Adds to the adjoint of a value, if the value is active."""
         if not self.is_active(value):
             return
-        variable = self._variable(value)
-        old = self._builder.load(term.type, variable)
-        self._builder.store(self._partials.add(old, term), variable)
+        old = self._sums_here.get(value)
+        if old is None and value not in self._within_block:
+            old = self._builder.load(term.type, self._variable(value))
+        self._sums_here[value] = self._partials.add(old, term)
+
+    def leave_block(self) -> None:
+        """Writes the variables that have been added to, before control goes on to another block."""
+        for value, total in self._sums_here.items():
+            if value not in self._within_block:
+                self._builder.store(total, self._variable(value))
+        self._sums_here = {v: total for v, total in self._sums_here.items() if v in self._within_block}
 
     def reverse(self, instruction: I.Instruction) -> None:
         """Emits the reverse of an instruction that has one and is no phi."""

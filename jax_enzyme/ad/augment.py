@@ -323,7 +323,8 @@ class Augmenter:
         stable = 0
         for bit, index in enumerate(routine.floats):
             written = call.operands[index]
-            if routine.writes(index) and is_pointer_among_numbers(self._runtime.kinds.words, written):
+            shared = routine.writes(index) and is_pointer_among_numbers(self._runtime.kinds.words, written)
+            if shared and not self._facts.has_frames:
                 raise self._facts.refused(call, IN_ONE_PLACE)
             if self._plan.recipes.stays(call, call.operands[index]):
                 stable |= 1 << bit
@@ -451,9 +452,11 @@ class Augmenter:
         """Whether numbers, or integers, are written where a pointer may have been, in memory of the kernel's own."""
         if not may_hold_pointer(self._runtime.kinds.words, target, size):
             return False
-        if not is_own(self._facts.points_to, target):
+        if is_own(self._facts.points_to, target):
+            return True
+        if not self._facts.has_frames:
             raise self._facts.refused(instruction, IN_ONE_PLACE)
-        return True
+        return False
 
     def _local_shadow(self, alloca: I.Alloca) -> Value:
         """The shadow of a local variable that has no fixed place in the tape."""

@@ -27,6 +27,7 @@ An error here is a defect of the engine: it is raised before a wrong derivative 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -37,6 +38,7 @@ from jax_enzyme.ad.plan import ForwardPointer
 from jax_enzyme.ad.runtime import ARENA
 from jax_enzyme.ad.tape import Frame, Slot, Tape
 from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.analysis.dataflow import Problem, solve
 from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.memory import MemoryObject
@@ -88,7 +90,8 @@ class _Slots:
                 size *= bound
             self._by_frame.setdefault(slot.frame, []).append((slot.offset, slot.offset + size, key, slot))
         for frame, slots in self._by_frame.items():
-            self._check(frame, sorted(slots, key=lambda s: s[:2]), tape.node_threads is None)
+            slots.sort(key=lambda s: s[:2])
+            self._check(frame, slots, tape.node_threads is None)
 
     def _check(self, frame: Frame, slots: list[tuple[int, int, object, Slot]], linked: bool) -> None:
         end = 8 if linked and frame.loop is not None else 0
@@ -98,10 +101,10 @@ class _Slots:
             end = max(end, after)
 
     def find(self, frame: Frame, offset: int) -> tuple[object, Slot] | None:
-        for first, after, key, slot in self._by_frame.get(frame, ()):
-            if first <= offset < max(after, first + 1):
-                return key, slot
-        return None
+        """The slot at an offset; slots are in order and do not overlap, and only empty ones share their start."""
+        slots = self._by_frame.get(frame, [])
+        index = bisect_left(slots, offset, key=lambda s: max(s[1] - 1, s[0]))
+        return slots[index][2:] if index < len(slots) and slots[index][0] <= offset else None
 
 
 class _Sweep:
@@ -201,6 +204,7 @@ class _ForwardCheck(_Sweep):
         super().__init__(forward.function, tape, forward.tape)
         self.blocks = forward.blocks
         self.loops = Loops(self.cfg, Dominators(self.cfg))
+        self.twin_of = {i: twin for block, twin in forward.blocks.items() for i in block.instructions}
         self.counters: dict[Value, Loop] = {p: x for x in self.loops for p in x.header.instructions if _counts(p, x)}
         for loop in tape.frames:
             self._find_node(loop)
@@ -249,10 +253,8 @@ class _ForwardCheck(_Sweep):
 
     def _check_block(self, key: Value, block: BasicBlock) -> None:
         home = key.of if isinstance(key, ForwardPointer) else key
-        if isinstance(home, I.Instruction):
-            expected = next((twin for b, twin in self.blocks.items() if home in b.instructions), None)
-            if expected is not block:
-                raise self.fail(f"{_name(key)} is kept in another block than the one that defines it")
+        if isinstance(home, I.Instruction) and self.twin_of.get(home) is not block:
+            raise self.fail(f"{_name(key)} is kept in another block than the one that defines it")
 
     def _nest(self, block: BasicBlock, place: _Place) -> list[Loop]:
         """The loops around a block, outermost first, from the slot's frame on inwards."""
@@ -291,7 +293,8 @@ class _ReverseCheck(_Sweep):
         self.code_cfg = Cfg(code)
         self.dominators = Dominators(self.code_cfg)
         self.home: dict[Value, BasicBlock] = {i: b for b in self.code_cfg.rpo for i in b.instructions}
-        self.variables = [i for i in self.function.entry.instructions if isinstance(i, I.Alloca)]
+        entry = [i for i in self.function.entry.instructions if isinstance(i, I.Alloca)]
+        self.variables: dict[Value, int] = {variable: bit for bit, variable in enumerate(entry)}
         self.iteration: dict[Loop, Value] = {}
         self._find_nodes()
 
@@ -303,9 +306,7 @@ class _ReverseCheck(_Sweep):
         """Checks the whole sweep; the keys of the slots that are read."""
         self._check_control()
         self._check_variables()
-        for variable in self.variables:
-            if _is_adjoint(variable):
-                self._check_adjoint(variable)
+        self._check_adjoints()
         read: set[object] = set()
         pointers = False
         for load in self.loads():
@@ -385,61 +386,75 @@ class _ReverseCheck(_Sweep):
     # -- variables
 
     def _check_variables(self) -> None:
-        everything = frozenset(self.variables)
-        facts: dict[BasicBlock, frozenset[Value]] = {b: everything for b in self.cfg.rpo}
-        facts[self.cfg.entry] = frozenset()
-        changed = True
-        while changed:
-            changed = False
-            for block in self.cfg.rpo:
-                known = self._after(block, facts[block])
-                for target in self.cfg.succs[block]:
-                    arriving = facts[target] & (known - self._left(block, target))
-                    changed |= arriving != facts[target]
-                    facts[target] = arriving
-        for block in self.cfg.rpo:
-            self._after(block, facts[block], check=True)
+        """Sets of variables are the bits of integers."""
+        everything = (1 << len(self.variables)) - 1
+        gained = {block: self._stored(block) for block in self.cfg.rpo}
+        problem: Problem[int] = Problem(
+            "forward",
+            bottom=everything,
+            boundary=0,
+            join=int.__and__,
+            transfer=lambda block, known: known | gained[block],
+            edge=lambda block, target, known: known & ~self._left(block, target),
+        )
+        for block, known in solve(self.cfg, problem).entry.items():
+            self._check_loads(block, known)
 
-    def _after(self, block: BasicBlock, known: frozenset[Value], check: bool = False) -> frozenset[Value]:
-        found = set(known)
+    def _stored(self, block: BasicBlock) -> int:
+        bits = 0
+        for instruction in block.instructions:
+            bit = self.variables.get(instruction.operands[1]) if isinstance(instruction, I.Store) else None
+            if bit is not None:
+                bits |= 1 << bit
+        return bits
+
+    def _check_loads(self, block: BasicBlock, known: int) -> None:
+        found = set[Value]()
         for instruction in block.instructions:
             if isinstance(instruction, I.Store):
                 found.add(instruction.operands[1])
-            elif check and isinstance(instruction, I.Load):
-                variable = instruction.operands[0]
-                if isinstance(variable, I.Alloca) and variable not in found:
+            elif isinstance(instruction, I.Load) and isinstance(variable := instruction.operands[0], I.Alloca):
+                bit = self.variables.get(variable)
+                if variable not in found and (bit is None or not known >> bit & 1):
                     raise self.fail(f"a variable is read in {block.name} before it is set")
-        return frozenset(found).intersection(self.variables)
 
-    def _left(self, block: BasicBlock, target: BasicBlock) -> set[Value]:
-        """The iteration variables that mean nothing after an edge: their loop is left."""
+    def _left(self, block: BasicBlock, target: BasicBlock) -> int:
+        """The iteration variable that means nothing after an edge: its loop is left."""
         last = block.terminator
         if not isinstance(last, I.CondBranch) or last.targets[0] is not target:
-            return set()
+            return 0
         condition = last.operands[0]
         if not isinstance(condition, I.Compare) or condition.predicate != "eq" or int_value(condition.operands[1]) != 0:
-            return set()
+            return 0
         number = condition.operands[0]
-        return {number.operands[0]} if isinstance(number, I.Load) and number.operands[0] in self.variables else set()
+        bit = self.variables.get(number.operands[0]) if isinstance(number, I.Load) else None
+        return 0 if bit is None else 1 << bit
 
-    def _check_adjoint(self, variable: I.Alloca) -> None:
-        start = [i for i in self.function.entry.instructions if isinstance(i, I.Store) and i.operands[1] is variable]
-        if not start or not is_zero(start[0].operands[0]):
+    def _check_adjoints(self) -> None:
+        adjoints: set[Value] = {v for v in self.variables if isinstance(v, I.Alloca) and _is_adjoint(v)}
+        start: dict[Value, Value] = {}
+        for instruction in self.function.entry.instructions:
+            if isinstance(instruction, I.Store):
+                start.setdefault(instruction.operands[1], instruction.operands[0])
+        if not all(variable in start and is_zero(start[variable]) for variable in adjoints):
             raise self.fail("an adjoint does not start as zero")
         for block in self.cfg.rpo:
-            pending: I.Load | None = None
-            for instruction in block.instructions:
-                if isinstance(instruction, I.Load) and instruction.operands[0] is variable:
-                    if pending is not None:
-                        raise self.fail(f"an adjoint is read twice in {block.name}")
-                    pending = instruction
-                elif isinstance(instruction, I.Store) and instruction.operands[1] is variable:
-                    value = instruction.operands[0]
-                    if not is_zero(value) and (pending is None or not _depends(value, pending, block)):
-                        raise self.fail(f"an adjoint is overwritten in {block.name}")
-                    pending = None
-            if pending is not None:
-                raise self.fail(f"an adjoint is read in {block.name} and neither taken nor added to")
+            self._check_adjoints_in(block, adjoints)
+
+    def _check_adjoints_in(self, block: BasicBlock, adjoints: set[Value]) -> None:
+        read: dict[Value, I.Load] = {}
+        for instruction in block.instructions:
+            if isinstance(instruction, I.Load) and instruction.operands[0] in adjoints:
+                if instruction.operands[0] in read:
+                    raise self.fail(f"an adjoint is read twice in {block.name}")
+                read[instruction.operands[0]] = instruction
+            elif isinstance(instruction, I.Store) and instruction.operands[1] in adjoints:
+                value, variable = instruction.operands
+                old = read.pop(variable, None)
+                if not is_zero(value) and (old is None or not _adds_to(value, old)):
+                    raise self.fail(f"an adjoint is overwritten in {block.name}")
+        if read:
+            raise self.fail(f"an adjoint is read in {block.name} and neither taken nor added to")
 
     # -- reads
 
@@ -549,17 +564,10 @@ def _is_adjoint(variable: I.Alloca) -> bool:
     )
 
 
-def _depends(value: Value, on: Value, block: BasicBlock) -> bool:
-    """Whether a value is computed from another by instructions of one block."""
-    inside = set(block.instructions)
-    pending, seen = [value], {value}
-    while pending:
-        current = pending.pop()
-        if current is on:
-            return True
-        if isinstance(current, I.Instruction) and current in inside:
-            for operand in current.operands:
-                if operand not in seen:
-                    seen.add(operand)
-                    pending.append(operand)
-    return False
+def _adds_to(value: Value, old: Value) -> bool:
+    """Whether a value is another one with terms added, each on the right; member by member for aggregates."""
+    while value is not old:
+        if not isinstance(value, I.InsertValue | I.BinaryOp) or value.opcode not in ("insertvalue", "fadd"):
+            return False
+        value = value.operands[0]
+    return True

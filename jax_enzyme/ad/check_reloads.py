@@ -6,12 +6,15 @@ told apart by where pointers come from, and by what they may point to only where
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Mapping
+from functools import cached_property
 
 from jax_enzyme.ad.execution import Execution
 from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.analysis.dataflow import fixpoint
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.memory import Access, PointsTo, accesses, call_effect
+from jax_enzyme.analysis.memory import Access, MemoryObject, PointsTo, accesses, call_effect
 from jax_enzyme.errors import LoweringError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.module import Function, GlobalVariable
@@ -29,54 +32,125 @@ class EmissionError(LoweringError):
         )
 
 
-def check_reload(load: I.Load, code: Function, points_to: PointsTo, layout: DataLayout, execution: Execution) -> None:
-    """Raises EmissionError where something that may write the memory that a load reads can come after the load; in a
-    function that is called, and of memory that other threads touch, where anything may write it at all."""
-    is_root = code is points_to.root and not any(map(execution.shares, points_to.of(load.operands[0])))
-    cfg = Cfg(code)
-    home = {i: b for b in cfg.rpo for i in b.instructions}
-    after = _reachable(cfg, home[load])
-    roots = _roots(load.operands[0])
-    called_later = _called((c for c in _calls(code) if home[c] in after or _follows(c, load, home[load])), points_to)
-    for function in points_to.functions:
-        for write in accesses(points_to, function, layout):
-            if not write.writes or not _may_alias(roots, load.operands[0], write, points_to):
-                continue
-            if write.kills and all(not isinstance(r, Argument) for r in roots):
-                continue  # what is freed late is there still
-            if function is not code or not is_root:
-                late = not is_root or function in called_later
-            else:
-                late = home.get(write.instruction) in after or _follows(write.instruction, load, home[load])
-            if late:
-                raise EmissionError(code, f"%{load.name} is loaded again although it may have been overwritten")
+class ReloadCheck:
+    """The argument for all loads of one function. Sets of writes are the bits of integers: of this function's, and of
+    those that it calls, in the order in which they are met."""
+
+    def __init__(self, code: Function, points_to: PointsTo, layout: DataLayout, execution: Execution) -> None:
+        self._code = code
+        self._points_to = points_to
+        self._execution = execution
+        self._cfg = Cfg(code)
+        self._home = {i: (block, n) for block in self._cfg.rpo for n, i in enumerate(block.instructions)}
+        self._killing = self._loose = self._everywhere = 0
+        self._to_object: dict[MemoryObject, int] = {}
+        self._to_root: dict[Value, int] = {}
+        own: dict[I.Instruction, int] = {}
+        others: dict[Function, int] = {}
+        for function in points_to.functions:
+            for write in accesses(points_to, function, layout):
+                if write.writes:
+                    bit = self._number(write)
+                    others[function] = others.get(function, 0) | bit
+                    if function is code:
+                        own[write.instruction] = own.get(write.instruction, 0) | bit
+        self._below = _called_writes(points_to, {f: bits for f, bits in others.items() if f is not code})
+        self._from = {block: self._writes_from(block, own) for block in self._cfg.rpo}
+
+    def _number(self, write: Access) -> int:
+        bit = self._everywhere + 1
+        self._everywhere |= bit
+        for item in write.objects:
+            self._to_object[item] = self._to_object.get(item, 0) | bit
+        roots = _roots(write.pointer)
+        if not all(map(_is_object, roots)):
+            self._loose |= bit
+        for root in roots:
+            self._to_root[root] = self._to_root.get(root, 0) | bit
+        if write.kills:
+            self._killing |= bit
+        return bit
+
+    def _writes_from(self, block: BasicBlock, own: dict[I.Instruction, int]) -> list[tuple[int, int]]:
+        """The writes of a block from each position on that has one, last first."""
+        found: list[tuple[int, int]] = []
+        bits = 0
+        for position in range(len(block.instructions) - 1, -1, -1):
+            instruction = block.instructions[position]
+            more = own.get(instruction, 0)
+            if isinstance(instruction, I.CallBase):
+                callee = instruction.callee
+                more |= self._below.get(callee if isinstance(callee, Function) else None, 0)
+            if more:
+                bits |= more
+                found.append((position, bits))
+        return found
+
+    @cached_property
+    def _after(self) -> dict[BasicBlock, int]:
+        """The writes that control may come to after a block."""
+
+        def evaluate(block: BasicBlock, facts: Mapping[BasicBlock, int]) -> int:
+            bits = 0
+            for following in self._cfg.succs[block]:
+                bits |= facts[following] | (self._from[following][-1][1] if self._from[following] else 0)
+            return bits
+
+        return fixpoint(list(reversed(self._cfg.rpo)), self._cfg.preds.__getitem__, evaluate, 0)
+
+    def check(self, load: I.Load) -> None:
+        """Raises EmissionError where something that may write the memory that a load reads can come after the load; in
+        a function that is called, and of memory that other threads touch, where anything may write it at all."""
+        pointer = load.operands[0]
+        roots = _roots(pointer)
+        writes = self._aliases(roots, pointer)
+        if not any(isinstance(root, Argument) for root in roots):
+            writes &= ~self._killing  # what is freed late is there still
+        is_shared = any(map(self._execution.shares, self._points_to.of(pointer)))
+        if self._code is self._points_to.root and not is_shared:
+            writes &= self._later(load)
+        if writes:
+            raise EmissionError(self._code, f"%{load.name} is loaded again although it may have been overwritten")
+
+    def _later(self, load: I.Load) -> int:
+        block, position = self._home[load]
+        here = self._from[block]
+        count = bisect_left(here, -position, key=lambda entry: -entry[0])
+        return self._after[block] | (here[count - 1][1] if count else 0)
+
+    def _aliases(self, roots: set[Value], pointer: Value) -> int:
+        """By where both pointers come from; by what they may point to only where that does not tell."""
+        meets = self._to_object.get(self._points_to.unknown, 0)
+        for item in self._points_to.of(pointer):
+            meets |= self._to_object.get(item, 0)
+        if not all(map(_is_object, roots)):
+            return meets
+        meets &= self._loose
+        for root in roots:
+            meets |= self._to_root.get(root, 0) & ~self._loose
+        return meets
 
 
-def _calls(code: Function) -> list[I.CallBase]:
-    """The calls of functions with bodies, which may call on."""
-    return [
-        i
-        for i in code.instructions()
-        if isinstance(i, I.CallBase) and (not isinstance(i.callee, Function) or not i.callee.is_declaration)
-    ]
+def _called_writes(points_to: PointsTo, own: dict[Function, int]) -> dict[Function | None, int]:
+    """What calling each function with a body may write, in it or in what it calls; None: through a pointer."""
+    everything = 0
+    for bits in own.values():
+        everything |= bits
+    callees = {f: [i.callee for i in f.instructions() if isinstance(i, I.CallBase)] for f in points_to.functions}
+    callers: dict[Function, list[Function]] = {}
+    for function, called in callees.items():
+        for callee in called:
+            if isinstance(callee, Function):
+                callers.setdefault(callee, []).append(function)
 
+    def evaluate(function: Function, facts: Mapping[Function, int]) -> int:
+        bits = own.get(function, 0)
+        for callee in callees[function]:
+            bits |= facts.get(callee, 0) if isinstance(callee, Function) else everything
+        return bits
 
-def _called(calls: Iterable[I.CallBase], points_to: PointsTo) -> set[Function]:
-    """The functions that calls enter, and those that these call; all, where one goes through a pointer."""
-    found: set[Function] = set()
-    pending = list(calls)
-    while pending:
-        callee = pending.pop().callee
-        if not isinstance(callee, Function):
-            return set(points_to.functions)
-        if callee not in found:
-            found.add(callee)
-            pending += _calls(callee)
-    return found
-
-
-def _follows(second: I.Instruction, first: I.Instruction, block: BasicBlock) -> bool:
-    return second in block.instructions and block.instructions.index(second) > block.instructions.index(first)
+    found = fixpoint(list(points_to.functions), lambda f: callers.get(f, ()), evaluate, 0)
+    return {**found, None: everything}
 
 
 def _roots(pointer: Value) -> set[Value]:
@@ -100,15 +174,6 @@ def _roots(pointer: Value) -> set[Value]:
     return found
 
 
-def _may_alias(roots: set[Value], pointer: Value, write: Access, points_to: PointsTo) -> bool:
-    """By where both pointers come from; by what they may point to only where that does not tell."""
-    other = _roots(write.pointer)
-    if all(map(_is_object, roots)) and all(map(_is_object, other)):
-        return not roots.isdisjoint(other)
-    objects = points_to.of(pointer)
-    return not objects.isdisjoint(write.objects) or points_to.unknown in write.objects
-
-
 def _is_object(root: Value) -> bool:
     """Whether a value is memory that nothing else is: a parameter of an array function, a local variable, fresh
     memory."""
@@ -117,14 +182,3 @@ def _is_object(root: Value) -> bool:
     return isinstance(root, I.Alloca | GlobalVariable | ConstantNull) or (
         isinstance(root, Argument) and "noalias" in " ".join(root.attributes)
     )
-
-
-def _reachable(cfg: Cfg, block: BasicBlock) -> set[BasicBlock]:
-    found: set[BasicBlock] = set()
-    pending = list(cfg.succs[block])
-    while pending:
-        following = pending.pop()
-        if following not in found:
-            found.add(following)
-            pending += cfg.succs[following]
-    return found

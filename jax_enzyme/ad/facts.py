@@ -23,7 +23,7 @@ from jax_enzyme.rules.table import Rules
 
 class Facts:
     """`origin` leads to the instructions of the source functions, `dynamic` are the allocations whose shadows are made
-    along with them."""
+    along with them. `has_frames` says that the functions are those of a derivative, whose memory is frames."""
 
     def __init__(
         self,
@@ -35,8 +35,10 @@ class Facts:
         origin: dict[Value, I.Instruction],
         dynamic: frozenset[Value],
         execution: Execution = ALONE,
+        has_frames: bool = False,
     ) -> None:
         self.execution = execution
+        self.has_frames = has_frames
         self.module = module
         self.rules = rules
         self.points_to = points_to

@@ -3,13 +3,16 @@
 `Recorder` and `Lookup` answer the same questions. The emitter of the reverse sweep runs first over a `Recorder`, into
 code that is thrown away, which notes every value that it asks for; the plan decides how each can be had; then the
 emitter runs again over a `Lookup`, which emits what the plan says. So the plan covers exactly what emission needs.
+
+A value may need another one, and so on for thousands of statements. What finds one is therefore a generator: it yields
+what it needs first, and `_finished` runs all of them on a stack of its own.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Literal
+from collections.abc import Generator, Iterable
+from typing import Any, Literal, TypeAlias
 
 from jax_enzyme.ad.common import copied, element_alignment
 from jax_enzyme.ad.nodes import Nodes
@@ -27,6 +30,8 @@ from jax_enzyme.ir.values import Argument, Constant, ConstantExpr, Poison, Value
 
 What = Literal["shadow", "frame"]
 Pointers = dict[tuple[Value, What], ForwardPointer]
+Steps: TypeAlias = "Generator[Steps, Any, Value]"
+"""Finds a value: yields the steps to others, and is sent these."""
 
 
 class Sources(ABC):
@@ -40,9 +45,12 @@ class Sources(ABC):
         self._cache: dict[Value, Value] = {}
         self._shadow_cache: dict[Value, Value] = {}
 
-    @abstractmethod
     def value(self, value: Value) -> Value:
         """A forward value, as it was in the current iterations."""
+        return _finished(self._value_steps(value))
+
+    @abstractmethod
+    def _value_steps(self, value: Value) -> Steps: ...
 
     @abstractmethod
     def iteration(self, loop: Loop) -> Value:
@@ -66,13 +74,16 @@ class Sources(ABC):
 
     def shadow(self, pointer: Value) -> Value:
         """The shadow of a pointer, found along the address arithmetic of the primal."""
+        return _finished(self._shadow_steps(pointer))
+
+    def _shadow_steps(self, pointer: Value) -> Steps:
         if pointer in self.shadows:
             return self.shadows[pointer]
         if pointer not in self._shadow_cache:
-            self._shadow_cache[pointer] = self._find_shadow(pointer)
+            self._shadow_cache[pointer] = yield self._find_shadow(pointer)
         return self._shadow_cache[pointer]
 
-    def _find_shadow(self, pointer: Value) -> Value:
+    def _find_shadow(self, pointer: Value) -> Steps:
         if isinstance(pointer, Argument):
             return self.forward_pointer(pointer, "shadow")
         if isinstance(pointer, ConstantExpr) and self._leads_to_shadow(pointer):
@@ -90,19 +101,28 @@ class Sources(ABC):
                 "freeze",
                 "phi",
             ):
-                base = self.shadow(recipe.operands[0])
+                base: Value = yield self._shadow_steps(recipe.operands[0])
                 if isinstance(pointer, I.Phi):
                     return base
-                return self._again(pointer, [base, *(self.value(v) for v in recipe.operands[1:])])
+                return self._again(pointer, [base, *(yield from self._all(recipe.operands[1:]))])
             case Repeat() if isinstance(pointer, I.Select):
-                condition, then, other = recipe.operands
-                return self._again(pointer, [self.value(condition), self.shadow(then), self.shadow(other)])
-            case Closed(_, base) if base is not None:
-                return self.builder.gep(T.I8, self.shadow(base), [self._polynomial(recipe, T.I64)])
+                condition: Value = yield self._value_steps(recipe.operands[0])
+                then: Value = yield self._shadow_steps(recipe.operands[1])
+                other: Value = yield self._shadow_steps(recipe.operands[2])
+                return self._again(pointer, [condition, then, other])
+            case Closed(polynomial, origin) if origin is not None:
+                start: Value = yield self._shadow_steps(origin)
+                return self.builder.gep(T.I8, start, [(yield from self._polynomial(polynomial, T.I64))])
             case Gate(tree):
-                return self._choose(tree, self.shadow)
+                return (yield from self._choose(tree, shadows=True))
             case _:
                 return self.forward_pointer(pointer, "shadow")
+
+    def _all(self, values: Iterable[Value]) -> Generator[Steps, Any, list[Value]]:
+        found: list[Value] = []
+        for value in values:
+            found.append((yield self._value_steps(value)))
+        return found
 
     def _leads_to_shadow(self, pointer: Constant) -> bool:
         """Whether a constant is an address in a variable whose shadow is at hand."""
@@ -125,22 +145,42 @@ class Sources(ABC):
             twin.metadata = kept_access(self.recipes.points_to.module, instruction)
         return self.builder.insert(twin)
 
-    def _polynomial(self, recipe: Closed, type_: T.Type) -> Value:
-        return self._emitted(recipe.polynomial, type_)
-
-    def _emitted(self, polynomial: Polynomial, type_: T.Type) -> Value:
-        def operand(atom: Atom) -> Value:
-            return self.iteration(atom.loop) if isinstance(atom, Iteration) else self.value(atom.value)
-
+    def _polynomial(self, polynomial: Polynomial, type_: T.Type) -> Steps:
+        """The value of a polynomial in the current iterations."""
+        atoms: dict[Atom, Value] = {}
+        for atom in polynomial.atoms:
+            if isinstance(atom, Iteration):
+                atoms[atom] = self.iteration(atom.loop)
+            else:
+                atoms[atom] = yield self._value_steps(atom.value)
         assert isinstance(type_, T.IntType)
-        return emit(self.builder, polynomial, type_, operand)
+        return emit(self.builder, polynomial, type_, atoms.__getitem__)
 
-    def _choose(self, tree: Choice, leaf: Callable[[Value], Value]) -> Value:
+    def _choose(self, tree: Choice, shadows: bool = False) -> Steps:
+        """Selects over a tree of choices, which is no deeper than a region that a gate may cover."""
         if not isinstance(tree, Fork):
-            return leaf(tree)
-        condition = self.value(tree.condition)
-        then, other = self._choose(tree.then, leaf), self._choose(tree.other, leaf)
+            return (yield self._shadow_steps(tree) if shadows else self._value_steps(tree))
+        condition: Value = yield self._value_steps(tree.condition)
+        then = yield from self._choose(tree.then, shadows)
+        other = yield from self._choose(tree.other, shadows)
         return self.builder.select(condition, then, other)
+
+
+def _finished(steps: Steps) -> Value:
+    """Runs steps and those that they yield, however deep they go."""
+    stack = [steps]
+    result: Value | None = None
+    while stack:
+        try:
+            needed = stack[-1].send(result)
+        except StopIteration as done:
+            stack.pop()
+            result = done.value
+        else:
+            stack.append(needed)
+            result = None
+    assert result is not None
+    return result
 
 
 class Recorder(Sources):
@@ -151,12 +191,13 @@ class Recorder(Sources):
         self.required: dict[Value, None] = {}
         self.pointers: Pointers = {}
 
-    def value(self, value: Value) -> Value:
+    def _value_steps(self, value: Value) -> Steps:
         if isinstance(value, Constant):
             return value
         if not self.recipes.is_free(value):
             self.required[value] = None
         return Poison(value.type)
+        yield  # nothing: it needs no other value
 
     def iteration(self, loop: Loop) -> Value:
         return Poison(T.I64)
@@ -232,7 +273,7 @@ class Lookup(Sources):
     def forward_pointer(self, of: Value, what: What) -> Value:
         return self._taped(self.pointers[of, what])
 
-    def value(self, value: Value) -> Value:
+    def _value_steps(self, value: Value) -> Steps:
         if isinstance(value, Constant):
             return value
         if isinstance(value, Argument) and self.recipes.is_free(value):
@@ -242,7 +283,8 @@ class Lookup(Sources):
         if loop is not None:
             return self.iteration(loop)
         if value not in self._cache:
-            self._cache[value] = self._taped(value) if value in self.plan.taped else self._computed(value)
+            taped = value in self.plan.taped
+            self._cache[value] = self._taped(value) if taped else (yield self._computed(value))
         return self._cache[value]
 
     def _taped(self, value: Value) -> Value:
@@ -251,37 +293,39 @@ class Lookup(Sources):
         loaded = marked(slot, self.builder.load(slot.type, pointer, element_alignment(slot.type, None)))
         return self.builder.cast("trunc", loaded, T.I1) if value.type == T.I1 else loaded
 
-    def _computed(self, value: Value) -> Value:
+    def _computed(self, value: Value) -> Steps:
         recipe = self.recipes.of(value)
         match recipe:
             case Repeat() if isinstance(value, I.Phi):
-                return self.value(recipe.operands[0])
+                return (yield self._value_steps(recipe.operands[0]))
             case Repeat() | Reload():
-                twin = self._again(value, [self.value(v) for v in recipe.operands])
+                twin = self._again(value, (yield from self._all(recipe.operands)))
                 if isinstance(value, I.Load):
                     self.reloads[twin] = value
                 return twin
-            case Closed(_, None):
-                return self._polynomial(recipe, value.type)
-            case Closed(_, base):
+            case Closed(polynomial, None):
+                return (yield from self._polynomial(polynomial, value.type))
+            case Closed(polynomial, base):
                 assert base is not None
-                return self.builder.gep(T.I8, self.value(base), [self._polynomial(recipe, T.I64)])
+                start: Value = yield self._value_steps(base)
+                return self.builder.gep(T.I8, start, [(yield from self._polynomial(polynomial, T.I64))])
             case Gate(tree):
-                return self._choose(tree, self.value)
+                return (yield from self._choose(tree))
+            case Forward(stored, None):
+                return (yield self._value_steps(stored))
             case Forward(stored, loop, index):
-                return self._forwarded(stored, loop, index)
+                assert loop is not None
+                return (yield from self._forwarded(stored, loop, index))
             case Resident((item,)):
                 return self.object(item)
             case _:
                 raise AssertionError(f"the plan does not cover %{value.name}")
 
-    def _forwarded(self, stored: Value, loop: Loop | None, index: Polynomial) -> Value:
-        """A value as it was in another iteration of a loop that is over."""
-        if loop is None:
-            return self.value(stored)
-        number = self._emitted(index, T.I64)
+    def _forwarded(self, stored: Value, loop: Loop, index: Polynomial) -> Steps:
+        """A value as it was in another iteration of a loop that is over. (Until it is found, nothing else is.)"""
+        number = yield from self._polynomial(index, T.I64)
         outer, cache = self._elsewhere, self._cache
         self._elsewhere, self._cache = {**outer, loop: number}, {}
-        result = self.value(stored)
+        result: Value = yield self._value_steps(stored)
         self._elsewhere, self._cache = outer, cache
         return result

@@ -12,6 +12,10 @@ an earlier number, it has come to the pointer in between. What an address adds u
 
 In a buffer, the shadow is given: a cotangent, which the forward sweep must not touch. There a pointer and a number that
 varies must not have a byte in common.
+
+In a derivative that is differentiated again, memory is frames. Each slot of a frame is of one type for as long as the
+frame lives; in what is known of all frames at once, a pointer and a number seem to share a place, and so do frames and
+buffers. There, what may be a buffer is left alone.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from jax_enzyme.ad.execution import ALONE, Execution
 from jax_enzyme.ad.instrument import Instrumented
@@ -123,6 +124,14 @@ _PURE = frozenset(
 _MAY_TRAP = frozenset("udiv sdiv urem srem".split())
 
 
+@dataclass(frozen=True)
+class _LastWrites:
+    """Where an object is written last in each block that writes it, and the set of these blocks, as `Cfg` has it."""
+
+    positions: dict[BasicBlock, int]
+    blocks: int
+
+
 class Recipes:
     """Finds recipes in one instrumented function. `is_given` says that its reverse gets the parameters again, as the
     root's does; others find them in their frame."""
@@ -159,6 +168,13 @@ class Recipes:
         self._writes = [a for a in self._accesses if a.writes]
         self._measured = measured_memory(points_to)
         self._writes += _writing_calls(code.function, writers)
+        self._writes_to: dict[MemoryObject, list[Access]] = {}
+        for access in self._writes:
+            for item in access.objects:
+                self._writes_to.setdefault(item, []).append(access)
+        self._last_writes: dict[tuple[MemoryObject, bool], _LastWrites] = {}
+        self._plain_frees: dict[Access, bool] = {}
+        self._sizes: dict[MemoryObject, int | None] = {}
         self._written_anywhere: Objects = frozenset().union(*writers.values())
         self._loop_of_phi: dict[Value, Loop] = {phi: loop for loop, phi in code.iteration.items()}
         self._recipes: dict[Value, Recipe | None] = {}
@@ -192,6 +208,11 @@ class Recipes:
 
     def object_size(self, item: MemoryObject) -> int | None:
         """Bytes of a local object that exists once per call and has a constant size, else None: it can be resident."""
+        if item not in self._sizes:
+            self._sizes[item] = self._find_size(item)
+        return self._sizes[item]
+
+    def _find_size(self, item: MemoryObject) -> int | None:
         site = item.site
         if not self.is_root or not isinstance(site, I.Alloca | I.Call) or site not in self.block_of:
             return None
@@ -205,14 +226,17 @@ class Recipes:
     def _heap_size(self, item: MemoryObject, call: I.Call) -> int | None:
         """The size of an allocation, unless something is freed that may be it or memory of another kind, or the kernel
         asks how much it was given."""
-        size = None if item in self._measured else allocation_size(call)
-        for access in self._accesses:
-            if size is None or not access.kills or item not in access.objects:
-                continue
+        if item in self._measured:
+            return None
+        frees = [access for access in self._writes_to.get(item, ()) if access.kills]
+        return allocation_size(call) if all(map(self._frees_plainly, frees)) else None
+
+    def _frees_plainly(self, access: Access) -> bool:
+        """Whether what a call frees is nothing but memory that is allocated once, with a known size."""
+        if access not in self._plain_frees:
             moved = isinstance(access.instruction, I.CallBase) and call_effect(access.instruction) is Effect.REALLOCATE
-            if moved or not all(map(self._is_plain_allocation, access.objects)):
-                return None
-        return size
+            self._plain_frees[access] = not moved and all(map(self._is_plain_allocation, access.objects))
+        return self._plain_frees[access]
 
     def _is_plain_allocation(self, item: MemoryObject) -> bool:
         site = item.site
@@ -252,7 +276,7 @@ class Recipes:
 
     def is_unchanged(self, call: I.Instruction, item: MemoryObject) -> bool:
         """Whether nothing writes into an object from a call on, the call included."""
-        wrote = any(a.instruction is call and item in a.objects for a in self._writes)
+        wrote = any(access.instruction is call for access in self._writes_to.get(item, ()))
         return not wrote and not self._overwritten(call, item)
 
     def stays(self, call: I.Instruction, pointer: Value) -> bool:
@@ -265,12 +289,22 @@ class Recipes:
         seen from inside it: there, nothing may write at all, and neither where other threads may write."""
         if not self.is_root or self.execution.shares(item):
             return item in self._written_anywhere or self.points_to.unknown in self._written_anywhere
-        for access in self.writes_after(load):
-            if item not in access.objects and self.points_to.unknown not in access.objects:
-                continue
-            if not access.kills or item.kind == "buffer":  # a resident object outlives its `free`
-                return True
-        return False
+        # A resident object outlives its `free`.
+        return any(self._is_written_after(load, each, item.kind == "buffer") for each in (item, self.points_to.unknown))
+
+    def _is_written_after(self, instruction: I.Instruction, item: MemoryObject, kills_count: bool) -> bool:
+        """Whether control may come to a write into an object after an instruction."""
+        key = (item, kills_count)
+        if key not in self._last_writes:
+            positions: dict[BasicBlock, int] = {}
+            for access in self._writes_to.get(item, ()):
+                block = self.block_of.get(access.instruction)
+                if block is not None and (kills_count or not access.kills):
+                    positions[block] = max(positions.get(block, -1), self._position[access.instruction])
+            self._last_writes[key] = _LastWrites(positions, self.code.cfg.set_of(positions))
+        last, block = self._last_writes[key], self.block_of[instruction]
+        later = last.positions.get(block, -1) > self._position[instruction]
+        return later or self.code.cfg.reaches_any(block, last.blocks)
 
     def writes_after(self, instruction: I.Instruction) -> Iterator[Access]:
         """The writes of this function that control may come to after an instruction."""
@@ -327,8 +361,8 @@ class Recipes:
         """Where one store alone fills the memory that is read, and is done with it before the load: the stored
         value."""
         objects = self.points_to.of(load.operands[0])
-        writes = [a for a in self._writes if not objects.isdisjoint(a.objects) or self.points_to.unknown in a.objects]
-        writes = [a for a in writes if not a.kills]
+        touched = (self._writes_to.get(item, ()) for item in (*objects, self.points_to.unknown))
+        writes = [a for a in dict.fromkeys(chain.from_iterable(touched)) if not a.kills]
         if len(objects) != 1 or len(writes) != 1 or not isinstance(writes[0].instruction, I.Store):
             return None
         if any(map(self.execution.shares, objects)):

@@ -158,7 +158,8 @@ def _plan(
     dynamic = frozenset(
         o.site for o in shadowed if o.kind in ("heap", "stack") and o not in static and o.site is not None
     )
-    facts = Facts(module, rules, points_to, activity, shadowed, origin, dynamic, execution)
+    again = any(buffer.role != "primal" for buffer in base.buffers)
+    facts = Facts(module, rules, points_to, activity, shadowed, origin, dynamic, execution, again)
     declared = dict(zip(arguments, base.buffers, strict=True))
     kinds = FloatKinds(points_to, declared, lambda: activity.numbers.ranges.places)
     loops = _cut_loops(base, cuts, recipes[0], facts, kinds)
@@ -294,7 +295,8 @@ def _record(
             list(arguments_of(call, shadowed, recorder))
         return []
 
-    adjoints = Adjoints(facts, recorder, builder, Builder(BasicBlock()), Declarations(scratch), runtime, pulled)
+    prologue, declarations = Builder(BasicBlock()), Declarations(scratch)
+    adjoints = Adjoints(facts, work.within_block, recorder, builder, prologue, declarations, runtime, pulled)
     iterations: dict[Loop, Value] = {loop: Argument(T.PTR) for loop in work.code.loops}
     Sweep(work, recorder, adjoints, builder, iterations, builder.ret).run()
     return recorder

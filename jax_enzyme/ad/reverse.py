@@ -20,6 +20,7 @@ from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
+from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import BasicBlock, ConstantInt, Value
 
 
@@ -30,6 +31,7 @@ class Work:
         self.code = code
         self.facts = facts
         self.blocks = {b for b in code.cfg.rpo if any(map(facts.has_adjoint, b.instructions))}
+        self.within_block = _used_within_block(code.function)
         self.inert = {loop for loop in code.loops if self.blocks.isdisjoint(loop.blocks)}
 
     def active_phis(self, block: BasicBlock) -> list[I.Phi]:
@@ -116,6 +118,7 @@ class Sweep:
                 continue
             if self._work.facts.has_adjoint(instruction):
                 self._adjoints.reverse(instruction)
+        self._adjoints.leave_block()
         self._go_back(block)
 
     def _go_back(self, block: BasicBlock) -> None:
@@ -155,6 +158,7 @@ class Sweep:
         for loop, number in reversed(list(zip(left, numbers, strict=True))):
             self._builder.store(number, self._iterations[loop])
             self._sources.enter(loop)
+        self._adjoints.leave_block()
         self._builder.br(self._block(pred))
 
     def _header(self, block: BasicBlock, loop: Loop) -> None:
@@ -174,3 +178,14 @@ class Sweep:
         self._builder.store(less, self._iterations[loop])
         self._sources.step_back(loop)
         self._edge(block, loop.latches[0], phis)
+
+
+def _used_within_block(function: Function) -> frozenset[Value]:
+    """The values that only instructions of their own block use; terminators and phis pass a value on."""
+    home: dict[Value, BasicBlock] = {i: block for block in function.blocks for i in block.instructions}
+    found = set[Value](home)
+    for instruction, block in home.items():
+        assert isinstance(instruction, I.Instruction)
+        passes = isinstance(instruction, I.Phi) or instruction.is_terminator
+        found.difference_update(v for v in instruction.operands if passes or home.get(v) is not block)
+    return frozenset(found)

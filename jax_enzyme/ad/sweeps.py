@@ -11,10 +11,12 @@ A loop is one that is checkpointed (`ad.segments`): its segments are inner routi
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from jax_enzyme.ad.adjoints import Adjoints
 from jax_enzyme.ad.augment import Augmenter, ForwardSweep
 from jax_enzyme.ad.check import Forward, Reverse, check_emission
-from jax_enzyme.ad.check_reloads import check_reload
+from jax_enzyme.ad.check_reloads import ReloadCheck
 from jax_enzyme.ad.common import Partials, extended, holds_address
 from jax_enzyme.ad.lookup import Lookup
 from jax_enzyme.ad.nodes import Nodes, ThreadNodes
@@ -26,8 +28,9 @@ from jax_enzyme.ad.state import heads
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
+from jax_enzyme.ir.arrays import ArrayFunction, Buffer
 from jax_enzyme.ir.builder import Builder, zero
-from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.module import Function, only_reached
 from jax_enzyme.ir.values import Argument, BasicBlock, Value
 from jax_enzyme.rules.declare import Declarations
 
@@ -52,16 +55,26 @@ class Sweeps:
         self._loops = {f: self._declare_loop(f, cut) for f, cut in reversal.loops.items()}
 
     def check(self) -> None:
-        """Checks what has been emitted. Raises EmissionError for a defect."""
+        """Emits both sweeps and checks them. Raises EmissionError for a defect."""
         facts = self.reversal.facts
+        _ = self.forward, self.reverse
         for routine, reverse in self._reverse_of.items():
             check_emission(routine.plan.tape, routine.function, self._forward_of.get(routine), reverse)
-            for load in reverse.reloads.values():
+            if reverse.reloads:
                 layout = routine.plan.recipes.layout
-                check_reload(load, routine.function, facts.points_to, layout, facts.execution)
+                reloads = ReloadCheck(routine.function, facts.points_to, layout, facts.execution)
+                for load in dict.fromkeys(reverse.reloads.values()):
+                    reloads.check(load)
+
+    def delivered(self, target: Function, buffers: tuple[Buffer, ...]) -> ArrayFunction:
+        """An array function of the sweeps, in a module that has only what it needs of them."""
+        module = extended(self.module)
+        module.functions[target.name] = target
+        return ArrayFunction(only_reached(module, target), target.name, buffers)
 
     # -- forward -------------------------------------------------------------------------------------------------------
 
+    @cached_property
     def forward(self) -> Function:
         """The root's forward sweep; the shadows are used only where shadow pointers are carried."""
         for function, routine in self.reversal.inner.items():
@@ -141,6 +154,7 @@ class Sweeps:
 
     # -- reverse -------------------------------------------------------------------------------------------------------
 
+    @cached_property
     def reverse(self) -> tuple[Function, set[Value]]:
         """The root's reverse sweep, and the parameters of the base that it reads."""
         for function, routine in self.reversal.inner.items():
@@ -208,7 +222,10 @@ class Sweeps:
             given += [sources.shadows[item.site] for item, _ in cut.state.moved if item.site is not None]
             return self._pull(builder, call, [*given, arena, frame], None)
 
-        adjoints = Adjoints(self.reversal.facts, sources, builder, prologue, self._declarations, self.runtime, pulled)
+        within_block = routine.work.within_block
+        adjoints = Adjoints(
+            self.reversal.facts, within_block, sources, builder, prologue, self._declarations, self.runtime, pulled
+        )
 
         def finish() -> None:
             adjoints.finish()
@@ -224,6 +241,7 @@ class Sweeps:
         if seed is not None:
             for value in self._returned(routine):
                 adjoints.add(value, seed)
+            adjoints.leave_block()
         start = sweep.run()
         prologue.br(start)
         target.blocks = [prologue.block, *sweep.blocks]

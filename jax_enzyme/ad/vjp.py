@@ -8,6 +8,7 @@ Pullback    the reverse sweep, the tape an argument
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
 from jax_enzyme.ad.causes import SPLIT
 from jax_enzyme.ad.check_shadows import check_shadows
@@ -28,11 +29,10 @@ from jax_enzyme.rules.table import Rules
 def combined(sweeps: Sweeps, frames: type[Frame] = Frame) -> ArrayFunction:
     """Both sweeps in one array function."""
     reversal, base = sweeps.reversal, sweeps.reversal.base
-    forward = sweeps.forward()
-    backward, used = sweeps.reverse()
+    forward = sweeps.forward
+    backward, used = sweeps.reverse
     buffers = (*vjp_buffers(base.buffers, reversal.step), *frames.more(reversal, combined=True))
     target = array_function(f"{base.symbol}.vjp", buffers)
-    sweeps.module.functions[target.name] = target
     frame = frames(sweeps, target, len(base.buffers), buffers)
     own: list[Value] = list(target.arguments[: len(base.buffers)])
     for index, (argument, buffer) in enumerate(zip(reversal.root.function.arguments, base.buffers, strict=True)):
@@ -45,15 +45,15 @@ def combined(sweeps: Sweeps, frames: type[Frame] = Frame) -> ArrayFunction:
     frame.builder.call(backward, [*own, *shadows, tape, arena])
     frame.finish(status)
     check_shadows(target, backward, len(own), len(shadows))
-    return ArrayFunction(sweeps.module, target.name, buffers)
+    return sweeps.delivered(target, buffers)
 
 
 def augmented(sweeps: Sweeps) -> ArrayFunction:
     """The forward sweep with its tape as a result, and scratch contents that reverse reads."""
     reversal, base = sweeps.reversal, sweeps.reversal.base
     _require_split(reversal)
-    forward = sweeps.forward()
-    _, used = sweeps.reverse()
+    forward = sweeps.forward
+    _, used = sweeps.reverse
     kept: list[Buffer] = []
     for argument, buffer in zip(reversal.root.function.arguments, base.buffers, strict=True):
         io = "out" if buffer.io == "scratch" and argument in used else buffer.io
@@ -61,21 +61,20 @@ def augmented(sweeps: Sweeps) -> ArrayFunction:
     tapes = _tape_buffers(reversal, "out")
     buffers = (*kept, *tapes)
     target = array_function(f"{base.symbol}.augmented", buffers)
-    sweeps.module.functions[target.name] = target
     builder = Builder(BasicBlock(name="entry"))
     target.blocks = [builder.block]
     null: Value = ConstantNull(T.PTR)
     own, tape = target.arguments[: len(kept)], target.arguments[-1] if tapes else null
     shadows = [null for _ in reversal.shadow_objects]
     builder.ret(builder.call(forward, [*own, *shadows, tape, null]))
-    return ArrayFunction(sweeps.module, target.name, buffers)
+    return sweeps.delivered(target, buffers)
 
 
 def pullback(sweeps: Sweeps, frames: type[Frame] = Frame) -> ArrayFunction:
     """The reverse sweep over the tape and the buffers that it reads."""
     reversal, base = sweeps.reversal, sweeps.reversal.base
     _require_split(reversal)
-    backward, used = sweeps.reverse()
+    backward, used = sweeps.reverse
     read: list[Buffer] = []
     for index, (argument, buffer) in enumerate(zip(reversal.root.function.arguments, base.buffers, strict=True)):
         if argument in used:
@@ -85,7 +84,6 @@ def pullback(sweeps: Sweeps, frames: type[Frame] = Frame) -> ArrayFunction:
     shadows = shadow_buffers(base.buffers, reversal.step)
     buffers = (*read, *tapes, *shadows, *frames.more(reversal, combined=False))
     target = array_function(f"{base.symbol}.pullback", buffers)
-    sweeps.module.functions[target.name] = target
     frame = frames(sweeps, target, len(read) + len(tapes), buffers)
     given = {b.of: a for b, a in zip(read, target.arguments, strict=False)}
     null: Value = ConstantNull(T.PTR)
@@ -95,7 +93,7 @@ def pullback(sweeps: Sweeps, frames: type[Frame] = Frame) -> ArrayFunction:
     frame.builder.call(backward, [*own, *made, tape, null])
     frame.finish(zero(T.I64))
     check_shadows(target, backward, len(own), len(made))
-    return ArrayFunction(sweeps.module, target.name, buffers)
+    return sweeps.delivered(target, buffers)
 
 
 def _tape_buffers(reversal: Reversal, io: Io) -> tuple[Buffer, ...]:
@@ -138,13 +136,19 @@ def derive_reverse(base: ArrayFunction, step: Vjp, rules: Rules, options: Option
     """The array function of one reverse step."""
     reversal = reversal_of(base, step, rules, options)
     with reversal.lock:
-        sweeps = Sweeps(reversal)
+        sweeps = _checked(reversal)
         match step:
             case Augmented():
-                result = augmented(sweeps)
+                return augmented(sweeps)
             case Pullback():
-                result = pullback(sweeps)
+                return pullback(sweeps)
             case _:
-                result = combined(sweeps)
-        sweeps.check()
-        return result
+                return combined(sweeps)
+
+
+@lru_cache(maxsize=2)
+def _checked(reversal: Reversal) -> Sweeps:
+    """Both sweeps, emitted and checked: Augmented and Pullback are asked for one after the other."""
+    sweeps = Sweeps(reversal)
+    sweeps.check()
+    return sweeps

@@ -4,16 +4,18 @@
     useful   lattice {no, yes} per value and object, backward: yes where a seeded output may depend on it
     active   varied and useful; for forward mode every output counts, and active means varied
 
-Both are solved as least fixed points, so a `no` is proved: the derivative there is exactly zero. Only floating-point
-values (and aggregates or bit copies of them) can be active. Objects are those of `memory.PointsTo`.
+Both are least fixed points, solved by a worklist (`analysis.dependence`), so a `no` is proved: the derivative there is
+exactly zero. Only floating-point values (and aggregates or bit copies of them) can be active. Objects are those of
+`memory.PointsTo`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection, Iterable
 
+from jax_enzyme.analysis.dependence import Worklist
 from jax_enzyme.analysis.flow import flow, holds_float, is_defined_call
-from jax_enzyme.analysis.memory import MemoryObject, Objects, PointsTo, call_effect, called_routine
+from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, called_routine
 from jax_enzyme.analysis.number_bytes import NumberBytes, copy_operands
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -23,6 +25,7 @@ from jax_enzyme.rules.blas.table import Routine
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.table import Rules
 
+_PACKED = "bits in aggregates"
 _BIT_COPIES = frozenset(["load", "phi", "select", "freeze", "bitcast", "extractvalue", "insertvalue"])
 
 
@@ -39,15 +42,19 @@ class Activity:
         self._points_to = points_to
         self._rules = rules
         self.varied_objects: set[MemoryObject] = set(inputs)
-        self.numbers = NumberBytes(points_to, frozenset(inputs))
+        self.numbers = NumberBytes(points_to, frozenset(inputs), lambda item: self._work.read(item))
         self.varied: set[Value] = set()
-        self._packs_bits = any(_is_aggregate_load(i) for f in points_to.functions for i in f.instructions())
-        self._solve(self._varied_step)
+        self._results: dict[Function, list[Value]] = {}
+        instructions = [i for f in points_to.functions for i in f.instructions()]
+        self._packs_bits = any(map(_is_aggregate_load, instructions))
+        self._work = Worklist(instructions, self._varied_step)
+        self._work.run()
         self.useful: set[Value] = set()
         self.useful_objects: set[MemoryObject] = set(outputs or ())
         self._all_useful = outputs is None
         if not self._all_useful:
-            self._solve(self._useful_step)
+            self._work = Worklist(instructions[::-1], self._useful_step)
+            self._work.run()
 
     def value(self, value: Value) -> bool:
         """Whether a value is active."""
@@ -68,188 +75,194 @@ class Activity:
             lines += [f"{function.name}: {v.name}" for v in function.instructions() if self.value(v)]
         return "\n".join(lines)
 
-    def _solve(self, step: Callable[[Function, I.Instruction], bool]) -> None:
-        changed = True
-        while changed:
-            changed = False
-            for function in self._points_to.functions:
-                for instruction in function.instructions():
-                    changed |= step(function, instruction)
-
     # -- forward -------------------------------------------------------------------------------------------------------
 
-    def _mark(self, value: Value) -> bool:
+    def _varies(self, value: Value) -> bool:
+        self._work.read(value)
+        return value in self.varied
+
+    def _mark(self, value: Value) -> None:
         if isinstance(value, Constant) or value in self.varied or not _can_carry(value):
-            return False
+            return
         self.varied.add(value)
-        return True
+        self._work.changed(value)
 
-    def _mark_objects(self, pointer: Value) -> bool:
-        return self._mark_all(self._points_to.written(pointer))
+    def _mark_objects(self, objects: Iterable[MemoryObject], news: Collection[MemoryObject]) -> None:
+        """Objects hold numbers that vary, some at places where none was known."""
+        for item in objects:
+            if item not in self.varied_objects or item in news:
+                self.varied_objects.add(item)
+                self._work.changed(item)
 
-    def _mark_all(self, objects: Objects) -> bool:
-        if objects <= self.varied_objects:
-            return False
-        self.varied_objects |= objects
-        return True
+    def _mark_stored(self, store: I.Instruction, pointer: Value, value: Value) -> None:
+        self._mark_objects(self._points_to.written(pointer), self.numbers.stored(store, pointer, value))
 
-    def _mark_stored(self, store: I.Instruction, pointer: Value, value: Value) -> bool:
-        return self.numbers.stored(store, pointer, value) | self._mark_objects(pointer)
-
-    def _mark_copied(self, call: I.CallBase) -> bool:
+    def _mark_copied(self, call: I.CallBase) -> None:
         """Only where numbers that vary are among what is copied: a text beside a number may be copied alone."""
         target, source, _ = copy_operands(call)
-        if not self._varied_memory(source):
-            return False
-        changed = self.numbers.copied(call)
-        held = frozenset(o for o in self._points_to.written(target) if self.numbers.of(o))
-        return changed | self._mark_all(held)
+        if self._varied_memory(source):
+            news = self.numbers.copied(call)
+            self._mark_objects([o for o in self._points_to.written(target) if self.numbers.of(o)], news)
 
     def _varied_memory(self, pointer: Value) -> bool:
-        return not self.varied_objects.isdisjoint(self._points_to.of(pointer))
+        objects = self._points_to.of(pointer)
+        for item in objects:
+            self._work.read(item)
+        return not self.varied_objects.isdisjoint(objects)
 
-    def _varied_step(self, function: Function, instruction: I.Instruction) -> bool:
+    def _varied_step(self, instruction: I.Instruction) -> None:
         match instruction:
             case I.Load():
-                return self._varied_load(instruction)
+                self._varied_load(instruction)
             case I.Store():
                 value, pointer = instruction.operands
-                return value in self.varied and self._mark_stored(instruction, pointer, value)
+                if self._varies(value):
+                    self._mark_stored(instruction, pointer, value)
             case I.AtomicRMW() | I.CmpXchg():
                 pointer = instruction.operands[0]
-                changed = False
                 for value in instruction.operands[1:]:
-                    changed |= value in self.varied and self._mark_stored(instruction, pointer, value)
-                return (self._varied_memory(pointer) and self._mark(instruction)) or changed
+                    if self._varies(value):
+                        self._mark_stored(instruction, pointer, value)
+                if self._varied_memory(pointer):
+                    self._mark(instruction)
             case I.CallBase():
-                return self._varied_call(instruction)
-            case I.ExtractValue() if T.is_int(instruction.type) and not self._packs_bits:
-                return False  # the number that makes the aggregate vary is another of its elements
+                self._varied_call(instruction)
+            case I.ExtractValue() if T.is_int(instruction.type) and not self._bits_are_packed():
+                pass  # the number that makes the aggregate vary is another of its elements
             case _:
-                carries = any(instruction.operands[i] in self.varied for i in flow(instruction, self._rules))
-                if carries and isinstance(instruction, I.InsertValue):
-                    element = instruction.operands[1]
-                    self._packs_bits |= T.is_int(element.type) and element in self.varied
-                return carries and self._mark(instruction)
+                self._varied_result(instruction)
+                if isinstance(instruction, I.InsertValue) and T.is_int(instruction.operands[1].type):
+                    self._pack_bits(instruction.operands[1])
 
-    def _varied_load(self, load: I.Load) -> bool:
-        if load in self.varied or not self._varied_memory(load.operands[0]):
-            return False
-        return (not T.is_int(load.type) or self.numbers.may_be_read(load)) and self._mark(load)
+    def _varied_result(self, instruction: I.Instruction) -> None:
+        if any([self._varies(instruction.operands[i]) for i in flow(instruction, self._rules)]):
+            self._mark(instruction)
 
-    def _varied_call(self, call: I.CallBase) -> bool:
+    def _bits_are_packed(self) -> bool:
+        self._work.read(_PACKED)
+        return self._packs_bits
+
+    def _pack_bits(self, element: Value) -> None:
+        if self._varies(element) and not self._packs_bits:
+            self._packs_bits = True
+            self._work.changed(_PACKED)
+
+    def _varied_load(self, load: I.Load) -> None:
+        is_number = not T.is_int(load.type)
+        if self._varied_memory(load.operands[0]) and (is_number or self.numbers.may_be_read(load)):
+            self._mark(load)
+
+    def _varied_call(self, call: I.CallBase) -> None:
         if is_defined_call(call):
             callee = call.callee
             assert isinstance(callee, Function)
-            changed = False
             for parameter, argument in zip(callee.arguments, call.arguments, strict=False):
-                if argument in self.varied:
-                    changed |= self._mark(parameter)
-            for block in callee.blocks:
-                last = block.terminator
-                if isinstance(last, I.Return) and last.operands and last.operands[0] in self.varied:
-                    changed |= self._mark(call)
-            return changed
+                if self._varies(argument):
+                    self._mark(parameter)
+            if any([self._varies(returned) for returned in self._returned(callee)]):
+                self._mark(call)
+            return
         match call_effect(call):
             case Effect.MEMORY_COPY | Effect.REALLOCATE:
-                return self._mark_copied(call)
+                self._mark_copied(call)
             case None if (routine := called_routine(call)) is not None:
-                return self._varied_routine(call, routine)
+                self._varied_routine(call, routine)
             case _:
-                carries = any(call.operands[i] in self.varied for i in flow(call, self._rules))
-                return carries and self._mark(call)
+                self._varied_result(call)
 
-    def _varied_routine(self, call: I.CallBase, routine: Routine) -> bool:
+    def _varied_routine(self, call: I.CallBase, routine: Routine) -> None:
         """A routine's outputs vary with any of its inputs."""
-        if not any(routine.reads(i) and self._varied_memory(call.operands[i]) for i in routine.floats):
-            return False
-        changed = holds_float(call.type) and self._mark(call)
+        if not any([routine.reads(i) and self._varied_memory(call.operands[i]) for i in routine.floats]):
+            return
+        if holds_float(call.type):
+            self._mark(call)
         for index in routine.floats:
             if routine.writes(index):
                 pointer = call.operands[index]
-                changed |= self.numbers.written(pointer, routine.scalar) | self._mark_objects(pointer)
-        return changed
+                news = self.numbers.written(pointer, routine.scalar)
+                self._mark_objects(self._points_to.written(pointer), news)
+
+    def _returned(self, function: Function) -> list[Value]:
+        if function not in self._results:
+            last = [block.terminator for block in function.blocks]
+            self._results[function] = [i.operands[0] for i in last if isinstance(i, I.Return) and i.operands]
+        return self._results[function]
 
     # -- backward ------------------------------------------------------------------------------------------------------
 
-    def _use(self, value: Value) -> bool:
-        if isinstance(value, Constant) or value in self.useful:
-            return False
-        self.useful.add(value)
-        return True
+    def _is_useful(self, value: Value) -> bool:
+        self._work.read(value)
+        return value in self.useful
 
-    def _use_objects(self, pointer: Value) -> bool:
-        objects = self._points_to.of(pointer)
-        if objects <= self.useful_objects:
-            return False
-        self.useful_objects |= objects
-        return True
+    def _use(self, value: Value) -> None:
+        if not isinstance(value, Constant) and value not in self.useful:
+            self.useful.add(value)
+            self._work.changed(value)
+
+    def _use_objects(self, pointer: Value) -> None:
+        for item in self._points_to.of(pointer) - self.useful_objects:
+            self.useful_objects.add(item)
+            self._work.changed(item)
 
     def _useful_memory(self, pointer: Value) -> bool:
-        return not self.useful_objects.isdisjoint(self._points_to.of(pointer))
+        objects = self._points_to.of(pointer)
+        for item in objects:
+            self._work.read(item)
+        return not self.useful_objects.isdisjoint(objects)
 
-    def _useful_step(self, function: Function, instruction: I.Instruction) -> bool:
+    def _useful_step(self, instruction: I.Instruction) -> None:
         match instruction:
             case I.Load():
-                return instruction in self.useful and self._use_objects(instruction.operands[0])
+                if self._is_useful(instruction):
+                    self._use_objects(instruction.operands[0])
             case I.Store():
                 value, pointer = instruction.operands
-                return self._useful_memory(pointer) and _can_carry(value) and self._use(value)
+                if self._useful_memory(pointer) and _can_carry(value):
+                    self._use(value)
             case I.AtomicRMW() | I.CmpXchg():
                 pointer, *values = instruction.operands
-                if not self._useful_memory(pointer) and instruction not in self.useful:
-                    return False
-                changed = self._use_objects(pointer)
-                for value in values:
-                    changed |= _can_carry(value) and self._use(value)
-                return changed
+                if self._useful_memory(pointer) or self._is_useful(instruction):
+                    self._use_objects(pointer)
+                    for value in filter(_can_carry, values):
+                        self._use(value)
             case I.CallBase():
-                return self._useful_call(instruction)
-            case _ if instruction in self.useful:
-                changed = False
-                for index in flow(instruction, self._rules):
-                    changed |= self._use(instruction.operands[index])
-                return changed
+                self._useful_call(instruction)
             case _:
-                return False
+                self._useful_result(instruction)
 
-    def _useful_call(self, call: I.CallBase) -> bool:
-        changed = False
+    def _useful_result(self, instruction: I.Instruction) -> None:
+        if self._is_useful(instruction):
+            for index in flow(instruction, self._rules):
+                self._use(instruction.operands[index])
+
+    def _useful_call(self, call: I.CallBase) -> None:
         if is_defined_call(call):
             callee = call.callee
             assert isinstance(callee, Function)
             for parameter, argument in zip(callee.arguments, call.arguments, strict=False):
-                if parameter in self.useful:
-                    changed |= self._use(argument)
-            if call in self.useful:
-                for block in callee.blocks:
-                    last = block.terminator
-                    if isinstance(last, I.Return) and last.operands:
-                        changed |= self._use(last.operands[0])
-            return changed
+                if self._is_useful(parameter):
+                    self._use(argument)
+            if self._is_useful(call):
+                for returned in self._returned(callee):
+                    self._use(returned)
+            return
         match call_effect(call):
             case Effect.MEMORY_COPY:
-                return self._useful_memory(call.operands[0]) and self._use_objects(call.operands[1])
+                if self._useful_memory(call.operands[0]):
+                    self._use_objects(call.operands[1])
             case Effect.REALLOCATE:
-                return self._useful_memory(call) and self._use_objects(call.operands[0])
+                if self._useful_memory(call):
+                    self._use_objects(call.operands[0])
             case None if (routine := called_routine(call)) is not None:
-                return self._useful_routine(call, routine)
-            case _ if call in self.useful:
-                for index in flow(call, self._rules):
-                    changed |= self._use(call.operands[index])
-                return changed
+                self._useful_routine(call, routine)
             case _:
-                return False
+                self._useful_result(call)
 
-    def _useful_routine(self, call: I.CallBase, routine: Routine) -> bool:
-        if call not in self.useful and not any(
-            routine.writes(i) and self._useful_memory(call.operands[i]) for i in routine.floats
-        ):
-            return False
-        changed = False
-        for index in routine.floats:
-            changed |= routine.reads(index) and self._use_objects(call.operands[index])
-        return changed
+    def _useful_routine(self, call: I.CallBase, routine: Routine) -> None:
+        written = [self._useful_memory(call.operands[i]) for i in routine.floats if routine.writes(i)]
+        if self._is_useful(call) or any(written):
+            for index in filter(routine.reads, routine.floats):
+                self._use_objects(call.operands[index])
 
 
 def _is_aggregate_load(instruction: I.Instruction) -> bool:

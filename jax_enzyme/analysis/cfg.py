@@ -60,6 +60,14 @@ class Cfg:
         """
         return a in self.index and b in self.index and bool(self._reach[a] >> self.index[b] & 1)
 
+    def set_of(self, blocks: Iterable[BasicBlock]) -> int:
+        """A set of reachable blocks, as bits."""
+        return sum(1 << self.index[block] for block in set(blocks) if block in self.index)
+
+    def reaches_any(self, a: BasicBlock, blocks: int) -> bool:
+        """The same as `reaches`, of any block of a set."""
+        return a in self.index and bool(self._reach[a] & blocks)
+
     def describe(self) -> str:
         """One line per block: `block: preds -> succs`, reachable ones in reverse post-order, then the others."""
         rest = [block for block in self.function.blocks if block not in self.index]

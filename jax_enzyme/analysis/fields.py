@@ -115,6 +115,7 @@ class _ByPlace(PointsTo):
         self, item: MemoryObject, at: Congruence, size: int | None
     ) -> Iterator[tuple[Congruence, Objects]]:
         """What may lie in so many bytes from a place on (None: up to the end, or before it)."""
+        self._work.read(item)
         for place, held in self._fields.get(item, {}).items():
             if size is None or overlap(place, _POINTER, at, size):
                 yield place, held
@@ -131,4 +132,4 @@ class _ByPlace(PointsTo):
         if not objects <= fields.get(at, NOTHING):
             fields[at] = fields.get(at, NOTHING) | objects
             self.contents[item] = self.contents.get(item, NOTHING) | objects
-            self._changed = True
+            self._work.changed(item)

@@ -14,7 +14,8 @@ calling context:
     caller      what pointers in the memory of `OPEN` parameters lead to: memory of the caller's, where there may be
                 pointers again
 
-Two pointers into different objects never alias (array functions promise it for their buffers).
+Two pointers into different objects never alias (array functions promise it for their buffers). A worklist
+(`analysis.dependence`) visits an instruction again when what it has read has changed.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from jax_enzyme.analysis.address_integers import IntegersByName
+from jax_enzyme.analysis.dependence import Worklist
 from jax_enzyme.analysis.fortran_io import Statement, statement
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.tbaa import copied_type
@@ -107,7 +109,9 @@ class PointsTo:
         self.contents: dict[MemoryObject, Objects] = {self.unknown: frozenset([self.unknown])}
         self.objects: dict[Value, MemoryObject] = {}
         self._values: dict[Value, Objects] = {}
-        self._changed = True
+        self._results: dict[Function, list[Value]] = {}
+        visited = [i for f in self.functions for i in f.instructions()]
+        self._work: Worklist[I.Instruction] = Worklist(visited, self._visit)
         for argument in root.arguments:
             if T.is_pointer(argument.type):
                 self._values[argument] = frozenset([self._object("buffer", argument)])
@@ -122,20 +126,13 @@ class PointsTo:
         # At first, a pointer that is called leads to what was found for it so far; only if nothing is found in the end
         # may it lead anywhere.
         self._called_are_known = True
-        self._solve()
+        self._work.run()
         self._called_are_known = False
-        self._solve()
-
-    def _solve(self) -> None:
-        self._changed = True
-        while self._changed:
-            self._changed = False
-            for function in self.functions:
-                for instruction in function.instructions():
-                    self._visit(function, instruction)
+        self._work.run()
 
     def of(self, value: Value) -> Objects:
         """The objects that a pointer (or an integer or aggregate that holds one) may point into."""
+        self._work.read(value)
         known = self._values.get(value)
         if known is not None:
             return known
@@ -184,12 +181,12 @@ class PointsTo:
         old = self._values.get(value, NOTHING)
         if not objects <= old:
             self._values[value] = old | objects
-            self._changed = True
+            self._work.changed(value)
 
     def _fill(self, target: MemoryObject, objects: Objects) -> None:
         if target is not self.unknown and not objects <= self.contents[target]:
             self.contents[target] |= objects
-            self._changed = True
+            self._work.changed(target)
 
     def _start(self, item: MemoryObject, value: Constant) -> None:
         """What a variable holds from the start."""
@@ -202,7 +199,11 @@ class PointsTo:
 
     def _loaded(self, pointer: Value, type_: T.Type | None) -> Objects:
         """What may be loaded there as a value of a type; None: as anything."""
-        return frozenset().union(*(self.contents[o] for o in self.of(pointer)))
+        return frozenset().union(*map(self._held, self.of(pointer)))
+
+    def _held(self, item: MemoryObject) -> Objects:
+        self._work.read(item)
+        return self.contents[item]
 
     def _read(self, load: I.Instruction) -> Objects:
         return NOTHING if self._integers.reads(load) else self._loaded(load.operands[0], load.type)
@@ -213,7 +214,7 @@ class PointsTo:
         for item in self.written(target):
             self._fill(item, held)
 
-    def _visit(self, function: Function, instruction: I.Instruction) -> None:
+    def _visit(self, instruction: I.Instruction) -> None:
         match instruction:
             case I.Alloca():
                 self._set(instruction, frozenset([self._object("stack", instruction)]))
@@ -247,10 +248,8 @@ class PointsTo:
         for callee in callees:
             for parameter, argument in zip(callee.arguments, call.arguments, strict=False):
                 self._set(parameter, self.of(argument))
-            for block in callee.blocks:
-                last = block.terminator
-                if isinstance(last, I.Return) and last.operands:
-                    self._set(call, self.of(last.operands[0]))
+            for returned in self._returned(callee):
+                self._set(call, self.of(returned))
         if callees or self._leads_nowhere(call):
             return
         match call_effect(call):
@@ -268,6 +267,12 @@ class PointsTo:
                 self._visit_unknown(call)
             case _:
                 pass
+
+    def _returned(self, function: Function) -> list[Value]:
+        if function not in self._results:
+            last = [block.terminator for block in function.blocks]
+            self._results[function] = [i.operands[0] for i in last if isinstance(i, I.Return) and i.operands]
+        return self._results[function]
 
     def callees(self, call: I.CallBase) -> list[Function]:
         """The functions with a body that a call enters; none where there may be others that are not known. A pointer is

@@ -10,7 +10,7 @@ else its object holds: `struct { double v; long k; }`, in an array or not, has n
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
@@ -276,15 +276,22 @@ class ByteRanges:
 
 class NumberBytes:
     """Where numbers that vary may stand. `inputs` are arrays of them from the start, or records, as far as the program
-    reads numbers there."""
+    reads numbers there. `read` is told of each object that is asked for."""
 
-    def __init__(self, points_to: PointsTo, inputs: frozenset[MemoryObject]) -> None:
+    def __init__(
+        self,
+        points_to: PointsTo,
+        inputs: frozenset[MemoryObject],
+        read: Callable[[MemoryObject], object] = id,
+    ) -> None:
+        self._read = read
         self._points_to = points_to
         self.ranges = ByteRanges(points_to)
         self._inputs = inputs
         self._found: dict[MemoryObject, set[Bytes]] = {}
 
     def of(self, item: MemoryObject) -> frozenset[Bytes]:
+        self._read(item)
         return frozenset(self._found.get(item, ())) | self._given.get(item, frozenset())
 
     @cached_property
@@ -307,8 +314,8 @@ class NumberBytes:
 
     # -- growing
 
-    def stored(self, store: I.Instruction, pointer: Value, value: Value) -> bool:
-        """A number that varies, or its bits, is stored; whether that is news."""
+    def stored(self, store: I.Instruction, pointer: Value, value: Value) -> Collection[MemoryObject]:
+        """A number that varies, or its bits, is stored; the objects for which that is news."""
         guessed = T.is_int(value.type) and not self._are_bits(value, set())
         parts = self.ranges.accessed(store, pointer, value.type)
         return self._add((item, replace(part, guessed=guessed)) for item, part in parts)
@@ -328,11 +335,11 @@ class NumberBytes:
             case _:
                 return False
 
-    def written(self, pointer: Value, kind: T.FloatType) -> bool:
+    def written(self, pointer: Value, kind: T.FloatType) -> Collection[MemoryObject]:
         """A routine writes numbers that vary."""
         return self._add(self.ranges.called(pointer, kind))
 
-    def copied(self, call: I.CallBase) -> bool:
+    def copied(self, call: I.CallBase) -> Collection[MemoryObject]:
         """Memory is copied, of which numbers that vary may be a part."""
         parts = [
             (copy.to, moved)
@@ -342,8 +349,8 @@ class NumberBytes:
         ]
         return self._add(parts)
 
-    def _add(self, parts: Iterable[tuple[MemoryObject, Bytes]]) -> bool:
-        changed = False
+    def _add(self, parts: Iterable[tuple[MemoryObject, Bytes]]) -> Collection[MemoryObject]:
+        changed: dict[MemoryObject, None] = {}
         for item, part in list(parts):
             if item.is_constant:
                 continue
@@ -351,7 +358,7 @@ class NumberBytes:
             settled = self.ranges.settled(item, part, known)
             if settled is not None and settled not in known:
                 known.add(settled)
-                changed = True
+                changed[item] = None
         return changed
 
     # -- asking

@@ -19,6 +19,7 @@ from functools import reduce
 from math import gcd
 
 from jax_enzyme.analysis.congruence import ANY, Congruence, copied_to, overlap
+from jax_enzyme.analysis.dependence import Worklist
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, leaves_pointers
 from jax_enzyme.analysis.tbaa import copied_type
@@ -70,41 +71,19 @@ class Places:
         self._values: dict[Value, dict[MemoryObject | None, Offsets]] = {}
         self._contents: dict[MemoryObject, dict[Congruence, dict[MemoryObject | None, Offsets]]] = {}
         self._counters: dict[Value, Offsets | None] = {}
-        self._changed = True
-        self._clock = 0
-        self._stamps: dict[Value | MemoryObject, int] = {}
-        self._visits: dict[I.Instruction, int] = {}
+        instructions = [i for f in points_to.functions for i in f.instructions()]
+        self._work: Worklist[I.Instruction] = Worklist(instructions, self._visit)
         for argument in points_to.root.arguments:
             if not T.is_pointer(argument.type):
                 self._values[argument] = {None: _ANYWHERE}
         for item in points_to.objects.values():
             if isinstance(item.site, GlobalVariable) and item.site.initializer is not None:
                 self._fill(item, item.site.initializer, 0)
-        while self._changed:
-            self._changed = False
-            for function in points_to.functions:
-                for instruction in function.instructions():
-                    if not self._is_settled(instruction):
-                        self._visits[instruction] = self._clock
-                        self._visit(instruction)
-
-    def _is_settled(self, instruction: I.Instruction) -> bool:
-        """Whether nothing that an instruction depends on has changed since it was visited."""
-        last = self._visits.get(instruction)
-        if last is None or isinstance(instruction, I.CallBase | I.AtomicRMW | I.CmpXchg):
-            return False
-        stamps = self._stamps
-        if any(stamps.get(operand, 0) > last for operand in instruction.operands):
-            return False
-        if not isinstance(instruction, I.Load):
-            return True
-        return not any(stamps.get(item, 0) > last for item in self._points_to.of(instruction.operands[0]))
+        self._work.run()
 
     def _note_change(self, of: Value | MemoryObject, changed: bool) -> None:
         if changed:
-            self._changed = True
-            self._clock += 1
-            self._stamps[of] = self._clock
+            self._work.changed(of)
 
     @staticmethod
     def over(points_to: PointsTo) -> Places:
@@ -157,6 +136,7 @@ class Places:
             case Constant():
                 return self._anywhere(value)
             case _:
+                self._work.read(value)
                 return self._values.get(value, _NOWHERE)
 
     def _anywhere(self, value: Value) -> Place:
@@ -222,6 +202,7 @@ class Places:
         """The pointers in so many bytes behind an address (None: in what it leads to): in which object, where, from
         which place of the address on."""
         for item, offsets in self._targets(pointer).items():
+            self._work.read(item)
             for here in offsets:
                 for at, held in list(self._contents.get(item, {}).items()):
                     if size is None or overlap(at, _POINTER, here, size):

@@ -25,6 +25,9 @@ _TARGET_ATTRIBUTES = (
 _RELAXABLE = {
     "fneg", "fadd", "fsub", "fmul", "fdiv", "frem", "fcmp", "fptrunc", "fpext", "select", "phi", "call",
 }  # fmt: skip
+_LONG_BLOCK = 2000
+"""Above so many instructions in a block, as generators of code write it, LLVM has no vectoriser of straight-line code:
+the time that it takes grows faster than the block."""
 _RELAXED = {"fast", "nnan", "ninf", "nsz", "arcp", "contract", "afn", "reassoc"}
 
 
@@ -52,7 +55,8 @@ def _optimise(module: Module, machine: llvm.TargetMachine, vector_math: bool, fa
     hide_narrow_indices(module)
     vectors = vector_math and add_vector_math(module)
     native = _parsed(to_text(module))
-    builder = llvm.create_pass_builder(machine, _tuning())
+    longest = max((len(b.instructions) for f in module.functions.values() for b in f.blocks), default=0)
+    builder = llvm.create_pass_builder(machine, _tuning(slp=longest <= _LONG_BLOCK))
     waiting_for(builder.getModulePassManager().run, native, builder)
     if vectors:
         # The vectorisers have run: what they did not use can go, and the masked wrappers are inlined.
@@ -88,10 +92,10 @@ def _parsed(text: str) -> llvm.ModuleRef:
     return native
 
 
-def _tuning() -> llvm.PipelineTuningOptions:
+def _tuning(slp: bool) -> llvm.PipelineTuningOptions:
     options = llvm.create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization = True
-    options.slp_vectorization = True
+    options.slp_vectorization = slp
     options.loop_interleaving = True
     options.loop_unrolling = True
     return options

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.values import Argument, BasicBlock, Constant, GlobalValue, Value
+from jax_enzyme.ir.values import (
+    Argument,
+    BasicBlock,
+    Constant,
+    ConstantAggregate,
+    ConstantExpr,
+    ConstantSplat,
+    GlobalValue,
+    Value,
+)
 
 if TYPE_CHECKING:
     from jax_enzyme.ir.instructions import Instruction
@@ -101,3 +110,34 @@ def uses(function: Function) -> dict[Value, list[tuple[Instruction, int]]]:
         for index, operand in enumerate(instruction.operands):
             table.setdefault(operand, []).append((instruction, index))
     return table
+
+
+def only_reached(module: Module, root: Function) -> Module:
+    """A module without the function bodies that neither `root`, nor what it calls, nor any global names."""
+    found: set[Value] = set()
+    pending: list[Value | None] = [root, *module.globals.values(), *module.aliases.values()]
+    while pending:
+        value = pending.pop()
+        if value in found:
+            continue
+        match value:
+            case Function():
+                found.add(value)
+                pending += [value.personality, value.prefix_data, value.prologue_data]
+                pending += [v for i in value.instructions() for v in i.operands if isinstance(v, Constant)]
+            case GlobalVariable():
+                found.add(value)
+                pending.append(value.initializer)
+            case GlobalAlias():
+                found.add(value)
+                pending.append(value.target)
+            case ConstantAggregate():
+                pending += value.elements
+            case ConstantSplat():
+                pending.append(value.element)
+            case ConstantExpr():
+                pending += value.operands
+            case _:
+                pass
+    kept = {name: f for name, f in module.functions.items() if f.is_declaration or f in found}
+    return replace(module, functions=kept)

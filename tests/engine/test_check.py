@@ -78,8 +78,8 @@ class Emitted:
         seeded = tuple(f and b.is_result for f, b in zip(floats, self.base.buffers, strict=True))
         self.reversal: Reversal = plan_reversal(self.base, Vjp(wanted, seeded), standard())
         self.sweeps = Sweeps(self.reversal)
-        self.forward = self.sweeps.forward()
-        self.reverse, _ = self.sweeps.reverse()
+        self.forward = self.sweeps.forward
+        self.reverse, _ = self.sweeps.reverse
         self.tape = self.reversal.root.plan.tape
 
     def check(self) -> None:

@@ -1,0 +1,51 @@
+"""A worklist for analyses with facts of several sorts: a step is repeated when something that it has read has changed.
+
+A step says what it reads and what it changes while it runs; nothing has to be told beforehand. Facts are named by any
+hashable keys. They only grow, in a lattice of finite height, and a step adds what follows from the facts that it reads:
+so the result is the least fixed point whatever the order. A step is visited once, and once more for each change of what
+it has read, or for several. Pending steps are taken in the order in which they are given.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Hashable, Sequence
+from typing import Generic, TypeVar
+
+N = TypeVar("N")
+
+
+class Worklist(Generic[N]):
+    """Runs `step` for each of `nodes` until nothing changes. `visits` counts how often it ran."""
+
+    def __init__(self, nodes: Sequence[N], step: Callable[[N], None]) -> None:
+        self._nodes = nodes
+        self._step = step
+        self._readers: dict[Hashable, set[int]] = {}
+        self._heap: list[int] = []
+        self._pending: set[int] = set()
+        self._current: int | None = None
+        self.visits = 0
+
+    def read(self, fact: Hashable) -> None:
+        """The step that runs depends on a fact."""
+        if self._current is not None:
+            self._readers.setdefault(fact, set()).add(self._current)
+
+    def changed(self, fact: Hashable) -> None:
+        """A fact has grown: whatever has read it runs again."""
+        for reader in self._readers.get(fact, ()):
+            if reader not in self._pending:
+                self._pending.add(reader)
+                heapq.heappush(self._heap, reader)
+
+    def run(self) -> None:
+        """Runs every step, and then those that have to be repeated."""
+        self._heap = list(range(len(self._nodes)))
+        self._pending = set(self._heap)
+        while self._heap:
+            self._current = heapq.heappop(self._heap)
+            self._pending.discard(self._current)
+            self.visits += 1
+            self._step(self._nodes[self._current])
+        self._current = None

@@ -1,0 +1,93 @@
+"""The analyses visit instructions in proportion to the program: counted, on programs twice as long."""
+
+from __future__ import annotations
+
+import pytest
+
+from jax_enzyme.analysis.activity import Activity
+from jax_enzyme.analysis.dependence import Worklist
+from jax_enzyme.analysis.fields import points_to_by_place
+from jax_enzyme.ir.module import Module
+from jax_enzyme.ir.reader import parse
+from jax_enzyme.rules.table import standard
+
+RECORD = """
+  %r{i} = call ptr @malloc(i64 16)
+  store double %s{i}, ptr %r{i}
+  %n{i} = getelementptr i8, ptr %r{i}, i64 8
+  store ptr %r{b}, ptr %n{i}
+  %v{i} = load double, ptr %r{i}
+  %s{a} = fmul double %v{i}, %v{i}
+"""
+LIST = """
+declare ptr @malloc(i64)
+define void @f(ptr noalias %x, ptr noalias %y) {{
+entry:
+  %s1 = load double, ptr %x
+  %r0 = call ptr @malloc(i64 16)
+{records}
+  br label %loop
+loop:
+  %p = phi ptr [ %r{last}, %entry ], [ %next, %loop ]
+  %sum = phi double [ 0.0, %entry ], [ %more, %loop ]
+  %v = load double, ptr %p
+  %more = fadd double %sum, %v
+  %at = getelementptr i8, ptr %p, i64 8
+  %next = load ptr, ptr %at
+  %end = icmp eq ptr %next, %r0
+  br i1 %end, label %exit, label %loop
+exit:
+  store double %more, ptr %y
+  ret void
+}}
+"""
+
+
+def records(count: int) -> Module:
+    text = "".join(RECORD.format(i=i, a=i + 1, b=i - 1) for i in range(1, count + 1))
+    return parse(LIST.format(records=text, last=count))
+
+
+def visits(count: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    made: list[Worklist[object]] = []
+    run = Worklist[object].run
+
+    def noted(self: Worklist[object]) -> None:
+        made.append(self)
+        run(self)
+
+    monkeypatch.setattr(Worklist, "run", noted)
+    module = records(count)
+    function = module.functions["f"]
+    points_to = points_to_by_place(module, function)
+    x, y = (points_to.objects[a] for a in function.arguments)
+    activity = Activity(points_to, standard(), [x], [y])
+    products = [i for i in function.instructions() if i.opcode == "fmul"]
+    assert [activity.value(i) for i in products] == [True] * (count - 1) + [False]  # the last one is not stored
+    return sum(each.visits for each in made)
+
+
+def test_records_that_lead_to_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    small = visits(40, monkeypatch)
+    monkeypatch.undo()
+    assert visits(80, monkeypatch) <= 2.2 * small
+
+
+def test_a_step_runs_again_for_what_it_read_and_for_nothing_else() -> None:
+    """Facts go against the order of the steps: each is one more than the next one's, up to 3."""
+    facts = dict.fromkeys("abcd", 0)
+    after = {"a": "b", "b": "c", "c": "d"}
+
+    def step(name: str) -> None:
+        wanted = 1
+        if name in after:
+            work.read(after[name])
+            wanted = min(3, facts[after[name]] + 1)
+        if wanted > facts[name]:
+            facts[name] = wanted
+            work.changed(name)
+
+    work = Worklist("abcd", step)
+    work.run()
+    assert facts == {"a": 3, "b": 3, "c": 2, "d": 1}
+    assert work.visits == 4 + 3 + 2 + 1
