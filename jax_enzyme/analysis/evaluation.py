@@ -31,6 +31,18 @@ _MOST_PARTS = 200
 """How many instructions a value that was there before is made of; it is a term of its own where they are more."""
 
 
+@dataclass
+class Effort:
+    """How many instructions may still be looked at. What takes more is unclear."""
+
+    left: int
+
+    def spend(self, count: int) -> None:
+        self.left -= count
+        if self.left < 0:
+            raise Unclear
+
+
 class Unclear(Exception):
     """An instruction of which nothing can be said."""
 
@@ -49,6 +61,7 @@ class Program:
     read_only: frozenset[Value]
     trips: Callable[[Loop], int | None]
     followers: dict[Value, Follower]
+    effort: Effort
 
     @cached_property
     def layout(self) -> DataLayout:
@@ -305,6 +318,7 @@ class Values:
 
     def _at_end(self, block: BasicBlock, address: Term, type_: T.Type, budget: _Budget) -> Term | None:
         """What is at a place at the end of a block that lies before the walk, in the same iteration of every loop."""
+        self.program.effort.spend(len(block.instructions))
         for instruction in reversed(block.instructions):
             match instruction:
                 case I.Store():

@@ -18,7 +18,7 @@ from typing import TypeGuard
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.counters import followers
 from jax_enzyme.analysis.dominators import Dominators, PostDominators
-from jax_enzyme.analysis.evaluation import Program, Unclear, Values, read_from
+from jax_enzyme.analysis.evaluation import Effort, Program, Unclear, Values, read_from
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.analysis.symbols import Term, Terms
@@ -31,6 +31,9 @@ from jax_enzyme.ir.module import Function, Module, uses
 from jax_enzyme.ir.values import BasicBlock, Constant, ConstantFloat, ConstantSplat, Value, ZeroInitializer, int_value
 from jax_enzyme.rules.table import Rules
 
+_EFFORT_EACH, _EFFORT = 40_000, 300_000
+"""How many instructions are looked at for one comparison, and for all of a function: some seconds. Where more would be
+needed, a comparison is no shortcut."""
 _MOST_CASES = 64
 """How many cases of other conditions are told apart. Where there are more, a comparison is no shortcut."""
 
@@ -102,8 +105,17 @@ class Shortcuts:
             return None if back is None else back + 1
 
         self._program = Program(
-            module, function, rules, dominators, self._cfg.reachable_preds, read_only, trips, followers(self._loops)
+            module,
+            function,
+            rules,
+            dominators,
+            self._cfg.reachable_preds,
+            read_only,
+            trips,
+            followers(self._loops),
+            Effort(0),
         )
+        self._effort = _EFFORT
         self._is_initialised = is_initialised
         self._terms = Terms()
         self._uses = uses(function)
@@ -164,10 +176,18 @@ class Shortcuts:
         decided = self.choices(comparison)
         if decided.others or not isinstance(comparison.operands[0].type, T.FloatType):
             return False
+        self._start_effort()
         try:
             return all(self._same(comparison, choice) for choice in decided.choices)
         except Unclear:
             return False
+
+    def _start_effort(self) -> None:
+        """What is left of the last comparison's goes back."""
+        effort = self._program.effort
+        self._effort += max(effort.left, 0)
+        effort.left = min(_EFFORT_EACH, self._effort)
+        self._effort -= effort.left
 
     def fails_at_equality(self, comparison: I.Compare) -> bool:
         """Whether the call fails at equality, whatever else holds, or does nothing but say so in an integer where the
@@ -181,6 +201,7 @@ class Shortcuts:
         if not isinstance(choice.instruction, I.CondBranch):
             return False
         self._terms = Terms()
+        self._start_effort()
         try:
             special, general = self._walks(comparison, choice, [])
             self._meet(special, general)

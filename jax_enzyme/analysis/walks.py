@@ -23,8 +23,6 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
 from jax_enzyme.rules.effects import Effect
 
-_MOST_STEPS = 5000
-"""Instructions of one walk. What is longer is unclear."""
 _UNCLEAR = (I.Load, I.Store, I.CallBase, I.Alloca, I.AtomicRMW, I.CmpXchg, I.Fence, I.VAArg)
 
 Edge = tuple[BasicBlock, BasicBlock]
@@ -51,7 +49,6 @@ class Walk:
         self._loops = loops
         self.values = values
         self._start = start
-        self._steps = 0
         self._edge: Edge | None = (start, first)
         self._inside: BasicBlock | None = None
         self._entering: dict[I.Phi, Term] = {}
@@ -152,10 +149,8 @@ class Walk:
     def _execute(self, block: BasicBlock) -> None:
         """All of a block but its phis and its end."""
         values = self.values
+        self._program.effort.spend(len(block.instructions))
         for instruction in block.instructions[:-1]:
-            self._steps += 1
-            if self._steps > _MOST_STEPS:
-                raise Unclear
             match instruction:
                 case I.Phi():
                     continue
