@@ -8,13 +8,16 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <string>
@@ -47,14 +50,30 @@ struct Object {
   bool freed;
 };
 
+// Where an address was last found to lead.
+struct Remembered {
+  uint64_t address = 0;
+  uint64_t generation = 0;
+  Object* object = nullptr;
+};
+
+// What generated code reads itself.
+struct Limits {
+  std::atomic<int32_t> stop{0};
+  uint64_t low = 0;  // the lowest address that the thread's stack may come to
+};
+static_assert(offsetof(Limits, low) == 8, "transform/sanitize/endings.py reads it there");
+
 struct Call {
+  Limits limits;
+  Remembered remembered[1024];
+  uint64_t generation = 1;
   std::map<uint64_t, Object*> objects;
   std::deque<Object> storage;
   std::deque<Object*> freed;
   size_t freed_bytes = 0;
   Object* last = nullptr;
   Object everything{0, kEverything, "memory", 0, false, false};
-  std::atomic<int32_t> stop{0};
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   int depth = 0;
 };
@@ -102,8 +121,8 @@ void Watch() {
   while (!Calls().empty()) {
     const auto now = std::chrono::steady_clock::now();
     for (Call* call : Calls()) {
-      if (g_interrupted.load()) call->stop.store(kInterrupted);
-      if (call->deadline <= now) call->stop.store(kTimeOut);
+      if (g_interrupted.load()) call->limits.stop.store(kInterrupted);
+      if (call->deadline <= now) call->limits.stop.store(kTimeOut);
     }
     Changed().wait_for(lock, std::chrono::milliseconds(20));
   }
@@ -147,9 +166,18 @@ void Leave(Call* call) {
   }
 }
 
+// Storage that every thread has from its start, which is quickest to come to, and small.
+#if defined(__ELF__)
+__attribute__((tls_model("initial-exec")))
+#endif
+thread_local Call* t_call = nullptr;
+
 Call& Current() {
-  static thread_local Call call;
-  return call;
+  if (t_call == nullptr) {
+    static thread_local const std::unique_ptr<Call> own = std::make_unique<Call>();
+    t_call = own.get();
+  }
+  return *t_call;
 }
 
 // -- objects
@@ -191,6 +219,7 @@ Object* Add(Call& call, void* memory, uint64_t bytes, const char* text, bool hea
   call.storage.push_back(Object{base, bytes, text, bytes, heap, false});
   Object* made = &call.storage.back();
   call.objects[base] = made;
+  ++call.generation;
   call.last = made;
   return made;
 }
@@ -199,6 +228,7 @@ void Forget(Call& call, Object* object) {
   auto at = call.objects.find(object->base);
   if (at != call.objects.end() && at->second == object) call.objects.erase(at);
   if (call.last == object) call.last = nullptr;
+  ++call.generation;
   std::free(reinterpret_cast<void*>(object->base));
 }
 
@@ -224,6 +254,22 @@ void Reset(Call& call) {
   call.objects.clear();
   call.storage.clear();
   call.last = nullptr;
+  ++call.generation;
+}
+
+// The lowest address that this thread's stack may come to, some kept back for what a function calls.
+uint64_t StackEnd() {
+#if defined(__linux__)
+  pthread_attr_t attributes;
+  void* start = nullptr;
+  size_t bytes = 0;
+  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return 0;
+  pthread_attr_getstack(&attributes, &start, &bytes);
+  pthread_attr_destroy(&attributes);
+  return reinterpret_cast<uint64_t>(start) + std::min<uint64_t>(kStackReserve, bytes / 4);
+#else
+  return 0;
+#endif
 }
 
 std::string Number(int64_t number) { return std::to_string(number); }
@@ -252,7 +298,8 @@ JE_EXPORT void je_checked_begin(int64_t milliseconds) {
   Call& call = Current();
   if (call.depth++ > 0) return;
   jax_enzyme::Reset(call);
-  call.stop.store(0);
+  call.limits.stop.store(0);
+  if (call.limits.low == 0) call.limits.low = jax_enzyme::StackEnd();
   call.deadline = std::chrono::steady_clock::time_point::max();
   if (milliseconds > 0) call.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
   jax_enzyme::Enter(&call);
@@ -265,31 +312,12 @@ JE_EXPORT void je_checked_end() {
   jax_enzyme::Reset(call);
 }
 
-// The flag that is not 0 when the call is to end.
-JE_EXPORT const void* je_checked_flag() { return &Current().stop; }
+// The flag that is not 0 when the call is to end; behind it, where the stack ends.
+JE_EXPORT const void* je_checked_flag() { return &Current().limits; }
 
 JE_EXPORT int64_t je_checked_stopped(const char* place) {
-  const bool late = Current().stop.load() == jax_enzyme::kTimeOut;
+  const bool late = Current().limits.stop.load() == jax_enzyme::kTimeOut;
   return jax_enzyme::Report((late ? "was stopped: its time limit is over" : "was interrupted") + jax_enzyme::At(place));
-}
-
-// The lowest address that this thread's stack may come to.
-JE_EXPORT uint64_t je_checked_stack() {
-#if defined(__linux__)
-  static thread_local uint64_t low = [] {
-    pthread_attr_t attributes;
-    void* start = nullptr;
-    size_t bytes = 0;
-    if (pthread_getattr_np(pthread_self(), &attributes) != 0) return uint64_t{0};
-    pthread_attr_getstack(&attributes, &start, &bytes);
-    pthread_attr_destroy(&attributes);
-    const uint64_t reserve = std::min<uint64_t>(jax_enzyme::kStackReserve, bytes / 4);
-    return reinterpret_cast<uint64_t>(start) + reserve;
-  }();
-  return low;
-#else
-  return 0;
-#endif
 }
 
 JE_EXPORT void je_checked_fill(void* memory, uint64_t bytes) { jax_enzyme::Fill(memory, bytes); }
@@ -303,8 +331,12 @@ JE_EXPORT const Object* je_checked_find(uint64_t address) {
   static Object nothing{0, 0, "null", 0, false, false};
   if (address < 4096) return &nothing;
   Call& call = Current();
+  auto& remembered = call.remembered[(address >> 3 ^ address >> 13) & 1023];
+  if (remembered.address == address && remembered.generation == call.generation) return remembered.object;
   Object* found = jax_enzyme::Find(call, address);
-  return found == nullptr ? &call.everything : found;
+  if (found == nullptr) found = &call.everything;
+  remembered = {address, call.generation, found};
+  return found;
 }
 
 JE_EXPORT void* je_checked_malloc(uint64_t bytes) { return jax_enzyme::Allocate(16, bytes, false); }

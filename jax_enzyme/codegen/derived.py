@@ -263,21 +263,24 @@ class _Job:
     def _compiled(self) -> Stored:
         # A kernel itself goes through the canonical form too: what is hoisted and refused there is so for every mode.
         function = self.derived() if self.steps else self.canonical()
-        function = self._checked(function) if self.options.sanitize else self._shared(function)[0]
-        stored = compiled(guard_divisions(with_native_bodies(function, self.program)), self.options)
+        if self.options.sanitize:
+            function = with_native_bodies(self._checked(function), self.program)
+        else:
+            function = guard_divisions(with_native_bodies(self._shared(function)[0], self.program))
+        stored = compiled(function, self.options)
         _disk().put(self.key, stored.to_bytes())
         return stored
 
     def _checked(self, function: ArrayFunction) -> ArrayFunction:
         """The kernel with checks, or a derivative behind it. A pullback comes behind a forward sweep that is."""
         if any(isinstance(step, Pullback) for step in self.steps):
-            return function
+            return guard_divisions(function)
         limit = self.options.time_limit
         module = program_module(self.program, self.signature, self.binding)
         library.link_bodies(module)
         plain = prepare_calls(bind(module, self.program.symbol, self.signature, self.binding))
         checked = sanitized(plain, 0 if limit is None else max(1, round(1000 * limit)))
-        return with_checks(function, checked) if self.steps else checked
+        return with_checks(guard_divisions(function), checked) if self.steps else checked
 
     def sharing(self) -> tuple[str, ...]:
         return self._shared(self.derived() if self.steps else self.canonical())[1]

@@ -18,6 +18,7 @@ within one `stacksave` stays on the stack.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from jax_enzyme.analysis.layout import DataLayout
@@ -46,12 +47,17 @@ def move_large_locals(function: ArrayFunction) -> ArrayFunction:
     if not any(_to_move(f, layout) for f in reached):
         return function
     flat = run(inline_everything(module, [function.symbol]), ["sroa"])
-    layout = DataLayout(flat)
-    for target in reachable_functions(flat.functions[function.symbol]):
+    move_locals_of(flat, reachable_functions(flat.functions[function.symbol]))
+    return replace(function, module=flat)
+
+
+def move_locals_of(module: Module, functions: Iterable[Function]) -> None:
+    """The same for some functions alone, in place, as they are."""
+    layout = DataLayout(module)
+    for target in functions:
         moved = _to_move(target, layout)
         if moved:
-            _Move(flat, target, layout).run(moved)
-    return replace(function, module=flat)
+            _Move(module, target, layout).run(moved)
 
 
 def _static_size(alloca: I.Alloca, layout: DataLayout) -> int | None:

@@ -109,7 +109,7 @@ BAD = [
     ("deep", None, "the recursion has used up the stack"),
     ("endless", "endless", "its time limit is over"),
 ]
-CHECKED = je.Options(sanitize=True, time_limit=2)
+CHECKED = je.Options(sanitize=True, time_limit=1)
 X = np.arange(1.0, 5.0)
 
 
@@ -128,7 +128,7 @@ def test_what_c_leaves_undefined_is_an_error_with_its_line(symbol: str, mark: st
 def test_derivatives_fail_as_the_kernel_does_and_inputs_stay() -> None:
     kernel = je.kernel(SOURCE, "local", "n: i32, x: f64[n] -> f64", lang="c", options=CHECKED)
     x = jnp.array(X)
-    for derivative in (jax.grad(kernel), jax.jacfwd(kernel), jax.hessian(kernel)):
+    for derivative in (jax.grad(kernel), jax.jacfwd(kernel)):
         with pytest.raises(jax.errors.JaxRuntimeError, match="writes outside of the bounds of local variable `b`"):
             jax.block_until_ready(derivative(x))
     assert kernel(x[:3]) == 2.0
@@ -171,7 +171,7 @@ def test_a_right_kernel_stays_right_in_batches_and_derivatives() -> None:
         return new.sum() + (y * y).sum()
 
     xs = jnp.stack([jnp.array(X), jnp.array(X) + 1])
-    for wrap in (lambda f: f, jax.grad, lambda f: jax.jacfwd(jax.grad(f))):
+    for wrap in (lambda f: f, jax.grad):
         expected, found = (jax.vmap(wrap(lambda x, k=k: loss(k, x)))(xs) for k in (plain, checked))
         np.testing.assert_allclose(found, expected, rtol=1e-14)
     assert state.tolist() == [1.0] * 4
@@ -188,7 +188,7 @@ def test_ctrl_c_ends_a_kernel() -> None:
     kernel = je.kernel(SOURCE, "endless", "n: i32, x: f64[n] -> f64", lang="c", options=je.Options(sanitize=True))
 
     def interrupt() -> None:
-        time.sleep(1)
+        time.sleep(0.5)
         os.kill(os.getpid(), signal.SIGINT)
 
     thread = threading.Thread(target=interrupt)

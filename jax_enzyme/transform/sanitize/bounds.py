@@ -17,9 +17,13 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import Buffer
 from jax_enzyme.ir.builder import Builder, const_int
-from jax_enzyme.ir.module import Function, GlobalVariable, uses
+from jax_enzyme.ir.debug import resolve
+from jax_enzyme.ir.metadata import MDNode, MDRef, MDString
+from jax_enzyme.ir.module import Function, GlobalVariable, Module, uses
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, Value, int_value
+from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.rewriting import Change, rewrite
+from jax_enzyme.transform.sanitize.deferred import Deferred
 from jax_enzyme.transform.sanitize.insertion import Check, put_behind
 from jax_enzyme.transform.sanitize.provenance import Found, Known, Place, Provenance, root_of
 from jax_enzyme.transform.sanitize.runtime import Runtime
@@ -68,14 +72,22 @@ class BoundsOfFunction:
     have the checks `before` and `behind` them."""
 
     def __init__(
-        self, function: Function, runtime: Runtime, layout: DataLayout, buffers: Mapping[Argument, Buffer]
+        self,
+        function: Function,
+        runtime: Runtime,
+        layout: DataLayout,
+        buffers: Mapping[Argument, Buffer],
+        records: MDRef,
     ) -> None:
+        self._records = records
+        keep_from_records(function, runtime.module, records)
         self.before: Checks = {}
         self.behind: Checks = {}
         self._function = function
         self._runtime = runtime
         self._buffers = buffers
         self._provenance = Provenance(function, runtime, layout, buffers)
+        self._deferred = Deferred(function, Declarations(runtime.module))
         self.writes_somewhere = False
         users = uses(function)
         for access in accesses(function, layout):
@@ -89,7 +101,7 @@ class BoundsOfFunction:
             load = access.instruction
             fresh = isinstance(place, Found) or place.fresh
             if isinstance(load, I.Load) and fresh and pattern_of(load.type) and is_computed_with(load, users):
-                self.behind.setdefault(load, []).append(self._unwritten(access, place))
+                self._unwritten(load, place, layout.store_size(load.type))
 
     @property
     def asks(self) -> bool:
@@ -102,12 +114,13 @@ class BoundsOfFunction:
             locals_ = [i for i in self._function.instructions() if isinstance(i, I.Alloca)]
             self._provenance.register([*locals_, *self._buffers, *(globals_ if self._buffers else ())])
         put_behind(self._function, self._provenance.behind)
-        self._function.entry.instructions[:0] = self._provenance.start
+        put_behind(self._function, self._deferred.behind)
+        self._function.entry.instructions[:0] = [*self._deferred.start, *self._provenance.start]
 
     def _bounds(self, access: Access, place: Place) -> Check:
         def condition(at: Builder) -> Value:
             address = at.cast("ptrtoint", access.pointer, T.I64)
-            base, extent = _range(at, place)
+            base, extent = _range(at, place, self._records)
             offset = at.binary("sub", address, base)
             if isinstance(place, Known) and isinstance(access.size, int):
                 if access.size > place.extent:
@@ -121,7 +134,7 @@ class BoundsOfFunction:
 
         def status(at: Builder) -> Value:
             address = at.cast("ptrtoint", access.pointer, T.I64)
-            base, extent = _range(at, place)
+            base, extent = _range(at, place, self._records)
             unit = access.size if isinstance(access.size, int) else 1
             if isinstance(place, Known):
                 unit = place.unit
@@ -132,26 +145,28 @@ class BoundsOfFunction:
 
         return Check(condition, status)
 
-    def _unwritten(self, access: Access, place: Place) -> Check:
-        load = access.instruction
+    def _unwritten(self, load: I.Load, place: Place, size: int) -> None:
+        unit = const_int(T.I64, place.unit if isinstance(place, Known) else size)
 
-        def status(at: Builder) -> Value:
-            address = at.cast("ptrtoint", access.pointer, T.I64)
-            base, _ = _range(at, place)
-            unit = const_int(T.I64, place.unit if isinstance(place, Known) else _constant_size(access))
-            return self._runtime.call(
-                at, "unwritten", _record(place), address, base, unit, self._text(place), self._runtime.place(load)
-            )
+        def status(at: Builder, address: Value) -> Value:
+            base, _ = _range(at, place, self._records)
+            text, source = self._text(place), self._runtime.place(load)
+            return self._runtime.call(at, "unwritten", _record(place), address, base, unit, text, source)
 
-        return Check(lambda at: holds_pattern(at, load), status, unsure=isinstance(place, Found))
+        loop = self._deferred.loop_of(load) if isinstance(place, Known) else None
+        if loop is not None:
+            for instruction, check in self._deferred.note(load, loop, status):
+                self.before.setdefault(instruction, []).append(check)
+            return
+        check = Check(
+            lambda at: holds_pattern(at, load),
+            lambda at: status(at, at.cast("ptrtoint", load.operands[0], T.I64)),
+            unsure=isinstance(place, Found),
+        )
+        self.behind.setdefault(load, []).append(check)
 
     def _text(self, place: Place) -> Value:
         return self._runtime.text(place.text) if isinstance(place, Known) else ConstantNull(T.PTR)
-
-
-def _constant_size(access: Access) -> int:
-    assert isinstance(access.size, int)
-    return access.size
 
 
 def _is_inside(access: Access, place: Place) -> bool:
@@ -160,10 +175,36 @@ def _is_inside(access: Access, place: Place) -> bool:
     return fits and root_of(access.pointer) is access.pointer and not isinstance(access.pointer, I.Phi | I.Select)
 
 
-def _range(at: Builder, place: Place) -> tuple[Value, Value]:
+def _range(at: Builder, place: Place, records: MDRef) -> tuple[Value, Value]:
+    """Base and extent of an object."""
     if isinstance(place, Known):
         return at.cast("ptrtoint", place.base, T.I64), const_int(T.I64, place.extent)
-    return at.load(T.I64, place.record, 8), at.load(T.I64, at.offset(place.record, 8), 8)
+    found = at.load(T.I64, place.record, 8), at.load(T.I64, at.offset(place.record, 8), 8)
+    for load in found:
+        assert isinstance(load, I.Load)
+        load.metadata = [("alias.scope", records)]
+    return found
+
+
+def scope_of_records(module: Module) -> MDRef:
+    """An alias scope for the records of objects, which nothing that the kernel stores changes."""
+    number = 1 + max((int(n) for n in module.metadata), default=-1)
+    domain, scope, records = (str(number + i) for i in range(3))
+    module.metadata[domain] = MDNode(operands=[MDString("je objects")])
+    module.metadata[scope] = MDNode(operands=[MDString("je records"), MDRef(domain)])
+    module.metadata[records] = MDNode(operands=[MDRef(scope)])
+    return MDRef(records)
+
+
+def keep_from_records(function: Function, module: Module, records: MDRef) -> None:
+    """Says of all that a kernel does to memory that it leaves the records alone, in place."""
+    for instruction in function.instructions():
+        moves = isinstance(instruction, I.Call) and instruction.callee.name.startswith((*_COPIES, *_SETS))
+        if moves or isinstance(instruction, I.Load | I.Store):
+            own = next((resolve(module, n) for kind, n in instruction.metadata if kind == "noalias"), None)
+            scopes = MDNode(operands=[*own.operands, *module.metadata[records.number].operands]) if own else records
+            kept = [(kind, n) for kind, n in instruction.metadata if kind != "noalias"]
+            instruction.metadata = [*kept, ("noalias", scopes)]
 
 
 def _record(place: Place) -> Value:

@@ -39,9 +39,20 @@ def ending_checks(function: Function, runtime: Runtime, *, recursive: bool) -> C
         checks[first] = [_stop(flag, first, runtime)]
     if recursive:
         first = function.entry.instructions[0]
-        checks.setdefault(first, []).extend([_depth(function, first, runtime), _stop(flag, first, runtime)])
+        checks.setdefault(first, []).extend([_depth(function, flag, first, runtime), _stop(flag, first, runtime)])
     function.entry.instructions[:0] = start.block.instructions
     return checks
+
+
+def counting_loops(function: Function) -> list[Loop]:
+    """The innermost loops that count to a bound, and are left for blocks that nothing else leads to."""
+    cfg = Cfg(function)
+    loops = Loops(cfg, Dominators(cfg))
+    return [
+        loop
+        for loop in loops.all
+        if _counts(loop) and all(source in loop.blocks for exit_ in loop.exits for source in cfg.preds[exit_])
+    ]
 
 
 def _stop(flag: Value, culprit: I.Instruction, runtime: Runtime) -> Check:
@@ -54,12 +65,12 @@ def _stop(flag: Value, culprit: I.Instruction, runtime: Runtime) -> Check:
     return Check(raised, lambda at: runtime.call(at, "stopped", runtime.place(culprit)))
 
 
-def _depth(function: Function, culprit: I.Instruction, runtime: Runtime) -> Check:
+def _depth(function: Function, flag: Value, culprit: I.Instruction, runtime: Runtime) -> Check:
     def too_deep(at: Builder) -> Value:
         kind = T.FunctionType(T.PTR, (T.I32,))
         frame = Declarations(runtime.module).function("llvm.frameaddress.p0", kind)
         address = at.cast("ptrtoint", at.call(frame, [const_int(T.I32, 0)]), T.I64)
-        return at.icmp("ult", address, runtime.call(at, "stack"))
+        return at.icmp("ult", address, at.load(T.I64, at.offset(flag, 8), 8))
 
     status = runtime.failure("calls itself too often: the recursion has used up the stack", culprit, function)
     return Check(too_deep, lambda at: status)

@@ -25,9 +25,11 @@ from jax_enzyme.ir import linking
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ITEM_BYTES, ArrayFunction, Buffer
 from jax_enzyme.ir.builder import Builder, const_int
-from jax_enzyme.ir.inlining import recursive_functions
+from jax_enzyme.ir.clone import clone
+from jax_enzyme.ir.inlining import mark_for_inlining, recursive_functions, without_attributes
+from jax_enzyme.ir.metadata import MDString
 from jax_enzyme.ir.module import Function, Module
-from jax_enzyme.ir.passes import inline_everything, run
+from jax_enzyme.ir.passes import run
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.values import Argument, BasicBlock, Value
 from jax_enzyme.ir.writer import to_text
@@ -35,14 +37,14 @@ from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.signature import RETURN
 from jax_enzyme.transform.failure_sites import FIRST_MESSAGE, append_messages, messages
 from jax_enzyme.transform.failures import lower_failures
-from jax_enzyme.transform.heap_locals import move_large_locals
+from jax_enzyme.transform.heap_locals import move_locals_of
 from jax_enzyme.transform.private_globals import privatise
 from jax_enzyme.transform.sanitize.arithmetic import arithmetic_checks
-from jax_enzyme.transform.sanitize.bounds import BoundsOfFunction, own_memory
+from jax_enzyme.transform.sanitize.bounds import BoundsOfFunction, own_memory, scope_of_records
 from jax_enzyme.transform.sanitize.endings import ending_checks
 from jax_enzyme.transform.sanitize.insertion import Check, insert_checks
 from jax_enzyme.transform.sanitize.runtime import Runtime
-from jax_enzyme.transform.sanitize.scalars import start_unwritten, unhide
+from jax_enzyme.transform.sanitize.scalars import reveal, start_unwritten, unhide
 
 SYMBOL = "je.sanitized"
 _BEHIND = "je.behind.checks"
@@ -52,19 +54,50 @@ Checks = dict[I.Instruction, list[Check]]
 def sanitized(function: ArrayFunction, milliseconds: int) -> ArrayFunction:
     """A kernel as `bind` and `prepare_calls` leave it, with checks, in a module of its own. `milliseconds` is what it
     may take, 0 for as long as it wants."""
-    module = inline_everything(lower_failures(function).module, [function.symbol])
+    module = _inlined(lower_failures(function).module, function.symbol)
     module = privatise(replace(function, module=module)).module
     layout, runtime = DataLayout(module), Runtime(module)
-    defined = [f for f in module.functions.values() if not f.is_declaration]
-    for target in defined:
+    for target in _users(module, function.symbol):
         start_unwritten(target, runtime, layout)
     module = run(module, ["sroa"])
+    layout, runtime = DataLayout(module), Runtime(module)
+    if any([reveal(f, runtime, layout) for f in _users(module, function.symbol)]):
+        module = run(module, ["sroa"])
     exposed = _check(module, function)
-    flat = move_large_locals(lower_failures(replace(function, module=module)))
+    _forget_unrolling(module)
+    flat = lower_failures(replace(function, module=module))
     module = flat.module
+    move_locals_of(module, _users(module, function.symbol))
     module.functions[SYMBOL] = _call(module, flat, milliseconds, exposed)
     module.functions[function.symbol].prefix = ("internal",)
     return ArrayFunction(module, SYMBOL, function.buffers)
+
+
+def _forget_unrolling(module: Module) -> None:
+    """LLVM warns of loops that it was to unroll and did not, in place."""
+    for number, node in module.metadata.items():
+        first = node.operands[0] if node.operands else None
+        if isinstance(first, MDString) and first.text.startswith("llvm.loop.unroll."):
+            module.metadata[number] = replace(node, operands=[MDString("je" + first.text[4:]), *node.operands[1:]])
+
+
+def _inlined(module: Module, symbol: str) -> Module:
+    """The module with the user's functions inlined. Of run-time libraries, which are long and have been tested, only
+    what they allocate is of interest."""
+    copy = clone(module)
+    mark_for_inlining(copy, [symbol])
+    own = _users(copy, symbol)
+    for target in copy.functions.values():
+        if not target.is_declaration and target not in own:
+            target.attributes = without_attributes(copy, target.attributes, frozenset(("alwaysinline",)))
+    return run(copy, ["always-inline", "globaldce"])
+
+
+def _users(module: Module, symbol: str) -> list[Function]:
+    """The functions of the user's own source: those with debug information, where there is any."""
+    defined = [f for f in module.functions.values() if not f.is_declaration]
+    traced = [f for f in defined if any(kind == "dbg" for kind, _ in f.metadata)]
+    return [f for f in defined if f in traced or f.name == symbol] if traced else defined
 
 
 def _check(module: Module, function: ArrayFunction) -> bool:
@@ -73,13 +106,17 @@ def _check(module: Module, function: ArrayFunction) -> bool:
     layout, runtime, declarations = DataLayout(module), Runtime(module), Declarations(module)
     root = module.functions[function.symbol]
     buffers = dict(zip(root.arguments, function.buffers, strict=True))
-    recursive = recursive_functions(module)
+    recursive, records = recursive_functions(module), scope_of_records(module)
     found: list[tuple[Function, Checks, BoundsOfFunction]] = []
+    own = _users(module, function.symbol)
     for target in reachable_functions(root):
+        behind = own_memory(target, runtime)
+        if target not in own:
+            insert_checks(target, {}, behind, declarations)
+            continue
         unhide(target)
         _forget_promises(target)
-        behind = own_memory(target, runtime)
-        bounds = BoundsOfFunction(target, runtime, layout, buffers if target is root else {})
+        bounds = BoundsOfFunction(target, runtime, layout, buffers if target is root else {}, records)
         found.append((target, behind, bounds))
     asks = any(bounds.asks for _, _, bounds in found)
     variables = [v for v in module.globals.values() if v.initializer is not None and not v.name.startswith("je.")]

@@ -18,7 +18,6 @@ _TYPES: dict[str, tuple[T.Type, tuple[T.Type, ...], tuple[str, ...]]] = {
     "end": (T.VOID, (), _ACTS),
     "flag": (T.PTR, (), ("nounwind", "willreturn", "memory(none)")),
     "stopped": (T.I64, (T.PTR,), ("nounwind", "cold")),
-    "stack": (T.I64, (), ("nounwind", "willreturn", "memory(none)")),
     "fill": (T.VOID, (T.PTR, T.I64), ("nounwind", "willreturn", "memory(argmem: write)")),
     "object": (T.PTR, (T.PTR, T.I64, T.PTR), _ACTS),
     "find": (T.PTR, (T.I64,), _FINDS),

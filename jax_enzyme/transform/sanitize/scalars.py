@@ -24,6 +24,7 @@ from jax_enzyme.transform.sanitize.runtime import Runtime
 
 _WORD = 0xFFB5A5A5
 _INLINE_BYTES = 64
+_MOVES = ("llvm.memcpy.", "llvm.memmove.", "llvm.memset.")
 HIDE = "je.hide"
 Uses = dict[Value, list[tuple[I.Instruction, int]]]
 
@@ -74,29 +75,54 @@ def start_unwritten(function: Function, runtime: Runtime, layout: DataLayout) ->
         alloca.name = f"{declared.get(alloca) or alloca.name}.v{number}"
         own = users.get(alloca, ())
         starts = [user for user, _ in own if _is_lifetime(user, "start")]
-        scalar = _becomes_register(alloca, users)
+        reads = _whole_accesses(alloca, users, layout)
         fill = Builder(BasicBlock())
-        if not scalar:
+        if reads is None:
             fill.call(hide, [alloca])
             filled.setdefault(alloca, []).extend(fill.block.instructions)
-        elif alloca not in declared or pattern_of(alloca.allocated_type) is None:
+        elif alloca not in declared:
             continue
         for start in starts or [alloca]:
             fill = Builder(BasicBlock())
             _fill(fill, alloca, runtime, layout)
             _place_like(start, fill.block.instructions)
             filled.setdefault(start, []).extend(fill.block.instructions)
-        if scalar:
-            for user, _ in own:
-                if isinstance(user, I.Load) and is_computed_with(user, users):
-                    checks[user] = [_check(user, alloca, runtime)]
+        for load in reads or ():
+            if pattern_of(load.type) is not None and is_computed_with(load, users):
+                checks[load] = [_check(load, alloca, runtime)]
     put_behind(function, filled)
     insert_checks(function, {}, checks, Declarations(runtime.module))
 
 
-def unhide(function: Function) -> None:
+def reveal(function: Function, runtime: Runtime, layout: DataLayout) -> bool:
+    """Structures whose addresses have turned out to go nowhere become registers as well: whether there are any."""
+    users = uses(function)
+    found: dict[Value, list[I.Instruction]] = {}
+    for alloca in [i for i in function.instructions() if isinstance(i, I.Alloca)]:
+        reads = _whole_accesses(alloca, users, layout)
+        if reads is not None and any(_hides(user) for user, _ in users.get(alloca, ())):
+            found[alloca] = reads
     for block in function.blocks:
-        block.instructions = [i for i in block.instructions if not (isinstance(i, I.Call) and i.callee.name == HIDE)]
+        block.instructions = [i for i in block.instructions if not (_hides(i) and i.operands[0] in found)]
+    checks: dict[I.Instruction, Sequence[Check]] = {
+        load: [_check(load, alloca, runtime)]
+        for alloca, reads in found.items()
+        if isinstance(alloca, I.Alloca)
+        for load in reads
+        if pattern_of(load.type) is not None and is_computed_with(load, users)
+    }
+    insert_checks(function, {}, checks, Declarations(runtime.module))
+    return bool(found)
+
+
+def unhide(function: Function) -> None:
+    """The end of hiding, in place."""
+    for block in function.blocks:
+        block.instructions = [i for i in block.instructions if not _hides(i)]
+
+
+def _hides(instruction: I.Instruction) -> bool:
+    return isinstance(instruction, I.Call) and instruction.callee.name == HIDE
 
 
 def _check(load: I.Instruction, alloca: I.Alloca, runtime: Runtime) -> Check:
@@ -141,22 +167,54 @@ def variable_name(alloca: I.Alloca) -> str:
     return f"local variable `{name}`" if name else "a local variable"
 
 
-def _becomes_register(alloca: I.Alloca, users: Uses) -> bool:
-    """Whether a variable is only read and written as a whole."""
-    kind = alloca.allocated_type
-    if int_value(alloca.operands[0]) != 1 or isinstance(kind, T.ArrayType | T.StructType | T.NamedStructType):
-        return False
-    for user, index in users.get(alloca, ()):
-        match user:
-            case I.Load() if user.type == kind:
-                continue
-            case I.Store() if index == 1 and user.operands[0].type == kind:
-                continue
-            case _ if _is_lifetime(user, "start") or _is_lifetime(user, "end"):
-                continue
-            case _:
-                return False
-    return True
+def _whole_accesses(alloca: I.Alloca, users: Uses, layout: DataLayout) -> list[I.Instruction] | None:
+    """The reads of a variable, or of members of a structure, that becomes registers, since it is only read and written
+    at constant places inside; None for one that stays in memory."""
+    kind = layout.body(alloca.allocated_type)
+    if int_value(alloca.operands[0]) != 1 or isinstance(kind, T.ArrayType):
+        return None
+    extent = layout.alloc_size(kind)
+    reads: list[I.Instruction] = []
+    pending: list[tuple[Value, int]] = [(alloca, 0)]
+    while pending:
+        pointer, offset = pending.pop()
+        for user, index in users.get(pointer, ()):
+            size = 0
+            match user:
+                case I.Load():
+                    size = layout.store_size(user.type)
+                    reads.append(user)
+                case I.Store() if index == 1:
+                    size = layout.store_size(user.operands[0].type)
+                case I.GetElementPtr() if (step := _constant_offset(user, layout)) is not None:
+                    pending.append((user, offset + step))
+                case I.Call() if user.callee.name.startswith(_MOVES) and index < 2:
+                    size = int_value(user.arguments[2]) or extent + 1
+                case _ if _is_lifetime(user, "start") or _is_lifetime(user, "end") or _hides(user):
+                    pass
+                case _:
+                    return None
+            if offset < 0 or offset + size > extent:
+                return None
+    return reads
+
+
+def _constant_offset(gep: I.GetElementPtr, layout: DataLayout) -> int | None:
+    """The bytes that an address with constant indices goes on by; None for another, or for one into an array, which the
+    index may leave."""
+    indices = [int_value(v) for v in gep.operands[1:]]
+    offset, kind = 0, gep.source_type
+    for depth, index in enumerate(indices):
+        if index is None:
+            return None
+        if depth == 0:
+            offset += index * layout.alloc_size(kind)
+            continue
+        kind = layout.body(kind)
+        if not isinstance(kind, T.StructType):
+            return None
+        offset, kind = offset + layout.offsets(kind)[index], kind.elements[index]
+    return offset
 
 
 def _is_lifetime(instruction: I.Instruction, which: str) -> bool:
