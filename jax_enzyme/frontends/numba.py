@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import importlib
 import types as python
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
@@ -24,6 +24,7 @@ from jax_enzyme.errors import CompileError, SignatureError
 from jax_enzyme.frontends import toolchain
 from jax_enzyme.frontends.numba_isolation import Isolation, options_of
 from jax_enzyme.frontends.numba_printing import lower_print
+from jax_enzyme.frontends.numba_raising import convention, statuses
 from jax_enzyme.frontends.program import Program
 from jax_enzyme.frontends.runtime_library import complete
 from jax_enzyme.frontends.source import Source
@@ -66,8 +67,10 @@ def load_numba(source: Source, symbol: str | None, signature: Signature) -> tupl
     whole = replace(signature, params=(*signature.params, *sizes))
     name = symbol or function.__name__
     modules, entry = _compile(function, source.function, signature, source.name)
+    _, target = _contexts()
+    raised = {status: target.texts[status] for status in sorted(statuses(map(parse, modules)) & target.texts.keys())}
     wrapper = toolchain.compile_cached(
-        Source("c", "wrapper.c", _wrapper(name, entry, whole, len(sizes)).encode()),
+        Source("c", "wrapper.c", _wrapper(name, entry, whole, len(sizes), raised).encode()),
         toolchain.Recipe(toolchain.zig(), _WRAPPER_FLAGS),
         (),
     )
@@ -152,12 +155,19 @@ def _contexts() -> tuple[Any, Any]:
             return super().resolve_value_type(brief if val is verbose else val)
 
     class Target(imported("numba.core.cpu").CPUContext):
+        texts: dict[int, str]
+
+        @property
+        def call_conv(self) -> Any:
+            return convention(self, self.texts)
+
         def get_function(self, fn: Any, sig: Any, _firstcall: bool = True) -> Any:
             if fn is print:
                 return lambda builder, args: lower_print(self, builder, sig, args)
             return super().get_function(fn, sig, _firstcall)
 
     typing_context = Typing()
+    Target.texts = {}
     target = Target(typing_context, "cpu")
     target.codegen()._library_class = Library
     return typing_context, target
@@ -218,8 +228,9 @@ def _check_result(types: Any, found: Any, signature: Signature, place: str) -> N
 # -- the wrapper -------------------------------------------------------------------------------------------------------
 
 
-def _wrapper(name: str, entry: str, signature: Signature, added: int) -> str:
-    """C source of the kernel: a function of the signature that calls what Numba made."""
+def _wrapper(name: str, entry: str, signature: Signature, added: int, raised: Mapping[int, str]) -> str:
+    """C source of the kernel: a function of the signature that calls what Numba made. `raised` has the texts of the
+    statuses that stand for exceptions."""
     params = signature.params
     own = params[: len(params) - added]
     declared = ", ".join(f"{C_NAMES[p.dtype]} {'' if p.by_value else '*'}{p.name}" for p in params) or "void"
@@ -234,18 +245,24 @@ def _wrapper(name: str, entry: str, signature: Signature, added: int) -> str:
     return "\n".join(
         [
             f'extern int entry_(void *, void *{"".join(", " + t for t in types)}) __asm__("{entry}");',
-            "extern _Noreturn void python_exception(void);",
+            "extern _Noreturn void python_exception(const char *);",
             f'extern {result} kernel_({declared}) __asm__("{name}");',
             f"{result} kernel_({declared}) {{",
-            f"  {cell} result_; void *exception_;",
+            f"  {cell} result_; void *exception_ = 0;",
             f"  const int status_ = entry_(&result_, &exception_{''.join(', ' + v for v in passed)});",
             # 0: a value was returned; -2: None was.
-            "  if (status_ != 0 && status_ != -2) python_exception();",
+            *(f"  if (status_ == {status}) python_exception({_c_text(text)});" for status, text in raised.items()),
+            '  if (status_ != 0 && status_ != -2) python_exception("a Python exception");',
             "  return result_;" if result != "void" else "",
             "}",
             "",
         ]
     )
+
+
+def _c_text(text: str) -> str:
+    """A literal of C."""
+    return '"' + "".join(chr(b) if 32 <= b < 127 and b not in b'"\\?' else f"\\{b:03o}" for b in text.encode()) + '"'
 
 
 def passed_as(param: Param, order: str) -> Iterator[tuple[str, str]]:

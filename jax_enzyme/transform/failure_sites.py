@@ -107,7 +107,8 @@ def _terminated(call: I.CallBase, name: str) -> Site:
     if name in DIVISIONS:
         return Site(call, TERMINATED, DIVISIONS[name])
     if name == "python_exception":  # of Numba's: see frontends/numba.py
-        return Site(call, EXCEPTION, "it raised a Python exception")
+        text = constant_text(call.arguments[0]) if call.arguments else None
+        return Site(call, TERMINATED, text or "a Python exception")
     plain = {"_ZSt9terminatev": "std::terminate", "__clang_call_terminate": "std::terminate"}.get(name, name)
     return Site(call, TERMINATED, f"`{plain}` was called")
 

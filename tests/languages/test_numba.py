@@ -147,6 +147,16 @@ def raising(x, y):
         y[i] = x[i] / x[0]
 
 
+def catching(x, y):
+    for i in range(x.size):
+        try:
+            if x[i] > 1:
+                raise ValueError("caught here")
+            y[i] = x[i] * x[i]
+        except Exception:
+            y[i] = -3 * x[i]
+
+
 def recurring(x, y):
     for i in range(x.size):
         y[i] = recursive(3, x[i])
@@ -217,6 +227,15 @@ def test_an_exception_is_an_error_of_the_call() -> None:
     with pytest.raises(KernelStatus) as caught:
         kernel_of(raising, VECTOR, {"n": 5}).run((), [X * 1e10])
     assert caught.value.kind == 3
+    program, _ = load_kernel(raising, None, None, (), parse(VECTOR))
+    line = raising.__code__.co_firstlineno + 2
+    assert f"ValueError: too big ({__file__}:{line})" in program.ir
+    assert "ZeroDivisionError: division by zero" in program.ir
+
+
+def test_an_exception_that_is_caught() -> None:
+    (y,) = kernel_of(catching, VECTOR, {"n": 5}).run((), [X])
+    np.testing.assert_allclose(y, np.where(X > 1, -3 * X, X * X), rtol=1e-15)
 
 
 def test_what_numba_compiled_before_stays() -> None:
