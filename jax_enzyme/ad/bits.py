@@ -43,6 +43,7 @@ _MANTISSA = {2: 7, 4: 23, 8: 52}
 _SIZES = {"f16": 2, "bf16": 2, "f32": 4, "c64": 4, "f64": 8, "c128": 8}
 _ALL = 128
 _TRANSFERS = "_FortranATransfer"
+_READS_NOTHING = (Effect.ALLOCATE, Effect.FREE, Effect.MEMORY_SET, Effect.IGNORED)
 _MOVES = frozenset("zext sext trunc add sub mul and or xor shl lshr ashr udiv sdiv urem srem phi select freeze".split())
 _VECTORS = frozenset("bitcast extractelement insertelement shufflevector extractvalue insertvalue".split())
 
@@ -190,11 +191,41 @@ class BitChecks:
         known = isinstance(access, I.Store) and takes_half(self.module, self.activity, access, original)
         for item, part in self._ranges.accessed(access, pointer, value.type):
             for other in self._others(item, access):
-                if ((part.typed or known) and other.typed) or not part.certainly_meets(other):
+                if (part.typed or known) and other.typed:
+                    continue
+                if not part.certainly_meets(other) and not self._is_number_alone(value, item, part, other):
                     continue
                 if cause := self._clash(value, part, other):
                     return cause
         return None
+
+    def _is_number_alone(self, value: Value, item: MemoryObject, part: Bytes, other: Bytes) -> bool:
+        """Whether nobody but who reads a number that may be there can read an integer that is stored."""
+        if value not in self._computed or part.size != other.size or not part.meets(other):
+            return False
+        integers = self._integers.get(item, ())
+        return integers is not None and not any(part.meets(read) for read in integers)
+
+    @cached_property
+    def _integers(self) -> Mapping[MemoryObject, list[Bytes] | None]:
+        """Where integers are read of each object, directly; None where they may be read in other ways."""
+        found: dict[MemoryObject, list[Bytes] | None] = {
+            item: None for item, buffer in self.numbers.items() if buffer.is_result
+        }
+        for function in self.points_to.functions:
+            for instruction in function.instructions():
+                match instruction:
+                    case I.Load() if not T.is_float(instruction.type):
+                        for item, part in self._ranges.accessed(instruction, instruction.operands[0], instruction.type):
+                            if (known := found.setdefault(item, [])) is not None:
+                                known.append(part)
+                    case I.AtomicRMW() | I.CmpXchg():
+                        found.update(dict.fromkeys(self.points_to.of(instruction.operands[0])))
+                    case I.CallBase() if call_effect(instruction) not in _READS_NOTHING:
+                        found.update(dict.fromkeys(reachable_objects(self.points_to, instruction)))
+                    case _:
+                        pass
+        return found
 
     def _concerns(self, access: I.Store | I.Load, value: Value, pointer: Value) -> bool:
         if isinstance(access, I.Load):

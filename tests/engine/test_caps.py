@@ -147,6 +147,12 @@ LAST_OF_A_BLOCK = """
   memcpy(read, blocks[at[0] - 1], 512);
   for (int i = 0; i < n; i++) t += read[(i + 58 + at[0] / 2) & 63] * x[i];
 """
+BESIDE = """
+  char *a = malloc(8 * (size_t)n + 64);
+  for (int i = 0; i < n; i++) { long long b = fast(x[i]); memcpy(a + 16 + 8 * i, &b, 8); }
+  for (int i = 0; i < n; i++) { double v; memcpy(&v, a + 8 * (i + at[0]), 8); t += v; }
+"""
+REFUSED["read_from_another_place_on"] = BESIDE, MADE
 REFUSED["carried_around_a_loop"] = CARRIED, MADE
 REFUSED["in_memory_that_grows"] = GROWN, MADE
 REFUSED["at_the_end_of_a_block"] = LAST_OF_A_BLOCK, MADE
@@ -235,7 +241,24 @@ PASSED_ON += each(6, """static double sJ(struct node *s, double x) {
   return r;
 }""") + "\n"  # fmt: skip
 
+WORK = """
+  char *work = malloc(16 * (size_t)n), *k = work + 8 * (size_t)n;
+  for (int i = 0; i < n; i++) {
+    double w = x[i] * x[i];
+    long long c = (long long)(x[i] * 9.03);
+    memcpy(work + 8 * i, &w, 8);
+    memcpy(k + 8 * i, &c, 8);
+  }
+  for (int i = 0; i < n; i++) {
+    double w;
+    long long c;
+    memcpy(&w, work + 8 * ((i + at[0]) % n), 8);
+    memcpy(&c, k + 8 * i, 8);
+    t += w * (c + 1);
+  }
+"""
 RIGHT = {
+    "numbers_and_integers_in_one_memory": WORK,
     "copies_9": copied(9, SQUARES),
     "copies_around_a_cycle": SHIFTED.replace("FILL", "double b = x[1] * x[2]; memcpy(a, &b, 8);"),
     "moved_on_often": MOVED_ON + SQUARES.replace("TO", "p") + SUM.replace("FROM", "p"),
