@@ -55,6 +55,15 @@ class Congruence:
             return self.offset, self.offset
         return None if self.last is None else (self.offset, self.last)
 
+    def within(self, first: int, last: int) -> Congruence:
+        """Those from one integer to another; all of them where there are none."""
+        if self.modulus == 0:
+            return self
+        least, most = self.span or (first, last)
+        start = max(first, least) + (self.offset - max(first, least)) % self.modulus
+        end = min(last, most) - (min(last, most) - self.offset) % self.modulus
+        return Congruence.bounded(start, end, self.modulus) if start <= end else self
+
     def join(self, other: Congruence) -> Congruence:
         """Either."""
         if self == other:

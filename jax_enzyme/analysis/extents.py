@@ -9,7 +9,9 @@ from __future__ import annotations
 from jax_enzyme.analysis.congruence import Congruence
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import MemoryObject, call_effect
+from jax_enzyme.analysis.tbaa import Share
 from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir.module import GlobalVariable
 from jax_enzyme.ir.values import int_value
 from jax_enzyme.rules.effects import Effect
 
@@ -48,3 +50,17 @@ def inside(place: Congruence, size: int, room: int | None) -> Congruence | None:
     if not 0 <= first <= room - size:
         return None
     return Congruence(first, 0) if place.modulus and first + place.modulus > room - size else place
+
+
+def promised(place: Congruence, size: int, share: Share | None, layout: DataLayout, item: MemoryObject) -> Congruence:
+    """Where so many bytes of a variable in a COMMON block are, at one of these places in an object: what has the size
+    of the block is the block, and not what an optimiser has left of it."""
+    if share is None or place.modulus == 0 or _room(layout, item) != share.size:
+        return place
+    return place.within(share.first, share.last + 1 - size)
+
+
+def _room(layout: DataLayout, item: MemoryObject) -> int | None:
+    if isinstance(item.site, GlobalVariable):
+        return layout.alloc_size(item.site.value_type)
+    return extent(layout, item)

@@ -18,11 +18,11 @@ from math import gcd
 
 from jax_enzyme.analysis.congruence import ANY, MANY, Congruence, overlap, repeated
 from jax_enzyme.analysis.dataflow import fixpoint
-from jax_enzyme.analysis.extents import extent, inside
+from jax_enzyme.analysis.extents import extent, inside, promised
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect
 from jax_enzyme.analysis.places import Places
-from jax_enzyme.analysis.tbaa import accessed_type, copied_type
+from jax_enzyme.analysis.tbaa import accessed_type, common_share, copied_type
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Module
@@ -44,7 +44,7 @@ class Bytes:
     `whole`: they are everywhere in the object. `start` is the constant part of the address: an array in a structure may
     have its elements at the same residues as what stands behind it, but not the same start. None: it is not known.
     `copies` is how often it was copied. `widened`: it stands for places without end, as copies around a cycle give
-    them, and is held to be at each."""
+    them, and is held to be at each. `promised`: its bounds are those of a variable, of which it may be any part."""
 
     at: Congruence
     size: int
@@ -54,6 +54,7 @@ class Bytes:
     whole: bool = False
     guessed: bool = False
     widened: bool = False
+    promised: bool = False
     copies: int = field(default=0, compare=False)
 
     def meets(self, other: Bytes) -> bool:
@@ -75,6 +76,8 @@ class Bytes:
     @property
     def _is_exact(self) -> bool:
         """At one place, or at every one from a first to a last."""
+        if self.promised:
+            return False
         return self.at.modulus == 0 or (self.at.last is not None and self.at.modulus == self.size)
 
     def fits(self, other: Bytes) -> bool:
@@ -147,11 +150,14 @@ class ByteRanges:
         source = accessed_type(self._module, access)
         typed = source is not None and T.is_float(source) == T.is_float(type_)
         start = self._start(pointer)
+        share = common_share(self._module, access)
         for item, offsets in self.places.within(pointer).items():
             for at, (offset, element) in product(offsets, tuple(self._elements(type_))):
+                size = self.layout.store_size(element)
                 here = at + Congruence(offset, 0)
+                place = promised(here, size, share, self.layout, item)
                 first = None if start is None else start + offset
-                yield item, Bytes(here, self.layout.store_size(element), typed, T.is_float(element), first)
+                yield item, Bytes(place, size, typed, T.is_float(element), first, promised=place != here)
 
     def called(self, pointer: Value, kind: T.FloatType) -> Iterator[tuple[MemoryObject, Bytes]]:
         """What a routine touches that is given an array of numbers, which are of the type that it has them."""

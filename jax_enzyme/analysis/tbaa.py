@@ -27,6 +27,8 @@ FORTRAN_DATA = " data/"
 """Between what kind of variable flang has named, and its name; behind a blank, the type that `frontends.fortran_types`
 found for it."""
 FORTRAN_KINDS: Mapping[T.Type, str] = {T.DOUBLE: "double", T.FLOAT: "float"}
+_FORTRAN_BYTES = "/bytes_"
+_OF_BLOCK = " of "
 _OURS = "je integer"
 _ZERO = MDConstant(const_int(T.I64, 0))
 _TREE = MDNode(operands=[MDString("jax_enzyme")])
@@ -68,6 +70,16 @@ def _named_access(name: str) -> tuple[str, MDNode]:
     tree = MDNode(operands=[MDString(f"jax_enzyme {name}")])
     kind = MDNode(operands=[MDString(name), tree, _ZERO])
     return ("tbaa", MDNode(operands=[kind, kind, _ZERO]))
+
+
+@dataclass(frozen=True)
+class Share:
+    """The bytes from `first` to `last` of a COMMON block that has `size` of them: those of one variable, or of several
+    that overlap where the block is declared in several ways."""
+
+    first: int
+    last: int
+    size: int
 
 
 @dataclass(frozen=True)
@@ -130,6 +142,28 @@ def is_fortran_integer(module: Module, access: I.Instruction) -> bool:
     routine that copies integers is given arrays of numbers in old programs."""
     name = _accessed_name(module, dict(access.metadata).get("tbaa"))
     return FORTRAN_DATA in name and name.endswith(" integer")
+
+
+def common_share(module: Module, access: I.Instruction) -> Share | None:
+    """The part of a COMMON block that an access is within, as Fortran has it of an index of an array; None for an
+    access of anything else."""
+    return _share(_accessed_name(module, dict(access.metadata).get("tbaa")))
+
+
+@cache
+def _share(name: str) -> Share | None:
+    head, found, tail = name.rpartition(_FORTRAN_BYTES)
+    bytes_, of_block, size = tail.partition(_OF_BLOCK)
+    first, to, last = bytes_.partition("_to_")
+    if FORTRAN_DATA not in head or not (found and of_block and to):
+        return None
+    return Share(int(first), int(last), int(size.partition(" ")[0]))
+
+
+def name_of_share(name: str, sizes: Mapping[str, int]) -> str:
+    """The name that flang has for such a part, with the size of its block; any other name as it is."""
+    block, found, _ = name.partition(FORTRAN_DATA)[2].partition(_FORTRAN_BYTES)
+    return f"{name}{_OF_BLOCK}{sizes[block]}" if found and block in sizes else name
 
 
 def _tag_type(module: Module, tag: MDValue | None) -> T.Type | None:

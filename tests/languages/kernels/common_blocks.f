@@ -1,0 +1,139 @@
+C     IMPLICIT EULER STEPS WHOSE STATE IS A COMMON BLOCK OF NUMBERS AND, BEHIND THEM, INTEGERS. EVERY SECOND STEP IS TRIED,
+C     AND TAKEN BACK BUT FOR WHAT IT DID TO Y.
+      SUBROUTINE EULER(N,A,X,Y)
+      INTEGER N,I,NST,NFE,JOB,METH,KEPT(6)
+      DOUBLE PRECISION A,X(N),Y(N),SAVED(12),C,H,T,EL
+      COMMON /STATE/ C(8),H,T,EL(2),NST,NFE,JOB,METH(3)
+      NST=0
+      NFE=0
+      METH(1)=2
+      T=0.D0
+      H=0.1D0
+      DO 10 I=1,8
+   10 C(I)=1.D0/(I+A)
+      DO 20 I=1,N
+   20 Y(I)=X(I)
+      DO 30 I=1,4
+      CALL STEP(N,A,Y)
+      IF (MOD(NST,2).NE.0) GOTO 30
+      CALL KEEP(SAVED,KEPT,1)
+      CALL STEP(N,A,Y)
+      CALL KEEP(SAVED,KEPT,2)
+   30 CONTINUE
+      DO 40 I=1,N
+   40 Y(I)=Y(I)*(NST+NFE)+T
+      END
+      SUBROUTINE STEP(N,A,Y)
+      INTEGER N,I,IT,NST,NFE,JOB,METH
+      DOUBLE PRECISION A,Y(N),C,H,T,EL,Z,F,D
+      COMMON /STATE/ C(8),H,T,EL(2),NST,NFE,JOB,METH(3)
+      DO 20 I=1,N
+      Z=Y(I)
+      DO 10 IT=1,METH(1)+1
+      F=Z-Y(I)+H*A*Z**2*C(MOD(I,8)+1)
+      D=1.D0+2.D0*H*A*Z*C(MOD(I,8)+1)
+      Z=Z-F/D
+      NFE=NFE+1
+   10 CONTINUE
+      EL(MOD(I,2)+1)=Z-Y(I)
+      C(MOD(I+NST,8)+1)=EL(MOD(I,2)+1)+1.D0
+      Y(I)=Z
+   20 CONTINUE
+      T=T+H
+      H=H*(1.D0+EL(1)**2)
+      NST=NST+1
+      END
+C     THE SAME BLOCK AS TWO ARRAYS.
+      SUBROUTINE KEEP(R,K,JOB)
+      INTEGER K(*),JOB,ILS,I
+      DOUBLE PRECISION R(*),RLS
+      COMMON /STATE/ RLS(12),ILS(6)
+      IF (JOB.EQ.2) GOTO 30
+      DO 10 I=1,12
+   10 R(I)=RLS(I)
+      DO 20 I=1,6
+   20 K(I)=ILS(I)
+      RETURN
+   30 DO 40 I=1,12
+   40 RLS(I)=R(I)
+      DO 50 I=1,6
+   50 ILS(I)=K(I)
+      END
+C     BOTH PARTS AT RUN-TIME INDICES, AND ALL OF THE BLOCK COPIED TO ANOTHER ONE AND BACK.
+      SUBROUTINE RANKED(N,X,Y)
+      INTEGER N,I,J,K,L
+      DOUBLE PRECISION X(N),Y(N),R,S
+      COMMON /TABLE/ R(10),K(10)
+      COMMON /SPARE/ S(10),L(10)
+      DO 10 I=1,N
+      R(N+1-I)=X(I)**2
+      K(I)=1
+   10 CONTINUE
+      DO 20 I=1,N
+      DO 20 J=1,N
+   20 IF (R(J).LT.R(I)) K(I)=K(I)+1
+      DO 30 I=1,N
+      S(I)=R(I)
+   30 L(I)=K(I)
+      DO 40 I=1,N
+      R(K(I))=S(I)*L(N+1-I)
+   40 K(I)=L(L(I))
+      DO 50 I=1,N
+   50 Y(I)=R(I)*K(I)+S(K(I))
+      END
+C     INTEGERS IN THE FRONT OF AN ARRAY OF NUMBERS BY A SECOND NAME.
+      SUBROUTINE FRONT(N,X,Y)
+      INTEGER N,I,IW(24)
+      DOUBLE PRECISION X(N),Y(N),W(12)
+      EQUIVALENCE (W(1),IW(1))
+      DO 10 I=1,4
+   10 IW(I)=3*I
+      DO 20 I=3,12
+   20 W(I)=X(MOD(I,N)+1)*I
+      DO 30 I=3,12
+   30 W(I)=W(I)**2/IW(MOD(I,4)+1)
+      DO 40 I=1,N
+   40 Y(I)=W(I+3)*W(I+4)+IW(2)
+      END
+C     THE BITS OF NUMBERS IN A ROUTINE THAT HAS INTEGERS IN ALL OF THE BLOCK: TWICE A NUMBER IS ONE MORE IN ITS EXPONENT.
+      SUBROUTINE TWICED(N,X,Y)
+      INTEGER N,I,K
+      DOUBLE PRECISION X(N),Y(N),R
+      COMMON /WORDS/ R(10),K(10)
+      DO 10 I=1,N
+      R(I)=X(I)
+   10 K(I)=2*I
+      CALL RAISE(N)
+      DO 30 I=1,N
+   30 Y(I)=R(I)
+      END
+      SUBROUTINE RAISE(N)
+      INTEGER N,I,K
+      COMMON /WORDS/ K(30)
+      DO 20 I=1,N
+   20 K(K(20+I))=K(K(20+I))+1048576
+      END
+C     NUMBERS WHERE ANOTHER ROUTINE HAS INTEGERS, MOVED AS INTEGERS.
+      SUBROUTINE MOVED(N,X,Y)
+      INTEGER N,I,K
+      DOUBLE PRECISION X(N),Y(N),R
+      COMMON /MIXED/ R(10),K(20)
+      DO 10 I=1,N
+   10 CALL PUT(I,X(I))
+      DO 20 I=1,2*N
+   20 K(I)=K(2*N+1-I)
+      DO 30 I=1,N
+   30 CALL GET(I,Y(I))
+      END
+      SUBROUTINE PUT(I,X)
+      INTEGER I
+      DOUBLE PRECISION X,R
+      COMMON /MIXED/ R(20)
+      R(10+I)=X
+      END
+      SUBROUTINE GET(I,Y)
+      INTEGER I
+      DOUBLE PRECISION Y,R
+      COMMON /MIXED/ R(20)
+      Y=R(10+I)
+      END
