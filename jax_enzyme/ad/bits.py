@@ -29,7 +29,7 @@ from jax_enzyme.analysis.memory import (
     reachable_objects,
 )
 from jax_enzyme.analysis.number_bytes import ByteRanges, Bytes, Copied, is_copy
-from jax_enzyme.analysis.tbaa import is_certain_integer, is_of_any_type
+from jax_enzyme.analysis.tbaa import is_certain_integer, is_fortran_integer, is_of_any_type
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import Buffer
@@ -188,7 +188,7 @@ class BitChecks:
         if not self._concerns(access, value, pointer):
             return None
         original = self.origin.get(access, access)
-        known = isinstance(access, I.Store) and takes_half(self.module, self.activity, access, original)
+        known = is_fortran_integer(self.module, original) and self._takes_half(access, original)
         for item, part in self._ranges.accessed(access, pointer, value.type):
             for other in self._others(item, access):
                 if (part.typed or known) and other.typed:
@@ -198,6 +198,9 @@ class BitChecks:
                 if cause := self._clash(value, part, other):
                     return cause
         return None
+
+    def _takes_half(self, access: I.Store | I.Load, original: I.Instruction) -> bool:
+        return isinstance(access, I.Store) and takes_half(self.module, self.activity, access, original)
 
     def _is_number_alone(self, value: Value, item: MemoryObject, part: Bytes, other: Bytes) -> bool:
         """Whether nobody but who reads a number that may be there can read an integer that is stored."""

@@ -14,7 +14,7 @@ from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.extents import extent
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import MemoryObject
-from jax_enzyme.analysis.tbaa import is_fortran_integer, number_access
+from jax_enzyme.analysis.tbaa import is_equivalenced, is_fortran_integer, number_access
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_float, const_int
@@ -30,7 +30,7 @@ def takes_half(module: Module, activity: Activity, store: I.Store, original: I.I
     value, pointer = store.operands
     if not isinstance(value.type, T.IntType) or value.type.bits >= 8 * _SIZE or value in activity.varied:
         return False
-    if not is_fortran_integer(module, original):
+    if not is_fortran_integer(module, original) and not is_equivalenced(module, original):
         return False
     ranges = activity.numbers.ranges
     under = [

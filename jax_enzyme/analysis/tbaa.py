@@ -166,6 +166,12 @@ def name_of_share(name: str, sizes: Mapping[str, int]) -> str:
     return f"{name}{_OF_BLOCK}{sizes[block]}" if found and block in sizes else name
 
 
+def is_equivalenced(module: Module, access: I.Instruction) -> bool:
+    """Whether an access is one of memory that Fortran variables of several types share by EQUIVALENCE."""
+    name = _accessed_name(module, dict(access.metadata).get("tbaa"))
+    return FORTRAN_DATA in name and name.rpartition(" ")[2] not in (*FORTRAN_KINDS.values(), "integer")
+
+
 def _tag_type(module: Module, tag: MDValue | None) -> T.Type | None:
     name = _accessed_name(module, tag)
     if FORTRAN_DATA in name:
