@@ -3,7 +3,8 @@
 A step says what it reads and what it changes while it runs; nothing has to be told beforehand. Facts are named by any
 hashable keys. They only grow, in a lattice of finite height, and a step adds what follows from the facts that it reads:
 so the result is the least fixed point whatever the order. A step is visited once, and once more for each change of what
-it has read, or for several. Pending steps are taken in the order in which they are given.
+it has read, or for several. Pending steps are taken in passes, each in the order in which the steps are given: where an
+analysis widens what has grown too long, it sees facts that belong to each other.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ class Worklist(Generic[N]):
         self._step = step
         self._readers: dict[Hashable, set[int]] = {}
         self._heap: list[int] = []
+        self._next: list[int] = []
         self._pending: set[int] = set()
         self._current: int | None = None
         self.visits = 0
@@ -37,13 +39,16 @@ class Worklist(Generic[N]):
         for reader in self._readers.get(fact, ()):
             if reader not in self._pending:
                 self._pending.add(reader)
-                heapq.heappush(self._heap, reader)
+                late = self._current is not None and reader <= self._current
+                heapq.heappush(self._next if late else self._heap, reader)
 
     def run(self) -> None:
         """Runs every step, and then those that have to be repeated."""
         self._heap = list(range(len(self._nodes)))
         self._pending = set(self._heap)
-        while self._heap:
+        while self._heap or self._next:
+            if not self._heap:
+                self._heap, self._next = self._next, []
             self._current = heapq.heappop(self._heap)
             self._pending.discard(self._current)
             self.visits += 1
