@@ -189,9 +189,12 @@ class BitChecks:
             return None
         original = self.origin.get(access, access)
         known = is_fortran_integer(self.module, original) and self._takes_half(access, original)
+        of_numbers = value in self._computed or value in self.activity.varied
         for item, part in self._ranges.accessed(access, pointer, value.type):
             for other in self._others(item, access):
                 if (part.typed or known) and other.typed:
+                    continue
+                if not of_numbers and part.is_adrift(other):
                     continue
                 if not part.certainly_meets(other) and not self._is_number_alone(value, item, part, other):
                     continue

@@ -10,7 +10,7 @@ else its object holds: `struct { double v; long k; }`, in an array or not, has n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
@@ -44,7 +44,8 @@ class Bytes:
     `whole`: they are everywhere in the object. `start` is the constant part of the address: an array in a structure may
     have its elements at the same residues as what stands behind it, but not the same start. None: it is not known.
     `copies` is how often it was copied. `widened`: it stands for places without end, as copies around a cycle give
-    them, and is held to be at each. `promised`: its bounds are those of a variable, of which it may be any part."""
+    them, and is held to be at each. `promised`: its bounds are those of a variable, or of what may have been copied, of
+    which it may be any part. `grown`: its memory may not be there yet (null), as that which grows."""
 
     at: Congruence
     size: int
@@ -55,6 +56,7 @@ class Bytes:
     guessed: bool = False
     widened: bool = False
     promised: bool = False
+    grown: bool = False
     copies: int = field(default=0, compare=False)
 
     def meets(self, other: Bytes) -> bool:
@@ -72,6 +74,13 @@ class Bytes:
         if self.start is None or other.start is None or not self.meets(other):
             return False
         return -self.size < self.start - other.start < other.size
+
+    def is_adrift(self, other: Bytes) -> bool:
+        """Whether two accesses with different starts step by less than what they access, in memory that grows: records
+        of any length in a stream of bytes, where the starts say nothing of whether they meet."""
+        if not (self.grown or other.grown) or self.start is None or other.start is None or self.start == other.start:
+            return False
+        return gcd(self.at.modulus, other.at.modulus) % max(self.size, other.size) != 0
 
     @property
     def _is_exact(self) -> bool:
@@ -119,13 +128,16 @@ class Copied:
     def _clipped(self, part: Bytes, place: Congruence) -> Bytes | None:
         part = replace(part, typed=self.typed, copies=part.copies + 1)
         if self.length is None:
-            return part
+            is_moved = part.at.last is not None and self.there != self.here
+            return replace(part, promised=True) if is_moved else part
         start = place.offset if place.modulus == 0 else None
         range_ = Bytes(place, self.length, number=False, start=start)
         if part.whole:
             return replace(range_, copies=part.copies)
         if not part.meets(range_):
             return None
+        if part.at.last is not None and start is not None:
+            part = replace(part, at=part.at.within(start - part.size + 1, start + self.length - 1))
         if part.at.modulus == 0 or part.start is None or start is None:
             return part
         # Of an array, which starts in the range, wherever it did before.
@@ -151,13 +163,15 @@ class ByteRanges:
         typed = source is not None and T.is_float(source) == T.is_float(type_)
         start = self._start(pointer)
         share = common_share(self._module, access)
+        grown = self._root(pointer)[0] in self._grown
         for item, offsets in self.places.within(pointer).items():
             for at, (offset, element) in product(offsets, tuple(self._elements(type_))):
                 size = self.layout.store_size(element)
                 here = at + Congruence(offset, 0)
                 place = promised(here, size, share, self.layout, item)
                 first = None if start is None else start + offset
-                yield item, Bytes(place, size, typed, T.is_float(element), first, promised=place != here)
+                number = T.is_float(element)
+                yield item, Bytes(place, size, typed, number, first, promised=place != here, grown=grown)
 
     def called(self, pointer: Value, kind: T.FloatType) -> Iterator[tuple[MemoryObject, Bytes]]:
         """What a routine touches that is given an array of numbers, which are of the type that it has them."""
@@ -247,6 +261,17 @@ class ByteRanges:
             return (starts.pop() if len(starts) == 1 else None) if starts else _UNSETTLED
 
         return fixpoint(list(incoming), lambda phi: users.get(phi, ()), start, _UNSETTLED)
+
+    @cached_property
+    def _grown(self) -> Set[Value]:
+        """Phis of pointers that may be null, by way of other phis too."""
+        found: set[Value] = set()
+        phis = [i for f in self._points_to.functions for i in f.instructions() if isinstance(i, I.Phi)]
+        roots = {p: [self._root(v)[0] for v in p.operands] for p in phis if T.is_pointer(p.type)}
+        before = -1
+        while before != (before := len(found)):
+            found.update(p for p, rs in roots.items() if any(r in found or isinstance(r, ConstantNull) for r in rs))
+        return found
 
     def _constant_part(self, source: T.Type, indices: list[Value]) -> int:
         total = 0
@@ -375,7 +400,10 @@ class NumberBytes:
 
     def are_read(self, load: I.Instruction) -> bool:
         """Whether it is, as far as that can be told."""
-        return any(part.certainly_meets(other) and not other.guessed for part, other in self._meeting(load))
+        return any(
+            part.certainly_meets(other) and not part.is_adrift(other) and not other.guessed
+            for part, other in self._meeting(load)
+        )
 
     def _meeting(self, load: I.Instruction) -> Iterator[tuple[Bytes, Bytes]]:
         for item, part in self.ranges.accessed(load, load.operands[0], load.type):

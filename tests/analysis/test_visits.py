@@ -91,3 +91,18 @@ def test_a_step_runs_again_for_what_it_read_and_for_nothing_else() -> None:
     work.run()
     assert facts == {"a": 3, "b": 3, "c": 2, "d": 1}
     assert work.visits == 4 + 3 + 2 + 1
+
+
+def test_what_a_pass_changes_behind_it_waits_for_the_next() -> None:
+    """Facts that are too many are widened: a loop at the front must not go around before what follows it is seen."""
+    ran: list[int] = []
+
+    def step(node: int) -> None:
+        ran.append(node)
+        work.read("fact")
+        if node == 1 and ran.count(1) < 3:
+            work.changed("fact")
+
+    work: Worklist[int] = Worklist([0, 1, 2], step)
+    work.run()
+    assert ran == [0, 1, 2, 0, 1, 2, 0, 1]

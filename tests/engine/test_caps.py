@@ -153,6 +153,20 @@ BESIDE = """
   for (int i = 0; i < n; i++) { double v; memcpy(&v, a + 8 * (i + at[0]), 8); t += v; }
 """
 REFUSED["read_from_another_place_on"] = BESIDE, MADE
+STREAM = """
+  char *s = 0;
+  size_t used = 0, room = 0;
+  for (int i = 0; i < n; i++) {
+    if (used + 9 > room) s = realloc(s, room = 2 * (used + 9));
+    int high = (int)(1512775 * x[i] + 1072632447), low = 0;
+    s[used] = 'd';
+    memcpy(s + used + 1, &low, 4);
+    memcpy(s + used + 5, &high, 4);
+    used += 7 + at[0];
+  }
+  for (size_t i = 0; i < used; i += 7 + at[0]) { double v; memcpy(&v, s + i + 1, 8); t += v; }
+"""
+REFUSED["words_in_a_stream_of_bytes"] = STREAM, MADE
 REFUSED["carried_around_a_loop"] = CARRIED, MADE
 REFUSED["in_memory_that_grows"] = GROWN, MADE
 REFUSED["at_the_end_of_a_block"] = LAST_OF_A_BLOCK, MADE
