@@ -139,7 +139,7 @@ def compiled(made: Primitive, *, call: Call) -> Callable[..., Any]:
             return made.bind(*operands, call=call)
 
         run.__name__ = run.__qualname__ = made.name
-        return jax.jit(run)
+        return jax.jit(compat.as_primitive(run))
 
     return calls_of(call.function.base.program.key).get(call, compile_call)
 

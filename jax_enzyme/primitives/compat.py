@@ -200,6 +200,12 @@ class _Types:
     out_avals: tuple[Any, ...]
 
 
+def as_primitive(run: Callable[..., Any]) -> Callable[..., Any]:
+    """Marks a function that does nothing but bind a primitive: where JAX looks for what made a NaN, it ends there."""
+    run._apply_primitive = True  # pyright: ignore[reportFunctionMemberAccess]
+    return run
+
+
 def _jit_is_off() -> bool:
     return bool(jax.config.jax_disable_jit)  # pyright: ignore[reportAttributeAccessIssue]
 
