@@ -21,7 +21,7 @@ from jax_enzyme.analysis.dominators import Dominators, PostDominators
 from jax_enzyme.analysis.evaluation import Effort, Program, Unclear, Values, read_from
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.recurrences import Recurrences
-from jax_enzyme.analysis.symbols import Term, Terms
+from jax_enzyme.analysis.symbols import Term, Terms, float_value
 from jax_enzyme.analysis.walks import Stop, Walk
 from jax_enzyme.analysis.writes import same_zeros
 from jax_enzyme.ir import instructions as I
@@ -54,13 +54,20 @@ def exact_comparisons(function: Function) -> Iterator[I.Compare]:
 
 
 def compared(comparison: I.Compare) -> tuple[Value, Constant] | None:
-    """The value and the constant of a comparison for equality."""
+    """The value and the constant of a comparison for equality. What is compared with an infinity or a NaN looks for
+    what is not finite, where there is no derivative to miss."""
     if comparison.predicate not in ("oeq", "ueq", "one", "une"):
         return None
     for value, other in (comparison.operands, reversed(comparison.operands)):
         if isinstance(other, ConstantFloat | ConstantSplat | ZeroInitializer) and not isinstance(value, Constant):
-            return value, other
+            return None if _is_not_finite(other) else (value, other)
     return None
+
+
+def _is_not_finite(constant: Constant) -> bool:
+    if not isinstance(constant, ConstantFloat) or str(constant.type) not in ("double", "float", "half", "bfloat"):
+        return False
+    return float_value(constant) is None
 
 
 def holds_at_equality(comparison: I.Compare) -> bool:

@@ -75,8 +75,8 @@ def differentiate(
     caller knows.
 
         >>> square = "define double @square(double %x) { %y = fmul double %x, %x ret double %y }"
-        >>> sorted(je.ad.differentiate(square, "square", "forward").functions)
-        ['je.primal.jvp', 'square', 'square_jvp']
+        >>> "square_jvp" in je.ad.differentiate(square, "square", "forward").functions
+        True
     """
     text = _text(module)
     source = _needed(text, symbol)
