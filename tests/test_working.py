@@ -139,7 +139,7 @@ def test_an_interrupt_that_python_drops_is_delivered_again() -> None:
         interrupt()
 
 
-# JAX's callback of the garbage collector may be what hears of it: then it is delivered again.
+# JAX's callback of the garbage collector may be what hears of it: then it is sent again.
 @pytest.mark.filterwarnings("ignore:Exception ignored in. <function _xla_gc_callback")
 def test_an_interrupt_arrives_while_something_outside_of_python_works() -> None:
     waiting, ends = threading.Event(), threading.Event()
@@ -148,7 +148,13 @@ def test_an_interrupt_arrives_while_something_outside_of_python_works() -> None:
         waiting.set()
         return ends.wait()
 
-    sender = threading.Thread(target=lambda: waiting.wait() and os.kill(os.getpid(), signal.SIGINT))
+    def send() -> None:
+        waiting.wait()
+        os.kill(os.getpid(), signal.SIGINT)
+        while not ends.wait(1.0):  # a callback of the garbage collector heard of it
+            os.kill(os.getpid(), signal.SIGINT)
+
+    sender = threading.Thread(target=send)
     sender.start()
     with pytest.raises(KeyboardInterrupt):
         waiting_for(work)
