@@ -158,7 +158,7 @@ def _plan(
     dynamic = frozenset(
         o.site for o in shadowed if o.kind in ("heap", "stack") and o not in static and o.site is not None
     )
-    again = any(buffer.role != "primal" for buffer in base.buffers)
+    again = any(buffer.role == "shadow" for buffer in base.buffers)
     facts = Facts(module, rules, points_to, activity, shadowed, origin, dynamic, execution, again)
     declared = dict(zip(arguments, base.buffers, strict=True))
     kinds = FloatKinds(points_to, declared, lambda: activity.numbers.ranges.places)

@@ -44,7 +44,7 @@ class Activity:
         self.varied_objects: set[MemoryObject] = set(inputs)
         self.numbers = NumberBytes(points_to, frozenset(inputs), lambda item: self._work.read(item))
         self.varied: set[Value] = set()
-        self._results: dict[Function, list[Value]] = {}
+        self._returned = {f: f.returned() for f in points_to.functions}
         instructions = [i for f in points_to.functions for i in f.instructions()]
         self._packs_bits = any(map(_is_aggregate_load, instructions))
         self._work = Worklist(instructions, self._varied_step)
@@ -159,7 +159,7 @@ class Activity:
             for parameter, argument in zip(callee.arguments, call.arguments, strict=False):
                 if self._varies(argument):
                     self._mark(parameter)
-            if any([self._varies(returned) for returned in self._returned(callee)]):
+            if any([self._varies(returned) for returned in self._returned[callee]]):
                 self._mark(call)
             return
         match call_effect(call):
@@ -181,12 +181,6 @@ class Activity:
                 pointer = call.operands[index]
                 news = self.numbers.written(pointer, routine.scalar)
                 self._mark_objects(self._points_to.written(pointer), news)
-
-    def _returned(self, function: Function) -> list[Value]:
-        if function not in self._results:
-            last = [block.terminator for block in function.blocks]
-            self._results[function] = [i.operands[0] for i in last if isinstance(i, I.Return) and i.operands]
-        return self._results[function]
 
     # -- backward ------------------------------------------------------------------------------------------------------
 
@@ -243,7 +237,7 @@ class Activity:
                 if self._is_useful(parameter):
                     self._use(argument)
             if self._is_useful(call):
-                for returned in self._returned(callee):
+                for returned in self._returned[callee]:
                     self._use(returned)
             return
         match call_effect(call):

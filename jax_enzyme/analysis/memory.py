@@ -109,7 +109,7 @@ class PointsTo:
         self.contents: dict[MemoryObject, Objects] = {self.unknown: frozenset([self.unknown])}
         self.objects: dict[Value, MemoryObject] = {}
         self._values: dict[Value, Objects] = {}
-        self._results: dict[Function, list[Value]] = {}
+        self._returned = {f: f.returned() for f in self.functions}
         visited = [i for f in self.functions for i in f.instructions()]
         self._work: Worklist[I.Instruction] = Worklist(visited, self._visit)
         for argument in root.arguments:
@@ -248,7 +248,7 @@ class PointsTo:
         for callee in callees:
             for parameter, argument in zip(callee.arguments, call.arguments, strict=False):
                 self._set(parameter, self.of(argument))
-            for returned in self._returned(callee):
+            for returned in self._returned[callee]:
                 self._set(call, self.of(returned))
         if callees or self._leads_nowhere(call):
             return
@@ -267,12 +267,6 @@ class PointsTo:
                 self._visit_unknown(call)
             case _:
                 pass
-
-    def _returned(self, function: Function) -> list[Value]:
-        if function not in self._results:
-            last = [block.terminator for block in function.blocks]
-            self._results[function] = [i.operands[0] for i in last if isinstance(i, I.Return) and i.operands]
-        return self._results[function]
 
     def callees(self, call: I.CallBase) -> list[Function]:
         """The functions with a body that a call enters; none where there may be others that are not known. A pointer is

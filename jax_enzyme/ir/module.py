@@ -79,6 +79,11 @@ class Function(GlobalValue):
         for block in self.blocks:
             yield from block.instructions
 
+    def returned(self) -> list[Value]:
+        """The values that its `ret` instructions return."""
+        last = [block.terminator for block in self.blocks]
+        return [i.operands[0] for i in last if i.opcode == "ret" and i.operands]
+
 
 @dataclass(eq=False, slots=True)
 class Module:
