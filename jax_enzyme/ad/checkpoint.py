@@ -7,7 +7,7 @@ the segment again, taping, reverses it, and frees the tape: every iteration is c
     n / m x (bytes of state) + m x (bytes of tape per iteration),
 
 least for m = sqrt(n x state / tape per iteration): O(sqrt n) (Griewank and Walther 2008, section 12.3, with two
-levels). Where n or the sizes are known only at run time, `ad.segments` finds m as the loop goes.
+levels). Where n or the sizes are known only at run time, `ad.emit.segments` finds m as the loop goes.
 
 Loops are compared by what cutting them saves, with guesses for what is not known. Of loops inside one another one is
 cut; loops that follow one another can all be.
@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import isqrt
 
-from jax_enzyme.ad.causes import NO_LOOP
-from jax_enzyme.ad.hindrances import RECURSIVE, Hindrance
-from jax_enzyme.ad.outline import Outlined, hindrance, outline
+from jax_enzyme.ad.emit.segments import Schedule
+from jax_enzyme.ad.facts.causes import NO_LOOP
+from jax_enzyme.ad.facts.hindrances import RECURSIVE, Hindrance
+from jax_enzyme.ad.plan.outline import Outlined, hindrance, outline
+from jax_enzyme.ad.plan.state import StateError, object_bytes
+from jax_enzyme.ad.plan.tape import Slot, Tape
 from jax_enzyme.ad.reversal import Cut, Reversal, plan_reversal
-from jax_enzyme.ad.segments import Schedule
-from jax_enzyme.ad.state import StateError, object_bytes
-from jax_enzyme.ad.tape import Slot, Tape
 from jax_enzyme.analysis.flow import is_defined_call
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.memory import MemoryObject, accesses, called_routine

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from jax_enzyme.ad.forward import forward
+from jax_enzyme.ad.emit.forward import forward
 from jax_enzyme.ad.vjp import derive_reverse, reversal_of
 from jax_enzyme.ir.arrays import ArrayFunction, Derivation, Jvp, Vjp
 from jax_enzyme.options import Options

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from jax_enzyme.ad.causes import CAUSES, DEVICE_CAUSES, GUARDS, Cause, Kind
-from jax_enzyme.ad.hindrances import HINDRANCES
+from jax_enzyme.ad.facts.causes import CAUSES, DEVICE_CAUSES, GUARDS, Cause, Kind
+from jax_enzyme.ad.facts.hindrances import HINDRANCES
 from jax_enzyme.rules import intrinsics, libm
 from jax_enzyme.rules.blas.table import routines
 from jax_enzyme.rules.effects import Effect, known_names

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from jax_enzyme.ad.common import expression_of
+from jax_enzyme.ad.emit.partials import expression_of
+from jax_enzyme.ad.emit.runtime import ARENA
 from jax_enzyme.ad.reversal import Reversal
-from jax_enzyme.ad.runtime import ARENA
 from jax_enzyme.ad.sweeps import Sweeps
 from jax_enzyme.analysis.layout import DataLayout, addresses
 from jax_enzyme.analysis.memory import MemoryObject

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
-from jax_enzyme.ad.common import describe
-from jax_enzyme.ad.facts import Facts
-from jax_enzyme.ad.plan import ForwardPointer, Plan, block_of
-from jax_enzyme.ad.recipes import Closed, Forward, Gate, Recipe, Recipes, Reload, Repeat, Resident
+from jax_enzyme.ad.facts.errors import describe
+from jax_enzyme.ad.facts.functions import Facts
+from jax_enzyme.ad.plan.recipes import Closed, Forward, Gate, Recipe, Recipes, Reload, Repeat, Resident
+from jax_enzyme.ad.plan.tape import Slot
+from jax_enzyme.ad.plan.taping import ForwardPointer, Plan, block_of
 from jax_enzyme.ad.reversal import Reversal, Routine, plan_reversal
-from jax_enzyme.ad.tape import Slot
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.memory import MemoryObject, call_effect, called_routine
 from jax_enzyme.ir import instructions as I

@@ -3,7 +3,7 @@
 A *routine* is one function with its reverse: the root, and every function that could not be inlined (a recursive one)
 and that the derivative passes through. An inner routine's forward sweep returns a frame: the memory, from the arena,
 that holds everything its reverse sweep needs, parameters and shadow pointers included. A loop that has been cut out to
-be checkpointed is no routine, its segments are: what runs them is `ad.segments`' business.
+be checkpointed is no routine, its segments are: what runs them is `ad.emit.segments`' business.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from threading import Lock
 
-from jax_enzyme.ad.adjoints import Adjoints
-from jax_enzyme.ad.common import extended
-from jax_enzyme.ad.execution import ALONE, Execution
-from jax_enzyme.ad.facts import Facts
-from jax_enzyme.ad.instrument import Instrumented, instrument
-from jax_enzyme.ad.lookup import Pointers, Recorder, Sources
-from jax_enzyme.ad.outline import Outlined
-from jax_enzyme.ad.plan import Plan, make_plan
-from jax_enzyme.ad.recipes import Recipes, written_objects
-from jax_enzyme.ad.refusals import refuse_unprovable
-from jax_enzyme.ad.reverse import Sweep, Work
-from jax_enzyme.ad.runtime import FloatKinds, Runtime
-from jax_enzyme.ad.segments import Schedule
-from jax_enzyme.ad.state import State, StateFinder
-from jax_enzyme.ad.tape import Tape
+from jax_enzyme.ad.emit.adjoints import Adjoints
+from jax_enzyme.ad.emit.lookup import Pointers, Recorder, Sources
+from jax_enzyme.ad.emit.reverse import Sweep, Work
+from jax_enzyme.ad.emit.runtime import Runtime
+from jax_enzyme.ad.emit.segments import Schedule
+from jax_enzyme.ad.facts.copying import extended
+from jax_enzyme.ad.facts.functions import ALONE, Execution, Facts
+from jax_enzyme.ad.facts.instrument import Instrumented, instrument
+from jax_enzyme.ad.facts.refusals import refuse_unprovable
+from jax_enzyme.ad.plan.outline import Outlined
+from jax_enzyme.ad.plan.recipes import Recipes, written_objects
+from jax_enzyme.ad.plan.state import State, StateFinder
+from jax_enzyme.ad.plan.tape import Tape
+from jax_enzyme.ad.plan.taping import Plan, make_plan
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.fields import points_to_by_place
+from jax_enzyme.analysis.float_kinds import FloatKinds
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.memory import MemoryObject, Objects, PointsTo, reachable_functions, reachable_objects

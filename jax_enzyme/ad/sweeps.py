@@ -6,25 +6,28 @@ segment  as inner, but                                             {adjoints} re
 loop     {way out, frame} forward(parameters..., shadows..., addresses..., arena, alive)
                                                                    {adjoints} reverse(the same, but `frame` at the end)
 
-A loop is one that is checkpointed (`ad.segments`): its segments are inner routines, and it calls their sweeps.
+A loop is one that is checkpointed (`ad.emit.segments`): its segments are inner routines, and it calls their sweeps.
 """
 
 from __future__ import annotations
 
 from functools import cached_property
 
-from jax_enzyme.ad.adjoints import Adjoints
-from jax_enzyme.ad.augment import Augmenter, ForwardSweep
-from jax_enzyme.ad.check import Forward, Reverse, check_emission
-from jax_enzyme.ad.check_reloads import ReloadCheck
-from jax_enzyme.ad.common import Partials, extended, holds_address
-from jax_enzyme.ad.lookup import Lookup
-from jax_enzyme.ad.nodes import Nodes, ThreadNodes
+from jax_enzyme.ad.check.reloads import ReloadCheck
+from jax_enzyme.ad.check.tapes import check_emission
+from jax_enzyme.ad.emit.addresses import holds_address
+from jax_enzyme.ad.emit.adjoints import Adjoints
+from jax_enzyme.ad.emit.augment import Augmenter, ForwardSweep
+from jax_enzyme.ad.emit.emission import Forward, Reverse
+from jax_enzyme.ad.emit.lookup import Lookup
+from jax_enzyme.ad.emit.nodes import Nodes, ThreadNodes
+from jax_enzyme.ad.emit.partials import Partials
+from jax_enzyme.ad.emit.reverse import Sweep
+from jax_enzyme.ad.emit.runtime import Runtime
+from jax_enzyme.ad.emit.segments import Emitted, LoopSweeps
+from jax_enzyme.ad.facts.copying import extended
+from jax_enzyme.ad.plan.state import heads
 from jax_enzyme.ad.reversal import CutLoop, Reversal, Routine, arguments_of, shadowed_parameters
-from jax_enzyme.ad.reverse import Sweep
-from jax_enzyme.ad.runtime import Runtime
-from jax_enzyme.ad.segments import Emitted, LoopSweeps
-from jax_enzyme.ad.state import heads
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T

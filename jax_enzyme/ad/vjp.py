@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import lru_cache
 
-from jax_enzyme.ad.causes import SPLIT
-from jax_enzyme.ad.check_shadows import check_shadows
+from jax_enzyme.ad.check.shadows import check_shadows
 from jax_enzyme.ad.checkpoint import checkpointed
-from jax_enzyme.ad.common import ALIGNMENT, array_function
+from jax_enzyme.ad.facts.causes import SPLIT
+from jax_enzyme.ad.facts.copying import ALIGNMENT, array_function
 from jax_enzyme.ad.frame import Frame
 from jax_enzyme.ad.reversal import Reversal, plan_reversal
 from jax_enzyme.ad.sweeps import Sweeps

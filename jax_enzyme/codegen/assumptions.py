@@ -9,14 +9,14 @@ made sure that no derivative passes where the caller has given no memory for it:
                     that may lead there may lead to memory with derivatives as well
     variables       file-scope variables that are parameters of the array function have shadows of their own, which
                     start from zero, if no pointer of the caller's may lead there; in others there are no derivatives
-    checkpoints     need the sizes of what a loop changes (`ad.state`)
+    checkpoints     need the sizes of what a loop changes (`ad.plan.state`)
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from jax_enzyme.ad.causes import CALLERS_VARIABLE, INACTIVE_PARAMETER, POINTER_PARAMETER
+from jax_enzyme.ad.facts.causes import CALLERS_VARIABLE, INACTIVE_PARAMETER, POINTER_PARAMETER
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.fields import points_to_by_place
 from jax_enzyme.analysis.layout import DataLayout

@@ -17,8 +17,8 @@ from itertools import zip_longest
 from typing import Literal
 
 from jax_enzyme import ad
-from jax_enzyme.ad.runtime import FloatKinds
 from jax_enzyme.ad.shortcuts import general
+from jax_enzyme.analysis.float_kinds import FloatKinds
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import OPEN, UNSIZED, PointsTo
 from jax_enzyme.codegen import library, shortcut_warnings

@@ -9,8 +9,8 @@
 
 The old size follows the pointer: through phis and selects it becomes a phi or a select of sizes, and that of null is 0.
 Of a pointer that comes out of memory or out of a call only the allocator knows it: `malloc_usable_size` says how many
-bytes there are to copy, the size that was asked for or a little more (`ad.room` makes shadows as large). That is asked
-where nothing else is left to find out: another pass may yet show where the pointer comes from.
+bytes there are to copy, the size that was asked for or a little more (`ad.facts.room` makes shadows as large). That is
+asked where nothing else is left to find out: another pass may yet show where the pointer comes from.
 """
 
 from __future__ import annotations

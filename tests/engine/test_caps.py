@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jax_enzyme.ad.causes import MADE, PARTS, UNKNOWN_POINTER_CALL, Cause
+from jax_enzyme.ad.facts.causes import MADE, PARTS, UNKNOWN_POINTER_CALL, Cause
 from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.ir.arrays import Jvp, Vjp
 from tests.support.engine import Native, agree, native, three_way

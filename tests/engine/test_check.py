@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from jax_enzyme.ad.check_reloads import EmissionError
-from jax_enzyme.ad.check_shadows import check_shadows
+from jax_enzyme.ad.check.errors import EmissionError
+from jax_enzyme.ad.check.shadows import check_shadows
+from jax_enzyme.ad.plan.tape import Slot
 from jax_enzyme.ad.reversal import Reversal, plan_reversal
 from jax_enzyme.ad.sweeps import Sweeps
-from jax_enzyme.ad.tape import Slot
 from jax_enzyme.ad.vjp import combined
 from jax_enzyme.codegen.canonical import canonical
 from jax_enzyme.codegen.derived import derived

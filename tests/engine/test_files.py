@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import jax_enzyme as je
-from jax_enzyme.ad.causes import THROUGH_FILE
+from jax_enzyme.ad.facts.causes import THROUGH_FILE
 from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.ir.arrays import Augmented, Jvp, Vjp
 from tests.support.engine import Native, agree, native, three_way

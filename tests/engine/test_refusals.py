@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import jax_enzyme as je
-from jax_enzyme.ad import causes
-from jax_enzyme.ad.causes import (
+from jax_enzyme.ad.docs import page
+from jax_enzyme.ad.facts import causes
+from jax_enzyme.ad.facts.causes import (
     ALLOCATOR,
     ASSEMBLY,
     BITS,
@@ -30,7 +31,6 @@ from jax_enzyme.ad.causes import (
     VOLATILE,
     Cause,
 )
-from jax_enzyme.ad.docs import page
 from jax_enzyme.codegen import derived
 from jax_enzyme.codegen.differentiate import Word
 from jax_enzyme.errors import DifferentiationError, LoweringError, NoRuleError

@@ -19,13 +19,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from jax_enzyme.ad.causes import COUNTED_BUFFER, COUNTED_ORDER
-from jax_enzyme.ad.common import array_function, copied, extended
 from jax_enzyme.ad.device.convergence import meets
 from jax_enzyme.ad.device.reverse import ROOM, first_node
 from jax_enzyme.ad.device.threads import is_shared_memory
+from jax_enzyme.ad.emit.runtime import load_integer
+from jax_enzyme.ad.facts.causes import COUNTED_BUFFER, COUNTED_ORDER
+from jax_enzyme.ad.facts.copying import array_function, copied, extended
 from jax_enzyme.ad.reversal import Reversal
-from jax_enzyme.ad.runtime import load_integer
 from jax_enzyme.analysis.flow import rule_of
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import Access, MemoryObject, accesses, call_effect, is_memory_free

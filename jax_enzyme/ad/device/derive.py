@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from jax_enzyme.ad.causes import COUNTED_TWICE, STATE, THREAD_CHECKPOINT
 from jax_enzyme.ad.device.counting import count_of, widened
 from jax_enzyme.ad.device.reverse import derive_reverse, is_static, reversal_of
-from jax_enzyme.ad.forward import forward
+from jax_enzyme.ad.emit.forward import forward
+from jax_enzyme.ad.facts.causes import COUNTED_TWICE, STATE, THREAD_CHECKPOINT
 from jax_enzyme.ir.arrays import ArrayFunction, Jvp, Step, Vjp
 from jax_enzyme.ir.device import Count, DeviceFunction
 from jax_enzyme.options import Options

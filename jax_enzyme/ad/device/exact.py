@@ -20,10 +20,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import prod
 
-from jax_enzyme.ad.causes import ORDERED_RESULT, UNORDERED_SUM
-from jax_enzyme.ad.common import refuse
 from jax_enzyme.ad.device.counting import widened
 from jax_enzyme.ad.device.threads import is_shared_memory
+from jax_enzyme.ad.facts.causes import ORDERED_RESULT, UNORDERED_SUM
+from jax_enzyme.ad.facts.errors import refuse
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import Access, MemoryObject, PointsTo, accesses
 from jax_enzyme.errors import DifferentiationError

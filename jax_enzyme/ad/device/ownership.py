@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from jax_enzyme.ad.facts import Facts
+from jax_enzyme.ad.facts.functions import Facts
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import MemoryObject, call_effect
 from jax_enzyme.analysis.polynomials import Iteration, Leaf, Polynomial

@@ -13,15 +13,15 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import lru_cache
 
-from jax_enzyme.ad.causes import SPLIT, THREAD_POINTERS, THREAD_RECURSION
-from jax_enzyme.ad.common import ALIGNMENT
 from jax_enzyme.ad.device.threads import ALIGNED_BARRIER, GridThreads, barrier, barrier_function, refuse_disorder
+from jax_enzyme.ad.emit.nodes import thread_arena
+from jax_enzyme.ad.emit.runtime import load_integer
+from jax_enzyme.ad.facts.causes import SPLIT, THREAD_POINTERS, THREAD_RECURSION
+from jax_enzyme.ad.facts.copying import ALIGNMENT
 from jax_enzyme.ad.frame import Frame
-from jax_enzyme.ad.nodes import thread_arena
+from jax_enzyme.ad.plan.tape import Tape
 from jax_enzyme.ad.reversal import Reversal, plan_reversal
-from jax_enzyme.ad.runtime import load_integer
 from jax_enzyme.ad.sweeps import Sweeps
-from jax_enzyme.ad.tape import Tape
 from jax_enzyme.ad.vjp import augmented, combined, pullback
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.ir import instructions as I

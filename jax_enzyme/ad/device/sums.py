@@ -18,11 +18,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from jax_enzyme.ad.common import SUM_FLAGS, copied
 from jax_enzyme.ad.device.convergence import Convergence, Guard
 from jax_enzyme.ad.device.shuffles import warp_helper
-from jax_enzyme.ad.execution import Sums
-from jax_enzyme.ad.facts import Facts
+from jax_enzyme.ad.emit.partials import SUM_FLAGS
+from jax_enzyme.ad.facts.copying import copied
+from jax_enzyme.ad.facts.functions import Facts
+from jax_enzyme.ad.facts.threads import Sums
 from jax_enzyme.analysis.memory import MemoryObject, Objects
 from jax_enzyme.analysis.polynomials import Leaf, Polynomial
 from jax_enzyme.analysis.recurrences import Recurrences

@@ -17,15 +17,15 @@ from collections import Counter
 from collections.abc import Callable
 from weakref import WeakKeyDictionary
 
-from jax_enzyme.ad.causes import BLOCKS_EXCHANGE, LEAVES_BLOCK, LEAVES_WARP, SHARED_COPY, SHARED_STRUCTURE, STATE
 from jax_enzyme.ad.device.convergence import Convergence, meets
 from jax_enzyme.ad.device.lanes import Lanes
 from jax_enzyme.ad.device.ownership import Ownership
 from jax_enzyme.ad.device.shuffles import moves, shuffle_adjoint
 from jax_enzyme.ad.device.sums import SharedPlaces, WarpSums
-from jax_enzyme.ad.execution import Execution, Sums, Threads
-from jax_enzyme.ad.facts import Facts
-from jax_enzyme.ad.recipes import written_objects
+from jax_enzyme.ad.facts.causes import BLOCKS_EXCHANGE, LEAVES_BLOCK, LEAVES_WARP, SHARED_COPY, SHARED_STRUCTURE, STATE
+from jax_enzyme.ad.facts.functions import Execution, Facts
+from jax_enzyme.ad.facts.threads import Sums, Threads
+from jax_enzyme.ad.plan.recipes import written_objects
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.flow import is_shuffle

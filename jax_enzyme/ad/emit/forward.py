@@ -15,26 +15,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from jax_enzyme.ad.causes import ORIGIN
-from jax_enzyme.ad.common import (
-    SUM_FLAGS,
-    Partials,
-    active_rule,
-    address_operands,
-    array_function,
-    companion_in_sum,
-    copied,
-    element_alignment,
-    extended,
-    holds_address,
-    nonzero_partials,
-    refuse,
-    variables_of,
-)
-from jax_enzyme.ad.half_numbers import spoil, takes_half
-from jax_enzyme.ad.library import LibraryCalls, shadow_arguments
-from jax_enzyme.ad.refusals import refuse_unprovable
-from jax_enzyme.ad.room import measured_memory, room
+from jax_enzyme.ad.emit.addresses import address_operands, element_alignment, holds_address
+from jax_enzyme.ad.emit.library import LibraryCalls, shadow_arguments
+from jax_enzyme.ad.emit.partials import SUM_FLAGS, Partials, companion_in_sum, nonzero_partials, variables_of
+from jax_enzyme.ad.facts.causes import ORIGIN
+from jax_enzyme.ad.facts.copying import array_function, copied, extended
+from jax_enzyme.ad.facts.errors import active_rule, refuse
+from jax_enzyme.ad.facts.half_numbers import spoil, takes_half
+from jax_enzyme.ad.facts.refusals import refuse_unprovable
+from jax_enzyme.ad.facts.room import measured_memory, room
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.fields import points_to_by_place

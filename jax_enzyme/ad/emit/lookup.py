@@ -14,11 +14,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable
 from typing import Any, Literal, TypeAlias
 
-from jax_enzyme.ad.common import copied, element_alignment
-from jax_enzyme.ad.nodes import Nodes
-from jax_enzyme.ad.plan import ForwardPointer, Plan
-from jax_enzyme.ad.recipes import Choice, Closed, Fork, Forward, Gate, Recipes, Reload, Repeat, Resident
-from jax_enzyme.ad.tape import address, marked
+from jax_enzyme.ad.emit.addresses import element_alignment
+from jax_enzyme.ad.emit.nodes import Nodes
+from jax_enzyme.ad.facts.copying import copied
+from jax_enzyme.ad.plan.recipes import Choice, Closed, Fork, Forward, Gate, Recipes, Reload, Repeat, Resident
+from jax_enzyme.ad.plan.tape import address, marked
+from jax_enzyme.ad.plan.taping import ForwardPointer, Plan
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.memory import MemoryObject
 from jax_enzyme.analysis.polynomials import Atom, Iteration, Polynomial, emit

@@ -13,29 +13,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from jax_enzyme.ad.causes import ALLOCATOR, GLOBAL, IN_ONE_PLACE, MIXED_COPY, ORIGIN, REALLOCATED
-from jax_enzyme.ad.check import Forward
-from jax_enzyme.ad.common import (
-    address_operands,
-    byte_count,
-    companion_in_sum,
-    copied,
-    element_alignment,
-    expression_of,
-    holds_address,
-)
-from jax_enzyme.ad.copies import pointers_in
-from jax_enzyme.ad.facts import Facts
-from jax_enzyme.ad.kept import KeptMemory, padded
-from jax_enzyme.ad.library import LibraryCalls, shadow_arguments
-from jax_enzyme.ad.lookup import Pointers
-from jax_enzyme.ad.nodes import Nodes
-from jax_enzyme.ad.one_plane import is_own, is_pointer_among_numbers, may_hold_pointer, numbers_under
-from jax_enzyme.ad.plan import Plan
-from jax_enzyme.ad.room import room
-from jax_enzyme.ad.runtime import Runtime
-from jax_enzyme.ad.state import State, heads
-from jax_enzyme.ad.tape import Slot, address, marked
+from jax_enzyme.ad.emit.addresses import address_operands, byte_count, element_alignment, holds_address
+from jax_enzyme.ad.emit.copies import pointers_in
+from jax_enzyme.ad.emit.emission import Forward
+from jax_enzyme.ad.emit.kept import KeptMemory, padded
+from jax_enzyme.ad.emit.library import LibraryCalls, shadow_arguments
+from jax_enzyme.ad.emit.lookup import Pointers
+from jax_enzyme.ad.emit.nodes import Nodes
+from jax_enzyme.ad.emit.partials import companion_in_sum, expression_of
+from jax_enzyme.ad.emit.runtime import Runtime
+from jax_enzyme.ad.facts.causes import ALLOCATOR, GLOBAL, IN_ONE_PLACE, MIXED_COPY, ORIGIN, REALLOCATED
+from jax_enzyme.ad.facts.copying import copied
+from jax_enzyme.ad.facts.functions import Facts
+from jax_enzyme.ad.facts.one_plane import is_own, is_pointer_among_numbers, may_hold_pointer, numbers_under
+from jax_enzyme.ad.facts.room import room
+from jax_enzyme.ad.plan.state import State, heads
+from jax_enzyme.ad.plan.tape import Slot, address, marked
+from jax_enzyme.ad.plan.taping import Plan
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.memory import MemoryObject, call_effect, called_routine
 from jax_enzyme.analysis.tbaa import copied_type, kept_access

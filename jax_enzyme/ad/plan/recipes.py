@@ -17,9 +17,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
-from jax_enzyme.ad.execution import ALONE, Execution
-from jax_enzyme.ad.instrument import Instrumented
-from jax_enzyme.ad.room import measured_memory
+from jax_enzyme.ad.facts.functions import ALONE, Execution
+from jax_enzyme.ad.facts.instrument import Instrumented
+from jax_enzyme.ad.facts.room import measured_memory
 from jax_enzyme.analysis.extents import allocation_size
 from jax_enzyme.analysis.flow import rule_of
 from jax_enzyme.analysis.layout import DataLayout

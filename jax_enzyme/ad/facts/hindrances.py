@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from jax_enzyme.ad.causes import NOT_CHECKPOINTED
+from jax_enzyme.ad.facts.causes import NOT_CHECKPOINTED
 from jax_enzyme.errors import DifferentiationError
 
 

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from math import inf
 from typing import Literal
 
-from jax_enzyme.ad.instrument import Instrumented
-from jax_enzyme.ad.mincut import Network
-from jax_enzyme.ad.recipes import Recipes, Reload, Resident
-from jax_enzyme.ad.tape import Tape
+from jax_enzyme.ad.facts.instrument import Instrumented
+from jax_enzyme.ad.plan.mincut import Network
+from jax_enzyme.ad.plan.recipes import Recipes, Reload, Resident
+from jax_enzyme.ad.plan.tape import Tape
 from jax_enzyme.analysis.memory import MemoryObject
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T

@@ -1,20 +1,20 @@
 """Nodes: the frames of loops without a bound, one per iteration, as the sweeps make, find and leave them.
 
-`Nodes`        nodes of one thread: memory from an arena (`ad.runtime`), known by its address, each linked to the one
-               before it
+`Nodes`        nodes of one thread: memory from an arena (`ad.emit.runtime`), known by its address, each linked to
+               the one before it
 `ThreadNodes`  nodes of many threads: places in one buffer, known by a number of bytes. What lies at byte b of a thread
-               that is number t of n lies at b n, interleaved with the same of the others (`ad.execution.Threads`). The
-               thread takes them in order, so that the node before has no link to it unless inner loops take some too
+               that is number t of n lies at b n, interleaved with the same of the others (`ad.facts.threads.Threads`).
+               A thread takes them in order, so that the node before has no link to it unless inner loops take some too
 
 The arena of a thread among many is 24 bytes as well: the next free byte, the end, and where the buffer is.
 """
 
 from __future__ import annotations
 
-from jax_enzyme.ad.common import ALIGNMENT
-from jax_enzyme.ad.execution import Threads
-from jax_enzyme.ad.runtime import ARENA, Runtime, load_integer
-from jax_enzyme.ad.tape import Slot, Tape, address, marked
+from jax_enzyme.ad.emit.runtime import ARENA, Runtime, load_integer
+from jax_enzyme.ad.facts.copying import ALIGNMENT
+from jax_enzyme.ad.facts.threads import Threads
+from jax_enzyme.ad.plan.tape import Slot, Tape, address, marked
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, zero

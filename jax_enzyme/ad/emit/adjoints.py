@@ -15,22 +15,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from jax_enzyme.ad.causes import MIXED_COPY, NARROW, RELOADED, SHARED_ORDER
-from jax_enzyme.ad.common import (
-    SUM_FLAGS,
-    Partials,
-    active_rule,
-    byte_count,
-    element_alignment,
-    nonzero_partials,
-    variables_of,
-)
-from jax_enzyme.ad.copies import is_array, is_freed_next, numbers_in
-from jax_enzyme.ad.facts import Facts
-from jax_enzyme.ad.half_numbers import spoil, takes_half
-from jax_enzyme.ad.library import LibraryCalls
-from jax_enzyme.ad.lookup import Sources
-from jax_enzyme.ad.runtime import Runtime
+from jax_enzyme.ad.emit.addresses import byte_count, element_alignment
+from jax_enzyme.ad.emit.copies import is_array, is_freed_next, numbers_in
+from jax_enzyme.ad.emit.library import LibraryCalls
+from jax_enzyme.ad.emit.lookup import Sources
+from jax_enzyme.ad.emit.partials import SUM_FLAGS, Partials, nonzero_partials, variables_of
+from jax_enzyme.ad.emit.runtime import Runtime
+from jax_enzyme.ad.facts.causes import MIXED_COPY, NARROW, RELOADED, SHARED_ORDER
+from jax_enzyme.ad.facts.errors import active_rule
+from jax_enzyme.ad.facts.functions import Facts
+from jax_enzyme.ad.facts.half_numbers import spoil, takes_half
 from jax_enzyme.analysis.flow import is_defined_call
 from jax_enzyme.analysis.memory import call_effect, called_routine
 from jax_enzyme.analysis.tbaa import copied_type, number_access

@@ -15,8 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 
-from jax_enzyme.ad.causes import BITS, MADE, PARTS, Cause
-from jax_enzyme.ad.half_numbers import takes_half
+from jax_enzyme.ad.facts.causes import BITS, MADE, PARTS, Cause
+from jax_enzyme.ad.facts.half_numbers import takes_half
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.congruence import Congruence
 from jax_enzyme.analysis.dataflow import fixpoint

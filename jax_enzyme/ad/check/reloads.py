@@ -10,26 +10,16 @@ from bisect import bisect_left
 from collections.abc import Mapping
 from functools import cached_property
 
-from jax_enzyme.ad.execution import Execution
+from jax_enzyme.ad.check.errors import EmissionError
+from jax_enzyme.ad.facts.functions import Execution
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dataflow import fixpoint
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import Access, MemoryObject, PointsTo, accesses, call_effect
-from jax_enzyme.errors import LoweringError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.module import Function, GlobalVariable
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, Value
 from jax_enzyme.rules.effects import Effect
-
-
-class EmissionError(LoweringError):
-    """The engine emitted something that breaks one of its own rules."""
-
-    def __init__(self, function: Function, cause: str) -> None:
-        super().__init__(
-            f"{function.name}: {cause}",
-            remedy="this is a defect of jax_enzyme: please report it with the source of the kernel",
-        )
 
 
 class ReloadCheck:

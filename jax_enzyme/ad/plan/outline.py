@@ -9,7 +9,7 @@
 Values that the loop carries, and those that are used after it, pass through *slots*: local variables of the caller.
 Both functions return the way that control took out of the loop (1, 2 ... for its exits), a segment 0 where the loop
 goes on. A segment is a copy of the loop, so it runs as fast as the loop did. How many iterations a segment is given
-does not matter for what the program computes; that is for `ad.segments` to choose.
+does not matter for what the program computes; that is for `ad.emit.segments` to choose.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jax_enzyme.ad.common import copied, extended
-from jax_enzyme.ad.hindrances import JOINED_EXITS, LOCAL_ARRAYS, SEVERAL_WAYS, USED_ELSEWHERE, Hindrance
-from jax_enzyme.ad.instrument import clone
+from jax_enzyme.ad.facts.copying import copied, extended
+from jax_enzyme.ad.facts.hindrances import JOINED_EXITS, LOCAL_ARRAYS, SEVERAL_WAYS, USED_ELSEWHERE, Hindrance
+from jax_enzyme.ad.facts.instrument import clone
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.loops import Loop, Loops

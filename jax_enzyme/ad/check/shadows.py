@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jax_enzyme.ad.check_reloads import EmissionError
+from jax_enzyme.ad.check.errors import EmissionError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import is_zero

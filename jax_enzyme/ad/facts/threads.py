@@ -1,27 +1,19 @@
-"""Who runs a function: one thread alone, or many threads at the same time.
+"""Threads that run a function at the same time, and share its tape.
 
 Both sweeps are what one thread does. Where others run the same code, three things change: what another thread may write
 is not read again, cotangents of memory that others read too are added to it atomically, and the tape has a place per
-thread. `ALONE` is a function of the CPU; `ad.device` has the other case.
+thread. What this means for one function is its `ad.facts.functions.Execution`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from jax_enzyme.ad.causes import GLOBAL
-from jax_enzyme.analysis.memory import MemoryObject
-from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
-from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.values import BasicBlock, Constant, ConstantInt, Value, int_value
-
-if TYPE_CHECKING:
-    from jax_enzyme.ad.facts import Facts
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,58 +71,3 @@ class Sums:
 
     def finish(self, shadow: Callable[[Value], Value]) -> None:
         """Emits what is left to be added when everything has been reversed; `shadow` gives shadows of parameters."""
-
-
-class Execution:
-    """One thread, alone."""
-
-    threads: Threads | None = None
-    """Those that share the tape."""
-    node_threads: Threads | None = None
-    """Those that share the memory for loops without a bound."""
-    moves_locals = True
-    """Whether local objects may live in the tape."""
-
-    def shares(self, item: MemoryObject) -> bool:
-        """Whether other threads may touch an object while this one runs."""
-        return False
-
-    def reverses(self, call: I.CallBase, facts: Facts) -> bool:
-        """Whether threads have to meet in the reverse sweep where they meet at `call`."""
-        return False
-
-    def meet(
-        self, builder: Builder, module: Module, facts: Facts, call: I.CallBase, value: Callable[[Value], Value]
-    ) -> None:
-        """Emits the reverse of a call at which threads meet, into `module`; `value` gives forward values."""
-        raise AssertionError("a thread that is alone meets nobody")
-
-    def shuffled_back(
-        self,
-        builder: Builder,
-        module: Module,
-        facts: Facts,
-        call: I.CallBase,
-        adjoint: Value,
-        value: Callable[[Value], Value],
-    ) -> Value:
-        """The adjoint of what a lane passes into a shuffle, from that of what it gets."""
-        raise AssertionError("a thread that is alone meets nobody")
-
-    def global_error(self, name: str) -> DifferentiationError:
-        """The refusal of a mutable global variable that holds numbers."""
-        return GLOBAL.error(name=name)
-
-    def sums(self, module: Module, facts: Facts, builder: Builder, prologue: Builder) -> Sums:
-        """The sums of a reverse sweep, which is built by `builder` and begins with `prologue`."""
-        return Sums()
-
-    def addition(self, facts: Facts, item: MemoryObject, instruction: I.Instruction) -> tuple[str, str]:
-        """How the reverse of an instruction adds to an object's shadow, and why so: for people."""
-        return "plain", "one thread runs at a time"
-
-    def check_copy(self, call: I.CallBase, facts: Facts) -> None:
-        """Raises DifferentiationError where the reverse of a copy would have to add to memory that others add to."""
-
-
-ALONE = Execution()

@@ -10,7 +10,7 @@ as the forward sweep goes; nodes are chained backwards, and the frame around the
     node of L    [ node before: 8 bytes ][ value C: 8 bytes ] ...
 
 Where many threads share the memory that nodes lie in, a node is known by a number instead of an address, and follows
-the one before it directly, unless nodes of inner loops come between: then it keeps that one's number (`ad.nodes`).
+the one before it directly, unless nodes of inner loops come between: then it keeps that one's number (`ad.emit.nodes`).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 
-from jax_enzyme.ad.common import ALIGNMENT
-from jax_enzyme.ad.execution import Threads
-from jax_enzyme.ad.instrument import Instrumented
+from jax_enzyme.ad.facts.copying import ALIGNMENT
+from jax_enzyme.ad.facts.instrument import Instrumented
+from jax_enzyme.ad.facts.threads import Threads
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.recurrences import Recurrences

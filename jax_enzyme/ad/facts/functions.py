@@ -1,24 +1,82 @@
-"""What is known about the functions that are being reversed, and which of their instructions have a reverse."""
+"""What is known about the functions that are being reversed: who runs them (`Execution`), and which of their
+instructions have a reverse (`Facts`). `ALONE` is a function of the CPU; `ad.device` has the case of many threads."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 
-from jax_enzyme.ad.causes import Cause
-from jax_enzyme.ad.common import refuse
-from jax_enzyme.ad.execution import ALONE, Execution
-from jax_enzyme.ad.one_plane import numbers_under
-from jax_enzyme.ad.room import measured_memory
+from jax_enzyme.ad.facts.causes import GLOBAL, Cause
+from jax_enzyme.ad.facts.errors import refuse
+from jax_enzyme.ad.facts.one_plane import numbers_under
+from jax_enzyme.ad.facts.room import measured_memory
+from jax_enzyme.ad.facts.threads import Sums, Threads
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.flow import is_defined_call, is_opaque_call, rule_of
 from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, called_routine, is_memory_free
 from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import Value
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.table import Rules
+
+
+class Execution:
+    """One thread, alone."""
+
+    threads: Threads | None = None
+    """Those that share the tape."""
+    node_threads: Threads | None = None
+    """Those that share the memory for loops without a bound."""
+    moves_locals = True
+    """Whether local objects may live in the tape."""
+
+    def shares(self, item: MemoryObject) -> bool:
+        """Whether other threads may touch an object while this one runs."""
+        return False
+
+    def reverses(self, call: I.CallBase, facts: Facts) -> bool:
+        """Whether threads have to meet in the reverse sweep where they meet at `call`."""
+        return False
+
+    def meet(
+        self, builder: Builder, module: Module, facts: Facts, call: I.CallBase, value: Callable[[Value], Value]
+    ) -> None:
+        """Emits the reverse of a call at which threads meet, into `module`; `value` gives forward values."""
+        raise AssertionError("a thread that is alone meets nobody")
+
+    def shuffled_back(
+        self,
+        builder: Builder,
+        module: Module,
+        facts: Facts,
+        call: I.CallBase,
+        adjoint: Value,
+        value: Callable[[Value], Value],
+    ) -> Value:
+        """The adjoint of what a lane passes into a shuffle, from that of what it gets."""
+        raise AssertionError("a thread that is alone meets nobody")
+
+    def global_error(self, name: str) -> DifferentiationError:
+        """The refusal of a mutable global variable that holds numbers."""
+        return GLOBAL.error(name=name)
+
+    def sums(self, module: Module, facts: Facts, builder: Builder, prologue: Builder) -> Sums:
+        """The sums of a reverse sweep, which is built by `builder` and begins with `prologue`."""
+        return Sums()
+
+    def addition(self, facts: Facts, item: MemoryObject, instruction: I.Instruction) -> tuple[str, str]:
+        """How the reverse of an instruction adds to an object's shadow, and why so: for people."""
+        return "plain", "one thread runs at a time"
+
+    def check_copy(self, call: I.CallBase, facts: Facts) -> None:
+        """Raises DifferentiationError where the reverse of a copy would have to add to memory that others add to."""
+
+
+ALONE = Execution()
 
 
 class Facts:

@@ -32,11 +32,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from jax_enzyme.ad.check_reloads import EmissionError
-from jax_enzyme.ad.nodes import TAKE
-from jax_enzyme.ad.plan import ForwardPointer
-from jax_enzyme.ad.runtime import ARENA
-from jax_enzyme.ad.tape import Frame, Slot, Tape
+from jax_enzyme.ad.check.errors import EmissionError
+from jax_enzyme.ad.emit.emission import Forward, Reverse
+from jax_enzyme.ad.emit.nodes import TAKE
+from jax_enzyme.ad.emit.runtime import ARENA
+from jax_enzyme.ad.plan.tape import Frame, Slot, Tape
+from jax_enzyme.ad.plan.taping import ForwardPointer
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dataflow import Problem, solve
 from jax_enzyme.analysis.dominators import Dominators
@@ -46,27 +47,6 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, uses
 from jax_enzyme.ir.values import BasicBlock, Value, int_value, is_zero
-
-
-@dataclass(frozen=True, eq=False)
-class Forward:
-    """An emitted forward sweep: `blocks` leads from the blocks of the code to its own, `tape` is the root frame."""
-
-    function: Function
-    tape: Value
-    blocks: dict[BasicBlock, BasicBlock]
-
-
-@dataclass(frozen=True, eq=False)
-class Reverse:
-    """An emitted reverse sweep: `positions` says which block of the code each block reverses, `reloads` which load of
-    the code a load from the primal's memory repeats, `primal` which parameters are the primal's."""
-
-    function: Function
-    tape: Value
-    positions: dict[BasicBlock, BasicBlock]
-    reloads: dict[Value, I.Load]
-    primal: frozenset[Value]
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from jax_enzyme.ad.causes import DEFECT, NEVER_RETURNS
-from jax_enzyme.ad.common import copied
+from jax_enzyme.ad.facts.causes import DEFECT, NEVER_RETURNS
+from jax_enzyme.ad.facts.copying import copied
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.loops import Loop, Loops

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
-from jax_enzyme.ad.bits import BitChecks
-from jax_enzyme.ad.causes import (
+from jax_enzyme.ad.facts.bits import BitChecks
+from jax_enzyme.ad.facts.causes import (
     ATOMIC,
     DEVICE,
     GOTO,
@@ -25,7 +25,7 @@ from jax_enzyme.ad.causes import (
     VOLATILE,
     Cause,
 )
-from jax_enzyme.ad.common import active_rule, refuse
+from jax_enzyme.ad.facts.errors import active_rule, refuse
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.files import Files
 from jax_enzyme.analysis.flow import holds_float, is_defined_call, is_opaque_call, rule_of

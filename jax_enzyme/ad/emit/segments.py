@@ -21,10 +21,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from jax_enzyme.ad.common import Partials
-from jax_enzyme.ad.kept import KeptMemory
-from jax_enzyme.ad.runtime import ARENA, Runtime, load_integer
-from jax_enzyme.ad.state import State
+from jax_enzyme.ad.emit.kept import KeptMemory
+from jax_enzyme.ad.emit.partials import Partials
+from jax_enzyme.ad.emit.runtime import ARENA, Runtime, load_integer
+from jax_enzyme.ad.plan.state import State
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, zero
 from jax_enzyme.ir.module import Function

@@ -7,7 +7,8 @@
 
 A *pattern* says what lies within one record, and how long a record is. Integers have no adjoint, and what lies in the
 shadow of a pointer means nothing to the reverse sweep, which takes shadow pointers from the tape: a number at the place
-of a pointer may take it along, since nothing reads it before the pointer's own store makes it zero (`ad.one_plane`).
+of a pointer may take it along, since nothing reads it before the pointer's own store makes it zero
+(`ad.facts.one_plane`).
 The order is the one that is right for overlapping ranges, and for records copied onto themselves.
 """
 

@@ -12,7 +12,7 @@ copies of it, which higher derivatives have to tell numbers from pointers in.
 
 from __future__ import annotations
 
-from jax_enzyme.ad.runtime import Runtime, load_integer
+from jax_enzyme.ad.emit.runtime import Runtime, load_integer
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.module import Function

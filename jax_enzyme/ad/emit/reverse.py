@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from jax_enzyme.ad.adjoints import Adjoints
-from jax_enzyme.ad.facts import Facts
-from jax_enzyme.ad.instrument import Instrumented
-from jax_enzyme.ad.lookup import Sources
+from jax_enzyme.ad.emit.adjoints import Adjoints
+from jax_enzyme.ad.emit.lookup import Sources
+from jax_enzyme.ad.facts.functions import Facts
+from jax_enzyme.ad.facts.instrument import Instrumented
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T

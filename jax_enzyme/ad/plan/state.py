@@ -3,7 +3,7 @@
 Objects that the loop can reach, and that it or anything after it changes, are of two kinds. Those that exist once per
 call and have a constant size (buffers, local variables) are *fixed*. Other memory from the heap is *kept*: it comes
 from the arena instead, so that it is there when the reverse sweep comes to the loop, and a list of what is alive
-(`ad.kept`) says at run time what to copy.
+(`ad.emit.kept`) says at run time what to copy.
 
 What cannot be put back is refused: memory that one iteration allocates for another or frees, mutable globals, calls
 that may do something else the second time.
@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from jax_enzyme.ad.common import describe
-from jax_enzyme.ad.facts import Facts
-from jax_enzyme.ad.hindrances import (
+from jax_enzyme.ad.facts.errors import describe
+from jax_enzyme.ad.facts.functions import Facts
+from jax_enzyme.ad.facts.hindrances import (
     CALLERS_SIZE,
     FILE_SCOPE,
     FREES_EARLIER,
@@ -28,8 +28,8 @@ from jax_enzyme.ad.hindrances import (
     UNKNOWN_SIZE,
     Hindrance,
 )
-from jax_enzyme.ad.recipes import Recipes
-from jax_enzyme.ad.runtime import FloatKinds
+from jax_enzyme.ad.plan.recipes import Recipes
+from jax_enzyme.analysis.float_kinds import FloatKinds
 from jax_enzyme.analysis.flow import is_defined_call, rule_of
 from jax_enzyme.analysis.memory import (
     UNSIZED,

@@ -1,0 +1,54 @@
+"""Operands that are addresses, how far memory is aligned, and how many bytes a call names."""
+
+from __future__ import annotations
+
+from jax_enzyme.ad.facts.copying import ALIGNMENT
+from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import Builder
+from jax_enzyme.ir.values import Value
+
+
+def address_operands(instruction: I.Instruction) -> range:
+    """Which operands an address, or a vector of addresses, is made of: not those that only say which, or how far on."""
+    match instruction.opcode:
+        case "select":
+            return range(1, 3)
+        case "insertelement" | "shufflevector":
+            return range(2)
+        case _:
+            return range(1)
+
+
+def holds_address(layout: DataLayout, type_: T.Type) -> bool:
+    """Whether a value of the type may be an address or have one in it: a pointer, the integer made of one, a record."""
+    match layout.body(type_):
+        case T.StructType(elements):
+            return any(holds_address(layout, element) for element in elements)
+        case T.ArrayType(_, element):
+            return holds_address(layout, element)
+        case body:
+            return T.is_pointer(body) or body == T.I64
+
+
+def element_alignment(type_: T.Type, align: int | None) -> int:
+    """The alignment of an access to memory of the derivative's own: that of the elements. More is known only of the
+    primal's addresses."""
+    match type_:
+        case T.VectorType(_, element) | T.ArrayType(_, element):
+            natural = element_alignment(element, None)
+        case T.StructType(elements):
+            natural = min((element_alignment(e, None) for e in elements), default=1)
+        case T.FloatType(kind):
+            natural = {"double": 8, "float": 4, "half": 2, "bfloat": 2}.get(kind, ALIGNMENT)
+        case T.IntType(bits):
+            natural = bits // 8 if bits in (8, 16, 32, 64) else 1
+        case _:
+            natural = 8
+    return natural if align is None else min(natural, align)
+
+
+def byte_count(builder: Builder, length: Value) -> Value:
+    """How many bytes a copy or `memset` is of, as an i64."""
+    return length if length.type == T.I64 else builder.cast("zext", length, T.I64)

@@ -1,0 +1,30 @@
+"""What the sweeps have emitted, for those who check it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.values import BasicBlock, Value
+
+
+@dataclass(frozen=True, eq=False)
+class Forward:
+    """An emitted forward sweep: `blocks` leads from the blocks of the code to its own, `tape` is the root frame."""
+
+    function: Function
+    tape: Value
+    blocks: dict[BasicBlock, BasicBlock]
+
+
+@dataclass(frozen=True, eq=False)
+class Reverse:
+    """An emitted reverse sweep: `positions` says which block of the code each block reverses, `reloads` which load of
+    the code a load from the primal's memory repeats, `primal` which parameters are the primal's."""
+
+    function: Function
+    tape: Value
+    positions: dict[BasicBlock, BasicBlock]
+    reloads: dict[Value, I.Load]
+    primal: frozenset[Value]

@@ -1,0 +1,80 @@
+"""Partial derivatives as instructions: products and sums of them, with the flags that they may have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import Builder, instruction_of
+from jax_enzyme.ir.values import Constant, ConstantExpr, ConstantInt, Value
+from jax_enzyme.rules.declare import Declarations
+from jax_enzyme.rules.emit import emit_product
+from jax_enzyme.rules.expr import Expr
+from jax_enzyme.rules.rule import ZERO, Rule
+
+# The order in which derivative terms are added is ours to choose, and products may be fused into sums.
+SUM_FLAGS = ("reassoc", "nsz", "contract")
+
+
+PRODUCT_FLAGS = ("contract",)
+
+
+def companion_in_sum(builder: Builder, operand: Value, value: Value, shadow: Value) -> Value:
+    """The shadow of an integer, one part of an address that is computed: of the address itself, or of what is added to
+    it. Where integers lie beside pointers, either may have been loaded; the shadow of one that is no pointer is zero,
+    or itself, and it is added as it is."""
+    if isinstance(operand, I.Cast | I.BinaryOp):
+        return shadow
+    return builder.select(builder.icmp("eq", shadow, ConstantInt(T.I64, 0)), value, shadow)
+
+
+class Partials:
+    """Emits products of partial derivatives: the arithmetic of both sweeps."""
+
+    def __init__(self, builder: Builder, declarations: Declarations) -> None:
+        self.builder = builder
+        self._declarations = declarations
+
+    def scaled(self, partial: Expr, environment: Mapping[str, Value], factor: Value) -> Value:
+        """`partial * factor`, in the factor's type."""
+        return emit_product(partial, factor, self.builder, environment, self._declarations, PRODUCT_FLAGS)
+
+    def add(self, total: Value | None, term: Value) -> Value:
+        """`total + term`, where no total is zero; element by element for aggregates."""
+        if total is None:
+            return term
+        return self._add(total, term, total.type)
+
+    def _add(self, x: Value, y: Value, type_: T.Type) -> Value:
+        if T.is_float(type_):
+            return self.builder.binary("fadd", x, y, SUM_FLAGS)
+        assert isinstance(type_, T.StructType | T.ArrayType)
+        elements = type_.elements if isinstance(type_, T.StructType) else (type_.element,) * type_.count
+        result = x
+        for index, element in enumerate(elements):
+            if T.is_float(element) or isinstance(element, T.StructType | T.ArrayType):
+                left = self.builder.extract_value(x, index, element)
+                right = self.builder.extract_value(y, index, element)
+                result = self.builder.insert_value(result, self._add(left, right, element), index)
+        return result
+
+
+def nonzero_partials(rule: Rule) -> list[tuple[int, Expr]]:
+    """(operand index, partial) of the operands that a derivative flows through."""
+    return [(i, p) for i, p in enumerate(rule.partials) if p is not None and p is not ZERO]
+
+
+def variables_of(instruction: I.Instruction) -> dict[str, Value]:
+    """The names that a rule's formulas may use: x0, x1 ... for the operands, y for the result."""
+    arguments = instruction.arguments if isinstance(instruction, I.CallBase) else instruction.operands
+    return {**{f"x{i}": v for i, v in enumerate(arguments)}, "y": instruction}
+
+
+def expression_of(builder: Builder, expression: ConstantExpr, operands: list[Value]) -> Value:
+    """A constant expression of other operands: a constant again where they are, and otherwise computed."""
+    fixed = [v for v in operands if isinstance(v, Constant)]
+    if len(fixed) == len(operands):
+        return replace(expression, operands=fixed)
+    return builder.insert(instruction_of(expression, operands))
