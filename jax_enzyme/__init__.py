@@ -20,6 +20,8 @@ from jax_enzyme.errors import (
 from jax_enzyme.options import Options
 
 if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
     from jax_enzyme import ad
 
     __version__: str
@@ -83,6 +85,20 @@ def __getattr__(name: str) -> object:
 
         return getattr(primitives, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def load_ipython_extension(shell: InteractiveShell) -> None:
+    """`%load_ext jax_enzyme`: notebook cells that are kernels (`%%kernel?` has the help)."""
+    from jax_enzyme.tools import notebook
+
+    notebook.load(shell)
+
+
+def unload_ipython_extension(shell: InteractiveShell) -> None:
+    """`%unload_ext jax_enzyme`: kernels that were made stay."""
+    from jax_enzyme.tools import notebook
+
+    notebook.unload(shell)
 
 
 def __dir__() -> list[str]:

@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-import html
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from jax_enzyme.ad.report import NOWHERE, LoopFact, ReverseReport, line_of, reverse_report
 from jax_enzyme.ad.shortcuts import ExactComparison
@@ -17,6 +17,7 @@ from jax_enzyme.codegen import derived
 from jax_enzyme.codegen.gpu.inspection import GpuReport, gpu_report
 from jax_enzyme.codegen.object import entry_module
 from jax_enzyme.codegen.optimise import optimised_text
+from jax_enzyme.display import pages, pictures
 from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.frontends.program import Program
 from jax_enzyme.ir.arrays import ArrayFunction, Augmented, Buffer, Derivation, Jvp, Pullback, Vjp
@@ -95,13 +96,16 @@ class Report:
 
     def ir(self, name: str, *, optimised: bool = False) -> str:
         """The LLVM IR of one function: as the engine made it, or, `optimised`, as it is compiled for this machine."""
-        if name not in self._steps:
-            raise KeyError(f"there is no function {name!r}: {', '.join(self._steps)}")
-        function = self._job.function(self._steps[name])
+        function = self._function(name)
         if not optimised:
             return to_text(function.module)
         options = self._job.options
         return optimised_text(entry_module(function), vector_math=options.vector_math, fast_math=options.fast_math)
+
+    def _function(self, name: str) -> ArrayFunction:
+        if name not in self._steps:
+            raise KeyError(f"there is no function {name!r}: {', '.join(self._steps)}")
+        return self._job.function(self._steps[name])
 
     def __repr__(self) -> str:
         return f"Report on {self.name} ({len(self._steps)} functions)"
@@ -114,14 +118,39 @@ class Report:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        parts = [f"<b>{html.escape(str(self).partition(chr(10))[0])}</b>", "<table>"]
-        for title, rows in self._sections():
-            text = "<br>".join(html.escape(self._shortened(row)) for row in rows)
-            cell = '<td style="text-align:left;vertical-align:top'
-            parts.append(
-                f'<tr>{cell}">{html.escape(title)}</td>{cell};font-family:monospace;white-space:pre">{text}</td></tr>'
-            )
-        return "\n".join([*parts, "</table>"])
+        rows = ((title, "\n".join(map(self._shortened, rows))) for title, rows in self._sections())
+        parts = [pages.heading(str(self).partition("\n")[0]), pages.table(rows)]
+        for path, notes in self._notes().items():
+            try:
+                lines = Path(path).read_text("utf-8", "replace").splitlines()
+            except OSError:
+                continue  # text that has no file, or a file that is gone: the tables above have the places
+            parts += [pages.heading(self._shortened(path)), pages.listing(lines, notes)]
+        parts += [pages.folded(f"LLVM IR of {name}", self.ir(name)) for name in self._steps]
+        return "\n".join(parts)
+
+    def control_flow(self, name: str = "primal") -> pictures.Picture:
+        """A picture of the blocks of one function, in SVG. Raises KeyError where there is no such function."""
+        function = self._function(name)
+        return pictures.control_flow(function.module, function.module.functions[function.symbol])
+
+    def tape(self) -> pictures.Picture:
+        """A picture of the tape's bytes by source line, in SVG."""
+        by_line = self.reverse.tape_by_line if self.reverse is not None else ()
+        return pictures.bars([(self._shortened(place), n, _bytes(n)) for place, n in by_line])
+
+    def _notes(self) -> dict[str, dict[int, list[str]]]:
+        """What reverse mode says about the lines of each source file."""
+        found: dict[str, dict[int, list[str]]] = {}
+        if self.reverse is None:
+            return found
+        for place, note in _line_notes(self.reverse):
+            path, _, line = line_of(place).rpartition(":")
+            if path and line.isdecimal():
+                notes = found.setdefault(path, {}).setdefault(int(line), [])
+                if note not in notes:
+                    notes.append(note)
+        return found
 
     def _shortened(self, row: str) -> str:
         """Without the folder of the source, which the first line names."""
@@ -273,6 +302,17 @@ def _reverse_sections(reverse: ReverseReport) -> Iterator[tuple[str, list[str]]]
     yield "not on the tape", _few(again) or ["nothing more is read"]
     sums = [f"{a.memory}: {a.way} sums, {a.reads} at {a.place}" for a in reverse.accumulations]
     yield "accumulations", _few(sums) or ["none"]
+
+
+def _line_notes(reverse: ReverseReport) -> Iterator[tuple[str, str]]:
+    for loop in reverse.loops:
+        yield loop.place, f"loop, iterations {loop.trips}"
+    for place, nbytes in reverse.tape_by_line:
+        yield place, f"tape {_bytes(nbytes)}"
+    for again in reverse.recomputed:
+        yield again.place, f"{again.recipe}: {_summary(again.what)}"
+    for sums in reverse.accumulations:
+        yield sums.place, f"adds to the cotangent of {sums.memory}: {sums.way}"
 
 
 def _comparison(comparison: ExactComparison) -> str:

@@ -14,6 +14,7 @@ from jax import lax
 from jax import numpy as jnp
 from jax.core import Tracer
 
+from jax_enzyme.display import pages
 from jax_enzyme.errors import ArgumentError, JaxEnzymeError, SignatureError
 from jax_enzyme.frontends import Language, Program, load_kernel
 from jax_enzyme.options import Options
@@ -220,6 +221,11 @@ class Kernel:
             places.setdefault(implementation, []).append(platform)
         runs = "; ".join(f"{one.program.lang}, {' '.join(platforms)}" for one, platforms in places.items())
         return f"Kernel {self.__name__}({names}) -> {results} [{runs}]"
+
+    def _repr_html_(self) -> str:
+        params = ((p.name, _described(p), "") for p in self.signature.caller_params)
+        results = ((r.name, _described(r), "result") for r in self.signature.results)
+        return pages.heading(repr(self)) + pages.table((*params, *results))
 
     def __reduce__(self) -> tuple[type[Kernel], tuple[Program, Signature, Options, Others]]:
         return (Kernel, (self.program, self.signature, self.options, self.others))
