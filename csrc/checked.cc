@@ -19,6 +19,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <set>
 #include <string>
 #include <thread>
@@ -50,32 +51,62 @@ struct Object {
   bool freed;
 };
 
-// Where an address was last found to lead.
-struct Remembered {
-  uint64_t address = 0;
-  uint64_t generation = 0;
-  Object* object = nullptr;
+// What generated code reads itself (transform/sanitize/lookup.py): where a thread's stack ends, and the way from an
+// address to the record of its object. All is relative to what stands for "none", so that it starts as zeros:
+//
+//   mid    = none_mid  + top[address >> 30]           of 1 GiB
+//   leaf   = none_leaf + mid[address >> 12]           of a page; pages in one object share theirs
+//   record = unknown   + leaf[address >> 4]           no two objects share 16 bytes
+constexpr int kTopBits = 17;
+constexpr int kMidBits = 18;
+constexpr int kLeafBits = 8;
+constexpr uint64_t kGrain = 16;
+constexpr uint64_t kPage = kGrain << kLeafBits;
+
+struct Leaf {
+  int64_t records[1 << kLeafBits];
+  bool shared;  // by the pages of one object
 };
 
-// What generated code reads itself.
-struct Limits {
+struct Tables {
   std::atomic<int32_t> stop{0};
   uint64_t low = 0;  // the lowest address that the thread's stack may come to
+  Object unknown{0, kEverything, "memory", 0, false, false};
+  Leaf none_leaf;
+  int64_t top[1 << kTopBits];
+  int64_t none_mid[1 << kMidBits];
 };
-static_assert(offsetof(Limits, low) == 8, "transform/sanitize/endings.py reads it there");
+static_assert(offsetof(Tables, low) == 8, "transform/sanitize/endings.py reads it there");
+static_assert(offsetof(Tables, unknown) == 16 && sizeof(Object) == 40, "transform/sanitize/lookup.py knows them");
+static_assert(offsetof(Tables, none_leaf) == 56 && sizeof(Leaf) == 2056, "transform/sanitize/lookup.py knows them");
 
 struct Call {
-  Limits limits;
-  Remembered remembered[1024];
-  uint64_t generation = 1;
-  std::map<uint64_t, Object*> objects;
+  Tables* tables = nullptr;
+  std::vector<int64_t*> pages;  // the entries of pages that have objects
+  std::deque<Leaf> leaves;
+  size_t leaves_in_use = 0;
   std::deque<Object> storage;
   std::deque<Object*> freed;
   size_t freed_bytes = 0;
-  Object* last = nullptr;
-  Object everything{0, kEverything, "memory", 0, false, false};
+  Object nothing{0, 0, "null", 0, false, false};
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   int depth = 0;
+
+  Call() {
+    // Zeros that are not there before they are used.
+    tables = static_cast<Tables*>(std::calloc(1, sizeof(Tables)));
+    if (tables == nullptr) throw std::bad_alloc();
+    new (&tables->stop) std::atomic<int32_t>(0);
+    tables->unknown = Object{0, kEverything, "memory", 0, false, false};
+  }
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+  ~Call() {
+    for (int64_t mid : std::vector<int64_t>(tables->top, tables->top + (1 << kTopBits))) {
+      if (mid != 0) std::free(reinterpret_cast<char*>(tables->none_mid) + mid);
+    }
+    std::free(tables);
+  }
 };
 
 std::mutex g_reports_mutex;
@@ -121,8 +152,8 @@ void Watch() {
   while (!Calls().empty()) {
     const auto now = std::chrono::steady_clock::now();
     for (Call* call : Calls()) {
-      if (g_interrupted.load()) call->limits.stop.store(kInterrupted);
-      if (call->deadline <= now) call->limits.stop.store(kTimeOut);
+      if (g_interrupted.load()) call->tables->stop.store(kInterrupted);
+      if (call->deadline <= now) call->tables->stop.store(kTimeOut);
     }
     Changed().wait_for(lock, std::chrono::milliseconds(20));
   }
@@ -191,44 +222,92 @@ void Fill(void* memory, uint64_t bytes) {
   std::memcpy(at, pattern, bytes);
 }
 
-// The object in which an address lies, or which ends there.
+// The entry of an address's page.
+int64_t* Page(Call& call, uint64_t address) {
+  Tables& tables = *call.tables;
+  int64_t& entry = tables.top[address >> 30 & ((1 << kTopBits) - 1)];
+  if (entry == 0) {
+    void* made = std::calloc(size_t{1} << kMidBits, sizeof(int64_t));
+    if (made == nullptr) throw std::bad_alloc();
+    entry = static_cast<char*>(made) - reinterpret_cast<char*>(tables.none_mid);
+  }
+  auto* mid = reinterpret_cast<int64_t*>(reinterpret_cast<char*>(tables.none_mid) + entry);
+  return &mid[address >> 12 & ((1 << kMidBits) - 1)];
+}
+
+Leaf* LeafOf(Call& call, int64_t entry) {
+  return reinterpret_cast<Leaf*>(reinterpret_cast<char*>(&call.tables->none_leaf) + entry);
+}
+
+Leaf* MadeLeaf(Call& call) {
+  if (call.leaves_in_use == call.leaves.size()) call.leaves.emplace_back();
+  return &call.leaves[call.leaves_in_use++];
+}
+
+void PutLeaf(Call& call, int64_t* page, Leaf* leaf) {
+  if (*page == 0) call.pages.push_back(page);
+  *page = reinterpret_cast<char*>(leaf) - reinterpret_cast<char*>(&call.tables->none_leaf);
+}
+
+// Lets all grains of [first, end) lead to a record.
+void Map(Call& call, uint64_t first, uint64_t end, const Object* object) {
+  const int64_t record = reinterpret_cast<const char*>(object) - reinterpret_cast<const char*>(&call.tables->unknown);
+  Leaf* whole = nullptr;
+  for (uint64_t at = first / kGrain * kGrain; at < end;) {
+    int64_t* page = Page(call, at);
+    const uint64_t next = at / kPage * kPage + kPage;
+    if (at % kPage == 0 && next <= end) {
+      if (whole == nullptr) {
+        whole = MadeLeaf(call);
+        std::fill(std::begin(whole->records), std::end(whole->records), record);
+        whole->shared = true;
+      }
+      PutLeaf(call, page, whole);
+      at = next;
+      continue;
+    }
+    Leaf* leaf = LeafOf(call, *page);
+    if (leaf == &call.tables->none_leaf || leaf->shared) {
+      Leaf* own = MadeLeaf(call);
+      std::memcpy(own->records, leaf->records, sizeof(own->records));
+      own->shared = false;
+      PutLeaf(call, page, own);
+      leaf = own;
+    }
+    for (; at < end && at < next; at += kGrain) leaf->records[at / kGrain % (1 << kLeafBits)] = record;
+  }
+}
+
+// The object in which an address lies, or to which it leads from just outside.
 Object* Find(Call& call, uint64_t address) {
-  if (call.last != nullptr && address - call.last->base < call.last->bytes) return call.last;
-  auto after = call.objects.upper_bound(address);
-  if (after == call.objects.begin()) return nullptr;
-  Object* found = std::prev(after)->second;
-  if (address - found->base > found->bytes) return nullptr;
-  call.last = found;
-  return found;
+  const auto* tables = reinterpret_cast<const char*>(call.tables);
+  const int64_t mid = call.tables->top[address >> 30 & ((1 << kTopBits) - 1)];
+  const auto* pages = reinterpret_cast<const int64_t*>(tables + offsetof(Tables, none_mid) + mid);
+  const Leaf* leaf = LeafOf(call, pages[address >> 12 & ((1 << kMidBits) - 1)]);
+  const int64_t record = leaf->records[address / kGrain % (1 << kLeafBits)];
+  return reinterpret_cast<Object*>(reinterpret_cast<char*>(&call.tables->unknown) + record);
 }
 
 Object* Add(Call& call, void* memory, uint64_t bytes, const char* text, bool heap) {
   const auto base = reinterpret_cast<uint64_t>(memory);
-  // What was there before is gone: the frame of a function that has returned, memory that a library has freed.
-  auto at = call.objects.lower_bound(base);
-  if (at != call.objects.begin()) {
-    auto in_front = std::prev(at);
-    if (in_front->second->base + in_front->second->bytes > base) call.objects.erase(in_front);
-  }
-  while (at != call.objects.end() && at->first < base + bytes) {
-    if (at->first == base && at->second->bytes == bytes && !at->second->freed && at->second->text == text) {
-      return at->second;
-    }
-    at = call.objects.erase(at);
-  }
+  Object* before = Find(call, base);
+  if (before->base == base && before->bytes == bytes && !before->freed && before->text == text) return before;
   call.storage.push_back(Object{base, bytes, text, bytes, heap, false});
   Object* made = &call.storage.back();
-  call.objects[base] = made;
-  ++call.generation;
-  call.last = made;
+  // What was there before is gone: the frame of a function that has returned, memory that a library has freed. Just
+  // outside of memory that is allocated here nothing else lies; behind an object its end may.
+  if (heap) {
+    Map(call, base - kGrain, base + bytes + kGrain, made);
+  } else {
+    Map(call, base, base + bytes, made);
+    const uint64_t end = base + bytes;
+    if (Find(call, end) == &call.tables->unknown) Map(call, end, end + 1, made);
+  }
   return made;
 }
 
 void Forget(Call& call, Object* object) {
-  auto at = call.objects.find(object->base);
-  if (at != call.objects.end() && at->second == object) call.objects.erase(at);
-  if (call.last == object) call.last = nullptr;
-  ++call.generation;
+  Map(call, object->base - kGrain, object->base + object->bytes + kGrain, &call.tables->unknown);
   std::free(reinterpret_cast<void*>(object->base));
 }
 
@@ -251,10 +330,11 @@ void Reset(Call& call) {
   for (Object* object : call.freed) std::free(reinterpret_cast<void*>(object->base));
   call.freed.clear();
   call.freed_bytes = 0;
-  call.objects.clear();
+  for (int64_t* page : call.pages) *page = 0;
+  call.pages.clear();
+  call.leaves_in_use = 0;
   call.storage.clear();
-  call.last = nullptr;
-  ++call.generation;
+  Map(call, 0, kPage, &call.nothing);
 }
 
 // The lowest address that this thread's stack may come to, some kept back for what a function calls.
@@ -298,8 +378,8 @@ JE_EXPORT void je_checked_begin(int64_t milliseconds) {
   Call& call = Current();
   if (call.depth++ > 0) return;
   jax_enzyme::Reset(call);
-  call.limits.stop.store(0);
-  if (call.limits.low == 0) call.limits.low = jax_enzyme::StackEnd();
+  call.tables->stop.store(0);
+  if (call.tables->low == 0) call.tables->low = jax_enzyme::StackEnd();
   call.deadline = std::chrono::steady_clock::time_point::max();
   if (milliseconds > 0) call.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
   jax_enzyme::Enter(&call);
@@ -312,11 +392,11 @@ JE_EXPORT void je_checked_end() {
   jax_enzyme::Reset(call);
 }
 
-// The flag that is not 0 when the call is to end; behind it, where the stack ends.
-JE_EXPORT const void* je_checked_flag() { return &Current().limits; }
+// The flag that is not 0 when the call is to end; behind it, the rest of `Tables`.
+JE_EXPORT const void* je_checked_flag() { return Current().tables; }
 
 JE_EXPORT int64_t je_checked_stopped(const char* place) {
-  const bool late = Current().limits.stop.load() == jax_enzyme::kTimeOut;
+  const bool late = Current().tables->stop.load() == jax_enzyme::kTimeOut;
   return jax_enzyme::Report((late ? "was stopped: its time limit is over" : "was interrupted") + jax_enzyme::At(place));
 }
 
@@ -324,19 +404,6 @@ JE_EXPORT void je_checked_fill(void* memory, uint64_t bytes) { jax_enzyme::Fill(
 
 JE_EXPORT const Object* je_checked_object(void* memory, uint64_t bytes, const char* text) {
   return jax_enzyme::Add(Current(), memory, bytes, text, false);
-}
-
-// What a pointer leads to that comes from memory or from another function.
-JE_EXPORT const Object* je_checked_find(uint64_t address) {
-  static Object nothing{0, 0, "null", 0, false, false};
-  if (address < 4096) return &nothing;
-  Call& call = Current();
-  auto& remembered = call.remembered[(address >> 3 ^ address >> 13) & 1023];
-  if (remembered.address == address && remembered.generation == call.generation) return remembered.object;
-  Object* found = jax_enzyme::Find(call, address);
-  if (found == nullptr) found = &call.everything;
-  remembered = {address, call.generation, found};
-  return found;
 }
 
 JE_EXPORT void* je_checked_malloc(uint64_t bytes) { return jax_enzyme::Allocate(16, bytes, false); }
@@ -356,7 +423,7 @@ JE_EXPORT int64_t je_checked_free(void* memory, const char* place) {
   Call& call = Current();
   const auto address = reinterpret_cast<uint64_t>(memory);
   Object* found = jax_enzyme::Find(call, address);
-  if (found == nullptr) {
+  if (found == &call.tables->unknown) {
     std::free(memory);  // a library has allocated it
     return 0;
   }
@@ -388,7 +455,7 @@ JE_EXPORT void* je_checked_realloc(void* memory, uint64_t bytes, const char* pla
   if (memory == nullptr) return je_checked_malloc(bytes);
   Call& call = Current();
   Object* found = jax_enzyme::Find(call, reinterpret_cast<uint64_t>(memory));
-  if (found == nullptr) return std::realloc(memory, bytes);
+  if (found == &call.tables->unknown) return std::realloc(memory, bytes);
   const uint64_t kept = std::min(found->extent, bytes);
   void* made = je_checked_malloc(bytes);
   if (made == nullptr) return nullptr;
@@ -430,7 +497,7 @@ JE_EXPORT int64_t je_checked_outside(const Object* object, uint64_t address, uin
 JE_EXPORT int64_t je_checked_unwritten(const Object* object, uint64_t address, uint64_t base, uint64_t unit,
                                        const char* text, const char* place) {
   if (object != nullptr) {
-    if (object == &Current().everything) return 0;
+    if (object == &Current().tables->unknown) return 0;
     base = object->base;
     text = object->text;
   }

@@ -5,6 +5,7 @@ before anything is optimised, with everything inlined that is not recursive:
 scalars      local variables start with a pattern; reads of it are failures
 arithmetic   integer divisions, shifts, conversions of floating-point numbers that have no result
 provenance   which object a pointer leads to
+lookup       the same at run time
 bounds       accesses against the bounds of their objects; memory is allocated and freed by `csrc/checked.cc`
 endings      loops look at a flag, recursive functions at their stack
 insertion    where the checks go in

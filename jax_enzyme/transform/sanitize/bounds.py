@@ -18,13 +18,14 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import Buffer
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.debug import resolve
-from jax_enzyme.ir.metadata import MDNode, MDRef, MDString
+from jax_enzyme.ir.metadata import MDNode, MDRef
 from jax_enzyme.ir.module import Function, GlobalVariable, Module, uses
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, Value, int_value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.rewriting import Change, rewrite
 from jax_enzyme.transform.sanitize.deferred import Deferred
 from jax_enzyme.transform.sanitize.insertion import Check, put_behind
+from jax_enzyme.transform.sanitize.lookup import read_record
 from jax_enzyme.transform.sanitize.provenance import Found, Known, Place, Provenance, root_of
 from jax_enzyme.transform.sanitize.runtime import Runtime
 from jax_enzyme.transform.sanitize.scalars import holds_pattern, is_computed_with, pattern_of
@@ -86,7 +87,7 @@ class BoundsOfFunction:
         self._function = function
         self._runtime = runtime
         self._buffers = buffers
-        self._provenance = Provenance(function, runtime, layout, buffers)
+        self._provenance = Provenance(function, runtime, layout, buffers, records)
         self._deferred = Deferred(function, Declarations(runtime.module))
         self.writes_somewhere = False
         users = uses(function)
@@ -126,6 +127,11 @@ class BoundsOfFunction:
                 if access.size > place.extent:
                     return const_int(T.I1, 1)
                 return at.icmp("ugt", offset, const_int(T.I64, place.extent - access.size))
+            if isinstance(access.size, int):
+                least = Declarations(self._runtime.module).function(
+                    "llvm.usub.sat.i64", T.FunctionType(T.I64, (T.I64,) * 2)
+                )
+                return at.icmp("uge", offset, at.call(least, [extent, const_int(T.I64, access.size - 1)]))
             size = _wide(at, access.size)
             far = at.icmp("ugt", offset, extent)
             long = at.icmp("ugt", size, at.binary("sub", extent, offset))
@@ -179,21 +185,7 @@ def _range(at: Builder, place: Place, records: MDRef) -> tuple[Value, Value]:
     """Base and extent of an object."""
     if isinstance(place, Known):
         return at.cast("ptrtoint", place.base, T.I64), const_int(T.I64, place.extent)
-    found = at.load(T.I64, place.record, 8), at.load(T.I64, at.offset(place.record, 8), 8)
-    for load in found:
-        assert isinstance(load, I.Load)
-        load.metadata = [("alias.scope", records)]
-    return found
-
-
-def scope_of_records(module: Module) -> MDRef:
-    """An alias scope for the records of objects, which nothing that the kernel stores changes."""
-    number = 1 + max((int(n) for n in module.metadata), default=-1)
-    domain, scope, records = (str(number + i) for i in range(3))
-    module.metadata[domain] = MDNode(operands=[MDString("je objects")])
-    module.metadata[scope] = MDNode(operands=[MDString("je records"), MDRef(domain)])
-    module.metadata[records] = MDNode(operands=[MDRef(scope)])
-    return MDRef(records)
+    return read_record(at, place.record, records), read_record(at, at.offset(place.record, 8), records)
 
 
 def keep_from_records(function: Function, module: Module, records: MDRef) -> None:

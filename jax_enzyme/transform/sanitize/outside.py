@@ -40,11 +40,12 @@ from jax_enzyme.transform.failures import lower_failures
 from jax_enzyme.transform.heap_locals import move_locals_of
 from jax_enzyme.transform.private_globals import privatise
 from jax_enzyme.transform.sanitize.arithmetic import arithmetic_checks
-from jax_enzyme.transform.sanitize.bounds import BoundsOfFunction, own_memory, scope_of_records
+from jax_enzyme.transform.sanitize.bounds import BoundsOfFunction, own_memory
 from jax_enzyme.transform.sanitize.endings import ending_checks
 from jax_enzyme.transform.sanitize.insertion import Check, insert_checks
+from jax_enzyme.transform.sanitize.lookup import scope_of_records
 from jax_enzyme.transform.sanitize.runtime import Runtime
-from jax_enzyme.transform.sanitize.scalars import reveal, start_unwritten, unhide
+from jax_enzyme.transform.sanitize.scalars import is_lifetime, reveal, start_unwritten, unhide
 
 SYMBOL = "je.sanitized"
 _BEHIND = "je.behind.checks"
@@ -139,7 +140,10 @@ def _add(checks: Checks, more: Checks) -> None:
 
 
 def _forget_promises(function: Function) -> None:
-    """What the language promises about addresses, and LLVM may take for granted, is what is to be checked."""
+    """What the language promises about addresses, and LLVM may take for granted, is what is to be checked. Without
+    lifetimes no two variables lie at one address, at which only one of them could be found."""
+    for block in function.blocks:
+        block.instructions = [i for i in block.instructions if not is_lifetime(i)]
     for instruction in function.instructions():
         if isinstance(instruction, I.GetElementPtr):
             instruction.flags = ()

@@ -9,7 +9,7 @@ that a pointer that has left its object is not taken for one into another.
               %q = load ptr, ptr %slot                                  %p.object = phi ptr [ %x.object, %entry ],
                                                                                             [ %q.object, %loop ]
                                                                         %q = load ptr, ptr %slot
-                                                                        %q.object = call ptr @je_checked_find(...)
+                                                                        %q.object = (see `lookup`)
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ITEM_BYTES, Buffer
 from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.metadata import MDRef
 from jax_enzyme.ir.module import Function, GlobalVariable
 from jax_enzyme.ir.values import (
     Argument,
@@ -33,6 +34,7 @@ from jax_enzyme.ir.values import (
     Value,
     int_value,
 )
+from jax_enzyme.transform.sanitize.lookup import GRAIN, record_of
 from jax_enzyme.transform.sanitize.runtime import Runtime
 from jax_enzyme.transform.sanitize.scalars import variable_name
 
@@ -79,7 +81,12 @@ class Provenance:
     start, and behind others. `asks`: a pointer may lead to any object, so that the run time has to know them all."""
 
     def __init__(
-        self, function: Function, runtime: Runtime, layout: DataLayout, buffers: Mapping[Argument, Buffer]
+        self,
+        function: Function,
+        runtime: Runtime,
+        layout: DataLayout,
+        buffers: Mapping[Argument, Buffer],
+        records: MDRef,
     ) -> None:
         self.start: list[I.Instruction] = []
         self.behind: dict[I.Instruction, list[I.Instruction]] = {}
@@ -88,6 +95,8 @@ class Provenance:
         self._runtime = runtime
         self._layout = layout
         self._buffers = buffers
+        self._scope = records
+        self._tables: Value | None = None
         self._places: dict[Value, Place | None] = {}
         self._records: dict[Value, Value] = {}
 
@@ -99,10 +108,19 @@ class Provenance:
         return self._places[root]
 
     def register(self, values: Iterable[Value]) -> None:
-        """Makes objects known to the run time."""
+        """Makes objects known to the run time, which tells them apart by `GRAIN` bytes; in place."""
         for value in values:
-            if isinstance(self.of(value), Known):
-                self._record(value)
+            if not isinstance(self.of(value), Known):
+                continue
+            if isinstance(value, I.Alloca):
+                padding = T.ArrayType(GRAIN, T.I8)
+                value.allocated_type = T.StructType((value.allocated_type, padding))
+                value.align = max(value.align or 1, GRAIN)
+            elif isinstance(value, GlobalVariable):
+                given = [int(word.removeprefix("align ")) for word in value.suffix if word.startswith("align ")]
+                kept = tuple(word for word in value.suffix if not word.startswith("align "))
+                value.suffix = (*kept, f"align {max([GRAIN, *given])}")
+            self._record(value)
 
     def _place(self, root: Value) -> Place | None:
         match root:
@@ -155,9 +173,17 @@ class Provenance:
 
     def _find(self, value: Value, where: list[I.Instruction]) -> Value:
         at = Builder(BasicBlock())
-        record = self._runtime.call(at, "find", at.cast("ptrtoint", value, T.I64))
+        record = record_of(at, self.tables(), at.cast("ptrtoint", value, T.I64), self._scope)
         where += at.block.instructions
         return record
+
+    def tables(self) -> Value:
+        """Where the run time keeps what it knows."""
+        if self._tables is None:
+            at = Builder(BasicBlock())
+            self._tables = self._runtime.call(at, "flag")
+            self.start[:0] = at.block.instructions
+        return self._tables
 
     # -- pointers that are one or another
 

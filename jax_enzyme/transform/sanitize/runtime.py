@@ -11,7 +11,6 @@ from jax_enzyme.ir.values import ConstantNull, ConstantString, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.failure_sites import TERMINATED, add_message
 
-_FINDS = ("nounwind", "willreturn", "memory(inaccessiblemem: read)")
 _ACTS = ("nounwind",)
 _TYPES: dict[str, tuple[T.Type, tuple[T.Type, ...], tuple[str, ...]]] = {
     "begin": (T.VOID, (T.I64,), _ACTS),
@@ -20,7 +19,6 @@ _TYPES: dict[str, tuple[T.Type, tuple[T.Type, ...], tuple[str, ...]]] = {
     "stopped": (T.I64, (T.PTR,), ("nounwind", "cold")),
     "fill": (T.VOID, (T.PTR, T.I64), ("nounwind", "willreturn", "memory(argmem: write)")),
     "object": (T.PTR, (T.PTR, T.I64, T.PTR), _ACTS),
-    "find": (T.PTR, (T.I64,), _FINDS),
     "malloc": (T.PTR, (T.I64,), _ACTS),
     "calloc": (T.PTR, (T.I64, T.I64), _ACTS),
     "aligned_alloc": (T.PTR, (T.I64, T.I64), _ACTS),

@@ -74,7 +74,7 @@ def start_unwritten(function: Function, runtime: Runtime, layout: DataLayout) ->
     for number, alloca in enumerate([i for i in function.instructions() if isinstance(i, I.Alloca)]):
         alloca.name = f"{declared.get(alloca) or alloca.name}.v{number}"
         own = users.get(alloca, ())
-        starts = [user for user, _ in own if _is_lifetime(user, "start")]
+        starts = [user for user, _ in own if is_lifetime(user, "start")]
         reads = _whole_accesses(alloca, users, layout)
         fill = Builder(BasicBlock())
         if reads is None:
@@ -190,7 +190,7 @@ def _whole_accesses(alloca: I.Alloca, users: Uses, layout: DataLayout) -> list[I
                     pending.append((user, offset + step))
                 case I.Call() if user.callee.name.startswith(_MOVES) and index < 2:
                     size = int_value(user.arguments[2]) or extent + 1
-                case _ if _is_lifetime(user, "start") or _is_lifetime(user, "end") or _hides(user):
+                case _ if is_lifetime(user) or _hides(user):
                     pass
                 case _:
                     return None
@@ -217,7 +217,7 @@ def _constant_offset(gep: I.GetElementPtr, layout: DataLayout) -> int | None:
     return offset
 
 
-def _is_lifetime(instruction: I.Instruction, which: str) -> bool:
+def is_lifetime(instruction: I.Instruction, which: str = "") -> bool:
     return isinstance(instruction, I.Call) and instruction.callee.name.startswith(f"llvm.lifetime.{which}")
 
 

@@ -1,0 +1,71 @@
+"""Right programs of many kinds under Options(sanitize=True): they give what they give without it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import jax_enzyme as je
+
+MAP = """
+#include <map>
+extern "C" double k(int n, const double *x) {
+  std::map<int, double> m;
+  for (int i = 0; i < n; i++) m[(int)(x[i] * 97)] += x[i];
+  double s = 0;
+  for (auto &p : m) s += p.first * p.second;
+  return s;
+}
+"""
+VECTORS = """
+#include <algorithm>
+#include <vector>
+struct Grid {
+  int n;
+  std::vector<std::vector<double>> at;
+  explicit Grid(int n) : n(n), at(n, std::vector<double>(n, 0.0)) {}
+};
+extern "C" double k(int n, const double *x) {
+  Grid g(n), h(n);
+  for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) g.at[i][j] = x[(i * j) % n];
+  for (int t = 0; t < 3; t++) {
+    for (int i = 1; i < n - 1; i++)
+      for (int j = 1; j < n - 1; j++)
+        h.at[i][j] = 0.25 * (g.at[i - 1][j] + g.at[i + 1][j] + g.at[i][j - 1] + g.at[i][j + 1]);
+    std::swap(g.at, h.at);
+    g.at[t].push_back(x[t]);
+  }
+  return g.at[n / 2][n / 2] + h.at[1].back();
+}
+"""
+TREE = """
+#include <stdlib.h>
+typedef struct T { double key; struct T *l, *r; } T;
+static void drop(T *t) { if (t) { drop(t->l); drop(t->r); free(t); } }
+double k(int n, const double *x) {
+  T *root = 0, **end;
+  T local[2] = {{0.5, 0, 0}, {0.25, local, 0}};
+  for (int i = 0; i < n; i++) {
+    T **at = &root;
+    while (*at) at = x[i] < (*at)->key ? &(*at)->l : &(*at)->r;
+    *at = calloc(1, sizeof(T));
+    (*at)->key = x[i];
+  }
+  double s = local[1].l->key;
+  for (T *t = root; t; t = t->r) s = 2 * s + t->key;
+  drop(root);
+  return s;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("lang", "source"), [("c++", MAP), ("c++", VECTORS), ("c", TREE)], ids=["map", "vectors", "tree"]
+)
+def test_right_programs_stay_right(lang: str, source: str) -> None:
+    x = np.random.default_rng(1).uniform(0.1, 2.0, 40)
+    plain, checked = (
+        je.kernel(source, "k", "n: i32, x: f64[n] -> f64", lang=lang, options=je.Options(sanitize=sanitize))
+        for sanitize in (False, True)
+    )
+    assert plain(x) == checked(x)
