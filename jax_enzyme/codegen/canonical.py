@@ -27,6 +27,7 @@ from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.inlining import expanded_attributes, mark_for_inlining
 from jax_enzyme.ir.module import Module
+from jax_enzyme.ir.pass_managers import run_on_module
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.values import Poison
 from jax_enzyme.ir.verify import parse_checked
@@ -40,7 +41,6 @@ from jax_enzyme.transform.relative_tables import absolute_tables
 from jax_enzyme.transform.retype import retype
 from jax_enzyme.transform.scopes import drop_scopes
 from jax_enzyme.transform.simplify import simplify
-from jax_enzyme.working import waiting_for
 
 _ROUNDS = 3
 """What is simplified shows what more can be: a direct call, once inlined, the next pointer that is called. What is left
@@ -87,7 +87,7 @@ def _with_single_entries(module: Module) -> Module:
     builder = _pass_builder()
     passes = llvm.create_new_module_pass_manager()
     passes.add_sroa_pass()
-    waiting_for(passes.run, native, builder)
+    run_on_module(passes, native, builder)
     _regularise(native, builder)
     return parse(str(native))
 
@@ -101,7 +101,7 @@ def _optimised(module: Module) -> tuple[llvm.ModuleRef, llvm.PassBuilder]:
         passes.add_lower_atomic_pass()
     passes.add_always_inliner_pass()
     passes.add_global_dead_code_eliminate_pass()
-    waiting_for(passes.run, native, builder)
+    run_on_module(passes, native, builder)
     return optimised(module, native, builder), builder
 
 
@@ -134,7 +134,7 @@ def _regularise(native: llvm.ModuleRef, builder: llvm.PassBuilder) -> None:
     passes.add_loop_simplify_pass()
     passes.add_lcssa_pass()
     passes.add_global_dead_code_eliminate_pass()
-    waiting_for(passes.run, native, builder)
+    run_on_module(passes, native, builder)
 
 
 def _show_rules(module: Module) -> None:

@@ -31,6 +31,7 @@ from jax_enzyme.errors import CompileError
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.keywords import LINKAGE
 from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.pass_managers import run_on_module
 from jax_enzyme.ir.reader import ReadError, parse, upgraded
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.options import Options
@@ -106,7 +107,7 @@ def _needed(text: str, symbol: str) -> Module:
     passes = llvm.create_new_module_pass_manager()
     passes.add_global_dead_code_eliminate_pass()
     passes.add_strip_dead_prototype_pass()
-    passes.run(module, llvm.create_pass_builder(target_machine(), llvm.create_pipeline_tuning_options()))
+    run_on_module(passes, module, llvm.create_pass_builder(target_machine(), llvm.create_pipeline_tuning_options()))
     return parse(str(module))
 
 

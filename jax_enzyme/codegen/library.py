@@ -23,6 +23,7 @@ from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.keywords import LINKAGE
 from jax_enzyme.ir.metadata import MDValue
 from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.pass_managers import run_on_module
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.values import GlobalValue, Poison, Value
 from jax_enzyme.ir.writer import to_text
@@ -200,5 +201,5 @@ def _optimised(text: str) -> str:
     tuning.loop_vectorization = tuning.slp_vectorization = False
     tuning.loop_interleaving = tuning.loop_unrolling = False
     builder = llvm.create_pass_builder(target_machine(), tuning)
-    builder.getModulePassManager().run(native, builder)
+    run_on_module(builder.getModulePassManager(), native, builder)
     return str(native)

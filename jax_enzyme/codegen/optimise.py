@@ -11,6 +11,7 @@ from jax_enzyme.errors import LoweringError
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.instructions import CallBase
 from jax_enzyme.ir.module import Module
+from jax_enzyme.ir.pass_managers import run_on_module
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.transform.masked_memory import lower_masked_memory
@@ -57,7 +58,7 @@ def _optimise(module: Module, machine: llvm.TargetMachine, vector_math: bool, fa
     native = _parsed(to_text(module))
     longest = max((len(b.instructions) for f in module.functions.values() for b in f.blocks), default=0)
     builder = llvm.create_pass_builder(machine, _tuning(slp=longest <= _LONG_BLOCK))
-    waiting_for(builder.getModulePassManager().run, native, builder)
+    run_on_module(builder.getModulePassManager(), native, builder)
     if vectors:
         # The vectorisers have run: what they did not use can go, and the masked wrappers are inlined.
         native.get_global_variable(KEPT).linkage = llvm.Linkage.internal
@@ -65,7 +66,7 @@ def _optimise(module: Module, machine: llvm.TargetMachine, vector_math: bool, fa
         passes.add_always_inliner_pass()
         passes.add_instruction_combine_pass()
         passes.add_global_dead_code_eliminate_pass()
-        passes.run(native, builder)
+        run_on_module(passes, native, builder)
     return _without_short_masks(native)
 
 

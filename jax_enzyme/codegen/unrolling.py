@@ -16,8 +16,8 @@ import llvmlite.binding as llvm
 
 from jax_enzyme.ir.metadata import MDString
 from jax_enzyme.ir.module import Module
+from jax_enzyme.ir.pass_managers import run_on_functions, run_on_module
 from jax_enzyme.ir.verify import parse_verified
-from jax_enzyme.working import waiting_for
 
 _WISH, _HIDDEN = "llvm.loop.unroll.", "je.loop.unroll."
 _WISHES = ("enable", "full", "count")
@@ -28,16 +28,13 @@ _ROUNDS = 2
 def optimised(source: Module, native: llvm.ModuleRef, builder: llvm.PassBuilder) -> llvm.ModuleRef:
     """`native` after the whole pipeline; where its `source` wants loops unrolled, after a few of it."""
     if not (_says(source, _WISH) or _says(source, _HIDDEN)):
-        waiting_for(builder.getModulePassManager().run, native, builder)
+        run_on_module(builder.getModulePassManager(), native, builder)
         return native
     for _ in range(_ROUNDS):
         native = _renamed(native, _HIDDEN, _WISH)
-        passes = builder.getFunctionPassManager()
-        for function in native.functions:
-            if not function.is_declaration:
-                passes.run(function, builder)
+        run_on_functions(builder.getFunctionPassManager(), native.functions, builder)
         native = _renamed(native, _WISH, _HIDDEN)
-        waiting_for(builder.getModulePassManager().run, native, builder)
+        run_on_module(builder.getModulePassManager(), native, builder)
     return native
 
 

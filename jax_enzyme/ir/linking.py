@@ -8,6 +8,7 @@ import llvmlite.binding as llvm
 
 from jax_enzyme.ir.keywords import LINKAGE
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
+from jax_enzyme.ir.pass_managers import run_on_module
 from jax_enzyme.ir.writer import has_debug_info, to_text
 
 # Nothing stands in another module's way, or is looked for in one.
@@ -54,5 +55,5 @@ def reachable(program: str, roots: Collection[str]) -> str:
     passes.add_strip_dead_debug_info_pass()
     llvm.initialize_all_targets()
     machine = llvm.Target.from_triple(module.triple or llvm.get_default_triple()).create_target_machine()
-    passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options()))
+    run_on_module(passes, module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options()))
     return str(module)

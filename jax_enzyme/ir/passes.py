@@ -13,9 +13,9 @@ import llvmlite.binding as llvm
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.inlining import mark_for_inlining
 from jax_enzyme.ir.module import Module
+from jax_enzyme.ir.pass_managers import run_on_functions, run_on_module
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.verify import parse_checked
-from jax_enzyme.working import waiting_for
 
 # Of functions: these run on every definition, or on some chosen ones.
 _FUNCTION_PASSES = {
@@ -83,7 +83,7 @@ def optimise(module: Module, level: int = 2, *, vectorise: bool = False, unroll:
     """LLVM's -O pipeline, by default without what multiplies the code: vectorising, interleaving, unrolling."""
 
     def pipeline(parsed: llvm.ModuleRef, builder: llvm.PassBuilder) -> None:
-        waiting_for(builder.getModulePassManager().run, parsed, builder)
+        run_on_module(builder.getModulePassManager(), parsed, builder)
 
     return _through(module, pipeline, level, vectorise, unroll)
 
@@ -92,7 +92,7 @@ def optimised_text(text: str) -> str:
     """The same for a module as text: LLVM's own, which keeps what is no concern of ours."""
     parsed = llvm.parse_assembly(text, llvm.create_context())
     builder = _builder(parsed.triple)
-    waiting_for(builder.getModulePassManager().run, parsed, builder)
+    run_on_module(builder.getModulePassManager(), parsed, builder)
     return str(parsed)
 
 
@@ -122,20 +122,16 @@ def _run_module_passes(methods: Sequence[str], parsed: llvm.ModuleRef, builder: 
     manager = llvm.create_new_module_pass_manager()
     for method in methods:
         getattr(manager, method)()
-    waiting_for(manager.run, parsed, builder)
+    run_on_module(manager, parsed, builder)
 
 
 def _run_function_passes(
     methods: Sequence[str], only: Collection[str], parsed: llvm.ModuleRef, builder: llvm.PassBuilder
 ) -> None:
-    for name in only:
-        function = parsed.get_function(name)
-        if function.is_declaration:
-            continue
-        manager = llvm.create_new_function_pass_manager()
-        for method in methods:
-            getattr(manager, method)()
-        manager.run(function, builder)
+    manager = llvm.create_new_function_pass_manager()
+    for method in methods:
+        getattr(manager, method)()
+    run_on_functions(manager, [parsed.get_function(name) for name in only], builder)
 
 
 def _through(

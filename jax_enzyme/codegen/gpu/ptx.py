@@ -17,6 +17,7 @@ from jax_enzyme.errors import LoweringError
 from jax_enzyme.ir.device import DeviceFunction
 from jax_enzyme.ir.inlining import mark_for_inlining
 from jax_enzyme.ir.module import Module
+from jax_enzyme.ir.pass_managers import run_on_module
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.rules.helpers import link
 from jax_enzyme.transform.device.registers import EXACT
@@ -68,5 +69,5 @@ def _optimised(module: Module, target: llvm.TargetMachine, keep: frozenset[str])
     options.slp_vectorization = True
     options.loop_unrolling = True
     builder = llvm.create_pass_builder(target, options)
-    builder.getModulePassManager().run(native, builder)
+    run_on_module(builder.getModulePassManager(), native, builder)
     return native

@@ -1,0 +1,47 @@
+"""LLVM's pass managers, run once and freed.
+
+llvmlite means to free one with the Python object that stands for it, but as of 0.50 the method of the base class that
+comes first does nothing: every pipeline would leave some fifty kilobytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import llvmlite.binding as llvm
+from llvmlite.binding.newpassmanagers import NewPassManager
+
+from jax_enzyme.working import waiting_for
+
+
+def run_on_module(manager: llvm.ModulePassManager, module: llvm.ModuleRef, builder: llvm.PassBuilder) -> None:
+    """Runs the passes on a module. The manager is gone afterwards."""
+
+    def run() -> None:
+        try:
+            manager.run(module, builder)
+        finally:
+            _free(manager)
+
+    waiting_for(run)
+
+
+def run_on_functions(
+    manager: llvm.FunctionPassManager, functions: Iterable[llvm.ValueRef], builder: llvm.PassBuilder
+) -> None:
+    """Runs the passes on every function that is defined. The manager is gone afterwards."""
+    try:
+        for function in functions:
+            if not function.is_declaration:
+                manager.run(function, builder)
+    finally:
+        _free(manager)
+
+
+def _free(manager: llvm.ModulePassManager | llvm.FunctionPassManager) -> None:
+    dispose = NewPassManager._dispose  # pyright: ignore[reportPrivateUsage]
+    if type(manager)._dispose is dispose:  # pyright: ignore[reportPrivateUsage]
+        manager.close()
+    else:
+        dispose(manager)
+        manager.detach()
