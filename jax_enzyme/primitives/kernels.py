@@ -23,6 +23,7 @@ from jax_enzyme.primitives.arguments import check_names, checked_flags, checked_
 from jax_enzyme.primitives.bound import Operand, bind
 from jax_enzyme.primitives.calls import Calls, calls_of
 from jax_enzyme.primitives.joining import Others, implementations, joined
+from jax_enzyme.primitives.known import known_integers
 from jax_enzyme.rules.user import UserRule, attached, withholds
 from jax_enzyme.signature import (
     RETURN,
@@ -355,13 +356,21 @@ def _constant(value: Any, param: Param) -> int | None:
 def _check_range(param: Param, value: Any) -> None:
     """ArgumentError where a weak integer of known value does not fit: JAX would convert it, by leaving bits out."""
     if type(value) is not int:
-        weak = isinstance(value, jax.Array) and not isinstance(value, Tracer) and value.weak_type
-        if not weak or not value.size or not jnp.issubdtype(value.dtype, jnp.integer):
+        weak = isinstance(value, jax.Array) and value.weak_type and jnp.issubdtype(value.dtype, jnp.integer)
+        if not weak or not value.size or _holds(param, value.dtype):
             return
-        values = np.asarray(value)
+        values = known_integers(value)
+        if values is None:
+            return
         value = next((int(v) for v in (values.min(), values.max()) if not fits(param.dtype, int(v))), 0)
     if not fits(param.dtype, value):
         raise does_not_fit(param, value)
+
+
+def _holds(param: Param, dtype: np.dtype) -> bool:
+    """Whether a parameter can hold every integer of a dtype."""
+    known = np.iinfo(dtype)
+    return fits(param.dtype, int(known.min)) and fits(param.dtype, int(known.max))
 
 
 def _actual(value: Any, param: Param, integer: Param | None) -> Actual:

@@ -104,3 +104,24 @@ def test_weak_integers_that_do_not_fit(arguments: tuple[Any, ...], words: str) -
             call()
     c, y = counting()(jnp.asarray(5), jnp.full(2, 255), 2**15 - 2)
     assert (c, y) == (2**15 - 1, 260)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: (jnp.asarray(2**40), BYTES, 1), "argument `k` is 1099511627776, which does not fit i32"),
+        (lambda: (1, jnp.full(2, -1), 1), "argument `b` is -1, which does not fit u8"),
+        (lambda: (1, 2 * jnp.full(2, 200) - jnp.asarray(100), 1), "argument `b` is 300, which does not fit u8"),
+        (lambda: (1, BYTES, -jnp.asarray(2**15) - 1), "argument `c` is -32769, which does not fit i16"),
+    ],
+)
+def test_weak_integers_that_are_made_under_jit(make: Callable[[], tuple[Any, ...]], words: str) -> None:
+    """Of constants alone, in a loop too."""
+    for call in (
+        jax.jit(lambda x: counting()(*make())[1] + x),
+        lambda x: jax.lax.fori_loop(0, 2, lambda _, y: y + counting()(*make())[1], x),
+    ):
+        with pytest.raises(je.ArgumentError, match=words):
+            call(1.0)
+    c, y = jax.jit(lambda: counting()(jnp.asarray(5), jnp.full(2, 200) + 55, jnp.asarray(2**15) - 2))()
+    assert (c, y) == (2**15 - 1, 260)
