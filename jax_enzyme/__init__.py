@@ -28,11 +28,13 @@ if TYPE_CHECKING:
     from jax_enzyme.primitives import (
         Elementwise,
         GradientReport,
+        Implicit,
         Kernel,
         RaceReport,
         check_grads,
         check_races,
         elementwise,
+        implicit,
         kernel,
     )
     from jax_enzyme.rules.user import inactive, rule
@@ -44,6 +46,7 @@ __all__ = [
     "DifferentiationError",
     "Elementwise",
     "GradientReport",
+    "Implicit",
     "JaxEnzymeError",
     "Kernel",
     "LoweringError",
@@ -58,6 +61,7 @@ __all__ = [
     "check_grads",
     "check_races",
     "elementwise",
+    "implicit",
     "inactive",
     "kernel",
     "rule",
@@ -66,7 +70,7 @@ __all__ = [
 
 
 _PRIMITIVES = frozenset(
-    ("Elementwise", "GradientReport", "Kernel", "RaceReport", "check_grads", "check_races", "elementwise", "kernel")
+    "Elementwise GradientReport Implicit Kernel RaceReport check_grads check_races elementwise implicit kernel".split()
 )
 
 

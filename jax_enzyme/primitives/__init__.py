@@ -1,6 +1,7 @@
 """The JAX side: the kernel object, its primitive, and the rules for every transformation."""
 
 from jax_enzyme.primitives.checks import GradientReport, check_grads
+from jax_enzyme.primitives.implicit import Implicit, implicit
 from jax_enzyme.primitives.kernels import Kernel, kernel
 from jax_enzyme.primitives.lifting import Elementwise, elementwise
 from jax_enzyme.primitives.races import RaceReport, check_races
@@ -8,10 +9,12 @@ from jax_enzyme.primitives.races import RaceReport, check_races
 __all__ = [
     "Elementwise",
     "GradientReport",
+    "Implicit",
     "Kernel",
     "RaceReport",
     "check_grads",
     "check_races",
     "elementwise",
+    "implicit",
     "kernel",
 ]

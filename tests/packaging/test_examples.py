@@ -13,6 +13,7 @@ import jax_enzyme as je
 DOCUMENTED = {
     "kernel": je.kernel,
     "elementwise": je.elementwise,
+    "implicit": je.implicit,
     "check_grads": je.check_grads,
     "check_races": je.check_races,
     "rule": je.rule,
