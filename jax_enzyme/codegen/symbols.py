@@ -23,8 +23,8 @@ LIBRARIES = ("libm.so.6", "libmvec.so.1", "libgcc_s.so.1", "libstdc++.so.6")
 CAPSULES = ("scipy.linalg.cython_blas", "scipy.linalg.cython_lapack")
 # Rust's older mangling: C++'s with a digest at the end.
 _RUST = re.compile(r"^_ZN.*17h[0-9a-f]{16}E$")
-# What calls these runs on threads of its own, and a derivative would be summed by all of them at once. OpenMP's
-# functions for one thread are part of the kernel by now.
+# What calls these runs on threads of its own, and a derivative would be summed by all of them at once. What is known of
+# OpenMP's functions is part of the kernel by now.
 _OF_THREADS = re.compile(r"__kmpc_|__tgt_|kmp_|GOMP_|GOACC_|omp_(get|set|in|is|init|destroy|unset|test|target)_")
 # What sanitized kernels call is part of the extension, whose symbols the process does not show.
 _CHECKS, _EXTENSION = "je_checked_", "jax_enzyme.xla_ffi._ext"
@@ -45,9 +45,8 @@ def addresses(names: Iterable[str]) -> dict[str, int]:
     names = list(names)
     if threaded := [name for name in names if _OF_THREADS.match(name)]:
         raise LoweringError(
-            f"the kernel calls {_listed(threaded[:3])}: it was compiled for OpenMP's threads, and a kernel runs on one",
-            remedy="pass its source, whose directives are then taken as on one thread; or IR and bitcode that were "
-            "compiled without -fopenmp",
+            f"the kernel calls {_listed(threaded[:3])}: it was compiled for OpenMP's threads in an unknown way",
+            remedy="pass its source with -fopenmp among the flags; or compile it without, for one thread",
         )
     for name in names:
         if name in _OF_THE_LINKER:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from jax_enzyme.frontends import toolchain
-from jax_enzyme.frontends.openmp import on_one_thread
+from jax_enzyme.frontends.openmp import on_the_host, serial
 from jax_enzyme.frontends.source import Source
 
 _INCLUDE = Path(__file__).parent / "c_include"
@@ -36,4 +36,4 @@ def compile_cpp(source: Source, flags: Sequence[str]) -> str:
 
 def _compile(source: Source, driver: tuple[str, ...], flags: Sequence[str]) -> str:
     recipe = toolchain.Recipe(toolchain.zig(), (*driver, *_READ, *_WRITE), (*driver, *_READ, *_LIST))
-    return toolchain.compile_cached(source, recipe, on_one_thread(flags))
+    return serial(toolchain.compile_cached(source, recipe, on_the_host(flags)), source.name)

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 from jax_enzyme.frontends import toolchain
 from jax_enzyme.frontends.fortran_types import name_types
-from jax_enzyme.frontends.openmp import on_one_thread
+from jax_enzyme.frontends.openmp import on_the_host
 from jax_enzyme.frontends.source import Source
 from jax_enzyme.ir.passes import optimised_text
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.writer import to_text
+from jax_enzyme.transform.openmp import make_serial
 
 _ARGUMENTS = (
     "-S", "-emit-llvm",
@@ -37,12 +38,12 @@ def flang() -> toolchain.Tool:
 
 
 def compile_fortran(source: Source, flags: Sequence[str]) -> str:
-    flags = on_one_thread(flags)
+    flags = on_the_host(flags)
     # Module files are written beside the output, not where the user works; where the flags name a place, there.
     placed = any(flag.startswith(_MODULE_PLACES) for flag in flags)
     recipe = toolchain.Recipe(flang(), _ARGUMENTS if placed else ("-J", "{folder}", *_ARGUMENTS))
     ir = toolchain.compile_cached(source, recipe, flags, cacheable=not _READS_FILES.search(source.contents))
     lines = (line.replace(_WRAPS, _DOES_NOT, 1) if line.startswith("  %") else line for line in ir.splitlines(True))
-    module = parse("".join(lines))
+    module = make_serial(parse("".join(lines)), source.name)
     name_types(module)
     return optimised_text(to_text(module))

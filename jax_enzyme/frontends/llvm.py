@@ -12,6 +12,7 @@ from jax_enzyme.ir import reader, writer
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.module import Module
+from jax_enzyme.transform.openmp import make_serial
 
 
 def read_ir(source: Source, flags: Sequence[str]) -> str:
@@ -28,7 +29,7 @@ def read_ir(source: Source, flags: Sequence[str]) -> str:
             f"this is no LLVM IR: {error}", source.name, "LLVM 22 or older, as `clang -S -emit-llvm`"
         ) from None
     _refuse_scalable(module, source.name)
-    return portable(writer.to_text(module))
+    return portable(writer.to_text(make_serial(module, source.name)))
 
 
 def _refuse_scalable(module: Module, name: str) -> None:

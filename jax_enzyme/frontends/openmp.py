@@ -1,23 +1,39 @@
-"""OpenMP: until loops are shared by XLA's threads, its directives mean what they mean on one thread.
+"""OpenMP: directives are compiled where the flags say so, and what they mean on one thread is what the engine sees.
 
-Without the compiler's flag directives are comments, and what is left calls no run-time library of threads. OpenMP's own
-functions, for one thread, are in `runtime/openmp.cpp`.
+Which loops their iterations may leave in any order stays with the program, as marks (`transform.openmp`). OpenMP's
+own functions are in `runtime/openmp.cpp`, what compilers call for directives in `runtime/openmp_team.cpp`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jax_enzyme.ir.reader import parse
+from jax_enzyme.ir.writer import to_text
+from jax_enzyme.transform.openmp import make_serial
+
+_FLAG = "-fopenmp"
 _PASSES_ON = frozenset({"-Xclang", "-Xflang", "-Xpreprocessor", "-Xcompiler"})
 """Words that hand the next one to a part of the compiler."""
 
 
-def on_one_thread(flags: Sequence[str]) -> list[str]:
-    """The flags without those that make threads of directives."""
+def on_the_host(flags: Sequence[str]) -> list[str]:
+    """The flags, with one that says that directives are meant, however it was said: for LLVM's run-time library, whose
+    calls are known here, and for no device but the host."""
     kept: list[str] = []
+    found = False
     for flag in flags:
-        if not flag.startswith("-fopenmp") or flag == "-fopenmp-simd":
+        if not flag.startswith(_FLAG) or flag == "-fopenmp-simd":
             kept.append(flag)
-        elif kept and kept[-1] in _PASSES_ON:
+            continue
+        found = True
+        if kept and kept[-1] in _PASSES_ON:
             kept.pop()
-    return kept
+    return [*kept, _FLAG] if found else kept
+
+
+def serial(ir: str, name: str) -> str:
+    """A module with the serial meaning of OpenMP's directives. CompileError, at the user's line, for what has none."""
+    if "@__kmpc_" not in ir:
+        return ir
+    return to_text(make_serial(parse(ir), name))

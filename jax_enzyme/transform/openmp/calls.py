@@ -1,0 +1,43 @@
+"""What transformations of OpenMP's calls have in common: finding them, and memory for one call of a function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import const_int
+from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.values import BasicBlock, Value
+
+PREFIX = "__kmpc_"
+
+
+def callee_name(instruction: I.Instruction) -> str:
+    """The name of the function that an instruction calls; empty where it is no call, or one through a pointer."""
+    if isinstance(instruction, I.CallBase) and isinstance(instruction.callee, Function):
+        return instruction.callee.name
+    return ""
+
+
+def calls_of(function: Function, *prefixes: str) -> Iterator[tuple[BasicBlock, I.CallBase]]:
+    """The calls of functions whose names start with one of `prefixes`, and their blocks."""
+    for block in list(function.blocks):
+        for instruction in list(block.instructions):
+            if isinstance(instruction, I.CallBase) and callee_name(instruction).startswith(prefixes):
+                yield block, instruction
+
+
+def local(function: Function, type_: T.Type, align: int | None = None) -> Value:
+    """Memory of one call of a function."""
+    memory = I.Alloca(T.PTR, "alloca", [const_int(T.I32, 1)], type_, align)
+    function.entry.instructions.insert(0, memory)
+    return memory
+
+
+def replace_call(block: BasicBlock, call: I.CallBase, instead: list[I.Instruction]) -> None:
+    """Other instructions in place of a call; they get its place in the source."""
+    at = block.instructions.index(call)
+    for instruction in instead:
+        instruction.metadata = [(k, n) for k, n in call.metadata if k == "dbg"]
+    block.instructions[at : at + 1] = instead

@@ -1,0 +1,124 @@
+"""Parallel regions and tasks as plain calls.
+
+    before    call void (...) @__kmpc_fork_call(ptr @loc, i32 2, ptr @f.omp_outlined, ptr %x, ptr %n)
+              %task = call ptr @__kmpc_omp_task_alloc(ptr @loc, i32 %id, i32 1, i64 48, i64 8, ptr @entry)
+              call i32 @__kmpc_omp_task(ptr @loc, i32 %id, ptr %task)
+
+    after     call void @f.omp_outlined(ptr %id, ptr %bound, ptr %x, ptr %n)       both ids are 0
+              %task = alloca [56 x i8]                                             with the address of the last 8
+              call i32 @entry(i32 0, ptr %task)
+
+A task is run where it is created: a team of one may do so, and every dependence then holds by itself. What
+`__kmpc_taskloop` would divide is one task. The layout of a task's head is that of `kmp_task_t` (kmp.h of LLVM).
+"""
+
+from __future__ import annotations
+
+from jax_enzyme.errors import CompileError
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.debug import location
+from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.values import BasicBlock, Value, int_value
+from jax_enzyme.transform.openmp.calls import callee_name, calls_of, local, replace_call
+from jax_enzyme.transform.rewriting import replace_values
+
+_FORKS = ("__kmpc_fork_call", "__kmpc_fork_teams")
+_TASKS = ("__kmpc_omp_task", "__kmpc_omp_task_with_deps", "__kmpc_taskloop", "__kmpc_taskloop_5")
+_SHARED_AT, _LAST_AT = 0, 64
+_ALIGN = 16
+
+
+def forked(module: Module) -> dict[Function, None]:
+    """The functions that are bodies of parallel regions."""
+    found: dict[Function, None] = {}
+    for function in module.functions.values():
+        for _, call in calls_of(function, *_FORKS):
+            if isinstance(call.operands[2], Function):
+                found[call.operands[2]] = None
+    return found
+
+
+def call_regions(module: Module) -> None:
+    """Makes calls of parallel regions, in place."""
+    for function in list(module.functions.values()):
+        for block, call in calls_of(function, *_FORKS):
+            _call_region(module, function, block, call)
+
+
+def _call_region(module: Module, function: Function, block: BasicBlock, call: I.CallBase) -> None:
+    body = call.operands[2]
+    if not isinstance(body, Function):
+        raise CompileError(
+            "a parallel region's body is not known",
+            location(module, call),
+            "compile the source itself, rather than IR that was optimised before",
+        )
+    captured = call.arguments[3:]
+    if callee_name(call) == "__kmpc_fork_call_if":
+        captured = captured[1:]
+    at = Builder(BasicBlock())
+    ids = [local(function, T.I32, 4), local(function, T.I32, 4)]
+    for memory in ids:
+        at.store(const_int(T.I32, 0), memory, 4)
+    wanted = body.function_type.parameters
+    if len(wanted) != 2 + len(captured):
+        raise CompileError("a parallel region takes other values than it is given", location(module, call))
+    at.call(body, [*ids, *captured])
+    replace_call(block, call, at.block.instructions)
+
+
+def call_tasks(module: Module) -> None:
+    """Runs tasks where they are created, in place."""
+    for function in list(module.functions.values()):
+        replaced: dict[Value, Value] = {}
+        entries: dict[Value, Function] = {}
+        for block, call in calls_of(function, "__kmpc_omp_task_alloc"):
+            memory = _task_memory(module, function, block, call)
+            entry = call.arguments[5]
+            assert isinstance(entry, Function)
+            entries[memory] = entries[call] = entry
+            replaced[call] = memory
+        for block, call in calls_of(function, *_TASKS):
+            if callee_name(call) in _TASKS:
+                _run_task(module, block, call, entries)
+        replace_values(function, replaced)
+
+
+def _task_memory(module: Module, function: Function, block: BasicBlock, call: I.CallBase) -> Value:
+    own, shared = (int_value(v) for v in call.arguments[3:5])
+    if own is None or shared is None or not isinstance(call.arguments[5], Function):
+        raise CompileError(
+            "how large a task is, or what it runs, is not known before the run",
+            location(module, call),
+            "give the task variables of constant size",
+        )
+    start = -own % 8 + own
+    memory = local(function, T.ArrayType(start + shared, T.I8), _ALIGN)
+    at = Builder(BasicBlock())
+    at.store(at.offset(memory, start), at.offset(memory, _SHARED_AT), 8)
+    replace_call(block, call, at.block.instructions)
+    return memory
+
+
+def _run_task(module: Module, block: BasicBlock, call: I.CallBase, entries: dict[Value, Function]) -> None:
+    task = call.arguments[2]
+    entry = entries.get(task)
+    if entry is None:
+        raise CompileError(
+            "a task is run elsewhere than it is created", location(module, call), "compile without optimisation"
+        )
+    at = Builder(BasicBlock())
+    if callee_name(call).startswith("__kmpc_taskloop"):
+        lower, upper = (at.load(T.I64, p, 8) for p in call.arguments[4:6])
+        last = at.cast("zext", at.icmp("sle", lower, upper), T.I32)
+        at.store(last, at.offset(task, _LAST_AT), 4)
+    at.call(entry, [const_int(T.I32, 0), task][: len(entry.function_type.parameters)])
+    result = None
+    if call.type != T.VOID:
+        result = const_int(call.type, 0)
+    replace_call(block, call, at.block.instructions)
+    if result is not None:
+        for instruction in block.instructions:
+            instruction.operands[:] = [result if v is call else v for v in instruction.operands]

@@ -1,0 +1,145 @@
+"""The serial meaning of a program that was compiled for OpenMP's threads, with marks on its worksharing loops.
+
+A team has one member, number 0, which executes every parallel region, task, section and iteration, in the order of the
+source. That is an execution that OpenMP allows. What is a plain call or a loop over chunks becomes one here
+(`regions`, `sharing`); the other functions of the run-time library have bodies in `frontends/runtime/openmp_team.cpp`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jax_enzyme.errors import CompileError
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir.clone import clone
+from jax_enzyme.ir.debug import location
+from jax_enzyme.ir.inlining import expanded_attributes
+from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.values import BasicBlock, GlobalValue, Value, int_value
+from jax_enzyme.transform.openmp.calls import PREFIX, calls_of
+from jax_enzyme.transform.openmp.marks import Mark, mark
+from jax_enzyme.transform.openmp.regions import call_regions, call_tasks, forked
+from jax_enzyme.transform.openmp.sharing import Worksharing, worksharing_loops
+
+_CANCEL = ("__kmpc_cancel", "__kmpc_cancellationpoint")
+_IDENTITY = ("omp_get_thread_num", "omp_get_ancestor_thread_num", "omp_get_place_num")
+"""Who asks for its number may share out memory by it, and memory that looks shared then is a thread's own."""
+_HARMLESS = ("global_thread_num", "for_static_", "dist_for_static_", "fork_", "push_", "barrier", "flush")
+
+
+def make_serial(module: Module, name: str) -> Module:
+    """The program with one thread, in a copy; the module itself where it knows nothing of OpenMP. CompileError for
+    cancellation. `name` is that of the source, for messages."""
+    if not any(f.startswith(PREFIX) for f in module.functions):
+        return module
+    module = clone(module)
+    _refuse_cancellation(module, name)
+    regions = _within_regions(module)
+    alone = _knows_its_number(module) or _asks_for_one(module)
+    loops = worksharing_loops(module)
+    marks = [(found, _marks(module, found, regions, alone)) for found in loops]
+    for found, words in marks:
+        for latch in found.loop.latches:
+            if words:
+                mark(module, latch.terminator, words)
+    call_tasks(module)
+    call_regions(module)
+    return module
+
+
+def _refuse_cancellation(module: Module, name: str) -> None:
+    for function in module.functions.values():
+        for _, call in calls_of(function, *_CANCEL):
+            raise CompileError(
+                "cancellation of OpenMP constructs is not supported: which iterations ran would depend on the threads",
+                location(module, call) or name,
+                "leave the directives `cancel` and `cancellation point` out, and let iterations that are not needed "
+                "do nothing",
+            )
+
+
+def _marks(module: Module, found: Worksharing, regions: frozenset[Function], alone: bool) -> frozenset[Mark]:
+    if found.ordered:
+        return frozenset()
+    if alone or found.function not in regions or _synchronises(module, found.loop.blocks):
+        return frozenset({Mark.PARALLEL})
+    return frozenset({Mark.PARALLEL, Mark.EXCLUSIVE})
+
+
+def _knows_its_number(module: Module) -> bool:
+    return any(f.startswith(_IDENTITY) for f in module.functions)
+
+
+def _asks_for_one(module: Module) -> bool:
+    """Does a directive have a team of one thread, whose iterations need not be independent?"""
+    return any(
+        int_value(call.arguments[2]) == 1
+        for function in module.functions.values()
+        for _, call in calls_of(function, "__kmpc_push_num_threads")
+    )
+
+
+def _within_regions(module: Module) -> frozenset[Function]:
+    """The functions that run in parallel regions alone: their bodies, and what only those call."""
+    users: dict[Function, set[Function | None]] = {}
+    for function in module.functions.values():
+        for instruction in function.instructions():
+            called = instruction.callee if isinstance(instruction, I.CallBase) else None
+            for value in instruction.operands:
+                if isinstance(value, Function):
+                    users.setdefault(value, set()).add(function if value is called else None)
+    found = set(forked(module))
+    while True:
+        more = {f for f, who in users.items() if f not in found and all(u in found for u in who)}
+        if not more:
+            return frozenset(found)
+        found |= more
+
+
+def _synchronises(module: Module, blocks: set[BasicBlock]) -> bool:
+    """Do iterations wait for one another, access memory atomically, or have memory of their thread's?"""
+    seen: set[Value] = set()
+    pending: list[I.Instruction] = [i for b in blocks for i in b.instructions]
+    while pending:
+        instruction = pending.pop()
+        if _is_synchronisation(instruction):
+            return True
+        for value in _functions(instruction):
+            if value in seen:
+                continue
+            seen.add(value)
+            pending += value.instructions()
+            if value.is_declaration and not _is_plain(module, value):
+                return True
+    return False
+
+
+def _is_synchronisation(instruction: I.Instruction) -> bool:
+    match instruction:
+        case I.AtomicRMW() | I.CmpXchg() | I.Fence():
+            return True
+        case I.Load() | I.Store():
+            if instruction.ordering or "volatile" in instruction.flags:
+                return True
+        case _:
+            pass
+    return any(isinstance(v, GlobalValue) and _is_thread_local(v) for v in instruction.operands)
+
+
+def _is_thread_local(value: GlobalValue) -> bool:
+    return any(word.startswith("thread_local") for word in getattr(value, "prefix", ()))
+
+
+def _functions(instruction: I.Instruction) -> Iterator[Function]:
+    for value in instruction.operands:
+        if isinstance(value, Function):
+            yield value
+
+
+def _is_plain(module: Module, function: Function) -> bool:
+    """Is a function of a library one that only computes, or one of OpenMP's that only shares out?"""
+    if function.name.startswith(PREFIX):
+        return function.name.removeprefix(PREFIX).startswith(_HARMLESS)
+    return not function.name.startswith(("omp_", "pthread_")) or "memory(none)" in expanded_attributes(
+        module, function.attributes
+    )

@@ -1,0 +1,151 @@
+"""Worksharing loops as one loop over all iterations.
+
+A schedule with chunks, and every schedule that is dynamic, is a loop over chunks around a loop over iterations:
+
+    before    call void @__kmpc_dispatch_init_4(...)               after    (bounds of the whole loop are kept)
+            chunks:                                                       chunks:
+              %more = call i32 @__kmpc_dispatch_next_4(...)                 %more = lower <= upper
+              br i1 (icmp ne %more, 0), label %inner, label %end            br i1 (icmp ne %more, 0), ...
+              ...                                                           ...
+              br label %chunks                                              br label %end
+
+Who gets which chunk is nobody's business until threads are there: one chunk has everything, and the outer loop is no
+loop. `__kmpc_for_static_init_*`, which runs in `frontends/runtime/openmp_team.cpp`, gives all iterations as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.analysis.dominators import Dominators
+from jax_enzyme.analysis.loops import Loop, Loops
+from jax_enzyme.errors import CompileError
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.debug import location
+from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.values import BasicBlock, Value, int_value
+from jax_enzyme.transform.openmp.calls import callee_name, calls_of, local, replace_call
+from jax_enzyme.transform.rewriting import replace_values
+
+_STATIC = ("__kmpc_for_static_init_", "__kmpc_dist_for_static_init_")
+_START = "__kmpc_dispatch_init_"
+_NEXT = "__kmpc_dispatch_next_"
+_CHUNKED = frozenset({33, 65, 91})
+_ORDERED = range(64, 72)
+_MODIFIERS = 0xFFFF
+
+
+@dataclass(frozen=True)
+class Worksharing:
+    """A loop over all iterations of a worksharing loop, outside of which lies `start`. `ordered`: iterations have parts
+    that run in order."""
+
+    function: Function
+    loop: Loop
+    start: BasicBlock
+    ordered: bool
+
+
+def worksharing_loops(module: Module) -> list[Worksharing]:
+    """Takes the loops over chunks away, in place; what is left of each worksharing construct."""
+    found: list[Worksharing] = []
+    for function in list(module.functions.values()):
+        starts = list(calls_of(function, *_STATIC, _START))
+        if not starts:
+            continue
+        _dispatch(module, function)
+        kinds = [(block, int_value(call.arguments[2]), callee_name(call)) for block, call in starts]
+        for block, kind, name in kinds:
+            loop = _after(function, block)
+            if loop is not None and (name.startswith(_START) or (kind or 0) & _MODIFIERS in _CHUNKED):
+                _once(module, function, loop)
+        for block, call in calls_of(function, _START):
+            block.instructions.remove(call)
+        for block, kind, _ in kinds:
+            loop = _after(function, block)
+            if loop is not None:
+                found.append(Worksharing(function, loop, block, kind is None or kind & _MODIFIERS in _ORDERED))
+    return found
+
+
+def _after(function: Function, start: BasicBlock) -> Loop | None:
+    """The first outermost loop behind a block that `start` leads to by force."""
+    cfg = Cfg(function)
+    if not cfg.is_reachable(start):
+        return None
+    dominators = Dominators(cfg)
+    behind = [
+        loop
+        for loop in Loops(cfg, dominators).all
+        if start not in loop and dominators.dominates(start, loop.header) and _siblings(loop, start)
+    ]
+    return min(behind, key=lambda loop: cfg.index[loop.header], default=None)
+
+
+def _siblings(loop: Loop, start: BasicBlock) -> bool:
+    """Does the loop lie in the same loop as the block, and in no other besides?"""
+    return loop.parent is None or start in loop.parent
+
+
+def _once(module: Module, function: Function, loop: Loop) -> None:
+    """A loop that is known to run once at most is one no more."""
+    ends = list(dict.fromkeys(target for _, target in loop.exit_edges))
+    if len(ends) != 1 or any(isinstance(i, I.Phi) for i in ends[0].instructions):
+        raise CompileError(
+            "a worksharing loop has an irregular form",
+            location(module, loop.header.terminator) or function.name,
+            "compile the source itself, rather than IR that was optimised before",
+        )
+    for latch in loop.latches:
+        terminator = latch.terminator
+        terminator.targets = [ends[0] if t is loop.header else t for t in terminator.targets]
+        terminator.metadata = [(k, n) for k, n in terminator.metadata if k != "llvm.loop"]
+    for phi in loop.header.instructions:
+        if not isinstance(phi, I.Phi):
+            break
+        kept = [(v, b) for v, b in phi.incoming if b not in loop.latches]
+        phi.operands, phi.targets = [v for v, _ in kept], [b for _, b in kept]
+
+
+def _dispatch(module: Module, function: Function) -> None:
+    """`next` answers with all iterations, if there are any."""
+    dominators = Dominators(Cfg(function))
+    starts = [(b, c) for b, c in calls_of(function, _START)]
+    kept: dict[I.CallBase, list[Value]] = {}
+    for block, call in starts:
+        at = Builder(BasicBlock())
+        bounds = call.arguments[3:6]
+        kept[call] = [local(function, v.type) for v in bounds]
+        for value, memory in zip(bounds, kept[call], strict=True):
+            at.store(value, memory)
+        index = block.instructions.index(call)
+        block.instructions[index:index] = at.block.instructions
+    replaced: dict[Value, Value] = {}
+    for block, call in calls_of(function, _NEXT):
+        before = [s for s in starts if s[0] is not block and dominators.dominates(s[0], block)]
+        if not before:
+            raise CompileError("a worksharing loop has no beginning", location(module, call) or function.name)
+        nearest = before[0]
+        for start in before[1:]:
+            if dominators.dominates(nearest[0], start[0]):
+                nearest = start
+        replaced[call] = _answer(block, call, kept[nearest[1]], nearest[1].arguments[3].type)
+    replace_values(function, replaced)
+
+
+def _answer(block: BasicBlock, call: I.CallBase, kept: list[Value], type_: T.Type) -> Value:
+    at = Builder(BasicBlock())
+    lower, upper, step = (at.load(type_, memory) for memory in kept)
+    sign = "u" if callee_name(call).endswith("u") else "s"
+    up = at.icmp("sgt", step, const_int(type_, 0))
+    more = at.select(up, at.icmp(f"{sign}le", lower, upper), at.icmp(f"{sign}ge", lower, upper))
+    result = at.cast("zext", more, T.I32)
+    last, *bounds = call.arguments[2:6]
+    at.store(result, last)
+    for value, place in zip((lower, upper, step), bounds, strict=True):
+        at.store(value, place)
+    replace_call(block, call, at.block.instructions)
+    return result

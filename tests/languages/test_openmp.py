@@ -1,0 +1,304 @@
+"""OpenMP's directives: with `-fopenmp` a program means what it means without, and its derivatives are those of that."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from jax_enzyme.errors import CompileError
+from tests.support.engine import agree, native, three_way
+
+X = np.random.default_rng(2).uniform(0.3, 1.2, 13)
+SIGNATURE = "n: i32, x: f64[n], out y: f64[n]"
+
+LOOPS = """
+void k(int n, const double *x, double *y) {
+  double s = 0, p = 1, top = -1, low = 9, z[3] = {0, 0, 0}, last = 0, t = 2;
+  int all = 1, i, j;
+#pragma omp parallel for schedule(static) reduction(+ : s) reduction(* : p)
+  for (i = 0; i < n; i++) { s += x[i] * x[i]; p *= x[i]; }
+#pragma omp parallel for schedule(static, 3) reduction(max : top) reduction(min : low) reduction(&& : all)
+  for (i = 0; i < n; i++) {
+    top = x[i] > top ? x[i] : top;
+    low = x[i] < low ? x[i] : low;
+    all = all && x[i] > 0;
+  }
+#pragma omp parallel for schedule(dynamic, 2) reduction(+ : z[:3]) firstprivate(t) lastprivate(last)
+  for (i = n - 1; i >= 0; i--) { z[i % 3] += t * x[i]; last = i + x[i]; }
+#pragma omp parallel for schedule(guided)
+  for (i = 0; i < n; i++) y[i] = s * x[i] + p;
+#pragma omp parallel for collapse(2) schedule(runtime)
+  for (i = 0; i < 3; i++)
+    for (j = 0; j < 4; j++) y[i * 4 + j] += x[j] * x[i];
+#pragma omp parallel for schedule(auto)
+  for (i = 2; i < n; i += 3) y[i] += z[i % 3] + top * low + all + last;
+}"""
+REGION = """
+static void scale(int n, double *y, double by) {
+#pragma omp for
+  for (int i = 0; i < n; i++) y[i] *= by;
+}
+void k(int n, const double *x, double *y) {
+  double total = 0, mean = 0;
+#pragma omp parallel if (n > 2) num_threads(4)
+  {
+    double mine = 0;
+#pragma omp for nowait
+    for (int i = 0; i < n; i++) mine += x[i];
+#pragma omp critical
+    total += mine;
+#pragma omp barrier
+#pragma omp single
+    mean = total / n;
+#pragma omp for
+    for (int i = 0; i < n; i++) y[i] = x[i] * x[i] - mean;
+    scale(n, y, mean);
+#pragma omp master
+    y[0] += 1;
+#pragma omp masked
+    y[1] += 1;
+#pragma omp sections
+    {
+#pragma omp section
+      y[2] *= y[3];
+#pragma omp section
+      y[4] *= y[5];
+    }
+#pragma omp for ordered
+    for (int i = 1; i < n; i++) {
+#pragma omp ordered
+      y[i] += y[i - 1];
+    }
+#pragma omp for simd
+    for (int i = 0; i < n; i++)
+#pragma omp atomic
+      y[i] += total;
+#pragma omp for
+    for (int i = 0; i < n; i += 4) {
+#pragma omp parallel for
+      for (int j = 0; j < 4; j++) if (i + j < n) y[i + j] *= x[i];
+    }
+  }
+}"""
+TASKS = """
+#include <omp.h>
+static double state = 3;
+#pragma omp threadprivate(state)
+static double sum(int n, const double *x) {
+  double a, b;
+  if (n == 1) return x[0] * x[0];
+#pragma omp task shared(a) if (n > 3)
+  a = sum(n / 2, x);
+#pragma omp task shared(b)
+  b = sum(n - n / 2, x + n / 2);
+#pragma omp taskwait
+  return a * b + 1;
+}
+void k(int n, const double *x, double *y) {
+  double t = 0, last = 0;
+  omp_lock_t lock;
+  omp_init_lock(&lock);
+  state = x[0];
+#pragma omp parallel copyin(state)
+#pragma omp single
+  {
+    t = sum(n, x);
+    for (int i = 0; i < n; i++) {
+#pragma omp task firstprivate(i)
+      y[i] = t * x[i] * state;
+    }
+#pragma omp taskwait
+#pragma omp taskloop grainsize(2) lastprivate(last)
+    for (int i = 0; i < n; i++) { y[i] += x[i]; last = y[i]; }
+#pragma omp taskgroup task_reduction(+ : t)
+    {
+#pragma omp task in_reduction(+ : t)
+      t += x[1];
+#pragma omp task depend(inout : y[0])
+      y[0] *= 2;
+#pragma omp task depend(inout : y[0])
+      y[0] += 1;
+    }
+  }
+  omp_set_lock(&lock);
+#pragma omp target map(tofrom : y[:n])
+  y[2] += t;
+  omp_unset_lock(&lock);
+#pragma omp target teams distribute parallel for map(tofrom : y[:n])
+  for (int i = 0; i < n; i++) y[i] += last * omp_get_num_threads() + omp_get_thread_num();
+}"""
+CLASSES = """
+#include <vector>
+struct Pair { double a, b; };
+#pragma omp declare reduction(join : Pair : omp_out.a += omp_in.a, omp_out.b *= omp_in.b) \\
+    initializer(omp_priv = Pair{0, 1})
+extern "C" void k(int n, const double *x, double *y) {
+  Pair p{0, 1};
+  std::vector<double> v(n);
+#pragma omp parallel for reduction(join : p)
+  for (int i = 0; i < n; i++) { p.a += x[i]; p.b *= x[i]; v[i] = x[i] * x[i]; }
+#pragma omp parallel
+  {
+    std::vector<double> mine(n);
+#pragma omp for
+    for (int i = 0; i < n; i++) { for (int j = 0; j < n; j++) mine[j] = v[j] * x[i]; y[i] = p.a * mine[0] + p.b; }
+  }
+}"""
+SOURCES = {"loops": (LOOPS, "c"), "region": (REGION, "c"), "tasks": (TASKS, "c"), "classes": (CLASSES, "c++")}
+
+FORTRAN = """
+subroutine k(n, x, y)
+  integer, intent(in) :: n
+  real(8), intent(in) :: x(n)
+  real(8), intent(out) :: y(n)
+  real(8) :: s, t, top
+  integer :: i, j, used
+  s = 0
+  top = 0
+  used = 0
+  !$ used = 1
+  !$omp parallel do reduction(+:s) reduction(max:top) schedule(static, 2)
+  do i = 1, n
+    s = s + x(i)**2
+    top = max(top, x(i))
+  end do
+  !$omp parallel do schedule(dynamic, 3) private(t)
+  do i = 1, n
+    t = x(i) * s
+    y(i) = t * t + used
+  end do
+  !$omp parallel do collapse(2) schedule(guided)
+  do i = 1, 3
+    do j = 1, 4
+      y(i + 3 * (j - 1)) = y(i + 3 * (j - 1)) * x(i) * x(j)
+    end do
+  end do
+  !$omp parallel
+  !$omp single
+  !$omp task shared(s)
+  s = s + x(1)
+  !$omp end task
+  !$omp taskwait
+  !$omp end single
+  !$omp sections
+  !$omp section
+  y(1) = y(1) * 2
+  !$omp section
+  y(2) = y(2) * 3
+  !$omp end sections
+  !$omp do lastprivate(t)
+  do i = 1, n
+    t = x(i)
+    y(i) = y(i) + t
+  end do
+  !$omp workshare
+  y = y + s
+  !$omp end workshare
+  !$omp critical
+  s = s + 1
+  !$omp end critical
+  !$omp atomic
+  s = s + x(2)
+  !$omp end parallel
+  !$omp target teams distribute parallel do map(tofrom: y)
+  do i = 1, n
+    y(i) = y(i) * s * top
+  end do
+end subroutine
+"""
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_directives_mean_what_the_serial_program_means(name: str) -> None:
+    source, lang = SOURCES[name]
+    kernel = native(source, "k", SIGNATURE, {"n": 13}, lang=lang, flags=("-fopenmp",))
+    serial = native(source, "k", SIGNATURE, {"n": 13}, lang=lang)
+    np.testing.assert_allclose(kernel.run((), [X])[0], serial.run((), [X])[0], rtol=1e-13)
+    agree(three_way(kernel, [X]))
+
+
+def test_fortran_directives_mean_what_the_serial_program_means() -> None:
+    signature = "n: i32[], x: f64[n], out y: f64[n]"
+    kernel = native(FORTRAN, "k", signature, {"n": 13}, lang="fortran", flags=("-fopenmp",))
+    t, s = X * np.sum(X**2), np.sum(X**2)
+    y = t * t + 1
+    y[:12].reshape(4, 3)[:] *= X[:3] * X[:4, None]
+    y[:2] *= [2, 3]
+    expected = (y + X + s + X[0]) * (s + X[0] + 1 + X[1]) * np.max(X)
+    np.testing.assert_allclose(kernel.run((), [X])[0], expected, rtol=1e-13)
+    agree(three_way(kernel, [X]))
+
+
+def test_cancellation_is_refused_at_its_line() -> None:
+    source = """void k(int n, const double *x, double *y) {
+#pragma omp parallel for
+  for (int i = 0; i < n; i++) {
+    if (x[i] > 2) {
+#pragma omp cancel for
+    }
+    y[i] = x[i];
+  }
+}"""
+    with pytest.raises(CompileError, match="cancellation") as caught:
+        native(source, "k", SIGNATURE, {"n": 13}, flags=("-fopenmp",))
+    assert caught.value.place is not None and caught.value.place.split(":")[1] == "5"
+    native(source, "k", SIGNATURE, {"n": 13})
+
+
+IR = """
+define void @k(i32 %n, ptr %x, ptr %y) {
+  call void (ptr, i32, ptr, ...) @__kmpc_fork_call(ptr null, i32 3, ptr @body, i32 %n, ptr %x, ptr %y)
+  ret void
+}
+define internal void @body(ptr %id, ptr %bound, i32 %n, ptr %x, ptr %y) {
+entry:
+  call void @__kmpc_dispatch_init_4(ptr null, i32 0, i32 35, i32 1, i32 %n, i32 1, i32 2)
+  %last = alloca i32
+  %low = alloca i32
+  %high = alloca i32
+  %step = alloca i32
+  br label %chunks
+chunks:
+  %some = call i32 @__kmpc_dispatch_next_4(ptr null, i32 0, ptr %last, ptr %low, ptr %high, ptr %step)
+  %any = icmp ne i32 %some, 0
+  br i1 %any, label %first, label %end
+first:
+  %from = load i32, ptr %low
+  %to = load i32, ptr %high
+  br label %loop
+loop:
+  %i = phi i32 [ %from, %first ], [ %next, %loop ]
+  %at = sub i32 %i, 1
+  %px = getelementptr double, ptr %x, i32 %at
+  %py = getelementptr double, ptr %y, i32 %at
+  %v = load double, ptr %px
+  %w = fmul double %v, %v
+  store double %w, ptr %py
+  %next = add i32 %i, 1
+  %more = icmp sle i32 %next, %to
+  br i1 %more, label %loop, label %chunks
+end:
+  ret void
+}
+declare void @__kmpc_fork_call(ptr, i32, ptr, ...)
+declare void @__kmpc_dispatch_init_4(ptr, i32, i32, i32, i32, i32, i32)
+declare i32 @__kmpc_dispatch_next_4(ptr, i32, ptr, ptr, ptr, ptr)
+"""
+
+
+def test_ir_that_was_compiled_for_threads_has_its_serial_meaning() -> None:
+    kernel = native(IR, "k", SIGNATURE, {"n": 13}, lang="llvm")
+    np.testing.assert_array_equal(kernel.run((), [X])[0], X * X)
+    agree(three_way(kernel, [X]))
+
+
+@pytest.mark.parametrize("lines", [(3, "static"), (3, "dynamic"), (3, "static, 2")])
+def test_loops_without_iterations_do_nothing(lines: tuple[int, str]) -> None:
+    count, schedule = lines
+    source = f"""void k(int n, const double *x, double *y) {{
+  for (int i = 0; i < n; i++) y[i] = x[i];
+#pragma omp parallel for schedule({schedule})
+  for (int i = n; i < {count}; i++) y[i] = 0;
+}}"""
+    kernel = native(source, "k", SIGNATURE, {"n": 13}, flags=("-fopenmp",))
+    np.testing.assert_array_equal(kernel.run((), [X])[0], X)
