@@ -3,10 +3,12 @@ not, and what it takes: what is wrong here shows much later otherwise, and looks
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 
-from jax_enzyme.errors import ArgumentError
+from jax_enzyme.errors import ArgumentError, SignatureError
 from jax_enzyme.options import Options
+from jax_enzyme.signature import Signature
 
 
 def check_names(symbol: object, lang: object) -> None:
@@ -38,6 +40,31 @@ def checked_options(options: object) -> Options:
     if not isinstance(options, Options):
         raise _wrong("options", "a je.Options", options, 'options=je.Options(checkpoint="sqrt")')
     return options
+
+
+def check_constants(constants: Mapping[str, object]) -> None:
+    """Raises ArgumentError where a constant of the signature is no integer, or was meant as an option."""
+    for name, value in constants.items():
+        if not isinstance(value, int) or isinstance(value, bool):
+            near = get_close_matches(name, _OPTIONS, 1)
+            raise ArgumentError(
+                f"je.kernel has no argument `{name}`",
+                f"{name}={value!r}",
+                f"did you mean `{near[0]}=`?" if near else "constants of a signature are integers: n=3",
+            )
+
+
+def check_formals(signature: Signature, what: str) -> None:
+    """Raises SignatureError for structures and arrays of pointers where there can be none; `what` is what has none."""
+    if signature.formals:
+        raise SignatureError(
+            f"structures, arrays of pointers and the like are for compiled code on the CPU, and this is {what}",
+            str(signature),
+            "give the function arrays and numbers",
+        )
+
+
+_OPTIONS = ("lang", "flags", "rules", "options", "order", "grid", "block", "shared", "signature", "symbol")
 
 
 def _wrong(name: str, takes: str, given: object, example: str) -> ArgumentError:

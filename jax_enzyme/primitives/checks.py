@@ -83,13 +83,18 @@ def check_grads(
     unknown = set(modes) - {"fwd", "rev"}
     if unknown or order < 1:
         raise ValueError(f"modes are 'fwd' and 'rev', order is at least 1: got {tuple(modes)}, {order}")
-    arrays = [a if type(a) is int else jnp.asarray(a) for a in args]
+    leaves, structure = jax.tree.flatten(tuple(args))
+
+    def flat(*leaves: Any) -> Any:
+        return kernel(*jax.tree.unflatten(structure, leaves))
+
+    arrays = [a if type(a) is int else jnp.asarray(a) for a in leaves]
     moving = [i for i, a in enumerate(arrays) if isinstance(a, jax.Array) and jnp.issubdtype(a.dtype, jnp.inexact)]
     if not moving:
         raise ValueError("no argument is floating-point: there is nothing to differentiate")
     noise = np.random.default_rng(seed)
     along = [_random(arrays[i], noise) for i in moving]
-    weighted = _weighted(kernel, arrays, moving, noise)
+    weighted = _weighted(flat, arrays, moving, noise)
     at: list[Any] = [arrays[i] for i in moving]
     precision = "double" if all(a.dtype in (jnp.float64, jnp.complex128) for a in at) else "single"
     comparisons: list[Comparison] = []

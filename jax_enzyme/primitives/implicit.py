@@ -24,6 +24,7 @@ from jax.flatten_util import ravel_pytree
 from jax.scipy.sparse.linalg import gmres
 
 from jax_enzyme.errors import ArgumentError
+from jax_enzyme.primitives.arguments import check_formals
 from jax_enzyme.primitives.kernels import Kernel
 from jax_enzyme.signature import match
 from jax_enzyme.signature.model import INTEGERS
@@ -64,6 +65,7 @@ def implicit(
 
     Raises ArgumentError where names do not fit, or the residual has not the size of the answer.
     """
+    check_formals(kernel.signature, "an implicit function")
     floating = [r.name for r in kernel.signature.results if r.dtype not in INTEGERS | {"bool"}]
     names = floating if result is None else [result] if isinstance(result, str) else list(result)
     _check_results(kernel, names, floating)

@@ -19,7 +19,13 @@ from jax_enzyme.errors import ArgumentError, JaxEnzymeError, SignatureError
 from jax_enzyme.frontends import Language, Program, load_kernel
 from jax_enzyme.options import Options
 from jax_enzyme.primitives import compat
-from jax_enzyme.primitives.arguments import check_names, checked_flags, checked_options
+from jax_enzyme.primitives.arguments import (
+    check_constants,
+    check_formals,
+    check_names,
+    checked_flags,
+    checked_options,
+)
 from jax_enzyme.primitives.bound import Operand, bind
 from jax_enzyme.primitives.calls import Calls, calls_of
 from jax_enzyme.primitives.joining import Others, implementations, joined
@@ -32,10 +38,13 @@ from jax_enzyme.signature import (
     Order,
     Param,
     Signature,
+    arguments,
     inspect_signature,
     match,
     parse,
     parse_launch,
+    result_of,
+    returned,
 )
 from jax_enzyme.signature import bind as bind_arguments
 from jax_enzyme.signature.call import does_not_fit, fits
@@ -61,6 +70,7 @@ def kernel(
     grid: object = None,
     block: object = None,
     shared: object = None,
+    **constants: int,
 ) -> Kernel:
     """Makes a kernel of a source: a function that JAX can call, differentiate and map.
 
@@ -81,6 +91,9 @@ def kernel(
     `inout` arrays are passed, and returned with their new contents; `scratch` arrays are work space. `-> f64` at the
     end is the value that the function returns, `-> status` a number that raises where it is not zero. The dtypes are
     bool, i8 to i64, u8 to u64, bf16, f16, f32, f64, c64 and c128. `order="F"` reads shapes in Fortran order.
+    `A: f64[n][m]` is an array of pointers to rows, `p: {k: f64, x: f64[n]*}*` a pointer to a structure, passed and
+    returned as a dict; `docs/signature.md` has the whole language. `constants` are values of integer parameters, or of
+    names in shapes, that are the same in every call: `n=3`.
 
     `lang` is "c", "c++", "fortran", "rust", "llvm" or "cuda"; `flags` go to the compiler, all but a level
     of optimisation, which is ours. `rules` are derivatives of functions that the source calls:
@@ -93,6 +106,7 @@ def kernel(
     """
     try:
         check_names(symbol, lang)
+        check_constants(constants)
         flags, options = checked_flags(flags), checked_options(options)
         if signature is None:
             raise SignatureError(
@@ -100,11 +114,14 @@ def kernel(
                 None,
                 'signature="n: i32, x: f64[n], out y: f64[n]": the parameters, in order',
             )
-        parsed = parse(signature, order)
+        parsed = parse(signature, order, constants)
+        if callable(source):
+            check_formals(parsed, "Python")
         program, parsed = load_kernel(source, symbol, lang, flags, parsed)
         program = replace(program, ir=attached(program.ir, rules))
         _check_rules(rules, program)
         if program.lang == "cuda":
+            check_formals(parsed, "CUDA")
             program = replace(program, launch=parse_launch(parsed, grid, block, shared))
         elif not (grid is None and block is None and shared is None):
             raise SignatureError(
@@ -153,37 +170,43 @@ class Kernel:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
-            integers = self._integers
-            if kwargs or len(args) != len(integers):
+            if kwargs or self.signature.formals or len(args) != len(self._integers):
                 args = match(self.signature, args, kwargs)
-            for value in args:
-                if isinstance(value, Tracer):
-                    return self._bind(args)
-                if isinstance(value, np.ndarray) and not value.dtype.isnative:
-                    return self(*map(_plain, args))
-            for place, param in self._whole:
-                _check_range(param, args[place])
-            static: tuple[tuple[str, int], ...] = ()
-            dynamic = args
-            if self._any_integer:
-                values = [_constant(value, i) if i else None for i, value in zip(integers, args, strict=True)]
-                static = tuple((i.name, v) for i, v in zip(integers, values, strict=True) if i and v is not None)
-                dynamic = tuple(value for v, value in zip(values, args, strict=True) if v is None)
-            return self._calls.get(static, lambda: _compiled_call(replace(self), static))(*dynamic)
+            return self._result(args)
         except JaxEnzymeError as error:
             raise compat.at_the_call(error) from None
         except (TypeError, ValueError) as error:
             return self._again(args, error)
 
+    def _result(self, args: Sequence[Any]) -> Any:
+        """The result for values of the signature's parameters, in its order."""
+        integers = self._integers
+        for value in args:
+            if isinstance(value, Tracer):
+                return self._bind(args)
+            if isinstance(value, np.ndarray) and not value.dtype.isnative:
+                return self._result(tuple(map(_plain, args)))
+        for place, param in self._whole:
+            _check_range(param, args[place])
+        static: tuple[tuple[str, int], ...] = ()
+        dynamic = args
+        if self._any_integer:
+            values = [_constant(value, i) if i else None for i, value in zip(integers, args, strict=True)]
+            static = tuple((i.name, v) for i, v in zip(integers, values, strict=True) if i and v is not None)
+            dynamic = tuple(value for v, value in zip(values, args, strict=True) if v is None)
+        return self._calls.get(static, lambda: _compiled_call(replace(self), static))(*dynamic)
+
     def _again(self, args: Sequence[Any], error: Exception) -> Any:
         """After jax.jit has refused arguments, or a handler has reported a failure."""
         plain = tuple(map(_plain, args))
-        if any(v is not given for v, given in zip(plain, args, strict=True)):
-            return self(*plain)
         try:
+            if any(v is not given for v, given in zip(plain, args, strict=True)):
+                return self._result(plain)
             self.binding(args)  # where an argument is to blame, it is named
         except JaxEnzymeError as named:
             raise compat.at_the_call(named) from None
+        except (TypeError, ValueError) as again:
+            error = again
         raise compat.as_reported(error) from None
 
     @property
@@ -215,8 +238,8 @@ class Kernel:
         return self is other or (isinstance(other, Kernel) and self._identity == other._identity)
 
     def __repr__(self) -> str:
-        names = ", ".join(p.name for p in self.signature.caller_params)
-        results = ", ".join(r.name for r in self.signature.results)
+        names = ", ".join(p.name for p in arguments(self.signature))
+        results = ", ".join(r.name for r in returned(self.signature))
         places: dict[Kernel, list[str]] = {}
         for platform, implementation in self.implementations.items():
             places.setdefault(implementation, []).append(platform)
@@ -316,8 +339,7 @@ class Kernel:
         operands = [Operand(given[primal.buffers[i].name], ()) for i in primal.operands]
         results = bind(primal, (), operands)
         by_name = {primal.buffers[i].name: v for i, v in zip(primal.results, results, strict=True)}
-        out = tuple(by_name[r.name] for r in self.signature.results)
-        return out[0] if len(out) == 1 else out
+        return result_of(self.signature, [by_name[r.name] for r in self.signature.results])
 
 
 def _compiled_call(kernel: Kernel, static: tuple[tuple[str, int], ...]) -> Any:

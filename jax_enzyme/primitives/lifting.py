@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jax_enzyme.errors import ArgumentError, CompileError, SignatureError
 from jax_enzyme.frontends.source import identify
 from jax_enzyme.options import Options
-from jax_enzyme.primitives.arguments import check_names, checked_flags
+from jax_enzyme.primitives.arguments import check_formals, check_names, checked_flags
 from jax_enzyme.primitives.kernels import Kernel, kernel
 from jax_enzyme.signature import NUMPY_NAMES, Signature, parse
 
@@ -88,6 +88,7 @@ def _on_gpus(
 
 def _checked(signature: str) -> Signature:
     scalar = parse(signature)
+    check_formals(scalar, "an elementwise function")
     wrong = [p for p in scalar.params if not p.by_value or p.dtype not in _C_TYPES]
     if wrong:
         raise SignatureError(

@@ -63,6 +63,12 @@ class UserRoutine(Routine):
 def user_routine(symbol: str, signature: str, derivatives: tuple[str, str, str]) -> UserRoutine:
     """What a signature says about a function. Raises SignatureError for what the convention cannot say."""
     parsed = parse(signature)
+    if parsed.formals:
+        raise SignatureError(
+            f"the rule for `{symbol}` has structures or arrays of pointers",
+            signature,
+            "rules are for arrays and numbers",
+        )
     parameters: list[Parameter] = []
     for param in parsed.params:
         floating = param.dtype in _SCALARS

@@ -1,6 +1,15 @@
 """The one-line signature of a kernel: parsing, solving dimensions, checking the arguments of a call."""
 
-from jax_enzyme.signature.call import NUMPY_NAMES, Actual, bind, inspect_signature, match
+from jax_enzyme.signature.call import (
+    NUMPY_NAMES,
+    Actual,
+    arguments,
+    bind,
+    inspect_signature,
+    match,
+    result_of,
+    returned,
+)
 from jax_enzyme.signature.dimensions import solve
 from jax_enzyme.signature.launch import Launch, Shape, parse_launch
 from jax_enzyme.signature.model import RETURN, Binding, Direction, Order, Param, Signature
@@ -17,10 +26,13 @@ __all__ = [
     "Param",
     "Shape",
     "Signature",
+    "arguments",
     "bind",
     "inspect_signature",
     "match",
     "parse",
     "parse_launch",
+    "result_of",
+    "returned",
     "solve",
 ]

@@ -4,13 +4,15 @@ an `Actual`, which the caller of this module makes."""
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import Any
 
 from jax_enzyme.errors import ArgumentError
 from jax_enzyme.signature.dimensions import solve
-from jax_enzyme.signature.model import INTEGERS, WIDE, Binding, Param, Signature, integer_range
+from jax_enzyme.signature.formals import any_leaf, flattened, gathered
+from jax_enzyme.signature.model import INTEGERS, RETURN, WIDE, Binding, Param, Signature, integer_range
 
 NUMPY_NAMES = {
     "bool": "bool", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64", "u8": "uint8", "u16": "uint16",
@@ -34,18 +36,56 @@ class Actual:
     static: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Item:
+    """What a caller passes or gets under one name: a parameter, or a structure of them. `text` is its type, `declared`
+    how the signature has it."""
+
+    name: str
+    text: str
+    declared: str
+
+    def __str__(self) -> str:
+        return self.declared
+
+
+def arguments(signature: Signature) -> tuple[Item, ...]:
+    """What the caller passes, in order."""
+    return _items(signature, signature.is_passed) if signature.formals else _plain_items(signature.caller_params)
+
+
+def returned(signature: Signature) -> tuple[Item, ...]:
+    """What the caller gets, in order."""
+    if not signature.formals:
+        return _plain_items(signature.results)
+    own = frozenset(signature.results)
+    value = [Item(RETURN, r.type_text, str(r)) for r in signature.results if r.name == RETURN]
+    return (*value, *_items(signature, own.__contains__))
+
+
+def _plain_items(params: Sequence[Param]) -> tuple[Item, ...]:
+    return tuple(Item(p.name, p.type_text, str(p)) for p in params)
+
+
+def _items(signature: Signature, chosen: Callable[[Param], bool]) -> tuple[Item, ...]:
+    texts = [f.text("in") for f in signature.formals if any_leaf(f, chosen)]
+    parts = [(*text.removeprefix("inout ").removeprefix("out ").split(": ", 1), text) for text in texts]
+    return tuple(Item(name, kind, text) for name, kind, text in parts)
+
+
 def inspect_signature(signature: Signature) -> inspect.Signature:
     """What `inspect.signature` shows for a kernel."""
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    params = [inspect.Parameter(p.name, kind, annotation=p.type_text) for p in signature.caller_params]
-    results = [r.type_text for r in signature.results]
+    params = [inspect.Parameter(item.name, kind, annotation=item.text) for item in arguments(signature)]
+    results = [item.text for item in returned(signature)]
     annotation = results[0] if len(results) == 1 else f"({', '.join(results)})"
     return inspect.Signature(params, return_annotation=annotation)
 
 
 def match(signature: Signature, args: Sequence[object], kwargs: Mapping[str, object]) -> tuple[object, ...]:
-    """The arguments in the order of `signature.caller_params`; ArgumentError names what is missing or too much."""
-    params = signature.caller_params
+    """The arguments in the order of `signature.caller_params`, structures taken apart; ArgumentError names what is
+    missing or too much."""
+    params = arguments(signature)
     takes = f"the kernel takes ({', '.join(map(str, params))})"
     if len(args) > len(params):
         dims = [p.name for p in signature.dimensions]
@@ -61,17 +101,34 @@ def match(signature: Signature, args: Sequence[object], kwargs: Mapping[str, obj
     missing = [p.name for p in params if p.name not in given]
     if missing:
         raise ArgumentError(f"missing argument{'s' if len(missing) > 1 else ''}: {', '.join(missing)}", takes)
-    return tuple(given[p.name] for p in params)
+    values = tuple(given[p.name] for p in params)
+    if not signature.formals:
+        return values
+    passed = [f for f in signature.formals if any_leaf(f, signature.is_passed)]
+    return tuple(flattened(passed, values, signature.is_passed))
+
+
+def result_of(signature: Signature, values: Sequence[Any]) -> Any:
+    """What a call returns, from the values of `signature.results`: one by itself, several as a tuple."""
+    found = list(values)
+    if signature.formals:
+        own = frozenset(signature.results)
+        value = len(found) - sum(1 for r in signature.results if r.name != RETURN)
+        found = [*found[:value], *gathered(signature.formals, iter(found[value:]), own.__contains__)]
+    return found[0] if len(found) == 1 else tuple(found)
 
 
 def _unexpected(signature: Signature, name: str, takes: str) -> ArgumentError:
     if signature.is_dimension(name):
         reason = f"`{name}` is a dimension: it is solved from the shapes of the arguments"
         return ArgumentError(f"unexpected argument `{name}`", f"{takes}; {reason}", f"leave `{name}` out")
+    if name in signature and signature[name].value is not None:
+        reason = f"`{name}` is {signature[name].value} in every call"
+        return ArgumentError(f"unexpected argument `{name}`", f"{takes}; {reason}", f"leave `{name}` out")
     if name in signature:
         reason = f"`{name}` is `{signature[name].direction}`: it does not come from the caller"
         return ArgumentError(f"unexpected argument `{name}`", f"{takes}; {reason}", f"leave `{name}` out")
-    near = get_close_matches(name, [p.name for p in signature.caller_params], 1)
+    near = get_close_matches(name, [p.name for p in arguments(signature)], 1)
     return ArgumentError(f"unexpected argument `{name}`", takes, f"did you mean `{near[0]}`?" if near else None)
 
 

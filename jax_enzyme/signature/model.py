@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 from typing import Literal as Choice
 
 from jax_enzyme.errors import ArgumentError, SignatureError
 from jax_enzyme.signature.expressions import EvaluationError, Expression, evaluate, names_in
+
+if TYPE_CHECKING:
+    from jax_enzyme.signature.formals import Formal
 
 DTYPES = ("bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bf16", "f16", "f32", "f64", "c64", "c128")
 INTEGERS = frozenset({"i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"})
@@ -31,12 +35,14 @@ def integer_range(dtype: str) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Param:
-    """One parameter. `dims` is None for a scalar passed by value, `()` for a pointer to one value."""
+    """One parameter. `dims` is None for a scalar passed by value, `()` for a pointer to one value; `value` that of an
+    integer which is the same in every call."""
 
     name: str
     dtype: str
     direction: Direction = "in"
     dims: tuple[Expression, ...] | None = None
+    value: int | None = None
 
     @property
     def by_value(self) -> bool:
@@ -61,7 +67,8 @@ class Param:
 
     def __str__(self) -> str:
         prefix = "" if self.direction == "in" else f"{self.direction} "
-        return f"{prefix}{self.name}: {self.type_text}"
+        value = "" if self.value is None else f" = {self.value}"
+        return f"{prefix}{self.name}: {self.type_text}{value}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,23 +94,26 @@ class Signature:
     """A whole signature: an immutable value, made by `parse` (which checks it).
 
     `result` is a dtype (the return value is an output), `"status"` (a non-zero int return is a failure) or None.
+    `formals` are the parameters of the function where those are not `params` themselves (see `formals`), else empty.
     `str()` gives the text in canonical form; parsing that gives an equal signature.
     """
 
     params: tuple[Param, ...]
     result: str | None = None
     order: Order = "C"
+    formals: tuple[Formal, ...] = ()
     _by_name: dict[str, Param] = field(init=False, repr=False, compare=False, hash=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_by_name", {param.name: param for param in self.params})
 
     def __str__(self) -> str:
-        text = ", ".join(map(str, self.params))
+        listed = [f.text("in") for f in self.formals] if self.formals else map(str, self.params)
+        text = ", ".join(listed)
         return text if self.result is None else f"{text} -> {self.result}"
 
-    def __reduce__(self) -> tuple[type[Signature], tuple[tuple[Param, ...], str | None, Order]]:
-        return (Signature, (self.params, self.result, self.order))
+    def __reduce__(self) -> tuple[type[Signature], tuple[tuple[Param, ...], str | None, Order, tuple[Formal, ...]]]:
+        return (Signature, (self.params, self.result, self.order, self.formals))
 
     def __getitem__(self, name: str) -> Param:
         return self._by_name[name]
@@ -130,8 +140,17 @@ class Signature:
 
     @cached_property
     def caller_params(self) -> tuple[Param, ...]:
-        """What the caller passes: `in` and `inout` parameters that are no dimensions, in signature order."""
-        return tuple(p for p in self.params if p.is_input and p.name not in self.shape_names)
+        """What the caller passes: `in` and `inout` parameters that are no dimensions and have no fixed value, in
+        signature order."""
+        return tuple(p for p in self.params if self.is_passed(p))
+
+    def is_passed(self, param: Param) -> bool:
+        """Whether the caller passes a parameter."""
+        return param.is_input and param.value is None and param.name not in self.shape_names
+
+    def constants(self, binding: Binding) -> dict[str, int]:
+        """All bound names with their values, those with a fixed one among them."""
+        return {**{p.name: p.value for p in self.params if p.value is not None}, **binding.constants}
 
     @cached_property
     def results(self) -> tuple[Param, ...]:

@@ -1,8 +1,13 @@
 """Reads the text of a signature: a recursive descent parser with one function per line of the grammar.
 
 signature := param ("," param)* [ "->" dtype | "->" "status" ]
-param     := [ "in" | "out" | "inout" | "scratch" ] name ":" dtype [ "[" dims "]" ]
+param     := [ "in" | "out" | "inout" | "scratch" ] name ":" type
+type      := dtype ("[" dims "]")* [ "=" integer ] | record | "null" | "fn" "(" name ")" | string | "status" "[" "]"
+record    := "{" member ("," member)* "}" [ "[" dims "]" ] [ "*" ]
+member    := param, where a "*" behind a dtype with brackets is a pointer, and brackets alone an array in place
 dims      := [ expression ("," expression)* ]           (expressions: see the module `expressions`)
+
+Names in expressions may have dots (`p.n`). What stands between `#` and the end of its line is a comment.
 """
 
 from __future__ import annotations
@@ -10,15 +15,20 @@ from __future__ import annotations
 import difflib
 import keyword
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NoReturn
 
 from jax_enzyme.errors import SignatureError
+from jax_enzyme.signature.declarations import Declaration, DeclarationError, Dims, formals_of
 from jax_enzyme.signature.dimensions import plan
 from jax_enzyme.signature.expressions import Expression, Literal, Name, Negation, Operation
-from jax_enzyme.signature.model import DIRECTIONS, DTYPES, Direction, Order, Param, Signature
+from jax_enzyme.signature.model import DIRECTIONS, DTYPES, Direction, Order, Signature
 
-_TOKEN = re.compile(r"\s*(?:(?P<name>[A-Za-z_]\w*)|(?P<number>\d+)|(?P<symbol>->|//|[-+*/%()\[\]:,])|(?P<bad>\S))")
+_TOKEN = re.compile(
+    r"(?:\s|#[^\n]*(?:\n|$))*(?:(?P<name>[A-Za-z_]\w*)|(?P<number>\d+)|(?P<string>\"[^\"]*\"|'[^']*')"
+    r"|(?P<symbol>->|//|[-+*/%()\[\]{}:,=]|\.(?=[A-Za-z_]))|(?P<bad>\S)|$)"
+)
 _WINDOW = 100
 _MAX_NESTING = 50
 
@@ -32,21 +42,22 @@ _CLOSEST_DTYPES = {
 
 @dataclass(frozen=True, slots=True)
 class _Token:
-    """`kind` is name, number, symbol or end."""
+    """`kind` is name, number, string, symbol or end."""
 
     kind: str
     text: str
     start: int
 
 
-def parse(text: str, order: str = "C") -> Signature:
-    """The signature that `text` is. SignatureError, with a caret under the place, if it is none."""
+def parse(text: str, order: str = "C", constants: Mapping[str, int] | None = None) -> Signature:
+    """The signature that `text` is. SignatureError, with a caret under the place, if it is none. `constants` are values
+    of integer parameters or of names in shapes."""
     if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise SignatureError(f"a signature is a string, not {type(text).__name__}: {text!r}")
     if order not in ("C", "F"):
         raise SignatureError(f"order is 'C' or 'F', not {order!r}")
     checked: Order = "C" if order == "C" else "F"
-    signature = _Parser(text).signature(checked)
+    signature = _Parser(text).signature(checked, constants or {})
     signature.check_meaning()
     plan(signature)
     return signature
@@ -71,8 +82,12 @@ class _Parser:
         position = 0
         while position < end:
             match = _TOKEN.match(self.text, position)
-            assert match is not None and match.lastgroup is not None
+            assert match is not None
+            if match.lastgroup is None:
+                break  # nothing but a comment
             start = match.start(match.lastgroup)
+            if match["bad"] == "?":
+                self.fail("`?` stands for what nobody knows but you", start, "write the size")
             if match.lastgroup == "bad":
                 self.fail(f"unexpected character {match['bad']!r}", start)
             tokens.append(_Token(match.lastgroup, match[match.lastgroup], start))
@@ -107,22 +122,23 @@ class _Parser:
 
     # -- the grammar
 
-    def signature(self, order: Order) -> Signature:
-        params: list[Param] = []
-        while True:
-            start = self.token.start
-            param = self.param()
-            if any(param.name == other.name for other in params):
-                self.fail(f"two parameters are named `{param.name}`", start)
-            params.append(param)
-            if not self.accept(","):
-                break
+    def signature(self, order: Order, constants: Mapping[str, int]) -> Signature:
+        declarations = self.declarations(in_structure=False)
         result = self.result() if self.accept("->") else None
+        try:
+            formals, params = formals_of(declarations, order, constants)
+        except DeclarationError as error:
+            self.fail(str(error), error.start, error.remedy)
         if self.token.kind != "end":
-            self.fail(
-                f"expected `,` or `->` or the end after `{params[-1]}`, found `{self.token.text}`", self.token.start
-            )
-        return Signature(tuple(params), result, order)
+            shown = formals[-1].text("in") if formals else str(params[-1])
+            self.fail(f"expected `,` or `->` or the end after `{shown}`, found `{self.token.text}`", self.token.start)
+        return Signature(params, result, order, formals)
+
+    def declarations(self, *, in_structure: bool) -> tuple[Declaration, ...]:
+        found = [self.declaration(in_structure)]
+        while self.accept(","):
+            found.append(self.declaration(in_structure))
+        return tuple(found)
 
     def result(self) -> str:
         if self.token.text == "status":
@@ -131,8 +147,8 @@ class _Parser:
             self.fail("a kernel that returns nothing has no `->`", self.token.start, "leave `-> void` out")
         return self.dtype("`->`")
 
-    def param(self) -> Param:
-        direction: Direction = "in"
+    def declaration(self, in_structure: bool) -> Declaration:
+        direction: Direction | None = None
         for word in DIRECTIONS:
             # A direction is a direction only before a name: `in: f64` is caught below as a bad name.
             if self.token.text == word and self.tokens[self.index + 1].kind == "name":
@@ -151,16 +167,72 @@ class _Parser:
                 f"names need not be the source's: call it `{token.text}_`",
             )
         self.expect(":", f"`{token.text}`")
+        start, name = token.start, token.text
+        special = self.special(name, start)
+        if special is None:
+            members: tuple[Declaration, ...] = ()
+            dtype = ""
+            if self.accept("{"):
+                self.deeper(start)
+                members = self.declarations(in_structure=True)
+                self.depth -= 1
+                self.expect("}", f"the members of `{name}`")
+            else:
+                dtype = self.dtype(f"`{name}:`")
+            groups = self.groups()
+            is_pointer = self.pointer(name, dtype, groups, in_structure)
+            kind = "record" if members else "number"
+            value = self.integer(name) if kind == "number" and self.accept("=") else None
+            return Declaration(name, start, kind, direction, dtype, groups, is_pointer, value, members)
+        if direction is not None:
+            self.fail(f"`{name}` is the same in every call, and no {direction}put", start, f"leave `{direction}` out")
+        return special
+
+    def special(self, name: str, start: int) -> Declaration | None:
+        """What no caller passes: null, fn(name), a text, status[]."""
+        token = self.token
+        if token.kind == "string":
+            return Declaration(name, start, "text", what=self.advance().text[1:-1])
+        if token.kind == "name" and token.text == "null":
+            self.advance()
+            return Declaration(name, start, "null")
+        if token.kind == "name" and token.text == "fn":
+            self.advance()
+            self.expect("(", "`fn`")
+            named = self.advance()
+            if named.kind not in ("name", "string"):
+                self.fail("expected the name of a function of the source after `fn(`", named.start)
+            self.expect(")", f"`fn({named.text}`")
+            return Declaration(name, start, "function", what=named.text.strip("\"'"))
+        if token.kind == "name" and token.text == "status":
+            self.advance()
+            if self.groups() != ((),):
+                self.fail("a status is a pointer to one integer", token.start, f"`{name}: status[]`")
+            return Declaration(name, start, "status")
+        return None
+
+    def pointer(self, name: str, dtype: str, groups: tuple[Dims, ...], in_structure: bool) -> bool:
         start = self.token.start
-        dtype = self.dtype(f"`{token.text}:`")
-        dims = self.dims() if self.accept("[") else None
-        if dims is None and direction != "in":
+        if not self.accept("*"):
+            return False
+        if in_structure and (not dtype or groups):
+            return True
+        if not in_structure and not dtype and not groups:
+            return True
+        if in_structure:
             self.fail(
-                f"`{direction} {token.text}` is passed by value, so nothing can be written to it",
-                start,
-                f"a pointer to one value is `{token.text}: {dtype}[]`",
+                "a pointer has brackets before its star", start, f"a pointer to one value is `{name}: {dtype}[]*`"
             )
-        return Param(token.text, dtype, direction, dims)
+        inner = dtype or "{...}"
+        self.fail("brackets alone are a pointer already", start, f"an array of pointers is `{name}: {inner}[n][m]`")
+
+    def integer(self, name: str) -> int:
+        start = self.token.start
+        sign = -1 if self.accept("-") else 1
+        token = self.advance()
+        if token.kind != "number":
+            self.fail(f"expected an integer after `{name} =`", start)
+        return sign * int(token.text)
 
     def dtype(self, after: str) -> str:
         token = self.token
@@ -174,7 +246,13 @@ class _Parser:
         hint = f"did you mean `{near[0]}`? " if near else ""
         self.fail(f"`{token.text}` is no dtype", token.start, f"{hint}dtypes: {' '.join(DTYPES)}")
 
-    def dims(self) -> tuple[Expression, ...]:
+    def groups(self) -> tuple[Dims, ...]:
+        found: list[Dims] = []
+        while self.accept("["):
+            found.append(self.dims())
+        return tuple(found)
+
+    def dims(self) -> Dims:
         if self.accept("]"):
             return ()
         found = [self.expression()]
@@ -203,9 +281,7 @@ class _Parser:
 
     def factor(self) -> Expression:
         token = self.token
-        self.depth += 1
-        if self.depth > _MAX_NESTING:
-            self.fail("the expression is nested too deeply", token.start)
+        self.deeper(token.start)
         try:
             if self.accept("-"):
                 return Negation(self.factor())
@@ -218,9 +294,23 @@ class _Parser:
         if token.kind == "number":
             return Literal(int(self.advance().text))
         if token.kind == "name":
-            return Name(self.advance().text)
+            return Name(self.dotted())
         found = f"`{token.text}`" if token.text else "the end"
         self.fail(f"expected a dimension (a name, a number or an expression), found {found}", token.start)
+
+    def deeper(self, start: int) -> None:
+        self.depth += 1
+        if self.depth > _MAX_NESTING:
+            self.fail("this is nested too deeply", start)
+
+    def dotted(self) -> str:
+        name = self.advance().text
+        while self.accept("."):
+            token = self.advance()
+            if token.kind != "name":
+                self.fail(f"expected a member after `{name}.`", token.start)
+            name = f"{name}.{token.text}"
+        return name
 
 
 def _caret(text: str, start: int) -> str:

@@ -17,19 +17,35 @@ kernel's parameters are held against the signature, by their IR types and, behin
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping, Sequence
 
+from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.errors import SignatureError
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ITEM_BYTES, ArrayFunction, Buffer
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.instructions import Call
-from jax_enzyme.ir.module import Function, GlobalAlias, Module
-from jax_enzyme.ir.values import Argument, BasicBlock, Value
+from jax_enzyme.ir.module import Function, GlobalAlias, GlobalVariable, Module
+from jax_enzyme.ir.values import Argument, BasicBlock, ConstantAggregate, ConstantNull, Value
 from jax_enzyme.signature import RETURN, Binding, Param, Signature
+from jax_enzyme.signature.formals import Formal, FunctionOf, Null, Plain, Record, Status, Text
 from jax_enzyme.transform.declared import Mismatch, by_value, is_structure_by_value, mismatch, result_mismatch
+from jax_enzyme.transform.layouts import (
+    Differs,
+    Layout,
+    elements_of,
+    fits_behind,
+    is_unknown,
+    layout_of,
+    natural,
+    places,
+    pointed_at,
+    record_type,
+)
 from jax_enzyme.transform.prototype import Prototype, prototype
+from jax_enzyme.transform.records import PARTS, SCALARS, Composer
 from jax_enzyme.transform.source_types import SourceType
 
 PRIMAL = "je.primal"
@@ -37,30 +53,28 @@ PRIMAL = "je.primal"
 STATUS_RETURNED = 1
 """The upper 32 bits of a status: the kernel returned the number in the lower 32 (see csrc/abi.h)."""
 
-_SCALARS: dict[str, T.Type] = {
-    "i8": T.I8, "u8": T.I8, "i16": T.I16, "u16": T.I16, "i32": T.I32, "u32": T.I32, "i64": T.I64, "u64": T.I64,
-    "bf16": T.BFLOAT, "f16": T.HALF, "f32": T.FLOAT, "f64": T.DOUBLE,
-}  # fmt: skip
-_PARTS: dict[str, T.Type] = {"c64": T.FLOAT, "c128": T.DOUBLE}
 _C_NAMES = {
     "i1": "bool", "i8": "char", "i16": "short", "i32": "int", "i64": "long", "half": "_Float16", "bfloat": "__bf16",
     "float": "float", "double": "double", "ptr": "a pointer", "void": "nothing",
 }  # fmt: skip
 _CONVENTIONS = ("ccc", "fastcc", "coldcc", "tailcc", "swiftcc", "swifttailcc")
 _MAX_ALIGN = 16
+_IN_REGISTERS = 16
+"""Structures of more bytes are not passed in general registers; in floating-point registers of ARM there may be more
+of them."""
 
 
 def bind(module: Module, symbol: str, signature: Signature, binding: Binding) -> ArrayFunction:
     """The array function `je.primal` in a copy of the module. SignatureError if the kernel is not what it should be."""
     copy = clone(module)
     kernel = _definition(copy, symbol)
-    return _Binder(copy, kernel, signature, buffers_of(signature, binding), binding.constants).bind()
+    return _Binder(copy, kernel, signature, buffers_of(signature, binding), signature.constants(binding)).bind()
 
 
 def check_signature(module: Module, symbol: str, signature: Signature) -> None:
     """SignatureError if a kernel is not what its signature says, whatever the sizes. The module is of no use
     afterwards."""
-    constants = dict.fromkeys((p.name for p in signature.dimensions), 1)
+    constants = {**dict.fromkeys(signature.shape_names, 1), **signature.constants(Binding())}
     given = [p for p in signature.params if p.name not in constants]
     buffers = [Buffer(p.name, p.dtype, (), p.direction, of=i) for i, p in enumerate(given)]
     if signature.result not in (None, "status"):
@@ -79,7 +93,7 @@ def _definition(module: Module, symbol: str) -> Function:
 
 def buffers_of(signature: Signature, binding: Binding) -> tuple[Buffer, ...]:
     """The buffers of the primal array function."""
-    dims, constants = dict(binding.dims), binding.constants
+    dims, constants = dict(binding.dims), signature.constants(binding)
     buffers = [
         Buffer(p.name, p.dtype, signature.shape(p.name, dims), p.direction, of=i, zero=p.direction == "out")
         for i, p in enumerate(p for p in signature.params if p.name not in constants)
@@ -106,19 +120,19 @@ class _Binder:
         self.prototype: Prototype = prototype(module, kernel)
         self.arguments = {b.name: _argument(i, b) for i, b in enumerate(self.buffers)}
         self.at = Builder(BasicBlock(name="entry"))
+        self.composer = Composer(self.at, self.arguments, constants, self._function, self._characters, [self.at.block])
+        self.formals: tuple[Formal, ...] = signature.formals or tuple(Plain(p, p.dims) for p in signature.params)
 
     def bind(self) -> ArrayFunction:
         self._check_count()
         self._check_order()
         self._check_result()
         operands: list[Value] = []
-        for index, param in enumerate(self.signature.params):
+        for index, formal in enumerate(self.formals):
             rest = self.kernel.arguments[len(operands) :]
             if not rest:
                 raise self._wrong_count()
-            if param.by_value or isinstance(rest[0].type, T.PointerType):
-                self._check_declared(index, param, rest[0])
-            operands += self._pass(index, param, rest)
+            operands += self._formal(index, formal, rest)
         operands += self._lengths()
         if len(operands) != len(self.kernel.arguments):
             raise self._wrong_count()
@@ -126,17 +140,155 @@ class _Binder:
         assert isinstance(result, Call)
         result.parameter_attributes = [a.attributes for a in self.kernel.arguments]
         result.calling_convention = next((w for w in self.kernel.prefix if w in _CONVENTIONS), "")
-        self.at.ret(self._finish(result))
+        self.composer.finish()
+        self.at.ret(self._with_statuses(self._finish(result)))
+        self.composer.blocks[0].instructions[:0] = self.composer.slots
         self.module.functions[PRIMAL] = Function(
             T.PTR,
             T.FunctionType(T.I64, tuple(T.PTR for _ in self.buffers)),
             list(self.arguments.values()),
-            [self.at.block],
+            self.composer.blocks,
             name=PRIMAL,
         )
         return ArrayFunction(self.module, PRIMAL, self.buffers)
 
     # -- parameters
+
+    def _formal(self, index: int, formal: Formal, rest: Sequence[Argument]) -> list[Value]:
+        """The operands of the call that one formal of the signature becomes."""
+        if isinstance(formal, Plain) and not formal.levels:
+            if formal.param.by_value or isinstance(rest[0].type, T.PointerType):
+                self._check_declared(index, formal.param, rest[0])
+            return self._pass(index, formal.param, rest)
+        if isinstance(formal, Record) and not formal.is_pointer:
+            return self._pass_by_value(formal, self._layout(index, formal), rest)
+        if not isinstance(rest[0].type, T.PointerType):
+            raise self._no_pointer(index, formal, rest[0].type)
+        match formal:
+            case Plain():
+                self._check_rows(index, formal)
+                return [self.composer.pointer(formal)]
+            case Record():
+                return [self.composer.structures(formal, self._layout(index, formal))]
+            case Null():
+                return [ConstantNull(T.PTR)]
+            case FunctionOf():
+                return [self._function(formal.name, formal.symbol)]
+            case Text():
+                return [self._characters(formal.value)]
+            case Status():
+                return [self.composer.status()]
+
+    def _layout(self, index: int, record: Record) -> Layout:
+        """The layout of a structure; SignatureError where the source has another one there, or none."""
+        nodes = self.prototype.nodes
+        if len(nodes) != len(self.formals):
+            return natural(record)
+        try:
+            behind = pointed_at(self.module, nodes[index])
+        except KeyError:
+            # Fortran passes a variable of derived type by reference, and describes the variable.
+            behind = nodes[index] if self.prototype.is_fortran or not record.is_pointer else None
+            behind = behind if record.count is None else elements_of(self.module, behind)
+        if (not record.is_pointer and behind is not nodes[index]) or behind is None:
+            raise self._other_kind(index, record)
+        if record_type(self.module, behind) is None and not is_unknown(self.module, behind):
+            raise self._other_kind(index, record)
+        try:
+            layout = layout_of(self.module, record, behind)
+        except Differs as differs:
+            raise SignatureError(
+                f"the structure `{record.name}` is another one in the source: {differs}",
+                f"{self._place()}\nsignature: {record.text('in')}\nsource: {differs.source}",
+                "list all members, in the source's order; a pointer has a `*` behind its brackets, one that is not"
+                " needed is `null`",
+            ) from None
+        self._check_written(index, record)
+        return layout
+
+    def _other_kind(self, index: int, formal: Formal) -> SignatureError:
+        known = self._source_type(index)
+        text = formal.text("in")
+        remedy = None
+        if isinstance(formal, Record) and known is not None and known.is_record:
+            remedy = "behind a pointer it is `{...}*`, by value `{...}`"
+        return SignatureError(
+            f"`{text}` in the signature, but in the source parameter {index + 1}{self._named(index)} is"
+            f" `{known.text if known else '?'}`",
+            self._place(),
+            remedy,
+        )
+
+    def _check_written(self, index: int, record: Record) -> None:
+        known = self._source_type(index)
+        written = [m for m in record.members if isinstance(m, Plain) and m.in_place and m.param.direction == "out"]
+        if known is not None and known.is_const and record.is_pointer and written:
+            raise SignatureError(
+                f"`{written[0].param.name}` is `out` in the signature, but parameter {index + 1}{self._named(index)}"
+                f" is `{known.text}`, where nothing can be written",
+                self._place(),
+            )
+
+    def _check_rows(self, index: int, formal: Plain) -> None:
+        nodes = self.prototype.nodes
+        if len(nodes) == len(self.formals) and not fits_behind(self.module, formal, nodes[index]):
+            raise self._other_kind(index, formal)
+
+    def _no_pointer(self, index: int, formal: Formal, kind: T.Type) -> SignatureError:
+        known = self._source_type(index)
+        found = f"`{known.text}`" if known else _C_NAMES.get(str(kind), f"`{kind}`")
+        return SignatureError(
+            f"`{formal.text('in')}` in the signature is a pointer, but in the source parameter"
+            f" {index + 1}{self._named(index)} is {found}",
+            self._place(),
+        )
+
+    def _pass_by_value(self, record: Record, layout: Layout, rest: Sequence[Argument]) -> list[Value]:
+        """Targets pass a small structure in registers, in words that need not be its members, others in memory."""
+        address = self.composer.structures(record, layout)
+        if any(word.startswith("byval") for word in rest[0].attributes):
+            return [address]
+        sizes = DataLayout(self.module)
+        starts = sorted(places(record, layout))
+        operands: list[Value] = []
+        offset = 0
+        for argument in rest:
+            if layout.size > _IN_REGISTERS and isinstance(argument.type, T.PointerType):
+                return [address]
+            operands.append(self.at.load(argument.type, self.at.offset(address, offset), 1))
+            end = offset + sizes.store_size(argument.type)
+            following = next((start for start in starts if start >= end), None)
+            if following is None:
+                return operands
+            offset = following
+        raise self._wrong_count()
+
+    def _function(self, name: str, symbol: str) -> Value:
+        found: object = self.module.symbol(symbol)
+        if isinstance(found, Function | GlobalAlias):
+            return found
+        near = difflib.get_close_matches(symbol, self.module.functions, 1)
+        raise SignatureError(
+            f"`{name}: fn({symbol})`: the source has no function `{symbol}`",
+            self._place(),
+            f"did you mean `{near[0]}`?" if near else "a function that nobody calls must not be static or inline",
+        )
+
+    def _characters(self, text: str) -> Value:
+        data = [*text.encode(), 0]
+        type_ = T.ArrayType(len(data), T.I8)
+        name = f"je.text.{len(self.module.globals)}"
+        content = ConstantAggregate(type_, [const_int(T.I8, byte) for byte in data])
+        made = GlobalVariable(T.PTR, type_, content, True, ("private", "unnamed_addr"), name=name)
+        self.module.globals[name] = made
+        return made
+
+    def _with_statuses(self, status: Value) -> Value:
+        """The status of the array function, with what the function said through pointers."""
+        for slot in self.composer.statuses:
+            told = self._status(self.at.load(T.I32, slot, ITEM_BYTES["i32"]))
+            status = self.at.select(self.at.icmp("ne", status, const_int(T.I64, 0)), status, told)
+        return status
 
     def _pass(self, index: int, param: Param, rest: Sequence[Argument]) -> list[Value]:
         """The operands of the call that one parameter of the signature becomes."""
@@ -145,14 +297,14 @@ class _Binder:
             if not isinstance(kind, T.PointerType):
                 raise self._wrong_type(index, param, kind, "a pointer")
             return [self._reference(param)]
-        if param.dtype in _PARTS:
+        if param.dtype in PARTS:
             return self._pass_complex(index, param, rest)
         if param.dtype == "bool":
             if kind not in (T.I1, T.I8):
                 raise self._wrong_type(index, param, kind, "bool")
             byte = self.at.load(T.I8, self.arguments[param.name], 1)
             return [byte if kind == T.I8 else self.at.icmp("ne", byte, const_int(T.I8, 0))]
-        expected = _SCALARS[param.dtype]
+        expected = SCALARS[param.dtype]
         if kind != expected:
             raise self._wrong_type(index, param, kind, _C_NAMES[str(expected)])
         if param.name in self.constants:
@@ -162,14 +314,14 @@ class _Binder:
     def _reference(self, param: Param) -> Value:
         if param.name not in self.constants:
             return self.arguments[param.name]
-        kind = _SCALARS[param.dtype]
+        kind = SCALARS[param.dtype]
         slot = self.at.alloca(kind, align=ITEM_BYTES[param.dtype])
         self.at.store(const_int(kind, self.constants[param.name]), slot, ITEM_BYTES[param.dtype])
         return slot
 
     def _pass_complex(self, index: int, param: Param, rest: Sequence[Argument]) -> list[Value]:
         """Targets pass a complex number as two numbers, a vector, a structure or array of two, or a copy in memory."""
-        buffer, part = self.arguments[param.name], _PARTS[param.dtype]
+        buffer, part = self.arguments[param.name], PARTS[param.dtype]
         size = ITEM_BYTES[param.dtype] // 2
         kind = rest[0].type
         if len(rest) > 1 and kind == part and rest[1].type == part:
@@ -205,8 +357,8 @@ class _Binder:
         if wanted == "status":
             return self._status(result)
         pointer, size = self.arguments[RETURN], ITEM_BYTES[wanted]
-        if wanted in _PARTS:
-            if not _is_pair(kind, _PARTS[wanted]):
+        if wanted in PARTS:
+            if not _is_pair(kind, PARTS[wanted]):
                 raise self._wrong_result(kind)
             self.at.store(result, pointer, size // 2)
         elif wanted == "bool":
@@ -215,7 +367,7 @@ class _Binder:
             byte = result if kind == T.I8 else self.at.cast("zext", result, T.I8)
             self.at.store(byte, pointer, 1)
         else:
-            if kind != _SCALARS[wanted]:
+            if kind != SCALARS[wanted]:
                 raise self._wrong_result(kind)
             self.at.store(result, pointer, size)
         return const_int(T.I64, 0)
@@ -241,14 +393,14 @@ class _Binder:
                 self._place(),
                 "write a wrapper that stores what it returns through pointers",
             )
-        least = len(self.signature.params)
-        most = least + sum(1 for p in self.signature.params if p.by_value and p.dtype in _PARTS)
+        least = len(self.formals)
+        most = least + sum(_words(formal) - 1 for formal in self.formals)
         if not least <= len(self.kernel.arguments) - len(self._texts()) <= most:
             raise self._wrong_count()
 
     def _check_order(self) -> None:
         """The same names in another order are a mistake, which types alone need not show."""
-        given = [p.name for p in self.signature.params]
+        given = [f.param.name if isinstance(f, Plain) else f.name for f in self.formals]
         there = [self.prototype.parameter_name(i) or "" for i in range(len(given))]
         if given != there and sorted(given) == sorted(there):
             raise SignatureError(
@@ -260,7 +412,7 @@ class _Binder:
     def _source_type(self, index: int) -> SourceType | None:
         """The type of a parameter in the source, if the debug information counts parameters as the signature does."""
         known = self.prototype.parameters
-        return known[index] if known is not None and len(known) == len(self.signature.params) else None
+        return known[index] if known is not None and len(known) == len(self.formals) else None
 
     def _check_declared(self, index: int, param: Param, argument: Argument) -> None:
         """What debug information tells of a parameter must be what the signature says."""
@@ -281,10 +433,10 @@ class _Binder:
 
     def _by_value(self) -> SignatureError | None:
         """Structures by value are as many parameters in LLVM as it takes, which shows as another error."""
-        for index in range(len(self.signature.params)):
+        for index, formal in enumerate(self.formals):
             known = self._source_type(index)
-            if known is not None and is_structure_by_value(known):
-                return self._mismatch(index, by_value(self.signature.params[index], known))
+            if isinstance(formal, Plain) and known is not None and is_structure_by_value(known):
+                return self._mismatch(index, by_value(formal.param, known))
         return None
 
     def _check_result(self) -> None:
@@ -313,7 +465,7 @@ class _Binder:
             return structure
         known = self.prototype.parameters
         there = len(known) if known else len(self.kernel.arguments)
-        given = len(self.signature.params)
+        given = len(self.formals)
         return SignatureError(
             f"{given} parameter{'s' if given != 1 else ''} in the signature, but `{self.kernel.name}` has {there}",
             f"{self._place()}\nsignature: {self.signature}",
@@ -331,7 +483,7 @@ class _Binder:
         elif not param.by_value:
             remedy = f"a scalar passed by value has no brackets: `{param.name}: {param.dtype}`"
         else:
-            same = [d for d, t in _SCALARS.items() if t == kind]
+            same = [d for d, t in SCALARS.items() if t == kind]
             remedy = f"declare it as `{param.name}: {same[0]}`" if same else None
         return SignatureError(
             f"`{param}` in the signature means {expected}, but in the source parameter {index + 1}{self._named(index)}"
@@ -343,7 +495,7 @@ class _Binder:
     def _wrong_result(self, kind: T.Type) -> SignatureError:
         known = self.prototype.result if self.prototype.parameters is not None else None
         found = f"`{known.text}`" if known else _C_NAMES.get(str(kind), f"`{kind}`")
-        same = [d for d, t in _SCALARS.items() if t == kind]
+        same = [d for d, t in SCALARS.items() if t == kind]
         remedy = "leave the `->` out" if kind == T.VOID else f"write `-> {same[0]}`" if same else None
         return SignatureError(
             f"the signature says `-> {self.signature.result}`, but `{self.kernel.name}` returns {found}",
@@ -356,6 +508,13 @@ def _argument(index: int, buffer: Buffer) -> Argument:
     align = min(ITEM_BYTES[buffer.dtype], _MAX_ALIGN)
     size = (f"dereferenceable({buffer.nbytes})",) if buffer.nbytes else ()
     return Argument(T.PTR, ("noalias", "noundef", f"align {align}", *size), index, name=buffer.name)
+
+
+def _words(formal: Formal) -> int:
+    """How many parameters a function may have for one formal."""
+    if isinstance(formal, Plain):
+        return 2 if formal.param.by_value and formal.param.dtype in PARTS else 1
+    return _IN_REGISTERS if isinstance(formal, Record) and not formal.is_pointer else 1
 
 
 def _is_pair(kind: T.Type, part: T.Type) -> bool:

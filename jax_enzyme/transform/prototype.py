@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from jax_enzyme.ir.debug import resolve
-from jax_enzyme.ir.metadata import MDNode, MDNull
+from jax_enzyme.ir.metadata import MDNode, MDNull, MDValue
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.transform.source_types import SourceType, source_type
 
@@ -17,7 +17,8 @@ from jax_enzyme.transform.source_types import SourceType, source_type
 @dataclass(frozen=True)
 class Prototype:
     """`place` is `file:line`; `result` is None for `void`; `parameters` is None where the types are not known, and has
-    those of the source: not the lengths of its texts, which a Fortran compiler adds."""
+    those of the source: not the lengths of its texts, which a Fortran compiler adds. `nodes` are the same types as the
+    debug information has them."""
 
     name: str
     place: str | None = None
@@ -25,6 +26,7 @@ class Prototype:
     parameters: tuple[SourceType, ...] | None = None
     names: Mapping[int, str] | None = None
     is_fortran: bool = False
+    nodes: tuple[MDValue, ...] = ()
 
     def parameter_name(self, index: int) -> str | None:
         """The name of a parameter in the source, counted from 0."""
@@ -45,7 +47,8 @@ def prototype(module: Module, function: Function) -> Prototype:
     subprogram = next((resolve(module, value) for kind, value in function.metadata if kind == "dbg"), None)
     if subprogram is None:
         return Prototype(function.name)
-    types = _types(module, subprogram)
+    nodes = _nodes(module, subprogram)
+    types = None if nodes is None else [_type(module, value) for value in nodes]
     return Prototype(
         function.name,
         _place(module, subprogram),
@@ -53,6 +56,7 @@ def prototype(module: Module, function: Function) -> Prototype:
         None if types is None else tuple(t or SourceType("...") for t in types[1:]),
         _names(module, function),
         _is_fortran(module, subprogram),
+        tuple(nodes or ())[1:],
     )
 
 
@@ -80,10 +84,12 @@ def _names(module: Module, function: Function) -> dict[int, str]:
     return found
 
 
-def _types(module: Module, subprogram: MDNode) -> list[SourceType | None] | None:
+def _nodes(module: Module, subprogram: MDNode) -> list[MDValue] | None:
     """The result, then the parameters; None where there are no types."""
     kind = resolve(module, subprogram.get("type"))
     listed = None if kind is None else resolve(module, kind.get("types"))
-    if listed is None or not listed.operands:
-        return None
-    return [None if isinstance(value, MDNull) else source_type(module, value) for value in listed.operands]
+    return None if listed is None or not listed.operands else list(listed.operands)
+
+
+def _type(module: Module, value: MDValue) -> SourceType | None:
+    return None if isinstance(value, MDNull) else source_type(module, value)

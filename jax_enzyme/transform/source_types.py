@@ -31,8 +31,8 @@ _SUFFIXES = {
 }
 _TRANSPARENT = (*_WORDS, "DW_TAG_restrict_type", "DW_TAG_typedef")
 """Types that are those which they name."""
-_POINTERS = tuple(tag for tag in _SUFFIXES if tag != "DW_TAG_restrict_type")
-_RECORDS = ("DW_TAG_structure_type", "DW_TAG_class_type")
+POINTERS = tuple(tag for tag in _SUFFIXES if tag != "DW_TAG_restrict_type")
+RECORDS = ("DW_TAG_structure_type", "DW_TAG_class_type")
 _MEMBERS = ("DW_TAG_member", "DW_TAG_inheritance")
 _HALVES = ("f16", "bf16")
 """Numbers of half precision lie in the words that C has for them."""
@@ -85,10 +85,10 @@ class SourceType:
 
 def source_type(module: Module, value: MDValue | str | None) -> SourceType:
     """The type that a piece of debug information describes."""
-    outer = _plain(module, value)
-    is_pointer = outer is not None and outer.get("tag") in _POINTERS
+    outer = plain_type(module, value)
+    is_pointer = outer is not None and outer.get("tag") in POINTERS
     inner = outer.get("baseType") if outer is not None and is_pointer else outer
-    node = _plain(module, inner)
+    node = plain_type(module, inner)
     tag = None if node is None else node.get("tag")
     unlike: dict[tuple[str, tuple[str, ...]], Piece] = {}
     for piece in _pieces(module, inner, _DEPTH):
@@ -97,13 +97,13 @@ def source_type(module: Module, value: MDValue | str | None) -> SourceType:
         _text(module, value, _DEPTH),
         tuple(unlike.values()),
         is_pointer or tag == "DW_TAG_array_type",
-        tag in _RECORDS and not _is_complex(module, node),
+        tag in RECORDS and not _is_complex(module, node),
         is_pointer and (_is_constant(module, inner) or _is_shared(outer)),
         _special(module, node),
     )
 
 
-def _plain(module: Module, value: MDValue | str | None) -> MDNode | None:
+def plain_type(module: Module, value: MDValue | str | None) -> MDNode | None:
     """The type without its qualifiers and other names; None for `void`."""
     node = resolve(module, value)
     for _ in range(_DEPTH):
@@ -147,7 +147,7 @@ def _special(module: Module, node: MDNode | None) -> str | None:
 
 
 def _pieces(module: Module, value: MDValue | str | None, depth: int) -> Iterator[Piece]:
-    node = _plain(module, value)
+    node = plain_type(module, value)
     text = _text(module, value, _DEPTH)
     if node is None or depth == 0:
         yield Piece("unknown", text)
@@ -157,7 +157,7 @@ def _pieces(module: Module, value: MDValue | str | None, depth: int) -> Iterator
         yield Piece("bytes", text)
     elif node.kind == "DISubroutineType":
         yield Piece("function", text)
-    elif node.get("tag") in _POINTERS or node.get("dataLocation"):
+    elif node.get("tag") in POINTERS or node.get("dataLocation"):
         yield Piece("pointer", text)
     elif node.kind == "DICompositeType":
         yield from _composite(module, node, text, depth - 1)
@@ -179,7 +179,7 @@ def _composite(module: Module, node: MDNode, text: str, depth: int) -> Iterator[
     elif tag == "DW_TAG_union_type":
         yield _either(list(_members(module, node, depth)), text)
     else:
-        yield from (list(_members(module, node, depth)) if tag in _RECORDS else ()) or (Piece("unknown", text),)
+        yield from (list(_members(module, node, depth)) if tag in RECORDS else ()) or (Piece("unknown", text),)
 
 
 def _members(module: Module, node: MDNode, depth: int) -> Iterator[Piece]:

@@ -37,6 +37,10 @@ def test_a_whole_signature() -> None:
         "x: u8[ n , m*(n + 1) ],out y:u64[ 2 * ( n - m ) ]",
         "in x: f64[n], in_: f64, out out: f64[n]",
         "in in_: f64, out: f64[3] -> f32",
+        "A: f64[n][m], out y: f64[n][3,m][k], k: i32, z: f64[k]",
+        "p: {n: i32, k: f64, x: f64[n]*, q: {z: f64[3], w: {a: f32}*}, _: null, f: fn(cb)}, out y: f64[p.n]",
+        'inout ps: {x: f64, v: f64[3], in id: i32}[n], n: i32, c: "U", info: status[] -> f64',
+        "n: i32 = 3, x: f64[n], # a comment\n inout b: {c: {d: f64[]*}[2], e: {g: c64}[n]*}*",
     ],
 )
 def test_text_round_trip(text: str) -> None:
@@ -45,6 +49,29 @@ def test_text_round_trip(text: str) -> None:
     assert hash(parse(str(signature))) == hash(signature)
     assert pickle.loads(pickle.dumps(signature)) == signature
     assert copy.deepcopy(signature) == signature
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("p: {x: f64[n]} -> f64", "its size is a number"),
+        ("p: {x: f64, x: f64} -> f64", "two members"),
+        ("p: {out x: f64}", "by value"),
+        ("out p: {x: f64}", "by value"),
+        ("p: {x: f64*} -> f64", "brackets before its star"),
+        ("x: f64[n]* -> f64", "a pointer already"),
+        ("p: {x: f64[n]*, q: {z: f64[k]*}, k: i32, m: f64} , y: f64[q.k] -> f64", "no member"),
+        ("a: {n: i32, x: f64[n]*}, b: {n: i32, x: f64[n]*}, y: f64[n] -> f64", "`a.n` or `b.n`"),
+        ("x: f64 = 3 -> f64", "fixed value"),
+        ("x: f64[?] -> f64", "nobody knows but you"),
+        ("out x: null", "leave `out` out"),
+        ("p: {a: f64", "expected `}`"),
+        ("p: " + "{a: " * 60 + "f64" + "}" * 60 + " -> f64", "nested too deeply"),
+    ],
+)
+def test_structures_that_make_no_sense(text: str, cause: str) -> None:
+    with pytest.raises(SignatureError, match=cause):
+        parse(text)
 
 
 def test_order_is_part_of_the_value() -> None:
@@ -74,7 +101,7 @@ def test_results_come_in_the_order_of_the_contract() -> None:
         ("x: f64[n] -> void", "returns nothing", 13),
         ("x: f64[n] -> ", "expected a dtype after `->`", 12),
         ("x: f64[n], x: f64", "two parameters are named `x`", 11),
-        ("out y: f64", "`out y` is passed by value", 7),
+        ("out y: f64", "`out y` is passed by value", 4),
         ("lambda: f64 -> f64", "`lambda` is a Python keyword", 0),
         ("in: f64 -> f64", "`in` is a Python keyword", 0),
         ("x: f64[1.5] -> f64", r"unexpected character '\.'", 8),

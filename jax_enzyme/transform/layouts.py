@@ -1,0 +1,237 @@
+"""Where the members of structures lie: as debug information says, else as C lays them out.
+
+    struct rec { char tag; double k; double *x; };        "p: {tag: i8, k: f64, x: f64[n]*}*"       0, 8, 16; 24 bytes
+
+Where the source describes the structure, its members are held against those of the signature, one by one and in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from jax_enzyme.ir.arrays import ITEM_BYTES
+from jax_enzyme.ir.debug import resolve
+from jax_enzyme.ir.metadata import MDNode, MDValue
+from jax_enzyme.ir.module import Module
+from jax_enzyme.signature.expressions import Expression, evaluate
+from jax_enzyme.signature.formals import Formal, Plain, Record
+from jax_enzyme.signature.model import Param
+from jax_enzyme.transform.declared import mismatch
+from jax_enzyme.transform.source_types import POINTERS, RECORDS, SourceType, plain_type, source_type
+
+POINTER_BYTES = 8
+_COMPLEX = ("c64", "c128")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Bytes of a structure, its alignment (1 where nothing says so), and the places of its members; `inner` has the
+    layouts of those that are structures or lead to them, None for others."""
+
+    size: int
+    align: int
+    offsets: tuple[int, ...]
+    inner: tuple[Layout | None, ...]
+
+
+class Differs(Exception):
+    """The structure in the source is another one: `found` says what its member is; `source` shows all of it."""
+
+    def __init__(self, found: str, source: str) -> None:
+        super().__init__(found)
+        self.source = source
+
+
+def extent(dims: Sequence[Expression] | None) -> int:
+    """The elements of an array in a structure, whose size is a number."""
+    return prod(evaluate(dim, {}) for dim in dims or ())
+
+
+def natural(record: Record) -> Layout:
+    """The layout that C gives to a structure."""
+    offset, widest = 0, 1
+    offsets: list[int] = []
+    inner: list[Layout | None] = []
+    for member in record.members:
+        nested = natural(member) if isinstance(member, Record) else None
+        size, align = _space(member, nested)
+        offset = -(-offset // align) * align
+        offsets.append(offset)
+        inner.append(nested)
+        offset += size
+        widest = max(widest, align)
+    return Layout(-(-offset // widest) * widest, widest, tuple(offsets), tuple(inner))
+
+
+def _space(member: Formal, nested: Layout | None) -> tuple[int, int]:
+    if isinstance(member, Plain) and member.in_place:
+        item = ITEM_BYTES[member.param.dtype]
+        return item * extent(member.own), item // 2 if member.param.dtype in _COMPLEX else item
+    if isinstance(member, Record) and nested is not None and not member.is_pointer:
+        return nested.size * extent(member.count), nested.align
+    return POINTER_BYTES, POINTER_BYTES
+
+
+def places(record: Record, layout: Layout, base: int = 0) -> Iterator[int]:
+    """Where the numbers and pointers of a structure lie in it."""
+    for member, offset, inner in zip(record.members, layout.offsets, layout.inner, strict=True):
+        if isinstance(member, Plain) and member.in_place:
+            size, _ = _space(member, None)
+            step = size // max(1, extent(member.own) * (2 if member.param.dtype in _COMPLEX else 1))
+            yield from range(base + offset, base + offset + size, step)
+        elif isinstance(member, Record) and inner is not None and not member.is_pointer:
+            for index in range(extent(member.count)):
+                yield from places(member, inner, base + offset + index * inner.size)
+        else:
+            yield base + offset
+
+
+# -- what the source has
+
+
+@dataclass(frozen=True)
+class _Member:
+    name: str
+    offset: int
+    size: int
+    type: MDValue | str | None
+    known: SourceType
+
+
+def layout_of(module: Module, record: Record, value: MDValue | str | None) -> Layout:
+    """The layout of a structure of this type in the source. Differs where that is another structure."""
+    node = record_type(module, value)
+    if node is None:
+        return natural(record)
+    members = list(_members(module, node, 0))
+    if not members:
+        return natural(record)
+    source = _shown(module, node, members)
+    inner: list[Layout | None] = []
+    for index, formal in enumerate(record.members):
+        if index >= len(members):
+            raise Differs(f"the source has no member {index + 1}, which is `{formal.text('in')}`", source)
+        found = members[index]
+        try:
+            inner.append(_member_layout(module, formal, found))
+        except _Wrong:
+            named = f"`{found.known.text} {found.name}`"
+            raise Differs(f"member {index + 1} is `{formal.text('in')}`, in the source {named}", source) from None
+    if len(members) > len(record.members):
+        more = members[len(record.members)]
+        raise Differs(f"the source has one more member, `{more.known.text} {more.name}`", source)
+    given, there = [f.text("in").partition(":")[0].split()[-1] for f in record.members], [m.name for m in members]
+    if given != there and sorted(given) == sorted(there):
+        raise Differs("the members come in another order in the source", source)
+    size = (node.number("size") or 0) // 8
+    offsets = tuple(m.offset for m in members)
+    return Layout(size, 1, offsets, tuple(inner))
+
+
+class _Wrong(Exception):
+    pass
+
+
+def record_type(module: Module, value: MDValue | str | None) -> MDNode | None:
+    """The structure that a type is, without other names for it, or None."""
+    node = plain_type(module, value)
+    return node if node is not None and node.get("tag") in RECORDS else None
+
+
+def pointed_at(module: Module, value: MDValue | str | None) -> MDValue | str | None:
+    """What a pointer or reference leads to. Raises KeyError for other types."""
+    node = plain_type(module, value)
+    if node is None or node.get("tag") not in POINTERS:
+        raise KeyError(value)
+    return node.get("baseType")
+
+
+def elements_of(module: Module, value: MDValue | str | None) -> MDValue | str | None:
+    """What an array is of; the type itself where it is none."""
+    node = plain_type(module, value)
+    return node.get("baseType") if node is not None and node.get("tag") == "DW_TAG_array_type" else value
+
+
+def is_unknown(module: Module, value: MDValue | str | None) -> bool:
+    """Whether nothing is said of a type: `void`, or a structure whose members are elsewhere."""
+    node = plain_type(module, value)
+    return node is None or "DIFlagFwdDecl" in str(node.get("flags"))
+
+
+def _members(module: Module, node: MDNode, base: int) -> Iterator[_Member]:
+    listed = resolve(module, node.get("elements"))
+    for value in () if listed is None else listed.operands:
+        member = resolve(module, value)
+        if member is None or member.kind != "DIDerivedType" or "DIFlagStaticMember" in str(member.get("flags")):
+            continue
+        offset = base + (member.number("offset") or 0) // 8
+        inherited = record_type(module, member.get("baseType"))
+        if member.get("tag") == "DW_TAG_inheritance" and inherited is not None:
+            yield from _members(module, inherited, offset)
+        elif member.get("tag") == "DW_TAG_member":
+            type_ = member.get("baseType")
+            size = (member.number("size") or 0) // 8
+            known = source_type(module, type_)
+            if "DIFlagBitField" in str(member.get("flags")):
+                known = SourceType(f"{known.text} (a bit field)")
+                size = 0
+            yield _Member(member.string("name") or "?", offset, size, type_, known)
+
+
+def _shown(module: Module, node: MDNode, members: Sequence[_Member]) -> str:
+    listed = ", ".join(f"{m.known.text} {m.name} at {m.offset}" for m in members)
+    return f"struct {node.string('name') or ''} {{{listed}}}, {(node.number('size') or 0) // 8} bytes"
+
+
+def _member_layout(module: Module, formal: Formal, found: _Member) -> Layout | None:
+    """The layout of a structure that a member is or leads to. _Wrong for another kind of member."""
+    node = plain_type(module, found.type)
+    is_pointer = node is not None and node.get("tag") in POINTERS
+    if isinstance(formal, Plain) and formal.in_place:
+        size = ITEM_BYTES[formal.param.dtype] * extent(formal.own)
+        if is_pointer or size != found.size or mismatch(_element(formal), found.known, is_dimension=False):
+            raise _Wrong
+        return None
+    if isinstance(formal, Record) and not formal.is_pointer:
+        return _nested(module, formal, found)
+    if not is_pointer or found.size != POINTER_BYTES:
+        raise _Wrong
+    if isinstance(formal, Record):
+        behind = pointed_at(module, found.type)
+        if record_type(module, behind) is None and not is_unknown(module, behind):
+            raise _Wrong
+        return layout_of(module, formal, behind)
+    if isinstance(formal, Plain) and not fits_behind(module, formal, found.type):
+        raise _Wrong
+    return None
+
+
+def _nested(module: Module, formal: Record, found: _Member) -> Layout:
+    value = found.type if formal.count is None else elements_of(module, found.type)
+    if record_type(module, value) is None:
+        raise _Wrong
+    layout = layout_of(module, formal, value)
+    if layout.size * extent(formal.count) != found.size:
+        raise _Wrong
+    return layout
+
+
+def fits_behind(module: Module, formal: Plain, value: MDValue | str | None) -> bool:
+    """Whether a pointer of the source leads to what a formal says, through its arrays of pointers."""
+    for _ in formal.levels:
+        try:
+            value = pointed_at(module, value)
+        except KeyError:
+            return False
+        node = plain_type(module, value)
+        if node is None:
+            return True
+        if node.get("tag") not in POINTERS:
+            return False
+    return mismatch(_element(formal), source_type(module, value), is_dimension=False) is None
+
+
+def _element(formal: Plain) -> Param:
+    return replace(formal.param, dims=formal.element, value=None)

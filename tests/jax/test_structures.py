@@ -1,0 +1,368 @@
+"""Structures, arrays of pointers, callbacks and other parameters of old code, under JAX's transformations."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+import pytest
+from jax import export
+from jax import numpy as jnp
+
+import jax_enzyme as je
+from jax_enzyme.xla_ffi.registration import CPU_TARGET
+from tests.support.tools import need
+
+SPRINGS = """
+struct spring { double k; double *mass; int id; struct { double x, y; } at; float w[3]; };
+double energy(int n, const struct spring *p, double *force) {
+  double e = 0;
+  for (int i = 0; i < n; i++) {
+    force[i] = p->k * p->mass[i] * p->id * p->at.x;
+    e += 0.5 * force[i] * force[i] + p->w[i % 3] * p->at.y;
+  }
+  return e;
+}
+"""
+SPRING = "{k: f64, mass: f64[n]*, id: i32, at: {x: f64, y: f64}, w: f32[3]}"
+
+
+def springs() -> je.Kernel:
+    return je.kernel(SPRINGS, "energy", f"n: i32, p: {SPRING}*, out force: f64[n] -> f64", lang="c")
+
+
+def spring(n: int = 4) -> dict[str, Any]:
+    noise = np.random.default_rng(n)
+    return {
+        "k": jnp.asarray(1.5),
+        "mass": jnp.asarray(noise.uniform(1, 2, n)),
+        "id": jnp.asarray(2, jnp.int32),
+        "at": {"x": jnp.asarray(0.3), "y": jnp.asarray(0.7)},
+        "w": jnp.asarray([1, 2, 3], jnp.float32),
+    }
+
+
+def reference(p: dict[str, Any]) -> tuple[jax.Array, jax.Array]:
+    force = p["k"] * p["mass"] * p["id"] * p["at"]["x"]
+    weights = p["w"].astype(float)[jnp.arange(force.shape[0]) % 3]
+    return jnp.sum(0.5 * force**2 + weights * p["at"]["y"]), force
+
+
+def close(got: Any, wanted: Any) -> None:
+    assert jax.tree.structure(got) == jax.tree.structure(wanted)
+    for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(wanted), strict=True):
+        if jnp.asarray(b).dtype != jax.dtypes.float0:
+            np.testing.assert_allclose(a, b, rtol=1e-6 if jnp.asarray(b).dtype == jnp.float32 else 1e-12)
+
+
+def test_values() -> None:
+    close(springs()(spring()), reference(spring()))
+    close(jax.jit(springs())(spring()), reference(spring()))
+
+
+def test_gradients_are_dicts() -> None:
+    def total(function: Any) -> Any:
+        return lambda p: function(p)[0] + jnp.sum(jnp.sin(function(p)[1]))
+
+    got = jax.grad(total(springs()), allow_int=True)(spring())
+    close(got, jax.grad(total(reference), allow_int=True)(spring()))
+    assert got["id"].dtype == jax.dtypes.float0
+
+
+def test_jvp_vjp_and_jacobians() -> None:
+    moving = {key: value for key, value in spring().items() if key != "id"}
+
+    def of(function: Any) -> Any:
+        return lambda p: function({**p, "id": 2})
+
+    tangent = jax.tree.map(jnp.ones_like, moving)
+    close(jax.jvp(of(springs()), (moving,), (tangent,)), jax.jvp(of(reference), (moving,), (tangent,)))
+    seed = (jnp.asarray(0.5), jnp.arange(4.0))
+    close(jax.vjp(of(springs()), moving)[1](seed), jax.vjp(of(reference), moving)[1](seed))
+    close(jax.jacrev(of(springs()))(moving), jax.jacrev(of(reference))(moving))
+    close(jax.jacfwd(of(springs()))(moving), jax.jacfwd(of(reference))(moving))
+
+
+def test_second_order() -> None:
+    def of(function: Any) -> Any:
+        return lambda p: function({**spring(), **p})[0]
+
+    moving = {"k": jnp.asarray(1.5), "at": spring()["at"]}
+    close(jax.hessian(of(springs()))(moving), jax.hessian(of(reference))(moving))
+
+
+def test_vmap_over_some_members() -> None:
+    p = {**spring(), "k": jnp.arange(3.0), "at": {"x": jnp.arange(3.0), "y": jnp.asarray(0.1)}}
+    axes = {"k": 0, "mass": None, "id": None, "at": {"x": 0, "y": None}, "w": None}
+    close(jax.vmap(springs(), (axes,))(p), jax.vmap(reference, (axes,))(p))
+
+
+def test_finite_differences() -> None:
+    f = springs()
+
+    assert je.check_grads(f, ({**spring(), "w": np.ones(3, np.float32)},)).ok
+
+
+class At(NamedTuple):
+    x: Any
+    y: Any
+
+
+def test_other_mappings() -> None:
+    p = {**spring(), "at": At(0.3, 0.7), "id": 2}
+    close(springs()(p=p), reference(spring()))
+
+
+def test_it_is_a_value() -> None:
+    f = springs()
+    assert pickle.loads(pickle.dumps(f)) == f == copy.copy(f)
+    assert repr(f).startswith("Kernel energy(p) -> return, force")
+    checks = [export.DisabledSafetyCheck.custom_call(CPU_TARGET)]
+    stored = export.export(jax.jit(f), disabled_checks=checks)(spring()).serialize()
+    close(export.deserialize(bytearray(stored)).call(spring()), f(spring()))
+
+
+def test_by_value_in_registers_and_in_memory() -> None:
+    source = """
+    typedef struct { float x, y, z; } small;      typedef struct { double a; char c; } mixed;
+    typedef struct { int i; float f; double d[3]; } large;      typedef struct { int i; float f; } pair;
+    double f(small s, mixed m, large l, pair p) {
+      return s.x * s.y + s.z * m.a * m.c + l.i * l.f * l.d[1] + l.d[2] * p.i * p.f;
+    }"""
+    signature = (
+        "s: {x: f32, y: f32, z: f32}, m: {a: f64, c: i8}, l: {i: i32, f: f32, d: f64[3]}, p: {i: i32, f: f32} -> f64"
+    )
+    f = je.kernel(source, "f", signature, lang="c")
+
+    def plain(s: Any, m: Any, b: Any, p: Any) -> Any:
+        first = s["x"] * s["y"] + s["z"] * m["a"] * m["c"]
+        return first + b["i"] * b["f"] * b["d"][1] + b["d"][2] * p["i"] * p["f"]
+
+    args = (
+        {"x": np.float32(1.5), "y": np.float32(2.0), "z": np.float32(0.5)},
+        {"a": 3.0, "c": 2},
+        {"i": 3, "f": np.float32(0.25), "d": jnp.arange(3.0)},
+        {"i": 5, "f": np.float32(1.25)},
+    )
+    np.testing.assert_allclose(f(*args), plain(*args))
+    assert je.check_grads(f, args).ok
+
+
+def test_what_is_written_comes_back() -> None:
+    source = """
+    struct state { int steps; double t; double *u; double v[20]; double *work; };
+    void step(struct state *s, int n, double dt) {
+      s->steps++;
+      for (int i = 0; i < n; i++) { s->work[i] = s->u[i] * s->v[i]; s->u[i] += dt * s->work[i]; s->v[i] *= s->t; }
+      s->t += dt;
+    }"""
+    signature = "inout s: {steps: i32, t: f64, u: f64[n]*, v: f64[20], scratch work: f64[n]*}*, n: i32, dt: f64"
+    step = je.kernel(source, "step", signature, lang="c")
+    s = {"steps": 3, "t": 0.5, "u": jnp.arange(4.0), "v": jnp.arange(20.0)}
+
+    def plain(s: Any, dt: Any) -> Any:
+        u, v = s["u"], s["v"]
+        return {
+            "steps": s["steps"] + 1,
+            "t": s["t"] + dt,
+            "u": u + dt * u * v[:4],
+            "v": v.at[:4].multiply(s["t"]),
+        }
+
+    close(step(s, 0.1), plain({**s, "steps": jnp.asarray(3, jnp.int32)}, 0.1))
+    flat = lambda t, u, v, dt: step({"steps": 3, "t": t, "u": u, "v": v}, dt)  # noqa: E731
+    assert je.check_grads(flat, (0.5, jnp.arange(4.0), jnp.arange(20.0), 0.1), order=2).ok
+
+
+@pytest.mark.parametrize("n", [1, 3, 40])
+def test_arrays_of_structures(n: int) -> None:
+    source = """
+    struct body { double m; double x[3]; struct { float charge; int *tag; } more; double *f; };
+    void forces(int n, struct body *b) {
+      for (int i = 0; i < n; i++)
+        for (int k = 0; k < 3; k++) {
+          b[i].f[k] = 0;
+          for (int j = 0; j < n; j++) b[i].f[k] += b[i].m * b[j].m * b[j].more.charge * (b[j].x[k] - b[i].x[k]);
+          b[i].f[k] *= *b[i].more.tag;
+        }
+    }"""
+    body = "{m: f64, x: f64[3], more: {charge: f32, tag: i32[]*}, out f: f64[3]*}"
+    forces = je.kernel(source, "forces", f"n: i32, b: {body}[n]", lang="c")
+    noise = np.random.default_rng(n)
+    b = {
+        "m": jnp.asarray(noise.normal(size=n)),
+        "x": jnp.asarray(noise.normal(size=(n, 3))),
+        "more": {"charge": jnp.ones(n, jnp.float32) * 2, "tag": jnp.arange(n, dtype=jnp.int32)},
+    }
+    away = b["x"][None, :, :] - b["x"][:, None, :]
+    wanted = jnp.einsum("i,j,ijk->ik", b["m"], b["m"] * 2, away) * np.arange(n)[:, None]
+    np.testing.assert_allclose(forces(b)["f"], wanted, rtol=1e-12, atol=1e-12)
+    assert je.check_grads(lambda m, x: forces({**b, "m": m, "x": x}), (b["m"], b["x"])).ok
+
+
+@pytest.mark.parametrize(("n", "m"), [(1, 3), (3, 4), (20, 2)])
+def test_rows_behind_pointers(n: int, m: int) -> None:
+    source = """void matvec(int n, int m, double **A, const double *x, double *y, double ***deep) {
+      for (int i = 0; i < n; i++) { y[i] = deep[0][1][i]; for (int j = 0; j < m; j++) y[i] += A[i][j] * x[j] * x[j]; }
+    }"""
+    signature = "n: i32, m: i32, A: f64[n][m], x: f64[m], out y: f64[n], deep: f64[k][2][n]"
+    matvec = je.kernel(source, "matvec", signature, lang="c")
+    noise = np.random.default_rng(n)
+    A, x, deep = (jnp.asarray(noise.normal(size=s)) for s in ((n, m), (m,), (2, 2, n)))
+    np.testing.assert_allclose(matvec(A, x, deep), A @ x**2 + deep[0, 1], rtol=1e-12)
+    assert je.check_grads(matvec, (A, x, deep), modes=("rev",)).ok
+    batch = jnp.stack([A, 2 * A])
+    np.testing.assert_allclose(jax.vmap(matvec, (0, None, None))(batch, x, deep)[1], 2 * A @ x**2 + deep[0, 1])
+
+
+def test_callbacks_texts_null_and_status() -> None:
+    source = """
+    #include <string.h>
+    double square(double x) { return x * x; }
+    double apply(double (*f)(double), double x, const char *mode, double *unused, int *info) {
+      if (x > 100) *info = 7;
+      if (unused) return 0;
+      return strcmp(mode, "twice") ? f(x) : f(f(x));
+    }"""
+    signature = 'f: fn(square), x: f64, mode: "twice", unused: null, info: status[] -> f64'
+    f = je.kernel(source, "apply", signature, lang="c")
+    assert f(3.0) == 81
+    assert je.check_grads(f, (3.0,), order=2).ok
+    with pytest.raises(jax.errors.JaxRuntimeError, match="7"):
+        f(101.0)
+    with pytest.raises(je.SignatureError, match="no function `cube`"):
+        je.kernel(source, "apply", signature.replace("square", "cube"), lang="c")
+
+
+def test_constants() -> None:
+    source = "void f(int n, const double *x, int k, double *y) { for (int i = 0; i < n; i++) y[i] = k * x[i]; }"
+    f = je.kernel(source, "f", "n: i32, x: f64[n], k: i32, out y: f64[n]", lang="c", n=2, k=5)
+    np.testing.assert_array_equal(f(jnp.arange(2.0)), [0, 5])
+    assert f == je.kernel(source, "f", "n: i32 = 2, x: f64[2], k: i32 = 5, out y: f64[2]", lang="c")
+    with pytest.raises(je.ArgumentError, match="`x`"):
+        f(jnp.arange(3.0))
+    with pytest.raises(je.SignatureError, match="no `m`"):
+        je.kernel(source, "f", "n: i32, x: f64[n], k: i32, out y: f64[n]", lang="c", m=2)
+    with pytest.raises(je.ArgumentError, match="flags="):
+        je.kernel(source, "f", "n: i32, x: f64[n], k: i32, out y: f64[n]", lang="c", flag=("-O3",))
+
+
+def test_a_size_that_no_input_has() -> None:
+    source = (
+        "void linspace(double a, double b, int n, double *x) { for (int i = 0; i < n; i++) x[i] = a + (b-a)*i/(n-1); }"
+    )
+    f = je.kernel(source, "linspace", "a: f64, b: f64, n: i32, out x: f64[n]", lang="c", n=5)
+    np.testing.assert_allclose(f(0.0, 2.0), np.linspace(0, 2, 5))
+
+
+def test_dimensions_in_structures() -> None:
+    source = """struct vec { int n; double *x; };
+    double dot(struct vec a, const struct vec *b) {
+      double s = 0;
+      for (int i = 0; i < a.n && i < b->n; i++) s += a.x[i] * b->x[i];
+      return s;
+    }"""
+    dot = je.kernel(source, "dot", "a: {n: i32, x: f64[n]*}, b: {n: i32, x: f64[n]*}* -> f64", lang="c")
+    a, b = jnp.arange(4.0), jnp.arange(3.0)
+    assert dot({"x": a}, {"x": b}) == 5
+    np.testing.assert_array_equal(jax.grad(lambda a: dot(a, {"x": b}))({"x": a})["x"], [0, 1, 2, 0])
+    with pytest.raises(je.ArgumentError, match="unexpected member `n`"):
+        dot({"x": a, "n": 4}, {"x": b})
+
+
+@pytest.mark.parametrize(
+    ("declared", "cause"),
+    [
+        ("{k: f64, mass: f64[n]*, id: i32}*", "one more member"),
+        ("{mass: f64[n]*, k: f64, id: i32, at: {x: f64, y: f64}, w: f32[3]}*", "member 1"),
+        ("{k: f64, mass: f64[n]*, id: i32, at: {x: f64, y: f64}, w: f64[3]}*", "member 5"),
+        ("{k: f64, mass: f32[n]*, id: i32, at: {x: f64, y: f64}, w: f32[3]}*", "member 2"),
+        ("{k: f64, mass: f64[n]*, id: i32, at: {y: f64, x: f64}, w: f32[3]}*", "another order"),
+        ("{k: f64, mass: f64[n]*, id: i32, at: {x: f64, y: f64}, w: f32[3], z: f64}*", "no member 6"),
+        ("{k: f64, mass: f64[n]*, id: i32, at: {x: f64, y: f64}, w: f32[3]}", "`{...}*`"),
+        ("{out k: f64, mass: f64[n]*, id: i32, at: {x: f64, y: f64}, w: f32[3]}*", "nothing can be written"),
+    ],
+)
+def test_another_structure_is_refused_with_both_sides(declared: str, cause: str) -> None:
+    with pytest.raises(je.SignatureError) as raised:
+        je.kernel(SPRINGS, "energy", f"n: i32, p: {declared}, out force: f64[n] -> f64", lang="c")
+    text = str(raised.value)
+    assert cause in text
+    assert "spring" in text
+
+
+@pytest.mark.parametrize(
+    ("value", "cause"),
+    [
+        (1.0, "is a structure"),
+        ({"k": 1.0}, "lacks `mass`, `id`, `at`, `w`"),
+        ({**spring(), "kk": 1.0}, "unexpected member `kk`"),
+        ({**spring(), "k": jnp.ones(2)}, "`p.k` must be a scalar"),
+        ({**spring(), "w": jnp.ones(4, jnp.float32)}, "`p.w`"),
+    ],
+)
+def test_other_arguments(value: Any, cause: str) -> None:
+    with pytest.raises(je.ArgumentError, match=cause):
+        springs()(value)
+
+
+def test_without_debug_information_the_text_lays_out() -> None:
+    ir = """define double @f(ptr %p) {
+      %x = getelementptr i8, ptr %p, i64 8
+      %a = load double, ptr %x
+      ret double %a
+    }"""
+    f = je.kernel(ir, "f", "p: {tag: i8, a: f64}* -> f64", lang="llvm")
+    assert f({"tag": 1, "a": 2.5}) == 2.5
+
+
+def test_packed_structures_lie_as_the_source_says() -> None:
+    source = """struct __attribute__((packed)) rec { char tag; double a; short s; float b; };
+    double f(const struct rec *p, int n) {
+      double t = 0;
+      for (int i = 0; i < n; i++) t += p[i].a * p[i].b * p[i].s;
+      return t;
+    }"""
+    f = je.kernel(source, "f", "p: {tag: i8, a: f64, s: i16, b: f32}[n], n: i32 -> f64", lang="c")
+    n = 12
+    p = {"tag": np.ones(n, np.int8), "a": np.arange(n) * 1.0, "s": np.full(n, 3, np.int16), "b": np.ones(n, np.float32)}
+    assert f(p) == 3 * 66
+    np.testing.assert_array_equal(jax.grad(lambda a: f({**p, "a": a}))(p["a"]), np.full(n, 3.0))
+
+
+def test_derived_types_of_fortran() -> None:
+    need("flang-22")
+    source = """
+    module bodies
+      type body
+        real(8) :: mass
+        integer :: id
+        real(8) :: x(3)
+      end type
+    contains
+      subroutine kick(b, others, n, e)
+        type(body), intent(inout) :: b
+        integer, intent(in) :: n
+        type(body), intent(in) :: others(n)
+        real(8), intent(out) :: e
+        integer :: i
+        e = 0
+        do i = 1, n
+          b%x = b%x + others(i)%mass * (others(i)%x - b%x)
+          e = e + b%mass * sum(b%x**2) * others(i)%id
+        end do
+      end subroutine
+    end module"""
+    body = "{mass: f64, id: i32, x: f64[3]}"
+    signature = f"inout b: {body}*, others: {body}[n], n: i32[], out e: f64[]"
+    kick = je.kernel(source, "bodies::kick", signature, lang="fortran", order="F")
+    b = {"mass": 2.0, "id": 1, "x": jnp.arange(3.0)}
+    others = {"mass": jnp.arange(2.0), "id": jnp.asarray([2, 3], jnp.int32), "x": jnp.ones((3, 2)) * jnp.arange(2)}
+    moved, e = kick(b, others)
+    np.testing.assert_allclose(moved["x"], np.ones(3))
+    np.testing.assert_allclose(e, 2 * 5 * 2 + 2 * 3 * 3)
+    flat = lambda m, x, y: kick({**b, "x": x}, {**others, "mass": m, "x": y})  # noqa: E731
+    assert je.check_grads(flat, (jnp.asarray([0.3, 0.7]), jnp.arange(3.0), others["x"])).ok
