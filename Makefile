@@ -1,5 +1,6 @@
 # make demo    fits a Gaussian mixture with a C objective; writes build/gmm.png
 # make test    the tests, on the oldest and (where there is one) a newer Python, and the wheel outside the checkout
+# make docs    the documentation as a site: build/docs/index.html
 # make lint    formatting, types, import order
 # make bench   time of a gradient over time of its function, beside published figures
 # make fuzz    the generated programs, many more of them
@@ -23,7 +24,7 @@ NEXT := .venv-next
 BUILT_FROM := pyproject.toml CMakeLists.txt $(wildcard csrc/*)
 C_SOURCES = $$(git ls-files 'csrc/*.cc' 'csrc/*.h' 'examples/*.c' 'benchmarks/kernels/*.c' 'tests/kernels/*.c' 'tests/kernels/*.cpp' 'tests/cuda/*.cpp' 'tests/engine/memory_shapes/*.c')
 
-.PHONY: demo test test-main test-next test-wheel lint format bench fuzz table clean
+.PHONY: demo docs test test-main test-next test-wheel lint format bench fuzz table clean
 .NOTPARALLEL:
 .DEFAULT_GOAL := test
 
@@ -78,6 +79,9 @@ format: $(VENV)/.installed $(VENV)/.group-lint
 	$(VENV)/bin/ruff check --fix .
 	$(VENV)/bin/ruff format .
 	$(VENV)/bin/clang-format -i $(C_SOURCES)
+
+docs: $(VENV)/.installed $(VENV)/.group-docs
+	$(VENV)/bin/python -m sphinx --fail-on-warning --quiet -b html -c docs . build/docs
 
 bench: $(VENV)/.installed $(VENV)/.group-bench
 	$(VENV)/bin/python -m benchmarks

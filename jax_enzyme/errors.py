@@ -1,4 +1,4 @@
-"""The tree of errors. Every one has a cause, and where they are known a place and a remedy.
+"""The tree of errors. Every one has a cause, and where they are known a place and a remedy::
 
     JaxEnzymeError
         SignatureError              (also a ValueError) a signature that does not parse, or does not fit the source

@@ -49,12 +49,6 @@ field = je.kernel(FIELD, "field", "n: i32, a: f64[n], out x: f64[n], out steps: 
 left = je.kernel(FIELD, "left", "n: i32, x: f64[n], a: f64[n], out r: f64[n]", lang="c")
 
 
-@pytest.fixture(autouse=True)
-def wide() -> Any:
-    with jax.enable_x64(True):
-        yield
-
-
 def cubic(x: Any, a: Any, b: Any) -> Any:
     return x**3 + b * x - a
 

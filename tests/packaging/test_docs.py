@@ -1,0 +1,59 @@
+"""The pages under docs: their Python runs as it stands there, and each of them is in the list of pages."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+import jax_enzyme as je
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+WITH_CODE = [page for page in PAGES if "```python" in page.read_text("utf-8")]
+
+C = "void step(int n, const float *x, float *y) { for (int i = 0; i < n; i++) y[i] = 2 * x[i]; }"
+CUDA = """__global__ void step(int n, const float *x, float *y) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = 2 * x[i];
+}"""
+
+
+def names_on(page: str) -> dict[str, Any]:
+    """What the text of a page has said before its code."""
+    names: dict[str, Any] = {"jax": jax, "jnp": jnp, "je": je}
+    if page == "jax":
+        kernel = je.kernel(C, "step", "n: i32, x: f32[n], out y: f32[n]", lang="c")
+        names |= {"kernel": lambda x: kernel(x).sum(), "x": jnp.ones(3, jnp.float32), "loss": kernel}
+    if page == "frameworks":
+        import numpyro
+        import numpyro.distributions
+
+        names |= {"numpyro": numpyro, "dist": numpyro.distributions}
+    return names
+
+
+@pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: page.stem)
+def test_code(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "step.c").write_text(C)
+    (tmp_path / "step.cu").write_text(CUDA)
+    monkeypatch.chdir(tmp_path)
+    before = dict(jax.config.values)
+    names = names_on(page.stem)
+    try:
+        for code in re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL):
+            exec(compile(code, str(page), "exec"), names)
+    finally:
+        for name, value in before.items():
+            if jax.config.values[name] != value:
+                jax.config.update(name, value)
+
+
+def test_every_page_is_listed() -> None:
+    listed = set(re.findall(r"\]\(([^)#]+)\)", (ROOT / "docs" / "README.md").read_text("utf-8")))
+    assert {page.name for page in PAGES} - {"README.md"} <= listed
+    assert all((ROOT / "docs" / link).exists() for link in listed)
