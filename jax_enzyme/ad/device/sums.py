@@ -38,11 +38,9 @@ from jax_enzyme.transform.cuda.shuffles import WARP_SIZE
 from jax_enzyme.transform.device.registers import REGISTER, WARP_ADD, WARP_WORDS, register, thread_in_block
 
 _BALLOT = T.FunctionType(T.I32, (T.I32, T.I32))
-_DEPTH = 24
-"""What is computed by more steps is taken to depend on more than the thread: its sum is made by atomic additions."""
 _MOST_REGISTERS = 8
-"""Places beyond these are summed each time, or by atomic additions."""
-"""So many sums at most wait for the end: each takes registers all the time."""
+"""So many sums at most wait for the end: each takes registers all the time. Places beyond these are summed each time,
+or by atomic additions."""
 
 _ADD = """
 declare TYPE @__je_shuffle_sum_KIND(i32, TYPE, i32) convergent nounwind
@@ -111,7 +109,7 @@ class SharedPlaces:
                     self.at_the_end[load] = place
                 elif convergence.is_common(load.operands[0]):
                     guards = convergence.guards(block)
-                    if guards is not None and all(_is_of_the_thread(g.condition) for g in guards):
+                    if guards is not None and all(is_of_the_thread(g.condition) for g in guards):
                         self.at_once[load] = guards
 
     def way(self, instruction: I.Instruction) -> str | None:
@@ -124,17 +122,21 @@ class SharedPlaces:
         return None
 
 
-def _is_of_the_thread(value: Value, depth: int = _DEPTH) -> bool:
+def is_of_the_thread(value: Value) -> bool:
     """Whether a value is computed from the thread's number alone."""
-    match value:
-        case ConstantInt():
-            return True
-        case I.Call():
-            return value.callee.name.startswith((f"{REGISTER}tid.", f"{REGISTER}ctaid."))
-        case I.BinaryOp() | I.Compare() | I.Select() | I.Cast() | I.Freeze() if depth:
-            return all(_is_of_the_thread(v, depth - 1) for v in value.operands)
-        case _:
-            return False
+    stack, seen = [value], {value}
+    while stack:
+        match stack.pop():
+            case ConstantInt():
+                continue
+            case I.Call() as call if call.callee.name.startswith((f"{REGISTER}tid.", f"{REGISTER}ctaid.")):
+                continue
+            case I.BinaryOp() | I.Compare() | I.Select() | I.Cast() | I.Freeze() as computed:
+                stack += [v for v in computed.operands if v not in seen]
+                seen.update(computed.operands)
+            case _:
+                return False
+    return True
 
 
 def _place(recurrences: Recurrences, load: I.Load, item: MemoryObject) -> Place | None:
