@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import Buffer
 from jax_enzyme.ir.builder import Builder, const_int, zero
 from jax_enzyme.ir.keywords import LINKAGE
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
-from jax_enzyme.ir.values import Argument, BasicBlock, ConstantString, Value
+from jax_enzyme.ir.values import Argument, BasicBlock, ConstantString, Value, int_value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.failure_sites import FIRST_MESSAGE, TERMINATED, messages
 
@@ -104,11 +105,13 @@ class Wrapper:
             else:
                 operands.append(self._own[buffer.of])
         status = self._at.call(target, operands)
-        failed, done = BasicBlock(name="failed"), BasicBlock(name="done")
-        blocks = [self._at.block, failed, done]
-        self._at.cond_br(self._at.icmp("ne", status, const_int(T.I64, 0)), failed, done)
-        blocks[2:2] = _fail(self._module, failed, status, self._name)
-        self._at = Builder(done)
+        blocks = [self._at.block]
+        failures = _Failures(self._module, statuses(target), self._name)
+        if failures:
+            failed, done = BasicBlock(name="failed"), BasicBlock(name="done")
+            self._at.cond_br(self._at.icmp("ne", status, const_int(T.I64, 0)), failed, done)
+            blocks += [failed, *failures.emit(failed, status), done]
+            self._at = Builder(done)
         result = self._returned()
         type_ = T.FunctionType(T.VOID if result is None else result.type, tuple(a.type for a in self._arguments))
         function = Function(T.PTR, type_, arguments=self._arguments, blocks=blocks, name=self._name)
@@ -127,31 +130,86 @@ class Wrapper:
         return self._at.insert_value(pair, self._at.load(self._result, self._companions[index]), 1)
 
 
-def _fail(module: Module, block: BasicBlock, status: Value, name: str) -> list[BasicBlock]:
-    """What happens where the function has failed, from a block on; the blocks that it takes besides."""
-    at = Builder(block)
-    leave = Declarations(module).function("exit", T.FunctionType(T.VOID, (T.I32,)))
-    number = at.cast("trunc", status, T.I32)
-    kind = at.binary("lshr", status, const_int(T.I64, 32))
-    ended = at.icmp("eq", kind, const_int(T.I64, TERMINATED))
-    exits = at.binary("and", ended, at.icmp("ult", number, const_int(T.I32, FIRST_MESSAGE)))
-    stop, other = BasicBlock(name="exits"), BasicBlock(name="aborts")
-    at.cond_br(exits, stop, other)
-    at = Builder(stop)
-    at.call(leave, [number])
-    at.unreachable()
-    at = Builder(other)
-    text, length = _text(module, "je.failure", f"{name}: the function failed")
-    known = [(FIRST_MESSAGE + i, f"{name}: {m}") for i, m in enumerate(messages(module))]
-    for index, (code, line) in enumerate(known, 1):
-        here = at.icmp("eq", number, const_int(T.I32, code))
-        pointer, size = _text(module, f"je.failure.{index}", line)
-        text, length = at.select(here, pointer, text), at.select(here, size, length)
-    no_room = at.icmp("eq", kind, const_int(T.I64, _OUT_OF_MEMORY))
-    pointer, size = _text(module, "je.failure.memory", f"{name}: out of memory")
-    text, length = at.select(no_room, pointer, text), at.select(no_room, size, length)
-    _abort(module, at, text, length)
-    return [stop, other]
+class _Failures:
+    """What happens where a function fails. `known` are the statuses that it may return, None for any. False where it
+    never fails."""
+
+    def __init__(self, module: Module, known: frozenset[int] | None, name: str) -> None:
+        self._module = module
+        self._name = name
+        self._messages = [(FIRST_MESSAGE + i, m) for i, m in enumerate(messages(module))]
+        self._exits = self._aborts = known is None
+        for status in known or ():
+            kind, number = status >> 32, status & 0xFFFFFFFF
+            exits = kind == TERMINATED and number < FIRST_MESSAGE
+            self._exits |= exits
+            self._aborts |= status != 0 and not exits
+        if known is not None:
+            self._messages = [(n, m) for n, m in self._messages if any(n == s & 0xFFFFFFFF for s in known)]
+
+    def __bool__(self) -> bool:
+        return self._exits or self._aborts
+
+    def emit(self, block: BasicBlock, status: Value) -> list[BasicBlock]:
+        """From a block on; the blocks that it takes besides."""
+        at = Builder(block)
+        number = at.cast("trunc", status, T.I32)
+        kind = at.binary("lshr", status, const_int(T.I64, 32))
+        if not self._exits:
+            self._abort(at, kind, number)
+            return []
+        stop, other = BasicBlock(name="exits"), BasicBlock(name="aborts")
+        if self._aborts:
+            ended = at.icmp("eq", kind, const_int(T.I64, TERMINATED))
+            exits = at.binary("and", ended, at.icmp("ult", number, const_int(T.I32, FIRST_MESSAGE)))
+            at.cond_br(exits, stop, other)
+            self._abort(Builder(other), kind, number)
+        else:
+            at.br(stop)
+        at = Builder(stop)
+        leave = Declarations(self._module).function("exit", T.FunctionType(T.VOID, (T.I32,)))
+        at.call(leave, [number])
+        at.unreachable()
+        return [stop, other] if self._aborts else [stop]
+
+    def _abort(self, at: Builder, kind: Value, number: Value) -> None:
+        text, length = _text(self._module, "je.failure", f"{self._name}: the function failed")
+        for index, (code, message) in enumerate(self._messages, 1):
+            here = at.icmp("eq", number, const_int(T.I32, code))
+            pointer, size = _text(self._module, f"je.failure.{index}", f"{self._name}: {message}")
+            text, length = at.select(here, pointer, text), at.select(here, size, length)
+        no_room = at.icmp("eq", kind, const_int(T.I64, _OUT_OF_MEMORY))
+        pointer, size = _text(self._module, "je.failure.memory", f"{self._name}: out of memory")
+        text, length = at.select(no_room, pointer, text), at.select(no_room, size, length)
+        _abort(self._module, at, text, length)
+
+
+def statuses(function: Function) -> frozenset[int] | None:
+    """What an array function may return; None where that is computed, or comes from elsewhere."""
+    found: set[int] = set()
+    seen: set[Value] = set()
+    stack: list[Value] = [function]
+    while stack:
+        value = stack.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        match value:
+            case Function() if value.blocks:
+                ends = [b.terminator for b in value.blocks]
+                stack += [v for end in ends if isinstance(end, I.Return) for v in end.operands]
+            case I.Call():
+                stack.append(value.callee)
+            case I.Phi():
+                stack += value.operands
+            case I.Select():
+                stack += value.operands[1:]
+            case _:
+                number = int_value(value)
+                if number is None:
+                    return None
+                found.add(number)
+    return frozenset(found)
 
 
 def say_and_abort(module: Module, at: Builder, name: str, line: str) -> None:

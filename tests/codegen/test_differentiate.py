@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Literal
 
 import llvmlite.binding as llvm
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 
 import jax_enzyme as je
 from jax_enzyme.frontends import load
+from jax_enzyme.ir.instructions import Call
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.reader import read
 from jax_enzyme.ir.writer import to_text
@@ -208,3 +210,40 @@ def test_memory_that_needs_a_shadow(module: Module) -> None:
 def test_broken_text() -> None:
     with pytest.raises(je.CompileError):
         je.ad.differentiate("define void @f( {", "f")
+
+
+_ENDING = """
+define double @f(double %x, i32 %n) {
+  %y = fmul double %x, %x
+  %ends = icmp eq i32 %n, 3
+  br i1 %ends, label %end, label %go
+end:
+  CALL
+  unreachable
+go:
+  ret double %y
+}
+declare void @exit(i32)
+declare void @abort()
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "declared", "texts"),
+    [
+        ("", set(), 0),
+        ("call void @exit(i32 7)", {"exit"}, 0),
+        ("call void @exit(i32 %n)", {"exit"}, 0),
+        ("call void @abort()", {"abort", "write"}, 3),
+    ],
+)
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+def test_only_what_a_derivative_needs_is_declared(
+    call: str, declared: set[str], texts: int, mode: Literal["forward", "reverse"]
+) -> None:
+    """A function that cannot fail has derivatives that do not look for failures."""
+    made = je.ad.differentiate(_ENDING.replace("CALL", call), "f", mode)
+    derived = [f for f in made.functions.values() if f.name != "f"]
+    called = {i.callee.name for f in derived for i in f.instructions() if isinstance(i, Call)}
+    assert {n for n, f in made.functions.items() if f.is_declaration} & called == declared
+    assert len(made.globals) == texts
