@@ -22,16 +22,21 @@ def program_module(
     program: Program, signature: Signature, binding: Binding, log: cuda.AccessLog | None = None
 ) -> Module:
     """The module of a program. A CUDA kernel becomes the function of its whole grid, of the same parameters, and one
-    more with a `log`."""
+    more with a `log`; a host function calls such functions where it launches."""
     module = reader.parse(program.ir)
     if program.launch is not None:
         module = with_device_math(program.ir, module)
     literal_structures(module)
-    if program.launch is None:
+    if program.launch is None and not program.device:
         return module
-    shape = program.launch.shape(dict(binding.dims))
     constants = {i: binding.constants[p.name] for i, p in enumerate(signature.params) if p.name in binding.constants}
     kernel = module.functions.get(program.symbol)
     if kernel is None or len(kernel.arguments) != len(signature.params):
         constants = {}
-    return cuda.lower(module, program.symbol, shape, constants, host().triple, str(target_machine().target_data), log)
+    triple, data_layout = host().triple, str(target_machine().target_data)
+    if program.launch is None:
+        device = with_device_math(program.device, reader.parse(program.device))
+        literal_structures(device)
+        return cuda.host_function(module, device, program.symbol, constants, triple, data_layout)
+    shape = program.launch.shape(dict(binding.dims))
+    return cuda.lower(module, program.symbol, shape, constants, triple, data_layout, log)

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends.clang import compile_c, compile_cpp
 from jax_enzyme.frontends.cuda import compile_cuda
+from jax_enzyme.frontends.cuda_host import load_host_function
 from jax_enzyme.frontends.flang import compile_fortran
 from jax_enzyme.frontends.llvm import read_ir
 from jax_enzyme.frontends.numba import load_numba
@@ -45,6 +46,10 @@ def load(source: object, symbol: str | None = None, lang: str | None = None, fla
             f"{_meant(identified.lang)}languages: {', '.join(FRONTENDS)}",
         )
     ir = frontend(identified, tuple(flags))
+    if identified.lang == "cuda" and symbol is not None:
+        found = load_host_function(identified, symbol, ir, tuple(flags))
+        if found is not None:
+            return found
     chosen = choose(ir, symbol, identified)
     return Program(complete(ir, chosen), chosen, identified.lang, identified.name)
 

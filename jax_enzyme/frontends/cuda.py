@@ -9,6 +9,7 @@ a GPU. Sources may include the usual headers of C's library and of CUDA; ours st
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,18 +18,20 @@ from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends import toolchain
 from jax_enzyme.frontends.llvm import read_ir
 from jax_enzyme.frontends.source import Source
+from jax_enzyme.frontends.system_headers import system_headers
 
 _INCLUDE = Path(__file__).parent / "cuda_include"
+_DEVICE = ("--cuda-device-only", "--cuda-gpu-arch=sm_80", "--cuda-feature=+ptx80")
+_HOST = ("--cuda-host-only",)
 _READ = (
-    "clang", "-x", "cuda", "--cuda-device-only", "--cuda-gpu-arch=sm_80", "--cuda-path=/nonexistent", "-nocudainc",
-    "-nocudalib", "--cuda-feature=+ptx80", "-std=c++17", "-include", "jax_enzyme_cuda.h", "-iquote", ".", "{flags}",
-    "-isystem", str(_INCLUDE), "-isystem", "{builtin}", "-O2",
+    "--cuda-path=/nonexistent", "-nocudainc", "-nocudalib", "-Xclang", "-target-sdk-version=12.9", "-std=c++17",
+    "-include", "jax_enzyme_cuda.h", "-iquote", ".", "{flags}", "-nostdinc", "-isystem", str(_INCLUDE), "{system}",
+    "-O2",
 )  # fmt: skip
 _READ_TOOLKIT = (
-    "clang", "-x", "cuda", "--cuda-device-only", "--cuda-gpu-arch=sm_80", "-nocudalib", "-Wno-unknown-cuda-version",
-    "-Xclang", "-target-sdk-version=12.9", "--cuda-feature=+ptx80", "-std=c++17", "-resource-dir", "{resources}",
-    "-isystem", "{toolkit}/include/cccl", "-isystem", str(_INCLUDE.parent / "cuda_toolkit"), "-iquote", ".", "{flags}",
-    "-O2",
+    "-nocudalib", "-Wno-unknown-cuda-version", "-Xclang", "-target-sdk-version=12.9", "-std=c++17",
+    "-resource-dir", "{resources}", "-isystem", "{toolkit}/include/cccl",
+    "-isystem", str(_INCLUDE.parent / "cuda_toolkit"), "-iquote", ".", "{flags}", "-O2",
 )  # fmt: skip
 _TOOLKIT = "--cuda-path="
 _RESOURCES = "llvm-*/lib/clang/*/include/__clang_cuda_runtime_wrapper.h"
@@ -36,6 +39,8 @@ _WRITE = (
     "-S", "-emit-llvm", "-Xclang", "-disable-llvm-passes", "-fno-math-errno",
     # Types and names too: for devices clang writes no more than lines otherwise.
     "-g", "-Xclang", "-debug-info-kind=limited", "-fdebug-compilation-dir=.",
+    # Of host functions, as `clang.py` has it.
+    "-fno-stack-protector", "-fomit-frame-pointer",
     # As clang does for C: a product and a sum of one expression are fused where the processor can, on every platform.
     "-ffp-contract=on", "-fno-color-diagnostics", "-w", "{source}", "-o", "{output}",
 )  # fmt: skip
@@ -47,21 +52,37 @@ def compile_cuda(source: Source, flags: Sequence[str]) -> str:
     """The NVVM IR of CUDA C++; NVVM IR itself, as text or bitcode, is taken as it is."""
     if _is_ir(source):
         return read_ir(source, flags)
+    return _compiled(source, flags, _DEVICE)
+
+
+def compile_cuda_host(source: Source, flags: Sequence[str]) -> str | None:
+    """The IR of the host functions of CUDA C++, in which a launch is a call of `cudaLaunchKernel`. None for a source
+    that has none, NVVM IR."""
+    return None if _is_ir(source) else _compiled(source, flags, _HOST)
+
+
+def _compiled(source: Source, flags: Sequence[str], side: Sequence[str]) -> str:
     if source.function is not None:
         raise CompileError("a Python function is compiled for a signature", source.name, "pass it to je.kernel")
     zig = toolchain.zig()
-    read = _reading(zig, flags)
+    read = ("clang", "-x", "cuda", *side, *_reading(flags))
     recipe = toolchain.Recipe(zig, (*read, *_WRITE), (*read, *_LIST))
     named = source if source.path is not None else replace(source, name="kernel.cu")
-    return toolchain.compile_cached(named, recipe, flags)
+    try:
+        return toolchain.compile_cached(named, recipe, flags)
+    except CompileError as error:
+        if missing := re.search(r"fatal error: '([^'\n]+)' file not found", error.cause):
+            remedy = f'name the folder that has {missing[1]}: flags=("-Ifolder",)'
+            raise CompileError(error.cause, error.place, remedy) from None
+        raise
 
 
-def _reading(zig: toolchain.Tool, flags: Sequence[str]) -> tuple[str, ...]:
+def _reading(flags: Sequence[str]) -> tuple[str, ...]:
     """The arguments by which clang reads a source: with our headers, or with those of the toolkit that a flag names."""
     toolkit = next((flag.removeprefix(_TOOLKIT) for flag in flags if flag.startswith(_TOOLKIT)), None)
     if toolkit is None:
-        builtin = str(Path(zig.command[0]).parent / "lib" / "include")
-        return tuple(word.replace("{builtin}", builtin) for word in _READ)
+        at = _READ.index("{system}")
+        return (*_READ[:at], *system_headers(), *_READ[at + 1 :])
     if not (Path(toolkit) / "include" / "cuda_runtime.h").is_file():
         raise CompileError(
             f"there is no CUDA toolkit in {toolkit}: it has no include/cuda_runtime.h",

@@ -120,15 +120,11 @@ def kernel(
         program, parsed = load_kernel(source, symbol, lang, flags, parsed)
         program = replace(program, ir=attached(program.ir, rules))
         _check_rules(rules, program)
-        if program.lang == "cuda":
+        if program.lang == "cuda" and not program.device:
             check_formals(parsed, "CUDA")
             program = replace(program, launch=parse_launch(parsed, grid, block, shared))
         elif not (grid is None and block is None and shared is None):
-            raise SignatureError(
-                f"grid=, block= and shared= are for CUDA kernels, and this one is {program.lang}",
-                program.source_name,
-                'leave them out, or say lang="cuda"',
-            )
+            raise _launched_by_nobody(program)
         _check_fits(program, parsed)
     except JaxEnzymeError as error:
         raise compat.at_the_call(error) from None
@@ -146,6 +142,20 @@ def _check_rules(rules: Sequence[UserRule], program: Program) -> None:
             "there is a rule for a function that the source defines, which CUDA kernels cannot have",
             remedy="leave the rule out: the engine differentiates the definition",
         )
+
+
+def _launched_by_nobody(program: Program) -> SignatureError:
+    if program.device:
+        return SignatureError(
+            f"grid=, block= and shared= are for CUDA kernels, and `{program.symbol}` is a host function",
+            program.source_name,
+            "leave them out: it launches kernels by itself",
+        )
+    return SignatureError(
+        f"grid=, block= and shared= are for CUDA kernels, and this one is {program.lang}",
+        program.source_name,
+        'leave them out, or say lang="cuda"',
+    )
 
 
 def _check_fits(program: Program, signature: Signature) -> None:

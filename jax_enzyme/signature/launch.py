@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -19,6 +20,7 @@ MAX_STATIC_SHARED = 48 * 1024
 """What a kernel may declare with a fixed size, on every device."""
 
 Extents = tuple[str, str, str]
+_STUB = re.compile(r"(\d*)__device_stub__")
 
 
 @dataclass(frozen=True)
@@ -140,3 +142,13 @@ def _given(what: str, texts: Sequence[str], dims: Mapping[str, int]) -> str:
     values = ", ".join(f"{n} = {dims[n]}" for n in names)
     shown = ", ".join(texts)
     return f"{what}=({shown})" + (f" with {values}" if values else "")
+
+
+def kernel_of_stub(stub: str) -> str | None:
+    """The kernel that a function of the host launches which clang made for that, by its name: `_Z3addPf` for
+    `_Z18__device_stub__addPf`. None for any other function."""
+    found = _STUB.search(stub)
+    if found is None:
+        return None
+    length = str(int(found[1]) - len("__device_stub__")) if found[1] else ""
+    return stub[: found.start()] + length + stub[found.end() :]

@@ -1,4 +1,5 @@
-// What a CUDA kernel may use, without the CUDA toolkit: included in front of every CUDA source.
+// What a CUDA source may use, without the CUDA toolkit: included in front of each, for its kernels and its host
+// functions alike.
 //
 // Functions named `__je_...` are declared and never defined: the lowering of the platform that a kernel runs on knows
 // what they mean. Mathematical functions have the names of C's library for the same reason.
@@ -26,13 +27,13 @@
 #define __assume(condition) __builtin_assume(condition)
 
 #define __JE static __attribute__((device, always_inline, unused)) inline
+#define __JE_BOTH static __attribute__((host, device, always_inline, unused)) inline
 #define __JE_EXTERN extern "C" __attribute__((device))
 #define __JE_PURE extern "C" __attribute__((device, const, nothrow))
 
 typedef unsigned int uint;
 typedef unsigned short ushort;
 typedef unsigned long ulong;
-typedef long clock_t;
 
 // ---- vectors
 
@@ -41,10 +42,10 @@ typedef long clock_t;
   struct alignas(2 * sizeof(T)) name##2 { T x, y; };                                                \
   struct name##3 { T x, y, z; };                                                                    \
   struct alignas(4 * sizeof(T) > 16 ? 16 : 4 * sizeof(T)) name##4 { T x, y, z, w; };                \
-  __JE name##1 make_##name##1(T x) { return {x}; }                                                  \
-  __JE name##2 make_##name##2(T x, T y) { return {x, y}; }                                          \
-  __JE name##3 make_##name##3(T x, T y, T z) { return {x, y, z}; }                                  \
-  __JE name##4 make_##name##4(T x, T y, T z, T w) { return {x, y, z, w}; }
+  __JE_BOTH name##1 make_##name##1(T x) { return {x}; }                                                  \
+  __JE_BOTH name##2 make_##name##2(T x, T y) { return {x, y}; }                                          \
+  __JE_BOTH name##3 make_##name##3(T x, T y, T z) { return {x, y, z}; }                                  \
+  __JE_BOTH name##4 make_##name##4(T x, T y, T z, T w) { return {x, y, z, w}; }
 __JE_VECTORS(signed char, char)
 __JE_VECTORS(unsigned char, uchar)
 __JE_VECTORS(short, short)
@@ -61,27 +62,36 @@ __JE_VECTORS(double, double)
 
 struct dim3 {
   unsigned x, y, z;
-  __attribute__((device)) constexpr dim3(unsigned x = 1, unsigned y = 1, unsigned z = 1) : x(x), y(y), z(z) {}
-  __attribute__((device)) constexpr dim3(uint3 v) : x(v.x), y(v.y), z(v.z) {}
+  __attribute__((host, device)) constexpr dim3(unsigned x = 1, unsigned y = 1, unsigned z = 1) : x(x), y(y), z(z) {}
+  __attribute__((host, device)) constexpr dim3(uint3 v) : x(v.x), y(v.y), z(v.z) {}
+  // A variable that says where a thread is.
+  template <class P, class = typename P::__je_place> __attribute__((device)) dim3(P p) : x(p.x), y(p.y), z(p.z) {}
+  __attribute__((host, device)) constexpr operator uint3() const { return {x, y, z}; }
 };
 
-// ---- where a thread is
+// ---- where a thread is: variables, so that host code may have others of these names
 
-#define __JE_PLACE(name, register)                                                                                     \
-  __JE uint3 name() {                                                                                                  \
-    return {(unsigned)__nvvm_read_ptx_sreg_##register##_x(), (unsigned)__nvvm_read_ptx_sreg_##register##_y(),          \
-            (unsigned)__nvvm_read_ptx_sreg_##register##_z()};                                                          \
+#define __JE_AXIS(register, axis)                                                                                     \
+  __declspec(property(get = __je_##axis)) unsigned axis;                                                              \
+  __attribute__((device, always_inline)) static unsigned __je_##axis() {                                              \
+    return (unsigned)__nvvm_read_ptx_sreg_##register##_##axis();                                                      \
   }
-__JE_PLACE(__je_thread_index, tid)
-__JE_PLACE(__je_block_index, ctaid)
-__JE_PLACE(__je_block_extent, ntid)
-__JE_PLACE(__je_grid_extent, nctaid)
+#define __JE_PLACE(name, register)                                                                                    \
+  struct __je_##name {                                                                                                \
+    __JE_AXIS(register, x)                                                                                            \
+    __JE_AXIS(register, y)                                                                                            \
+    __JE_AXIS(register, z)                                                                                            \
+    __attribute__((device, always_inline)) operator uint3() const { return {x, y, z}; }                               \
+    typedef void __je_place;                                                                                          \
+  };                                                                                                                  \
+  extern const __attribute__((device, weak)) __je_##name name;
+__JE_PLACE(threadIdx, tid)
+__JE_PLACE(blockIdx, ctaid)
+__JE_PLACE(blockDim, ntid)
+__JE_PLACE(gridDim, nctaid)
 #undef __JE_PLACE
-#define threadIdx (__je_thread_index())
-#define blockIdx (__je_block_index())
-#define blockDim (__je_block_extent())
-#define gridDim (__je_grid_extent())
-#define warpSize 32
+#undef __JE_AXIS
+__attribute__((device)) const int warpSize = 32;
 
 // ---- synchronisation
 
@@ -211,24 +221,29 @@ __JE_EXTERN void *memcpy(void *, const void *, size_t);
 __JE_EXTERN void *memmove(void *, const void *, size_t);
 __JE_EXTERN void *memset(void *, int, size_t);
 
-#include "jax_enzyme_cuda_math.h"
-#include "jax_enzyme_cuda_bits.h"
-#include "math.h"
-
-// ---- output and assertions
-
 extern "C" __attribute__((device)) int printf(const char *, ...);
 extern "C" __attribute__((device, noreturn)) void __assert_fail(const char *, const char *, unsigned, const char *);
 extern "C" __attribute__((device)) void *malloc(size_t);
 extern "C" __attribute__((device)) void free(void *);
+
+// Device functions are declared before the host's of the same names, which what nvcc includes by itself has.
+#include "jax_enzyme_cuda_math.h"
+#include <assert.h>
+#include <cmath>
+#include <cstdlib>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <utility>
+#include "jax_enzyme_cuda_own_math.h"
+#include "jax_enzyme_cuda_bits.h"
+
 __JE void __trap() { __builtin_trap(); }
 __JE void __brkpt() {}
-#ifndef assert
-#include "assert.h"
-#endif
 __JE long long clock64() { return __nvvm_read_ptx_sreg_clock64(); }
-__JE int clock() { return __nvvm_read_ptx_sreg_clock(); }
+__JE clock_t clock() { return __nvvm_read_ptx_sreg_clock(); }
 __JE void __nanosleep(unsigned) {}
 
 #include "jax_enzyme_cuda_half.h"
 #include "jax_enzyme_cuda_warp.h"
+#include "jax_enzyme_cuda_runtime.h"

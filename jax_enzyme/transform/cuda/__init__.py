@@ -5,9 +5,11 @@ uniform     which values all threads of a group share, and where the group has t
 group       from what one member of a group does (a lane, a warp, a thread, a block) to what the group does
 accesses    a log of what every thread does to memory
 lower       the whole way, from a module and a launch to a module
+launches    a host function, whose launches become calls of what `lower` makes of their kernels
 """
 
 from jax_enzyme.transform.cuda.accesses import AccessLog
+from jax_enzyme.transform.cuda.launches import host_function
 from jax_enzyme.transform.cuda.lower import lower
 
-__all__ = ["AccessLog", "lower"]
+__all__ = ["AccessLog", "host_function", "lower"]

@@ -264,7 +264,7 @@ class Emitter:
         base = value.operands[0]
         while isinstance(base, I.GetElementPtr):
             base = base.operands[0]
-        return isinstance(base, Argument) and "readonly" in base.attributes
+        return marks.reads_only(base)
 
     # -- members that have left
 

@@ -53,9 +53,10 @@ _PLAIN_SHUFFLES = {"__je_shuffle_i32", "__je_shuffle_i64", "__je_shuffle_f32", "
 _SUBSET_BARRIER = re.compile(r"llvm\.nvvm\.(barrier\.cta|barrier\.sync|barrier\.n|barrier\b)")
 
 
-def to_host(module: Module, shape: Shape, keep_atomics: bool = False) -> None:
+def to_host(module: Module, shape: Shape, keep_atomics: bool = False, open_grid: bool = False) -> None:
     """Rewrites all functions of a private module whose address spaces are gone. Atomics that are kept can be told from
-    plain accesses later on."""
+    plain accesses later on. The extents of an open grid are what only the run knows (`marks.GRID`), and those in
+    `shape` are the largest."""
     # Device code never unwinds; a group without a word would be no group.
     module.attribute_groups = {k: _kept(words) or ("nounwind",) for k, words in module.attribute_groups.items()}
     module.named_metadata = {k: v for k, v in module.named_metadata.items() if not k.startswith(("nvvm", "nvvmir"))}
@@ -65,7 +66,7 @@ def to_host(module: Module, shape: Shape, keep_atomics: bool = False) -> None:
         function.prefix = tuple(w for w in function.prefix if w not in ("ptx_kernel", "ptx_device"))
         function.attributes = _kept(function.attributes)
         if not function.is_declaration:
-            _Host(module, shape, function, keep_atomics).run()
+            _Host(module, shape, function, keep_atomics, open_grid).run()
 
 
 def _kept(words: tuple[str, ...]) -> tuple[str, ...]:
@@ -75,8 +76,9 @@ def _kept(words: tuple[str, ...]) -> tuple[str, ...]:
 class _Host:
     """`at` builds what takes the place of the current instruction."""
 
-    def __init__(self, module: Module, shape: Shape, function: Function, keep_atomics: bool) -> None:
+    def __init__(self, module: Module, shape: Shape, function: Function, keep_atomics: bool, open_grid: bool) -> None:
         self.module = module
+        self.open_grid = open_grid
         self.keep_atomics = keep_atomics
         self.shape = shape
         self.function = function
@@ -164,6 +166,8 @@ class _Host:
         }
         if kind in extents and axis in marks.AXES:
             extent = extents[kind][marks.AXES.index(axis)]
+            if kind == "nctaid" and self.open_grid:
+                return self._index(f"je.nctaid.{axis}", extent)
             if kind in ("ntid", "nctaid"):
                 return const_int(T.I32, extent)
             return self._index(f"je.{kind}.{axis}", extent)

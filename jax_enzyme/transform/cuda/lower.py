@@ -9,7 +9,9 @@ sizes that they will have.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from functools import partial
 
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.layout import DataLayout
@@ -20,8 +22,8 @@ from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.inlining import mark_for_inlining
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
-from jax_enzyme.ir.values import BasicBlock, Value
-from jax_enzyme.signature.launch import MAX_SHARED, MAX_STATIC_SHARED, Shape
+from jax_enzyme.ir.values import Argument, BasicBlock, Value
+from jax_enzyme.signature.launch import MAX_GRID, MAX_SHARED, MAX_STATIC_SHARED, Shape
 from jax_enzyme.transform.cuda import marks
 from jax_enzyme.transform.cuda.accesses import AccessLog, note_arguments, note_shared
 from jax_enzyme.transform.cuda.dispatch import for_divergent_group, may_diverge
@@ -37,7 +39,7 @@ from jax_enzyme.transform.cuda.turning import turn_loops
 from jax_enzyme.transform.joins import optimise_meetings
 from jax_enzyme.transform.rewriting import forget_tails, remove_unreachable, replace_values
 
-_OF_THREADS = marks.INDICES - set(marks.BLOCKS)
+_OF_THREADS = marks.INDICES - {*marks.BLOCKS, *marks.GRID}
 
 
 def lower(
@@ -48,9 +50,14 @@ def lower(
     triple: str,
     data_layout: str,
     log: AccessLog | None = None,
+    *,
+    open_grid: bool = False,
+    aliased: Collection[int] = (),
 ) -> Module:
     """A new module. `constants` are the values of integer parameters, by position. With a `log`, the function writes
-    down in one more parameter what its threads do to memory."""
+    down in one more parameter what its threads do to memory. With an `open_grid`, the grid's extents are three more
+    parameters, i32, which `shape.grid` bounds. `aliased` are the positions of pointers to memory that other parameters
+    or variables of the file may lead to as well."""
     work = clone(module)
     kernel = work.functions.get(symbol)
     if kernel is None or kernel.is_declaration:
@@ -59,9 +66,10 @@ def lower(
     if log is not None:
         log.add_argument(kernel)
     attributes = [a.attributes for a in kernel.arguments]
+    _mark_aliased(kernel, aliased)
     shared = drop_spaces(work)
     _check_shared(work, shared.values(), shape)
-    to_host(work, shape, keep_atomics=log is not None)
+    to_host(work, shape, log is not None, open_grid)
     _bind(kernel, constants)
     mark_for_inlining(work, [symbol, *shared])
     work = optimise_meetings(work, _meets, _differs)
@@ -93,8 +101,7 @@ def lower(
     work = _cleaned(work, symbol)
     kernel = work.functions[symbol]
     trim_loops(kernel)
-    axes = tuple(Axis(name, extent) for name, extent in zip(marks.BLOCKS, shape.grid, strict=True))
-    kernel = for_group(work, kernel, Group(axes))
+    kernel = for_group(work, kernel, _blocks(work, shape, open_grid))
     large_to_heap(work, kernel)
     if log is not None:
         note_arguments(work, kernel)
@@ -103,6 +110,8 @@ def lower(
     kernel.attributes = ("nounwind",)
     for argument, words in zip(kernel.arguments, attributes, strict=True):
         argument.attributes = words
+    if open_grid:
+        _take_grid(work, kernel)
     work.functions = {
         name: f for name, f in work.functions.items() if not (f.is_declaration and name.startswith("je."))
     }
@@ -124,6 +133,12 @@ def _check_shared(module: Module, variables: Iterable[GlobalVariable], shape: Sh
             f"({MAX_SHARED})",
             remedy="give each block smaller tiles",
         )
+
+
+def _mark_aliased(kernel: Function, positions: Iterable[int]) -> None:
+    for position in positions:
+        argument = kernel.arguments[position]
+        argument.attributes = (*argument.attributes, marks.ALIASED)
 
 
 def _bind(kernel: Function, constants: Mapping[int, int]) -> None:
@@ -174,6 +189,36 @@ def _warp_operation(instruction: I.Instruction) -> bool:
 
 def _index(module: Module, at: Builder, name: str, extent: int) -> Value:
     return const_int(T.I32, 0) if extent == 1 else at.call(marks.index(module, name, extent), [])
+
+
+def _blocks(module: Module, shape: Shape, open_grid: bool) -> Group:
+    axes = [Axis(name, extent) for name, extent in zip(marks.BLOCKS, shape.grid, strict=True)]
+    if open_grid:
+        axes = [replace(axis, limit=partial(_extent, module, n)) for n, axis in enumerate(axes)]
+    return Group(tuple(axes))
+
+
+def _extent(module: Module, axis: int, at: Builder) -> Value:
+    return at.call(marks.index(module, marks.GRID[axis], MAX_GRID[axis]), [])
+
+
+def _take_grid(module: Module, kernel: Function) -> None:
+    """Three more parameters, the grid's extents. A grid without blocks is an error, as in CUDA."""
+    extents = [Argument(T.I32, (), len(kernel.arguments) + n) for n in range(3)]
+    kernel.arguments += extents
+    parameters = (*kernel.function_type.parameters, T.I32, T.I32, T.I32)
+    kernel.value_type = T.FunctionType(kernel.function_type.result, parameters)
+    _substitute(kernel, dict(zip(marks.GRID, extents, strict=True)))
+    entry = kernel.entry
+    (target,) = entry.instructions.pop().targets
+    at = Builder(entry)
+    none = [at.icmp("eq", extent, const_int(T.I32, 0)) for extent in extents]
+    failing = BasicBlock(name="nothing")
+    at.cond_br(at.binary("or", at.binary("or", none[0], none[1]), none[2]), failing, target)
+    end = Builder(failing)
+    end.call(marks.declare(module, "llvm.trap", T.FunctionType(T.VOID, ())), [])
+    end.unreachable()
+    kernel.blocks.append(failing)
 
 
 def _substitute(kernel: Function, made: Mapping[str, Value]) -> None:
@@ -277,5 +322,5 @@ def _cleaned(module: Module, symbol: str) -> Module:
     kernel = module.functions[symbol]
     kernel.attributes = ("nounwind",)
     for argument in kernel.arguments:
-        argument.attributes = tuple(w for w in argument.attributes if w.startswith(("noalias", "byval")))
+        argument.attributes = tuple(w for w in argument.attributes if w.startswith(("noalias", "byval", marks.ALIASED)))
     return optimise_meetings(module, _meets, _differs)

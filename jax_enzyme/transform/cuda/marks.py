@@ -14,9 +14,11 @@ from jax_enzyme.ir.values import Argument
 AXES = ("x", "y", "z")
 THREADS = tuple(f"je.tid.{axis}" for axis in AXES)
 BLOCKS = tuple(f"je.ctaid.{axis}" for axis in AXES)
+GRID = tuple(f"je.nctaid.{axis}" for axis in AXES)
+"""The extents of a grid that only the run knows."""
 WARP = "je.warp"
 LANE = "je.lane"
-INDICES = frozenset((*THREADS, *BLOCKS, WARP, LANE))
+INDICES = frozenset((*THREADS, *BLOCKS, *GRID, WARP, LANE))
 
 MEET_WARP = "je.meet.warp"
 MEET_BLOCK = "je.meet.block"
@@ -28,6 +30,9 @@ SHUFFLE_SUM = "je.shuffle.sum"
 SETTLED = "je.settled"
 """A call that keeps LLVM from merging what lies before it with what lies behind."""
 
+ALIASED = '"je.aliased"'
+"""An attribute of pointer parameters that may lead to memory which a kernel reaches by other ways too."""
+
 _PURE = ("nocallback", "nofree", "nosync", "nounwind", "speculatable", "willreturn", "memory(none)")
 
 
@@ -38,6 +43,11 @@ def index(module: Module, name: str, extent: int) -> Function:
         kind = T.FunctionType(T.I32, ())
         module.functions[name] = Function(T.PTR, kind, return_attributes=known, attributes=_PURE, name=name)
     return module.functions[name]
+
+
+def reads_only(base: object) -> bool:
+    """Whether memory that a pointer leads to is never written by the kernel that it is a parameter of."""
+    return isinstance(base, Argument) and "readonly" in base.attributes and ALIASED not in base.attributes
 
 
 def declare(module: Module, name: str, kind: T.FunctionType, attributes: tuple[str, ...] = ()) -> Function:

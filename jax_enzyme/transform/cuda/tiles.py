@@ -29,7 +29,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import Cloner
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
-from jax_enzyme.ir.values import Argument, BasicBlock, Constant, ConstantExpr, Value
+from jax_enzyme.ir.values import BasicBlock, Constant, ConstantExpr, Value
 from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.cuda import marks
 from jax_enzyme.transform.cuda.group import Group, prepare
@@ -300,7 +300,7 @@ class _Tile:
         base = value.operands[0]
         while isinstance(base, I.GetElementPtr):
             base = base.operands[0]
-        return isinstance(base, Argument) and "readonly" in base.attributes
+        return marks.reads_only(base)
 
     def _choice(self, value: Value) -> tuple[Value, Value, Value] | None:
         """The condition of a phi behind an `if`, and its values where that holds and where it does not."""

@@ -1,0 +1,53 @@
+"""Host functions of CUDA sources: functions that allocate, copy and launch, as kernels of the CPU.
+
+A source is compiled twice, as nvcc does it: for the device, and for the host. A host function names what it launches by
+a stub of clang's making, so its program is two modules.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from jax_enzyme.errors import CompileError
+from jax_enzyme.frontends.cuda import compile_cuda_host
+from jax_enzyme.frontends.program import Program
+from jax_enzyme.frontends.runtime_library import complete
+from jax_enzyme.frontends.source import Source
+from jax_enzyme.frontends.symbols import choose
+from jax_enzyme.ir import linking
+from jax_enzyme.signature.launch import kernel_of_stub
+
+_STUB = re.compile(r'@"?([\w.$]*__device_stub__[\w.$]*)')
+_KERNEL = "ptx_kernel "
+
+
+def load_host_function(source: Source, symbol: str, device: str, flags: Sequence[str]) -> Program | None:
+    """The program of a host function; None where the symbol is that of a kernel, or only the device's code has it.
+    CompileError where neither side has it."""
+    definitions = _definitions(device)
+    on_device = _found(definitions, symbol, source)
+    if any(_KERNEL in line and f"@{on_device}(" in line for line in definitions):
+        return None
+    host = compile_cuda_host(source, flags)
+    if host is None:
+        return None
+    on_host = [line for line in _definitions(host) if "__device_stub__" not in line]
+    if on_device is not None and _found(on_host, symbol, source) is None:
+        return None
+    kernels = [line.replace(_KERNEL, "") for line in definitions if _KERNEL in line]
+    chosen = choose("\n".join((*kernels, *on_host)), symbol, source)
+    ir = complete(host, chosen)
+    launched = {name for stub in _STUB.findall(ir) if (name := kernel_of_stub(stub))}
+    return Program(ir, chosen, source.lang, source.name, device=linking.reachable(device, launched))
+
+
+def _definitions(ir: str) -> list[str]:
+    return [line for line in ir.splitlines() if line.startswith("define ")]
+
+
+def _found(definitions: Sequence[str], symbol: str, source: Source) -> str | None:
+    try:
+        return choose("\n".join(definitions), symbol, source)
+    except CompileError:
+        return None

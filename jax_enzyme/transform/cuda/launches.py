@@ -1,0 +1,343 @@
+"""A host function of a CUDA source as a function of the CPU: each launch becomes a call of what its grid does.
+
+    before    call void @__je_launch(ptr @__device_stub__axpy, i32 %blocks, 1, 1, i32 256, 1, 1, i64 0, ptr %arguments)
+    after     call void @je.kernel.0(i32 %n, double %a, ptr %x, ptr %y, i32 %blocks, i32 1, i32 1)
+
+The host function is inlined and optimised first, with the constants of the signature, after which most launches have
+constant numbers. A kernel is lowered once for each block that it is launched with (`lower`); where its grids differ, or
+are known at run time only, their extents are parameters. Variables of the device and the host's variables that stand
+for them are the same memory.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.errors import LoweringError
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import linking
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir import values as V
+from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.clone import clone
+from jax_enzyme.ir.debug import location
+from jax_enzyme.ir.inlining import mark_for_inlining
+from jax_enzyme.ir.module import Function, GlobalVariable, Module
+from jax_enzyme.ir.passes import optimise, run
+from jax_enzyme.ir.reader import parse
+from jax_enzyme.ir.writer import to_text
+from jax_enzyme.signature.launch import MAX_BLOCK, MAX_GRID, MAX_SHARED, MAX_THREADS, Shape, kernel_of_stub
+from jax_enzyme.transform.cuda import marks
+from jax_enzyme.transform.cuda.lower import lower
+from jax_enzyme.transform.cuda.objects import aliased_pointers
+from jax_enzyme.transform.cuda.spaces import SHARED
+from jax_enzyme.transform.rewriting import place, remove_unreachable, replace_values
+
+_LAUNCH = "__je_launch"
+_DIRECT = "je.launch."
+_NUMBERS = (T.I32,) * 6 + (T.I64,)
+"""Of a launch: grid, block and dynamic shared memory."""
+_FOREIGN = re.compile(r"(cuda|cublas|cufft|curand|cusparse|cusolver|cudnn|nccl|cu)[A-Z]\w*$")
+_BY_VALUE = re.compile(r'byval\(%"?([^"]*?)"?\)$')
+_ALIGN = 16
+_FEW = 4
+"""A kernel that is launched with more different numbers than so many is lowered for all of them at once."""
+
+
+def host_function(
+    host: Module, device: Module, symbol: str, constants: Mapping[int, int], triple: str, data_layout: str
+) -> Module:
+    """A new module, in which `symbol` has the parameters that it has in `host`. `constants` are the values of integer
+    parameters, by position. LoweringError for a launch whose block the sizes do not say, and for what there is no
+    definition of."""
+    work = clone(host)
+    work.triple, work.data_layout = triple, data_layout
+    function = work.functions[symbol]
+    _bind(function, constants)
+    device = clone(device)
+    mark_for_inlining(work, [symbol, *_share_variables(work, device)])
+    work = run(work, ("always-inline", "globaldce"))
+    _name_kernels(work, device)
+    work = optimise(work)
+    if _name_kernels(work, device):
+        work = optimise(work)
+    for each in work.functions.values():
+        if not each.is_declaration:
+            remove_unreachable(each)
+    _refuse_foreign(work)
+    launches = [Launched.of(work, i) for f in work.functions.values() for i in f.instructions() if _is_direct(i)]
+    libraries: list[str] = []
+    for number, (key, same) in enumerate(_grouped(launches).items()):
+        name = f"je.kernel.{number}"
+        libraries.append(_lowered(device, key, same, name, triple, data_layout))
+        _call(work, key, same, name)
+    work.functions = {n: f for n, f in work.functions.items() if not n.startswith(_DIRECT)}
+    return parse(linking.link(to_text(work), libraries)) if libraries else work
+
+
+def _bind(function: Function, constants: Mapping[int, int]) -> None:
+    known: dict[V.Value, V.Value] = {
+        function.arguments[n]: const_int(function.arguments[n].type, value)
+        for n, value in constants.items()
+        if isinstance(function.arguments[n].type, T.IntType)
+    }
+    replace_values(function, known)
+
+
+def _share_variables(host: Module, device: Module) -> list[str]:
+    """Variables of the device are the host's of these names, with the device's initial values. Constant memory that
+    the host has no name for is never written, and stays where it is. Their names."""
+    found: list[str] = []
+    for name, variable in device.globals.items():
+        shadow = host.globals.get(name)
+        if SHARED in variable.prefix or variable.initializer is None or name.startswith("llvm."):
+            continue
+        if variable.is_constant and (shadow is None or shadow.is_constant):
+            continue
+        if shadow is None:
+            shadow = GlobalVariable(T.PTR, variable.value_type, name=name)
+            host.globals[name] = shadow
+        shadow.initializer, shadow.is_constant, shadow.prefix = variable.initializer, False, ()
+        shadow.suffix = tuple(w for w in variable.suffix if w.startswith("align"))
+        variable.initializer, variable.is_constant = None, False
+        variable.prefix = ("external", *(w for w in variable.prefix if w.startswith("addrspace")))
+        variable.suffix = shadow.suffix
+        found.append(name)
+    return found
+
+
+# -- launches by name
+
+
+def _name_kernels(host: Module, device: Module) -> bool:
+    """Calls of the runtime with a known kernel become calls of a function of the kernel's own parameters. Whether there
+    were any."""
+    found = False
+    for function in list(host.functions.values()):
+        for block in function.blocks:
+            kept: list[I.Instruction] = []
+            for instruction in block.instructions:
+                kernel = _kernel_of(instruction, device)
+                if kernel is None:
+                    kept.append(instruction)
+                    continue
+                found = True
+                at = Builder(V.BasicBlock())
+                _direct(host, at, instruction.operands[:-1], kernel)
+                place(instruction, at.block.instructions)
+                kept += at.block.instructions
+            block.instructions = kept
+    return found
+
+
+def _kernel_of(instruction: I.Instruction, device: Module) -> Function | None:
+    if marks.called(instruction) != _LAUNCH:
+        return None
+    handle = instruction.operands[0]
+    name = kernel_of_stub(handle.name) if isinstance(handle, Function) else None
+    kernel = device.functions.get(name or "")
+    return None if kernel is None or kernel.is_declaration else kernel
+
+
+def _direct(host: Module, at: Builder, operands: Sequence[V.Value], kernel: Function) -> None:
+    numbers, arguments = operands[1:-1], operands[-1]
+    values: list[V.Value] = []
+    for position, argument in enumerate(kernel.arguments):
+        where = at.load(T.PTR, at.offset(arguments, 8 * position))
+        is_copy = any(word.startswith("byval") for word in argument.attributes)
+        values.append(where if is_copy else at.load(_host_type(argument.type), where))
+    kind = T.FunctionType(T.VOID, (*_NUMBERS, *(v.type for v in values)))
+    at.call(marks.declare(host, _DIRECT + kernel.name, kind, ("nounwind",)), [*numbers, *values])
+
+
+def _host_type(type_: T.Type) -> T.Type:
+    return T.PTR if isinstance(type_, T.PointerType) else type_
+
+
+def _is_direct(instruction: I.Instruction) -> bool:
+    return marks.called(instruction).startswith(_DIRECT)
+
+
+def _refuse_foreign(host: Module) -> None:
+    for function in host.functions.values():
+        for instruction in function.instructions():
+            name = marks.called(instruction)
+            callee = instruction.operands[-1] if name else None
+            if name == _LAUNCH:
+                raise LoweringError(
+                    "the kernel that is launched here is not known before the program runs",
+                    location(host, instruction),
+                    "launch it by its name",
+                )
+            if isinstance(callee, Function) and callee.is_declaration and _FOREIGN.match(name):
+                raise LoweringError(
+                    f"`{name}` has no meaning on the CPU",
+                    location(host, instruction),
+                    "a host function that is a kernel allocates, copies and launches: leave the call out, or make it in"
+                    " another function",
+                )
+
+
+# -- what is launched
+
+
+@dataclass(frozen=True, eq=False)
+class Launched:
+    """One launch. `grid` is None where it is not constant; `constants` are integer arguments, by position."""
+
+    call: I.Instruction
+    kernel: str
+    block: tuple[int, int, int]
+    shared: int
+    grid: tuple[int, int, int] | None
+    constants: tuple[tuple[int, int], ...]
+    aliased: frozenset[int]
+
+    @staticmethod
+    def of(host: Module, call: I.Instruction) -> Launched:
+        where = location(host, call)
+        kernel = marks.called(call).removeprefix(_DIRECT)
+        numbers = [V.int_value(v) for v in call.operands[: len(_NUMBERS)]]
+        arguments = call.operands[len(_NUMBERS) : -1]
+        grid, block, shared = numbers[:3], numbers[3:6], numbers[6]
+        if None in block or shared is None:
+            what = "number of threads of a block" if None in block else "size of the dynamic shared memory"
+            raise LoweringError(
+                f"the {what} of `{kernel}` is not known before the program runs",
+                where,
+                "let it follow from constants and from dimensions of the signature",
+            )
+        extents = _checked(kernel, where, "block", block, MAX_BLOCK)
+        if extents[0] * extents[1] * extents[2] > MAX_THREADS or not 0 <= shared <= MAX_SHARED:
+            raise LoweringError(
+                f"`{kernel}` is launched with blocks of {extents[0]} x {extents[1]} x {extents[2]} threads and {shared}"
+                " bytes of dynamic shared memory, which no device can do",
+                where,
+                f"a block has at most {MAX_THREADS} threads and {MAX_SHARED} bytes",
+            )
+        known = ((n, V.int_value(v)) for n, v in enumerate(arguments) if isinstance(v.type, T.IntType))
+        return Launched(
+            call,
+            kernel,
+            extents,
+            shared,
+            None if None in grid else _checked(kernel, where, "grid", grid, MAX_GRID),
+            tuple((n, value) for n, value in known if value is not None),
+            frozenset(aliased_pointers(arguments)),
+        )
+
+
+def _checked(
+    kernel: str, where: str | None, what: str, given: Sequence[int | None], limits: tuple[int, int, int]
+) -> tuple[int, int, int]:
+    values = [number & 0xFFFFFFFF for number in given if number is not None]
+    for axis, value, limit in zip("xyz", values, limits, strict=True):
+        if not 1 <= value <= limit:
+            raise LoweringError(
+                f"`{kernel}` is launched with {what}.{axis} = {value}",
+                where,
+                f"every extent is at least 1 and, here, at most {limit}",
+            )
+    return values[0], values[1], values[2]
+
+
+@dataclass(frozen=True)
+class _Version:
+    """A kernel as it is lowered."""
+
+    kernel: str
+    block: tuple[int, int, int]
+    shared: int
+    grid: tuple[int, int, int] | None
+    constants: tuple[tuple[int, int], ...]
+
+
+def _grouped(launches: Sequence[Launched]) -> dict[_Version, list[Launched]]:
+    exact: dict[_Version, list[Launched]] = {}
+    for one in launches:
+        exact.setdefault(_Version(one.kernel, one.block, one.shared, one.grid, one.constants), []).append(one)
+    found: dict[_Version, list[Launched]] = {}
+    for version, same in exact.items():
+        others = [v for v in exact if (v.kernel, v.block, v.shared) == (version.kernel, version.block, version.shared)]
+        if len(others) > _FEW:
+            agreed = set(version.constants).intersection(*(v.constants for v in others))
+            version = _Version(version.kernel, version.block, version.shared, None, tuple(sorted(agreed)))
+        found.setdefault(version, []).extend(same)
+    return found
+
+
+def _lowered(
+    device: Module, version: _Version, same: Sequence[Launched], name: str, triple: str, data_layout: str
+) -> str:
+    """The module of one version of a kernel, for LLVM's linker."""
+    shape = Shape(version.grid or MAX_GRID, version.block, version.shared)
+    aliased = frozenset[int]().union(*(one.aliased for one in same))
+    own = clone(device)
+    _copy_structures(own, own.functions[version.kernel])
+    module = lower(
+        own, version.kernel, shape, dict(version.constants), triple, data_layout,
+        open_grid=version.grid is None, aliased=aliased,
+    )  # fmt: skip
+    kernel = module.functions.pop(version.kernel)
+    kernel.name = name
+    kernel.prefix = ()
+    for argument in kernel.arguments:
+        argument.attributes = tuple(w for w in argument.attributes if w.startswith("noalias"))
+    module.functions[name] = kernel
+    return linking.linkable(module)
+
+
+def _copy_structures(module: Module, kernel: Function) -> None:
+    """A structure by value that a kernel may change is each thread's own: it starts with a copy."""
+    at = Builder(V.BasicBlock())
+    copies: dict[V.Value, V.Value] = {}
+    sizes: dict[V.Value, int] = {}
+    for argument in kernel.arguments:
+        passed = next((m for w in argument.attributes if (m := _BY_VALUE.match(w))), None)
+        if passed is None or not _may_change(kernel, argument):
+            continue
+        size = DataLayout(module).alloc_size(T.NamedStructType(passed[1]))
+        copies[argument] = at.alloca(T.ArrayType(size, T.I8), None, _ALIGN)
+        sizes[argument] = size
+    replace_values(kernel, copies)
+    for argument, copy in copies.items():
+        size = const_int(T.I64, sizes[argument])
+        kind = T.FunctionType(T.VOID, (T.PTR, T.PTR, T.I64, T.I1))
+        memcpy = marks.declare(module, "llvm.memcpy.p0.p0.i64", kind)
+        at.call(memcpy, [copy, argument, size, const_int(T.I1, 0)])
+    kernel.entry.instructions[0:0] = at.block.instructions
+
+
+def _may_change(kernel: Function, argument: V.Value) -> bool:
+    """Whether more than loads and copies from it are done with a pointer."""
+    pointers: set[V.Value] = {argument}
+    for instruction in kernel.instructions():
+        used = [n for n, operand in enumerate(instruction.operands) if operand in pointers]
+        match instruction:
+            case I.GetElementPtr() | I.Cast() if used:
+                pointers.add(instruction)
+            case I.Load():
+                pass
+            case I.Call() if marks.called(instruction).startswith("llvm.memcpy.") and used == [1]:
+                pass
+            case _ if used:
+                return True
+            case _:
+                pass
+    return False
+
+
+def _call(host: Module, version: _Version, same: Sequence[Launched], name: str) -> None:
+    """The launches become calls of the kernel's function."""
+    for one in same:
+        call = one.call
+        grid = call.operands[:3] if version.grid is None else []
+        values = [*call.operands[len(_NUMBERS) : -1], *grid]
+        kind = T.FunctionType(T.VOID, tuple(v.type for v in values))
+        assert isinstance(call, I.Call)
+        call.operands = [*values, marks.declare(host, name, kind)]
+        call.function_type, call.parameter_attributes = kind, []
+        call.flags = tuple(f for f in call.flags if f != "tail")

@@ -1,0 +1,62 @@
+"""Which memory the pointers of a launch lead to, as far as a host function shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.values import Argument, ConstantNull, Value
+from jax_enzyme.rules.effects import Effect, effect
+
+
+def aliased_pointers(arguments: Sequence[Value]) -> list[int]:
+    """The positions of pointers whose memory another argument may lead to as well, or that may lead anywhere."""
+    found = {n: objects(v) for n, v in enumerate(arguments) if isinstance(v.type, T.PointerType)}
+    return [
+        n
+        for n, mine in found.items()
+        if mine is None or any(m != n and (others is None or mine & others) for m, others in found.items())
+    ]
+
+
+def objects(pointer: Value) -> set[Value] | None:
+    """The allocations, local variables and parameters of the host function that a pointer may lead into; None where it
+    may be others. Parameters are arrays of JAX's, which do not overlap."""
+    found: set[Value] = set()
+    seen: set[Value] = set()
+    pending = [pointer]
+    while pending:
+        one = pending.pop()
+        if one in seen:
+            continue
+        seen.add(one)
+        following = _bases(one)
+        if following is None:
+            return None
+        pending += following
+        if not following and not isinstance(one, ConstantNull):
+            found.add(one)
+    return found
+
+
+def _bases(value: Value) -> Iterable[Value] | None:
+    """What a pointer is computed from, nothing where it is the start of an object, None where that cannot be told."""
+    match value:
+        case Argument() | I.Alloca() | ConstantNull():
+            return []
+        case I.GetElementPtr() | I.Freeze():
+            return [value.operands[0]]
+        case I.Phi():
+            return value.operands
+        case I.Select():
+            return value.operands[1:]
+        case I.Call() if _allocates(value):
+            return []
+        case _:
+            return None
+
+
+def _allocates(call: I.Call) -> bool:
+    name = getattr(call.callee, "name", "")
+    return effect(name) is Effect.ALLOCATE

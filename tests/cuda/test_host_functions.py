@@ -1,0 +1,102 @@
+"""Whole CUDA sources: kernels out of them, and host functions that allocate, copy and launch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import jax_enzyme as je
+
+PROGRAMS = Path(__file__).parent / "programs"
+Array = NDArray[np.float64]
+
+
+def uniform(*shape: int) -> Array:
+    return np.random.default_rng(3).uniform(-1, 1, shape)
+
+
+def host(program: str, symbol: str, signature: str) -> je.Kernel:
+    return je.kernel(PROGRAMS / f"{program}.cu", symbol, signature)
+
+
+def check(kernel: je.Kernel, arguments: tuple[object, ...], expected: object) -> None:
+    """Value, and jvp and vjp beside differences."""
+    results = jax.tree.leaves(kernel(*arguments))
+    for found, wanted in zip(results, jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-13)
+    je.check_grads(kernel, arguments)
+
+
+@pytest.mark.parametrize("tile", [8, 4])
+def test_templates_and_streams(tile: int) -> None:
+    kernel = host("product", "multiply", "a: f64[n,n], b: f64[n,n], out c: f64[n,n], n: i32, tile: i32 -> status")
+    a, b = uniform(16, 16), uniform(16, 16).T
+    check(kernel, (a, b, tile), a @ b)
+
+
+def test_pointers_that_change_places() -> None:
+    kernel = host("relaxation", "solve", "inout u: f64[ny,nx], f: f64[ny,nx], nx: i32, ny: i32, h: f64, rounds: i32")
+    u, f, h = uniform(9, 18), uniform(18, 9).T, 0.3
+    old, now = u.copy(), u.copy()
+    for _ in range(5):
+        around = old[:-2, 1:-1] + old[2:, 1:-1] + old[1:-1, :-2] + old[1:-1, 2:]
+        now[1:-1, 1:-1] = 0.25 * (around + h * h * f[1:-1, 1:-1] * np.exp(old[1:-1, 1:-1]))
+        old, now = now, old
+    check(kernel, (u, f, h, 5), old)
+
+
+def test_launches_of_different_grids() -> None:
+    x = uniform(700)
+    check(host("norm", "norm", "x: f64[n], n: i32 -> f64"), (x,), np.linalg.norm(x))
+
+
+def test_two_kernels_a_step() -> None:
+    kernel = host("bodies", "simulate", "inout state: f64[2,n,4], n: i32, steps: i32, dt: f64")
+    state, dt = uniform(2, 64, 4), 0.1
+    place, speed = state.copy()
+    for _ in range(2):
+        apart = place[None, :, :3] - place[:, None, :3]
+        speed[:, :3] += dt * (apart * ((apart**2).sum(-1, keepdims=True) + 0.1) ** -1.5).sum(1)
+        place[:, :3] += dt * speed[:, :3]
+    check(kernel, (state, 2, dt), np.stack([place, speed]))
+
+
+def test_constant_memory_and_variables_of_the_device() -> None:
+    signature = "x: f64[n], out y: f64[n], n: i32, weights: f64[3], scale: f64, shift: f64[2] -> f64"
+    kernel = host("filter", "apply", signature)
+    x, weights, scale, shift = uniform(70), uniform(3), 0.7, uniform(2)
+    y, total = np.sin(x), 1.5
+    for _ in range(2):
+        padded = np.pad(y, 2)
+        near = sum(weights[abs(k)] * padded[2 + k : 72 + k] for k in range(-2, 3))
+        total += (near * near).sum()
+        y = 2 * scale * near + shift[np.arange(70) % 2]
+    check(kernel, (x, weights, scale, shift), (total, y))
+    np.testing.assert_array_equal(kernel(x, weights, scale, shift)[0], kernel(x, weights, scale, shift)[0])
+
+
+def test_pieces_rows_and_a_launch_by_address() -> None:
+    kernel = host("pieces", "pieces", "x: f64[n], out y: f64[n], n: i32, factor: f64")
+    x = uniform(96) + 2
+    check(kernel, (x, 1.5), 1.5 * x * (x + np.sqrt(x) * np.cos(x)))
+
+
+def test_under_transformations_of_jax() -> None:
+    kernel = host("norm", "norm", "x: f64[n], n: i32 -> f64")
+    x = uniform(3, 300)
+    lengths = np.linalg.norm(x, axis=1, keepdims=True)
+    np.testing.assert_allclose(jax.vmap(jax.grad(kernel))(x), x / lengths, rtol=1e-12)
+    hessian = jax.hessian(kernel)(x[0])
+    unit = x[0] / lengths[0]
+    np.testing.assert_allclose(hessian, (np.eye(300) - np.outer(unit, unit)) / lengths[0], rtol=1e-9, atol=1e-12)
+
+
+def test_a_kernel_out_of_a_whole_file() -> None:
+    signature = "x: f64[n], out sum: f64[(n+255)//256], n: i32"
+    kernel = je.kernel(PROGRAMS / "norm.cu", "sums", signature, grid="(n+255)//256", block=128, shared=1024)
+    x = uniform(700)
+    check(kernel, (x,), np.add.reduceat(x, [0, 256, 512]))
