@@ -11,8 +11,11 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import reader, writer
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.debug import location
-from jax_enzyme.ir.module import Module
+from jax_enzyme.ir.keywords import LINKAGE
+from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.transform.openmp import make_serial
+
+_LOCAL = frozenset(("internal", "private"))
 
 
 def read_ir(source: Source, flags: Sequence[str]) -> str:
@@ -29,6 +32,7 @@ def read_ir(source: Source, flags: Sequence[str]) -> str:
             f"this is no LLVM IR: {error}", source.name, "LLVM 22 or older, as `clang -S -emit-llvm`"
         ) from None
     _refuse_scalable(module, source.name)
+    _swap_names_of_aliases(module)
     return portable(writer.to_text(make_serial(module, source.name)))
 
 
@@ -43,6 +47,26 @@ def _refuse_scalable(module: Module, name: str) -> None:
                     location(module, instruction) or name,
                     "compile the source for this machine, or without vectors (-fno-vectorize -fno-slp-vectorize)",
                 )
+
+
+def _swap_names_of_aliases(module: Module) -> None:
+    """Changes the module: where a function is known to others by an alias alone, which is how Zig exports, the function
+    gets that name, and the alias the private one."""
+    for name, alias in list(module.aliases.items()):
+        function = alias.target
+        if (
+            not isinstance(function, Function)
+            or function.is_declaration
+            or alias.keyword != "alias"
+            or not _LOCAL.isdisjoint(alias.prefix)
+            or _LOCAL.isdisjoint(function.prefix)
+        ):
+            continue
+        function.name, alias.name = name, function.name
+        function.prefix = tuple(word for word in function.prefix if word not in _LOCAL)
+        alias.prefix = ("internal", *(word for word in alias.prefix if word not in LINKAGE))
+        module.functions = {f.name: f for f in module.functions.values()}
+        module.aliases = {a.name: a for a in module.aliases.values()}
 
 
 def _types(instruction: I.Instruction) -> list[T.Type]:

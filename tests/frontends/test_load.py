@@ -205,3 +205,19 @@ def test_a_fortran_module_leaves_no_file_behind(tmp_path: Path, monkeypatch: pyt
     source = "module leaves\ncontains\nsubroutine f(x) bind(c)\n real(8) :: x\n x = 2 * x\nend subroutine\nend module\n"
     assert load(source, "f", "fortran").symbol == "f"
     assert not list(folder.iterdir())
+
+
+def test_a_function_that_only_an_alias_exports() -> None:
+    text = """
+    @twice = alias double (double), ptr @body
+    define private double @body(double %x) {
+      %y = fadd double %x, %x
+      ret double %y
+    }
+    define double @four(double %x) {
+      %a = call double @twice(double %x)
+      %b = call double @twice(double %a)
+      ret double %b
+    }"""
+    for symbol in ("twice", "four"):
+        assert load(text, symbol, lang="llvm").symbol == symbol
