@@ -48,7 +48,7 @@ from jax_enzyme.rules.user import rules_of, withholds
 from jax_enzyme.signature import Binding, Signature
 from jax_enzyme.transform.bind import bind, buffers_of
 from jax_enzyme.transform.divisions import guard_divisions
-from jax_enzyme.transform.input_writes import protect_inputs
+from jax_enzyme.transform.input_writes import Protected, protect_inputs
 from jax_enzyme.transform.prepare import prepare, prepare_calls
 from jax_enzyme.transform.sanitize import sanitized, with_checks
 from jax_enzyme.transform.shared_loops import share_loops
@@ -90,6 +90,13 @@ def sharing(
     return _Job(program, signature, binding, steps, options or Options()).sharing()
 
 
+def copied_inputs(
+    program: Program, signature: Signature, binding: Binding, options: Options | None = None
+) -> tuple[str, ...]:
+    """The inputs that a kernel writes to, and works on copies of."""
+    return _Job(program, signature, binding, (), options or Options()).copied()
+
+
 def regular(program: Program, signature: Signature, binding: Binding, options: Options | None = None) -> ArrayFunction:
     """A kernel in the form that the engine differentiates. Not to be changed: others share it."""
     return _Job(program, signature, binding, (), options or Options()).canonical()
@@ -103,7 +110,7 @@ def differentiated(
     return _Job(program, signature, binding, (step,), options or Options()).differentiated()
 
 
-_bound: Memo[tuple[ArrayFunction, ArrayFunction | None]] = Memo(16)
+_bound: Memo[Protected] = Memo(16)
 _canonical: Memo[ArrayFunction] = Memo(64)
 _general: Memo[General] = Memo(64)
 _derived: Memo[ArrayFunction] = Memo(64)
@@ -183,12 +190,16 @@ class _Job:
 
     def bound(self) -> ArrayFunction:
         """The kernel itself as an array function, as its compiler left it."""
-        return self._bound()[0]
+        return self._bound().function
 
-    def _bound(self) -> tuple[ArrayFunction, ArrayFunction | None]:
-        """The same, and its canonical form where that had to be looked at."""
+    def copied(self) -> tuple[str, ...]:
+        """The inputs that it has copies of."""
+        return self._bound().copied
 
-        def make() -> tuple[ArrayFunction, ArrayFunction | None]:
+    def _bound(self) -> Protected:
+        """The same, and what was found out about its inputs."""
+
+        def make() -> Protected:
             module = program_module(self.program, self.signature, self.binding)
             if not self.whole:
                 module = withhold(module, self.program.symbol)
@@ -206,7 +217,7 @@ class _Job:
         """The same in the form that the engine differentiates."""
 
         def make() -> ArrayFunction:
-            flat = None if self.steps else self._bound()[1]
+            flat = None if self.steps else self._bound().canonical
             return flat or canonical(self.derived())
 
         return _canonical.get(self.key, make)

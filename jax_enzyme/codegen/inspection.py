@@ -68,9 +68,10 @@ class Report:
     `forward` and `refusal` hold the text of the refusal where forward or reverse mode is refused, else None. `reverse`
     has the activity and the plan of reverse mode, `reads` what its pullback reads besides the tape. `comparisons` are
     those of varying numbers with exact values that decide about varying numbers: `proved` ones are shortcuts, whose
-    general side is differentiated; the others may hide a derivative. `functions` names the functions that there are;
-    `ir(name)` is the IR of one. All that is about the CPU. Of CUDA kernels, `blocks` says for each function whether its
-    blocks run on several threads of a CPU, and if not, why; `gpu` is about GPUs.
+    general side is differentiated; the others may hide a derivative. `copied` names the inputs that the kernel
+    overwrites, and has copies of. `functions` names the functions that there are; `ir(name)` is the IR of one. All that
+    is about the CPU. Of CUDA kernels, `blocks` says for each function whether its blocks run on several threads of a
+    CPU, and if not, why; `gpu` is about GPUs.
     """
 
     name: str
@@ -80,6 +81,7 @@ class Report:
     wanted: tuple[bool, ...]
     calls: tuple[LibraryCall, ...]
     comparisons: tuple[ExactComparison, ...]
+    copied: tuple[str, ...]
     forward: str | None
     reverse: ReverseReport | None
     refusal: str | None
@@ -179,7 +181,8 @@ class Report:
     def _buffer_rows(self) -> Iterator[str]:
         active = {m.name for m in self.reverse.memory if m.active and m.kind == "buffer"} if self.reverse else set()
         for buffer, wanted in zip(self.buffers, self.wanted, strict=True):
-            note = ", active" if buffer.name in active else ""
+            note = ", overwritten: the kernel gets a copy" if buffer.name in self.copied else ""
+            note += ", active" if buffer.name in active else ""
             note += ", its cotangent is asked for" if wanted else ""
             shape = ",".join(map(str, buffer.shape))
             yield f"{buffer.io:7} {buffer.name}: {buffer.dtype}[{shape}] ({buffer.nbytes} bytes){note}"
@@ -240,6 +243,7 @@ def inspect(
         wanted,
         tuple(_calls(kernel.module, rules)),
         tuple(sorted({*ahead.comparisons, *base.comparisons}, key=lambda c: (c.place or "", c.proved))),
+        derived.copied_inputs(program, signature, binding, options),
         forward,
         reverse,
         refusal,

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.errors import SignatureError
@@ -29,12 +30,15 @@ from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.instructions import Call
 from jax_enzyme.ir.module import Function, GlobalAlias, GlobalVariable, Module
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantAggregate, ConstantNull, Value
+from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.signature import RETURN, Binding, Param, Signature
 from jax_enzyme.signature.formals import Formal, FunctionOf, Null, Plain, Record, Status, Text
 from jax_enzyme.transform.declared import Mismatch, by_value, is_structure_by_value, mismatch, result_mismatch
+from jax_enzyme.transform.failure_sites import FAILS, TERMINATED, add_message
 from jax_enzyme.transform.layouts import (
     Differs,
     Layout,
+    described_rank,
     elements_of,
     fits_behind,
     is_unknown,
@@ -46,7 +50,7 @@ from jax_enzyme.transform.layouts import (
 )
 from jax_enzyme.transform.prototype import Prototype, prototype
 from jax_enzyme.transform.records import PARTS, SCALARS, Composer
-from jax_enzyme.transform.source_types import SourceType
+from jax_enzyme.transform.source_types import SourceType, source_type
 
 PRIMAL = "je.primal"
 
@@ -120,7 +124,9 @@ class _Binder:
         self.prototype: Prototype = prototype(module, kernel)
         self.arguments = {b.name: _argument(i, b) for i, b in enumerate(self.buffers)}
         self.at = Builder(BasicBlock(name="entry"))
-        self.composer = Composer(self.at, self.arguments, constants, self._function, self._characters, [self.at.block])
+        self.composer = Composer(
+            self.at, self.arguments, constants, self._function, self._characters, self._fail, [self.at.block]
+        )
         self.formals: tuple[Formal, ...] = signature.formals or tuple(Plain(p, p.dims) for p in signature.params)
 
     def bind(self) -> ArrayFunction:
@@ -156,6 +162,8 @@ class _Binder:
 
     def _formal(self, index: int, formal: Formal, rest: Sequence[Argument]) -> list[Value]:
         """The operands of the call that one formal of the signature becomes."""
+        if (described := self._described(index, formal)) is not None:
+            return [described]
         if isinstance(formal, Plain) and not formal.levels:
             if formal.param.by_value or isinstance(rest[0].type, T.PointerType):
                 self._check_declared(index, formal.param, rest[0])
@@ -178,6 +186,33 @@ class _Binder:
                 return [self._characters(formal.value)]
             case Status():
                 return [self.composer.status()]
+
+    def _described(self, index: int, formal: Formal) -> Value | None:
+        """An array with its descriptor, where Fortran takes one."""
+        nodes = self.prototype.nodes
+        if not isinstance(formal, Plain | Record) or len(nodes) != len(self.formals):
+            return None
+        dims = formal.count if isinstance(formal, Record) else None if formal.levels else formal.own
+        rank = described_rank(self.module, nodes[index])
+        if dims is None or rank is None:
+            return None
+        if rank != len(dims):
+            raise self._other_kind(index, formal)
+        if isinstance(formal, Record):
+            layout = self._layout(index, formal)
+            item, address = layout.size, self.composer.structures(formal, layout)
+        else:
+            element = source_type(self.module, elements_of(self.module, nodes[index]))
+            if mismatch(replace(formal.param, dims=()), element, is_dimension=False):
+                raise self._other_kind(index, formal)
+            item, address = ITEM_BYTES[formal.param.dtype], self.composer.pointer(formal)
+        fastest_first = dims if self.signature.order == "F" else dims[::-1]
+        return self.composer.descriptor(formal, item, self.composer.extents(fastest_first), address)
+
+    def _fail(self, text: str) -> None:
+        fails = Declarations(self.module).function(FAILS, T.FunctionType(T.VOID, (T.I64,)))
+        status = (TERMINATED << 32) | add_message(self.module, text)
+        self.at.call(fails, [const_int(T.I64, status)])
 
     def _layout(self, index: int, record: Record) -> Layout:
         """The layout of a structure; SignatureError where the source has another one there, or none."""

@@ -37,7 +37,7 @@ def mismatch(param: Param, known: SourceType, *, is_dimension: bool) -> Mismatch
         return Mismatch(
             f"`{param}` is plain memory",
             f"{known.special}: `{known.text}`",
-            "give the kernel a parameter of explicit shape, or write a wrapper that makes one of the other",
+            "give the kernel a parameter of explicit or assumed shape, or write a wrapper that makes one of the other",
         )
     wrong = next((p for p in known.pieces if not _fits(param, known, p, is_dimension)), None)
     if wrong is not None:
@@ -52,11 +52,11 @@ def mismatch(param: Param, known: SourceType, *, is_dimension: bool) -> Mismatch
 
 
 def by_value(param: Param, known: SourceType) -> Mismatch:
-    """What to say where a structure is passed by value, which no signature can."""
+    """What to say where a structure is passed by value, and the signature has a number."""
     return Mismatch(
         _declared(param),
         f"a structure that is passed by value: `{known.text}`",
-        "write a wrapper that takes its members one by one, or a pointer to it",
+        f"list its members: `{param.name}: {{a: f64, b: f64[n]*}}`",
     )
 
 
@@ -103,13 +103,13 @@ def _told(param: Param, known: SourceType, wrong: Piece) -> Mismatch:
         return by_value(param, known)
     if known.is_record:
         member = f"member `{wrong.member}`" if wrong.member else "contents"
-        remedy = "write a wrapper that takes the members one by one, as arrays or numbers of their own types"
+        remedy = f"list its members: `{param.name}: {{a: f64, b: f64[n]*}}*`"
         found = f"`{known.text}`, a structure whose {member} is `{wrong.text}`"
     elif wrong.kind == "pointer":
         found = f"`{known.text}`, which leads to pointers and not to numbers"
-        remedy = "write a wrapper that takes all numbers in one block, and sets up the pointers into it"
+        remedy = f"an array of pointers to rows is `{param.name}: {param.dtype}[n][m]`"
     elif wrong.kind == "function":
-        found, remedy = f"a function: `{known.text}`", "write a wrapper that passes the function itself"
+        found, remedy = f"a function: `{known.text}`", f"a function of the source is `{param.name}: fn(name)`"
     elif not wrong.dtypes:
         found, remedy = f"`{known.text}`, which no dtype is", "write a wrapper that converts the numbers"
     else:

@@ -1,9 +1,9 @@
 """Kernels that write to a buffer which their signature declares `in`: JAX's arrays must never change.
 
-    "n: i32, x: f64[n]"     store double %y, ptr %x     ->  SignatureError at the line of the store, remedy `inout x`
+A kernel that writes to an input, or has a pointer that may lead to one, works on a copy of that input. On GPUs there is
+no memory for copies, and a write to an input is refused.
 
-Where a write certainly goes to the input it is refused. Where a pointer may lead to the input or elsewhere, the kernel
-may be right, and it works on a copy of that input instead:
+    "n: i32, x: f64[n]"     store double %y, ptr %x
 
     after     %copy = call ptr @malloc(i64 <bytes>)
               call void @llvm.memcpy(ptr %copy, ptr %x, i64 <bytes>, i1 false)
@@ -32,16 +32,18 @@ from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.rules.effects import Effect, effect
 from jax_enzyme.transform.rewriting import replace_values
 
+_ON_STACK = 1024
+"""Copies of so many bytes are local variables, which optimisation takes apart."""
+_ALIGN = 16
 _READ_ONLY = ("readonly", "readnone", "memory(none)", "memory(read)")
 
 
 @dataclass(frozen=True, eq=False)
 class InputWrite:
-    """An instruction that writes to the input buffer `parameter`, `surely` or perhaps."""
+    """An instruction that writes, perhaps, to the input buffer `parameter`."""
 
     parameter: Argument
     instruction: I.Instruction
-    surely: bool
 
 
 def input_writes(function: ArrayFunction) -> list[InputWrite]:
@@ -51,7 +53,7 @@ def input_writes(function: ArrayFunction) -> list[InputWrite]:
     inputs = {points_to.objects[a]: a for a, b in zip(root.arguments, function.buffers, strict=True) if b.io == "in"}
     found: list[InputWrite] = []
     for instruction, objects in _writes(function.module, points_to):
-        found += [InputWrite(inputs[o], instruction, len(objects) == 1) for o in objects if o in inputs]
+        found += [InputWrite(inputs[o], instruction) for o in objects if o in inputs]
     return found
 
 
@@ -89,26 +91,31 @@ def _only_reads(module: Module, call: I.CallBase, pointer: Value) -> bool:
     return "writeonly" not in (*given, *declared)
 
 
-def protect_inputs(
-    function: ArrayFunction, canonical: Callable[[ArrayFunction], ArrayFunction]
-) -> tuple[ArrayFunction, ArrayFunction | None]:
-    """The array function with its inputs safe from writes; itself where nothing writes to them. Before inlining many a
-    pointer seems to lead to where it never does: on suspicion the canonical form decides, which comes along where it is
-    that of the result. SignatureError for a certain write."""
+@dataclass(frozen=True)
+class Protected:
+    """An array function with its inputs safe from writes. `canonical` is its canonical form where that had to be looked
+    at and still holds; `copied` names the inputs of which the kernel has a copy."""
+
+    function: ArrayFunction
+    canonical: ArrayFunction | None = None
+    copied: tuple[str, ...] = ()
+
+
+def protect_inputs(function: ArrayFunction, canonical: Callable[[ArrayFunction], ArrayFunction]) -> Protected:
+    """The array function that changes none of its inputs; itself where nothing writes to them. Before inlining many a
+    pointer seems to lead to where it never does: on suspicion the canonical form decides."""
     if not input_writes(function):
-        return function, None
+        return Protected(function)
     flat = canonical(function)
-    writes = input_writes(flat)
-    for write in writes:
-        if write.surely:
-            raise refused(flat, write)
-    if not writes:
-        return function, flat
+    written = sorted({w.parameter.index for w in input_writes(flat)})
+    if not written:
+        return Protected(function, flat)
     module = clone(function.module)
     root = module.functions[function.symbol]
-    for index in sorted({w.parameter.index for w in writes}):
+    for index in written:
         _copy_in(module, root, root.arguments[index], function.buffers[index].nbytes)
-    return ArrayFunction(module, function.symbol, function.buffers), None
+    copied = tuple(function.buffers[index].name for index in written)
+    return Protected(ArrayFunction(module, function.symbol, function.buffers), None, copied)
 
 
 def refused(function: ArrayFunction, write: InputWrite) -> SignatureError:
@@ -123,15 +130,22 @@ def refused(function: ArrayFunction, write: InputWrite) -> SignatureError:
 
 def _copy_in(module: Module, root: Function, parameter: Argument, nbytes: int) -> None:
     declarations = Declarations(module)
-    malloc = declarations.function("malloc", T.FunctionType(T.PTR, (T.I64,)))
     memcpy = declarations.function("llvm.memcpy.p0.p0.i64", T.FunctionType(T.VOID, (T.PTR, T.PTR, T.I64, T.I1)))
-    free = declarations.function("free", T.FunctionType(T.VOID, (T.PTR,)))
     start = Builder(BasicBlock())
     size = const_int(T.I64, max(nbytes, 1))
-    copy = start.call(malloc, [size])
+    if nbytes <= _ON_STACK:
+        copy = start.alloca(T.ArrayType(max(nbytes, 1), T.I8), align=_ALIGN)
+    else:
+        malloc = declarations.function("malloc", T.FunctionType(T.PTR, (T.I64,)))
+        copy = start.call(malloc, [size])
+        _free_at_returns(root, copy, declarations)
     replace_values(root, {parameter: copy})
     start.call(memcpy, [copy, parameter, size, const_int(T.I1, 0)])
     root.entry.instructions[:0] = start.block.instructions
+
+
+def _free_at_returns(root: Function, copy: Value, declarations: Declarations) -> None:
+    free = declarations.function("free", T.FunctionType(T.VOID, (T.PTR,)))
     for block in root.blocks:
         if isinstance(block.terminator, I.Return):
             at = Builder(BasicBlock())

@@ -11,13 +11,16 @@
 
 Everything is an array of blocks: a member of `{...}[n]` has n of them in its buffer, one behind the other, and so have
 the structures and tables of pointers that it leads to. What is written in place is copied back behind the call.
+A pointer to results has to be what it was: results that a function puts elsewhere would be lost, and the call fails.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from math import gcd, prod
+from operator import mul
 
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ITEM_BYTES
@@ -38,6 +41,14 @@ PARTS: dict[str, T.Type] = {"c64": T.FLOAT, "c128": T.DOUBLE}
 _STRAIGHT = 8
 """So few repetitions are written one after the other, so that nothing is in memory that could be in registers."""
 _ALIGN = 16
+_CFI_VERSION = 20240719
+_CFI_DIMENSIONS = 24
+_CFI_STRUCTURE = 42
+_CFI_TYPES = {
+    "bool": 39, "i8": 7, "i16": 8, "i32": 9, "i64": 10, "u8": 7, "u16": 8, "u32": 9, "u64": 10, "f16": 25, "bf16": 26,
+    "f32": 27, "f64": 28, "c64": 34, "c128": 35,
+}  # fmt: skip
+"""Descriptors of flang: version, the place of the dimensions, the codes of types (its ISO_Fortran_binding.h)."""
 
 
 @dataclass(frozen=True)
@@ -51,13 +62,14 @@ class Blocks:
 @dataclass
 class Composer:
     """Builds at `at`. `buffers` are the arrays by name, `constants` the values of names; `symbol` gives a function of
-    the source, `text` a constant of characters."""
+    the source, `text` a constant of characters; `fail` ends the call with a message."""
 
     at: Builder
     buffers: Mapping[str, Value]
     constants: Mapping[str, int]
     symbol: Callable[[str, str], Value]
     text: Callable[[str], Value]
+    fail: Callable[[str], None]
     blocks: list[BasicBlock] = field(default_factory=list[BasicBlock])
     slots: list[Instruction] = field(default_factory=list[Instruction])
     afterwards: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
@@ -71,6 +83,26 @@ class Composer:
     def structures(self, record: Record, layout: Layout) -> Value:
         """A pointer to structures with their contents."""
         return self._structures(record, layout, 1).base
+
+    def descriptor(self, formal: Plain | Record, item: int, extents: Sequence[int], address: Value) -> Value:
+        """A descriptor as Fortran has it for arrays of assumed shape: `item` are the bytes of an element, `extents`
+        begin with the dimension that moves fastest."""
+        kind = _CFI_TYPES[formal.param.dtype] if isinstance(formal, Plain) else _CFI_STRUCTURE
+        made = self.slot(_CFI_DIMENSIONS + 24 * len(extents))
+        self.at.store(address, made, 8)
+        self.at.store(const_int(T.I64, item), self.at.offset(made, 8), 8)
+        self.at.store(const_int(T.I32, _CFI_VERSION), self.at.offset(made, 16), 4)
+        for offset, byte in enumerate((len(extents), kind, 0, 0), 20):
+            self.at.store(const_int(T.I8, byte), self.at.offset(made, offset), 1)
+        for axis, (size, step) in enumerate(zip(extents, accumulate((item, *extents), mul), strict=False)):
+            for field_, value in enumerate((1, size, step)):
+                place = self.at.offset(made, _CFI_DIMENSIONS + 24 * axis + 8 * field_)
+                self.at.store(const_int(T.I64, value), place, 8)
+        return made
+
+    def extents(self, dims: Sequence[Expression]) -> list[int]:
+        """The values of dimensions."""
+        return [self._size(dim) for dim in dims]
 
     def status(self) -> Value:
         """A pointer to an integer that says afterwards whether the function failed."""
@@ -191,15 +223,28 @@ class Composer:
     def _drain(self, record: Record, layout: Layout, address: Value, block: Value) -> None:
         for member, offset, inner in zip(record.members, layout.offsets, layout.inner, strict=True):
             place = self.at.offset(address, offset)
-            if isinstance(member, Plain) and member.in_place:
-                if member.param.direction in ("out", "inout"):
+            if isinstance(member, Plain):
+                if member.param.direction not in ("out", "inout"):
+                    continue
+                if member.in_place:
                     self._copy(member, place, self._own(member, block), gcd(offset, layout.size, _ALIGN))
+                elif record.is_pointer:
+                    self._check_pointer(member, place, block)
             elif isinstance(member, Record) and inner is not None and not member.is_pointer:
                 self._each(member, inner, place, block, self._drain)
 
+    def _check_pointer(self, member: Plain, place: Value, block: Value) -> None:
+        now = self.at.load(T.PTR, place, 1)
+        moved, kept = BasicBlock(), BasicBlock()
+        self.at.cond_br(self.at.icmp("ne", now, self._leading(member, block)), moved, kept)
+        self._enter(moved)
+        self.fail(f"the kernel made `{member.param.name}` another pointer, and the results behind it are lost")
+        self.at.unreachable()
+        self._enter(kept)
+
     def _drained(self, record: Record) -> bool:
         return any(
-            member.in_place and member.param.direction in ("out", "inout")
+            (member.in_place or record.is_pointer) and member.param.direction in ("out", "inout")
             if isinstance(member, Plain)
             else isinstance(member, Record) and not member.is_pointer and self._drained(member)
             for member in record.members

@@ -366,3 +366,68 @@ def test_derived_types_of_fortran() -> None:
     np.testing.assert_allclose(e, 2 * 5 * 2 + 2 * 3 * 3)
     flat = lambda m, x, y: kick({**b, "x": x}, {**others, "mass": m, "x": y})  # noqa: E731
     assert je.check_grads(flat, (jnp.asarray([0.3, 0.7]), jnp.arange(3.0), others["x"])).ok
+
+
+def test_a_pointer_that_the_kernel_exchanges_is_an_error() -> None:
+    source = """struct grid { double *old, *new; };
+    void step(struct grid *g, int n, int swap) {
+      for (int i = 0; i < n; i++) g->new[i] = 2 * g->old[i];
+      if (swap) { double *t = g->old; g->old = g->new; g->new = t; }
+    }"""
+    step = je.kernel(source, "step", "g: {old: f64[n]*, out new: f64[n]*}*, n: i32, swap: i32", lang="c")
+    x = jnp.arange(3.0)
+    np.testing.assert_array_equal(step({"old": x}, 0)["new"], 2 * x)
+    with pytest.raises(jax.errors.JaxRuntimeError, match=r"`g\.new` another pointer"):
+        step({"old": x}, 1)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_arrays_of_assumed_shape(order: Any) -> None:
+    need("flang-22")
+    source = """
+    module grids
+      type cell
+        real(8) :: u
+        integer :: id
+      end type
+    contains
+      subroutine smooth(x, y, cells, w)
+        real(8), intent(in) :: x(:, :), w(:)
+        real(8), intent(out) :: y(:)
+        type(cell), intent(inout) :: cells(:)
+        integer :: j
+        do j = 1, size(x, 2)
+          y(j) = sum(x(:, j)**2 * w) * cells(j)%u
+        end do
+        cells%u = cells%u * cells%id + sum(x)
+      end subroutine
+    end module"""
+    shape = "n,m" if order == "F" else "m,n"
+    signature = f"x: f64[{shape}], out y: f64[m], inout cells: {{u: f64, in id: i32}}[m], w: f64[n]"
+    smooth = je.kernel(source, "grids::smooth", signature, lang="fortran", order=order)
+    noise = np.random.default_rng(0)
+    x, w = noise.normal(size=(3, 4)), noise.normal(size=3)
+    cells = {"u": noise.normal(size=4), "id": np.arange(4, dtype=np.int32)}
+    given = x if order == "F" else x.T
+    y, after = smooth(given, cells, w)
+    np.testing.assert_allclose(y, (x**2 * w[:, None]).sum(0) * cells["u"])
+    np.testing.assert_allclose(after["u"], cells["u"] * cells["id"] + x.sum())
+    assert je.check_grads(smooth, (given, cells, w)).ok
+
+
+def test_inputs_that_are_overwritten() -> None:
+    source = """#include <stdlib.h>
+    void sort(int n, double *x, double *k, double *y) {
+      for (int i = 1; i < n; i++) for (int j = i; j > 0 && x[j-1] > x[j]; j--) {
+        double t = x[j]; x[j] = x[j-1]; x[j-1] = t; }
+      *k *= 2;
+      for (int i = 0; i < n; i++) y[i] = *k * x[i] * i;
+    }"""
+    f = je.kernel(source, "sort", "n: i32, x: f64[n], k: f64[], out y: f64[n]", lang="c")
+    x = jnp.asarray([3.0, 1.0, 2.0])
+    np.testing.assert_array_equal(f(x, 0.5), [0, 2, 6])
+    np.testing.assert_array_equal(x, [3, 1, 2])
+    assert je.check_grads(f, (x, 0.5)).ok
+    report = f.inspect(x, 0.5)
+    assert report.copied == ("x", "k")
+    assert "overwritten: the kernel gets a copy" in str(report)

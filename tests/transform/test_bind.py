@@ -313,6 +313,11 @@ end subroutine
     with pytest.raises(SignatureError, match=r"`y` is i32\[\] in the signature.*parameter 3, `y`, is `integer"):
         bound(plain, "n: i32[], x: f64[n], y: i32[], out z: f64[]", {"n": 3}, lang="fortran")
     described = source.replace("{kind} :: y", "double precision :: y(:)")
+    bound(described, "n: i32[], x: f64[n], y: f64[n], out z: f64[]", {"n": 3}, lang="fortran")
+    for wrong in ("f32[n]", "f64[n,2]", "f64[]"):
+        with pytest.raises(SignatureError, match="parameter 3, `y`, is"):
+            bound(described, f"n: i32[], x: f64[n], y: {wrong}, out z: f64[]", {"n": 3}, lang="fortran")
+    described = source.replace("{kind} :: y", "double precision, allocatable :: y(:)")
     with pytest.raises(SignatureError, match="parameter 3, `y`, is passed with a descriptor"):
         bound(described, "n: i32[], x: f64[n], y: f64[n], out z: f64[]", {"n": 3}, lang="fortran")
 
