@@ -116,8 +116,11 @@ def check_races(kernel: Kernel, args: Sequence[Any]) -> RaceReport:
     kernel is reported. A value that is written twice alike is a race too.
     """
     if kernel.program.launch is None:
+        is_host = bool(kernel.program.device)
         raise SignatureError(
-            f"`{kernel.__name__}` is no CUDA kernel: it runs in one thread", kernel.program.source_name
+            f"`{kernel.__name__}` is {'a host function' if is_host else 'no CUDA kernel'}: it runs in one thread",
+            kernel.program.source_name,
+            "check the kernels that it launches one by one, with grid= and block=" if is_host else None,
         )
     binding = kernel.binding(args)
     shape = kernel.program.launch.shape(dict(binding.dims))

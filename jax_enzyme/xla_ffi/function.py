@@ -56,6 +56,13 @@ class Specialised:
         found = next((one for one in every if one.platform == platform), None)
         if found is None:
             there = " and ".join(one.platform for one in every)
+            if self.program.device:
+                raise LoweringError(
+                    f"`{self.name}` is a host function: it allocates, copies and launches, and runs on the CPU alone",
+                    self.program.source_name,
+                    "make kernels of what it launches, with grid= and block=, or run it elsewhere: "
+                    'jax.default_device(jax.devices("cpu")[0])',
+                )
             join = f'join it with one that has, kernel.on("{platform}", other), or ' if platform in PLATFORMS else ""
             raise LoweringError(
                 f"kernel `{self.name}` has no code for {platform}: it is written in {self.program.lang}, for {there}",

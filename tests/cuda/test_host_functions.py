@@ -100,3 +100,68 @@ def test_a_kernel_out_of_a_whole_file() -> None:
     kernel = je.kernel(PROGRAMS / "norm.cu", "sums", signature, grid="(n+255)//256", block=128, shared=1024)
     x = uniform(700)
     check(kernel, (x,), np.add.reduceat(x, [0, 256, 512]))
+
+
+def test_cublas_between_kernels() -> None:
+    signature = "a: f64[m,n], b: f64[m], inout x: f64[n], m: i32, n: i32, rate: f64, steps: i32 -> f64"
+    a, b, x = uniform(7, 5), uniform(7), uniform(5)
+    found = x
+    residual = np.empty(0)
+    for _ in range(3):
+        residual = np.tanh(a @ found - b)
+        found = found - 0.1 * a.T @ residual
+    check(host("least_squares", "descend", signature), (a, b, x, 0.1, 3), (np.linalg.norm(residual), found))
+
+
+LINE = "inout x: f64[n], n: i32"
+
+
+def test_grids_that_data_say() -> None:
+    kernel = host("refused", "grid_of_data", f"{LINE}, blocks: i32[1]")
+    x = uniform(40)
+    np.testing.assert_array_equal(kernel(x, np.array([1], np.int32)), np.where(np.arange(40) < 32, 2 * x, x))
+    np.testing.assert_array_equal(kernel(x, np.array([2], np.int32)), 2 * x)
+    with pytest.raises(jax.errors.JaxRuntimeError, match="trap"):
+        kernel(x, np.array([0], np.int32))
+
+
+@pytest.mark.parametrize(
+    ("symbol", "more", "message", "line"),
+    [
+        ("block_of_data", ", threads: i32[1]", "number of threads of a block .* is not known", 15),
+        ("no_shared", "", "gives its blocks none", 17),
+        ("too_many", "", "block.x = 2048", 18),
+        ("graph", "", "`cudaGraphCreate` has no meaning on the CPU", 22),
+        ("peer", "", "`cudaMemcpyPeer` has no meaning on the CPU", 24),
+    ],
+)
+def test_what_a_host_function_cannot_do(symbol: str, more: str, message: str, line: int) -> None:
+    kernel = host("refused", symbol, LINE + more)
+    with pytest.raises(je.LoweringError, match=message) as caught:
+        kernel(uniform(40), *([np.array([8], np.int32)] if more else []))
+    assert f"refused.cu:{line}:" in str(caught.value)
+
+
+def test_exits_are_errors_of_the_call() -> None:
+    with pytest.raises(jax.errors.JaxRuntimeError, match="end the process"):
+        host("refused", "exits", LINE)(uniform(40) + 5)
+
+
+def test_symbols_and_launches_that_do_not_fit() -> None:
+    with pytest.raises(je.CompileError, match="did you mean `_Z5exitsPdi`"):
+        host("refused", "exist", LINE)
+    with pytest.raises(je.SignatureError, match="is a host function"):
+        je.kernel(PROGRAMS / "refused.cu", "exits", LINE, grid=1, block=1)
+    with pytest.raises(je.SignatureError, match="needs grid= and block="):
+        host("refused", "twice", LINE)
+    with pytest.raises(je.SignatureError, match="is a host function"):
+        je.check_races(host("refused", "exits", LINE), [uniform(4)])
+    with pytest.raises(je.LoweringError, match="runs on the CPU alone"):
+        jax.jit(host("refused", "exits", LINE)).trace(uniform(4)).lower(lowering_platforms=("cuda",))
+
+
+def test_a_header_that_is_missing(tmp_path: Path) -> None:
+    source = tmp_path / "a.cu"
+    source.write_text('#include "helper_cuda.h"\nint main() {}\n')
+    with pytest.raises(je.CompileError, match=r"name the folder that has helper_cuda\.h"):
+        je.kernel(source, "f", LINE)

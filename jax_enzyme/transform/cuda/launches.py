@@ -23,7 +23,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir import values as V
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone
-from jax_enzyme.ir.debug import location
+from jax_enzyme.ir.debug import location, trace
 from jax_enzyme.ir.inlining import mark_for_inlining
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.ir.passes import optimise, run
@@ -169,7 +169,7 @@ def _refuse_foreign(host: Module) -> None:
             if name == _LAUNCH:
                 raise LoweringError(
                     "the kernel that is launched here is not known before the program runs",
-                    location(host, instruction),
+                    _place(host, instruction),
                     "launch it by its name",
                 )
             if isinstance(callee, Function) and callee.is_declaration and _FOREIGN.match(name):
@@ -189,6 +189,7 @@ class Launched:
     """One launch. `grid` is None where it is not constant; `constants` are integer arguments, by position."""
 
     call: I.Instruction
+    place: str | None
     kernel: str
     block: tuple[int, int, int]
     shared: int
@@ -198,7 +199,7 @@ class Launched:
 
     @staticmethod
     def of(host: Module, call: I.Instruction) -> Launched:
-        where = location(host, call)
+        where = _place(host, call)
         kernel = marks.called(call).removeprefix(_DIRECT)
         numbers = [V.int_value(v) for v in call.operands[: len(_NUMBERS)]]
         arguments = call.operands[len(_NUMBERS) : -1]
@@ -221,6 +222,7 @@ class Launched:
         known = ((n, V.int_value(v)) for n, v in enumerate(arguments) if isinstance(v.type, T.IntType))
         return Launched(
             call,
+            where,
             kernel,
             extents,
             shared,
@@ -228,6 +230,12 @@ class Launched:
             tuple((n, value) for n, value in known if value is not None),
             frozenset(aliased_pointers(arguments)),
         )
+
+
+def _place(host: Module, launch: I.Instruction) -> str | None:
+    """Where the host launches: clang's stub, which is inlined there, has the kernel's own line."""
+    places = trace(host, launch)
+    return places[1] if len(places) > 1 else location(host, launch)
 
 
 def _checked(
@@ -277,10 +285,13 @@ def _lowered(
     aliased = frozenset[int]().union(*(one.aliased for one in same))
     own = clone(device)
     _copy_structures(own, own.functions[version.kernel])
-    module = lower(
-        own, version.kernel, shape, dict(version.constants), triple, data_layout,
-        open_grid=version.grid is None, aliased=aliased,
-    )  # fmt: skip
+    try:
+        module = lower(
+            own, version.kernel, shape, dict(version.constants), triple, data_layout,
+            open_grid=version.grid is None, aliased=aliased,
+        )  # fmt: skip
+    except LoweringError as error:
+        raise LoweringError(error.cause, error.place or same[0].place, error.remedy) from None
     kernel = module.functions.pop(version.kernel)
     kernel.name = name
     kernel.prefix = ()

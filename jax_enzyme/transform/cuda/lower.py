@@ -299,7 +299,7 @@ def _share(module: Module, kernel: Function, shape: Shape, shared: Iterable[str]
             if shape.shared == 0 and uses(kernel, variable):
                 raise LoweringError(
                     f"`{name}` is dynamic shared memory, and this launch gives its blocks none",
-                    remedy="say how many bytes a block needs: shared=, such as shared='8*n'",
+                    remedy="say how many bytes a block needs: shared='8*n' or the like, or the third number of <<<>>>",
                 )
             if dynamic is None:
                 item = kind.element

@@ -1,0 +1,87 @@
+// cuBLAS for host functions on the CPU: names and types as cuBLAS has them; `runtime/cuda_blas.cpp` calls BLAS.
+#pragma once
+#include "jax_enzyme_cuda.h"
+
+typedef struct cublasContext *cublasHandle_t;
+typedef enum {
+  CUBLAS_STATUS_SUCCESS = 0,
+  CUBLAS_STATUS_NOT_INITIALIZED = 1,
+  CUBLAS_STATUS_ALLOC_FAILED = 3,
+  CUBLAS_STATUS_INVALID_VALUE = 7,
+  CUBLAS_STATUS_ARCH_MISMATCH = 8,
+  CUBLAS_STATUS_MAPPING_ERROR = 11,
+  CUBLAS_STATUS_EXECUTION_FAILED = 13,
+  CUBLAS_STATUS_INTERNAL_ERROR = 14,
+  CUBLAS_STATUS_NOT_SUPPORTED = 15,
+  CUBLAS_STATUS_LICENSE_ERROR = 16
+} cublasStatus_t;
+typedef enum { CUBLAS_OP_N, CUBLAS_OP_T, CUBLAS_OP_C } cublasOperation_t;
+typedef enum { CUBLAS_FILL_MODE_LOWER, CUBLAS_FILL_MODE_UPPER } cublasFillMode_t;
+typedef enum { CUBLAS_DIAG_NON_UNIT, CUBLAS_DIAG_UNIT } cublasDiagType_t;
+typedef enum { CUBLAS_SIDE_LEFT, CUBLAS_SIDE_RIGHT } cublasSideMode_t;
+typedef enum { CUBLAS_POINTER_MODE_HOST, CUBLAS_POINTER_MODE_DEVICE } cublasPointerMode_t;
+typedef enum { CUBLAS_DEFAULT_MATH, CUBLAS_TENSOR_OP_MATH, CUBLAS_PEDANTIC_MATH, CUBLAS_TF32_TENSOR_OP_MATH } cublasMath_t;
+
+extern "C" {
+cublasStatus_t cublasCreate_v2(cublasHandle_t *);
+cublasStatus_t cublasDestroy_v2(cublasHandle_t);
+cublasStatus_t cublasSetStream_v2(cublasHandle_t, cudaStream_t);
+cublasStatus_t cublasSetPointerMode_v2(cublasHandle_t, cublasPointerMode_t);
+cublasStatus_t cublasSetMathMode(cublasHandle_t, cublasMath_t);
+cublasStatus_t cublasSetVector(int n, int size, const void *from, int from_step, void *to, int to_step);
+cublasStatus_t cublasGetVector(int n, int size, const void *from, int from_step, void *to, int to_step);
+cublasStatus_t cublasSetMatrix(int m, int n, int size, const void *from, int lda, void *to, int ldb);
+cublasStatus_t cublasGetMatrix(int m, int n, int size, const void *from, int lda, void *to, int ldb);
+#define __JE_BLAS(L, T)                                                                                               \
+  cublasStatus_t cublas##L##axpy_v2(cublasHandle_t, int n, const T *alpha, const T *x, int ix, T *y, int iy);         \
+  cublasStatus_t cublas##L##scal_v2(cublasHandle_t, int n, const T *alpha, T *x, int ix);                             \
+  cublasStatus_t cublas##L##copy_v2(cublasHandle_t, int n, const T *x, int ix, T *y, int iy);                         \
+  cublasStatus_t cublas##L##swap_v2(cublasHandle_t, int n, T *x, int ix, T *y, int iy);                               \
+  cublasStatus_t cublas##L##dot_v2(cublasHandle_t, int n, const T *x, int ix, const T *y, int iy, T *result);         \
+  cublasStatus_t cublas##L##nrm2_v2(cublasHandle_t, int n, const T *x, int ix, T *result);                            \
+  cublasStatus_t cublas##L##asum_v2(cublasHandle_t, int n, const T *x, int ix, T *result);                            \
+  cublasStatus_t cublas##L##gemv_v2(cublasHandle_t, cublasOperation_t, int m, int n, const T *alpha, const T *a,      \
+                                    int lda, const T *x, int ix, const T *beta, T *y, int iy);                        \
+  cublasStatus_t cublas##L##ger_v2(cublasHandle_t, int m, int n, const T *alpha, const T *x, int ix, const T *y,      \
+                                   int iy, T *a, int lda);                                                            \
+  cublasStatus_t cublas##L##gemm_v2(cublasHandle_t, cublasOperation_t, cublasOperation_t, int m, int n, int k,        \
+                                    const T *alpha, const T *a, int lda, const T *b, int ldb, const T *beta, T *c,    \
+                                    int ldc);                                                                         \
+  cublasStatus_t cublas##L##gemmStridedBatched(cublasHandle_t, cublasOperation_t, cublasOperation_t, int m, int n,    \
+                                               int k, const T *alpha, const T *a, int lda, long long stride_a,        \
+                                               const T *b, int ldb, long long stride_b, const T *beta, T *c, int ldc, \
+                                               long long stride_c, int count);                                        \
+  cublasStatus_t cublas##L##trsm_v2(cublasHandle_t, cublasSideMode_t, cublasFillMode_t, cublasOperation_t,            \
+                                    cublasDiagType_t, int m, int n, const T *alpha, const T *a, int lda, T *b,        \
+                                    int ldb);
+__JE_BLAS(S, float)
+__JE_BLAS(D, double)
+#undef __JE_BLAS
+}
+
+#define cublasCreate cublasCreate_v2
+#define cublasDestroy cublasDestroy_v2
+#define cublasSetStream cublasSetStream_v2
+#define cublasSetPointerMode cublasSetPointerMode_v2
+#define cublasSaxpy cublasSaxpy_v2
+#define cublasDaxpy cublasDaxpy_v2
+#define cublasSscal cublasSscal_v2
+#define cublasDscal cublasDscal_v2
+#define cublasScopy cublasScopy_v2
+#define cublasDcopy cublasDcopy_v2
+#define cublasSswap cublasSswap_v2
+#define cublasDswap cublasDswap_v2
+#define cublasSdot cublasSdot_v2
+#define cublasDdot cublasDdot_v2
+#define cublasSnrm2 cublasSnrm2_v2
+#define cublasDnrm2 cublasDnrm2_v2
+#define cublasSasum cublasSasum_v2
+#define cublasDasum cublasDasum_v2
+#define cublasSgemv cublasSgemv_v2
+#define cublasDgemv cublasDgemv_v2
+#define cublasSger cublasSger_v2
+#define cublasDger cublasDger_v2
+#define cublasSgemm cublasSgemm_v2
+#define cublasDgemm cublasDgemm_v2
+#define cublasStrsm cublasStrsm_v2
+#define cublasDtrsm cublasDtrsm_v2

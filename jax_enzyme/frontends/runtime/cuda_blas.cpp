@@ -1,0 +1,97 @@
+// cuBLAS on the CPU: calls of BLAS, whose derivatives are rules. Scalars are behind pointers, on whatever side.
+// provides: cublas[A-Z]\w+
+#include <stddef.h>
+#include <string.h>
+
+extern "C" {
+
+#define DECLARE(l, T)                                                                                                 \
+  void l##axpy_(const int *, const T *, const T *, const int *, T *, const int *);                                    \
+  void l##scal_(const int *, const T *, T *, const int *);                                                            \
+  void l##copy_(const int *, const T *, const int *, T *, const int *);                                               \
+  void l##swap_(const int *, T *, const int *, T *, const int *);                                                     \
+  T l##dot_(const int *, const T *, const int *, const T *, const int *);                                             \
+  T l##nrm2_(const int *, const T *, const int *);                                                                    \
+  T l##asum_(const int *, const T *, const int *);                                                                    \
+  void l##gemv_(const char *, const int *, const int *, const T *, const T *, const int *, const T *, const int *,    \
+                const T *, T *, const int *);                                                                         \
+  void l##ger_(const int *, const int *, const T *, const T *, const int *, const T *, const int *, T *, const int *); \
+  void l##gemm_(const char *, const char *, const int *, const int *, const int *, const T *, const T *, const int *, \
+                const T *, const int *, const T *, T *, const int *);                                                 \
+  void l##trsm_(const char *, const char *, const char *, const char *, const int *, const int *, const T *,          \
+                const T *, const int *, T *, const int *);
+DECLARE(s, float)
+DECLARE(d, double)
+#undef DECLARE
+
+static const char OPERATIONS[] = "NTC", SIDES[] = "LR", TRIANGLES[] = "LU", DIAGONALS[] = "NU";
+
+int cublasCreate_v2(void **handle) { return *handle = nullptr, 0; }
+int cublasDestroy_v2(void *) { return 0; }
+int cublasSetStream_v2(void *, void *) { return 0; }
+int cublasSetPointerMode_v2(void *, int) { return 0; }
+int cublasSetMathMode(void *, int) { return 0; }
+int cublasSetVector(int n, int size, const void *from, int from_step, void *to, int to_step) {
+  for (int i = 0; i < n; i++)
+    memcpy((char *)to + (size_t)i * to_step * size, (const char *)from + (size_t)i * from_step * size, size);
+  return 0;
+}
+int cublasGetVector(int n, int size, const void *from, int from_step, void *to, int to_step) {
+  return cublasSetVector(n, size, from, from_step, to, to_step);
+}
+int cublasSetMatrix(int m, int n, int size, const void *from, int lda, void *to, int ldb) {
+  for (int j = 0; j < n; j++)
+    memcpy((char *)to + (size_t)j * ldb * size, (const char *)from + (size_t)j * lda * size, (size_t)m * size);
+  return 0;
+}
+int cublasGetMatrix(int m, int n, int size, const void *from, int lda, void *to, int ldb) {
+  return cublasSetMatrix(m, n, size, from, lda, to, ldb);
+}
+
+#define DEFINE(L, l, T)                                                                                               \
+  int cublas##L##axpy_v2(void *, int n, const T *alpha, const T *x, int ix, T *y, int iy) {                           \
+    return l##axpy_(&n, alpha, x, &ix, y, &iy), 0;                                                                    \
+  }                                                                                                                   \
+  int cublas##L##scal_v2(void *, int n, const T *alpha, T *x, int ix) { return l##scal_(&n, alpha, x, &ix), 0; }      \
+  int cublas##L##copy_v2(void *, int n, const T *x, int ix, T *y, int iy) {                                           \
+    return l##copy_(&n, x, &ix, y, &iy), 0;                                                                           \
+  }                                                                                                                   \
+  int cublas##L##swap_v2(void *, int n, T *x, int ix, T *y, int iy) { return l##swap_(&n, x, &ix, y, &iy), 0; }       \
+  int cublas##L##dot_v2(void *, int n, const T *x, int ix, const T *y, int iy, T *result) {                           \
+    return *result = l##dot_(&n, x, &ix, y, &iy), 0;                                                                  \
+  }                                                                                                                   \
+  int cublas##L##nrm2_v2(void *, int n, const T *x, int ix, T *result) {                                              \
+    return *result = l##nrm2_(&n, x, &ix), 0;                                                                         \
+  }                                                                                                                   \
+  int cublas##L##asum_v2(void *, int n, const T *x, int ix, T *result) {                                              \
+    return *result = l##asum_(&n, x, &ix), 0;                                                                         \
+  }                                                                                                                   \
+  int cublas##L##gemv_v2(void *, int op, int m, int n, const T *alpha, const T *a, int lda, const T *x, int ix,       \
+                         const T *beta, T *y, int iy) {                                                               \
+    return l##gemv_(OPERATIONS + op, &m, &n, alpha, a, &lda, x, &ix, beta, y, &iy), 0;                                \
+  }                                                                                                                   \
+  int cublas##L##ger_v2(void *, int m, int n, const T *alpha, const T *x, int ix, const T *y, int iy, T *a,           \
+                        int lda) {                                                                                    \
+    return l##ger_(&m, &n, alpha, x, &ix, y, &iy, a, &lda), 0;                                                        \
+  }                                                                                                                   \
+  int cublas##L##gemm_v2(void *, int op_a, int op_b, int m, int n, int k, const T *alpha, const T *a, int lda,        \
+                         const T *b, int ldb, const T *beta, T *c, int ldc) {                                         \
+    return l##gemm_(OPERATIONS + op_a, OPERATIONS + op_b, &m, &n, &k, alpha, a, &lda, b, &ldb, beta, c, &ldc), 0;     \
+  }                                                                                                                   \
+  int cublas##L##gemmStridedBatched(void *handle, int op_a, int op_b, int m, int n, int k, const T *alpha, const T *a, \
+                                    int lda, long long stride_a, const T *b, int ldb, long long stride_b,             \
+                                    const T *beta, T *c, int ldc, long long stride_c, int count) {                    \
+    for (int i = 0; i < count; i++)                                                                                   \
+      cublas##L##gemm_v2(handle, op_a, op_b, m, n, k, alpha, a + i * stride_a, lda, b + i * stride_b, ldb, beta,      \
+                         c + i * stride_c, ldc);                                                                      \
+    return 0;                                                                                                         \
+  }                                                                                                                   \
+  int cublas##L##trsm_v2(void *, int side, int triangle, int op, int diagonal, int m, int n, const T *alpha,          \
+                         const T *a, int lda, T *b, int ldb) {                                                        \
+    return l##trsm_(SIDES + side, TRIANGLES + triangle, OPERATIONS + op, DIAGONALS + diagonal, &m, &n, alpha, a,      \
+                    &lda, b, &ldb), 0;                                                                                \
+  }
+DEFINE(S, s, float)
+DEFINE(D, d, double)
+
+}  // extern "C"

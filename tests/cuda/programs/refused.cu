@@ -1,0 +1,32 @@
+// What host functions may do at most, and what they cannot.
+#include <cstdio>
+#include <cstdlib>
+#include <cuda_runtime.h>
+
+__global__ void twice(double *x, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) x[i] *= 2;
+}
+__global__ void spread(double *x) {
+  extern __shared__ double first[];
+  x[threadIdx.x] = first[0];
+}
+
+void block_of_data(double *x, int n, const int *threads) { twice<<<1, threads[0]>>>(x, n); }
+void grid_of_data(double *x, int n, const int *blocks) { twice<<<blocks[0], 32>>>(x, n); }
+void no_shared(double *x, int n) { spread<<<1, n>>>(x); }
+void too_many(double *x, int n) { twice<<<1, 2048>>>(x, n); }
+
+void graph(double *, int) {
+  cudaGraph_t graph;
+  cudaGraphCreate(&graph, 0);
+}
+void peer(double *x, int n) { cudaMemcpyPeer(x, 0, x, 1, n); }
+
+void exits(double *x, int n) {
+  if (x[0] > 3) {
+    fprintf(stderr, "too large\n");
+    exit(EXIT_FAILURE);
+  }
+  twice<<<1, 32>>>(x, n);
+}
