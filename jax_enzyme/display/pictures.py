@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.analysis.memory import reachable_functions
 from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import BasicBlock
@@ -34,16 +35,27 @@ class Picture:
         return f"Picture ({len(self.svg)} bytes of SVG)"
 
 
-def control_flow(module: Module, function: Function) -> Picture:
+def control_flow(module: Module, root: Function) -> Picture:
     """The blocks that control can reach, each with its name, how many instructions it has and where it starts in the
-    source; loops in red."""
+    source; loops in red. Functions that `root` calls follow below; those that do nothing but call are left out."""
+    columns = [_column(module, f) for f in reachable_functions(root) if len(f.blocks) > 1] or [_column(module, root)]
+    parts: list[str] = []
+    height = 0
+    for _, tall, column in columns:
+        parts.append(f'<g transform="translate(0 {height})">{column}</g>')
+        height += tall
+    return _picture(max(wide for wide, _, _ in columns), height, parts)
+
+
+def _column(module: Module, function: Function) -> tuple[int, int, str]:
+    """One function: its width, its height, and its shapes."""
     cfg = Cfg(function)
     edges = [(i, cfg.index[s]) for i, block in enumerate(cfg.rpo) for s in cfg.succs[block]]
     up = _lanes([(b, a) for a, b in edges if b <= a])
     down = _lanes([(a, b) for a, b in edges if b > a + 1])
     left = _LANE * (1 + max(up.values(), default=-1)) + 2 * _LANE
     right = left + _WIDTH
-    parts: list[str] = []
+    parts = [_text(left, _LANE, f"@{function.name}")]
     for i, block in enumerate(cfg.rpo):
         parts.append(_box(left, _top(i), _title(module, block, i)))
     for a, b in edges:
@@ -57,7 +69,7 @@ def control_flow(module: Module, function: Function) -> Picture:
             x, start, end = left - _LANE * (up[b, a] + 1), _top(a) + 2 * _HEIGHT // 3, _top(b) + _HEIGHT // 3
             parts.append(_path(f"M{left} {start} H{x} V{end} H{left}", _LOOP))
     width = right + _LANE * (2 + max(down.values(), default=-1)) + _LANE
-    return _picture(width, _top(len(cfg.rpo)), parts)
+    return width, _top(len(cfg.rpo)) + _LANE, "".join(parts)
 
 
 def bars(rows: Sequence[tuple[str, int, str]]) -> Picture:
@@ -96,7 +108,7 @@ def _title(module: Module, block: BasicBlock, index: int) -> str:
 
 
 def _top(row: int) -> int:
-    return row * (_HEIGHT + _GAP) + _LANE
+    return row * (_HEIGHT + _GAP) + 2 * _LANE
 
 
 def _box(x: int, y: int, title: str) -> str:
