@@ -12,13 +12,16 @@
               %q = sdiv i32 %a, %d
 
 It is the last that is done to a function before it is compiled. The engine never sees the branches, and what the
-optimiser has removed by then, because nothing uses it, is not looked at.
+optimiser has removed by then, because nothing uses it, is not looked at. Divisions in loops that nothing else ends are
+the exception, and the first that is looked at: an optimiser that removed one would leave a loop without an end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
+from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.memory import reachable_functions
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -48,8 +51,53 @@ def guard_divisions(function: ArrayFunction) -> ArrayFunction:
     taken = address_taken(module)  # no status comes back through a pointer
     for target in reachable_functions(module.functions[function.symbol]):
         if target not in taken:
-            _guard(target, declarations)
+            _guard(target, declarations, target.blocks)
     return lower_failures(ArrayFunction(module, function.symbol, function.buffers))
+
+
+def guard_endless_loops(function: ArrayFunction) -> ArrayFunction:
+    """The array function in a copy of the module where divisions fail that control comes by when it can come to no end
+    any more, in functions that are called there too; itself where there are none."""
+    root = function.module.functions[function.symbol]
+    if not any(_endless_divisions(root)):
+        return function
+    module = clone(function.module)
+    declarations = Declarations(module)
+    taken = address_taken(module)
+    blocks: dict[Function, list[BasicBlock]] = {}
+    for target, block in _endless_divisions(module.functions[function.symbol]):
+        if target not in taken:
+            blocks.setdefault(target, []).append(block)
+    for target, found in blocks.items():
+        _guard(target, declarations, found)
+    return replace(function, module=module)
+
+
+def _endless_divisions(root: Function) -> Iterator[tuple[Function, BasicBlock]]:
+    """The blocks with such divisions."""
+    functions = reachable_functions(root)
+    endless = {f: _without_end(f) for f in functions}
+    pending = [f for f in functions if endless[f]]
+    while pending:
+        for block in endless[pending.pop()]:
+            for callee in (i.callee for i in block.instructions if isinstance(i, I.CallBase)):
+                if isinstance(callee, Function) and callee.blocks and endless.get(callee) != callee.blocks:
+                    endless[callee] = callee.blocks
+                    pending.append(callee)
+    for target, blocks in endless.items():
+        yield from ((target, block) for block in blocks if any(map(_traps, block.instructions)))
+
+
+def _without_end(function: Function) -> list[BasicBlock]:
+    """The blocks from which control can come to no end of the function."""
+    cfg = Cfg(function)
+    stack = [b for b in function.blocks if not cfg.succs[b]]
+    ends = set(stack)
+    while stack:
+        new = [b for b in cfg.preds[stack.pop()] if b not in ends]
+        ends.update(new)
+        stack += new
+    return [b for b in cfg.rpo if b not in ends]
 
 
 def note_divisions(module: Module) -> None:
@@ -67,8 +115,8 @@ def _traps(instruction: I.Instruction) -> bool:
     return divisor is None or divisor == 0 or (divisor == -1 and instruction.opcode in _SIGNED)
 
 
-def _guard(function: Function, declarations: Declarations) -> None:
-    pending = list(function.blocks)
+def _guard(function: Function, declarations: Declarations, blocks: Sequence[BasicBlock]) -> None:
+    pending = list(blocks)
     while pending:
         block = pending.pop()
         at = next((n for n, i in enumerate(block.instructions) if _traps(i)), None)

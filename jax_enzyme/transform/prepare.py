@@ -1,7 +1,7 @@
 """What every kernel goes through first, whether it is differentiated or not: it must not end the process.
 
 bind -> static objects -> streams -> allocators -> dynamic casts -> closures -> struct copies -> devirtualise ->
-failures -> heap locals -> (code generation | canonical form)
+divisions in endless loops -> failures -> heap locals -> (code generation | canonical form)
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.transform.allocators import lower_allocators
 from jax_enzyme.transform.closures import lower_closures
 from jax_enzyme.transform.devirtualise import devirtualise
+from jax_enzyme.transform.divisions import guard_endless_loops
 from jax_enzyme.transform.dynamic_casts import lower_dynamic_casts
 from jax_enzyme.transform.failures import lower_failures
 from jax_enzyme.transform.heap_locals import move_large_locals
@@ -22,7 +23,7 @@ from jax_enzyme.transform.struct_copies import split_struct_copies
 
 def prepare(function: ArrayFunction) -> ArrayFunction:
     """The array function over C's allocators, its failures a status; itself where there is nothing to do."""
-    return move_large_locals(lower_failures(prepare_calls(function)))
+    return move_large_locals(lower_failures(guard_endless_loops(prepare_calls(function))))
 
 
 def prepare_calls(function: ArrayFunction) -> ArrayFunction:

@@ -30,6 +30,31 @@ def divides() -> je.Kernel:
     return je.kernel(DIVIDES, "k", "a: f64, c: i32, d: i32 -> f64", lang="c")
 
 
+ENDLESS = """
+static long quotient(long a, long b) { return a / b; }
+typedef long (*operation)(long, long);
+void unused(const long *a, double x, double *y) { for (long i = a[0];; i--) { *y = x * i; 100 / i; } }
+void stored(const long *a, double x, double *y) { for (long i = a[0];; i--) *y += x * (100 / i); }
+void forced(const long *a, double x, double *y) { volatile long q; for (long i = a[0];; i--) { q = 100 / i; *y = x; } }
+void called(const long *a, double x, double *y) { for (long i = a[0];; i--) *y += x * quotient(100, i); }
+void left(const long *a, double x, double *y) { for (long i = a[0]; i; i--) *y += x * (100 / i); }
+"""
+
+
+@pytest.mark.parametrize("symbol", ["unused", "stored", "forced", "called"])
+def test_a_loop_that_only_a_division_by_zero_ends(symbol: str) -> None:
+    kernel = je.kernel(ENDLESS, symbol, "a: i64[1], x: f64, out y: f64[]", lang="c", flags=("-Wno-unused-value",))
+    for call in (kernel, jax.grad(kernel, argnums=1), jax.jit(jax.value_and_grad(kernel, argnums=1))):
+        with pytest.raises((jax.errors.JaxRuntimeError, ValueError), match="integer division by zero"):
+            jax.block_until_ready(call(np.array([4]), 1.5))
+
+
+def test_a_loop_that_something_else_ends() -> None:
+    kernel = je.kernel(ENDLESS, "left", "a: i64[1], x: f64, out y: f64[]", lang="c", flags=("-Wno-unused-value",))
+    assert kernel(np.array([4]), 1.5) == 1.5 * (25 + 33 + 50 + 100)
+    assert jax.grad(kernel, argnums=1)(np.array([4]), 1.5) == 208
+
+
 @pytest.mark.parametrize(
     ("c", "d", "what"), [(np.int32(7), np.int32(0), "by zero"), (LEAST, np.int32(-1), "overflows")]
 )
