@@ -30,12 +30,14 @@ if TYPE_CHECKING:
         GradientReport,
         Implicit,
         Kernel,
+        Library,
         RaceReport,
         check_grads,
         check_races,
         elementwise,
         implicit,
         kernel,
+        library,
     )
     from jax_enzyme.rules.user import inactive, rule
     from jax_enzyme.signing import trust
@@ -49,6 +51,7 @@ __all__ = [
     "Implicit",
     "JaxEnzymeError",
     "Kernel",
+    "Library",
     "LoweringError",
     "NoRuleError",
     "NotDifferentiableError",
@@ -64,13 +67,15 @@ __all__ = [
     "implicit",
     "inactive",
     "kernel",
+    "library",
     "rule",
     "trust",
 ]
 
 
 _PRIMITIVES = frozenset(
-    "Elementwise GradientReport Implicit Kernel RaceReport check_grads check_races elementwise implicit kernel".split()
+    "Elementwise GradientReport Implicit Kernel Library RaceReport check_grads check_races elementwise implicit kernel "
+    "library".split()
 )
 
 

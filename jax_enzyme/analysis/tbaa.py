@@ -166,6 +166,17 @@ def name_of_share(name: str, sizes: Mapping[str, int]) -> str:
     return f"{name}{_OF_BLOCK}{sizes[block]}" if found and block in sizes else name
 
 
+def resized_share(name: str, sizes: Mapping[str, int]) -> str:
+    """Such a name with another size of its block, where there is one in `sizes`."""
+    block, found, rest = name.partition(FORTRAN_DATA)[2].partition(_FORTRAN_BYTES)
+    part, sized, behind = rest.partition(_OF_BLOCK)
+    if not (found and sized and block in sizes):
+        return name
+    _, blank, type_ = behind.partition(" ")
+    head = name.partition(FORTRAN_DATA)[0]
+    return f"{head}{FORTRAN_DATA}{block}{_FORTRAN_BYTES}{part}{_OF_BLOCK}{sizes[block]}{blank}{type_}"
+
+
 def is_equivalenced(module: Module, access: I.Instruction) -> bool:
     """Whether an access is one of memory that Fortran variables of several types share by EQUIVALENCE."""
     name = _accessed_name(module, dict(access.metadata).get("tbaa"))

@@ -83,6 +83,14 @@ def address_of(name: str) -> int | None:
     return ctypes.cast(library[name], ctypes.c_void_p).value if library and hasattr(library, name) else None
 
 
+def is_defined(name: str) -> bool:
+    """Whether `address_of` finds a name, or the run-time library of a language should have it: those are not made for
+    the question. So is what `addresses` has words of its own for."""
+    if name in _OF_THE_LINKER or _OF_THREADS.match(name) or name.startswith("_Fortran") or "St3__1" in name:
+        return True
+    return address_of(name) is not None
+
+
 def leaves_nothing(names: Iterable[str]) -> bool:
     """Whether functions of these names are known to keep no address of the code that called them, or in it, once that
     has returned: `atexit` does, and nobody knows of a function of the user's."""

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
-from jax_enzyme.frontends import toolchain
+from jax_enzyme.frontends import fortran_modules, toolchain
 from jax_enzyme.frontends.fortran_types import name_types
 from jax_enzyme.frontends.openmp import on_the_host
 from jax_enzyme.frontends.source import Source
+from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.passes import optimised_text
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.transform.openmp import make_serial
 
+_FORMAT = "1"
+"""Changes whenever `_finished` would give other IR."""
+
+_OPENMP = "@__kmpc_"
 _ARGUMENTS = (
-    "-S", "-emit-llvm",
+    "-S", "-emit-llvm", "-J", "{folder}",
     "{flags}",
     # flang's own passes at -O2 remove array temporaries. LLVM's come later: see `_WRAPS`.
     "-O2", "-mllvm", "-opt-bisect-limit=0", "-mllvm", "-opt-bisect-verbose=0",
@@ -25,11 +29,6 @@ _WRAPS = " = add nuw nsw "
 _DOES_NOT = " = add nsw "
 """flang 22 says that adding n to what is left of a negative shift, in `cshift(x, -1)`, does not wrap as an unsigned
 number, and LLVM takes it at its word: the result is wrong. So additions lose that word before any pass sees them."""
-_MODULE_PLACES = ("-J", "-module-dir")
-_READS_FILES = re.compile(
-    rb"^[ \t]*#?[ \t]*(include\b|use\b(?![ \t,:]*(intrinsic\b|iso_|ieee_)))", re.IGNORECASE | re.MULTILINE
-)
-"""Included files and modules: flang cannot list what it read, so sources with these are compiled every time."""
 
 
 def flang() -> toolchain.Tool:
@@ -38,12 +37,29 @@ def flang() -> toolchain.Tool:
 
 
 def compile_fortran(source: Source, flags: Sequence[str]) -> str:
-    flags = on_the_host(flags)
-    # Module files are written beside the output, not where the user works; where the flags name a place, there.
-    placed = any(flag.startswith(_MODULE_PLACES) for flag in flags)
-    recipe = toolchain.Recipe(flang(), _ARGUMENTS if placed else ("-J", "{folder}", *_ARGUMENTS))
-    ir = toolchain.compile_cached(source, recipe, flags, cacheable=not _READS_FILES.search(source.contents))
+    """The IR of a source that uses no module of another."""
+    return compile_with_modules(source, flags, {})[0]
+
+
+def compile_with_modules(source: Source, flags: Sequence[str], given: toolchain.Files) -> tuple[str, toolchain.Files]:
+    """The IR of a source, and the files of the modules that it defines. `given` are the files of those that it uses."""
+    # Module files are written beside the output, not where the user works; those that the flags name are found there.
+    places = fortran_modules.folders(flags)
+    kept = [f"-I{folder}" for folder in places.modules]
+    recipe = toolchain.Recipe(flang(), _ARGUMENTS, finish=_finished, version=_FORMAT, keeps=".mod")
+    reads = fortran_modules.read_files(source, places, given)
+    ir, made = toolchain.compile_beside(source, recipe, [*on_the_host(places.others), *kept], given, reads)
+    if _OPENMP in ir:
+        ir = _optimised(make_serial(parse(ir), source.name))
+    return ir, made
+
+
+def _finished(ir: str) -> str:
     lines = (line.replace(_WRAPS, _DOES_NOT, 1) if line.startswith("  %") else line for line in ir.splitlines(True))
-    module = make_serial(parse("".join(lines)), source.name)
+    ir = "".join(lines)
+    return ir if _OPENMP in ir else _optimised(parse(ir))
+
+
+def _optimised(module: Module) -> str:
     name_types(module)
     return optimised_text(to_text(module))

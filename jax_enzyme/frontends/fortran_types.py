@@ -19,13 +19,17 @@ the block is a local variable or parts of it are, by its size:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.tbaa import FORTRAN_DATA, FORTRAN_KINDS, name_of_share
+from jax_enzyme.analysis.tbaa import FORTRAN_DATA, FORTRAN_KINDS, name_of_share, resized_share
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.debug import resolve
 from jax_enzyme.ir.metadata import MDNode, MDString
 from jax_enzyme.ir.module import Module
+from jax_enzyme.ir.reader import parse
+from jax_enzyme.ir.writer import to_text
 
 
 def name_types(module: Module) -> None:
@@ -68,3 +72,13 @@ def _kind(access: I.Instruction) -> str:
         case _:
             return ""
     return FORTRAN_KINDS.get(type_, "integer" if isinstance(type_, T.IntType) else "")
+
+
+def with_block_sizes(ir: str, sizes: Mapping[str, int]) -> str:
+    """The text of a module, where accesses to COMMON blocks name these sizes of them."""
+    module = parse(ir)
+    for node in module.metadata.values():
+        for index, operand in enumerate(node.operands):
+            if isinstance(operand, MDString):
+                node.operands[index] = MDString(resized_share(operand.text, sizes))
+    return to_text(module)

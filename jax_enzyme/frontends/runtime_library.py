@@ -39,24 +39,29 @@ _LAST = frozenset({"numba_no_destructors.cpp"})
 _INCLUDE = re.compile(r'^#include "(\w+\.h)"\n', re.M)
 
 
-def complete(ir: str, symbol: str) -> str:
-    """The module with a body for each function that it declares and a library of ours defines, for the kernel `symbol`.
+def complete(ir: str, *roots: str) -> str:
+    """The module with a body for each function that it declares and a library of ours defines, for these functions.
     What that has no use for is left out; a small module that needs nothing stays as it is."""
     if len(ir) < _LARGE and not _needed(ir, frozenset()):
         return ir
     cache = DiskCache.named("completed")
-    key = digest(_FORMAT, ir, symbol, toolchain.zig().version, *_sources().values())
+    key = digest(_FORMAT, ir, " ".join(roots), toolchain.zig().version, *_sources().values())
     entry = cache.get(key)
     if entry is not None:
         return entry.decode()
     linked: frozenset[str] = frozenset()
-    ir = linking.reachable(ir, {symbol})
+    ir = linking.reachable(ir, roots)
     while needed := _needed(ir, linked):
         ir = linking.link(ir, [_compiled(name) for name in needed])
         linked = linked.union(needed)
     ir = toolchain.portable(ir)
     cache.put(key, ir.encode())
     return ir
+
+
+def provides(name: str) -> bool:
+    """Whether a library of ours defines a function."""
+    return any(pattern.fullmatch(name) for pattern in _libraries().values())
 
 
 def _needed(ir: str, linked: frozenset[str]) -> list[str]:

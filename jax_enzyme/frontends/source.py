@@ -16,7 +16,8 @@ SUFFIXES = {
     ".c": "c",
     ".cc": "c++", ".cpp": "c++", ".cxx": "c++", ".c++": "c++", ".C": "c++",
     ".f": "fortran", ".for": "fortran", ".f90": "fortran", ".f95": "fortran", ".f03": "fortran", ".f08": "fortran",
-    ".F": "fortran", ".F90": "fortran",
+    ".F": "fortran", ".F90": "fortran", ".F95": "fortran", ".F03": "fortran", ".F08": "fortran", ".f18": "fortran",
+    ".ftn": "fortran", ".fpp": "fortran",
     ".rs": "rust",
     ".ll": "llvm", ".bc": "llvm",
     ".cu": "cuda",
@@ -29,7 +30,7 @@ INLINE_NAMES = {
 }  # fmt: skip
 """What inline text is called in messages and debug information."""
 
-_BITCODE_MAGIC = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
+BITCODE_MAGIC = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
 
 
 @dataclass(frozen=True)
@@ -48,12 +49,12 @@ def identify(source: object, lang: str | None) -> Source:
     """What `source` is. CompileError if it is nothing known, or a file that is not there."""
     if isinstance(source, bytes | bytearray | memoryview):
         contents = bytes(source)
-        if not contents.startswith(_BITCODE_MAGIC):
+        if not contents.startswith(BITCODE_MAGIC):
             raise CompileError("these bytes are no LLVM bitcode", None, "pass source text as a string, with lang=")
         return Source("llvm", "<bitcode>", contents)
     if isinstance(source, str) and not source.strip():
         raise CompileError("the source is empty", None, "pass the text of a program, or a path")
-    if isinstance(source, str) and not _looks_like_path(source):
+    if isinstance(source, str) and not looks_like_path(source):
         if lang is None:
             raise CompileError(
                 "inline source text needs lang=", f"source starts {source[:60]!r}", 'for example lang="c"'
@@ -68,7 +69,7 @@ def identify(source: object, lang: str | None) -> Source:
     )
 
 
-def _looks_like_path(source: str) -> bool:
+def looks_like_path(source: str) -> bool:
     """A string is a path unless it holds what source text has and file names do not."""
     return not any(mark in source for mark in "\n{};")
 

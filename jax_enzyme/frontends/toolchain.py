@@ -10,7 +10,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -20,7 +20,7 @@ from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends.source import Source
 from jax_enzyme.working import LOG, working
 
-_FORMAT = "3"
+_FORMAT = "4"
 """Changes whenever the same source would give other IR for a reason that is not in the key."""
 
 _HEADER_VARIABLES = ("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH")
@@ -65,27 +65,42 @@ class Recipe:
     `{output}`, the IR's file; the word `{flags}` stands for the user's flags.
 
     `list_files` is a second command that writes, to `{dependencies}`, a Makefile rule with all files that the compiler
-    read; empty where `compile` writes that itself, or nothing.
+    read; empty where `compile` writes that itself, or nothing. `finish` does to the IR what is left to do, and
+    `version` says in which way. `keeps` is the suffix of files that the compiler writes besides into `{folder}`.
     """
 
     tool: Tool
     compile: tuple[str, ...]
     list_files: tuple[str, ...] = ()
+    finish: Callable[[str], str] | None = None
+    version: str = ""
+    keeps: str | None = None
 
 
-def compile_cached(source: Source, recipe: Recipe, flags: Sequence[str], *, cacheable: bool = True) -> str:
-    """The IR text that a compiler writes for a source, from the cache if nothing changed that it was made of.
+Files = Mapping[str, bytes]
+"""Contents by name, of files that compilers write for one another."""
 
-    `cacheable` is False where files went into it that nobody listed.
-    """
+
+def compile_cached(source: Source, recipe: Recipe, flags: Sequence[str]) -> str:
+    """The IR text that a compiler writes for a source, from the cache if nothing changed that it was made of."""
+    return compile_beside(source, recipe, flags, {}, ())[0]
+
+
+def compile_beside(
+    source: Source, recipe: Recipe, flags: Sequence[str], given: Files, reads: Sequence[str] | None
+) -> tuple[str, Files]:
+    """The same with the files that the compiler finds in its folder, and with those that it `keeps` there. `reads` are
+    files that go into the IR besides those that the recipe lists, None where nobody knows: nothing is cached then."""
+    cacheable = reads is not None
     cache = DiskCache.named("ir")
     environment = [f"{name}={os.environ.get(name, '')}" for name in _HEADER_VARIABLES]
-    words = (recipe.tool.version, *recipe.tool.command, *recipe.compile, "", *flags, *environment)
-    key = digest(_FORMAT, *words, source.name, os.getcwd(), source.contents)
+    words = (recipe.tool.version, *recipe.tool.command, *recipe.compile, recipe.version, *flags, *environment)
+    beside = [part for name, contents in sorted(given.items()) for part in (name, contents)]
+    key = digest(_FORMAT, *words, source.name, os.getcwd(), source.contents, *beside)
     entry = cache.get(key) if cacheable else None
-    if entry is not None and (ir := _unpack(entry)) is not None:
+    if entry is not None and (found := _unpack(entry)) is not None:
         LOG.info("%s is in the disk cache", source.name)
-        return ir
+        return found
     with (
         working(f"compiling {source.name}"),
         # A compiler that was interrupted may still be writing.
@@ -96,6 +111,8 @@ def compile_cached(source: Source, recipe: Recipe, flags: Sequence[str], *, cach
         if path is None:
             path = folder / source.name
             path.write_bytes(source.contents)
+        for file, contents in given.items():
+            (folder / file).write_bytes(contents)
         output, dependencies = folder / "output.ll", folder / "output.d"
         places = {"source": path, "output": output, "folder": folder, "dependencies": dependencies}
         for template in (recipe.compile, recipe.list_files):
@@ -105,10 +122,16 @@ def compile_cached(source: Source, recipe: Recipe, flags: Sequence[str], *, cach
             if words:
                 _run(source, words, folder)
         ir = portable(_without_folder(output.read_text(), folder))
-        headers = _dependencies(dependencies, path)
+        headers = [*_dependencies(dependencies, path), *(reads or ())]
+        kept: dict[str, bytes] = {}
+        if recipe.keeps is not None:
+            written = (file for file in folder.glob(f"*{recipe.keeps}") if file.name not in given)
+            kept = {file.name: file.read_bytes() for file in sorted(written)}
+    if recipe.finish is not None:
+        ir = recipe.finish(ir)
     if cacheable:
-        cache.put(key, _pack(ir, headers))
-    return ir
+        cache.put(key, _pack(ir, headers, kept))
+    return ir, kept
 
 
 def _run(source: Source, command: Sequence[str], folder: Path) -> None:
@@ -193,14 +216,16 @@ def _file_digest(path: str) -> str:
         return ""
 
 
-def _pack(ir: str, headers: Sequence[str]) -> bytes:
+def _pack(ir: str, headers: Sequence[str], kept: Files) -> bytes:
     manifest = [[path, _file_digest(path)] for path in headers]
-    return json.dumps(manifest).encode() + b"\n" + ir.encode()
+    files = {name: contents.decode("latin-1") for name, contents in kept.items()}
+    return json.dumps([manifest, files]).encode() + b"\n" + ir.encode()
 
 
-def _unpack(entry: bytes) -> str | None:
-    """The IR of an entry, or None if a header that went into it is not what it was."""
-    manifest, _, ir = entry.partition(b"\n")
-    if any(_file_digest(path) != known for path, known in json.loads(manifest)):
+def _unpack(entry: bytes) -> tuple[str, Files] | None:
+    """The IR of an entry and the files beside it, or None if a header that went into it is not what it was."""
+    head, _, ir = entry.partition(b"\n")
+    manifest, files = json.loads(head)
+    if any(_file_digest(path) != known for path, known in manifest):
         return None
-    return ir.decode()
+    return ir.decode(), {name: text.encode("latin-1") for name, text in files.items()}

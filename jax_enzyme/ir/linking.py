@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import llvmlite.binding as llvm
 
@@ -13,6 +14,89 @@ from jax_enzyme.ir.writer import has_debug_info, to_text
 
 # Nothing stands in another module's way, or is looked for in one.
 _OWN = frozenset("private internal available_externally linkonce linkonce_odr appending common".split())
+_OF_LLVM = "llvm."
+_LOCAL = (llvm.Linkage.internal, llvm.Linkage.private)
+_STRONG = (llvm.Linkage.external,)
+_BITCODE_SECTIONS = (b".llvmbc", b".llvm.lto", b"__bitcode")
+_EXTERNAL = (llvm.Linkage.external, llvm.Linkage.common)
+
+
+@dataclass(frozen=True)
+class Names:
+    """What a module has for others and wants of them. `strong` may be defined once in a program; `defined` are those,
+    and the ones of which any will do (inline functions, templates, COMMON blocks); `local` are its own; `sizes` are
+    those of variables that others see."""
+
+    functions: tuple[str, ...]
+    strong: frozenset[str]
+    defined: frozenset[str]
+    local: frozenset[str]
+    needed: frozenset[str]
+    sizes: Mapping[str, int]
+
+
+def names(program: str) -> Names:
+    """The names of a module. RuntimeError where it is none."""
+    module = llvm.parse_assembly(program, llvm.create_context())
+    layout = llvm.create_target_data(module.data_layout)
+    functions: list[str] = []
+    sizes: dict[str, int] = {}
+    strong, defined, local, needed = set[str](), set[str](), set[str](), set[str]()
+    for value in (*module.functions, *module.global_variables):
+        name, linkage = value.name, value.linkage
+        if name.startswith(_OF_LLVM):
+            continue
+        if value.is_declaration:
+            needed.add(name)
+            continue
+        if value.is_function:
+            functions.append(name)
+        if linkage in _LOCAL:
+            local.add(name)
+            continue
+        defined.add(name)
+        if not value.is_function and linkage in _EXTERNAL:
+            sizes[name] = layout.get_abi_size(value.global_value_type)
+        if linkage in _STRONG:
+            strong.add(name)
+    aliases = {_alias(line) for line in program.splitlines() if line.startswith("@") and " alias " in line}
+    return Names(
+        tuple(functions),
+        frozenset(strong),
+        frozenset(defined | aliases),
+        frozenset(local),
+        frozenset(needed - aliases),
+        sizes,
+    )
+
+
+def _alias(line: str) -> str:
+    """The name that the line of an alias defines: llvmlite shows none."""
+    name = line[1:].partition(" = ")[0]
+    return name[1:-1] if name.startswith('"') else name
+
+
+def linked(programs: Sequence[str], roots: Collection[str]) -> str:
+    """One program of several, in which all but `roots` is its own business, and nothing is left that they have no use
+    for. RuntimeError where LLVM finds that they do not go together."""
+    first, *rest = (llvm.parse_assembly(text, context) for context in [llvm.create_context()] for text in programs)
+    _show(first, roots)
+    for module in rest:
+        _show(module, roots)
+        first.link_in(module)
+    for value in (*first.functions, *first.global_variables):
+        inside = not value.is_declaration and value.name not in roots and not value.name.startswith(_OF_LLVM)
+        if inside and value.linkage in _EXTERNAL:
+            value.linkage = llvm.Linkage.internal
+    _drop_dead(first)
+    return str(first)
+
+
+def _show(module: llvm.ModuleRef, roots: Collection[str]) -> None:
+    """Keeps the linker from giving a function of a file's own another name."""
+    for function in module.functions:
+        if function.name in roots and function.linkage in _LOCAL:
+            function.linkage = llvm.Linkage.external
 
 
 def linkable(library: Module) -> str:
@@ -49,6 +133,11 @@ def reachable(program: str, roots: Collection[str]) -> str:
     for function in module.functions:
         if not function.is_declaration and function.name not in roots and function.linkage is llvm.Linkage.external:
             function.linkage = llvm.Linkage.linkonce_odr
+    _drop_dead(module)
+    return str(module)
+
+
+def _drop_dead(module: llvm.ModuleRef) -> None:
     passes = llvm.create_new_module_pass_manager()
     passes.add_global_dead_code_eliminate_pass()
     passes.add_strip_dead_prototype_pass()
@@ -56,4 +145,11 @@ def reachable(program: str, roots: Collection[str]) -> str:
     llvm.initialize_all_targets()
     machine = llvm.Target.from_triple(module.triple or llvm.get_default_triple()).create_target_machine()
     run_on_module(passes, module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options()))
-    return str(module)
+
+
+def embedded_bitcode(contents: bytes) -> bytes | None:
+    """The bitcode in an object file that was compiled with -fembed-bitcode or -ffat-lto-objects, None where there is
+    none. RuntimeError where this is no object file."""
+    sections = llvm.ObjectFileRef.from_data(contents).sections()
+    found: Iterable[bytes] = (section.data() for section in sections if section.name() in _BITCODE_SECTIONS)
+    return next((data for data in found if data.startswith(b"BC")), None)

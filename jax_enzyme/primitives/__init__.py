@@ -2,7 +2,7 @@
 
 from jax_enzyme.primitives.checks import GradientReport, check_grads
 from jax_enzyme.primitives.implicit import Implicit, implicit
-from jax_enzyme.primitives.kernels import Kernel, kernel
+from jax_enzyme.primitives.kernels import Kernel, Library, kernel, library
 from jax_enzyme.primitives.lifting import Elementwise, elementwise
 from jax_enzyme.primitives.races import RaceReport, check_races
 
@@ -11,10 +11,12 @@ __all__ = [
     "GradientReport",
     "Implicit",
     "Kernel",
+    "Library",
     "RaceReport",
     "check_grads",
     "check_races",
     "elementwise",
     "implicit",
     "kernel",
+    "library",
 ]

@@ -19,8 +19,18 @@ def check_names(symbol: object, lang: object) -> None:
         raise _wrong("lang", "the name of a language", lang, 'lang="c"')
 
 
-def checked_flags(flags: object) -> tuple[str, ...]:
-    """The flags of a compiler; ArgumentError where they are none."""
+def checked_flags(flags: object) -> tuple[str, ...] | dict[str, tuple[str, ...]]:
+    """The flags of compilers, or of each of several sources; ArgumentError where they are none."""
+    if not isinstance(flags, Mapping):
+        return _flags(flags)
+    entries: dict[object, object] = dict(flags)
+    found = {key: _flags(given) for key, given in entries.items() if isinstance(key, str)}
+    if len(found) != len(entries):
+        raise _wrong("flags", "a dictionary by languages, names or patterns", flags, 'flags={"c": ("-DNDEBUG",)}')
+    return found
+
+
+def _flags(flags: object) -> tuple[str, ...]:
     what, example = "a sequence of strings", 'flags=("-DNDEBUG",)'
     if isinstance(flags, str):
         raise _wrong("flags", what, flags, f"flags=({flags!r},)")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from jax.core import Tracer
 
 from jax_enzyme.display import pages
 from jax_enzyme.errors import ArgumentError, JaxEnzymeError, SignatureError
-from jax_enzyme.frontends import Language, Program, load_kernel
+from jax_enzyme.frontends import Blas, Flags, Language, Program, SourceSet, load_function, source_set
 from jax_enzyme.options import Options
 from jax_enzyme.primitives import compat
 from jax_enzyme.primitives.arguments import (
@@ -48,6 +49,7 @@ from jax_enzyme.signature import (
 )
 from jax_enzyme.signature import bind as bind_arguments
 from jax_enzyme.signature.call import does_not_fit, fits
+from jax_enzyme.signature.formals import functions_of
 from jax_enzyme.signature.model import INTEGERS
 from jax_enzyme.xla_ffi.backend import Backend
 from jax_enzyme.xla_ffi.call import signature_dtype
@@ -63,7 +65,9 @@ def kernel(
     signature: str | None = None,
     *,
     lang: Language | None = None,
-    flags: Sequence[str] = (),
+    flags: Flags = (),
+    compile_commands: str | os.PathLike[str] | None = None,
+    blas: Blas = "rules",
     rules: Sequence[UserRule] = (),
     options: Options | None = None,
     order: Order = "C",
@@ -95,40 +99,156 @@ def kernel(
     returned as a dict; `docs/signature.md` has the whole language. `constants` are values of integer parameters, or of
     names in shapes, that are the same in every call: `n=3`.
 
-    `lang` is "c", "c++", "fortran", "rust", "llvm" or "cuda"; `flags` go to the compiler, all but a level
-    of optimisation, which is ours. `rules` are derivatives of functions that the source calls:
+    `source` may be a sequence of sources, a folder or a pattern as well: see `library`, where `flags`,
+    `compile_commands` and `blas` are told of too. `lang` is "c", "c++", "fortran", "rust", "llvm" or "cuda"; `flags` go
+    to the compiler, all but a level of optimisation, which is ours. `symbol` may be what the function is called in its
+    source: `solver::step`, `solver::step<double>`, `step(double const*, int)`, a Fortran subroutine `step` or
+    `module::step`.
+
+    `rules` are derivatives of functions that the source calls:
     `je.rule("my_sinc", "(cos(x0) * x0 - sin(x0)) / (x0 * x0)")`, `je.inactive("log_message")`; where the source defines
     one, the rule wins over its body. `grid`, `block` and `shared` are for CUDA: numbers, tuples, or expressions over
     dimensions such as `"(n+255)//256"`.
 
     Raises SignatureError where the signature does not parse or does not fit the source, CompileError where the source
-    does not compile or lacks the symbol, ArgumentError where an argument is none of what it may be.
+    does not compile, lacks the symbol or something that it calls, ArgumentError where an argument is none of what it
+    may be.
     """
     try:
         check_names(symbol, lang)
+        flags = checked_flags(flags)
         check_constants(constants)
-        flags, options = checked_flags(flags), checked_options(options)
-        if signature is None:
+        given = _Given(signature, rules, options, order, grid, block, shared, constants)
+        parsed = given.parsed()
+        if callable(source):
+            check_formals(parsed, "Python")
+            program, parsed = load_function(source, symbol, lang, flags, parsed)
+        else:
+            program = source_set(source, lang, flags, compile_commands, blas).program(
+                symbol, tuple(functions_of(parsed.formals))
+            )
+        return given.kernel(program, parsed)
+    except JaxEnzymeError as error:
+        raise compat.at_the_call(error) from None
+
+
+@dataclass(frozen=True)
+class _Given:
+    """What is said of a kernel beside its source."""
+
+    signature: str | None
+    rules: Sequence[UserRule]
+    options: Options | None
+    order: Order
+    grid: object
+    block: object
+    shared: object
+    constants: Mapping[str, int]
+
+    def parsed(self) -> Signature:
+        if self.signature is None:
             raise SignatureError(
                 "a kernel needs a signature",
                 None,
                 'signature="n: i32, x: f64[n], out y: f64[n]": the parameters, in order',
             )
-        parsed = parse(signature, order, constants)
-        if callable(source):
-            check_formals(parsed, "Python")
-        program, parsed = load_kernel(source, symbol, lang, flags, parsed)
-        program = replace(program, ir=attached(program.ir, rules))
-        _check_rules(rules, program)
+        checked_options(self.options)
+        return parse(self.signature, self.order, self.constants)
+
+    def kernel(self, program: Program, signature: Signature) -> Kernel:
+        program = replace(program, ir=attached(program.ir, self.rules))
+        _check_rules(self.rules, program)
         if program.lang == "cuda" and not program.device:
-            check_formals(parsed, "CUDA")
-            program = replace(program, launch=parse_launch(parsed, grid, block, shared))
-        elif not (grid is None and block is None and shared is None):
+            check_formals(signature, "CUDA")
+            program = replace(program, launch=parse_launch(signature, self.grid, self.block, self.shared))
+        elif not (self.grid is None and self.block is None and self.shared is None):
             raise _launched_by_nobody(program)
-        _check_fits(program, parsed)
+        _check_fits(program, signature)
+        _check_defined(program, [rule.symbol for rule in self.rules])
+        return Kernel(program, signature, checked_options(self.options))
+
+
+def library(
+    sources: object = None,
+    *,
+    lang: Language | None = None,
+    flags: Flags = (),
+    compile_commands: str | os.PathLike[str] | None = None,
+    blas: Blas = "rules",
+) -> Library:
+    """Names a set of sources once, of which many kernels can be made. Nothing is compiled twice:
+
+        >>> half = "double half(double x) { return x / 2; }"
+        >>> mean = "double half(double); double mean(double x, double y) { return half(x + y); }"
+        >>> both = je.library([half, mean], lang="c")
+        >>> print(both.kernel("half", "x: f64 -> f64"))
+        Kernel half(x) -> return [c, cpu]
+        >>> print(both.kernel("mean", "x: f64, y: f64 -> f64"))
+        Kernel mean(x, y) -> return [c, cpu]
+
+    `sources` is a source or a sequence of them, in any languages: paths of source files, of folders (their own files,
+    not those of folders in them), patterns such as `"src/**/*.f90"`, object files and static libraries that hold LLVM
+    bitcode, source text, bitcode. Each is compiled by its own compiler; they are linked by LLVM, and all that a kernel
+    has no use for is dropped. Fortran modules are compiled in the order of their dependencies. Of a folder, a pattern
+    or a static library only what a kernel needs is compiled.
+
+    `flags` are for all of them, or a dictionary of flags by language, name or pattern: `{"c": ("-DNDEBUG",), "*.f":
+    ("-fdefault-real-8",)}`. `compile_commands` is the path of a `compile_commands.json`, or of its folder: the flags of
+    each source are found there, and without `sources` all files that it names are taken. `lang` is the language of
+    what has no suffix. `blas="source"`: routines of BLAS and LAPACK that the sources define are
+    differentiated like all else; with "rules" rules take their place, and SciPy's routines.
+
+    Raises CompileError where a source is not there or is no source.
+    """
+    try:
+        check_names(None, lang)
+        return Library(source_set(sources, lang, checked_flags(flags), compile_commands, blas))
     except JaxEnzymeError as error:
         raise compat.at_the_call(error) from None
-    return Kernel(program, parsed, options)
+
+
+class Library:
+    """A set of sources: see `library`. Libraries of equal sources and flags are equal."""
+
+    def __init__(self, sources: SourceSet) -> None:
+        self._sources = sources
+
+    def kernel(
+        self,
+        symbol: str | None = None,
+        signature: str | None = None,
+        *,
+        rules: Sequence[UserRule] = (),
+        options: Options | None = None,
+        order: Order = "C",
+        grid: object = None,
+        block: object = None,
+        shared: object = None,
+        **constants: int,
+    ) -> Kernel:
+        """A kernel of one of the functions: the arguments, and what is raised, are those of `je.kernel`."""
+        try:
+            check_names(symbol, None)
+            check_constants(constants)
+            given = _Given(signature, rules, options, order, grid, block, shared, constants)
+            parsed = given.parsed()
+            return given.kernel(self._sources.program(symbol, tuple(functions_of(parsed.formals))), parsed)
+        except JaxEnzymeError as error:
+            raise compat.at_the_call(error) from None
+
+    @property
+    def functions(self) -> list[str]:
+        """What the functions are called that the sources define for others. Compiles all of them."""
+        return self._sources.functions()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Library) and self._sources.key == other._sources.key
+
+    def __hash__(self) -> int:
+        return hash(self._sources.key)
+
+    def __repr__(self) -> str:
+        return f"Library({self._sources.place})"
 
 
 def _check_rules(rules: Sequence[UserRule], program: Program) -> None:
@@ -162,6 +282,12 @@ def _check_fits(program: Program, signature: Signature) -> None:
     from jax_enzyme.codegen.fits import check_fits  # LLVM takes a while to load
 
     check_fits(program, signature)
+
+
+def _check_defined(program: Program, ruled: Sequence[str]) -> None:
+    from jax_enzyme.codegen.undefined import check_defined  # LLVM takes a while to load
+
+    check_defined(program, ruled)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -48,7 +48,9 @@ def elementwise(
     are those of `kernel`; the language is C or C++. On GPUs it runs too, if the source is also CUDA C++.
     """
     check_names(symbol, lang)
-    flags = checked_flags(flags)
+    given = checked_flags(flags)
+    if isinstance(given, dict):
+        raise ArgumentError("flags= of elementwise is a sequence of strings: there is one source", None, "flags=()")
     scalar = _checked(signature)
     found = identify(source, lang)
     if found.lang not in ("c", "c++"):
@@ -63,10 +65,10 @@ def elementwise(
         loop,
         lifted,
         lang=found.lang,
-        flags=(*folder, *flags),
+        flags=(*folder, *given),
         options=options,
     )
-    device = _on_gpus(text, symbol, scalar, lifted, (*folder, *flags), options)
+    device = _on_gpus(text, symbol, scalar, lifted, (*folder, *given), options)
     return Elementwise(symbol, scalar, made if device is None else made.on("cuda", device))
 
 

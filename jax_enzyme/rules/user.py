@@ -199,7 +199,13 @@ def make_pure(function: Function) -> None:
 
 def _withhold(module: Module, function: Function, number: str) -> None:
     """Marks a definition as one that the engine does not see. Where it was inlined, there is nothing left to mark."""
-    done = "inlined it" if _is_inlined(module, function) else "removed an argument" if _lost(module, function) else ""
+    done = (
+        "inlined it"
+        if _is_inlined(module, function)
+        else "removed an argument"
+        if loses_arguments(module, function)
+        else ""
+    )
     if done:
         raise SignatureError(
             f"the rule for `{function.name}` comes too late: the source defines it, and the compiler has {done}",
@@ -222,7 +228,7 @@ def withholds(ir: str) -> bool:
     return f"!{WITHHELD} = " in ir
 
 
-def _lost(module: Module, function: Function) -> bool:
+def loses_arguments(module: Module, function: Function) -> bool:
     """Whether a call of the function passes nothing where it has a parameter: what a body does not read, a compiler
     need not pass, but a rule may read it."""
     return any(

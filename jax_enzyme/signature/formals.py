@@ -207,3 +207,12 @@ def gathered(formals: Sequence[Formal], values: Iterator[Any], returned: Callabl
         else:
             found.append(next(values))
     return found
+
+
+def functions_of(formals: Sequence[Formal]) -> Iterator[str]:
+    """The functions of the source that a kernel is handed."""
+    for formal in formals:
+        if isinstance(formal, FunctionOf):
+            yield formal.symbol
+        elif isinstance(formal, Record):
+            yield from functions_of(formal.members)

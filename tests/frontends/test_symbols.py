@@ -4,26 +4,59 @@ from __future__ import annotations
 
 import pytest
 
-from jax_enzyme.frontends.symbols import external_functions, source_names
+from jax_enzyme.frontends.spelling import find, spelling
+from jax_enzyme.frontends.symbols import external_functions
 
 
 @pytest.mark.parametrize(
-    ("symbol", "names"),
+    ("symbol", "spelled"),
     [
-        ("f", ()),
-        ("_", ()),
-        ("_Z3fooPdi", ("foo", "foo")),
-        ("_ZN2ns3fooEPKdm", ("foo", "ns::foo")),
-        ("_ZNK2ns1A3fooEv", ("foo", "ns::A::foo")),
-        ("_Z3fooIdEvPT_i", ("foo", "foo")),
-        ("_ZN6kernel5other17h0123456789abcdefE", ("other", "kernel::other")),
-        ("_ZplRK1AS1_", ()),
-        ("dgemv_", ("dgemv",)),
-        ("_QMphysicsPforce", ("force", "physics::force")),
+        ("f", "f"),
+        ("_", "_"),
+        ("_Z3fooPdi", "foo(double*, int)"),
+        ("_ZN2ns3fooEPKdm", "ns::foo(double const*, unsigned long)"),
+        ("_ZNK2ns1A3fooEv", "ns::A::foo()"),
+        ("_Z3fooIdEvPT_i", "foo<double>(double*, int)"),
+        ("_ZN12_GLOBAL__N_11fEd", "f(double)"),
+        ("_ZN6kernel5other17h0123456789abcdefE", "kernel::other"),
+        ("_ZNK2ns1AplERKS0_", "ns::A::operator+(ns::A const&)"),
+        ("dgemv_", "dgemv"),
+        ("_QMphysicsPforce", "physics::force"),
+        ("_QMphysicsFhostPinner", "physics::host::inner"),
     ],
 )
-def test_source_names(symbol: str, names: tuple[str, ...]) -> None:
-    assert source_names(symbol) == names
+def test_spelling(symbol: str, spelled: str) -> None:
+    assert str(spelling(symbol)) == spelled
+
+
+SYMBOLS = (
+    "_Z4stepd", "_ZN6solver4stepEPKdi", "_ZN6solver4stepIdEEvPT_", "_ZN6solver4stepIfEEvPT_", "_ZN1a6solver4stepEd",
+    "_QMheatPadvance", "advance_", "_ZN6kernel1m3runE", "f",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        ("f", [8]),
+        ("step", [0]),
+        ("::step", [0]),
+        ("solver::step", [1, 2, 3, 4]),
+        ("solver::step<double>", [2]),
+        ("solver::step<float>(float *)", [3]),
+        ("solver::step(const double *, int)", [1]),
+        ("step(double)", [0]),
+        ("a::solver::step", [4]),
+        ("step(long)", []),
+        ("heat::advance", [5]),
+        ("Heat::Advance", [5]),
+        ("ADVANCE", [6]),
+        ("crate::m::run", [7]),
+        ("walk", []),
+    ],
+)
+def test_find(wanted: str, found: list[int]) -> None:
+    assert find(wanted, SYMBOLS) == [SYMBOLS[i] for i in found]
 
 
 def test_external_functions() -> None:

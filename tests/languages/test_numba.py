@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from jax_enzyme.errors import CompileError, SignatureError
-from jax_enzyme.frontends import load_kernel
+from jax_enzyme.frontends import load_function
 from jax_enzyme.signature import Binding, parse
 from tests.support.engine import Native, agree, three_way
 from tests.support.native import KernelStatus
@@ -192,7 +192,7 @@ KERNELS: dict[str, tuple[Any, str, dict[str, int], list[Any]]] = {
 
 
 def kernel_of(function: Any, signature: str, dims: dict[str, int]) -> Native:
-    program, whole = load_kernel(function, None, None, (), parse(signature))
+    program, whole = load_function(function, None, None, (), parse(signature))
     return Native(program, whole, Binding.of(dims, {}))
 
 
@@ -227,7 +227,7 @@ def test_an_exception_is_an_error_of_the_call() -> None:
     with pytest.raises(KernelStatus) as caught:
         kernel_of(raising, VECTOR, {"n": 5}).run((), [X * 1e10])
     assert caught.value.kind == 3
-    program, _ = load_kernel(raising, None, None, (), parse(VECTOR))
+    program, _ = load_function(raising, None, None, (), parse(VECTOR))
     line = raising.__code__.co_firstlineno + 2
     assert f"ValueError: too big ({__file__}:{line})" in program.ir
     assert "ZeroDivisionError: division by zero" in program.ir
@@ -248,7 +248,7 @@ def test_what_numba_compiled_before_stays() -> None:
 
 
 def test_programs_are_values() -> None:
-    program, whole = load_kernel(lists, None, None, (), parse(VECTOR))
+    program, whole = load_function(lists, None, None, (), parse(VECTOR))
     assert pickle.loads(pickle.dumps(program)) == program
     assert str(whole) == "x: f64[n], out y: f64[n], n: i64"
     assert whole.caller_params == parse(VECTOR).caller_params
@@ -267,7 +267,7 @@ def test_programs_are_values() -> None:
 )
 def test_refusals(function: Any, signature: str, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
-        load_kernel(function, None, None, (), parse(signature))
+        load_function(function, None, None, (), parse(signature))
 
 
 def test_numba_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -280,5 +280,5 @@ def test_numba_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(importlib, "import_module", missing)
     with pytest.raises(CompileError, match="not installed") as caught:
-        load_kernel(raising, None, None, (), parse(VECTOR))
+        load_function(raising, None, None, (), parse(VECTOR))
     assert caught.value.remedy == "pip install numba"

@@ -1,0 +1,83 @@
+"""What a program calls or reads, and nobody defines: neither its sources nor a rule nor this process."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from jax_enzyme.codegen.symbols import is_defined
+from jax_enzyme.errors import CompileError
+from jax_enzyme.frontends.program import Program
+from jax_enzyme.frontends.spelling import spelling
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import linking
+from jax_enzyme.ir.debug import location
+from jax_enzyme.ir.module import Module
+from jax_enzyme.ir.reader import parse
+from jax_enzyme.ir.values import ConstantAggregate, ConstantExpr, Value
+from jax_enzyme.rules.blas.table import bodies, routines
+from jax_enzyme.rules.effects import effect
+from jax_enzyme.rules.table import standard
+
+_LISTED = 12
+_PLACES = 3
+
+
+def check_defined(program: Program, ruled: Collection[str]) -> None:
+    """CompileError that lists all that is not defined, with who refers to it. `ruled` are functions that the user has
+    rules for. Programs for devices are left to their own checks."""
+    if program.lang == "cuda" or not _unknown(program.ir, ruled):
+        return
+    ir = linking.reachable(program.ir, {program.symbol})
+    unknown = _unknown(ir, ruled)
+    if not unknown:
+        return
+    module = parse(ir)
+    lines = [f"`{spelling(name)}`: {', '.join(_users(module, name))}" for name in unknown[:_LISTED]]
+    more = [f"and {len(unknown) - _LISTED} more"] if len(unknown) > _LISTED else []
+    count = "a symbol" if len(unknown) == 1 else f"{len(unknown)} symbols"
+    raise CompileError(
+        "\n  ".join([f"`{program.symbol}` needs {count} that nobody defines:", *lines, *more]),
+        program.source_name,
+        "add the sources that define them; or give rules (je.rule, je.inactive); or load the library that has them "
+        "before: ctypes.CDLL('libname.so', mode=ctypes.RTLD_GLOBAL)",
+    )
+
+
+def _unknown(ir: str, ruled: Collection[str]) -> list[str]:
+    return [name for name in sorted(linking.names(ir).needed) if name not in ruled and not _is_known(name)]
+
+
+def _is_known(name: str) -> bool:
+    return (
+        effect(name) is not None
+        or name in routines()
+        or name in bodies()
+        or standard().for_call(name) is not None
+        or is_defined(name)
+    )
+
+
+def _users(module: Module, name: str) -> list[str]:
+    """Where a name is used, the first few places."""
+    wanted = module.functions.get(name) or module.globals.get(name)
+    places: dict[str, None] = {}
+    for function in module.functions.values():
+        for instruction in function.instructions():
+            if any(_leads_to(operand, wanted) for operand in instruction.operands):
+                verb = "called" if isinstance(instruction, I.CallBase) else "used"
+                place = location(module, instruction)
+                places[f"{verb} in `{spelling(function.name)}`" + (f" at {place}" if place else "")] = None
+    listed = list(places)
+    more = [f"and {len(listed) - _PLACES} more places"] if len(listed) > _PLACES else []
+    return [*listed[:_PLACES], *more] or ["used by a table"]
+
+
+def _leads_to(value: Value, wanted: Value | None) -> bool:
+    return value is wanted or any(_leads_to(part, wanted) for part in _parts(value))
+
+
+def _parts(value: Value) -> Iterator[Value]:
+    if isinstance(value, ConstantExpr):
+        yield from value.operands
+    elif isinstance(value, ConstantAggregate):
+        yield from value.elements

@@ -1,0 +1,121 @@
+"""Files, flags and definitions from `compile_commands.json`, as CMake, Meson and Bear write it.
+
+Of a command is kept what says something about the meaning of a source: where its headers lie, what is defined, which
+standard it is in, how large its integers are. What says how to make code of it (levels of optimisation, processors,
+debug information, warnings) is not.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jax_enzyme.errors import CompileError
+
+NAME = "compile_commands.json"
+_WITH_FOLDER = ("-I", "-isystem", "-iquote", "-idirafter", "-include", "-imacros", "-J", "-module-dir")
+_WITH_WORD = ("-D", "-U", "-x")
+_KEPT = (
+    "-std=", "-ansi", "-fopenmp", "-ffast-math", "-fno-fast-math", "-ffinite-math-only", "-fsigned-char",
+    "-funsigned-char", "-fno-signed-char", "-fshort-enums", "-fwrapv", "-fno-strict-aliasing", "-fcommon",
+    "-fno-common", "-ffp-contract=", "-fgnu89-inline", "-ffixed-form", "-ffree-form", "-ffixed-line-length",
+    "-fdefault-", "-fcray-pointer", "-fbackslash", "-fimplicit-none", "-flarge-sizes", "-fno-exceptions",
+    "-fno-rtti", "-cpp",
+)  # fmt: skip
+_RENAMED = {"-ffixed-line-length-none": "-ffixed-line-length=0", "-ffixed-line-length-132": "-ffixed-line-length=132"}
+_SEPARATE = frozenset(("-o", "-MF", "-MT", "-MQ", "-arch", "-target", "-Xclang", "-mllvm", "-Xlinker"))
+
+
+@dataclass(frozen=True)
+class Commands:
+    """`path` is the file; `flags` those of each source, by its absolute name."""
+
+    path: Path
+    flags: Mapping[str, tuple[str, ...]]
+
+    def of(self, source: Path) -> tuple[str, ...]:
+        """The flags of a source. CompileError where it is not there."""
+        name = os.path.realpath(source)
+        if name in self.flags:
+            return self.flags[name]
+        same = [known for known in self.flags if os.path.basename(known) == source.name]
+        near = same or difflib.get_close_matches(name, self.flags, 3, 0.8)
+        raise CompileError(
+            f"{NAME} names no such file: {source}",
+            str(self.path),
+            f"did you mean {', '.join(near)}?"
+            if near
+            else f"it names {len(self.flags)} files: build the target of "
+            "this one, or pass it without compile_commands=, with flags=",
+        )
+
+
+def read_commands(path: Path) -> Commands:
+    """What a file, or the one in a build folder, says. CompileError where it is not there or makes no sense."""
+    file = path / NAME if path.is_dir() else path
+    try:
+        entries = json.loads(file.read_text())
+    except OSError as error:
+        raise CompileError(
+            f"{NAME} cannot be read: {error.strerror or error}",
+            str(file),
+            "cmake -DCMAKE_EXPORT_COMPILE_COMMANDS=ON and `bear -- make` write it; meson does always",
+        ) from None
+    except ValueError as error:
+        raise CompileError(f"this is no JSON: {error}", str(file)) from None
+    if not isinstance(entries, list):
+        raise CompileError(f"{NAME} is a list of commands, and this is none", str(file))
+    found: dict[str, tuple[str, ...]] = {}
+    for entry in entries:
+        name, flags = _entry(entry, file)
+        known = found.setdefault(name, flags)
+        if known != flags:
+            raise CompileError(
+                f"{name} is compiled in two ways: {' '.join(known)} and {' '.join(flags)}",
+                str(file),
+                "pass the sources themselves, with flags=, or the file of one target alone",
+            )
+    return Commands(file, found)
+
+
+def _entry(entry: Any, path: Path) -> tuple[str, tuple[str, ...]]:
+    try:
+        folder, file = str(entry["directory"]), str(entry["file"])
+        words = entry["arguments"] if "arguments" in entry else shlex.split(entry["command"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise CompileError(f"an entry of {NAME} makes no sense: {error!r}", str(path)) from None
+    name = os.path.realpath(os.path.join(folder, file))
+    return name, tuple(_meaning([str(word) for word in words[1:]], folder))
+
+
+def _meaning(words: Sequence[str], folder: str) -> Iterator[str]:
+    rest = iter(words)
+    for word in rest:
+        if word in _SEPARATE:
+            next(rest, None)
+            continue
+        place = next((flag for flag in _WITH_FOLDER if word.startswith(flag)), None)
+        if place is not None:
+            named = word[len(place) :].removeprefix("=") or next(rest, "")
+            there = _joined(place, folder, named)
+            yield from [f"{place}{there}"] if place in ("-I", "-J") else [place, there]
+            continue
+        flag = next((flag for flag in _WITH_WORD if word.startswith(flag)), None)
+        if flag is not None:
+            value = word[len(flag) :] or next(rest, "")
+            if flag != "-x":
+                yield f"{flag}{value}"
+        elif word.startswith(_KEPT):
+            yield _RENAMED.get(word, word)
+
+
+def _joined(flag: str, folder: str, name: str) -> str:
+    """A name as it is seen from anywhere. Headers that are included by name alone are looked for in folders first."""
+    there = os.path.normpath(os.path.join(folder, name))
+    return there if flag not in ("-include", "-imacros") or os.path.exists(there) else name

@@ -1,0 +1,180 @@
+"""What a user gives as sources, taken apart into units: files of one language each, with the flags that they get."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from functools import cached_property
+from glob import glob
+from pathlib import Path
+from typing import cast
+
+from jax_enzyme.errors import CompileError
+from jax_enzyme.frontends.compile_commands import Commands, read_commands
+from jax_enzyme.frontends.definitions import likely
+from jax_enzyme.frontends.objects import ARCHIVES, OBJECTS, SHARED, read_archive, read_object, refuse_shared
+from jax_enzyme.frontends.source import SUFFIXES, Source, identify, looks_like_path
+
+Flags = Sequence[str] | Mapping[str, Sequence[str]]
+"""Flags for all sources, or for those of a language or with a name, which may be a pattern."""
+
+_COMPILED_ELSEWHERE = frozenset(("llvm",))
+_FAMILIES = {"c": "c", "c++": "c", "cuda": "c"}
+_LISTED = 6
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One source with the flags of its compiler. `named`: the user named it, rather than a folder or pattern that it
+    is in. `name` is the source's."""
+
+    source: Source
+    flags: tuple[str, ...]
+    named: bool = True
+
+    @property
+    def name(self) -> str:
+        return self.source.name
+
+    @cached_property
+    def likely(self) -> frozenset[str] | None:
+        """The names that the source may define, None where its text does not tell."""
+        return likely(self.source)
+
+
+def gather(source: object, lang: str | None, flags: Flags = (), compile_commands: object = None) -> tuple[Unit, ...]:
+    """The units of a source, or of a sequence of sources: paths, folders, patterns, text, bitcode, object files, static
+    libraries. Without a source, all that `compile_commands` names. CompileError where something is none of these."""
+    commands = None
+    if compile_commands is not None:
+        if not isinstance(compile_commands, str | os.PathLike):
+            raise CompileError(f"compile_commands= is a path, not {compile_commands!r}")
+        commands = read_commands(Path(os.fsdecode(compile_commands)))
+    if source is None:
+        if commands is None:
+            raise CompileError("there is no source", None, "pass a path, a sequence of paths, or compile_commands=")
+        source = tuple(name for name in commands.flags if _language(Path(name)))
+        found = [(one, False) for item in source for one in _sources(item, lang, False)]
+    else:
+        items = several(source)
+        if not items:
+            raise CompileError("the sequence of sources is empty", None, "pass at least one")
+        found = [pair for item in items for pair in _expanded(item, lang, len(items) > 1)]
+    unique = {(one.path and os.path.realpath(one.path), one.name, one.contents): (one, named) for one, named in found}
+    units = [Unit(one, _flags(one, flags, commands), named) for one, named in unique.values()]
+    _check_flags(units, flags)
+    return tuple(units if len(units) == 1 else map(_without_flags, units))
+
+
+def several(source: object) -> list[object]:
+    """The items of a sequence of sources; one that is alone as the only item."""
+    alone = isinstance(source, str | bytes | bytearray | memoryview) or not isinstance(source, Sequence)
+    return [source] if alone else list(cast("Sequence[object]", source))
+
+
+def _without_flags(unit: Unit) -> Unit:
+    """Flags for a set of sources do not concern those that are not compiled."""
+    return Unit(unit.source, (), unit.named) if unit.source.lang in _COMPILED_ELSEWHERE else unit
+
+
+def _expanded(item: object, lang: str | None, among_others: bool) -> Iterator[tuple[Source, bool]]:
+    """The sources that an item stands for, and whether it names them one by one."""
+    is_path = isinstance(item, os.PathLike) or (isinstance(item, str) and bool(item.strip()) and looks_like_path(item))
+    if not is_path:
+        if callable(item) and among_others:
+            name = getattr(item, "__name__", "function")
+            raise CompileError(f"the Python function `{name}` cannot be one of several sources", None, "pass it alone")
+        yield identify(item, lang), True
+        return
+    path = Path(os.fsdecode(item))  # pyright: ignore[reportArgumentType]
+    if path.is_dir():
+        files = _in_folder(path)
+    elif any(mark in str(path) for mark in "*?[") and not path.exists():
+        files = [Path(name) for name in sorted(glob(str(path), recursive=True)) if _kind(Path(name))]
+        if not files:
+            raise CompileError("no source file matches the pattern", str(path), f"relative paths start at {Path.cwd()}")
+    else:
+        # Members of a library are there for whoever needs them.
+        yield from ((one, path.suffix not in ARCHIVES) for one in _sources(path, lang, among_others))
+        return
+    for file in files:
+        yield from ((one, False) for one in _sources(file, lang, True))
+
+
+def _in_folder(folder: Path) -> list[Path]:
+    """The sources in a folder itself; where there are none, what was compiled."""
+    files = sorted(file for file in folder.iterdir() if file.is_file())
+    crate = next((file for file in (folder / "lib.rs", folder / "src" / "lib.rs") if file.is_file()), None)
+    sources = [f for f in files if _language(f) not in (None, "llvm") and not (crate and f.suffix == ".rs")]
+    found = [*sources, *([crate] if crate else [])] or [file for file in files if _kind(file)]
+    if not found:
+        below = sorted({f.parent for f in folder.rglob("*") if _language(f) and f.is_file()})
+        raise CompileError(
+            "the folder has no source files",
+            str(folder),
+            f"there are some in {', '.join(map(str, below[:_LISTED]))}: pass these, or a pattern such as "
+            f"{str(folder / '**' / '*.c')!r}"
+            if below
+            else f"files whose names end in {' '.join(SUFFIXES)} are sources",
+        )
+    return found
+
+
+def _language(path: Path) -> str | None:
+    return SUFFIXES.get(path.suffix) or SUFFIXES.get(path.suffix.lower())
+
+
+def _kind(path: Path) -> bool:
+    """Whether a file is a source, or may hold bitcode."""
+    return path.is_file() and (_language(path) is not None or path.suffix in OBJECTS | ARCHIVES)
+
+
+def _sources(item: str | Path, lang: str | None, among_others: bool) -> list[Source]:
+    path = Path(item)
+    if path.suffix in SHARED or ".so." in path.name:
+        raise refuse_shared(path)
+    if path.suffix in OBJECTS | ARCHIVES and path.is_file():
+        return [read_object(path)] if path.suffix in OBJECTS else read_archive(path)
+    known = _language(path)
+    if among_others and lang is not None and known is not None and known != lang:
+        if known in _FAMILIES and lang in _FAMILIES:
+            return [identify(path, lang)]
+        if known == "llvm":
+            return [identify(path, None)]
+        raise CompileError(
+            f'lang="{lang}", and by its name this source is {known}',
+            str(path),
+            "leave lang= out: each source is of the language that its suffix tells",
+        )
+    return [identify(path, lang)]
+
+
+def _flags(source: Source, flags: Flags, commands: Commands | None) -> tuple[str, ...]:
+    """Those of the database, then the user's own."""
+    compiled = source.path is not None and source.lang not in _COMPILED_ELSEWHERE
+    known = commands.of(source.path) if commands is not None and compiled and source.path is not None else ()
+    if not isinstance(flags, Mapping):
+        return (*known, *flags)
+    own = [flag for key, given in flags.items() if _is_for(key, source) for flag in given]
+    return (*known, *own)
+
+
+def _is_for(key: str, source: Source) -> bool:
+    if key == source.lang or key == source.name:
+        return True
+    return source.path is not None and (fnmatch(source.path.name, key) or fnmatch(str(source.path), key))
+
+
+def _check_flags(units: Sequence[Unit], flags: Flags) -> None:
+    if not isinstance(flags, Mapping):
+        return
+    for key in flags:
+        if not any(_is_for(key, unit.source) for unit in units):
+            listed = ", ".join(unit.name for unit in units[:_LISTED])
+            raise CompileError(
+                f"there are flags for {key!r}, which is no source here and no language of one",
+                f"the sources: {listed}{' ...' if len(units) > _LISTED else ''}",
+                'keys are languages ("c", "fortran"), names of files, or patterns ("*.f90")',
+            )

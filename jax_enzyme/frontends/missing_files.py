@@ -1,0 +1,61 @@
+"""Says of a header or module that a compiler did not find where it was looked for, and where there is one."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from jax_enzyme.errors import CompileError
+from jax_enzyme.frontends.gathering import Unit
+
+_MISSING = re.compile(
+    r"fatal error: '(?P<c>[^']+)' file not found|Source file '(?P<fortran>[^']+)' was not found"
+    r"|Cannot parse module file for module '(?P<module>[^']+)': Source file"
+)
+_MAX_FOLDERS = 400
+
+
+def with_advice(error: CompileError, unit: Unit, units: Sequence[Unit]) -> CompileError:
+    """The error, with what is known of a file that is missing. Others stay as they are."""
+    match = _MISSING.search(error.cause)
+    if match is None:
+        return error
+    if name := match["module"]:
+        cause = f"{unit.name} uses the module `{name}`, which none of the sources defines, and there is no {name}.mod"
+        remedy = "add the file that has it to the sources, or name the folder of its .mod file: flags=('-Ifolder',)"
+        return CompileError(f"{cause}\n{error.cause}", error.place, remedy)
+    name = match["c"] or match["fortran"]
+    searched = [os.path.dirname(unit.name) or ".", *_include_folders(unit.flags)]
+    cause = f"{unit.name} includes {name}, which is in none of the folders: {', '.join(searched)}"
+    found = list(dict.fromkeys(_folders_with(name, units)))
+    if not found:
+        remedy = f"name the folder that {name} is in: flags=('-Ifolder',)"
+    else:
+        remedy = f"it is in {' and '.join(found)}: flags=('-I{found[0]}',)"
+    return CompileError(f"{cause}\n{error.cause}", error.place, remedy)
+
+
+def _include_folders(flags: Sequence[str]) -> Iterator[str]:
+    words = iter(flags)
+    for word in words:
+        if word in ("-I", "-isystem", "-iquote", "-idirafter"):
+            yield next(words, "")
+        elif word.startswith("-I"):
+            yield word[2:]
+
+
+def _folders_with(name: str, units: Sequence[Unit]) -> Iterator[str]:
+    """Folders near the sources from which a name leads to a file."""
+    parents = {unit.source.path.parent for unit in units if unit.source.path is not None}
+    roots = dict.fromkeys([*parents, *(parent / ".." for parent in sorted(parents))])
+    seen = 0
+    for root in roots:
+        for folder, below, _ in os.walk(root):
+            below[:] = [b for b in sorted(below) if not b.startswith(".")]
+            seen += 1
+            if seen > _MAX_FOLDERS:
+                return
+            if (Path(folder) / name).is_file():
+                yield os.path.relpath(folder) if not os.path.isabs(root) else os.path.normpath(folder)

@@ -1,0 +1,445 @@
+"""A set of sources: what is compiled of it, when, and how a program for one function is put together.
+
+A set is to a kernel what a static library is to a program. Of sources that the user named one by one all are compiled;
+of those that a folder or a pattern stands for, only what the function needs, directly or not, found by the names that
+sources are likely to define, and everything where a name is not found that way. The modules are linked by LLVM, and all
+that the function has no use for is dropped before anything else is done.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import Literal
+
+from jax_enzyme.cache import digest
+from jax_enzyme.errors import CompileError
+from jax_enzyme.frontends import fortran_modules, symbols
+from jax_enzyme.frontends.clang import compile_c, compile_cpp
+from jax_enzyme.frontends.cuda import compile_cuda
+from jax_enzyme.frontends.cuda_host import load_host_function
+from jax_enzyme.frontends.flang import compile_fortran, compile_with_modules
+from jax_enzyme.frontends.fortran_types import with_block_sizes
+from jax_enzyme.frontends.gathering import Unit
+from jax_enzyme.frontends.instances import instance
+from jax_enzyme.frontends.llvm import read_ir
+from jax_enzyme.frontends.missing_files import with_advice
+from jax_enzyme.frontends.program import Program
+from jax_enzyme.frontends.routines import without_routines
+from jax_enzyme.frontends.runtime_library import complete, provides
+from jax_enzyme.frontends.rustc import compile_rust
+from jax_enzyme.frontends.source import SUFFIXES, Source
+from jax_enzyme.frontends.spelling import find, spelling, written
+from jax_enzyme.ir import linking
+from jax_enzyme.ir.debug import function_location
+from jax_enzyme.ir.linking import Names
+from jax_enzyme.ir.reader import parse
+from jax_enzyme.rules.effects import effect
+from jax_enzyme.rules.table import standard
+
+Blas = Literal["rules", "source"]
+"""Where routines of BLAS and LAPACK come from that have rules and that the sources define."""
+
+FRONTENDS: Mapping[str, Callable[[Source, Sequence[str]], str]] = MappingProxyType(
+    {
+        "c": compile_c,
+        "c++": compile_cpp,
+        "fortran": compile_fortran,
+        "rust": compile_rust,
+        "llvm": read_ir,
+        "cuda": compile_cuda,
+    }
+)
+"""What turns a source of each language, with compiler flags, into the text of an LLVM module."""
+
+_UNKNOWN = re.compile("error: (no |use of undeclared|unknown|call to undeclared)")
+_MEANT = re.compile("did you mean '([^']+)'")
+_LISTED = 6
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """The module of a unit, and the files of the Fortran modules that it defines."""
+
+    unit: Unit
+    ir: str
+    modules: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+
+    @cached_property
+    def names(self) -> Names:
+        """What the module defines and needs."""
+        return linking.names(self.ir)
+
+    @cached_property
+    def external(self) -> list[str]:
+        """The functions that it defines for others."""
+        return symbols.external_functions(self.ir)
+
+
+class SourceSet:
+    """Units and what they became. Equal units are equal sets; compiling is done once for all functions of a set, by
+    whichever thread asks first."""
+
+    def __init__(self, units: Sequence[Unit], blas: Blas = "rules") -> None:
+        self.units = tuple(units)
+        self._blas: Blas = blas
+        self._done: dict[Unit, Compiled | CompileError] = {}
+        self._lock = threading.RLock()
+        for unit in units:
+            _check_language(unit)
+
+    @property
+    def place(self) -> str:
+        """What the set is called in messages."""
+        names = [unit.name for unit in self.units]
+        more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+        return ", ".join(names[:_LISTED]) + more
+
+    def program(self, symbol: str | None, also: Collection[str] = ()) -> Program:
+        """The program of a function, by its symbol or by what it is called in its source; of the only one where there
+        is no symbol. `also` are symbols of others that it is handed. CompileError where it is not there, or something
+        does not compile or is defined twice."""
+        with self._lock:
+            self._compile(unit for unit in self.units if unit.named or symbol is None)
+            if (on_host := self._host_function(symbol)) is not None:
+                return on_host
+            home, root = self._home(symbol)
+            homes = [home, *(found[0] for name in also if (found := self._find_or_compile(name)))]
+            members = self._needed(homes)
+            named = [one for one in self._compiled() if one.unit.named]
+        _check_together(members, named)
+        texts = [one.ir for one in members]
+        roots = (root, *also)
+        if self._blas == "rules":
+            texts = [without_routines(one.ir, one.names, roots) for one in members]
+        if len(self.units) > 1:
+            try:
+                texts = [linking.linked(_with_common_sizes(members, texts), roots)]
+            except RuntimeError as error:
+                raise CompileError(f"LLVM cannot link the sources: {error}", self.place) from None
+        source = home.unit.source
+        return Program(complete(texts[0], *roots), root, source.lang, source.name)
+
+    @cached_property
+    def key(self) -> str:
+        """A digest of the contents of the units, and how they are compiled."""
+        parts = [p for u in self.units for p in (u.source.lang, u.name, u.source.contents, *u.flags, "")]
+        return digest(self._blas, *parts)
+
+    def functions(self) -> list[str]:
+        """What the functions of all sources are called in them."""
+        with self._lock:
+            self._compile(self.units)
+            return sorted({str(spelling(name)) for one in self._compiled() for name in one.external})
+
+    # The function
+
+    def _home(self, symbol: str | None) -> tuple[Compiled, str]:
+        """What defines the function, and its symbol."""
+        if symbol is None:
+            external = [name for one in self._compiled() for name in one.external]
+            root = symbols.only(external, self.place, self._language)
+            return next(one for one in self._compiled() if root in one.external), root
+        found = self._find_or_compile(symbol)
+        if found is not None:
+            return found
+        self._raise_failure(written(symbol).name.lower())
+        meant: list[str] = []
+        made = self._instance(symbol, meant)
+        if made is not None:
+            return made
+        external = [name for one in self._compiled() for name in one.external]
+        raise symbols.not_found(symbol, external, meant, self.place, self._language)
+
+    def _host_function(self, symbol: str | None) -> Program | None:
+        """The program of a host function of a CUDA source; None for all else."""
+        if symbol is None or len(self.units) > 1 or self._language != "cuda":
+            return None
+        self._compile(self.units)
+        one = self._compiled()[0]
+        return load_host_function(one.unit.source, symbol, one.ir, one.unit.flags)
+
+    def _find_or_compile(self, symbol: str) -> tuple[Compiled, str] | None:
+        """What defines a function among all units, and its symbol."""
+        asked = written(symbol).name.lower()
+        self._compile(unit for unit in self._waiting() if _may_define(unit, asked))
+        found = self._find(symbol)
+        if found is None and self._waiting():
+            self._compile(self._waiting())
+            found = self._find(symbol)
+        return found
+
+    def _find(self, symbol: str) -> tuple[Compiled, str] | None:
+        functions = {name: None for one in self._compiled() for name in one.names.functions}
+        root = symbols.chosen(symbol, list(functions), self.place)
+        if root is None:
+            return None
+        homes = [one for one in self._compiled() if root in one.names.functions]
+        strong = [one for one in homes if root in one.names.strong]
+        local = [one for one in homes if root in one.names.local]
+        if len(strong) > 1 or (not strong and len(local) > 1):
+            raise _defined_twice(root, *(strong or local)[:2])
+        return (strong or homes)[0], root
+
+    def _instance(self, symbol: str, meant: list[str]) -> tuple[Compiled, str] | None:
+        """A function that no source emits by itself: of a template, or static and unused. None where none has it;
+        `meant` is then what the compiler thinks is meant."""
+        name = written(symbol).name.encode()
+        able = [unit for unit in self.units if unit.source.lang in ("c", "c++")]
+        for unit in sorted(able, key=lambda unit: name not in unit.source.contents):
+            asked = instance(unit, symbol)
+            ir = asked and _tried(asked, meant)
+            if not asked or not ir:
+                continue
+            one = Compiled(asked, ir)
+            found = find(symbol, one.names.functions)
+            if len(found) == 1:
+                self._done[unit] = one
+                return one, found[0]
+        return None
+
+    # What it needs
+
+    def _needed(self, homes: Sequence[Compiled]) -> list[Compiled]:
+        """The modules that others need, these first."""
+        while True:
+            members, missing = self._closure(homes)
+            waiting = self._waiting()
+            wanted = [unit for unit in waiting if any(_may_define(unit, n) for n in map(_plain, missing))]
+            if not wanted and any(not _is_known(name) for name in missing):
+                wanted = waiting
+            if not wanted:
+                for name in missing:
+                    self._raise_failure(_plain(name))
+                return members
+            self._compile(wanted)
+
+    def _closure(self, roots: Sequence[Compiled]) -> tuple[list[Compiled], list[str]]:
+        """Of what is compiled the modules that some need, and the names that none of them defines."""
+        homes: dict[str, list[Compiled]] = {}
+        for one in self._compiled():
+            for name in one.names.defined:
+                homes.setdefault(name, []).append(one)
+        members = {id(one): one for one in roots}
+        missing: dict[str, None] = {}
+        pending = list(members.values())
+        while pending:
+            for name in sorted(pending.pop().names.needed):
+                found = homes.get(name, ())
+                if not found:
+                    missing[name] = None
+                # What the user named comes before what a folder or a library has.
+                found = [one for one in found if one.unit.named and name in one.names.strong] or found
+                for one in found:
+                    if id(one) not in members:
+                        members[id(one)] = one
+                        pending.append(one)
+        return list(members.values()), list(missing)
+
+    # Compiling
+
+    @property
+    def _language(self) -> str:
+        return self.units[0].source.lang
+
+    def _compiled(self) -> list[Compiled]:
+        return [one for unit in self.units if isinstance(one := self._done.get(unit), Compiled)]
+
+    def _waiting(self) -> list[Unit]:
+        return [unit for unit in self.units if unit not in self._done]
+
+    def _raise_failure(self, name: str) -> None:
+        """Raises what kept a source from compiling that may define a name."""
+        for unit, failure in self._done.items():
+            if isinstance(failure, CompileError) and (_may_define(unit, name) or not _is_known(name)):
+                raise failure
+
+    def _compile(self, units: Iterable[Unit]) -> None:
+        """Compiles units, in threads, those first whose modules others use. What fails is raised where the user named
+        the source, and kept otherwise: it may not be needed."""
+        wanted = [unit for unit in units if unit not in self._done]
+        if any(unit.source.lang == "fortran" for unit in wanted):
+            wanted = self._with_providers(wanted)
+        while wanted:
+            ready = [unit for unit in wanted if self._providers(unit).isdisjoint(wanted)]
+            with ThreadPoolExecutor(min(len(ready), os.cpu_count() or 1)) as pool:
+                jobs = [(unit, pool.submit(copy_context().run, self._one, unit)) for unit in ready]
+                self._done.update((unit, job.result()) for unit, job in jobs)
+            wanted = [unit for unit in wanted if unit not in self._done]
+        for unit in self.units:
+            failure = self._done.get(unit)
+            if unit.named and isinstance(failure, CompileError):
+                raise failure
+
+    def _one(self, unit: Unit) -> Compiled | CompileError:
+        try:
+            if unit.source.lang != "fortran":
+                return Compiled(unit, FRONTENDS[unit.source.lang](unit.source, unit.flags))
+            return Compiled(unit, *compile_with_modules(unit.source, unit.flags, self._modules_for(unit)))
+        except CompileError as error:
+            return with_advice(error, unit, self.units)
+
+    # Fortran's modules
+
+    @cached_property
+    def _interfaces(self) -> dict[Unit, fortran_modules.Interface]:
+        return {unit: fortran_modules.interface(unit.source) for unit in self.units if unit.source.lang == "fortran"}
+
+    @cached_property
+    def _makers(self) -> dict[str, Unit]:
+        """The unit that defines each module. CompileError where two do, or modules use one another in a circle."""
+        makers: dict[str, Unit] = {}
+        for unit, interface in self._interfaces.items():
+            for name in sorted(interface.defines):
+                other = makers.setdefault(name, unit)
+                if other is not unit and (unit.named or other.named):
+                    raise CompileError(
+                        f"two sources define the Fortran module `{name}`: {other.name} and {unit.name}",
+                        unit.name,
+                        "leave one of them out",
+                    )
+        needs = {n: sorted(self._interfaces[unit].needs & makers.keys()) for n, unit in makers.items()}
+        if ring := fortran_modules.circle(needs):
+            shown = " uses ".join(f"`{name}` ({makers[name].name})" for name in [*ring, ring[0]])
+            raise CompileError(
+                f"Fortran modules use one another in a circle: {shown}",
+                makers[ring[0]].name,
+                "put what both need into a module of its own, or one of them into a submodule",
+            )
+        return makers
+
+    def _providers(self, unit: Unit) -> set[Unit]:
+        """The other units whose modules a unit uses itself."""
+        interface = self._interfaces.get(unit)
+        names = interface.needs & self._makers.keys() if interface is not None else frozenset[str]()
+        return {self._makers[name] for name in names} - {unit}
+
+    def _with_providers(self, units: Sequence[Unit]) -> list[Unit]:
+        found = dict.fromkeys(units)
+        pending = list(units)
+        while pending:
+            for unit in self._providers(pending.pop()):
+                if unit not in found:
+                    found[unit] = None
+                    pending.append(unit)
+        return [unit for unit in found if unit not in self._done]
+
+    def _modules_for(self, unit: Unit) -> dict[str, bytes]:
+        """The module files that a unit needs, directly or not."""
+        files: dict[str, bytes] = {}
+        seen: set[Unit] = set()
+        pending = [unit]
+        while pending:
+            for provider in self._providers(pending.pop()) - seen:
+                seen.add(provider)
+                pending.append(provider)
+                made = self._done[provider]
+                if isinstance(made, CompileError):
+                    raise made
+                files.update(made.modules)
+        return files
+
+
+def _tried(unit: Unit, meant: list[str]) -> str | None:
+    """The IR of a unit that asks for a function; None where it has none."""
+    try:
+        return FRONTENDS[unit.source.lang](unit.source, unit.flags)
+    except CompileError as error:
+        if _UNKNOWN.search(error.cause):
+            meant += _MEANT.findall(error.cause)
+            return None
+        if "overloaded function" in error.cause or "ambiguous" in error.cause:
+            raise CompileError(
+                "several functions of this name may be meant:\n" + error.cause,
+                error.place,
+                'name the types of its parameters: "step<double>(double const*, int)"',
+            ) from None
+        return None
+
+
+def _check_language(unit: Unit) -> None:
+    lang = unit.source.lang
+    if lang not in FRONTENDS:
+        low = lang.lower()
+        meant = low if low in FRONTENDS else SUFFIXES.get(f".{low}")
+        raise CompileError(
+            f"there is no front end for the language {lang!r}",
+            unit.name,
+            f"{f'did you mean {chr(34)}{meant}{chr(34)}? ' if meant else ''}languages: {', '.join(FRONTENDS)}",
+        )
+
+
+def _plain(symbol: str) -> str:
+    """The name of a symbol in its source, in lower case."""
+    return spelling(symbol).name.lower()
+
+
+def _may_define(unit: Unit, name: str) -> bool:
+    return unit.likely is None or name in unit.likely or f"{name}_" in unit.likely
+
+
+def _check_together(members: Sequence[Compiled], named: Sequence[Compiled]) -> None:
+    """CompileError where modules are of different machines, or two define one name: modules that are linked, and those
+    of sources that the user named."""
+    on_devices = [one for one in members if one.unit.source.lang == "cuda"]
+    if on_devices and len(on_devices) < len(members):
+        other = next(one for one in members if one.unit.source.lang != "cuda")
+        raise CompileError(
+            f"a CUDA source cannot be linked with one in {other.unit.source.lang}: "
+            f"{on_devices[0].unit.name} and {other.unit.name}",
+            other.unit.name,
+            "device code is compiled from CUDA sources: pass these alone",
+        )
+    homes: dict[str, Compiled] = {}
+    for one in {id(one): one for one in (*members, *named)}.values():
+        for name in sorted(one.names.strong):
+            first = homes.setdefault(name, one)
+            if first is not one:
+                raise _defined_twice(name, first, one)
+
+
+def _defined_twice(name: str, first: Compiled, second: Compiled) -> CompileError:
+    places = [_line(name, one) for one in (first, second)]
+    spelled = str(spelling(name))
+    shown = f"`{name}`" if name == spelled else f"`{spelled}` ({name})"
+    return CompileError(
+        f"two sources define {shown}: {places[0]} and {places[1]}", places[1], "leave one of them out of the sources"
+    )
+
+
+def _line(name: str, one: Compiled) -> str:
+    """Where a function is defined, as well as that is known."""
+    module = parse(one.ir)
+    function = module.functions.get(name)
+    return (function_location(module, function) if function is not None else None) or one.unit.name
+
+
+def _with_common_sizes(members: Sequence[Compiled], texts: Sequence[str]) -> list[str]:
+    """The texts, where a COMMON block that sources declare in several sizes has the largest everywhere: the linker
+    gives it that, and accesses name it by its size."""
+    sizes: dict[str, set[int]] = {}
+    for one in members:
+        for name, size in one.names.sizes.items():
+            sizes.setdefault(name, set()).add(size)
+    largest = {name: max(found) for name, found in sizes.items() if len(found) > 1}
+    return [
+        with_block_sizes(text, largest) if one.unit.source.lang == "fortran" and largest else text
+        for one, text in zip(members, texts, strict=True)
+    ]
+
+
+def _is_known(symbol: str) -> bool:
+    """Whether a name that nobody defines is one of a language's libraries, as far as there are rules for it."""
+    return (
+        effect(symbol) is not None
+        or standard().for_call(symbol) is not None
+        or provides(symbol)
+        or symbol.startswith(("_Fortran", "_ZSt", "_ZNSt", "_ZNKSt", "_ZT", "__cxa", "__gxx", "_Unwind"))
+    )

@@ -1,0 +1,276 @@
+"""Sets of sources: what is compiled and linked for a kernel, and what is said of sets that are none."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from jax_enzyme.errors import CompileError
+from jax_enzyme.frontends import load, source_set
+from jax_enzyme.frontends.toolchain import zig
+from jax_enzyme.ir import linking
+from tests.support.tools import need
+
+Write = Callable[..., list[str]]
+
+STEP = "double half(double); double step(double x) { return half(x) + 1; }\n"
+HALF = "double half(double x) { return x / 2; }\ndouble unused(double x) { return x; }\n"
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """Writes files by name, and returns their paths in order."""
+
+    def into(**files: str) -> list[str]:
+        paths: list[str] = []
+        for name, text in files.items():
+            path = tmp_path / "__".join(name.split("__")[:-1]).replace("__", "/")
+            path = path.with_suffix("." + name.rpartition("__")[2])
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+            paths.append(str(path))
+        return paths
+
+    return into
+
+
+def functions(ir: str) -> set[str]:
+    return set(linking.names(ir).functions)
+
+
+def test_several_files(write: Write) -> None:
+    program = load(write(step__c=STEP, half__c=HALF), "step")
+    assert functions(program.ir) == {"step", "half"}
+    assert "define internal double @half" in program.ir
+    assert program.source_name.endswith("step.c")
+
+
+def test_languages_mixed(write: Write) -> None:
+    need("flang-22")
+    need("rustc")
+    paths = write(
+        top__cpp='extern "C" double half_(double *); extern "C" double twice(double);\n'
+        'extern "C" double scale; extern "C" double top(double x) { return half_(&x) + twice(x) * scale; }\n',
+        half__f90="real(8) function half(x)\n real(8) :: x\n half = x / 2\nend\n",
+        twice__rs='#[no_mangle]\npub extern "C" fn twice(x: f64) -> f64 { 2.0 * x }\n',
+        scale__ll="@scale = global double 3.0\n",
+    )
+    program = load(paths, "top")
+    assert program.lang == "c++"
+    assert functions(program.ir) == {"top", "half_", "twice"}
+    assert "@scale = internal" in program.ir
+
+
+def test_flags_by_language_and_name(write: Write) -> None:
+    paths = write(step__c="double half(double); double step(double x) { return half(x) + ONE; }", half__c=HALF)
+    program = source_set(paths, flags={"step.c": ("-DONE=17.0",), "c": ("-DNDEBUG",)}).program("step")
+    assert "1.700000e+01" in program.ir
+    with pytest.raises(CompileError, match="'fortran', which is no source here"):
+        source_set(paths, flags={"fortran": ("-O1",)})
+
+
+def test_a_folder_is_compiled_as_far_as_it_is_needed(write: Write, tmp_path: Path) -> None:
+    write(step__c=STEP, half__c=HALF, main__c="#include <nowhere.h>\nint main() { return 0; }\n", note__md="text")
+    sources = source_set(tmp_path)
+    assert functions(sources.program("step").ir) == {"step", "half"}
+    assert functions(sources.program("half").ir) == {"half"}
+    assert functions(source_set(str(tmp_path / "*.c")).program("half").ir) == {"half"}
+    with pytest.raises(CompileError, match=r"main\.c includes nowhere\.h, which is in none"):
+        sources.program("main")
+
+
+def test_names_that_only_macros_make(write: Write, tmp_path: Path) -> None:
+    write(step__c=STEP, half__c="#define NAME(x) ha##x\ndouble NAME(lf)(double x) { return x; }\n")
+    assert functions(source_set(tmp_path).program("step").ir) == {"step", "half"}
+
+
+def test_fortran_modules_in_order(write: Write, tmp_path: Path) -> None:
+    need("flang-22")
+    paths = write(
+        step__f90="subroutine step(x)\n use middle, only: twice\n real(8) :: x\n x = twice(x)\nend\n",
+        middle__f90="module middle\n use last\ncontains\n real(8) function twice(x)\n  real(8) :: x\n"
+        "  twice = factor * x\n end function\nend module\n",
+        zlast__f90="module last\n include 'factor.inc'\nend module\n",
+        factor__inc=" real(8), parameter :: factor = 2\n",
+    )
+    first = load(tmp_path, "step")
+    assert "2.000000e+00" in first.ir
+    assert load(paths[:3], "step").ir == first.ir
+    (tmp_path / "factor.inc").write_text(" real(8), parameter :: factor = 3\n")
+    assert "3.000000e+00" in load(tmp_path, "step").ir
+    assert load(tmp_path, "middle::twice").symbol == "_QMmiddlePtwice"
+
+
+def test_common_blocks_of_several_sizes(write: Write) -> None:
+    need("flang-22")
+    small = "subroutine {0}(x)\n real(8) :: x, a{1}\n common /state/ a\n a(2) = x * a(2)\n x = a(2)\nend\n"
+    paths = write(
+        top__f90="subroutine top(x)\n real(8) :: x, a(3)\n common /state/ a\n"
+        " a = 2\n call inner(x)\n x = x + a(2)\nend\n",
+        inner__f90=small.format("inner", "(2)"),
+    )
+    ir = load(paths, "top").ir
+    assert "of 16" not in ir
+    assert "of 24" in ir
+
+
+def test_objects_and_libraries_that_hold_bitcode(write: Write, tmp_path: Path) -> None:
+    half, step = write(half__c=HALF, step__c=STEP)
+
+    def compiled(source: str, name: str, *flags: str) -> str:
+        out = str(tmp_path / name)
+        subprocess.run([*zig().command, "clang", "-c", *flags, source, "-o", out], check=True)
+        return out
+
+    for name, flag in (("lto.o", "-flto"), ("embedded.o", "-fembed-bitcode")):
+        assert functions(load([step, compiled(half, name, flag)], "step").ir) == {"step", "half"}
+    archive = str(tmp_path / "libhalf.a")
+    subprocess.run([*zig().command, "ar", "rcs", archive, str(tmp_path / "lto.o")], check=True)
+    assert functions(load([step, archive], "step").ir) == {"step", "half"}
+    with pytest.raises(CompileError, match="machine code only, and no LLVM bitcode") as caught:
+        load([step, compiled(half, "plain.o")], "step")
+    assert caught.value.place == str(tmp_path / "plain.o")
+    assert "-flto" in (caught.value.remedy or "")
+
+
+def test_compile_commands(write: Write, tmp_path: Path) -> None:
+    step, half = write(
+        src__step__c='#include "scale.h"\ndouble half(double); double step(double x) { return half(x) + SCALE * ONE; }',
+        src__half__c=HALF,
+    )
+    write(include__scale__h="#define SCALE 1\n")
+    command = f"/usr/bin/gcc -DONE=17.0 -I../include -O3 -march=native -Wall -MD -MF x.d -o step.o -c {step}"
+    entries = [
+        {"directory": str(tmp_path / "src"), "file": "step.c", "command": command},
+        {"directory": str(tmp_path), "file": half, "arguments": ["cc", "-c", half]},
+    ]
+    (tmp_path / "compile_commands.json").write_text(json.dumps(entries))
+    for source in (None, [step, half]):
+        program = source_set(source, compile_commands=tmp_path).program("step")
+        assert "1.700000e+01" in program.ir
+    (other,) = write(src__steps__c=STEP)
+    with pytest.raises(CompileError, match="names no such file") as caught:
+        source_set([other], compile_commands=str(tmp_path / "compile_commands.json"))
+    assert step in (caught.value.remedy or "")
+    with pytest.raises(CompileError, match="cannot be read"):
+        source_set([other], compile_commands=str(tmp_path / "nowhere"))
+
+
+def test_templates_and_unused_functions_are_made(write: Write) -> None:
+    source = (
+        "namespace solver { template <class T> T step(const T *x, int n) { return x[n]; }\n"
+        "template <class T> T step(T x) { return x * x; }\n"
+        "inline double cube(double x) { return x * x * x; } static double half(double x) { return x / 2; } }\n"
+    )
+    assert load(source, "solver::step<float>(const float *, int)", "c++").symbol == "_ZN6solver4stepIfEET_PKS1_i"
+    assert load(source, "solver::cube", "c++").symbol == "_ZN6solver4cubeEd"
+    assert functions(load(source, "solver::half", "c++").ir) == {"_ZN6solverL4halfEd"}
+    with pytest.raises(CompileError, match="several functions of this name") as caught:
+        load(source, "solver::step<double>", "c++")
+    assert "types of its parameters" in (caught.value.remedy or "")
+    with pytest.raises(CompileError, match="`solver::stop<double>` is not in the source") as caught:
+        load(source, "solver::stop<double>", "c++")
+    assert "step" in (caught.value.remedy or "")
+    (header,) = write(solver__hpp="template <class T> T twice(T x) { return 2 * x; }\n")
+    assert functions(load(header, "twice<double>", "c++").ir) == {"_Z5twiceIdET_S0_"}
+
+
+DDOT = """
+      double precision function ddot(n, x, incx, y, incy)
+      {integer} n, incx, incy, i
+      double precision x(*), y(*)
+      ddot = 0
+      do i = 1, n
+        ddot = ddot + x(1 + (i - 1) * incx) * y(1 + (i - 1) * incy)
+      end do
+      end
+"""
+USES_DDOT = """
+      double precision function energy(n, x)
+      {integer} n, one
+      double precision x(*), ddot
+      one = 1
+      energy = ddot(n, x, one, x, one)
+      end
+"""
+
+
+def test_rules_of_blas_win_over_sources(write: Write) -> None:
+    need("flang-22")
+    paths = write(energy__f=USES_DDOT.format(integer="integer"), ddot__f=DDOT.format(integer="integer"))
+    assert functions(source_set(paths).program("energy").ir) == {"energy_"}
+    assert functions(source_set(paths, blas="source").program("energy").ir) == {"energy_", "ddot_"}
+    assert "ddot_" in functions(source_set(paths).program("ddot").ir)
+    wide = write(wide__energy__f=USES_DDOT.format(integer="integer*8"), wide__ddot__f=DDOT.format(integer="integer*8"))
+    assert functions(source_set(wide).program("energy").ir) == {"energy_", "ddot_"}
+
+
+@pytest.mark.parametrize(
+    ("files", "symbol", "message"),
+    [
+        ({"a__c": HALF, "b__c": HALF}, "half", r"two sources define `half`: \S*a\.c:1 and \S*b\.c:1"),
+        ({"step__c": STEP, "a__c": HALF, "b__c": HALF}, "step", r"two sources define `half`: \S*a\.c:1 and \S*b\.c:1"),
+        ({"a__c": "static double f(double x) { return x; } double g(double x) { return f(x); }",
+          "b__c": "static double f(double x) { return x; } double h(double x) { return f(x); }"}, "f",
+         "two sources define `f`"),
+        ({"step__c": STEP}, "stepp", "`stepp` is not in the source"),
+        ({"step__c": STEP, "m__jl": "f(x) = x\n"}, "step", r"the suffix '\.jl' does not tell the language"),
+    ],
+)  # fmt: skip
+def test_bad_sets(write: Write, files: dict[str, str], symbol: str, message: str) -> None:
+    with pytest.raises(CompileError, match=message):
+        load(write(**files), symbol)
+
+
+def test_another_language_than_lang_says(write: Write) -> None:
+    paths = write(step__c=STEP, half__f90="end\n")
+    with pytest.raises(CompileError, match=r'lang="c", and by its name this source is fortran') as caught:
+        load(paths, "step", "c")
+    assert caught.value.place == paths[1]
+
+
+def test_a_header_that_is_elsewhere(write: Write, tmp_path: Path) -> None:
+    (path,) = write(src__step__c='#include "scale.h"\ndouble step(double x) { return x * SCALE; }\n')
+    write(include__deep__scale__h="#define SCALE 2\n")
+    with pytest.raises(CompileError, match=r"step\.c includes scale\.h, which is in none of the folders") as caught:
+        load([path], "step")
+    assert f"-I{tmp_path / 'include' / 'deep'}" in (caught.value.remedy or "")
+
+
+def test_modules_in_a_circle(write: Write) -> None:
+    need("flang-22")
+    paths = write(a__f90="module a\n use b\nend module\n", b__f90="module b\n use a\nend module\n")
+    with pytest.raises(CompileError, match=r"in a circle: `a` \(\S*a\.f90\) uses `b` \(\S*b\.f90\) uses `a`"):
+        load(paths, "f")
+
+
+def test_a_module_that_nobody_defines(write: Write) -> None:
+    need("flang-22")
+    with pytest.raises(CompileError, match=r"a\.f90 uses the module `b`, which none of the sources defines"):
+        load(write(a__f90="subroutine f(x)\n use b\n real(8) :: x\n x = c\nend\n"), "f")
+
+
+def test_sets_that_are_empty(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "a.c").write_text(HALF)
+    with pytest.raises(CompileError, match="the folder has no source files") as caught:
+        load(tmp_path)
+    assert str(tmp_path / "src") in (caught.value.remedy or "")
+    with pytest.raises(CompileError, match="no source file matches"):
+        load(str(tmp_path / "*.f"))
+    with pytest.raises(CompileError, match="sequence of sources is empty"):
+        load([])
+    with pytest.raises(CompileError, match="there is no source"):
+        source_set(None)
+
+
+def test_functions_that_a_kernel_is_handed_are_kept(write: Write) -> None:
+    paths = write(
+        apply__c="double apply(double (*f)(double), double x) { return f(x); }\n",
+        square__c="double square(double x) { return x * x; } double other(double x) { return x; }\n",
+    )
+    assert functions(source_set(paths).program("apply", ("square",)).ir) == {"apply", "square"}
