@@ -62,11 +62,11 @@ def chosen(symbol: str, defined: Sequence[str], place: str) -> str | None:
 def not_found(symbol: str, external: Sequence[str], meant: Sequence[str], place: str, lang: str) -> CompileError:
     """What is said where no function is meant, of those that are `external`; `meant` is what a compiler has found in
     the text."""
-    if meant:
-        return CompileError(f"the symbol `{symbol}` is not in the source", place, f"did you mean `{meant[0]}`?")
     by_name = {n: name for name in external for n in (name, spelling(name).name, str(spelling(name)))}
     near = difflib.get_close_matches(symbol, by_name, 5, 0.5)
     near = near or difflib.get_close_matches(spelling(symbol).name.rpartition("::")[2], by_name, 5, 0.5)
+    if meant and not near:
+        return CompileError(f"the symbol `{symbol}` is not in the source", place, f"did you mean `{meant[0]}`?")
     places = list(dict.fromkeys(by_name[n] for n in near))
     what = (
         f"similar names: {_listed(places)}" if places else f"it defines {_listed(external) or 'no external function'}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,7 @@ def names_on(page: str) -> dict[str, Any]:
 def test_code(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "step.c").write_text(C)
     (tmp_path / "step.cu").write_text(CUDA)
+    shutil.copytree(ROOT / "examples" / "orbit", tmp_path / "orbit")
     monkeypatch.chdir(tmp_path)
     before = dict(jax.config.values)
     names = names_on(page.stem)

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -13,13 +14,20 @@ import pytest
 README = Path(__file__).resolve().parents[2] / "README.md"
 
 
-def test_first_example(capsys: pytest.CaptureFixture[str]) -> None:
-    (example,) = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
+def test_first_example(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(README.parent)
     names: dict[str, Any] = {}
-    exec(compile(example, str(README), "exec"), names)
+    first, *_ = examples = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
+    assert len(first.split("\n\n")) <= 3
+    for example in examples:
+        exec(compile(example, str(README), "exec"), names)
     assert capsys.readouterr().out
-    x = jnp.arange(1.0, 5.0)
-    np.testing.assert_allclose(names["soft_norm"](x), np.sqrt(31))
+    position, earth = names["position"], names["earth"]
+    np.testing.assert_allclose(jnp.linalg.norm(position(earth, 100.0)), 1.0, rtol=0.02)
+    moved = 1e-6 * jnp.arange(1.0, 7.0)
+    differences = (position(earth + moved, 100.0) - position(earth - moved, 100.0)) / 2
+    for jacobian in (jax.jacrev(position), jax.jacfwd(position)):
+        np.testing.assert_allclose(jacobian(earth, 100.0) @ moved, differences, rtol=1e-8, atol=1e-14)
 
 
 def test_local_links() -> None:
