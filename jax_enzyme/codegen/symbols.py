@@ -32,6 +32,9 @@ _CHECKS, _EXTENSION = "je_checked_", "jax_enzyme.xla_ffi._ext"
 _ARITHMETIC = re.compile(r"^(__[a-z]+[bhsdxt][fc]([bhsdxt]f)?\d?|__(mul|div)[hsdxt]c3|_ZGV\w+|sincos[fl]?|bcmp)$")
 # Data of the C++ and C run times, and what the unwinder calls.
 _TABLES = re.compile(r"^(_ZTV|_ZTI|_ZTS|__gxx_personality_v0$|rust_eh_personality$|std(in|out|err)$)")
+# What compilers call of their own, and the standard libraries of C++, Fortran and Rust: much of it only where a call
+# fails, and gone by the time that code is made.
+_OF_RUN_TIMES = re.compile(r"__|_Fortran|_Z\w*St|_ZT|_R|_ZN(4core|3std|5alloc)")
 # Buffers for streams stay with them, and what runs units of Fortran's may keep the names of files.
 _KEEPING_OUTPUT = re.compile(r"^(setv?buf$|_Fortran)")
 # The linker defines these itself.
@@ -86,7 +89,7 @@ def address_of(name: str) -> int | None:
 def is_defined(name: str) -> bool:
     """Whether `address_of` finds a name, or the run-time library of a language should have it: those are not made for
     the question. So is what `addresses` has words of its own for."""
-    if name in _OF_THE_LINKER or _OF_THREADS.match(name) or name.startswith("_Fortran") or "St3__1" in name:
+    if name in _OF_THE_LINKER or _OF_THREADS.match(name) or _OF_RUN_TIMES.match(name):
         return True
     return address_of(name) is not None
 

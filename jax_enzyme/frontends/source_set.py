@@ -163,7 +163,9 @@ class SourceSet:
         if symbol is None or len(self.units) > 1 or self._language != "cuda":
             return None
         self._compile(self.units)
-        one = self._compiled()[0]
+        one = self._done[self.units[0]]
+        if isinstance(one, CompileError):
+            raise one
         return load_host_function(one.unit.source, symbol, one.ir, one.unit.flags)
 
     def _find_or_compile(self, symbol: str) -> tuple[Compiled, str] | None:
