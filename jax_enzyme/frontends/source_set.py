@@ -160,10 +160,11 @@ class SourceSet:
 
     def _host_function(self, symbol: str | None) -> Program | None:
         """The program of a host function of a CUDA source; None for all else."""
-        if symbol is None or len(self.units) > 1 or self._language != "cuda":
+        unit, *others = self.units
+        if symbol is None or others or unit.source.lang != "cuda":
             return None
         self._compile(self.units)
-        one = self._done[self.units[0]]
+        one = self._done[unit]
         if isinstance(one, CompileError):
             raise one
         return load_host_function(one.unit.source, symbol, one.ir, one.unit.flags)
