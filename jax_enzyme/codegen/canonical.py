@@ -99,6 +99,7 @@ def _optimised(module: Module) -> tuple[llvm.ModuleRef, llvm.PassBuilder]:
     passes = llvm.create_new_module_pass_manager()
     if _runs_alone(module):
         passes.add_lower_atomic_pass()
+    passes.add_sroa_pass()  # before every copy of a function has to go through it
     passes.add_always_inliner_pass()
     passes.add_global_dead_code_eliminate_pass()
     run_on_module(passes, native, builder)

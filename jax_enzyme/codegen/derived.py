@@ -49,6 +49,7 @@ from jax_enzyme.signature import Binding, Signature
 from jax_enzyme.transform.bind import bind, buffers_of
 from jax_enzyme.transform.divisions import guard_divisions
 from jax_enzyme.transform.input_writes import Protected, protect_inputs
+from jax_enzyme.transform.places import keep_places
 from jax_enzyme.transform.prepare import prepare, prepare_calls
 from jax_enzyme.transform.sanitize import sanitized, with_checks
 from jax_enzyme.transform.shared_loops import share_loops
@@ -205,6 +206,7 @@ class _Job:
                 module = withhold(module, self.program.symbol)
             library.link_bodies(module)
             function = bind(module, self.program.symbol, self.signature, self.binding)
+            keep_places(function.module)  # of which `bind` made a copy
             return protect_inputs(prepare(function), canonical)
 
         return _bound.get(self.base_key, make)

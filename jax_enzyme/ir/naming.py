@@ -10,6 +10,9 @@ from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import GlobalValue, Value
 
 _PLAIN = re.compile(r"[-a-zA-Z$._][-a-zA-Z$._0-9]*")
+_LONGEST = 200
+"""Names are made of names: of functions that were inlined, of blocks that edges lead to and from. LLVM reads none of a
+value that has more than 1024 characters."""
 _UNPRINTABLE = re.compile(r"[^ !#-\[\]-~]")
 
 
@@ -41,6 +44,8 @@ def local_names(function: Function) -> dict[Value, str]:
             names[value] = f"%{number}"
             number += 1
             continue
+        if len(name) > _LONGEST:
+            name = f"{name[: _LONGEST // 2]}..{name[-_LONGEST // 2 :]}"
         if name in used:
             name = _fresh(name, used, counts)
         used.add(name)

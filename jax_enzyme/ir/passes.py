@@ -96,12 +96,12 @@ def optimised_text(text: str) -> str:
     return str(parsed)
 
 
-def inline_everything(module: Module, keep: Collection[str]) -> Module:
+def inline_everything(module: Module, keep: Collection[str], then: Sequence[str] = ()) -> Module:
     """Inlines every call of a function that is defined here, directly called and not recursive; makes everything but
-    `keep` internal and removes what is then unused."""
+    `keep` internal and removes what is then unused. `then` are passes to run on what is left."""
     copy = clone(module)
     mark_for_inlining(copy, keep)
-    return run(copy, ["always-inline", "globaldce"])
+    return run(copy, ["always-inline", "globaldce", *then])
 
 
 def normalise(module: Module) -> Module:

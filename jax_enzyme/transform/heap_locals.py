@@ -29,7 +29,7 @@ from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.dominance import Dominance
 from jax_enzyme.ir.module import Function, Module
-from jax_enzyme.ir.passes import inline_everything, run
+from jax_enzyme.ir.passes import inline_everything
 from jax_enzyme.ir.values import BasicBlock, ConstantNull, Poison, Value, int_value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.rewriting import place, replace_values
@@ -46,7 +46,7 @@ def move_large_locals(function: ArrayFunction) -> ArrayFunction:
     reached = reachable_functions(module.functions[function.symbol])
     if not any(_to_move(f, layout) for f in reached):
         return function
-    flat = run(inline_everything(module, [function.symbol]), ["sroa"])
+    flat = inline_everything(module, [function.symbol], ["sroa"])
     move_locals_of(flat, reachable_functions(flat.functions[function.symbol]))
     return replace(function, module=flat)
 

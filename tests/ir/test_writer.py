@@ -85,3 +85,15 @@ def test_unnamed_globals_are_numbered_again() -> None:
     del module.globals["0"]
     text = to_text(module)
     assert "@0 = global i32 2" in text and "@x = global ptr @0" in text
+
+
+def test_long_names_are_cut() -> None:
+    """LLVM reads none of more than 1024 characters."""
+    long = "a" * 3000
+    b, c = f"%{long}b", f"%{long}c"
+    text = f"define double @f(double {b}, double {c}) {{\n  %s = fadd double {b}, {c}\n  ret double %s\n}}\n"
+    module = parse(text)
+    verify(module)
+    written = to_text(module)
+    assert len(written) < 2000
+    assert to_text(parse(written)) == written

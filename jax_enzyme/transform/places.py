@@ -1,0 +1,101 @@
+"""Of debug information, what says where an instruction comes from; the rest goes.
+
+    before    #dbg_declare(ptr %x, !31, !DIExpression(), !40)                after    (nothing)
+              !20 = distinct !DISubprogram(name: "f", scope: !5,                      !20 = distinct !DISubprogram(
+                file: !1, line: 7, type: !22, unit: !2,                                 name: "f", file: !1, line: 7,
+                declaration: !9, templateParams: !11, ...)                              type: !22, unit: !2, ...)
+              !22 = !DISubroutineType(types: !23)                                     !22 = ...(types: !{})
+
+Types are read once, when the kernel is held against its signature. In C++ they and the names of local variables are
+several times as long as the code, and every pass goes through LLVM's text. One empty type of functions stays: where
+LLVM changes how a function is called it notes so in the type, and does not look whether there is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from jax_enzyme.ir.metadata import MDNode, MDRef, MDValue
+from jax_enzyme.ir.module import Module
+from jax_enzyme.ir.values import MetadataOperand
+
+_LEFT_OUT = {
+    "DISubprogram": frozenset(
+        ("declaration", "templateParams", "retainedNodes", "containingType", "thrownTypes", "annotations")
+    ),
+    "DICompileUnit": frozenset(("enums", "retainedTypes", "globals", "imports", "macros")),
+}
+_SCOPES = ("DIFile", "DISubprogram", "DILexicalBlock", "DILexicalBlockFile", "DICompileUnit")
+_OF_TYPES = frozenset(("heapallocsite",))
+
+
+def keep_places(module: Module) -> None:
+    """Changes the module: no debug records, and of its metadata only what instructions and functions lead to."""
+    for variable in module.globals.values():
+        variable.metadata = [(kind, node) for kind, node in variable.metadata if kind != "dbg"]
+    for function in module.functions.values():
+        function.trailing_records = []
+        for instruction in function.instructions():
+            instruction.records = []
+            if len(instruction.metadata) > 1:
+                instruction.metadata = [(k, node) for k, node in instruction.metadata if k not in _OF_TYPES]
+    nothing = MDNode()
+    for number, node in module.metadata.items():
+        module.metadata[number] = _plain(module, node, nothing)
+    _sweep(module)
+
+
+def _plain(module: Module, node: MDNode, nothing: MDNode) -> MDNode:
+    """A node without what leads to types. A member function lies in its file rather than in its class."""
+    if node.kind == "DISubroutineType":
+        return MDNode(node.kind, fields=[("types", nothing)])
+    unwanted = _LEFT_OUT.get(node.kind)
+    if unwanted is None:
+        return node
+    fields = [(name, value) for name, value in node.fields if name not in unwanted]
+    scope = node.get("scope")
+    if isinstance(scope, MDRef) and module.metadata[scope.number].kind not in _SCOPES:
+        fields = [(name, value) for name, value in fields if name != "scope"]
+    return MDNode(node.kind, node.operands, fields, node.distinct)
+
+
+def _sweep(module: Module) -> None:
+    pending = list(_numbers(_roots(module)))
+    reached: set[str] = set(pending)
+    while pending:
+        for number in _numbers(_values(module.metadata[pending.pop()])):
+            if number not in reached:
+                reached.add(number)
+                pending.append(number)
+    module.metadata = {number: node for number, node in module.metadata.items() if number in reached}
+
+
+def _roots(module: Module) -> Iterator[MDValue]:
+    for nodes in module.named_metadata.values():
+        yield from nodes
+    for variable in module.globals.values():
+        yield from (node for _, node in variable.metadata)
+    for function in module.functions.values():
+        yield from (node for _, node in function.metadata)
+        for instruction in function.instructions():
+            yield from (node for _, node in instruction.metadata)
+            yield from _operands(instruction.operands)
+
+
+def _operands(operands: Iterable[object]) -> Iterator[MDValue]:
+    """Metadata that is passed to a call."""
+    return (operand.metadata for operand in operands if isinstance(operand, MetadataOperand))
+
+
+def _values(node: MDNode) -> Iterator[MDValue]:
+    yield from node.operands
+    yield from (value for _, value in node.fields if not isinstance(value, str))
+
+
+def _numbers(values: Iterable[MDValue]) -> Iterator[str]:
+    """The numbers of nodes that values are, or hold."""
+    for value in values:
+        if isinstance(value, MDRef):
+            yield value.number
+        elif isinstance(value, MDNode):
+            yield from _numbers(_values(value))
