@@ -37,6 +37,7 @@ struct KernelState {
   BufferMap map;
   Batch batch;
   std::vector<int64_t> sizes;  // of the batch as the caller has it
+  int64_t threads = INT64_MAX;  // that may run it
 
   size_t buffers() const { return map.size(); }
 };
@@ -163,12 +164,12 @@ ffi::Error Execute(KernelState* state, ffi::ThreadPool pool, int32_t device, ffi
   const auto pass = [](size_t, void*, size_t) {};
   if (ffi::Error error = state->map.Resolve(args, rets, bases, copy, pass); error.failure()) return error;
   // Few batch elements leave threads idle, which then take part in the loops of each.
-  const PoolTeam team(pool);
+  const PoolTeam team(pool, state->threads);
   const int64_t total = state->batch.total;
-  const Team* inside = total < pool.num_threads() ? &team : nullptr;
+  const Team* inside = state->threads > 1 && total < pool.num_threads() ? &team : nullptr;
   FirstFailure failure;
   const int64_t status = RunShared(
-      pool, total, 1, [&](int64_t lo, int64_t hi) { return RunRange(*state, bases, lo, hi, inside, failure); });
+      pool, state->threads, total, 1, [&](int64_t lo, int64_t hi) { return RunRange(*state, bases, lo, hi, inside, failure); });
   return status == 0 ? ffi::Error::Success() : Describe(*state, status, Element(*state, failure.element(), device));
 }
 
@@ -188,6 +189,7 @@ ffi::ErrorOr<std::unique_ptr<KernelState>> Instantiate(std::string_view key, std
     }
   }
   state->entry = state->code->entry();
+  if (const int64_t threads = state->entry(nullptr, nullptr, 0, -2, nullptr); threads > 0) state->threads = threads;
   state->map.arguments.assign(arguments.begin(), arguments.end());
   state->map.results.assign(results.begin(), results.end());
   if (state->map.results.size() != state->buffers() || strides.size() != sizes.size() * state->buffers()) {

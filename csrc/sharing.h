@@ -82,12 +82,12 @@ class SharedLoop {
   int64_t failed_at_ = INT64_MAX;
 };
 
-// Runs the iterations [0, total) of a loop, in shares that start at multiples of `grain`. The first is timed: it tells
+// Runs the iterations [0, total) of a loop, on `most` threads at most, in shares that start at multiples of `grain`. The first is timed: it tells
 // whether the rest is worth sharing, and how large a share should be.
 template <typename Run>
-int64_t RunShared(const xla::ffi::ThreadPool& pool, int64_t total, int64_t grain, const Run& run) {
+int64_t RunShared(const xla::ffi::ThreadPool& pool, int64_t most, int64_t total, int64_t grain, const Run& run) {
   using Clock = std::chrono::steady_clock;
-  const int64_t threads = pool.num_threads();
+  const int64_t threads = std::min(most, pool.num_threads());
   if (total <= grain || threads < 2) return run(0, total);
   const auto start = Clock::now();
   if (int64_t status = run(0, grain)) return status;
@@ -107,14 +107,16 @@ int64_t RunShared(const xla::ffi::ThreadPool& pool, int64_t total, int64_t grain
 
 // XLA's pool as a kernel knows it.
 struct PoolTeam : Team {
-  explicit PoolTeam(const xla::ffi::ThreadPool& pool) : Team{&Run}, pool(pool) {}
+  PoolTeam(const xla::ffi::ThreadPool& pool, int64_t most) : Team{&Run}, pool(pool), most(most) {}
 
   static int64_t Run(const Team* team, Stretch stretch, void* context, int64_t count, int64_t grain) {
-    return RunShared(static_cast<const PoolTeam*>(team)->pool, count, grain,
+    const auto& own = *static_cast<const PoolTeam*>(team);
+    return RunShared(own.pool, own.most, count, grain,
                      [=](int64_t first, int64_t last) { return stretch(context, first, last); });
   }
 
   const xla::ffi::ThreadPool& pool;
+  const int64_t most;  // threads
 };
 
 }  // namespace jax_enzyme

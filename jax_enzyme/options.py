@@ -25,6 +25,10 @@ class Options:
     GPU numbers that are added atomically come in another order each time; with this option they are summed exactly, in
     integers, which takes longer and more memory (`docs/decisions/0011-exact-sums.md`).
 
+    `threads`: how many threads at most run a call on the CPU: loops that directives of OpenMP share out, blocks of a
+    CUDA kernel, elements of a batch. None: those of XLA's pool; 1: the one that calls. Results are the same to the last
+    bit for any number (`docs/parallel.md`).
+
     `sanitize`: what C leaves undefined becomes a `JaxRuntimeError` with kernel and line: accesses outside of their
     objects, freed memory, divisions, shifts and conversions without a result, reads of what nothing wrote, outputs
     that are not written, recursion that is too deep; Ctrl-C ends a kernel. `time_limit`: so many seconds a call of such
@@ -35,6 +39,7 @@ class Options:
     checkpoint: Literal["sqrt", "log", False] | int | None = None
     tape_budget: int = 1 << 30
     deterministic: bool = False
+    threads: int | None = None
     sanitize: bool = False
     time_limit: float | None = None
 
@@ -49,5 +54,7 @@ class Options:
         for name in ("fast_math", "vector_math", "deterministic", "sanitize"):
             if getattr(self, name) not in (True, False):
                 raise ValueError(f"{name} is True or False, not {getattr(self, name)!r}")
+        if self.threads is not None and (type(self.threads) is not int or self.threads < 1):
+            raise ValueError(f"threads is a number of threads, at least 1, or None, not {self.threads!r}")
         if self.time_limit is not None and not (self.sanitize and self.time_limit > 0):
             raise ValueError("time_limit is a number of seconds, and needs sanitize=True")

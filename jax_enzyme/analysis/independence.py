@@ -19,11 +19,12 @@ where the access is made (`if (column < n)`) bound the smaller part.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from math import gcd
 
+from jax_enzyme.analysis.accumulation import Chain, Uses, chain
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.flow import rule_of
@@ -44,7 +45,8 @@ from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.analysis.trips import exit_count
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.marks import Mark, Marks, marks_of
+from jax_enzyme.ir.module import Function, Module, uses
 from jax_enzyme.ir.values import Argument, BasicBlock, Constant, Value, int_value, is_zero
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.table import standard
@@ -56,16 +58,27 @@ _ELIMINATIONS = 2
 """How many conditions may be used, one after the other, to bound one sum. The bounds found until then hold; with wider
 ones iterations may meet, and the loop stays serial."""
 
+_VECTOR = 64
+"""A loop that may be vectorised is cut at multiples of this, so that the same iterations are vectors wherever it is
+cut, and the result is the same to the last bit."""
+
 
 @dataclass(frozen=True)
 class Independent:
     """A loop whose iterations are independent. `count`: how many there are. `private`: the objects of which every
-    thread needs its own; `counters`: the phis of its header, with their steps."""
+    thread needs its own; `counters`: the phis of its header, with their steps.
+
+    Of a marked loop besides: `sums`, the other phis of its header, which parts of the loop may start anew; `left`, the
+    values of the last iteration that are used behind the loop; `added`, the objects that iterations only add to, of
+    numbers of the type that is given with them."""
 
     loop: Loop
     count: int
     private: tuple[Value, ...]
     counters: tuple[tuple[I.Phi, int], ...]
+    sums: tuple[Chain, ...] = ()
+    left: tuple[Value, ...] = ()
+    added: tuple[tuple[Value, T.Type], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -86,6 +99,7 @@ class Independence:
     """The facts about one function."""
 
     def __init__(self, module: Module, function: Function) -> None:
+        self._module = module
         self._function = function
         self._layout = DataLayout(module)
         self._cfg = Cfg(function)
@@ -100,44 +114,140 @@ class Independence:
         trips = exit_count(self._facts, loop, loop.latches[0], False).exact
         return None if trips is None or trips.value is None else trips.value + 1
 
+    def grain(self, loop: Loop) -> int:
+        """What the first iteration of a part of a loop is a multiple of."""
+        inside = 1
+        for child in loop.children:
+            inside = max(inside, self.count(child) or _VECTOR)
+        return 1 if inside >= _VECTOR // 2 else _VECTOR
+
     def examine(self, loop: Loop, locals_are_private: bool) -> Independent | str:
         """The loop, or why its iterations are not independent. `locals_are_private`: local memory holds nothing at the
         start of an iteration that the program may read."""
+        return self._examine(loop, locals_are_private, frozenset())
+
+    def examine_marked(self, loop: Loop) -> Independent | str:
+        """The same by what the loop's marks say: what it adds up may be added in any order, and memory that is no
+        thread's own is divided where they say so. Without marks it is `examine`."""
+        found = marks_of(self._module, loop.latches[0].terminator) if len(loop.latches) == 1 else frozenset[Mark]()
+        return self._examine(loop, Mark.EXCLUSIVE in found, found)
+
+    def _examine(self, loop: Loop, locals_are_private: bool, marks: Marks) -> Independent | str:
         count = self.count(loop)
         if count is None:
             return "how often the loop runs is not known beforehand"
         problem = self._hindering_control(loop) or self._hindering_calls(loop)
-        counters = self._counters(loop)
-        if problem is not None or isinstance(counters, str):
-            return problem or str(counters)
+        if problem is not None:
+            return problem
+        sums: dict[I.Phi, Chain] = {}
+        left = self._left(loop)
+        if Mark.PARALLEL in marks:
+            sums = self._sums(loop)
+        elif left:
+            return "it leaves a value behind"
+        counters = self._counters(loop, sums)
+        if isinstance(counters, str):
+            return counters
+        if left and len(loop.exit_edges) > 1:
+            return "it may be left early, and leaves a value behind"
         private: list[Value] = []
+        added: list[tuple[Value, T.Type]] = []
         for item in self._written(loop):
             if locals_are_private and item.site is not None and self._is_private(item, loop):
                 private.append(item.site)
                 continue
             problem = self._shared(item, loop)
-            if problem is not None:
+            if problem is None or self._is_exclusive(item, loop, marks):
+                continue
+            numbers = self._added_to(item, loop) if Mark.PARALLEL in marks else None
+            if numbers is None or item.site is None:
                 return f"{_name(item)}: {problem}"
-        return Independent(loop, count, tuple(private), counters)
+            added.append((item.site, numbers))
+        return Independent(loop, count, tuple(private), counters, tuple(sums.values()), left, tuple(added))
+
+    # -- what a marked loop adds up
+
+    @cached_property
+    def _uses(self) -> Uses:
+        return uses(self._function)
+
+    def _left(self, loop: Loop) -> tuple[Value, ...]:
+        outside = (i for b in self._cfg.rpo if b not in loop for i in b.instructions)
+        return tuple(dict.fromkeys(o for i in outside for o in i.operands if self._is_inside(o, loop)))
+
+    def _sums(self, loop: Loop) -> dict[I.Phi, Chain]:
+        """The phis of the header that are sums, and need nothing but to be joined behind."""
+        found: dict[I.Phi, Chain] = {}
+        for phi in loop.header.instructions:
+            if not isinstance(phi, I.Phi):
+                break
+            sum_ = chain(phi, self._uses, loop.blocks, self._facts.block_of)
+            following = next((v for v, b in phi.incoming if b in loop), None)
+            if sum_ is None or following not in sum_.steps:
+                continue
+            if all(self._facts.block_of[u] not in loop and u.operands[n] is following for u, n in sum_.ends):
+                found[phi] = sum_
+        return found
+
+    def _added_to(self, item: MemoryObject, loop: Loop) -> T.Type | None:
+        """The type of the numbers that iterations add to an object, which they access in no other way."""
+        stores: set[I.Instruction] = set()
+        reached: set[I.Instruction] = set()
+        types: set[T.Type] = set()
+        for access, block in self._of(item):
+            if block not in loop:
+                continue
+            if len(access.objects) != 1:
+                return None
+            match access.instruction:
+                case I.Store():
+                    stores.add(access.instruction)
+                case I.Load():
+                    load = access.instruction
+                    sum_ = chain(load, self._uses, loop.blocks, self._facts.block_of)
+                    if sum_ is None or sum_.kind != "fadd" or not isinstance(load.type, T.FloatType):
+                        return None
+                    if (load.align or 0) < self._layout.store_size(load.type):
+                        return None
+                    if any(not self._stores_back(u, n, load) for u, n in sum_.ends):
+                        return None
+                    reached.update(u for u, _ in sum_.ends)
+                    types.add(load.type)
+                case _:
+                    return None
+        return types.pop() if len(types) == 1 and stores == reached else None
+
+    @staticmethod
+    def _stores_back(user: I.Instruction, index: int, load: I.Load) -> bool:
+        return isinstance(user, I.Store) and index == 0 and user.operands[1] is load.operands[0]
+
+    def _is_exclusive(self, item: MemoryObject, loop: Loop, marks: Marks) -> bool:
+        """Do marks say that no iteration meets another one in an object? Only buffers are certainly no thread's own. In
+        reverse several iterations may add to one place, but clear only their own."""
+        if Mark.EXCLUSIVE not in marks or not isinstance(item.site, Argument):
+            return False
+        writes = [a for a, block in self._of(item) if block in loop and a.writes]
+        if any(not self._is_inside(a.pointer, loop) for a in writes):
+            return False
+        return Mark.REVERSED not in marks or all(_clears(a.instruction) for a in writes)
 
     # -- values and control
 
     def _hindering_control(self, loop: Loop) -> str | None:
         if loop.preheader is None or len(loop.latches) != 1 or loop.latches[0] not in loop.exiting:
             return "its control is irregular"
-        outside = (i for b in self._cfg.rpo if b not in loop for i in b.instructions)
-        if any(self._is_inside(o, loop) for i in outside for o in i.operands):
-            return "it leaves a value behind"
         return None
 
     def _is_inside(self, value: Value, loop: Loop) -> bool:
         return self._facts.block_of.get(value) in loop.blocks
 
-    def _counters(self, loop: Loop) -> tuple[tuple[I.Phi, int], ...] | str:
+    def _counters(self, loop: Loop, sums: Container[Value]) -> tuple[tuple[I.Phi, int], ...] | str:
         found: list[tuple[I.Phi, int]] = []
         for phi in loop.header.instructions:
             if not isinstance(phi, I.Phi):
                 break
+            if phi in sums:
+                continue
             recurrence = self._facts.closed_form(phi, loop)
             parts = recurrence.coefficients if recurrence is not None else ()
             step = parts[1].value if len(parts) == 2 else None

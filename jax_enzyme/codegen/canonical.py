@@ -26,6 +26,7 @@ from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.inlining import expanded_attributes, mark_for_inlining
+from jax_enzyme.ir.marks import note_marks, show_marks
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.pass_managers import run_on_module
 from jax_enzyme.ir.reader import parse
@@ -50,6 +51,7 @@ after so many rounds is as in the source, which the engine differentiates or ref
 def canonical(function: ArrayFunction) -> ArrayFunction:
     """The canonical form of an array function, in a module of its own."""
     module = clone(absolute_tables(lower_calls(function.module)))
+    show_marks(module)
     mark_for_inlining(module, [function.symbol])
     if keep_invariant_calls(module):
         module = parse(str(_optimised(module)[0]))
@@ -69,6 +71,7 @@ def canonical(function: ArrayFunction) -> ArrayFunction:
     _show_rules(module)
     _end_functions(module, function.symbol)
     note_divisions(module)
+    note_marks(module)
     return replace(function, module=module)
 
 

@@ -43,12 +43,14 @@ from jax_enzyme.ir.arrays import (
     shadow_buffers,
     vjp_buffers,
 )
+from jax_enzyme.ir.marks import has_marks
 from jax_enzyme.options import Options
 from jax_enzyme.rules.user import rules_of, withholds
 from jax_enzyme.signature import Binding, Signature
 from jax_enzyme.transform.bind import bind, buffers_of
 from jax_enzyme.transform.divisions import guard_divisions
 from jax_enzyme.transform.input_writes import Protected, protect_inputs
+from jax_enzyme.transform.parallel_loops import share_marked_loops
 from jax_enzyme.transform.places import keep_places
 from jax_enzyme.transform.prepare import prepare, prepare_calls
 from jax_enzyme.transform.sanitize import sanitized, with_checks
@@ -303,12 +305,21 @@ class _Job:
         launch = self.program.launch
         grid = launch.shape(dict(self.binding.dims)).grid if launch is not None else ()
         extents = [extent for extent in reversed(grid) if extent > 1]
+        if launch is None:
+            return self._shared_by_marks(function)
         if not extents:
             return function, ()
         if has_state(self.before_all().bound()):
             return function, ("on one thread: `__device__` variables pass from block to block",)
         regular = canonical(function) if self.steps else function
         shared, verdicts = share_loops(regular, extents)
+        return (function if shared is regular else shared), verdicts
+
+    def _shared_by_marks(self, function: ArrayFunction) -> tuple[ArrayFunction, tuple[str, ...]]:
+        if not has_marks(function.module):
+            return function, ()
+        regular = canonical(function) if self.steps else function
+        shared, verdicts = share_marked_loops(regular)
         return (function if shared is regular else shared), verdicts
 
     def before_all(self) -> _Job:

@@ -9,7 +9,8 @@
 fills the buffers that ask for it with zeros, calls the array function, and stops at the first status that is not 0,
 which it returns with b - lo in its highest bits.
 An array function whose loops several threads may share (`transform.shared_loops`) is handed the team as well.
-With hi = -1 it runs nothing, and returns the address of the text that failure number `lo` has, or 0.
+With hi = -1 it runs nothing, and returns the address of the text that failure number `lo` has, or 0; with hi = -2 it
+returns how many threads may run it, or 0 for all.
 
 The array function is kept out of line. Inlined, its `noalias` parameters become alias scopes that every later pass has
 to carry through the batch loop; out of line they hold by construction, and the call costs two nanoseconds.
@@ -39,7 +40,7 @@ _LINKAGE = {
 }  # fmt: skip
 
 
-def add_entry(module: Module, symbol: str, buffers: tuple[Buffer, ...]) -> None:
+def add_entry(module: Module, symbol: str, buffers: tuple[Buffer, ...], threads: int | None = None) -> None:
     """Defines `je.entry` for an array function in a private module, and makes all else internal to it."""
     for function in module.functions.values():
         if not function.is_declaration:
@@ -52,7 +53,7 @@ def add_entry(module: Module, symbol: str, buffers: tuple[Buffer, ...]) -> None:
     kernel = module.functions[symbol]
     rest = without_attributes(module, kernel.attributes, frozenset({"alwaysinline", "noinline"}))
     kernel.attributes = (*rest, "noinline")
-    module.functions[ENTRY] = _entry(kernel, _memset(module), buffers, _texts(module))
+    module.functions[ENTRY] = _entry(kernel, _memset(module), buffers, _texts(module), threads or 0)
 
 
 def add_initialiser(module: Module) -> bool:
@@ -125,7 +126,7 @@ def _texts(module: Module) -> tuple[GlobalVariable, ...]:
 
 
 def _entry(
-    kernel: Function, memset: Function, buffers: tuple[Buffer, ...], texts: tuple[GlobalVariable, ...]
+    kernel: Function, memset: Function, buffers: tuple[Buffer, ...], texts: tuple[GlobalVariable, ...], threads: int
 ) -> Function:
     pointers, strides, low, high, team = arguments = [
         Argument(T.PTR, ("noalias", "readonly"), 0, name="buffers"),
@@ -139,8 +140,12 @@ def _entry(
 
     at = Builder(ask)
     question = BasicBlock(name="question")
-    at.cond_br(at.icmp("eq", high, const_int(T.I64, -1)), question, start)
-    blocks += _answer(question, low, texts)
+    counted, other = BasicBlock(name="counted"), BasicBlock(name="other")
+    at.cond_br(at.icmp("eq", high, const_int(T.I64, -1)), question, other)
+    at = Builder(other)
+    at.cond_br(at.icmp("eq", high, const_int(T.I64, -2)), counted, start)
+    Builder(counted).ret(const_int(T.I64, threads))
+    blocks += [*_answer(question, low, texts), other, counted]
 
     at = Builder(start)
     bases = [at.load(T.PTR, at.offset(pointers, 8 * i), 8) for i in range(len(buffers))]

@@ -71,7 +71,8 @@ class Report:
     general side is differentiated; the others may hide a derivative. `copied` names the inputs that the kernel
     overwrites, and has copies of. `functions` names the functions that there are; `ir(name)` is the IR of one. All that
     is about the CPU. Of CUDA kernels, `blocks` says for each function whether its blocks run on several threads of a
-    CPU, and if not, why; `gpu` is about GPUs.
+    CPU, and if not, why; `gpu` is about GPUs. `loops` says the same of every loop that a directive of OpenMP shares
+    out.
     """
 
     name: str
@@ -87,6 +88,7 @@ class Report:
     refusal: str | None
     reads: tuple[str, ...]
     blocks: tuple[tuple[str, str], ...]
+    loops: tuple[tuple[str, str], ...]
     gpu: GpuReport | None
     _steps: dict[str, Derivation] = field(compare=False)
     _job: _Job = field(compare=False)
@@ -169,6 +171,8 @@ class Report:
         yield "derivatives", list(self._derivative_rows())
         if self.blocks:
             yield "blocks on the CPU", [f"{name}: {verdict}" for name, verdict in self.blocks]
+        if self.loops:
+            yield "parallel loops", [f"{name}: {verdict}" for name, verdict in self.loops]
         if self.reverse is not None:
             yield from _reverse_sections(self.reverse)
         if self.gpu is not None:
@@ -235,6 +239,7 @@ def inspect(
     except DifferentiationError as error:
         reverse, refusal = None, str(error)
         steps = {name: s for name, s in steps.items() if name in ("primal", "jvp")}
+    shared = tuple((name, verdict) for name, s in steps.items() for verdict in job.sharing(s))
     return Report(
         program.symbol,
         program.source_name,
@@ -248,7 +253,8 @@ def inspect(
         reverse,
         refusal,
         reads,
-        tuple((name, verdict) for name, s in steps.items() for verdict in job.sharing(s)),
+        () if program.launch is None else shared,
+        shared if program.launch is None else (),
         None if program.launch is None else gpu_report(program, signature, binding, job.options, Vjp(wanted, seeded)),
         steps,
         job,

@@ -33,20 +33,20 @@ class Built:
         return self.code.address
 
 
-def entry_module(function: ArrayFunction) -> Module:
+def entry_module(function: ArrayFunction, threads: int | None = None) -> Module:
     """A module of its own, to be changed at will, that exports the entry (and the initialiser, where there is something
-    to initialise) of an array function, and nothing else."""
+    to initialise) of an array function, and nothing else. `threads`: how many may run it, if not all."""
     module = private_copy(function.module)
     link(module)
     module = emulate_thread_locals(module)
-    add_entry(module, function.symbol, function.buffers)
+    add_entry(module, function.symbol, function.buffers, threads)
     add_initialiser(module)
     return module
 
 
 def compiled(function: ArrayFunction, options: Options) -> Stored:
     """The object code of an array function."""
-    module = entry_module(function)
+    module = entry_module(function, options.threads)
     check_assembly(module)
     code = object_code(module, vector_math=options.vector_math, fast_math=options.fast_math)
     return Stored(function.buffers, INITIALISER in module.functions, code)

@@ -29,6 +29,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import Cloner, clone
+from jax_enzyme.ir.marks import marks_of
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, Value
 from jax_enzyme.rules.declare import Declarations
@@ -36,12 +37,9 @@ from jax_enzyme.transform.rewriting import phis, redirect_phis
 
 _FEW = 8
 """So few iterations leave threads idle: then the loop inside is shared, if it has more."""
-_VECTOR = 64
-"""A loop that may be vectorised is cut at multiples of this, so that the same iterations are vectors wherever it is
-cut, and the result is the same to the last bit."""
 _ADDRESSES = (I.GetElementPtr, I.Cast, I.BinaryOp)
-_RUN = T.FunctionType(T.I64, (T.PTR, T.PTR, T.PTR, T.I64, T.I64))
-_STRETCH = T.FunctionType(T.I64, (T.PTR, T.I64, T.I64))
+RUN = T.FunctionType(T.I64, (T.PTR, T.PTR, T.PTR, T.I64, T.I64))
+STRETCH = T.FunctionType(T.I64, (T.PTR, T.I64, T.I64))
 
 
 def share_loops(function: ArrayFunction, extents: Sequence[int]) -> tuple[ArrayFunction, tuple[str, ...]]:
@@ -64,16 +62,21 @@ def share_loops(function: ArrayFunction, extents: Sequence[int]) -> tuple[ArrayF
     if not chosen:
         return function, tuple(verdicts)
     team = Argument(T.PTR, (), len(root.arguments), name="team")
-    kept = [share for share in chosen if _Sharing(module, root, team, facts, share).run()]
+    kept = [share for share in chosen if Sharing(module, root, team, facts, share).run()]
     if not kept:
         return function, ("on one thread: they depend on an address that is computed before",)
+    take_team(root, team)
+    return replace(function, module=module), tuple(verdicts)
+
+
+def take_team(root: Function, team: Argument) -> None:
+    """The team becomes the last parameter of an array function, in place."""
     root.arguments.append(team)
     kind = root.function_type
     root.value_type = T.FunctionType(kind.result, (*kind.parameters, T.PTR))
     root.attributes = ("uwtable",)
     for argument in root.arguments:
         argument.attributes = tuple(w for w in argument.attributes if not w.startswith("captures"))
-    return replace(function, module=module), tuple(verdicts)
 
 
 def _best(facts: Independence, loop: Loop, extents: Sequence[int]) -> Independent | str:
@@ -86,7 +89,7 @@ def _best(facts: Independence, loop: Loop, extents: Sequence[int]) -> Independen
     return outer if isinstance(found, str) else found
 
 
-class _Sharing:
+class Sharing:
     """Takes one loop out of the root function."""
 
     def __init__(self, module: Module, root: Function, team: Argument, facts: Independence, share: Independent) -> None:
@@ -95,6 +98,7 @@ class _Sharing:
         self._team = team
         self._facts = facts
         self._share = share
+        self._raw = False
         self._blocks = [b for b in root.blocks if b in share.loop.blocks]
         self._inside: set[Value] = {i for b in self._blocks for i in b.instructions}
         self._ways = [e for e in share.loop.exit_edges if e[0] is not share.loop.latches[0]]
@@ -104,7 +108,7 @@ class _Sharing:
         passed = self._passed()
         if passed is None:
             return False
-        number = sum(1 for name in self._module.functions if name.startswith("je.stretch."))
+        number = sum(1 for n in self._module.functions if n.startswith("je.stretch.") and n.count(".") == 2)
         body = self._body(passed, f"je.stretch.{number}.body")
         stretch = self._stretch(passed, body, f"je.stretch.{number}")
         self._call(passed, body, stretch)
@@ -133,6 +137,9 @@ class _Sharing:
             elif self._made_again(value):
                 assert isinstance(value, I.Instruction)
                 pending += value.operands
+            elif marks_of(self._module, self._share.loop.latches[0].terminator):
+                found[value] = None
+                self._raw = True
             else:
                 return None
         order: dict[Value, int] = {v: n for n, v in enumerate([*self._root.arguments, *self._root.instructions()])}
@@ -161,6 +168,7 @@ class _Sharing:
         arguments = [self._parameter(v, n) for n, v in enumerate(passed)]
         first = Argument(T.I64, (), len(arguments), name="first")
         last = Argument(T.I64, (), len(arguments) + 1, name="last")
+        results = self._results(len(arguments) + 2)
         entry = BasicBlock(name="entry")
         cloner = Cloner({v: a for v, a in zip(passed, arguments, strict=True)})
         at = Builder(entry)
@@ -173,7 +181,7 @@ class _Sharing:
         for value in self._needed_addresses():
             at.insert(_filled(cloner, value))
         loop = self._share.loop
-        starts = self._counter_starts(cloner, at, first)
+        starts = self._counter_starts(cloner, at, first) | self._sum_starts(cloner)
         for copy, source in zip(copies, [i for b in self._blocks for i in b.instructions], strict=True):
             if isinstance(source, I.Phi) and source in starts:
                 latch = next(v for v, b in source.incoming if b in loop)
@@ -185,15 +193,27 @@ class _Sharing:
         ways = self._leave_early(cloner)
         self._count(cloner, first, last, done, entry)
         at.br(_block(cloner, loop.header))
-        Builder(done).ret(const_int(T.I64, 0))
+        end = Builder(done)
+        self._deliver(cloner, end, results)
+        end.ret(const_int(T.I64, 0))
         self._free_at_end(cloner, [done, *ways])
-        kind = T.FunctionType(T.I64, tuple(a.type for a in (*arguments, first, last)))
+        parameters = [*arguments, first, last, *results]
+        kind = T.FunctionType(T.I64, tuple(a.type for a in parameters))
         words = ("noinline", "uwtable")
-        function = Function(
-            T.PTR, kind, [*arguments, first, last], [entry, *blocks, done, *ways], ("internal",), (), words, name=name
-        )
+        function = Function(T.PTR, kind, parameters, [entry, *blocks, done, *ways], ("internal",), (), words, name=name)
         self._module.functions[name] = function
         return function
+
+    # What a range of iterations gives back besides: nothing, where iterations have no more to do with one another.
+
+    def _results(self, number: int) -> list[Argument]:
+        return []
+
+    def _sum_starts(self, cloner: Cloner) -> dict[I.Phi, Value]:
+        return {}
+
+    def _deliver(self, cloner: Cloner, at: Builder, results: list[Argument]) -> None:
+        pass
 
     def _parameter(self, value: Value, number: int) -> Argument:
         words: tuple[str, ...] = ()
@@ -201,6 +221,9 @@ class _Sharing:
             words = tuple(w for w in value.attributes if not w.startswith("captures"))
         elif T.is_pointer(value.type):
             words = ("noalias",)
+        if self._raw:
+            # A pointer may lead to what another one leads to.
+            words = tuple(w for w in words if w != "noalias")
         return Argument(value.type, words, number, name=value.name)
 
     def _own_memory(self, cloner: Cloner, at: Builder) -> None:
@@ -299,10 +322,10 @@ class _Sharing:
             Argument(T.I64, (), 2, name="last"),
         ]
         at = Builder(BasicBlock(name="entry"))
-        kind = _structure(passed)
+        kind = structure(passed)
         values = [at.load(v.type, self._field(at, kind, context, n)) for n, v in enumerate(passed)]
         at.ret(at.call(body, [*values, first, last]))
-        function = Function(T.PTR, _STRETCH, arguments, [at.block], ("internal",), (), ("uwtable",), name=name)
+        function = Function(T.PTR, STRETCH, arguments, [at.block], ("internal",), (), ("uwtable",), name=name)
         self._module.functions[name] = function
         return function
 
@@ -324,20 +347,25 @@ class _Sharing:
         by_one = single.call(body, [*passed, const_int(T.I64, 0), count])
         single.br(after)
         shared = Builder(together)
-        kind = _structure(passed)
+        kind = structure(passed)
         context = I.Alloca(T.PTR, "alloca", [const_int(T.I32, 1)], kind, 16, name="context")
         self._root.entry.instructions.insert(0, context)
         for number, value in enumerate(passed):
             shared.store(value, self._field(shared, kind, context, number))
         run = shared.load(T.PTR, self._team, 8)
-        grain = const_int(T.I64, self._grain())
-        by_all = shared.call(run, [self._team, stretch, context, count, grain], _RUN)
+        grain = const_int(T.I64, self._facts.grain(self._share.loop))
+        by_all = shared.call(run, [self._team, stretch, context, count, grain], RUN)
         shared.br(after)
         end = Builder(after)
         way = end.phi(T.I64, [(by_one, alone), (by_all, together)])
+        self._leave(end, way, [alone, together, after])
+
+    def _leave(self, end: Builder, way: Value, blocks: list[BasicBlock]) -> None:
+        """Goes on behind the loop, or where it was left early; `blocks` take its place in the function."""
+        loop = self._share.loop
+        assert loop.preheader is not None
         behind = next(t for t in loop.latches[0].successors if t not in loop)
-        redirect_phis(behind, loop.latches[0], after)
-        blocks = [alone, together, after]
+        redirect_phis(behind, loop.latches[0], end.block)
         switch = I.Switch(T.VOID, "switch", [way], targets=[behind])
         for number, (source, target) in enumerate(self._ways, 1):
             block = BasicBlock(name=f"failed{number}")
@@ -348,20 +376,14 @@ class _Sharing:
             switch.targets.append(block)
             blocks.append(block)
         end.insert(switch)
-        index = self._root.blocks.index(before) + 1
+        index = self._root.blocks.index(loop.preheader) + 1
         self._root.blocks[index:index] = blocks
         self._root.blocks = [b for b in self._root.blocks if b not in loop.blocks]
         self._root.trailing_records = []
 
-    def _grain(self) -> int:
-        """What a stretch's first iteration is a multiple of."""
-        inside = 1
-        for loop in self._share.loop.children:
-            inside = max(inside, self._facts.count(loop) or _VECTOR)
-        return 1 if inside >= _VECTOR // 2 else _VECTOR
 
-
-def _structure(values: Sequence[Value]) -> T.StructType:
+def structure(values: Sequence[Value]) -> T.StructType:
+    """A structure with a field for each of some values."""
     return T.StructType(tuple(v.type for v in values))
 
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
-import threading
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,44 +16,7 @@ import jax_enzyme as je
 from jax_enzyme.ir.arrays import Augmented, Buffer, Jvp, Pullback, Step
 from jax_enzyme.xla_ffi.function import Function
 from tests.support.native import KernelStatus, call
-
-_STRETCH = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
-_RUN = ctypes.CFUNCTYPE(
-    ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64
-)
-
-
-class _Struct(ctypes.Structure):
-    _fields_ = (("run", _RUN),)
-
-
-@dataclass
-class Team:
-    """A team of two threads in Python, the second of which starts at the end of the loop."""
-
-    ran: dict[int, list[tuple[int, int]]] = field(default_factory=dict[int, list[tuple[int, int]]])
-
-    def __post_init__(self) -> None:
-        self.struct = _Struct(_RUN(self._run))
-
-    @property
-    def address(self) -> int:
-        return ctypes.addressof(self.struct)
-
-    def _run(self, _: int, stretch: int, context: int, count: int, grain: int) -> int:
-        starts = list(range(0, count, max(grain, -(-count // (8 * grain)) * grain)))
-        parts = [(a, min(count, b)) for a, b in zip(starts, [*starts[1:], count], strict=True)]
-        half = len(parts) // 2
-        barrier = threading.Barrier(2)
-
-        def work(mine: list[tuple[int, int]]) -> list[tuple[int, int]]:
-            barrier.wait()
-            self.ran.setdefault(threading.get_ident(), []).extend(mine)
-            return [(a, _STRETCH(stretch)(context, a, b)) for a, b in mine]
-
-        with ThreadPoolExecutor(2) as pool:
-            left = sorted(sum(pool.map(work, (parts[half:][::-1], parts[:half][::-1])), list[tuple[int, int]]()))
-        return next((status for _, status in left if status), 0)
+from tests.support.team import Team
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
+from jax_enzyme.ir.marks import of_reverse
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import BasicBlock, ConstantInt, Value
 
@@ -178,6 +179,7 @@ class Sweep:
         self._builder.store(less, self._iterations[loop])
         self._sources.step_back(loop)
         self._edge(block, loop.latches[0], phis)
+        self._builder.block.terminator.metadata += of_reverse(loop.latches[0].terminator)
 
 
 def _used_within_block(function: Function) -> frozenset[Value]:

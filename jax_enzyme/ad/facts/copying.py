@@ -11,6 +11,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import Buffer
 from jax_enzyme.ir.debug import NOTED
+from jax_enzyme.ir.marks import LOOP, REVERSED
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import Argument, BasicBlock, Value
 
@@ -18,6 +19,7 @@ ALIGNMENT = 16
 """What memory that a derivative makes is aligned to: local variables that move to the tape, shadows, the tape."""
 
 MapValue = Callable[[Value], Value]
+_KEPT = (NOTED, LOOP, REVERSED)
 
 
 def extended(module: Module) -> Module:
@@ -47,11 +49,11 @@ def array_function(symbol: str, buffers: tuple[Buffer, ...]) -> Function:
 
 def copied(instruction: I.Instruction, value: MapValue, block: Callable[[BasicBlock], BasicBlock]) -> I.Instruction:
     """A copy over mapped operands and targets, without metadata (debug scopes belong to the source function) but
-    a place that is noted."""
+    a place that is noted and the marks of loops."""
     twin = copy.copy(instruction)
     twin.operands = [value(v) for v in instruction.operands]
     twin.targets = [block(b) for b in instruction.targets]
-    twin.metadata = [(kind, node) for kind, node in instruction.metadata if kind == NOTED]
+    twin.metadata = [(kind, node) for kind, node in instruction.metadata if kind in _KEPT]
     twin.records = []
     if isinstance(twin, I.CallBase):
         twin.bundles = [(tag, [value(v) for v in inputs]) for tag, inputs in twin.bundles]

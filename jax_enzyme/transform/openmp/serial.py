@@ -14,10 +14,10 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.inlining import expanded_attributes
+from jax_enzyme.ir.marks import Mark, Marks, mark
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import BasicBlock, GlobalValue, Value, int_value
 from jax_enzyme.transform.openmp.calls import PREFIX, calls_of
-from jax_enzyme.transform.openmp.marks import Mark, mark
 from jax_enzyme.transform.openmp.regions import call_regions, call_tasks, forked
 from jax_enzyme.transform.openmp.sharing import Worksharing, worksharing_loops
 
@@ -58,7 +58,7 @@ def _refuse_cancellation(module: Module, name: str) -> None:
             )
 
 
-def _marks(module: Module, found: Worksharing, regions: frozenset[Function], alone: bool) -> frozenset[Mark]:
+def _marks(module: Module, found: Worksharing, regions: frozenset[Function], alone: bool) -> Marks:
     if found.ordered:
         return frozenset()
     if alone or found.function not in regions or _synchronises(module, found.loop.blocks):

@@ -1,0 +1,120 @@
+"""What the iterations of a loop add up: in values that go around it, and in memory.
+
+A *chain* starts from a value, the phi of the header or a load, and every step of it is the value before combined with
+something else: `s + a`, `s - a`, `fmuladd(a, b, s)`; or `s * a`; or the larger of `s` and `a`. Phis and selects join
+steps of one chain. Nothing else may use a step, so that who starts the chain from zero gets what is to be added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.values import BasicBlock, Value
+
+Uses: TypeAlias = Mapping[Value, Sequence[tuple[I.Instruction, int]]]
+
+_KINDS = {
+    "fadd": "fadd", "fsub": "fadd", "fmul": "fmul", "add": "add", "sub": "add", "mul": "mul",
+    "and": "and", "or": "or", "xor": "xor",
+}  # fmt: skip
+_FUSED = ("llvm.fma.", "llvm.fmuladd.")
+_EXTREMES = ("llvm.maxnum.", "llvm.minnum.", "llvm.maximum.", "llvm.minimum.", "llvm.maximumnum.", "llvm.minimumnum.")
+_INTEGER_EXTREMES = ("llvm.smax.", "llvm.smin.", "llvm.umax.", "llvm.umin.")
+
+
+@dataclass(frozen=True)
+class Chain:
+    """`kind` is how two parts of the sum are joined: an opcode, the name of a function, or `select`, with `sample` the
+    step to imitate. `ends` are the users that are no steps, with their operands' numbers."""
+
+    start: Value
+    kind: str
+    sample: I.Instruction
+    steps: frozenset[Value]
+    ends: tuple[tuple[I.Instruction, int], ...]
+
+
+def chain(start: Value, uses: Uses, blocks: set[BasicBlock], home: Mapping[Value, BasicBlock]) -> Chain | None:
+    """The chain from a value inside `blocks`; None where it is used otherwise, or by nothing."""
+    steps: set[Value] = {start}
+    joins: list[I.Instruction] = []
+    ends: list[tuple[I.Instruction, int]] = []
+    kinds: dict[str, I.Instruction] = {}
+    pending = [start]
+    while pending:
+        value = pending.pop()
+        for user, index in uses.get(value, ()):
+            if home.get(user) not in blocks or isinstance(user, I.Store):
+                ends.append((user, index))
+                continue
+            if isinstance(user, I.Phi):
+                if user is start:
+                    continue
+                step: tuple[str, I.Instruction] | None = ("", user)
+            else:
+                step = _step(user, index, uses)
+            if step is None:
+                return None
+            kind, result = step
+            if kind:
+                kinds.setdefault(kind, result)
+            else:
+                joins.append(result)
+            if result not in steps:
+                steps.add(result)
+                pending.append(result)
+    if len(kinds) != 1 or any(o not in steps for j in joins for o in _joined(j)):
+        return None
+    ((kind, sample),) = kinds.items()
+    if any(_is_doubled(s, steps) for s in steps if isinstance(s, I.Instruction) and s is not start):
+        return None
+    return Chain(start, kind, sample, frozenset(steps), tuple(ends))
+
+
+def _joined(join: I.Instruction) -> Sequence[Value]:
+    return join.operands if isinstance(join, I.Phi) else join.operands[1:]
+
+
+def _is_doubled(step: I.Instruction, steps: set[Value]) -> bool:
+    """Does a step combine two of the chain?"""
+    return not isinstance(step, I.Phi | I.Select) and sum(o in steps for o in step.operands) != 1
+
+
+def _step(user: I.Instruction, index: int, uses: Uses) -> tuple[str, I.Instruction] | None:
+    """The kind and result of the next step; an empty kind where steps are joined."""
+    match user:
+        case I.BinaryOp() if user.opcode in _KINDS:
+            return None if user.opcode in ("sub", "fsub") and index == 1 else (_KINDS[user.opcode], user)
+        case I.Call() if isinstance(user.callee, Function):
+            name = user.callee.name
+            if name.startswith(_FUSED):
+                return ("fadd", user) if index == 2 else None
+            return (name, user) if name.startswith((*_EXTREMES, *_INTEGER_EXTREMES)) else None
+        case I.Select() if index > 0:
+            compared = user.operands[0]
+            if isinstance(compared, I.Compare) and set(compared.operands) == set(user.operands[1:]):
+                return _extreme(compared, user, user.operands[index], uses)
+            return "", user
+        case I.Compare():
+            users = uses.get(user, ())
+            single = users[0][0] if len(users) == 1 else None
+            if isinstance(single, I.Select) and users[0][1] == 0 and set(single.operands[1:]) == set(user.operands):
+                return _extreme(user, single, user.operands[index], uses)
+            return None
+        case _:
+            return None
+
+
+def _extreme(compared: I.Compare, chosen: I.Select, value: Value, uses: Uses) -> tuple[str, I.Instruction] | None:
+    """The larger or the smaller of a step and something else, where nothing else depends on which it is."""
+    relation = compared.predicate.lstrip("uso")
+    if relation not in ("gt", "ge", "lt", "le") or len(uses.get(compared, ())) != 1:
+        return None
+    # What is chosen where the comparison `value relation other` holds.
+    less = (relation[0] == "l") == (compared.operands[0] is value)
+    smallest = less == (chosen.operands[1] is value)
+    return f"select {'min' if smallest else 'max'} {compared.predicate}", chosen

@@ -1,0 +1,133 @@
+"""Marks: what is said about the iterations of a loop, on the branch that closes it.
+
+    br label %header, !llvm.loop !7                        where LLVM's passes run: they keep it
+    !7 = distinct !{!7, !8, !9}      !8 = !{!"je.parallel"}      !9 = !{!"je.exclusive"}
+
+    br label %header, !je.loop !3, !je.reversed !4         where the engine copies instructions
+    !3 = !{!"je.parallel", !"je.exclusive"}      !4 = !{!"je.parallel", !"je.exclusive", !"je.reversed"}
+
+The program is serial, and nothing but the last pass looks at marks: a mark that gets lost costs speed alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+from itertools import islice
+
+from jax_enzyme.ir.debug import NOTED, note_places, resolve
+from jax_enzyme.ir.instructions import Instruction
+from jax_enzyme.ir.metadata import MDNode, MDRef, MDString, MDValue
+from jax_enzyme.ir.module import Module
+
+_LLVM = "llvm.loop"
+LOOP = "je.loop"
+"""Marks of a loop, as metadata that derivatives take over."""
+REVERSED = "je.reversed"
+"""Marks that the reverse of a loop has."""
+
+
+class Mark(Enum):
+    """`PARALLEL`: iterations may run in any order, and what they add up may be added in any. `EXCLUSIVE`: what one
+    iteration writes of memory not its thread's own no other one accesses, neither plainly nor atomically. Of a
+    `REVERSED` loop both hold but for additions, which several iterations may make to one place."""
+
+    PARALLEL = "je.parallel"
+    EXCLUSIVE = "je.exclusive"
+    REVERSED = "je.reversed"
+
+
+Marks = frozenset[Mark]
+
+
+def mark(module: Module, latch: Instruction, marks: Marks) -> None:
+    """Marks the loop that a branch closes, in place, for LLVM's passes."""
+    number = _free(module)
+    known = next((resolve(module, node) for kind, node in latch.metadata if kind == _LLVM), None)
+    held: list[MDValue] = [] if known is None else list(known.operands[1:])
+    for offset, word in enumerate(_words(marks), 1):
+        module.metadata[str(number + offset)] = MDNode(operands=[word])
+        held.append(MDRef(str(number + offset)))
+    module.metadata[str(number)] = MDNode(operands=[MDRef(str(number)), *held], distinct=True)
+    latch.metadata = [*((k, n) for k, n in latch.metadata if k != _LLVM), (_LLVM, MDRef(str(number)))]
+
+
+def marks_of(module: Module, latch: Instruction) -> Marks:
+    """The marks of the loop that a branch closes, in either form."""
+    found: set[str] = set()
+    for kind, value in latch.metadata:
+        node = resolve(module, value) if kind in (_LLVM, LOOP) else None
+        if node is not None and kind == LOOP:
+            found |= _texts(node.operands)
+        elif node is not None:
+            for operand in node.operands[1:]:
+                held = resolve(module, operand)
+                found |= _texts(held.operands) if held is not None else set[str]()
+    return frozenset(m for m in Mark if m.value in found)
+
+
+def has_marks(module: Module) -> bool:
+    """Whether any loop of a module has marks."""
+    return any(_texts(node.operands) & {m.value for m in Mark} for node in module.metadata.values())
+
+
+def note_marks(module: Module) -> None:
+    """Gives marked loops the form of marks that derivatives take over, in place."""
+    if not has_marks(module):
+        return
+    for function in module.functions.values():
+        for block in function.blocks:
+            latch = block.instructions[-1]
+            marks = marks_of(module, latch)
+            if marks and all(kind != LOOP for kind, _ in latch.metadata):
+                back = {*marks, Mark.REVERSED} - ({Mark.EXCLUSIVE} if Mark.REVERSED in marks else set[Mark]())
+                added = ((LOOP, _node(module, marks)), (REVERSED, _node(module, frozenset(back))))
+                latch.metadata = [*latch.metadata, *added]
+                if all(kind != "dbg" for kind, _ in latch.metadata):
+                    known = (n for i in reversed(block.instructions) for k, n in i.metadata if k == "dbg")
+                    latch.metadata += [("dbg", node) for node in islice(known, 1)]
+                note_places(module, [latch])
+
+
+def show_marks(module: Module) -> None:
+    """Gives marked loops the form of marks that LLVM's passes keep, in place."""
+    if not has_marks(module):
+        return
+    for function in module.functions.values():
+        for block in function.blocks:
+            latch = block.instructions[-1]
+            if any(kind == LOOP for kind, _ in latch.metadata):
+                marks = marks_of(module, latch)
+                latch.metadata = [(k, n) for k, n in latch.metadata if k not in (LOOP, REVERSED)]
+                if marks_of(module, latch) != marks:
+                    mark(module, latch, marks)
+
+
+def of_reverse(latch: Instruction) -> list[tuple[str, MDValue]]:
+    """What the reverse of the loop that a branch closes has as metadata: its marks, and its place."""
+    if all(kind != REVERSED for kind, _ in latch.metadata):
+        return []
+    kinds = {REVERSED: LOOP, NOTED: NOTED}
+    return [(kinds[kind], node) for kind, node in latch.metadata if kind in kinds]
+
+
+def _node(module: Module, marks: Marks) -> MDRef:
+    words = _words(marks)
+    for number, node in module.metadata.items():
+        if node.operands == words and not node.distinct:
+            return MDRef(number)
+    number = str(_free(module))
+    module.metadata[number] = MDNode(operands=words)
+    return MDRef(number)
+
+
+def _words(marks: Marks) -> list[MDValue]:
+    return [MDString(word) for word in sorted(m.value for m in marks)]
+
+
+def _texts(operands: Iterable[MDValue]) -> set[str]:
+    return {o.text for o in operands if isinstance(o, MDString)}
+
+
+def _free(module: Module) -> int:
+    return 1 + max((int(n) for n in module.metadata), default=-1)

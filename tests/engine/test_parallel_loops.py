@@ -1,0 +1,255 @@
+"""Loops that directives share out: several threads and one compute the same, to the last bit, in every derivative."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import jax
+import numpy as np
+import pytest
+from jax import numpy as jnp
+
+import jax_enzyme as je
+from jax_enzyme.codegen import derived
+from jax_enzyme.ir.arrays import Jvp, Step, Vjp
+from tests.support.engine import agree, native, three_way
+from tests.support.native import call
+from tests.support.team import Team
+
+SIGNATURE = "n: i32, x: f64[n], out y: f64[n]"
+STEPS: dict[str, tuple[Step, ...]] = {"p": (), "j": (Jvp((True, False)),), "v": (Vjp((True, False), (False, True)),)}
+
+
+@dataclass(frozen=True)
+class Shared:
+    """A source, which of primal, JVP and VJP have loops for several threads, and what is said where none has."""
+
+    source: str
+    shares: str
+    reason: str = ""
+    lang: str = "c"
+    n: int = 4000
+
+
+CASES = {
+    "norm": Shared(
+        """#include <math.h>
+static double mag(int n, const double *x) {
+  double s = 0;
+  for (int i = 0; i < n; i++) s += x[i] * x[i];
+  return sqrt(s);
+}
+void k(int n, const double *x, double *y) {
+#pragma omp parallel for
+  for (int i = 0; i < n; i++) y[i] = x[i] / mag(n, x);
+}""",
+        "pjv",
+    ),
+    "sums": Shared(
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+  double s = 0, z[5] = {0, 0, 0, 0, 0};
+#pragma omp parallel for reduction(+ : s) reduction(+ : z[:5]) schedule(dynamic, 8)
+  for (int i = 0; i < n; i++) { s += sin(x[i]) * x[i]; z[i % 5] += x[i] * x[i]; }
+  for (int i = 0; i < n; i++) y[i] = s * z[i % 5];
+}""",
+        "pjv",
+    ),
+    "extremes": Shared(
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+  double top = 0, low = 9, product = 1, last = 0;
+  int count = 0;
+#pragma omp parallel for reduction(max : top) reduction(min : low) reduction(* : product) reduction(+ : count) \\
+    lastprivate(last)
+  for (int i = 0; i < n; i++) {
+    top = x[i] > top ? x[i] : top;
+    low = fmin(low, x[i]);
+    product *= 1 + x[i] / 4000;
+    count += x[i] > 0.5;
+    last = exp(x[i]);
+    y[i] = x[i];
+  }
+  y[0] = top * product + count + last - low;
+}""",
+        "p",
+        "a value from the one before",
+    ),
+    "forces": Shared(
+        """void k(int n, const double *x, double *y) {
+#pragma omp parallel for schedule(guided)
+  for (int i = 0; i < n; i++) {
+    double s = 0;
+    for (int j = 0; j < n; j++) { double d = x[i] - x[j]; s += d / (d * d + 0.1); }
+    y[i] = s;
+  }
+}""",
+        "pjv",
+        n=600,
+    ),
+    "region": Shared(
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+  double total = 0;
+#pragma omp parallel
+  {
+    double mine = 0;
+#pragma omp for nowait
+    for (int i = 0; i < n; i++) mine += exp(x[i]);
+#pragma omp critical
+    total += mine;
+#pragma omp barrier
+#pragma omp for
+    for (int i = 0; i < n; i++) {
+      double t[4];
+      for (int j = 0; j < 4; j++) t[j] = x[(i + j) % n] * total;
+      for (int j = 1; j < 4; j++) t[j] += t[j - 1] * t[j];
+      y[i] = t[3];
+    }
+  }
+}""",
+        "pjv",
+    ),
+    "scatter": Shared(
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+  for (int i = 0; i < n; i++) y[i] = 0;
+#pragma omp parallel for
+  for (int i = 0; i < n; i++) y[i * 7 % n] = sin(x[i]);
+}""",
+        "pjv",
+        n=4001,
+    ),
+    "atomic": Shared(
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+  double bins[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+#pragma omp parallel for
+  for (int i = 0; i < n; i++) {
+    double v = cos(x[i]);
+#pragma omp atomic
+    bins[i * 5 % 8] += v;
+  }
+  for (int i = 0; i < n; i++) y[i] = bins[i % 8] * x[i];
+}""",
+        "pjv",
+    ),
+    "in order": Shared(
+        """void k(int n, const double *x, double *y) {
+  double seen[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+#pragma omp parallel for
+  for (int i = 0; i < n; i++) {
+#pragma omp critical
+    { seen[i % 8] += x[i]; y[i] = seen[i % 8]; }
+  }
+}""",
+        "v",  # only what the reverse sweep needs of it
+        "local memory",
+    ),
+    "own number": Shared(
+        """#include <omp.h>
+static double work[4000];
+void k(int n, const double *x, double *y) {
+#pragma omp parallel for
+  for (int i = 0; i < n; i++) {
+    double *mine = work + 8 * omp_get_thread_num();
+    for (int j = 0; j < 8; j++) mine[j] = x[(i + j) % n];
+    y[i] = mine[0] * mine[7];
+  }
+}""",
+        "?",
+    ),
+    "fortran": Shared(
+        """subroutine k(n, x, y)
+  integer, intent(in) :: n
+  real(8), intent(in) :: x(n)
+  real(8), intent(out) :: y(n)
+  real(8) :: s
+  integer :: i
+  s = 0
+  !$omp parallel do reduction(+:s) schedule(static, 16)
+  do i = 1, n
+    s = s + sin(x(i))
+  end do
+  !$omp parallel do
+  do i = 1, n
+    y(i) = s * exp(x(i))
+  end do
+end subroutine""",
+        "pjv",
+        lang="fortran",
+    ),
+    "vector": Shared(
+        """#include <cmath>
+#include <vector>
+extern "C" void k(int n, const double *x, double *y) {
+  std::vector<double> v(n);
+#pragma omp parallel for
+  for (int i = 0; i < n; i++) v[i] = std::sin(x[i]);
+#pragma omp parallel for
+  for (int i = 0; i < n; i++) y[i] = v[i] * v[n - 1 - i];
+}""",
+        "pjv",
+        lang="c++",
+    ),
+}
+
+
+def _inputs(n: int) -> np.ndarray:
+    return np.random.default_rng(4).uniform(0.2, 1.4, n)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_any_number_of_threads_gives_the_same_bits(name: str) -> None:
+    case = CASES[name]
+    signature = SIGNATURE if case.lang != "fortran" else SIGNATURE.replace("i32", "i32[]")
+    kernel = native(case.source, "k", signature, {"n": case.n}, lang=case.lang, flags=("-fopenmp",))
+    serial = native(case.source, "k", signature, {"n": case.n}, lang=case.lang)
+    x = _inputs(case.n)
+    for letter, steps in STEPS.items():
+        said = derived.sharing(kernel.program, kernel.signature, kernel.binding, steps, kernel.options)
+        given = [x if b.name == "x" else np.cos(np.arange(case.n)) for b in _built(kernel, steps).buffers if b.is_input]
+        team = Team()
+        alone, together = call(_built(kernel, steps), given), call(_built(kernel, steps), given, team=team.address)
+        assert [a.tobytes() for a in alone] == [b.tobytes() for b in together]
+        if not steps:
+            np.testing.assert_allclose(alone[0], serial.run((), given)[0], rtol=1e-9, atol=1e-11)
+        if case.shares != "?":
+            assert bool(team.ran) is (letter in case.shares), said
+        if letter not in case.shares and case.reason:
+            assert any(case.reason in text for text in said), said
+    agree(three_way(kernel, [x]))
+
+
+def _built(kernel: native, steps: tuple[Step, ...]) -> derived.Built:
+    return derived.build(kernel.program, kernel.signature, kernel.binding, steps, kernel.options)
+
+
+def test_the_option_caps_the_threads_and_changes_no_bit() -> None:
+    x = _inputs(4000)
+    found: list[bytes] = []
+    for threads in (1, 2, 4, None):
+        options = je.Options(threads=threads)
+        kernel = je.kernel(CASES["sums"].source, "k", SIGNATURE, lang="c", flags=("-fopenmp",), options=options)
+        value, gradient = jax.jit(jax.value_and_grad(lambda x, k=kernel: jnp.sum(k(x) ** 2)))(x)
+        batch = jax.vmap(kernel)(jnp.stack([x, x]))
+        found.append(np.asarray(value).tobytes() + np.asarray(gradient).tobytes() + np.asarray(batch).tobytes())
+    assert len(set(found)) == 1
+    with pytest.raises(ValueError, match="threads"):
+        je.Options(threads=0)
+
+
+def test_inspect_says_which_loops_are_shared_and_why_others_are_not() -> None:
+    source = """void k(int n, const double *x, double *y) {
+#pragma omp parallel for
+  for (int i = 0; i < n; i++) y[i] = x[i] * x[i];
+  for (int i = 1; i < n; i++) y[i] += y[i - 1];
+#pragma omp parallel for
+  for (int i = 1; i < 9; i++) y[i] = x[i];
+}"""
+    kernel = je.kernel(source, "k", SIGNATURE, lang="c", flags=("-fopenmp",))
+    report = kernel.inspect(_inputs(40000))
+    said = [text for name, text in report.loops if name == "primal"]
+    assert any(":3:" in text and text.endswith("on several threads") for text in said)
+    assert {name for name, _ in report.loops} >= {"primal", "jvp"}
+    assert "parallel loops" in str(report)
