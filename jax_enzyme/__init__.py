@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         implicit,
         kernel,
         library,
+        suggest_signature,
     )
     from jax_enzyme.rules.user import inactive, rule
     from jax_enzyme.signing import trust
@@ -69,13 +70,14 @@ __all__ = [
     "kernel",
     "library",
     "rule",
+    "suggest_signature",
     "trust",
 ]
 
 
 _PRIMITIVES = frozenset(
     "Elementwise GradientReport Implicit Kernel Library RaceReport check_grads check_races elementwise implicit kernel "
-    "library".split()
+    "library suggest_signature".split()
 )
 
 

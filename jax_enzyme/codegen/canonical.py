@@ -75,6 +75,13 @@ def canonical(function: ArrayFunction) -> ArrayFunction:
     return replace(function, module=module)
 
 
+def flat(module: Module, symbol: str) -> Module:
+    """A module in which a function of any parameters is optimised and inlined, and its loops are regular."""
+    copy = clone(module)
+    mark_for_inlining(copy, [symbol])
+    return _regular(copy)
+
+
 def _regular(module: Module) -> Module:
     native, builder = _optimised(module)
     _regularise(native, builder)

@@ -5,6 +5,7 @@ from jax_enzyme.primitives.implicit import Implicit, implicit
 from jax_enzyme.primitives.kernels import Kernel, Library, kernel, library
 from jax_enzyme.primitives.lifting import Elementwise, elementwise
 from jax_enzyme.primitives.races import RaceReport, check_races
+from jax_enzyme.primitives.suggestion import suggest_signature
 
 __all__ = [
     "Elementwise",
@@ -19,4 +20,5 @@ __all__ = [
     "implicit",
     "kernel",
     "library",
+    "suggest_signature",
 ]

@@ -74,7 +74,21 @@ def check_formals(signature: Signature, what: str) -> None:
         )
 
 
-_OPTIONS = ("lang", "flags", "rules", "options", "order", "grid", "block", "shared", "signature", "symbol")
+_OPTIONS = (
+    "shapes",
+    "out",
+    "inout",
+    "lang",
+    "flags",
+    "rules",
+    "options",
+    "order",
+    "grid",
+    "block",
+    "shared",
+    "signature",
+    "symbol",
+)
 
 
 def _wrong(name: str, takes: str, given: object, example: str) -> ArgumentError:

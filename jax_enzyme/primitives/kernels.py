@@ -31,6 +31,7 @@ from jax_enzyme.primitives.bound import Operand, bind
 from jax_enzyme.primitives.calls import Calls, calls_of
 from jax_enzyme.primitives.joining import Others, implementations, joined
 from jax_enzyme.primitives.known import known_integers
+from jax_enzyme.primitives.suggestion import completed_signature
 from jax_enzyme.rules.user import UserRule, attached, withholds
 from jax_enzyme.signature import (
     RETURN,
@@ -74,6 +75,9 @@ def kernel(
     grid: object = None,
     block: object = None,
     shared: object = None,
+    shapes: str = "",
+    out: str | Sequence[str] = (),
+    inout: str | Sequence[str] = (),
     **constants: int,
 ) -> Kernel:
     """Makes a kernel of a source: a function that JAX can call, differentiate and map.
@@ -97,7 +101,8 @@ def kernel(
     bool, i8 to i64, u8 to u64, bf16, f16, f32, f64, c64 and c128. `order="F"` reads shapes in Fortran order.
     `A: f64[n][m]` is an array of pointers to rows, `p: {k: f64, x: f64[n]*}*` a pointer to a structure, passed and
     returned as a dict; `docs/signature.md` has the whole language. `constants` are values of integer parameters, or of
-    names in shapes, that are the same in every call: `n=3`.
+    names in shapes, that are the same in every call: `n=3`. Instead of a signature, `shapes="x[n], y[n]"`, `out="y"`
+    and `inout=` say what debug information does not: see also `je.suggest_signature`.
 
     `source` may be a sequence of sources, a folder or a pattern as well: see `library`, where `flags`,
     `compile_commands` and `blas` are told of too. `lang` is "c", "c++", "fortran", "rust", "llvm" or "cuda"; `flags` go
@@ -118,18 +123,25 @@ def kernel(
         check_names(symbol, lang)
         flags = checked_flags(flags)
         check_constants(constants)
+        said = _Said(shapes, out, inout)
         given = _Given(signature, rules, options, order, grid, block, shared, constants)
-        parsed = given.parsed()
         if callable(source):
+            parsed = given.parsed()
             check_formals(parsed, "Python")
             program, parsed = load_function(source, symbol, lang, flags, parsed)
-        else:
-            program = source_set(source, lang, flags, compile_commands, blas).program(
-                symbol, tuple(functions_of(parsed.formals))
-            )
-        return given.kernel(program, parsed)
+            return given.kernel(program, parsed)
+        return given.kernel_of(source_set(source, lang, flags, compile_commands, blas), symbol, said)
     except JaxEnzymeError as error:
         raise compat.at_the_call(error) from None
+
+
+@dataclass(frozen=True)
+class _Said:
+    """What is said in the place of a signature."""
+
+    shapes: str
+    out: str | Sequence[str]
+    inout: str | Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -150,10 +162,19 @@ class _Given:
             raise SignatureError(
                 "a kernel needs a signature",
                 None,
-                'signature="n: i32, x: f64[n], out y: f64[n]": the parameters, in order',
+                'signature="n: i32, x: f64[n], out y: f64[n]": the parameters, in order, as je.suggest_signature shows',
             )
         checked_options(self.options)
         return parse(self.signature, self.order, self.constants)
+
+    def kernel_of(self, sources: SourceSet, symbol: str | None, said: _Said) -> Kernel:
+        """The kernel of a function of a set of sources."""
+        given = self
+        if self.signature is None and (said.shapes or said.out or said.inout):
+            found = completed_signature(sources.program(symbol, ()), said.shapes, said.out, said.inout)
+            given = replace(self, signature=found)
+        parsed = given.parsed()
+        return given.kernel(sources.program(symbol, tuple(functions_of(parsed.formals))), parsed)
 
     def kernel(self, program: Program, signature: Signature) -> Kernel:
         program = replace(program, ir=attached(program.ir, self.rules))
@@ -224,6 +245,9 @@ class Library:
         grid: object = None,
         block: object = None,
         shared: object = None,
+        shapes: str = "",
+        out: str | Sequence[str] = (),
+        inout: str | Sequence[str] = (),
         **constants: int,
     ) -> Kernel:
         """A kernel of one of the functions: the arguments, and what is raised, are those of `je.kernel`."""
@@ -231,8 +255,7 @@ class Library:
             check_names(symbol, None)
             check_constants(constants)
             given = _Given(signature, rules, options, order, grid, block, shared, constants)
-            parsed = given.parsed()
-            return given.kernel(self._sources.program(symbol, tuple(functions_of(parsed.formals))), parsed)
+            return given.kernel_of(self._sources, symbol, _Said(shapes, out, inout))
         except JaxEnzymeError as error:
             raise compat.at_the_call(error) from None
 

@@ -63,6 +63,11 @@ def parse(text: str, order: str = "C", constants: Mapping[str, int] | None = Non
     return signature
 
 
+def parse_shapes(text: str) -> dict[str, str]:
+    """Shapes by name, with their brackets: `x[n], p.y[n][m]`. SignatureError, with a caret, for other text."""
+    return _Parser(text, "the list of shapes").shapes()
+
+
 def parse_expression(text: str) -> Expression:
     """The expression over dimensions that `text` is. SignatureError, with a caret under the place, if it is none."""
     return _Parser(text, "the expression").whole_expression()
@@ -245,6 +250,21 @@ class _Parser:
         near = near or difflib.get_close_matches(token.text, DTYPES, 1)
         hint = f"did you mean `{near[0]}`? " if near else ""
         self.fail(f"`{token.text}` is no dtype", token.start, f"{hint}dtypes: {' '.join(DTYPES)}")
+
+    def shapes(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        while self.tokens[self.index].kind != "end":
+            start = self.token.start
+            if self.tokens[self.index].kind != "name":
+                self.fail(f"expected `name[dims]`, found `{self.token.text}`", start)
+            name = self.dotted()
+            groups = self.groups()
+            if not groups:
+                self.fail(f"`{name}` has no brackets", start, f"`{name}[n]`")
+            found[name] = "".join(f"[{','.join(map(str, group))}]" for group in groups)
+            if not self.accept(",") and self.tokens[self.index].kind != "end":
+                self.fail(f"expected `,` after `{name}{found[name]}`, found `{self.token.text}`", self.token.start)
+        return found
 
     def groups(self) -> tuple[Dims, ...]:
         found: list[Dims] = []

@@ -92,7 +92,9 @@ def places(record: Record, layout: Layout, base: int = 0) -> Iterator[int]:
 
 
 @dataclass(frozen=True)
-class _Member:
+class Member:
+    """A member as the source has it: `size` in bytes, 0 for a bit field."""
+
     name: str
     offset: int
     size: int
@@ -105,7 +107,7 @@ def layout_of(module: Module, record: Record, value: MDValue | str | None) -> La
     node = record_type(module, value)
     if node is None:
         return natural(record)
-    members = list(_members(module, node, 0))
+    members = members_of(module, node)
     if not members:
         return natural(record)
     source = _shown(module, node, members)
@@ -170,7 +172,12 @@ def is_unknown(module: Module, value: MDValue | str | None) -> bool:
     return node is None or "DIFlagFwdDecl" in str(node.get("flags"))
 
 
-def _members(module: Module, node: MDNode, base: int) -> Iterator[_Member]:
+def members_of(module: Module, node: MDNode) -> list[Member]:
+    """The members of a structure, those of what it inherits first."""
+    return list(_members(module, node, 0))
+
+
+def _members(module: Module, node: MDNode, base: int) -> Iterator[Member]:
     listed = resolve(module, node.get("elements"))
     for value in () if listed is None else listed.operands:
         member = resolve(module, value)
@@ -187,15 +194,15 @@ def _members(module: Module, node: MDNode, base: int) -> Iterator[_Member]:
             if "DIFlagBitField" in str(member.get("flags")):
                 known = SourceType(f"{known.text} (a bit field)")
                 size = 0
-            yield _Member(member.string("name") or "?", offset, size, type_, known)
+            yield Member(member.string("name") or "?", offset, size, type_, known)
 
 
-def _shown(module: Module, node: MDNode, members: Sequence[_Member]) -> str:
+def _shown(module: Module, node: MDNode, members: Sequence[Member]) -> str:
     listed = ", ".join(f"{m.known.text} {m.name} at {m.offset}" for m in members)
     return f"struct {node.string('name') or ''} {{{listed}}}, {(node.number('size') or 0) // 8} bytes"
 
 
-def _member_layout(module: Module, formal: Formal, found: _Member) -> Layout | None:
+def _member_layout(module: Module, formal: Formal, found: Member) -> Layout | None:
     """The layout of a structure that a member is or leads to. _Wrong for another kind of member."""
     node = plain_type(module, found.type)
     is_pointer = node is not None and node.get("tag") in POINTERS
@@ -218,7 +225,7 @@ def _member_layout(module: Module, formal: Formal, found: _Member) -> Layout | N
     return None
 
 
-def _nested(module: Module, formal: Record, found: _Member) -> Layout:
+def _nested(module: Module, formal: Record, found: Member) -> Layout:
     value = found.type if formal.count is None else elements_of(module, found.type)
     if record_type(module, value) is None:
         raise _Wrong

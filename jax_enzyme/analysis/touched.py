@@ -1,0 +1,231 @@
+"""How much of each parameter's memory a function touches, and in which order: guesses for a signature.
+
+    for (i = 0; i < n; i++) y[i] = a * x[i];        x: read, 0 to 8 n;        y: written, 0 to 8 n
+
+Places are polynomials in the iteration numbers of loops and in the function's integers. A *root* is memory that a
+parameter leads to: itself, what a pointer in its structure leads to (with the pointer's offset), or the rows of an
+array of pointers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.analysis.dominators import Dominators
+from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.loops import Loop, Loops
+from jax_enzyme.analysis.polynomials import Iteration, Leaf, Polynomial, TooComplex
+from jax_enzyme.analysis.recurrences import Recurrences
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.values import Argument, BasicBlock, Value, int_value
+
+ROWS = "rows"
+
+
+@dataclass(frozen=True)
+class Root:
+    """Parameter number `index`, and the way from there: offsets of pointers, or ROWS."""
+
+    index: int
+    path: tuple[int | str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Size:
+    """The bytes that are touched, as sums of products: coefficient by integers of the function (their roots, with an
+    offset where they lie in a structure); `strides` are those of the integers by which rows are apart, in bytes."""
+
+    terms: Mapping[tuple[Root, ...], int]
+    strides: tuple[tuple[tuple[tuple[Root, ...], int], ...], ...] = ()
+
+    @property
+    def constant(self) -> int | None:
+        return self.terms.get((), 0) if set(self.terms) <= {()} else None
+
+
+@dataclass
+class Touched:
+    """What happens to one root. `size` is None where a place is not known; `is_exact`: every place is."""
+
+    reads: bool = False
+    writes: bool = False
+    written_first: bool = True
+    sizes: list[Size] = field(default_factory=list[Size])
+    is_exact: bool = True
+
+
+def touched(module: Module, function: Function) -> dict[Root, Touched]:
+    """What a function does to the memory of its parameters, as far as it does so itself."""
+    return _Touching(module, function).run()
+
+
+@dataclass(frozen=True)
+class _Place:
+    instruction: I.Instruction
+    block: BasicBlock
+    address: Polynomial | None
+    writes: bool
+
+
+class _Touching:
+    def __init__(self, module: Module, function: Function) -> None:
+        self.function = function
+        self.cfg = Cfg(function)
+        self.dominators = Dominators(self.cfg)
+        self.loops = Loops(self.cfg, self.dominators)
+        self.facts = Recurrences(function, self.cfg, self.loops, module)
+        self.layout = DataLayout(module)
+        self.found: dict[Root, Touched] = {}
+        self.places: dict[Root, list[_Place]] = {}
+
+    def run(self) -> dict[Root, Touched]:
+        for block in self.function.blocks:
+            for instruction in block.instructions:
+                match instruction:
+                    case I.Load():
+                        self._touch(instruction, block, instruction.operands[0], instruction.type)
+                    case I.Store():
+                        self._touch(instruction, block, instruction.operands[1], instruction.operands[0].type)
+                    case I.CallBase():
+                        self._call(instruction, block)
+                    case _:
+                        pass
+        for root, places in self.places.items():
+            self.found[root].written_first = self._written_first(places)
+        return self.found
+
+    def _touch(self, instruction: I.Instruction, block: BasicBlock, pointer: Value, type_: T.Type) -> None:
+        address = self.facts.form(pointer).polynomial
+        split = self._split(address)
+        if split is None:
+            return
+        root, offset = split
+        self._note(root, instruction, block, address, isinstance(instruction, I.Store))
+        size = self._size(offset + Polynomial.constant(self.layout.store_size(type_)))
+        if size is None:
+            self.found[root].is_exact = False
+        elif size not in self.found[root].sizes:
+            self.found[root].sizes.append(size)
+
+    def _call(self, call: I.CallBase, block: BasicBlock) -> None:
+        """A callee may touch anything of what it is given."""
+        name = call.callee.name if isinstance(call.callee, Function) else ""
+        if name.startswith(("llvm.lifetime", "llvm.assume", "llvm.dbg")):
+            return
+        moved = name.startswith(("llvm.memcpy", "llvm.memmove", "llvm.memset"))
+        for position, argument in enumerate(call.arguments):
+            split = self._split(self.facts.form(argument).polynomial) if argument.type == T.PTR else None
+            if split is None:
+                continue
+            root, offset = split
+            writes = not moved or position == 0
+            self._note(root, call, block, self.facts.form(argument).polynomial, writes)
+            if not moved:
+                self.found[root].reads = True
+                self.found[root].is_exact = False
+                continue
+            length = self.facts.form(call.arguments[2]).polynomial
+            size = self._size(offset + length)
+            if size is None:
+                self.found[root].is_exact = False
+            elif size not in self.found[root].sizes:
+                self.found[root].sizes.append(size)
+
+    def _note(
+        self, root: Root, instruction: I.Instruction, block: BasicBlock, address: Polynomial | None, writes: bool
+    ) -> None:
+        known = self.found.setdefault(root, Touched())
+        known.writes |= writes
+        known.reads |= not writes
+        self.places.setdefault(root, []).append(_Place(instruction, block, address, writes))
+
+    # -- where
+
+    def _split(self, address: Polynomial) -> tuple[Root, Polynomial] | None:
+        """The root of an address, and how far behind it."""
+        for atom in address.atoms:
+            root = self._root(atom.value) if isinstance(atom, Leaf) and atom.value.type == T.PTR else None
+            if root is not None and address.terms.get(((atom, 1),)) == 1:
+                return root, address + -Polynomial.atom(atom)
+        return None
+
+    def _root(self, pointer: Value) -> Root | None:
+        if isinstance(pointer, Argument):
+            return Root(pointer.index)
+        if not isinstance(pointer, I.Load):
+            return None
+        split = self._split(self.facts.form(pointer.operands[0]).polynomial)
+        if split is None:
+            return None
+        root, offset = split
+        return Root(root.index, (*root.path, ROWS if offset.value is None else offset.value))
+
+    def integer(self, value: Value) -> Root | None:
+        """Which integer of the function a value is."""
+        match value:
+            case Argument():
+                return Root(value.index)
+            case I.Load():
+                return self._root(value)
+            case I.Cast() | I.Freeze():
+                return self.integer(value.operands[0])
+            case I.Select():
+                left, right = value.operands[1:]
+                return self.integer(right if int_value(left) is not None else left)
+            case I.CallBase() if isinstance(value.callee, Function) and "max." in value.callee.name:
+                return self.integer(value.arguments[0])
+            case _:
+                return None
+
+    def _size(self, end: Polynomial) -> Size | None:
+        strides: list[tuple[tuple[tuple[Root, ...], int], ...]] = []
+        for atom in reversed(end.atoms):
+            if isinstance(atom, Iteration):
+                back = self.facts.trip_count(atom.loop).exact
+                if back is None:
+                    return None
+                step = end.coefficients(atom)
+                if len(step) > 1 and (named := self._named(step[1])) is not None:
+                    strides.append(tuple(sorted(named.items(), key=str)))
+                try:
+                    end = end.substitute(atom, back)
+                except TooComplex:
+                    return None
+        named = self._named(end)
+        return None if named is None else Size(named, tuple(strides))
+
+    def _named(self, polynomial: Polynomial) -> dict[tuple[Root, ...], int] | None:
+        terms: dict[tuple[Root, ...], int] = {}
+        for monomial, coefficient in polynomial.terms.items():
+            names: list[Root] = []
+            for atom, degree in monomial:
+                root = self.integer(atom.value) if isinstance(atom, Leaf) else None
+                if root is None or degree > 1:
+                    return None
+                names.append(root)
+            key = tuple(sorted(names, key=str))
+            terms[key] = terms.get(key, 0) + coefficient
+        return {key: value for key, value in terms.items() if value}
+
+    # -- when
+
+    def _written_first(self, places: list[_Place]) -> bool:
+        writes = [place for place in places if place.writes]
+        return all(any(self._before(w, r) for w in writes) for r in places if not r.writes)
+
+    def _before(self, write: _Place, read: _Place) -> bool:
+        if write.block is read.block:
+            order = write.block.instructions
+            return write.address == read.address and order.index(write.instruction) < order.index(read.instruction)
+        if not self.dominators.dominates(write.block, read.block):
+            return False
+        loop = self._outermost(write.block)
+        return loop is None or read.block not in loop or write.address == read.address
+
+    def _outermost(self, block: BasicBlock) -> Loop | None:
+        inside = [loop for loop in self.loops if block in loop]
+        return max(inside, key=lambda loop: len(loop.blocks), default=None)

@@ -1,0 +1,306 @@
+"""The signature of a function as its debug information tells it, with guesses for what that does not tell.
+
+    void axpy(int n, double a, const double *x, double *y) { for (...; i < n; ...) y[i] += a * x[i]; }
+
+    n: i32, a: f64, x: f64[n], inout y: f64[n]      # guessed: shapes of x, y; directions of y
+
+Types come from debug information, sizes from the places that the function touches, directions from what it writes and
+reads first.
+"""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from jax_enzyme.analysis.touched import ROWS, Root, Size, Touched, touched
+from jax_enzyme.codegen.canonical import flat
+from jax_enzyme.errors import SignatureError
+from jax_enzyme.frontends.program import Program
+from jax_enzyme.ir import reader
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.arrays import ITEM_BYTES
+from jax_enzyme.ir.metadata import MDNode, MDValue
+from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.transform.layouts import (
+    Member,
+    described_rank,
+    elements_of,
+    members_of,
+    pointed_at,
+    record_type,
+)
+from jax_enzyme.transform.prototype import Prototype, prototype
+from jax_enzyme.transform.retyping import literal_structures
+from jax_enzyme.transform.source_types import plain_type, source_type
+
+UNKNOWN = "?"
+
+
+@dataclass(frozen=True)
+class Given:
+    """What the user says about parameters, by name: shapes with their brackets, and which come out. None: nothing is
+    said, and everything guessed."""
+
+    shapes: Mapping[str, str]
+    out: Sequence[str]
+    inout: Sequence[str]
+
+
+def suggested(program: Program, given: Given | None = None) -> str:
+    """The text of a signature. SignatureError where the source has no debug information, where names in `given` are not
+    there, and where what it leaves open is not known for certain."""
+    module = reader.parse(program.ir)
+    literal_structures(module)
+    function = module.symbol(program.symbol)
+    known = prototype(module, function) if isinstance(function, Function) else Prototype(program.symbol)
+    if known.parameters is None:
+        raise SignatureError(
+            f"nothing is known of the parameters of `{program.symbol}`",
+            program.source_name,
+            "write the signature, or compile with debug information (-g)",
+        )
+    return _Suggestion(module, known, _found(module, program.symbol, len(known.nodes)), given).text()
+
+
+def _found(module: Module, symbol: str, parameters: int) -> dict[Root, Touched]:
+    """What the function touches; nothing where its parameters are not those of the source."""
+    optimised = flat(module, symbol)
+    function = optimised.functions.get(symbol)
+    if function is None or len(function.arguments) < parameters:
+        return {}
+    if any(argument.type != T.I64 for argument in function.arguments[parameters:]):
+        return {}  # not the lengths of texts, but more words than parameters
+    return touched(optimised, function)
+
+
+@dataclass
+class _Suggestion:
+    module: Module
+    known: Prototype
+    found: Mapping[Root, Touched]
+    given: Given | None
+    names: dict[Root, str] = field(default_factory=dict[Root, str])
+    shapes: list[str] = field(default_factory=list[str])
+    directions: list[str] = field(default_factory=list[str])
+    open: list[str] = field(default_factory=list[str])
+
+    def text(self) -> str:
+        parameters = [self._name(i) for i in range(len(self.known.nodes))]
+        self._check(parameters)
+        for index, node in enumerate(self.known.nodes):
+            self._collect(index, node, parameters[index])
+        listed = [self._parameter(i, node, parameters[i]) for i, node in enumerate(self.known.nodes)]
+        result = self._result()
+        if self.given is not None and self.open:
+            raise SignatureError(
+                f"the sizes of {', '.join(f'`{n}`' for n in self.open)} are not known for certain",
+                f"{self.known.place}: {self.known}",
+                f'add them: shapes="{", ".join(f"{n}[...]" for n in self.open)}"',
+            )
+        guesses = [f"{what} of {', '.join(n)}" for what, n in _notes(self) if n]
+        return ", ".join(listed) + result + (f"  # guessed: {'; '.join(guesses)}" if guesses else "")
+
+    def _check(self, parameters: Sequence[str]) -> None:
+        if self.given is None:
+            return
+        for name in (*self.given.shapes, *self.given.out, *self.given.inout):
+            if name.partition(".")[0] not in parameters:
+                raise SignatureError(
+                    f"`{self.known.name}` has no parameter `{name}`",
+                    f"{self.known.place}: {self.known}",
+                    f"it has {', '.join(parameters)}",
+                )
+
+    def _name(self, index: int) -> str:
+        name = self.known.parameter_name(index) or f"a{index + 1}"
+        return f"{name}_" if keyword.iskeyword(name) else name
+
+    def _collect(self, index: int, node: MDValue, name: str) -> None:
+        """What the integers of the function are called."""
+        record = self._record_behind(node)
+        if record is not None:
+            for member in members_of(self.module, record):
+                self.names[Root(index, (member.offset,))] = f"{name}.{member.name}"
+        elif self._is_value(node):
+            self.names[Root(index)] = name
+        else:
+            self.names[Root(index, (0,))] = name
+
+    def _record_behind(self, node: MDValue) -> MDNode | None:
+        try:
+            return record_type(self.module, pointed_at(self.module, node))
+        except KeyError:
+            return record_type(self.module, elements_of(self.module, node))
+
+    def _is_value(self, node: MDValue) -> bool:
+        plain = plain_type(self.module, node)
+        if plain is None or plain.get("tag") == "DW_TAG_array_type" or self.known.is_fortran:
+            return False
+        try:
+            pointed_at(self.module, node)
+        except KeyError:
+            return True
+        return False
+
+    # -- parameters
+
+    def _parameter(self, index: int, node: MDValue, name: str) -> str:
+        root = Root(index)
+        if self._is_value(node):
+            record = record_type(self.module, node)
+            kind = self._structure(record, name, root) if record is not None else self._dtype(node)
+            return f"{name}: {kind}"
+        try:
+            behind: MDValue | str | None = pointed_at(self.module, node)
+        except KeyError:
+            behind = elements_of(self.module, node)
+        plain = plain_type(self.module, behind)
+        if plain is not None and plain.kind == "DISubroutineType":
+            return f"{name}: fn({UNKNOWN})"
+        prefix = self._direction(root, name, source_type(self.module, node).is_const)
+        record = record_type(self.module, behind)
+        if record is not None:
+            size = (record.number("size") or 0) // 8
+            dims = self._dims(root, name, size, node)
+            brackets = "*" if dims == "[]" or name in self.open else dims
+            self.open = [other for other in self.open if other != name]
+            return f"{prefix}{name}: {self._structure(record, name, root)}{brackets}"
+        return f"{prefix}{name}: {self._array(root, name, node, behind)}"
+
+    def _array(self, root: Root, name: str, node: MDValue | str | None, behind: MDValue | str | None) -> str:
+        """A type and its brackets, through the arrays of pointers."""
+        if self.given is not None and name in self.given.shapes:
+            innermost = behind
+            while (further := self._pointee(innermost)) is not None:
+                innermost = further[0]
+            return f"{self._dtype(innermost)}{self.given.shapes[name]}"
+        further = self._pointee(behind)
+        if further is None:
+            dtype = self._dtype(behind)
+            return f"{dtype}{self._dims(root, name, ITEM_BYTES[dtype], node)}"
+        rows = self._dims(root, name, 8, node)
+        inner = self._array(Root(root.index, (*root.path, ROWS)), name, behind, further[0])
+        dtype, _, dims = inner.partition("[")
+        return f"{dtype}{rows}[{dims}"
+
+    def _pointee(self, value: MDValue | str | None) -> tuple[MDValue | str | None] | None:
+        try:
+            return (pointed_at(self.module, value),)
+        except KeyError:
+            return None
+
+    def _structure(self, record: MDNode, name: str, root: Root) -> str:
+        listed = [
+            self._member(member, Root(root.index, (*root.path, member.offset)), f"{name}.{member.name}")
+            for member in members_of(self.module, record)
+        ]
+        return "{" + ", ".join(listed) + "}"
+
+    def _member(self, member: Member, root: Root, full: str) -> str:
+        further = self._pointee(member.type)
+        if further is None:
+            return f"{member.name}: {self._in_place(member, root, full)}"
+        plain, record = plain_type(self.module, further[0]), record_type(self.module, further[0])
+        if root not in self.found and not self._mentioned(full):
+            return f"{member.name}: null"
+        if plain is not None and plain.kind == "DISubroutineType":
+            return f"{member.name}: fn({UNKNOWN})"
+        if record is not None:
+            return f"{member.name}: {self._structure(record, full, root)}*"
+        prefix = self._direction(root, full, False)
+        return f"{prefix}{member.name}: {self._array(root, full, member.type, further[0])}*"
+
+    def _in_place(self, member: Member, root: Root, full: str) -> str:
+        inner = elements_of(self.module, member.type)
+        record = record_type(self.module, inner)
+        if record is not None:
+            text, size = self._structure(record, full, root), (record.number("size") or 0) // 8
+        else:
+            text = self._dtype(inner)
+            size = ITEM_BYTES[text]
+        return text if member.size <= size else f"{text}[{member.size // max(size, 1)}]"
+
+    def _mentioned(self, name: str) -> bool:
+        return self.given is not None and name in (*self.given.shapes, *self.given.out, *self.given.inout)
+
+    def _dtype(self, value: MDValue | str | None) -> str:
+        pieces = source_type(self.module, value).pieces
+        number = next((p for p in pieces if p.kind == "number" and p.dtypes), None)
+        return number.dtypes[0] if number is not None else "i8"
+
+    # -- guesses
+
+    def _direction(self, root: Root, name: str, is_const: bool) -> str:
+        if self.given is not None:
+            return "out " if name in self.given.out else "inout " if name in self.given.inout else ""
+        known = self.found.get(root)
+        if is_const or known is None or not known.writes:
+            return ""
+        self.directions.append(name)
+        return "out " if known.written_first else "inout "
+
+    def _dims(self, root: Root, name: str, item: int, node: MDValue | str | None) -> str:
+        rank = described_rank(self.module, node)
+        if rank is not None:
+            return f"[{','.join(f'{name}_{axis}' for axis in range(rank))}]" if rank > 1 else f"[{name}_size]"
+        known = self.found.get(root)
+        dims = None if known is None else self._extent(known.sizes, item)
+        if dims is None:
+            self.open.append(name)
+            return f"[{UNKNOWN}]"
+        if dims:
+            self.shapes.append(name)
+            if known is not None and not known.is_exact:
+                self.open.append(name)
+        return f"[{dims}]"
+
+    def _extent(self, sizes: Sequence[Size], item: int) -> str | None:
+        """The elements that hold all sizes, as text; an empty one for a single element."""
+        varying = [size for size in sizes if size.constant is None]
+        if not varying:
+            constants = [size.constant or 0 for size in sizes]
+            count = -(-max(constants, default=0) // item)
+            return None if not sizes or count <= 0 else "" if count == 1 else str(count)
+        parts = [{k: v for k, v in size.terms.items() if k} for size in varying]
+        if any(part != parts[0] for part in parts):
+            return None
+        most = max(varying, key=lambda size: size.terms.get((), 0))
+        if any(v % item for v in most.terms.values()):
+            return None
+        return self._written(most, item)
+
+    def _written(self, size: Size, item: int) -> str | None:
+        terms = {key: value // item for key, value in size.terms.items()}
+        named = {key: [self.names.get(root) for root in key] for key in terms}
+        if any(name is None for names in named.values() for name in names):
+            return None
+        (only, *more) = terms
+        if not more and terms[only] == 1 and len(only) == 2:
+            for stride in size.strides:
+                if len(stride) == 1 and stride[0][1] == item and len(stride[0][0]) == 1 and stride[0][0][0] in only:
+                    inner = stride[0][0][0]
+                    outer = only[0] if only[1] == inner else only[1]
+                    return f"{self.names[outer]},{self.names[inner]}"
+        texts: list[str] = []
+        for key in sorted(terms, key=lambda key: -len(key)):
+            factors = [str(name) for name in named[key]]
+            value = terms[key]
+            if not factors or abs(value) != 1:
+                factors.insert(0, str(abs(value)))
+            sign = "-" if value < 0 else "+" if texts else ""
+            texts.append(sign + "*".join(factors))
+        return "".join(texts)
+
+    def _result(self) -> str:
+        known = self.known.result
+        if known is None or known.is_pointer or known.is_record:
+            return ""
+        number = next((p for p in known.pieces if p.dtypes), None)
+        return "" if number is None else f" -> {number.dtypes[0]}"
+
+
+def _notes(suggestion: _Suggestion) -> list[tuple[str, list[str]]]:
+    certain = list(dict.fromkeys(name for name in suggestion.shapes if name not in suggestion.open))
+    return [("shapes", certain), ("directions", suggestion.directions)]

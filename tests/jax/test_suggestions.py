@@ -1,0 +1,96 @@
+"""Signatures from debug information."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from jax import numpy as jnp
+
+import jax_enzyme as je
+from tests.support.tools import need
+
+AXPY = "void axpy(int n, double a, const double *x, double *y) { for (int i = 0; i < n; i++) y[i] += a * x[i]; }"
+MATVEC = """void matvec(int n, int m, const double *A, const double *x, double *y, double *e) {
+  *e = 0;
+  for (int i = 0; i < n; i++) { y[i] = 0; for (int j = 0; j < m; j++) y[i] += A[i * m + j] * x[j + 1]; *e += y[i]; }
+}"""
+ROWS = """float sum(int n, int m, float **A, const int *at) {
+  float s = 0;
+  for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) s += A[i][j] * at[j];
+  return s;
+}"""
+RECORD = """struct s { int n; double k; double *x, *unused; double v[3]; struct { float a; } in; };
+double f(struct s *p, const double *table, const int *at) {
+  double t = 0;
+  for (int i = 0; i < p->n; i++) t += p->x[i] * p->v[i % 3] * table[at[i]] * p->in.a;
+  return p->k = t;
+}"""
+
+
+def suggested(source: str, symbol: str) -> str:
+    return je.suggest_signature(source, symbol, lang="c").partition("  #")[0]
+
+
+@pytest.mark.parametrize(
+    ("source", "symbol", "signature"),
+    [
+        (AXPY, "axpy", "n: i32, a: f64, x: f64[n], inout y: f64[n]"),
+        (MATVEC, "matvec", "n: i32, m: i32, A: f64[n,m], x: f64[m+1], out y: f64[n], out e: f64[]"),
+        (ROWS, "sum", "n: i32, m: i32, A: f32[n][m], at: i32[m] -> f32"),
+    ],
+)
+def test_types_shapes_and_directions(source: str, symbol: str, signature: str) -> None:
+    assert suggested(source, symbol) == signature
+    je.kernel(source, symbol, je.suggest_signature(source, symbol, lang="c"), lang="c")
+
+
+def test_what_is_guessed_is_marked() -> None:
+    assert je.suggest_signature(AXPY, "axpy", lang="c").endswith("# guessed: shapes of x, y; directions of y")
+
+
+def test_structures_and_what_is_not_known() -> None:
+    text = suggested(RECORD, "f")
+    assert "{n: i32, k: f64, x: f64[p.n]*, unused: null, v: f64[3], in: {a: f32}}*" in text
+    assert "table: f64[?], at: i32[p.n] -> f64" in text
+    with pytest.raises(je.SignatureError, match="nobody knows but you"):
+        je.kernel(RECORD, "f", text, lang="c")
+
+
+def test_fortran() -> None:
+    need("flang-22")
+    source = """
+    subroutine smooth(n, m, x, y)
+      integer, intent(in) :: n, m
+      real(8), intent(in) :: x(n, m)
+      real(8), intent(out) :: y(n)
+      integer :: i, j
+      do i = 1, n
+        y(i) = 0
+        do j = 1, m
+          y(i) = y(i) + x(i, j)**2
+        end do
+      end do
+    end subroutine"""
+    text = je.suggest_signature(source, "smooth", lang="fortran")
+    smooth = je.kernel(source, "smooth", text, lang="fortran")
+    x = jnp.arange(6.0).reshape(3, 2)  # m rows of n in C's order
+    np.testing.assert_allclose(smooth(x), (x**2).sum(0))
+
+
+def test_the_rest_is_filled_in() -> None:
+    f = je.kernel(MATVEC, "matvec", lang="c", shapes="x[m+1], A[n,m]", out="y")
+    assert str(f.signature) == "n: i32, m: i32, A: f64[n,m], x: f64[m+1], out y: f64[n], e: f64[]"
+    A, x = jnp.arange(6.0).reshape(2, 3), jnp.arange(4.0)
+    np.testing.assert_allclose(f(A, x, 0.0), A @ x[1:])
+    with pytest.raises(je.SignatureError, match="no parameter `z`"):
+        je.kernel(MATVEC, "matvec", lang="c", out="z")
+    with pytest.raises(je.SignatureError, match="sizes of `table`"):
+        je.kernel(RECORD, "f", lang="c", inout="p")
+    with pytest.raises(je.SignatureError, match="no brackets"):
+        je.kernel(MATVEC, "matvec", lang="c", shapes="x")
+
+
+def test_without_debug_information() -> None:
+    ir = "define double @f(double %x) {\n  ret double %x\n}"
+    with pytest.raises(je.SignatureError, match="nothing is known"):
+        je.suggest_signature(ir, "f", lang="llvm")
