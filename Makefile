@@ -1,6 +1,7 @@
 # make demo    fits a Gaussian mixture with a C objective; writes build/gmm.png
 # make test    the tests, on the oldest and (where there is one) a newer Python, and the wheel outside the checkout
 # make docs    the documentation as a site: build/docs/index.html
+# make quick   the tests nearest to the files that changed, for two minutes at most
 # make lint    formatting, types, import order
 # make bench   time of a gradient over time of its function, beside published figures
 # make fuzz    the generated programs, many more of them
@@ -63,6 +64,9 @@ else
 test-next: $(NEXT)/.installed $(NEXT)/.group-test
 	$(NEXT)/bin/python -m pytest $(PYTEST_ARGS) $(NEXT_TESTS)
 endif
+
+quick: $(VENV)/.installed $(VENV)/.group-test $(VENV)/.group-lint
+	$(VENV)/bin/python -m tests.support.quick
 
 test-wheel: $(VENV)/.installed $(VENV)/.group-test
 	.ci/test-wheel $(VENV)/bin/python

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Iterator
 
 import jax
+import pytest
 from hypothesis import Phase, settings
 
 jax.config.update("jax_enable_x64", True)
@@ -17,3 +20,24 @@ settings.register_profile(
 )
 settings.register_profile("long", max_examples=2000, deadline=None)
 settings.load_profile("short")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--seconds", type=float, help="start no test after so many seconds; those left out are told")
+
+
+_BEGAN = time.monotonic()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
+    limit = item.config.getoption("--seconds")
+    if limit is not None and time.monotonic() - _BEGAN > limit:
+        pytest.skip("left out: no time was left")
+    return (yield)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    left = [r for r in terminalreporter.stats.get("skipped", ()) if "no time was left" in str(r.longrepr)]
+    if left:
+        terminalreporter.write_line(f"NO TIME FOR {len(left)} TESTS: they were not run", red=True)

@@ -7,6 +7,8 @@ import pytest
 
 from tests.support.engine import agree, native, three_way
 
+pytestmark = pytest.mark.slow
+
 NAMED = """
 #include <map>
 #include <string>

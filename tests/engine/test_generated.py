@@ -10,12 +10,15 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
 from tests.kernels.case import Case
 from tests.support import three_way, through_jax
 from tests.support.programs import SIGNATURE, Program, programs
+
+pytestmark = pytest.mark.slow
 
 
 def _case(folder: Path, program: Program, seed: int) -> Case:

@@ -15,6 +15,8 @@ from tests.support.levels import at_level
 from tests.support.three_way import directions, reference
 from tests.support.tools import need
 
+pytestmark = pytest.mark.slow
+
 NAMES = (
     "bisection", "csr_matvec", "fft", "jacobi_swap", "lu_pivot", "malloc_scratch", "memory_moves", "newton",
     "quicksort", "struct_stack",

@@ -5,12 +5,15 @@ A short fixed sequence in every run; `make fuzz` draws many more. A failure prin
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
 from tests.support.ir_programs import IrProgram, ir_programs
 from tests.support.program_check import check
 from tests.support.wild_programs import WildProgram, wild_programs
+
+pytestmark = pytest.mark.slow
 
 
 @given(wild_programs(), st.integers(0, 2**16))
