@@ -10,7 +10,9 @@ import re
 from jax_enzyme.frontends.source import Source
 
 _C_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
-_FORTRAN = re.compile(r"\b(?:subroutine|function|entry|procedure|blockdata|block[ \t]+data|common)\b([^\n!]*)", re.I)
+_FORTRAN = re.compile(r"\b(?:subroutine|function|entry|procedure)\b([^\n!]*)", re.I)
+_COMMON = re.compile(r"\bcommon\b([^\n!]*)", re.I)
+_BLOCK_DATA = re.compile(r"^[ \t]*block[ \t]*data\b", re.I | re.M)
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _PARENTHESIS = re.compile(r"[()]")
 
@@ -21,7 +23,10 @@ def likely(source: Source) -> frozenset[str] | None:
         return None
     text = source.contents.decode(errors="replace")
     if source.lang == "fortran":
-        return frozenset(word.lower() for match in _FORTRAN.finditer(text) for word in _WORD.findall(match[1]))
+        lines = [match[1] for match in _FORTRAN.finditer(text)]
+        if _BLOCK_DATA.search(text):
+            lines += [match[1] for match in _COMMON.finditer(text)]
+        return frozenset(word.lower() for line in lines for word in _WORD.findall(line))
     return frozenset(_defined(_C_COMMENT.sub(" ", text)))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sysconfig
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -29,12 +30,19 @@ def with_advice(error: CompileError, unit: Unit, units: Sequence[Unit]) -> Compi
     name = match["c"] or match["fortran"]
     searched = [os.path.dirname(unit.name) or ".", *_include_folders(unit.flags)]
     cause = f"{unit.name} includes {name}, which is in none of the folders: {', '.join(searched)}"
-    found = list(dict.fromkeys(_folders_with(name, units)))
+    found = list(dict.fromkeys((*_of_python(name), *_folders_with(name, units))))
     if not found:
         remedy = f"name the folder that {name} is in: flags=('-Ifolder',)"
     else:
         remedy = f"it is in {' and '.join(found)}: flags=('-I{found[0]}',)"
     return CompileError(f"{cause}\n{error.cause}", error.place, remedy)
+
+
+def _of_python(name: str) -> Iterator[str]:
+    """Where this Python keeps its headers."""
+    folder = sysconfig.get_paths()["include"]
+    if (Path(folder) / name).is_file():
+        yield folder
 
 
 def _include_folders(flags: Sequence[str]) -> Iterator[str]:

@@ -35,8 +35,12 @@ def without_routines(ir: str, names: Names, roots: Collection[str]) -> str:
     if not found:
         return ir
     module = parse(ir)
-    for function in (module.functions[name] for name in found):
-        if _is_routine(module, function, routines()[function.name]) and not loses_arguments(module, function):
+    for function in (module.functions[name] for name in found if name in module.functions):
+        if (
+            function.blocks
+            and _is_routine(module, function, routines()[function.name])
+            and not loses_arguments(module, function)
+        ):
             _declare(function)
     return to_text(module)
 

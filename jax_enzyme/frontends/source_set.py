@@ -61,6 +61,8 @@ FRONTENDS: Mapping[str, Callable[[Source, Sequence[str]], str]] = MappingProxyTy
 
 _UNKNOWN = re.compile("error: (no |use of undeclared|unknown|call to undeclared)")
 _MEANT = re.compile("did you mean '([^']+)'")
+_SMALL = 20_000
+"""Characters of a module up to which it does not pay to look for the part of it that is needed."""
 _LISTED = 6
 
 
@@ -76,6 +78,21 @@ class Compiled:
     def names(self) -> Names:
         """What the module defines and needs."""
         return linking.names(self.ir)
+
+    def part(self, wanted: frozenset[str]) -> tuple[str, Names]:
+        """As much of the module as some of what it defines needs, and the names of that. A small module is taken
+        whole."""
+        if len(self.ir) < _SMALL:
+            return self.ir, self.names
+        known = self._parts.get(wanted)
+        if known is None:
+            text = linking.reduced(self.ir, wanted)
+            known = self._parts[wanted] = (text, linking.names(text))
+        return known
+
+    @cached_property
+    def _parts(self) -> dict[frozenset[str], tuple[str, Names]]:
+        return {}
 
     @cached_property
     def external(self) -> list[str]:
@@ -111,14 +128,15 @@ class SourceSet:
             if (on_host := self._host_function(symbol)) is not None:
                 return on_host
             home, root = self._home(symbol)
-            homes = [home, *(found[0] for name in also if (found := self._find_or_compile(name)))]
-            members = self._needed(homes)
+            others = [found for name in also if (found := self._find_or_compile(name))]
+            parts = self._needed([(home, root), *others])
             named = [one for one in self._compiled() if one.unit.named]
+        members = [one for one, _ in parts]
         _check_together(members, named)
-        texts = [one.ir for one in members]
+        texts = [text for _, text in parts]
         roots = (root, *also)
         if self._blas == "rules":
-            texts = [without_routines(one.ir, one.names, roots) for one in members]
+            texts = [without_routines(text, one.names, roots) for one, text in parts]
         if len(self.units) > 1:
             try:
                 texts = [linking.linked(_with_common_sizes(members, texts), roots)]
@@ -210,12 +228,13 @@ class SourceSet:
 
     # What it needs
 
-    def _needed(self, homes: Sequence[Compiled]) -> list[Compiled]:
-        """The modules that others need, these first."""
+    def _needed(self, roots: Sequence[tuple[Compiled, str]]) -> list[tuple[Compiled, str]]:
+        """The modules that functions need, their own first, each with the text of as much of it as they need."""
         while True:
-            members, missing = self._closure(homes)
+            members, missing, unset = self._closure(roots)
             waiting = self._waiting()
-            wanted = [unit for unit in waiting if any(_may_define(unit, n) for n in map(_plain, missing))]
+            asked = [_plain(name) for name in (*missing, *unset)]
+            wanted = [unit for unit in waiting if any(_may_define(unit, name) for name in asked)]
             if not wanted and any(not _is_known(name) for name in missing):
                 wanted = waiting
             if not wanted:
@@ -224,27 +243,41 @@ class SourceSet:
                 return members
             self._compile(wanted)
 
-    def _closure(self, roots: Sequence[Compiled]) -> tuple[list[Compiled], list[str]]:
-        """Of what is compiled the modules that some need, and the names that none of them defines."""
+    def _closure(
+        self, roots: Sequence[tuple[Compiled, str]]
+    ) -> tuple[list[tuple[Compiled, str]], list[str], list[str]]:
+        """Of what is compiled the modules that some functions need, as far as they need them; the names that none of
+        them defines; and the COMMON blocks to which none gives a value."""
         homes: dict[str, list[Compiled]] = {}
         for one in self._compiled():
             for name in one.names.defined:
                 homes.setdefault(name, []).append(one)
-        members = {id(one): one for one in roots}
+        wanted: dict[int, set[str]] = {}
+        members: dict[int, Compiled] = {}
+        for one, root in roots:
+            members[id(one)] = one
+            wanted.setdefault(id(one), set()).add(root)
         missing: dict[str, None] = {}
+        unset: dict[str, None] = {}
         pending = list(members.values())
         while pending:
-            for name in sorted(pending.pop().names.needed):
-                found = homes.get(name, ())
-                if not found:
-                    missing[name] = None
+            one = pending.pop()
+            names = one.part(frozenset(wanted[id(one)]))[1]
+            for name in sorted(names.needed | names.shared):
+                found = [home for home in homes.get(name, ()) if name in home.names.strong]
                 # What the user named comes before what a folder or a library has.
-                found = [one for one in found if one.unit.named and name in one.names.strong] or found
-                for one in found:
-                    if id(one) not in members:
-                        members[id(one)] = one
-                        pending.append(one)
-        return list(members.values()), list(missing)
+                found = [home for home in found if home.unit.named] or found
+                if name in names.needed:
+                    found = found or homes.get(name, [])
+                if not found:
+                    (missing if name in names.needed else unset)[name] = None
+                for home in found:
+                    known = wanted.setdefault(id(home), set())
+                    if name not in known or id(home) not in members:
+                        known.add(name)
+                        members[id(home)] = home
+                        pending.append(home)
+        return [(one, one.part(frozenset(wanted[key]))[0]) for key, one in members.items()], [*missing], [*unset]
 
     # Compiling
 

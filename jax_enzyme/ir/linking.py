@@ -25,13 +25,14 @@ _EXTERNAL = (llvm.Linkage.external, llvm.Linkage.common)
 class Names:
     """What a module has for others and wants of them. `strong` may be defined once in a program; `defined` are those,
     and the ones of which any will do (inline functions, templates, COMMON blocks); `local` are its own; `sizes` are
-    those of variables that others see."""
+    those of variables that others see. `shared` are COMMON blocks without a value, which another module may have."""
 
     functions: tuple[str, ...]
     strong: frozenset[str]
     defined: frozenset[str]
     local: frozenset[str]
     needed: frozenset[str]
+    shared: frozenset[str]
     sizes: Mapping[str, int]
 
 
@@ -41,6 +42,7 @@ def names(program: str) -> Names:
     layout = llvm.create_target_data(module.data_layout)
     functions: list[str] = []
     sizes: dict[str, int] = {}
+    shared: set[str] = set()
     strong, defined, local, needed = set[str](), set[str](), set[str](), set[str]()
     for value in (*module.functions, *module.global_variables):
         name, linkage = value.name, value.linkage
@@ -59,6 +61,8 @@ def names(program: str) -> Names:
             sizes[name] = layout.get_abi_size(value.global_value_type)
         if linkage in _STRONG:
             strong.add(name)
+        if linkage is llvm.Linkage.common:
+            shared.add(name)
     aliases = {_alias(line) for line in program.splitlines() if line.startswith("@") and " alias " in line}
     return Names(
         tuple(functions),
@@ -66,6 +70,7 @@ def names(program: str) -> Names:
         frozenset(defined | aliases),
         frozenset(local),
         frozenset(needed - aliases),
+        frozenset(shared),
         sizes,
     )
 
@@ -74,6 +79,18 @@ def _alias(line: str) -> str:
     """The name that the line of an alias defines: llvmlite shows none."""
     name = line[1:].partition(" = ")[0]
     return name[1:-1] if name.startswith('"') else name
+
+
+def reduced(program: str, wanted: Collection[str]) -> str:
+    """The program without what `wanted`, of what it defines for others, have no use for."""
+    module = llvm.parse_assembly(program, llvm.create_context())
+    _show(module, wanted)
+    for value in (*module.functions, *module.global_variables):
+        inside = not value.is_declaration and value.name not in wanted and not value.name.startswith(_OF_LLVM)
+        if inside and value.linkage is llvm.Linkage.external:
+            value.linkage = llvm.Linkage.internal
+    _drop_dead(module)
+    return str(module)
 
 
 def linked(programs: Sequence[str], roots: Collection[str]) -> str:

@@ -274,3 +274,21 @@ def test_functions_that_a_kernel_is_handed_are_kept(write: Write) -> None:
         square__c="double square(double x) { return x * x; } double other(double x) { return x; }\n",
     )
     assert functions(source_set(paths).program("apply", ("square",)).ir) == {"apply", "square"}
+
+
+def test_values_of_common_blocks_in_another_file(write: Write, tmp_path: Path) -> None:
+    need("flang-22")
+    write(
+        top__f="      subroutine top(x)\n      real*8 x, g\n      common /gravity/ g\n      x = x * g\n      end\n",
+        data__f="      block data\n      real*8 g\n      common /gravity/ g\n      data g /9.5d0/\n      end\n",
+    )
+    assert "9.500000e+00" in load(tmp_path, "top").ir
+    assert "9.500000e+00" in load([tmp_path / "top.f", tmp_path / "data.f"], "top").ir
+
+
+def test_of_a_large_file_only_a_part_is_needed(write: Write, tmp_path: Path) -> None:
+    many = "".join(f"double g{i}(double x) {{ return nowhere{i}(x) * {i}; }}\n" for i in range(200))
+    declared = "".join(f"double nowhere{i}(double);\n" for i in range(200))
+    write(large__c=f"{declared}double half(double); {many} double step(double x) {{ return half(x); }}\n", half__c=HALF)
+    sources = source_set(tmp_path)
+    assert functions(sources.program("step").ir) == {"step", "half"}
