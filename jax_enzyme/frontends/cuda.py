@@ -19,6 +19,7 @@ from jax_enzyme.frontends import toolchain
 from jax_enzyme.frontends.llvm import read_ir
 from jax_enzyme.frontends.source import Source
 from jax_enzyme.frontends.system_headers import system_headers
+from jax_enzyme.ir import linking
 
 _INCLUDE = Path(__file__).parent / "cuda_include"
 _DEVICE = ("--cuda-device-only", "--cuda-gpu-arch=sm_80", "--cuda-feature=+ptx80")
@@ -69,7 +70,7 @@ def _compiled(source: Source, flags: Sequence[str], side: Sequence[str]) -> str:
     recipe = toolchain.Recipe(zig, (*read, *_WRITE), (*read, *_LIST))
     named = source if source.path is not None else replace(source, name="kernel.cu")
     try:
-        return toolchain.compile_cached(named, recipe, flags)
+        return linking.without_imports(toolchain.compile_cached(named, recipe, flags))
     except CompileError as error:
         if missing := re.search(r"fatal error: '([^'\n]+)' file not found", error.cause):
             remedy = f'name the folder that has {missing[1]}: flags=("-Ifolder",)'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -115,6 +116,8 @@ def _show(module: llvm.ModuleRef, roots: Collection[str]) -> None:
         if function.name in roots and function.linkage in _LOCAL:
             function.linkage = llvm.Linkage.external
 
+_IMPORTS = re.compile(r"^(!\d+ = distinct !DICompileUnit\(.*?), imports: !\d+", re.M)
+
 
 def linkable(library: Module) -> str:
     """A private module as `link` takes libraries: without target, flags and debug information, and what others see of
@@ -142,6 +145,13 @@ def link(program: str, libraries: Sequence[str]) -> str:
     for library in libraries:
         module.link_in(llvm.parse_assembly(target + library, context))
     return str(module)
+
+
+def without_imports(program: str) -> str:
+    """The program without what its debug information says of `using` declarations, and of all that only they name: a
+    header of the C++ library makes hundreds of them."""
+    parsed = llvm.parse_assembly(_IMPORTS.sub(r"\1", program), llvm.create_context())
+    return str(parsed)
 
 
 def reachable(program: str, roots: Collection[str]) -> str:

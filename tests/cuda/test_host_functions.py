@@ -165,3 +165,11 @@ def test_a_header_that_is_missing(tmp_path: Path) -> None:
     source.write_text('#include "helper_cuda.h"\nint main() {}\n')
     with pytest.raises(je.CompileError, match=r"name the folder that has helper_cuda\.h"):
         je.kernel(source, "f", LINE)
+
+
+def test_thrust_around_a_kernel() -> None:
+    x, y, a = uniform(50), uniform(51)[1:], 0.7
+    tripled = 3 * (a * x + y)
+    scan = np.cumsum(np.sin(tripled))
+    total = (x @ x) * (1 + x @ scan) + tripled.sum()
+    check(host("vectors", "combine", "x: f64[n], inout y: f64[n], n: i32, a: f64 -> f64"), (x, y, a), (total, scan))

@@ -41,7 +41,7 @@ _DIRECT = "je.launch."
 _NUMBERS = (T.I32,) * 6 + (T.I64,)
 """Of a launch: grid, block and dynamic shared memory."""
 _FOREIGN = re.compile(r"(cuda|cublas|cufft|curand|cusparse|cusolver|cudnn|nccl|cu)[A-Z]\w*$")
-_BY_VALUE = re.compile(r'byval\(%"?([^"]*?)"?\)$')
+_BY_VALUE = re.compile(r"byval\(%(.*)\)$")
 _ALIGN = 16
 _FEW = 4
 """A kernel that is launched with more different numbers than so many is lowered for all of them at once."""
