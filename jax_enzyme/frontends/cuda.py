@@ -9,7 +9,6 @@ a GPU. Sources may include the usual headers of C's library and of CUDA; ours st
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -69,13 +68,7 @@ def _compiled(source: Source, flags: Sequence[str], side: Sequence[str]) -> str:
     read = ("clang", "-x", "cuda", *side, *_reading(flags))
     recipe = toolchain.Recipe(zig, (*read, *_WRITE), (*read, *_LIST))
     named = source if source.path is not None else replace(source, name="kernel.cu")
-    try:
-        return linking.without_imports(toolchain.compile_cached(named, recipe, flags))
-    except CompileError as error:
-        if missing := re.search(r"fatal error: '([^'\n]+)' file not found", error.cause):
-            remedy = f'name the folder that has {missing[1]}: flags=("-Ifolder",)'
-            raise CompileError(error.cause, error.place, remedy) from None
-        raise
+    return linking.without_imports(toolchain.compile_cached(named, recipe, flags))
 
 
 def _reading(flags: Sequence[str]) -> tuple[str, ...]:

@@ -116,6 +116,7 @@ def _show(module: llvm.ModuleRef, roots: Collection[str]) -> None:
         if function.name in roots and function.linkage in _LOCAL:
             function.linkage = llvm.Linkage.external
 
+
 _IMPORTS = re.compile(r"^(!\d+ = distinct !DICompileUnit\(.*?), imports: !\d+", re.M)
 
 
