@@ -25,6 +25,7 @@ from jax_enzyme.ir.metadata import MDNode, MDValue
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.transform.layouts import (
     Member,
+    declared_counts,
     described_rank,
     elements_of,
     members_of,
@@ -196,7 +197,7 @@ class _Suggestion:
             self._member(member, Root(root.index, (*root.path, member.offset)), f"{name}.{member.name}")
             for member in members_of(self.module, record)
         ]
-        return "{" + ", ".join(listed) + "}"
+        return "{" + (", ".join(listed) or UNKNOWN) + "}"
 
     def _member(self, member: Member, root: Root, full: str) -> str:
         further = self._pointee(member.type)
@@ -245,6 +246,9 @@ class _Suggestion:
         rank = described_rank(self.module, node)
         if rank is not None:
             return f"[{','.join(f'{name}_{axis}' for axis in range(rank))}]" if rank > 1 else f"[{name}_size]"
+        counts = declared_counts(self.module, node)
+        if counts:
+            return f"[{','.join(map(str, reversed(counts)))}]"
         known = self.found.get(root)
         dims = None if known is None else self._extent(known.sizes, item)
         if dims is None:

@@ -166,6 +166,18 @@ def described_rank(module: Module, value: MDValue | str | None) -> int | None:
     return None if listed is None or node.get("allocated") or node.get("associated") else len(listed.operands)
 
 
+def declared_counts(module: Module, value: MDValue | str | None) -> list[int]:
+    """The extents of an array, fastest first in Fortran, where all of them are numbers; else nothing."""
+    node = plain_type(module, value)
+    if node is None or node.get("tag") != "DW_TAG_array_type":
+        return []
+    listed = resolve(module, node.get("elements"))
+    ranges = [] if listed is None else [resolve(module, r) for r in listed.operands]
+    counts = [None if r is None else r.number("count") for r in ranges]
+    known = [c for c in counts if c is not None and c > 0]
+    return known if len(known) == len(counts) else []
+
+
 def is_unknown(module: Module, value: MDValue | str | None) -> bool:
     """Whether nothing is said of a type: `void`, or a structure whose members are elsewhere."""
     node = plain_type(module, value)

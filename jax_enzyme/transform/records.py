@@ -137,18 +137,23 @@ class Composer:
             del own[:rank]
         blocks = Blocks(self.buffers[param.name], prod(own) * ITEM_BYTES[param.dtype])
         for depth in reversed(range(len(sizes))):
-            blocks = self._table(blocks, outer * prod(sizes[: depth + 1]), sizes[depth])
+            blocks = self._table(param, blocks, outer * prod(sizes[: depth + 1]), sizes[depth])
         return blocks
 
-    def _table(self, inner: Blocks, count: int, size: int) -> Blocks:
+    def _table(self, param: Param, inner: Blocks, count: int, size: int) -> Blocks:
         """Pointers to so many blocks, in blocks of `size` pointers."""
-        table = self.slot(count * POINTER_BYTES)
+        table = Blocks(self.slot(count * POINTER_BYTES), POINTER_BYTES)
 
         def fill(index: Value) -> None:
-            self.at.store(self._at(inner, index), self._at(Blocks(table, POINTER_BYTES), index), POINTER_BYTES)
+            self.at.store(self._at(inner, index), self._at(table, index), POINTER_BYTES)
+
+        def check(index: Value) -> None:
+            self._check_pointer(param, self._at(table, index), self._at(inner, index))
 
         self._repeat(count, fill)
-        return Blocks(table, size * POINTER_BYTES)
+        if param.direction in ("out", "inout"):
+            self.afterwards.append(lambda: self._repeat(count, check))
+        return Blocks(table.base, size * POINTER_BYTES)
 
     def _constant(self, param: Param) -> Value:
         slot = self.slot(ITEM_BYTES[param.dtype])
@@ -229,16 +234,16 @@ class Composer:
                 if member.in_place:
                     self._copy(member, place, self._own(member, block), gcd(offset, layout.size, _ALIGN))
                 elif record.is_pointer:
-                    self._check_pointer(member, place, block)
+                    self._check_pointer(member.param, place, self._leading(member, block))
             elif isinstance(member, Record) and inner is not None and not member.is_pointer:
                 self._each(member, inner, place, block, self._drain)
 
-    def _check_pointer(self, member: Plain, place: Value, block: Value) -> None:
+    def _check_pointer(self, param: Param, place: Value, wanted: Value) -> None:
         now = self.at.load(T.PTR, place, 1)
         moved, kept = BasicBlock(), BasicBlock()
-        self.at.cond_br(self.at.icmp("ne", now, self._leading(member, block)), moved, kept)
+        self.at.cond_br(self.at.icmp("ne", now, wanted), moved, kept)
         self._enter(moved)
-        self.fail(f"the kernel made `{member.param.name}` another pointer, and the results behind it are lost")
+        self.fail(f"the kernel made `{param.name}` another pointer, and the results behind it are lost")
         self.at.unreachable()
         self._enter(kept)
 

@@ -381,6 +381,19 @@ def test_a_pointer_that_the_kernel_exchanges_is_an_error() -> None:
         step({"old": x}, 1)
 
 
+def test_rows_that_the_kernel_exchanges_are_an_error() -> None:
+    source = """void pivot(int n, double **A, int swap) {
+      for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) A[i][j] *= 2;
+      if (swap) { double *t = A[0]; A[0] = A[1]; A[1] = t; }
+    }"""
+    pivot = je.kernel(source, "pivot", "n: i32, inout A: f64[n][n], swap: i32", lang="c")
+    A = jnp.arange(4.0).reshape(2, 2)
+    np.testing.assert_array_equal(pivot(A, 0), 2 * A)
+    assert je.check_grads(lambda A: pivot(A, 0), (A,)).ok
+    with pytest.raises(jax.errors.JaxRuntimeError, match="`A` another pointer"):
+        pivot(A, 1)
+
+
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_arrays_of_assumed_shape(order: Any) -> None:
     need("flang-22")
