@@ -26,6 +26,8 @@ _RUST = re.compile(r"^_ZN.*17h[0-9a-f]{16}E$")
 # What calls these runs on threads of its own, and a derivative would be summed by all of them at once. What is known of
 # OpenMP's functions is part of the kernel by now.
 _OF_THREADS = re.compile(r"__kmpc_|__tgt_|kmp_|GOMP_|GOACC_|omp_(get|set|in|is|init|destroy|unset|test|target)_")
+# What starts threads that nothing here knows of: of C++'s libraries, of POSIX and C11.
+_STARTS_THREADS = re.compile(r"_ZNSt(3__1)?6thread|_ZNSt3__115__thread_struct|pthread_create$|thrd_create$")
 # What sanitized kernels call is part of the extension, whose symbols the process does not show.
 _CHECKS, _EXTENSION = "je_checked_", "jax_enzyme.xla_ffi._ext"
 # What compilers call for arithmetic that the processor has not, and mathematics on vectors.
@@ -42,7 +44,7 @@ _OF_THE_LINKER = {"__dso_handle", "__cxa_atexit", "_GLOBAL_OFFSET_TABLE_"}
 
 
 def addresses(names: Iterable[str]) -> dict[str, int]:
-    """The address of every name; a LoweringError that lists those which nobody defines, or that are of OpenMP."""
+    """The address of every name; a LoweringError that lists those which nobody defines, or that are of threads."""
     found: dict[str, int] = {}
     missing: list[str] = []
     names = list(names)
@@ -50,6 +52,11 @@ def addresses(names: Iterable[str]) -> dict[str, int]:
         raise LoweringError(
             f"the kernel calls {_listed(threaded[:3])}: it was compiled for OpenMP's threads in an unknown way",
             remedy="pass its source with -fopenmp among the flags; or compile it without, for one thread",
+        )
+    if started := [name for name in names if _STARTS_THREADS.match(name)]:
+        raise LoweringError(
+            f"the kernel calls {_listed(started[:3])}: it starts threads of its own",
+            remedy="share loops out with directives of OpenMP, and -fopenmp among the flags (docs/parallel.md)",
         )
     for name in names:
         if name in _OF_THE_LINKER:

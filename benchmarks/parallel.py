@@ -1,0 +1,119 @@
+"""Loops on several threads: `python -m benchmarks.parallel [--norm] [--rounds N]`.
+
+The same source with directives, by clang -O3 -fopenmp with one and two threads, and by us with `threads=1` and
+`threads=2`: value and gradient. Medians of wall times, interleaved. `--norm`: how time grows with n where the loop
+calls a function of all elements; there the processor's time on one thread.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import shutil
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import jax
+import numpy as np
+from jax import numpy as jnp
+
+import jax_enzyme as je
+from benchmarks.parallel_kernels import KERNELS, NORM
+
+jax.config.update("jax_enable_x64", True)
+_SIGNATURE = "n: i32, x: f64[n], out y: f64[n]"
+
+
+class Yardstick:
+    """The source as clang compiles it for libomp's threads."""
+
+    def __init__(self, source: str, folder: Path) -> None:
+        compiler = next(c for c in ("clang-22", "clang") if shutil.which(c))
+        path, out = folder / "k.c", folder / f"{abs(hash(source))}.so"
+        path.write_text(source)
+        flags = ["-O3", "-march=native", "-fopenmp", "-shared", "-fPIC", "-w"]
+        subprocess.run([compiler, *flags, str(path), "-o", str(out), "-lm"], check=True)
+        self._library = ctypes.CDLL(str(out))
+
+    def call(self, x: np.ndarray, threads: int) -> np.ndarray:
+        """The output, by so many threads."""
+        y = np.zeros_like(x)
+        self._library.omp_set_num_threads(threads)
+        self._library.k(ctypes.c_int(x.size), ctypes.c_void_p(x.ctypes.data), ctypes.c_void_p(y.ctypes.data))
+        return y
+
+
+def _functions(source: str, threads: int) -> tuple[Callable[..., jax.Array], Callable[..., jax.Array]]:
+    options = je.Options(threads=threads)
+    kernel = je.kernel(source, "k", _SIGNATURE, lang="c", flags=("-fopenmp",), options=options)
+    return jax.jit(kernel), jax.jit(jax.grad(lambda x: jnp.sum(kernel(x) ** 2)))
+
+
+def _medians(calls: dict[str, Callable[[], object]], rounds: int, clock: Callable[[], float]) -> dict[str, float]:
+    """Milliseconds per call, interleaved."""
+    found: dict[str, list[float]] = {name: [] for name in calls}
+    for number in range(rounds + 1):
+        for name, call in calls.items():
+            start = clock()
+            jax.block_until_ready(call())
+            if number:
+                found[name].append(1e3 * (clock() - start))
+    return {name: statistics.median(times) for name, times in found.items()}
+
+
+def _row(label: str, source: str, n: int, folder: Path, rounds: int) -> float:
+    """Prints the times of one kernel; the speed-up of its gradient."""
+    x = np.random.default_rng(1).uniform(0.5, 1.5, n)
+    given = jnp.asarray(x)
+    clang = Yardstick(source, folder)
+    (value1, grad1), (value2, grad2) = _functions(source, 1), _functions(source, 2)
+    np.testing.assert_allclose(value1(x), clang.call(x, 2), rtol=1e-8)
+    assert np.array_equal(grad1(x), grad2(x))
+    calls: dict[str, Callable[[], object]] = {
+        "clang 1": lambda: clang.call(x, 1), "clang 2": lambda: clang.call(x, 2),
+        "ours 1": lambda: value1(given), "ours 2": lambda: value2(given),
+        "grad 1": lambda: grad1(given), "grad 2": lambda: grad2(given),
+    }  # fmt: skip
+    ms = _medians(calls, rounds, time.perf_counter)
+    times = ((ms[f"{w} 1"], ms[f"{w} 2"]) for w in ("clang", "ours", "grad"))
+    print(f"{label:14}" + "".join(f"{one:10.2f}{two:9.2f}{one / two:6.2f}" for one, two in times), flush=True)
+    return ms["grad 1"] / ms["grad 2"]
+
+
+def compare(rounds: int) -> None:
+    """Prints speed-ups of two threads over one, of clang's program, of ours, and of our gradient."""
+    print(f"{'':14}{'clang 1':>10}{'2':>9}{'x':>6}{'ours 1':>10}{'2':>9}{'x':>6}{'grad 1':>10}{'2':>9}{'x':>6}  ms")
+    with tempfile.TemporaryDirectory() as name:
+        speedups = [_row(label, *KERNELS[label], Path(name), rounds) for label in KERNELS]
+    print(f"gradients: {statistics.geometric_mean(speedups):.2f} in geometric mean")
+
+
+def norm(rounds: int) -> None:
+    """Prints how the time of the norm example grows."""
+    print(f"{'n':>8}{'clang':>12}{'ours':>12}{'gradient':>12}  ms")
+    with tempfile.TemporaryDirectory() as name:
+        clang = Yardstick(NORM, Path(name))
+        for n in (4_000, 8_000, 16_000, 32_000):
+            x = np.random.default_rng(1).uniform(0.5, 1.5, n)
+            value, gradient = _functions(NORM, 1)
+            given = jnp.asarray(x)
+            np.testing.assert_allclose(value(x), clang.call(x, 1))
+            calls: dict[str, Callable[[], object]] = {
+                "clang": lambda x=x: clang.call(x, 1),
+                "ours": lambda f=value, x=given: f(x),
+                "gradient": lambda f=gradient, x=given: f(x),
+            }
+            ms = _medians(calls, rounds, time.process_time)
+            print(f"{n:8}" + "".join(f"{ms[w]:12.3f}" for w in calls))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--norm", action="store_true")
+    chosen = parser.parse_args()
+    (norm if chosen.norm else compare)(chosen.rounds)
