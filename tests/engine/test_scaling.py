@@ -1,0 +1,66 @@
+"""A program twice as long takes the engine about twice the work: calls of Python functions are counted, not seconds."""
+
+from __future__ import annotations
+
+import sys
+from types import FrameType
+
+import numpy as np
+import pytest
+
+from jax_enzyme.codegen import derived
+from jax_enzyme.frontends import load
+from tests.support.through_engine import Specialised, specialise
+
+INDEPENDENT = "  s += x[{a}] * x[{b}] / (1.0 + x[{a}] + {i}.0);"
+DEPENDENT = "  s = s * x[{a}] + sin(s);"
+LOOP = "  for (int i = 0; i < 8; i++) for (int k = 0; k < 8; k++) w[i] = w[i] * x[k] + sin(w[i]);"
+RECORD = "  p = make(s, p); s = p->v * p->v * 0.125 + x[{a}];"
+TEXT = """
+#include <math.h>
+#include <stdlib.h>
+struct r {{ double v; struct r *next; }};
+static struct r *make(double v, struct r *n) {{
+  struct r *p = malloc(sizeof *p); p->v = v; p->next = n; return p;
+}}
+double f(const double *x) {{
+  double s = x[0], w[8] = {{1, 2, 3, 4, 5, 6, 7, 8}}; struct r *p = 0;
+{lines}
+  while (p) {{ s += p->v; struct r *q = p->next; free(p); p = q; }}
+  return s + w[0] + w[7];
+}}
+"""
+
+
+def kernel(line: str, count: int) -> Specialised:
+    lines = "\n".join(line.format(i=i, a=i % 8, b=(3 * i + i // 8) % 8) for i in range(count))
+    program = load(TEXT.format(lines=lines), "f", "c")
+    return specialise(program, "x: f64[8] -> f64", {"x": np.linspace(0.5, 1.0, 8)})
+
+
+def work(line: str, count: int, forward: bool) -> int:
+    """The calls of Python functions, and the steps of generators, from a program to a derivative of it."""
+    calls = 0
+
+    def seen(frame: FrameType, event: str, value: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    of = kernel(line, count)
+    step = of.jvp if forward else of.vjp
+    sys.setprofile(seen)
+    try:
+        derived.derived(of.program, of.signature, of.binding, (step,), of.options)
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+@pytest.mark.parametrize("forward", [True, False], ids=["forward", "reverse"])
+@pytest.mark.parametrize(
+    ("line", "count"),
+    [(INDEPENDENT, 100), (DEPENDENT, 100), (LOOP, 6), (RECORD, 30)],
+    ids=["independent statements", "dependent statements", "loops", "records"],
+)
+def test_twice_the_program(line: str, count: int, forward: bool) -> None:
+    assert work(line, 2 * count, forward) <= 2.5 * work(line, count, forward)
