@@ -26,9 +26,9 @@ from jax_enzyme.ad.plan.outline import Outlined, hindrance, outline
 from jax_enzyme.ad.plan.state import StateError, object_bytes
 from jax_enzyme.ad.plan.tape import Slot, Tape
 from jax_enzyme.ad.reversal import Cut, Reversal, plan_reversal
-from jax_enzyme.analysis.flow import is_defined_call
+from jax_enzyme.analysis.accesses import accesses
 from jax_enzyme.analysis.loops import Loop
-from jax_enzyme.analysis.memory import MemoryObject, accesses, called_routine
+from jax_enzyme.analysis.objects import MemoryObject, called_routine, is_defined_call
 from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.arrays import ArrayFunction

@@ -9,7 +9,7 @@ from jax_enzyme.ad.emit.runtime import ARENA
 from jax_enzyme.ad.reversal import Reversal
 from jax_enzyme.ad.sweeps import Sweeps
 from jax_enzyme.analysis.layout import DataLayout, addresses
-from jax_enzyme.analysis.memory import MemoryObject
+from jax_enzyme.analysis.objects import MemoryObject
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import Buffer
 from jax_enzyme.ir.builder import Builder, zero

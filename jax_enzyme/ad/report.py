@@ -18,7 +18,7 @@ from jax_enzyme.ad.plan.tape import Slot
 from jax_enzyme.ad.plan.taping import ForwardPointer, Plan, block_of
 from jax_enzyme.ad.reversal import Reversal, Routine, plan_reversal
 from jax_enzyme.analysis.loops import Loop
-from jax_enzyme.analysis.memory import MemoryObject, call_effect, called_routine
+from jax_enzyme.analysis.objects import MemoryObject, call_effect, called_routine
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.arrays import ArrayFunction, Vjp
 from jax_enzyme.ir.debug import location

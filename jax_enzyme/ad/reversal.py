@@ -27,12 +27,13 @@ from jax_enzyme.ad.plan.recipes import Recipes, written_objects
 from jax_enzyme.ad.plan.state import State, StateFinder
 from jax_enzyme.ad.plan.tape import Tape
 from jax_enzyme.ad.plan.taping import Plan, make_plan
+from jax_enzyme.analysis.accesses import reachable_objects
 from jax_enzyme.analysis.activity import Activity
-from jax_enzyme.analysis.fields import points_to_by_place
 from jax_enzyme.analysis.float_kinds import FloatKinds
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
-from jax_enzyme.analysis.memory import MemoryObject, Objects, PointsTo, reachable_functions, reachable_objects
+from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.objects import MemoryObject, Objects, reachable_functions
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.analysis.shadows import shadowed_objects
 from jax_enzyme.ir import instructions as I
@@ -142,7 +143,7 @@ def _plan(
     codes, originals = _instrument_all(module.functions[base.symbol])
     root = codes[0].function
     arguments = root.arguments
-    points_to = points_to_by_place(module, root)
+    points_to = PointsTo(module, root)
     varied = [points_to.objects[a] for a, w in zip(arguments, wanted, strict=True) if w]
     outputs = [points_to.objects[a] for a, s in zip(arguments, seeded, strict=True) if s]
     activity = Activity(points_to, rules, varied, outputs)
@@ -161,7 +162,7 @@ def _plan(
     again = any(buffer.role == "shadow" for buffer in base.buffers)
     facts = Facts(module, rules, points_to, activity, shadowed, origin, dynamic, execution, again)
     declared = dict(zip(arguments, base.buffers, strict=True))
-    kinds = FloatKinds(points_to, declared, lambda: activity.numbers.ranges.places)
+    kinds = FloatKinds(points_to, declared)
     loops = _cut_loops(base, cuts, recipes[0], facts, kinds)
     routines = [
         _routine(code, each, facts, kinds, tuple(static), loops)

@@ -17,9 +17,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from jax_enzyme.analysis.activity import Activity
-from jax_enzyme.analysis.fields import points_to_by_place
 from jax_enzyme.analysis.flow import holds_float
-from jax_enzyme.analysis.memory import PointsTo, call_effect
+from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.objects import call_effect
 from jax_enzyme.analysis.shortcuts import Decided, Shortcuts, exact_comparisons, holds_at_equality
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -56,7 +56,7 @@ def general(base: ArrayFunction, step: Step, rules: Rules) -> General:
     root = base.module.functions[base.symbol]
     if not any(True for f in base.module.functions.values() if f.blocks for _ in exact_comparisons(f)):
         return General(base, ())
-    points_to = points_to_by_place(base.module, root)
+    points_to = PointsTo(base.module, root)
     activity = _activity(base, root, step, rules, points_to)
     found: list[ExactComparison] = []
     proved: list[I.Compare] = []

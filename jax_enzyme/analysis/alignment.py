@@ -9,7 +9,7 @@ from math import gcd
 
 from jax_enzyme.analysis.congruence import Congruence
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.memory import MemoryObject
+from jax_enzyme.analysis.objects import MemoryObject
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.values import int_value
 

@@ -17,14 +17,17 @@ N = TypeVar("N")
 
 
 class Worklist(Generic[N]):
-    """Runs `step` for each of `nodes` until nothing changes. `visits` counts how often it ran."""
+    """Runs `step` for each of `nodes` until nothing changes; for those that are `last` while nothing else is pending.
+    `visits` counts how often it ran."""
 
-    def __init__(self, nodes: Sequence[N], step: Callable[[N], None]) -> None:
+    def __init__(self, nodes: Sequence[N], step: Callable[[N], None], last: Callable[[N], bool] | None = None) -> None:
         self._nodes = nodes
         self._step = step
         self._readers: dict[Hashable, set[int]] = {}
         self._heap: list[int] = []
         self._next: list[int] = []
+        self._waiting: list[int] = []
+        self._last = frozenset(i for i, node in enumerate(nodes) if last is not None and last(node))
         self._pending: set[int] = set()
         self._current: int | None = None
         self.visits = 0
@@ -40,15 +43,21 @@ class Worklist(Generic[N]):
             if reader not in self._pending:
                 self._pending.add(reader)
                 late = self._current is not None and reader <= self._current
-                heapq.heappush(self._next if late else self._heap, reader)
+                heapq.heappush(self._heap_of(reader, self._next if late else self._heap), reader)
+
+    def _heap_of(self, node: int, other: list[int]) -> list[int]:
+        return self._waiting if node in self._last else other
 
     def run(self) -> None:
         """Runs every step, and then those that have to be repeated."""
-        self._heap = list(range(len(self._nodes)))
-        self._pending = set(self._heap)
-        while self._heap or self._next:
+        self._pending = set(range(len(self._nodes)))
+        self._heap = sorted(self._pending - self._last)
+        self._waiting = sorted(self._last)
+        while self._pending:
             if not self._heap:
                 self._heap, self._next = self._next, []
+            if not self._heap:
+                self._heap, self._waiting = self._waiting, []
             self._current = heapq.heappop(self._heap)
             self._pending.discard(self._current)
             self.visits += 1

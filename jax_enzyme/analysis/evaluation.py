@@ -12,10 +12,10 @@ from functools import cached_property
 
 from jax_enzyme.analysis.counters import Follower
 from jax_enzyme.analysis.dominators import Dominators
-from jax_enzyme.analysis.flow import is_defined_call, rule_of
+from jax_enzyme.analysis.flow import rule_of
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
-from jax_enzyme.analysis.memory import call_effect, is_memory_free
+from jax_enzyme.analysis.objects import call_effect, is_defined_call, is_memory_free
 from jax_enzyme.analysis.symbols import Term, Terms
 from jax_enzyme.analysis.writes import Written
 from jax_enzyme.ir import instructions as I

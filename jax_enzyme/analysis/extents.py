@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from jax_enzyme.analysis.congruence import Congruence
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.memory import MemoryObject, call_effect
+from jax_enzyme.analysis.objects import MemoryObject, call_effect
 from jax_enzyme.analysis.tbaa import Share
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.module import GlobalVariable

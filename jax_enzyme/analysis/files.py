@@ -11,7 +11,7 @@ from functools import cached_property
 
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.flow import rule_of
-from jax_enzyme.analysis.memory import called_routine
+from jax_enzyme.analysis.objects import called_routine
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.module import Function, GlobalVariable
 from jax_enzyme.ir.values import BasicBlock, Value, int_value

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from jax_enzyme.analysis.memory import MemoryObject, PointsTo, called_routine
-from jax_enzyme.analysis.places import Places
+from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.objects import MemoryObject, called_routine
 from jax_enzyme.analysis.words import DTYPES, Words
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -17,10 +15,8 @@ class FloatKinds:
     """Which floating-point types each memory object holds: declared for buffers, seen in accesses for the rest. `words`
     knows at which places."""
 
-    def __init__(
-        self, points_to: PointsTo, buffers: dict[Argument, Buffer], places: Callable[[], Places] | None = None
-    ) -> None:
-        self.words = Words(points_to, buffers, places)
+    def __init__(self, points_to: PointsTo, buffers: dict[Argument, Buffer]) -> None:
+        self.words = Words(points_to, buffers)
         self._kinds: dict[MemoryObject, set[T.FloatType]] = {}
         self._copies: list[tuple[frozenset[MemoryObject], frozenset[MemoryObject]]] = []
         for argument, buffer in buffers.items():

@@ -5,7 +5,7 @@ Memory is not dealt with here: a load's result depends on memory, and copying ca
 
 from __future__ import annotations
 
-from jax_enzyme.analysis.memory import called_routine
+from jax_enzyme.analysis.objects import called_routine
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function
@@ -65,15 +65,6 @@ def flow(instruction: I.Instruction, rules: Rules) -> tuple[int, ...]:
         # a derivative that would have to pass here is refused and not lost.
         return tuple(range(len(instruction.operands))) if is_opaque_call(instruction) or rule is not None else ()
     return tuple(i for i, partial in enumerate(rule.partials) if partial is not None and partial is not ZERO)
-
-
-def is_defined_call(instruction: Value) -> bool:
-    """A direct call of a function that has a body."""
-    return (
-        isinstance(instruction, I.CallBase)
-        and isinstance(instruction.callee, Function)
-        and not instruction.callee.is_declaration
-    )
 
 
 def is_shuffle(instruction: Value) -> bool:

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import gcd
 
+from jax_enzyme.analysis.accesses import Access, accesses
 from jax_enzyme.analysis.accumulation import Chain, Uses, chain
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dominators import Dominators
@@ -31,14 +32,8 @@ from jax_enzyme.analysis.flow import rule_of
 from jax_enzyme.analysis.implications import implied
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop, Loops
-from jax_enzyme.analysis.memory import (
-    Access,
-    MemoryObject,
-    PointsTo,
-    accesses,
-    call_effect,
-    is_memory_free,
-)
+from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.objects import MemoryObject, call_effect, is_memory_free
 from jax_enzyme.analysis.polynomials import Iteration, Leaf, Polynomial, TooComplex
 from jax_enzyme.analysis.ranges import Interval
 from jax_enzyme.analysis.recurrences import Recurrences

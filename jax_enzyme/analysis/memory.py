@@ -1,33 +1,66 @@
-"""Memory objects, and which of them each pointer may point to.
+"""The map of memory: which objects each pointer leads to and where in them, and which pointers lie at which places.
 
-An *object* is a piece of storage known by the place that makes it: a parameter of the root function, an alloca, an
-allocation call, a global. The analysis is Andersen's, insensitive to flow, fields (but for `analysis.fields`) and
-calling context:
+Andersen's analysis with offsets, insensitive to flow and calling context:
 
-    lattice     P(objects), one element per SSA value, and one per object for the pointers stored inside it
-    join        union
-    transfer    address-of adds the object; copies, casts and address arithmetic keep the set; a load adds the contents
-                of every object pointed to; a store adds to them; a call into a defined function joins its arguments
-                into the parameters and its returned pointers into the result
-    unknown     results of calls without a body and of `inttoptr` from an integer of unknown origin: aliases everything
-                that has escaped to such calls
-    caller      what pointers in the memory of `OPEN` parameters lead to: memory of the caller's, where there may be
-                pointers again
+    lattice     per SSA value a *place*: for each object that it may lead to a few congruences of byte offsets
+                (`analysis.offsets`), and under None what it is as a plain integer (0 for null); per object a map from
+                offsets, of 8 bytes each, to the places that the pointers stored there lead to
+    join        key by key; fewer congruences that include all where there are many, or around a loop
+    transfer    an object's own address is offset 0; copies and casts keep a place, address arithmetic adds to it; what
+                is not understood leads to any offset in the same objects
+    load        what may overlap with the bytes that are loaded
+    store       adds to the offsets that the address may be
+    copy        moves what is at the source by the distance of the two addresses
+    allocate    a new object, for each place in the code
+    free        changes nothing: what was there may be asked for at other times
+    call        into a defined function: arguments into parameters, what is returned into the result; of a function that
+                is not there: any pointer that it is given may be stored anywhere in what it is given
 
-Two pointers into different objects never alias (array functions promise it for their buffers). A worklist
-(`analysis.dependence`) visits an instruction again when what it has read has changed.
+So a counter beside a pointer does not move it, a member of a structure in an array has its offset modulo the size of
+the structure, however the loop is written, and the elements of a small array in it have theirs. What a program's source
+calls an integer (`long` by its TBAA) is no pointer, unless the solution finds that addresses are stored as such.
+
+One worklist (`analysis.dependence`) visits an instruction again when what it has read has changed. The lattice is
+climbed in steps, each from the solution of the one before: what a pointer leads to that nothing was found for is
+anything in the end, and only then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from functools import cached_property
 
-from jax_enzyme.analysis.address_integers import IntegersByName
+from jax_enzyme.analysis.congruence import ANY, Congruence, copied_to, overlap
 from jax_enzyme.analysis.dependence import Worklist
-from jax_enzyme.analysis.fortran_io import Statement, statement
-from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.tbaa import copied_type
+from jax_enzyme.analysis.layout import DataLayout, addresses
+from jax_enzyme.analysis.objects import (
+    NOTHING,
+    OPEN,
+    MemoryObject,
+    Objects,
+    call_effect,
+    is_defined_call,
+    leaves_pointers,
+    reachable_functions,
+)
+from jax_enzyme.analysis.offsets import (
+    ANYWHERE,
+    MOST,
+    START,
+    Offsets,
+    constant,
+    exactly,
+    excluded_by,
+    joined,
+    merge,
+    multiples,
+    products,
+    shifted,
+    sums,
+    values_of_counter,
+    without,
+)
+from jax_enzyme.analysis.tbaa import accessed_type, copied_type
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, GlobalAlias, GlobalVariable, Module
@@ -35,135 +68,125 @@ from jax_enzyme.ir.values import (
     Constant,
     ConstantAggregate,
     ConstantExpr,
+    ConstantNull,
     ConstantSplat,
     InlineAsm,
+    Poison,
+    Undef,
     Value,
     int_value,
 )
-from jax_enzyme.rules.blas.table import Routine
-from jax_enzyme.rules.blas.table import routine as routine_named
-from jax_enzyme.rules.effects import Effect, effect, writes_text
-from jax_enzyme.rules.pairs import declared_routine
+from jax_enzyme.rules.effects import Effect
 
-
-@dataclass(frozen=True, eq=False)
-class MemoryObject:
-    """`site` is what makes the object: an Argument, an Alloca, the allocating Call, a GlobalVariable, or None
-    (unknown)."""
-
-    kind: str
-    site: Value | None = None
-
-    @property
-    def is_constant(self) -> bool:
-        """A table that no program can write to."""
-        return isinstance(self.site, GlobalVariable) and self.site.is_constant
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.site.name}" if self.site is not None else self.kind
-
-
-OPEN = '"je.open"'
-"""Marks a parameter of the root that leads to memory with pointers in it, or to a function: `caller`."""
-
-UNSIZED = '"je.unsized"'
-"""Marks a parameter of the root that leads to memory of which nobody says how large it is."""
-
-Objects = frozenset[MemoryObject]
-NOTHING: Objects = frozenset()
-
-_KEEPS_POINTER = frozenset(
-    "getelementptr addrspacecast bitcast inttoptr ptrtoint ptrtoaddr freeze phi select extractvalue insertvalue "
-    "extractelement insertelement shufflevector add sub and or xor trunc zext".split()
+Place = dict[MemoryObject | None, Offsets]
+_MANY_JOINED = 4
+_MANY_STORED = 4
+"""So many congruences are kept for each object in a phi, and in what is stored in one place."""
+_MANY_OBJECTS = 32
+"""A pointer that may lead to so many objects, those of a whole hierarchy of classes, has one congruence for each."""
+_MANY_FIELDS = 128
+"""With pointers stored at more offsets in an object, each of them may be anywhere in it."""
+_POINTER = 8
+_SMALL = 1 << 12
+"""What is left of an address by a mask below this is a number."""
+_SAME = frozenset("freeze addrspacecast bitcast ptrtoint ptrtoaddr inttoptr zext".split())
+_PARTS = frozenset(
+    "extractvalue insertvalue extractelement insertelement shufflevector getelementptr phi select xor".split()
 )
-
-
-def call_effect(call: I.CallBase) -> Effect | None:
-    """What a call to a function without a body does to memory, by its name; None for the unknown and for defined
-    ones."""
-    callee = call.callee
-    if not isinstance(callee, Function) or not callee.is_declaration:
-        return None
-    found = effect(callee.name)
-    return None if found is Effect.OUTPUT and statement(call) is Statement.OTHER else found
-
-
-def called_routine(call: I.CallBase) -> Routine | None:
-    """The BLAS or LAPACK routine that a call is of: it reads and writes what its table says, and keeps no pointer."""
-    callee = call.callee
-    if isinstance(callee, Function) and callee.is_declaration:
-        return routine_named(callee.name, callee.function_type) or declared_routine(callee.name, callee.attributes)
-    return None
+"""What hands on pointers in ways that are not followed to the byte."""
+_NOWHERE: Place = {}
+_PART: Offsets = frozenset()
+"""The offsets of what may be a part of a pointer, as far as is known, but most often is a number beside one: an integer
+of less than 64 bits, a floating-point number. A pointer that is made of nothing but such parts leads anywhere."""
 
 
 class PointsTo:
-    """The solved relation for all functions of a module that `root` can reach."""
+    """The map for all functions of a module that `root` can reach."""
 
     def __init__(self, module: Module, root: Function) -> None:
         self.module = module
         self.root = root
         self.functions = reachable_functions(root)
-        self._integers = IntegersByName(module, self.functions)
-        self.unknown = self._unknown_object()
-        self.caller = self._caller_object()
+        self.unknown = MemoryObject("unknown")
+        self.caller = MemoryObject("caller")
         self.contents: dict[MemoryObject, Objects] = {self.unknown: frozenset([self.unknown])}
+        """The objects that the pointers in an object lead to."""
         self.objects: dict[Value, MemoryObject] = {}
-        self._values: dict[Value, Objects] = {}
+        self._layout = DataLayout(module)
+        self._values: dict[Value, Place] = {}
+        self._leads: dict[Value, Objects] = {}
+        self._fields: dict[MemoryObject, dict[Congruence, Place]] = {}
+        self._compacted: set[MemoryObject] = set()
+        self._counters: dict[I.Phi, Offsets | None] = {}
         self._returned = {f: f.returned() for f in self.functions}
-        visited = [i for f in self.functions for i in f.instructions()]
-        self._work: Worklist[I.Instruction] = Worklist(visited, self._visit)
-        for argument in root.arguments:
+        instructions = [i for f in self.functions for i in f.instructions()]
+        # What is written to memory waits, so that addresses that a loop moves are known up to their stride.
+        self._work: Worklist[I.Instruction] = Worklist(instructions, self._visit, _writes)
+        self._start()
+        # At first, a pointer that is called leads to what was found for it so far, integers lead nowhere, and what is
+        # called an integer is one. Only if that does not hold in the end may they lead anywhere.
+        self._is_settled = False
+        self._trusts_names = True
+        self._work.run()
+        self._trusts_names = not self._keeps_addresses_as_integers()
+        self._is_settled = True
+        self._work.run()
+
+    def _start(self) -> None:
+        for argument in self.root.arguments:
             if T.is_pointer(argument.type):
-                self._values[argument] = frozenset([self._object("buffer", argument)])
-        for argument in root.arguments:
+                self._join(argument, {self._object("buffer", argument): START})
+            else:
+                self._join(argument, {None: ANYWHERE})
+        for argument in self.root.arguments:
             if OPEN in argument.attributes:
                 self.contents.setdefault(self.caller, NOTHING)
                 for item in (self.objects[argument], self.caller):
-                    self._fill(item, frozenset([self.caller]))
-        for variable in module.globals.values():
+                    self._add(item, ANY, {self.caller: ANYWHERE})
+        for variable in self.module.globals.values():
             if variable.initializer is not None and self.of(variable.initializer):
-                self._start(self._object("global", variable), variable.initializer)
-        # At first, a pointer that is called leads to what was found for it so far; only if nothing is found in the end
-        # may it lead anywhere.
-        self._called_are_known = True
-        self._work.run()
-        self._called_are_known = False
-        self._work.run()
+                item = self._object("global", variable)
+                for offset, held in addresses(self._layout, variable.initializer):
+                    self._add(item, Congruence(offset, 0), self._place(held))
+
+    # -- asking
 
     def of(self, value: Value) -> Objects:
         """The objects that a pointer (or an integer or aggregate that holds one) may point into."""
+        if isinstance(value, Constant):
+            return _objects(self._place(value))
         self._work.read(value)
-        known = self._values.get(value)
-        if known is not None:
-            return known
-        match value:
-            case GlobalVariable():
-                return frozenset([self._object("global", value)])
-            case Function():
-                return frozenset([self._object("function", value)])
-            case GlobalAlias():
-                return self.of(value.target) if value.target is not None else NOTHING
-            case ConstantExpr() | ConstantAggregate():
-                parts = value.operands if isinstance(value, ConstantExpr) else value.elements
-                return frozenset().union(*(self.of(p) for p in parts)) if parts else NOTHING
-            case ConstantSplat():
-                return self.of(value.element)
-            case _:
-                return NOTHING
+        return self._leads.get(value, NOTHING)
+
+    def within(self, pointer: Value) -> Mapping[MemoryObject, Offsets]:
+        """The offsets in each object that a pointer may point to, with bounds where they are known."""
+        return {o: cs or ANYWHERE for o, cs in self._place(pointer).items() if o is not None}
+
+    def places(self, pointer: Value) -> Mapping[MemoryObject, Offsets]:
+        """The same without bounds."""
+        return {o: frozenset(c.unbounded for c in cs) for o, cs in self.within(pointer).items()}
+
+    def place(self, pointer: Value) -> Mapping[MemoryObject, Congruence]:
+        """The same, one congruence for each object."""
+        return {o: joined(cs) for o, cs in self.places(pointer).items()}
 
     def written(self, pointer: Value) -> Objects:
         """The objects that a store through a pointer may change."""
         return frozenset(o for o in self.of(pointer) if not o.is_constant)
 
     def describe(self) -> str:
-        """One line per pointer value, for tests and reports."""
+        """One line per pointer value, and one per place in an object with pointers, for tests and reports."""
         lines: list[str] = []
         for function in self.functions:
             for value in [*function.arguments, *function.instructions()]:
-                held = self._values.get(value)
+                held = self.within(value)
                 if held:
-                    lines.append(f"{function.name}: {value.name} -> {', '.join(sorted(map(str, held)))}")
+                    lines.append(f"{function.name}: {value.name} -> {_text(held)}")
+        for item, fields in self._fields.items():
+            lines += [f"{item} at {at}: {_text(held)}" for at, held in fields.items()]
         return "\n".join(lines)
+
+    # -- the lattice
 
     def _object(self, kind: str, site: Value) -> MemoryObject:
         if site not in self.objects:
@@ -171,102 +194,305 @@ class PointsTo:
             self.contents.setdefault(self.objects[site], NOTHING)
         return self.objects[site]
 
-    def _unknown_object(self) -> MemoryObject:
-        return MemoryObject("unknown")
+    def _place(self, value: Value) -> Place:
+        """What is known of a value so far."""
+        match value:
+            case Constant():
+                return self._constant(value)
+            case _:
+                self._work.read(value)
+                return self._values.get(value, _NOWHERE)
 
-    def _caller_object(self) -> MemoryObject:
-        return MemoryObject("caller")
+    def _constant(self, value: Constant) -> Place:
+        number = int_value(value)
+        if number is not None:
+            return {None: exactly(number)}
+        match value:
+            case GlobalVariable():
+                return {self._object("global", value): START}
+            case Function():
+                return {self._object("function", value): START}
+            case GlobalAlias():
+                return self._constant(value.target) if value.target is not None else _NOWHERE
+            case ConstantExpr(opcode="getelementptr"):
+                return self._address(value, value.source_type, list(value.operands))
+            case ConstantExpr() if value.opcode in _SAME:
+                return self._place(value.operands[0])
+            case ConstantNull():
+                return {None: START}
+            case Poison() | Undef():
+                return _NOWHERE
+            case ConstantExpr(operands=parts) | ConstantAggregate(elements=parts):
+                return self._parts(value.type, *parts)
+            case ConstantSplat():
+                return self._parts(value.type, value.element)
+            case _:
+                return {None: ANYWHERE}
 
-    def _set(self, value: Value, objects: Objects) -> None:
-        old = self._values.get(value, NOTHING)
-        if not objects <= old:
-            self._values[value] = old | objects
+    def _parts(self, type_: T.Type, *values: Value) -> Place:
+        """A value of a type that leads anywhere in what any of these lead to."""
+        found: Place = {}
+        for value in values:
+            merge(found, _anywhere(type_, self._place(value)), 1)
+        found[None] = ANYWHERE
+        return found
+
+    def _join(self, value: Value, place: Place) -> None:
+        known = self._values.setdefault(value, {})
+        before = len(known)
+        most = _MANY_JOINED if isinstance(value, I.Phi) else MOST
+        if merge(known, place, most if before < _MANY_OBJECTS else 1):
+            if len(known) > before:
+                self._leads[value] = _objects(known)
             self._work.changed(value)
 
-    def _fill(self, target: MemoryObject, objects: Objects) -> None:
-        if target is not self.unknown and not objects <= self.contents[target]:
-            self.contents[target] |= objects
-            self._work.changed(target)
+    def _add(self, item: MemoryObject, at: Congruence, place: Place) -> None:
+        """A pointer is stored somewhere."""
+        objects = _objects(place)
+        if item is self.unknown or not objects:
+            return
+        fields = self._fields.setdefault(item, {})
+        changed = False
+        if at not in fields and len(fields) >= _MANY_FIELDS:
+            _compact(fields)
+            self._compacted.add(item)
+            changed = True
+        if item in self._compacted:
+            at = next((known for known in fields if known.includes(at)), at)
+        changed |= merge(fields.setdefault(at, {}), place, _MANY_STORED)
+        if changed:
+            self.contents[item] = self.contents.get(item, NOTHING) | objects
+            self._work.changed(item)
 
-    def _start(self, item: MemoryObject, value: Constant) -> None:
-        """What a variable holds from the start."""
-        self._fill(item, self.of(value))
+    def _held(self, pointer: Value, size: int | None) -> Iterator[tuple[Congruence, Congruence, Place]]:
+        """The pointers in so many bytes behind an address (None: in what it leads to): where they are, from which place
+        of the address on, and where they lead."""
+        for item, offsets in self.within(pointer).items():
+            if item is self.unknown:
+                yield ANY, ANY, {item: ANYWHERE}
+                continue
+            self._work.read(item)
+            for here in offsets:
+                for at, held in list(self._fields.get(item, {}).items()):
+                    if size is None or overlap(at, _POINTER, here, size):
+                        yield at, here, dict(held)
 
-    def _put(self, held: Objects, pointer: Value, value: Value) -> None:
-        """Pointers into `held` are stored through `pointer`, as a value or as a part of it."""
-        for target in self.written(pointer) if held else ():
-            self._fill(target, held)
-
-    def _loaded(self, pointer: Value, type_: T.Type | None) -> Objects:
-        """What may be loaded there as a value of a type; None: as anything."""
-        return frozenset().union(*map(self._held, self.of(pointer)))
-
-    def _held(self, item: MemoryObject) -> Objects:
-        self._work.read(item)
-        return self.contents[item]
-
-    def _read(self, load: I.Instruction) -> Objects:
-        return NOTHING if self._integers.reads(load) else self._loaded(load.operands[0], load.type)
-
-    def _copy(self, target: Value, source: Value, length: int | None) -> None:
-        """So many bytes are copied."""
-        held = self._loaded(source, None)
-        for item in self.written(target):
-            self._fill(item, held)
+    # -- transfer
 
     def _visit(self, instruction: I.Instruction) -> None:
         match instruction:
             case I.Alloca():
-                self._set(instruction, frozenset([self._object("stack", instruction)]))
+                self._join(instruction, {self._object("stack", instruction): START})
             case I.Load():
-                self._set(instruction, self._read(instruction))
+                self._join(instruction, self._loaded(instruction, instruction.type))
             case I.Store():
                 value, pointer = instruction.operands
-                self._put(self.of(value), pointer, value)
+                self._put(value, pointer)
             case I.AtomicRMW() | I.CmpXchg():
                 pointer, *values = instruction.operands
                 for value in values:
-                    self._put(self.of(value), pointer, value)
-                self._set(instruction, self._loaded(pointer, values[0].type))
+                    self._put(value, pointer)
+                self._join(instruction, _anywhere(instruction.type, self._loaded(instruction, values[0].type)))
             case I.CallBase():
                 self._visit_call(instruction)
-            case I.Cast() if instruction.opcode == "inttoptr" and not self.of(instruction.operands[0]):
-                if int_value(instruction.operands[0]) is None:
-                    self._set(instruction, frozenset([self.unknown]))
-            case _ if instruction.opcode in _KEEPS_POINTER:
-                operands = instruction.operands
-                if instruction.opcode in ("getelementptr", "extractelement"):
-                    operands = operands[:1]
-                elif instruction.opcode == "select":
-                    operands = operands[1:]
-                self._set(instruction, frozenset().union(*(self.of(v) for v in operands)))
+            case I.Phi() if (values := self._counted(instruction)) is not None:
+                self._join(instruction, {None: values})
+            case _ if T.is_pointer(instruction.type) or T.is_int(instruction.type):
+                self._join(instruction, self._result(instruction))
+            case _ if instruction.opcode in _PARTS or instruction.opcode in _SAME:
+                self._join(instruction, self._mixed(instruction))
             case _:
                 pass
+
+    def _put(self, value: Value, pointer: Value) -> None:
+        place = self._place(value)
+        if not _objects(place):
+            return
+        size = self._layout.store_size(value.type)
+        if not _is_address(value.type):
+            place = _anywhere(value.type, place)
+            place.pop(None, None)
+        for target, offsets in self.within(pointer).items():
+            for at in offsets if not target.is_constant else ():
+                for part in range(0, size, _POINTER):
+                    self._add(target, at + Congruence(part, 0), place)
+
+    def _loaded(self, access: I.Instruction, type_: T.Type) -> Place:
+        # Null as well: nobody notes where memory is cleared.
+        found: Place = {None: START if T.is_pointer(type_) else ANYWHERE}
+        if isinstance(access, I.Load) and self._trusts_names and self._is_named_integer(access):
+            return found
+        for _, _, held in self._held(access.operands[0], self._layout.store_size(type_)):
+            merge(found, held, MOST)
+        return found if _is_address(type_) else _anywhere(type_, found)
+
+    def _counted(self, phi: I.Phi) -> Offsets | None:
+        if phi not in self._counters:
+            self._counters[phi] = values_of_counter(phi)
+        return self._counters[phi]
+
+    def _result(self, instruction: I.Instruction) -> Place:
+        operands = instruction.operands
+        match instruction:
+            case I.GetElementPtr():
+                return self._address(instruction, instruction.source_type, operands)
+            case I.Select(operands=[condition, one, other]):
+                found = dict(self._place(other))
+                excluded = excluded_by(condition, other)
+                if excluded is not None and None in found:
+                    found[None] = without(found[None], excluded)
+                merge(found, self._place(one), MOST)
+                return found
+            case I.Phi():
+                found = {}
+                for value in operands:
+                    merge(found, self._place(value), MOST)
+                return found
+            case I.BinaryOp():
+                return self._arithmetic(instruction)
+            case I.Cast(operands=[operand]) | I.Freeze(operands=[operand]):
+                return self._cast(instruction, operand)
+            case _ if instruction.opcode in _PARTS:
+                return self._mixed(instruction)
+            case _:
+                return {None: ANYWHERE}
+
+    def _cast(self, cast: I.Instruction, operand: Value) -> Place:
+        match cast.opcode:
+            case "inttoptr" if self._is_settled and not self.of(operand) and int_value(operand) is None:
+                return {self.unknown: ANYWHERE}
+            case "freeze" if isinstance(operand, Poison | Undef):
+                return {None: ANYWHERE}
+            case "bitcast" if not _is_address(operand.type):
+                return self._parts(cast.type, operand)
+            case "sext":
+                return {None: _number(self._place(operand))} if self._place(operand) else _NOWHERE
+            case "trunc":
+                place = self._place(operand)
+                number = {None: frozenset(c.cut() for c in place[None])} if None in place else {}
+                return {**_anywhere(cast.type, place), **number}
+            case opcode if opcode in _SAME:
+                return self._place(operand)
+            case _:
+                return {None: ANYWHERE}
+
+    def _mixed(self, instruction: I.Instruction) -> Place:
+        """Of a value that holds several, or that is one of those: whatever they lead to."""
+        operands = instruction.operands
+        if isinstance(instruction, I.GetElementPtr) or instruction.opcode == "extractelement":
+            operands = operands[:1]
+        elif isinstance(instruction, I.Select):
+            operands = operands[1:]
+        return self._parts(instruction.type, *operands)
+
+    def _arithmetic(self, instruction: I.BinaryOp) -> Place:
+        x, y = (self._place(v) for v in instruction.operands)
+        if not x or not y:
+            return _NOWHERE
+        b = _number(y)
+        match instruction.opcode:
+            case "add":
+                return _added(x, y)
+            case "or" if "disjoint" in instruction.flags and _is_number(y):
+                return _added(x, y)
+            case "sub" if _is_number(y):
+                return {**y, **{k: sums(cs, multiples(b, -1)) for k, cs in x.items()}}
+            case "sub":
+                return _difference(x, y)
+            case "and" if _is_number(y) and (mask := constant(b)) is not None:
+                masked: Place = {None: frozenset(c.masked(mask) for c in _number(x))}
+                return masked if 0 <= mask < _SMALL else {**_anywhere(instruction.type, x), **masked}
+            case "and" | "or" | "xor":
+                return self._parts(instruction.type, *instruction.operands)
+            case _:
+                return {None: _computed(instruction, _number(x), b)}
+
+    def _address(self, value: Value, source: T.Type | None, operands: list[Value]) -> Place:
+        if source is None or isinstance(value.type, T.VectorType):
+            return self._parts(value.type, operands[0])
+        offset = self._offset(source, operands[1:])
+        if offset is None:
+            return _NOWHERE
+        return {k: sums(cs, offset) for k, cs in self._place(operands[0]).items()}
+
+    def _offset(self, source: T.Type, indices: list[Value]) -> Offsets | None:
+        """What the indices of a `getelementptr` add; None where nothing is known of one of them yet."""
+        total = START
+        type_ = source
+        for position, index in enumerate(indices):
+            place = self._place(index)
+            if not place and not isinstance(index, Constant):
+                return None
+            number = _number(place)
+            body = self._layout.body(type_)
+            if position == 0:
+                total = sums(total, multiples(number, self._layout.alloc_size(type_)))
+            elif isinstance(body, T.StructType):
+                field = int_value(index)
+                if field is None:
+                    return ANYWHERE
+                total = sums(total, exactly(self._layout.offsets(body)[field]))
+                type_ = body.elements[field]
+            else:
+                assert isinstance(body, T.ArrayType | T.VectorType)
+                type_ = body.element
+                total = sums(total, multiples(number, self._layout.alloc_size(type_)))
+        return total
+
+    # -- calls
 
     def _visit_call(self, call: I.CallBase) -> None:
         callees = self.callees(call)
         for callee in callees:
             for parameter, argument in zip(callee.arguments, call.arguments, strict=False):
-                self._set(parameter, self.of(argument))
+                self._join(parameter, self._place(argument))
             for returned in self._returned[callee]:
-                self._set(call, self.of(returned))
+                self._join(call, self._place(returned))
         if callees or self._leads_nowhere(call):
             return
         match call_effect(call):
             case Effect.ALLOCATE:
-                self._set(call, frozenset([self._object("heap", call)]))
+                self._join(call, {self._object("heap", call): START})
             case Effect.REALLOCATE:
-                self._set(call, frozenset([self._object("heap", call)]))
+                self._join(call, {self._object("heap", call): START})
                 self._copy(call, call.operands[0], None)
             case Effect.MEMORY_COPY:
                 if copied_type(self.module, call) is None:
                     self._copy(call.operands[0], call.operands[1], int_value(call.operands[2]))
             case Effect.SAME_POINTER:
-                self._set(call, self.of(call.operands[0]))
+                self._join(call, self._parts(call.type, call.operands[0]))
             case None:
                 self._visit_unknown(call)
             case _:
-                pass
+                self._join(call, {None: ANYWHERE})
+
+    def _copy(self, target: Value, source: Value, length: int | None) -> None:
+        """So many bytes are copied."""
+        for at, here, held in list(self._held(source, length)):
+            for to, offsets in self.within(target).items():
+                for there in offsets if not to.is_constant else ():
+                    self._add(to, copied_to(at, _POINTER, here, there, length), held)
+
+    def _visit_unknown(self, call: I.CallBase) -> None:
+        """A call without a body may store any pointer that it is given anywhere it can reach, moved by any distance,
+        and call any function that it is given. (The bits of a number may be copied from where a pointer lies, as far as
+        is known here, but as a number they lead nowhere.)"""
+        self._join(call, {None: ANYWHERE})
+        if leaves_pointers(call):
+            return
+        given = [a for a in call.arguments if not isinstance(a.type, T.FloatType)]
+        place: Place = {**self._parts(T.PTR, *given), self.unknown: ANYWHERE}
+        for target in _objects(place):
+            self._work.read(target)
+            held: Place = {o: ANYWHERE for o in self.contents.get(target, NOTHING)}
+            if not target.is_constant and target is not self.unknown:
+                self._add(target, ANY, held | place)
+            if isinstance(target.site, Function):
+                for parameter in target.site.arguments:
+                    if not T.is_pointer(parameter.type):
+                        self._join(parameter, {None: ANYWHERE})
+        if T.is_pointer(call.type):
+            self._join(call, place)
 
     def callees(self, call: I.CallBase) -> list[Function]:
         """The functions with a body that a call enters; none where there may be others that are not known. A pointer is
@@ -291,175 +517,152 @@ class PointsTo:
             return False
         objects = self.of(call.callee)
         if not objects:
-            return self._called_are_known
+            return not self._is_settled
         return not self.is_any_code(objects) and not any(
             isinstance(o.site, Function) and o.site.value_type == call.function_type for o in objects
         )
 
-    def _visit_unknown(self, call: I.CallBase) -> None:
-        """A call without a body may store any pointer that it is given anywhere it can reach. (The bits of a number may
-        be copied from where a pointer lies, as far as is known here, but as a number they lead nowhere.)"""
-        if leaves_pointers(call):
-            return
-        given = frozenset().union(*(self.of(a) for a in call.arguments if not isinstance(a.type, T.FloatType)))
-        for target in given:
-            if not target.is_constant:
-                self._fill(target, given | {self.unknown})
-        if T.is_pointer(call.type):
-            self._set(call, given | {self.unknown})
+    # -- integers by their names
 
+    @cached_property
+    def _named_integers(self) -> list[I.Load | I.Store]:
+        """The accesses to 64 bits that the source calls integers."""
+        return [a for a in self._accesses if _type(a) == T.I64 and accessed_type(self.module, a) == T.I1]
 
-def reachable_functions(root: Function) -> list[Function]:
-    """`root` and every defined function that it may call, in order of discovery: through a pointer, it may be any whose
-    address a reachable function names, itself or in a table."""
-    found = {root: None}
-    tables: set[GlobalVariable] = set()
-    pending = [root]
-    named: dict[Function, None] = {}
-    through_pointers = False
-    while pending:
-        for instruction in pending.pop(0).instructions():
-            operands = instruction.operands
-            if isinstance(instruction, I.CallBase):
-                operands, callee = instruction.arguments, instruction.callee
-                if isinstance(callee, Function):
-                    pending += _entered(found, [callee])
-                else:
-                    through_pointers = True
-            for operand in operands:
-                if isinstance(operand, Constant):
-                    held = dict.fromkeys(named_functions(operand, tables))
-                    named.update(held)
-                    through_pointers |= bool(held) and _enters_unknown(instruction)
-        if not pending and through_pointers:
-            pending += _entered(found, named)
-    return list(found)
+    @cached_property
+    def _accesses(self) -> list[I.Load | I.Store]:
+        return [i for f in self.functions for i in f.instructions() if isinstance(i, I.Load | I.Store)]
 
+    @cached_property
+    def _named_addresses(self) -> frozenset[Value]:
+        """Where they are, unless pointers are accessed at the same address."""
+        pointers = {a.operands[-1] for a in self._accesses if T.is_pointer(_type(a))}
+        return frozenset(a.operands[-1] for a in self._named_integers) - pointers
 
-def _entered(found: dict[Function, None], functions: Iterable[Function]) -> list[Function]:
-    """Those with a body that are new, which are then known."""
-    new = [f for f in functions if not f.is_declaration and f not in found]
-    found.update(dict.fromkeys(new))
-    return new
+    def _is_named_integer(self, load: I.Load) -> bool:
+        """What loses its name when LLVM moves it keeps its address."""
+        if load.type != T.I64 or not self._named_addresses:
+            return False
+        kind = accessed_type(self.module, load)
+        is_nameless = kind is None and "tbaa" not in dict(load.metadata)
+        return kind == T.I1 or (is_nameless and load.operands[0] in self._named_addresses)
 
-
-def _enters_unknown(instruction: I.Instruction) -> bool:
-    """A call of which nothing is known: it may call the functions that it is given."""
-    if not isinstance(instruction, I.CallBase):
-        return False
-    return not isinstance(instruction.callee, Function) or instruction.callee.is_declaration
-
-
-def named_functions(value: Value, tables: set[GlobalVariable] | None = None) -> Iterator[Function]:
-    """The functions whose addresses a constant holds. With `tables` also those in the globals that it names, each of
-    which is looked through once and noted there."""
-    match value:
-        case Function():
-            yield value
-        case GlobalAlias(target=Constant() as target):
-            yield from named_functions(target, tables)
-        case GlobalVariable(initializer=Constant() as initializer) if tables is not None and value not in tables:
-            tables.add(value)
-            yield from named_functions(initializer, tables)
-        case ConstantExpr(operands=parts) | ConstantAggregate(elements=parts):
-            for part in parts:
-                yield from named_functions(part, tables)
-        case ConstantSplat(element=element):
-            yield from named_functions(element, tables)
-        case _:
-            pass
-
-
-def reachable_objects(points_to: PointsTo, call: I.CallBase) -> Objects:
-    """The objects that a call can reach through its arguments."""
-    found = set[MemoryObject]().union(*(points_to.of(a) for a in call.arguments))
-    work = list(found)
-    while work:
-        for item in points_to.contents[work.pop()]:
-            if item not in found:
-                found.add(item)
-                work.append(item)
-    return frozenset(found)
-
-
-def is_memory_free(call: I.CallBase) -> bool:
-    """True where the call is declared to touch no memory (`memory(none)`), on itself or on its callee, and for an
-    intrinsic that is given no pointer."""
-    words = list(call.attributes)
-    if isinstance(call.callee, Function):
-        if call.callee.name.startswith("llvm.") and not any(T.is_pointer(a.type) for a in call.arguments):
+    def _keeps_addresses_as_integers(self) -> bool:
+        """Whether an address, not the distance of two, is stored as what the source calls an integer; or may be, where
+        an optimiser has lost its name: integers become pointers again."""
+        stored = [a.operands[0] for a in self._named_integers if isinstance(a, I.Store)]
+        if any(self.of(value) and not _is_distance(value) for value in stored):
             return True
-        words += call.callee.attributes
-    return any("memory(none)" in word for word in words)
+        return any(
+            isinstance(i, I.Cast) and i.opcode == "inttoptr" and not _makes(i.operands[0])
+            for f in self.functions
+            for i in f.instructions()
+        )
 
 
-def leaves_pointers(call: I.CallBase) -> bool:
-    """Whether a call of a function whose code is not there neither keeps a pointer nor writes one."""
-    if is_memory_free(call) or called_routine(call) is not None:
-        return True
-    return isinstance(call.callee, Function) and call.callee.is_declaration and writes_text(call.callee.name)
-
-
-@dataclass(frozen=True, eq=False)
-class Access:
-    """An instruction that reads or writes memory through `pointer`; `size` in bytes, None where it varies."""
-
-    instruction: I.Instruction
-    pointer: Value
-    objects: Objects
-    size: int | None
-    reads: bool
-    writes: bool
-    kills: bool = False
-
-
-def accesses(points_to: PointsTo, function: Function, layout: DataLayout) -> Iterator[Access]:
-    """Every memory access of a function; `kills` marks the end of an object's life (free)."""
-    for instruction in function.instructions():
-        match instruction:
-            case I.Load():
-                pointer = instruction.operands[0]
-                yield Access(
-                    instruction, pointer, points_to.of(pointer), layout.store_size(instruction.type), True, False
-                )
-            case I.Store():
-                value, pointer = instruction.operands
-                objects = points_to.written(pointer)
-                yield Access(instruction, pointer, objects, layout.store_size(value.type), False, True)
-            case I.AtomicRMW() | I.CmpXchg():
-                pointer = instruction.operands[0]
-                size = layout.store_size(instruction.operands[1].type)
-                yield Access(instruction, pointer, points_to.of(pointer), size, True, True)
-            case I.CallBase():
-                yield from _call_accesses(points_to, instruction)
-            case _:
-                pass
-
-
-def _call_accesses(points_to: PointsTo, call: I.CallBase) -> Iterator[Access]:
-    match call_effect(call):
-        case Effect.MEMORY_COPY:
-            size = int_value(call.operands[2])
-            target, source = call.operands[0], call.operands[1]
-            yield Access(call, source, points_to.of(source), size, True, False)
-            yield Access(call, target, points_to.written(target), size, False, True)
-        case Effect.MEMORY_SET:
-            target = call.operands[0]
-            yield Access(call, target, points_to.written(target), int_value(call.operands[2]), False, True)
-        case Effect.FREE:
-            target = call.operands[0]
-            yield Access(call, target, points_to.of(target), None, False, True, kills=True)
-        case Effect.REALLOCATE:
-            target = call.operands[0]
-            yield Access(call, target, points_to.of(target), None, True, True, kills=True)
-        case None if (routine := called_routine(call)) is not None:
-            for index, parameter in enumerate(routine.parameters):
-                pointer = call.operands[index]
-                yield Access(call, pointer, points_to.of(pointer), None, parameter.reads, parameter.writes)
-        case None if not is_memory_free(call):
-            for argument in call.arguments:
-                held = points_to.of(argument)
-                if held and not isinstance(argument.type, T.FloatType):
-                    yield Access(call, argument, held, None, True, True)
+def _computed(instruction: I.BinaryOp, xs: Offsets, ys: Offsets) -> Offsets:
+    """What is no address any more."""
+    by = constant(ys)
+    match instruction.opcode:
+        case "mul":
+            return products(xs, ys)
+        case "shl" if by is not None and 0 <= by < 63:
+            return multiples(xs, 1 << by)
+        case "ashr" | "lshr" if by is not None:
+            return shifted(instruction, xs, by)
+        case "urem" if by is not None and by > 0:
+            return frozenset([Congruence.bounded(0, by - 1, 1)])
         case _:
-            pass
+            return ANYWHERE
+
+
+def _writes(instruction: I.Instruction) -> bool:
+    if isinstance(instruction, I.CallBase):
+        effect = call_effect(instruction)
+        unknown = effect is None and not is_defined_call(instruction) and not leaves_pointers(instruction)
+        return unknown or effect in (Effect.MEMORY_COPY, Effect.REALLOCATE)
+    return isinstance(instruction, I.Store | I.AtomicRMW | I.CmpXchg)
+
+
+def _objects(place: Place) -> Objects:
+    return frozenset(o for o in place if o is not None)
+
+
+def _anywhere(type_: T.Type, place: Place) -> Place:
+    """A value of a type that leads into the same objects."""
+    is_part = _is_part(type_)
+    return {o: ANYWHERE if o is None or (cs and not is_part) else _PART for o, cs in place.items()}
+
+
+def _number(place: Place) -> Offsets:
+    """A value as a plain integer; any, where it may be an address."""
+    return place.get(None, ANYWHERE) if _is_number(place) else ANYWHERE
+
+
+def _is_number(place: Place) -> bool:
+    return None in place and not any(cs for o, cs in place.items() if o is not None)
+
+
+def _is_part(type_: T.Type) -> bool:
+    scalar = T.scalar(type_)
+    return isinstance(scalar, T.FloatType) or (isinstance(type_, T.IntType) and type_.bits < 64)
+
+
+def _is_address(type_: T.Type) -> bool:
+    return T.is_pointer(type_) or type_ == T.I64
+
+
+def _added(x: Place, y: Place) -> Place:
+    """An address and a number, whichever of the two is which."""
+    found: Place = {}
+    for one, other in ((x, y), (y, x)):
+        by = other.get(None)
+        for item, offsets in one.items():
+            if by is not None and (item is not None or one is x):
+                merge(found, {item: sums(offsets, by)}, MOST)
+            elif item is not None:
+                found.setdefault(item, ANYWHERE if offsets else _PART)
+    return found
+
+
+def _difference(x: Place, y: Place) -> Place:
+    """Of two pointers into the same object, or both null, as C has it: a number. Others are not understood."""
+    found: Place = {}
+    for item in x.keys() & y.keys():
+        merge(found, {None: sums(x[item], multiples(y[item], -1))}, MOST)
+    apart = (x.keys() | y.keys()) - (x.keys() & y.keys())
+    found.update({k: _PART if found else ANYWHERE for k in apart if k is not None})
+    found.setdefault(None, ANYWHERE)
+    return found
+
+
+def _compact(fields: dict[Congruence, Place]) -> None:
+    """Leaves less than half as many places: what others include goes, as the first steps of a loop whose later ones are
+    known up to a stride; if that is not enough, pointers may be anywhere."""
+    for at in list(fields):
+        wider = next((b for b in fields if b.includes(at)), None)
+        if wider is not None:
+            merge(fields[wider], fields.pop(at), _MANY_STORED)
+    if len(fields) > _MANY_FIELDS // 2:
+        everything: Place = {}
+        for held in fields.values():
+            merge(everything, held, _MANY_STORED)
+        fields.clear()
+        fields[ANY] = everything
+
+
+def _makes(value: Value) -> bool:
+    return isinstance(value, I.Instruction | ConstantExpr) and value.opcode in ("ptrtoint", "ptrtoaddr")
+
+
+def _is_distance(value: Value) -> bool:
+    return isinstance(value, I.BinaryOp) and value.opcode == "sub" and all(map(_makes, value.operands))
+
+
+def _type(access: I.Load | I.Store) -> T.Type:
+    return access.operands[0].type if isinstance(access, I.Store) else access.type
+
+
+def _text(place: Mapping[MemoryObject, Offsets] | Place) -> str:
+    found = (f"{o} at {' '.join(sorted(map(str, cs)))}" for o, cs in place.items())
+    return ", ".join(sorted(found))

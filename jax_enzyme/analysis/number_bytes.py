@@ -20,8 +20,8 @@ from jax_enzyme.analysis.congruence import ANY, MANY, Congruence, overlap, repea
 from jax_enzyme.analysis.dataflow import fixpoint
 from jax_enzyme.analysis.extents import extent, inside, promised
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect
-from jax_enzyme.analysis.places import Places
+from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.objects import MemoryObject, call_effect
 from jax_enzyme.analysis.tbaa import accessed_type, common_share, copied_type
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -153,10 +153,6 @@ class ByteRanges:
         self.layout = DataLayout(self._module)
         self._extents: dict[MemoryObject, int | None] = {}
 
-    @cached_property
-    def places(self) -> Places:
-        return Places.over(self._points_to)
-
     def accessed(self, access: I.Instruction, pointer: Value, type_: T.Type) -> Iterator[tuple[MemoryObject, Bytes]]:
         """What a load or store of a type touches in each object, number by number."""
         source = accessed_type(self._module, access)
@@ -164,7 +160,7 @@ class ByteRanges:
         start = self._start(pointer)
         share = common_share(self._module, access)
         grown = self._root(pointer)[0] in self._grown
-        for item, offsets in self.places.within(pointer).items():
+        for item, offsets in self._points_to.within(pointer).items():
             for at, (offset, element) in product(offsets, tuple(self._elements(type_))):
                 size = self.layout.store_size(element)
                 here = at + Congruence(offset, 0)
@@ -176,7 +172,7 @@ class ByteRanges:
     def called(self, pointer: Value, kind: T.FloatType) -> Iterator[tuple[MemoryObject, Bytes]]:
         """What a routine touches that is given an array of numbers, which are of the type that it has them."""
         size = self.layout.store_size(kind)
-        for item, at in self.places.of(pointer).items():
+        for item, at in self._points_to.place(pointer).items():
             yield item, Bytes(Congruence.of(at.offset, gcd(at.modulus, size)), size, typed=True)
 
     def copied(self, call: I.CallBase) -> Iterator[Copied]:
@@ -186,8 +182,8 @@ class ByteRanges:
         if kind == T.I1:
             return
         typed = kind is not None
-        for to, there in self.places.of(target).items():
-            for item, here in self.places.of(source).items():
+        for to, there in self._points_to.place(target).items():
+            for item, here in self._points_to.place(source).items():
                 yield Copied(to, there, item, here, length, typed)
 
     @cached_property
@@ -239,7 +235,7 @@ class ByteRanges:
             return 0
         if isinstance(root, ConstantNull | Undef | Poison):
             return _UNSETTLED  # nothing is there
-        places = [c for offsets in self.places.within(root).values() for c in offsets]
+        places = [c for offsets in self._points_to.within(root).values() for c in offsets]
         return places[0].offset if places and set(places) == {Congruence(places[0].offset, 0)} else None
 
     @cached_property

@@ -11,7 +11,8 @@ never       functions, and constant tables of their addresses (such as virtual f
 from __future__ import annotations
 
 from jax_enzyme.analysis.activity import Activity
-from jax_enzyme.analysis.memory import MemoryObject, PointsTo
+from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.objects import MemoryObject
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import GlobalVariable
 from jax_enzyme.ir.values import Constant, ConstantAggregate, Value

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from jax_enzyme.analysis.evaluation import Program, Unclear, Values, is_pure, is_silent
 from jax_enzyme.analysis.loops import Loop, Loops
-from jax_enzyme.analysis.memory import call_effect
+from jax_enzyme.analysis.objects import call_effect
 from jax_enzyme.analysis.symbols import Term
 from jax_enzyme.analysis.writes import Counter, Written, joined_zeros, repeated
 from jax_enzyme.ir import instructions as I

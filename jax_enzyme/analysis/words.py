@@ -12,7 +12,7 @@ load that the source calls one of integers holds only what was written as someth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from math import gcd
@@ -22,8 +22,8 @@ from jax_enzyme.analysis.congruence import MANY, Congruence, repeated
 from jax_enzyme.analysis.extents import extent, inside
 from jax_enzyme.analysis.flow import holds_float
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, called_routine
-from jax_enzyme.analysis.places import Places
+from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.objects import MemoryObject, call_effect, called_routine
 from jax_enzyme.analysis.tbaa import accessed_type, copied_type, is_certain_integer
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -66,13 +66,9 @@ class _Fact:
 
 
 class Words:
-    """Facts about all objects of a `PointsTo`; `buffers` are those of its root, by parameter. `places` may be known
-    already."""
+    """Facts about all objects of a `PointsTo`; `buffers` are those of its root, by parameter."""
 
-    def __init__(
-        self, points_to: PointsTo, buffers: Mapping[Argument, Buffer], places: Callable[[], Places] | None = None
-    ) -> None:
-        self._given_places = places
+    def __init__(self, points_to: PointsTo, buffers: Mapping[Argument, Buffer]) -> None:
         self.points_to = points_to
         self._buffers = buffers
         self._layout = DataLayout(points_to.module)
@@ -80,10 +76,6 @@ class Words:
         self._extents: dict[MemoryObject, int | None] = {}
         self._integers: set[Value] = set()
         self._answers: dict[tuple[Value, int], tuple[frozenset[_Fact], frozenset[tuple[int, _Fact]]] | None] = {}
-
-    @cached_property
-    def places(self) -> Places:
-        return Places.over(self.points_to) if self._given_places is None else self._given_places()
 
     def numbers(self, pointer: Value, size: int, access: I.Instruction | None = None) -> frozenset[Piece] | None:
         """The numbers that may lie, wholly or partly, within `size` bytes behind a pointer; of those that `access` may
@@ -187,7 +179,7 @@ class Words:
         period = 0
         found: list[tuple[Congruence, _Fact]] = []
         for pointer in pointers:
-            places = self.places.of(pointer)
+            places = self.points_to.place(pointer)
             if not places or self.points_to.unknown in places:
                 return None
             for item, place in places.items():
@@ -206,7 +198,7 @@ class Words:
         return "\n".join(lines)
 
     def _meets(self, pointer: Value, size: int) -> frozenset[tuple[int, _Fact]] | None:
-        places = self.places.each_of(pointer)
+        places = self.points_to.places(pointer)
         if not places or self.points_to.unknown in places:
             return None
         found: set[tuple[int, _Fact]] = set()
@@ -288,7 +280,7 @@ class Words:
 
     def _accessed(self, pointer: Value, align: int) -> Iterator[tuple[MemoryObject, Congruence]]:
         """Where an access of this alignment may be."""
-        for item, offsets in self.places.each_of(pointer).items():
+        for item, offsets in self.points_to.places(pointer).items():
             unit = gcd(align, aligned(self._layout, item))
             yield from ((item, at_multiple(place, unit)) for place in offsets)
 
@@ -313,7 +305,7 @@ class Words:
             return
         size = self._layout.store_size(routine.scalar)
         for index in routine.floats:
-            for item, place in self.places.of(call.operands[index]).items():
+            for item, place in self.points_to.place(call.operands[index]).items():
                 at = Congruence.of(place.offset, gcd(place.modulus, size))
                 facts.setdefault(item, set()).add(_Fact(at, routine.scalar, size, plain=True))
 
@@ -331,8 +323,8 @@ class Words:
         alone = copied_type(self.points_to.module, call)
         changed = False
         for one, other in ((source, target), (target, source)):
-            for item, place in self.places.of(one).items():
-                for twin, there in self.places.of(other).items():
+            for item, place in self.points_to.place(one).items():
+                for twin, there in self.points_to.place(other).items():
                     held = facts.setdefault(twin, set())
                     for fact in [f for f in facts.get(item, ()) if alone is None or f.type == alone]:
                         for moved in _moved(fact, place, there, size):

@@ -17,10 +17,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from jax_enzyme.ad.facts.causes import CALLERS_VARIABLE, INACTIVE_PARAMETER, POINTER_PARAMETER
+from jax_enzyme.analysis.accesses import accesses
 from jax_enzyme.analysis.activity import Activity
-from jax_enzyme.analysis.fields import points_to_by_place
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.memory import MemoryObject, accesses
+from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.objects import MemoryObject
 from jax_enzyme.analysis.shadows import shadowed_objects
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -37,7 +38,7 @@ class Assumptions:
 
     def __init__(self, base: ArrayFunction, function: Function, active: Sequence[bool]) -> None:
         self._module = base.module
-        self._points_to = points_to_by_place(base.module, base.module.functions[base.symbol])
+        self._points_to = PointsTo(base.module, base.module.functions[base.symbol])
         self._function = function
         self._active = active
 

@@ -20,7 +20,8 @@ from jax_enzyme import ad
 from jax_enzyme.ad.shortcuts import general
 from jax_enzyme.analysis.float_kinds import FloatKinds
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.memory import OPEN, UNSIZED, PointsTo
+from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.objects import OPEN, UNSIZED
 from jax_enzyme.codegen import library, shortcut_warnings
 from jax_enzyme.codegen.assumptions import Assumptions
 from jax_enzyme.codegen.canonical import canonical

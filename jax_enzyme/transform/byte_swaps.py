@@ -32,8 +32,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from math import gcd
 
-from jax_enzyme.analysis.fields import points_to_by_place
-from jax_enzyme.analysis.places import Places
+from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
@@ -77,8 +76,8 @@ def widen_byte_swaps(function: ArrayFunction) -> ArrayFunction:
     found = [s for f in function.module.functions.values() for s in _swaps(f)]
     if not found:
         return function
-    places = Places.over(points_to_by_place(function.module, function.module.functions[function.symbol]))
-    units = [_unit(places, swap) for swap in found]
+    points_to = PointsTo(function.module, function.module.functions[function.symbol])
+    units = [_unit(points_to, swap) for swap in found]
     if max(units) <= 1:
         return function
     copy, copied = clone_with_map(function.module)
@@ -256,10 +255,10 @@ def _step(phi: I.Phi, onward: Value) -> int | None:
 # -- rewriting -------------------------------------------------------------------------------------------------------
 
 
-def _unit(places: Places, swap: _Swap) -> int:
+def _unit(points_to: PointsTo, swap: _Swap) -> int:
     """The size of the largest words that may be swapped."""
     assert swap.one.base is not None and swap.other.base is not None
-    one, other = places.each_of(swap.one.base), places.each_of(swap.other.base)
+    one, other = points_to.places(swap.one.base), points_to.places(swap.other.base)
     if not one or not other or any(item.kind == "unknown" for item in (*one, *other)):
         return 0
     apart = 8

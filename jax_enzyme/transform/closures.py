@@ -29,7 +29,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from jax_enzyme.analysis.memory import MemoryObject, PointsTo
+from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.objects import MemoryObject
 from jax_enzyme.errors import LoweringError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T

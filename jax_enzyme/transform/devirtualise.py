@@ -28,7 +28,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.memory import PointsTo, named_functions
+from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.objects import named_functions
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction

@@ -33,7 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jax_enzyme.analysis.memory import named_functions, reachable_functions
+from jax_enzyme.analysis.objects import named_functions, reachable_functions
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction

@@ -22,7 +22,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.memory import reachable_functions
+from jax_enzyme.analysis.objects import reachable_functions
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction

@@ -16,8 +16,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from jax_enzyme.analysis.accesses import accesses
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.memory import Objects, PointsTo, accesses
+from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.objects import Objects
 from jax_enzyme.errors import SignatureError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T

@@ -27,7 +27,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from jax_enzyme.analysis.layout import DataLayout, addresses
-from jax_enzyme.analysis.memory import named_functions
+from jax_enzyme.analysis.objects import named_functions
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction

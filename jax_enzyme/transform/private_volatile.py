@@ -19,7 +19,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect
+from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.objects import MemoryObject, call_effect
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction

@@ -27,9 +27,9 @@ import copy
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
-from jax_enzyme.analysis.fields import points_to_by_place
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.memory import MemoryObject
+from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.objects import MemoryObject
 from jax_enzyme.analysis.tbaa import accessed_type
 from jax_enzyme.analysis.words import DTYPES, Words
 from jax_enzyme.ir import instructions as I
@@ -83,7 +83,7 @@ def _is_between(instruction: I.Instruction) -> bool:
 
 def _words(function: ArrayFunction) -> Words:
     root = function.module.functions[function.symbol]
-    return Words(points_to_by_place(function.module, root), dict(zip(root.arguments, function.buffers, strict=True)))
+    return Words(PointsTo(function.module, root), dict(zip(root.arguments, function.buffers, strict=True)))
 
 
 @dataclass(eq=False)

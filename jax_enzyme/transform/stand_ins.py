@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from jax_enzyme.analysis.memory import named_functions
+from jax_enzyme.analysis.objects import named_functions
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int

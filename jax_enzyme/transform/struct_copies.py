@@ -21,7 +21,7 @@ import math
 from collections.abc import Iterator
 
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.memory import call_effect, reachable_functions
+from jax_enzyme.analysis.objects import call_effect, reachable_functions
 from jax_enzyme.analysis.tbaa import Member, copied_members
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from jax_enzyme.analysis.memory import reachable_functions
+from jax_enzyme.analysis.objects import reachable_functions
 from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.module import Function, GlobalVariable, Module

@@ -8,11 +8,9 @@ from jax_enzyme.analysis import guards
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.congruence import MANY, Congruence
 from jax_enzyme.analysis.dominators import Dominators
-from jax_enzyme.analysis.fields import points_to_by_place
 from jax_enzyme.analysis.guards import Guards
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.number_bytes import ByteRanges, NumberBytes
-from jax_enzyme.analysis.places import Places
 from jax_enzyme.analysis.words import Words
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -52,7 +50,7 @@ def test_places_of_a_pointer_that_is_moved_often() -> None:
         body += [f"%c{i} = icmp eq i64 %n, {i}", f"%m{i} = getelementptr i8, ptr {before}, i64 {8 * i + 8}"]
         body += [f"%p{i} = select i1 %c{i}, ptr %m{i}, ptr {before}"]
     module = module_of("\n".join([*body, "ret void"]))
-    found = Places.over(PointsTo(module, function_of(module))).within(named(module, "p29"))
+    found = PointsTo(module, function_of(module)).within(named(module, "p29"))
     (offsets,) = found.values()
     assert all(any(holds(c, 8 * i + 8) for c in offsets) for i in range(-1, 30))
 
@@ -65,12 +63,11 @@ def test_pointers_in_many_places() -> None:
         body += [f"%s{i} = getelementptr i8, ptr %r, i64 {24 * i}", f"store ptr %e{i}, ptr %s{i}"]
     body += [f"%l{i} = load ptr, ptr %s{i}" for i in range(MANY + 10)]
     module = module_of("\n".join([*body, "ret void"]))
-    points_to = points_to_by_place(module, function_of(module))
-    places = Places.over(points_to)
+    points_to = PointsTo(module, function_of(module))
     for i in range(MANY + 10):
         item, load = points_to.objects[named(module, f"o{i}")], named(module, f"l{i}")
         assert item in points_to.of(load)
-        assert any(holds(c, i % 8) for c in places.within(load)[item])
+        assert any(holds(c, i % 8) for c in points_to.within(load)[item])
 
 
 MOVED = """

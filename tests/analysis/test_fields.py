@@ -6,9 +6,7 @@ import pytest
 
 from jax_enzyme.analysis.alignment import at_multiple
 from jax_enzyme.analysis.congruence import Congruence, overlap
-from jax_enzyme.analysis.fields import points_to_by_place
 from jax_enzyme.analysis.memory import PointsTo
-from jax_enzyme.analysis.places import Places
 from jax_enzyme.analysis.words import Words
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.values import Value
@@ -61,7 +59,7 @@ declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 @pytest.fixture(name="solved")
 def _solved() -> PointsTo:
     module = parse(RECORD)
-    return points_to_by_place(module, module.functions["f"])
+    return PointsTo(module, module.functions["f"])
 
 
 def _value(points_to: PointsTo, name: str) -> Value:
@@ -93,11 +91,11 @@ def test_contents_are_all_members(solved: PointsTo) -> None:
 
 @pytest.mark.parametrize("name", ["at", "round"])
 def test_elements_end_where_the_loop_does(solved: PointsTo, name: str) -> None:
-    (places,) = Places(solved).within(_value(solved, name)).values()
+    (places,) = solved.within(_value(solved, name)).values()
     spans = [c.span for c in places if c.span is not None]
     assert len(spans) == len(places)
     assert (min(first for first, _ in spans), max(last for _, last in spans)) == (16, 48)
-    (place,) = Places(solved).of(_value(solved, name)).values()
+    (place,) = solved.place(_value(solved, name)).values()
     assert place == Congruence(0, 8)
 
 
@@ -123,7 +121,7 @@ define void @f(ptr %x, i1 %c) {
   ret void
 }
 """)
-    points_to = points_to_by_place(module, module.functions["f"])
+    points_to = PointsTo(module, module.functions["f"])
     p = next(module.functions["f"].instructions())
     assert {str(o) for o in points_to.of(p)} == {"buffer x", "global table"}
     assert {str(o) for o in points_to.written(p)} == {"buffer x"}
@@ -163,12 +161,11 @@ declare ptr @malloc(i64)
 def test_a_counter_beside_a_pointer_does_not_move_it() -> None:
     module = parse(COUNTED)
     function = module.functions["f"]
-    solved = points_to_by_place(module, function)
+    solved = PointsTo(module, function)
     found = {i.name: i for i in function.instructions()}
-    places = Places.over(solved)
     (head,) = solved.of(found["head"])
-    assert places.of(found["next"]) == {head: Congruence(0, 0)}
-    assert places.of(found["value.at"]) == {head: Congruence(16, 0)}
+    assert solved.place(found["next"]) == {head: Congruence(0, 0)}
+    assert solved.place(found["value.at"]) == {head: Congruence(16, 0)}
     assert not solved.of(found["count"])
 
 
@@ -190,7 +187,7 @@ declare ptr @malloc(i64)
 
 def test_the_alignment_of_an_access_tells_about_its_place() -> None:
     module = parse(GUARDED)
-    solved = points_to_by_place(module, module.functions["f"])
+    solved = PointsTo(module, module.functions["f"])
     described = Words(solved, {}).describe()
     assert "double at 0 mod 4, ptr at 0 mod 8" in described
 

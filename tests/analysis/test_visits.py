@@ -6,7 +6,7 @@ import pytest
 
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.dependence import Worklist
-from jax_enzyme.analysis.fields import points_to_by_place
+from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.rules.table import standard
@@ -59,7 +59,7 @@ def visits(count: int, monkeypatch: pytest.MonkeyPatch) -> int:
     monkeypatch.setattr(Worklist, "run", noted)
     module = records(count)
     function = module.functions["f"]
-    points_to = points_to_by_place(module, function)
+    points_to = PointsTo(module, function)
     x, y = (points_to.objects[a] for a in function.arguments)
     activity = Activity(points_to, standard(), [x], [y])
     products = [i for i in function.instructions() if i.opcode == "fmul"]

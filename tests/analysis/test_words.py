@@ -95,7 +95,7 @@ def test_pointers_of_a_record_that_was_copied(words: Words) -> None:
     root = words.points_to.root
     assert words.pointers(_value(root, "s.p"), 8) == {(0, T.PTR)}
     assert words.pointers(_value(root, "s"), 8) == frozenset()
-    (place,) = words.places.of(_value(root, "t")).values()
+    (place,) = words.points_to.place(_value(root, "t")).values()
     assert place == Congruence(0, 40)
 
 

@@ -12,10 +12,12 @@ from functools import cached_property
 
 from jax_enzyme.ad.check.errors import EmissionError
 from jax_enzyme.ad.facts.functions import Execution
+from jax_enzyme.analysis.accesses import Access, accesses
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dataflow import fixpoint
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.memory import Access, MemoryObject, PointsTo, accesses, call_effect
+from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.objects import MemoryObject, call_effect
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.module import Function, GlobalVariable
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, Value

@@ -42,7 +42,7 @@ from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dataflow import Problem, solve
 from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.loops import Loop, Loops
-from jax_enzyme.analysis.memory import MemoryObject
+from jax_enzyme.analysis.objects import MemoryObject
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, uses

@@ -18,7 +18,7 @@ from jax_enzyme.ad.device.lanes import Lanes
 from jax_enzyme.ad.device.warps import Warps
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.divergence import Divergence
-from jax_enzyme.analysis.memory import call_effect, is_memory_free
+from jax_enzyme.analysis.objects import call_effect, is_memory_free
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import BasicBlock, Value

@@ -26,9 +26,10 @@ from jax_enzyme.ad.emit.runtime import load_integer
 from jax_enzyme.ad.facts.causes import COUNTED_BUFFER, COUNTED_ORDER
 from jax_enzyme.ad.facts.copying import array_function, copied, extended
 from jax_enzyme.ad.reversal import Reversal
+from jax_enzyme.analysis.accesses import Access, accesses
 from jax_enzyme.analysis.flow import rule_of
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.memory import Access, MemoryObject, accesses, call_effect, is_memory_free
+from jax_enzyme.analysis.objects import MemoryObject, call_effect, is_memory_free
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import Buffer

@@ -24,8 +24,10 @@ from jax_enzyme.ad.device.counting import widened
 from jax_enzyme.ad.device.threads import is_shared_memory
 from jax_enzyme.ad.facts.causes import ORDERED_RESULT, UNORDERED_SUM
 from jax_enzyme.ad.facts.errors import refuse
+from jax_enzyme.analysis.accesses import Access, accesses
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.memory import Access, MemoryObject, PointsTo, accesses
+from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.objects import MemoryObject
 from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from jax_enzyme.ad.facts.functions import Facts
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.memory import MemoryObject, call_effect
+from jax_enzyme.analysis.objects import MemoryObject, call_effect
 from jax_enzyme.analysis.polynomials import Iteration, Leaf, Polynomial
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.ir import instructions as I

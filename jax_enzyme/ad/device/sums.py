@@ -24,7 +24,7 @@ from jax_enzyme.ad.emit.partials import SUM_FLAGS
 from jax_enzyme.ad.facts.copying import copied
 from jax_enzyme.ad.facts.functions import Facts
 from jax_enzyme.ad.facts.threads import Sums
-from jax_enzyme.analysis.memory import MemoryObject, Objects
+from jax_enzyme.analysis.objects import MemoryObject, Objects
 from jax_enzyme.analysis.polynomials import Leaf, Polynomial
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.ir import instructions as I

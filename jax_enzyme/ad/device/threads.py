@@ -31,7 +31,7 @@ from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.flow import is_shuffle
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loops
-from jax_enzyme.analysis.memory import MemoryObject, call_effect
+from jax_enzyme.analysis.objects import MemoryObject, call_effect
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.ir import instructions as I

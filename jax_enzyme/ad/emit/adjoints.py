@@ -25,8 +25,7 @@ from jax_enzyme.ad.facts.causes import MIXED_COPY, NARROW, RELOADED, SHARED_ORDE
 from jax_enzyme.ad.facts.errors import active_rule
 from jax_enzyme.ad.facts.functions import Facts
 from jax_enzyme.ad.facts.half_numbers import spoil, takes_half
-from jax_enzyme.analysis.flow import is_defined_call
-from jax_enzyme.analysis.memory import call_effect, called_routine
+from jax_enzyme.analysis.objects import call_effect, called_routine, is_defined_call
 from jax_enzyme.analysis.tbaa import copied_type, number_access
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T

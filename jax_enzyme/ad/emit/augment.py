@@ -31,7 +31,7 @@ from jax_enzyme.ad.plan.state import State, heads
 from jax_enzyme.ad.plan.tape import Slot, address, marked
 from jax_enzyme.ad.plan.taping import Plan
 from jax_enzyme.analysis.loops import Loop
-from jax_enzyme.analysis.memory import MemoryObject, call_effect, called_routine
+from jax_enzyme.analysis.objects import MemoryObject, call_effect, called_routine
 from jax_enzyme.analysis.tbaa import copied_type, kept_access
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T

@@ -17,7 +17,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from jax_enzyme.analysis.memory import PointsTo, call_effect
+from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.objects import call_effect
 from jax_enzyme.analysis.words import Piece, Words
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T

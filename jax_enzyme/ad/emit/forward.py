@@ -26,10 +26,9 @@ from jax_enzyme.ad.facts.refusals import refuse_unprovable
 from jax_enzyme.ad.facts.room import measured_memory, room
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.cfg import Cfg
-from jax_enzyme.analysis.fields import points_to_by_place
-from jax_enzyme.analysis.flow import is_defined_call
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, called_routine
+from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.objects import MemoryObject, call_effect, called_routine, is_defined_call
 from jax_enzyme.analysis.shadows import shadowed_objects
 from jax_enzyme.analysis.tbaa import kept_access, number_access
 from jax_enzyme.ir import instructions as I
@@ -70,7 +69,7 @@ def forward(base: ArrayFunction, step: Jvp, rules: Rules, allocates: bool = True
     """
     module = extended(base.module)
     root = module.functions[base.symbol]
-    points_to = points_to_by_place(module, root)
+    points_to = PointsTo(module, root)
     inputs = [points_to.objects[a] for a, given in zip(root.arguments, step.tangents, strict=True) if given]
     activity = Activity(points_to, rules, inputs, None)
     refuse_unprovable(module, points_to, activity, rules, base.buffers)

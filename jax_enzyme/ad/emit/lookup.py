@@ -21,7 +21,7 @@ from jax_enzyme.ad.plan.recipes import Choice, Closed, Fork, Forward, Gate, Reci
 from jax_enzyme.ad.plan.tape import address, marked
 from jax_enzyme.ad.plan.taping import ForwardPointer, Plan
 from jax_enzyme.analysis.loops import Loop
-from jax_enzyme.analysis.memory import MemoryObject
+from jax_enzyme.analysis.objects import MemoryObject
 from jax_enzyme.analysis.polynomials import Atom, Iteration, Polynomial, emit
 from jax_enzyme.analysis.tbaa import kept_access
 from jax_enzyme.ir import instructions as I

@@ -17,18 +17,13 @@ from functools import cached_property
 
 from jax_enzyme.ad.facts.causes import BITS, MADE, PARTS, Cause
 from jax_enzyme.ad.facts.half_numbers import takes_half
+from jax_enzyme.analysis.accesses import reachable_objects
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.congruence import Congruence
 from jax_enzyme.analysis.dataflow import fixpoint
-from jax_enzyme.analysis.memory import (
-    MemoryObject,
-    PointsTo,
-    call_effect,
-    called_routine,
-    is_memory_free,
-    reachable_objects,
-)
+from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.number_bytes import ByteRanges, Bytes, Copied, is_copy
+from jax_enzyme.analysis.objects import MemoryObject, call_effect, called_routine, is_memory_free
 from jax_enzyme.analysis.tbaa import is_certain_integer, is_fortran_integer, is_of_any_type
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T

@@ -12,8 +12,9 @@ from jax_enzyme.ad.facts.one_plane import numbers_under
 from jax_enzyme.ad.facts.room import measured_memory
 from jax_enzyme.ad.facts.threads import Sums, Threads
 from jax_enzyme.analysis.activity import Activity
-from jax_enzyme.analysis.flow import is_defined_call, is_opaque_call, rule_of
-from jax_enzyme.analysis.memory import MemoryObject, PointsTo, call_effect, called_routine, is_memory_free
+from jax_enzyme.analysis.flow import is_opaque_call, rule_of
+from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.objects import MemoryObject, call_effect, called_routine, is_defined_call, is_memory_free
 from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T

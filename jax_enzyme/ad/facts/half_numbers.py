@@ -13,7 +13,7 @@ from __future__ import annotations
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.extents import extent
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.memory import MemoryObject
+from jax_enzyme.analysis.objects import MemoryObject
 from jax_enzyme.analysis.tbaa import is_equivalenced, is_fortran_integer, number_access
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T

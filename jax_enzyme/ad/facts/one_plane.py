@@ -21,7 +21,8 @@ buffers. There, what may be a buffer is left alone.
 from __future__ import annotations
 
 from jax_enzyme.analysis.activity import Activity
-from jax_enzyme.analysis.memory import MemoryObject, PointsTo
+from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.objects import MemoryObject
 from jax_enzyme.analysis.words import Words
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T

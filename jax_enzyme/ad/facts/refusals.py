@@ -26,11 +26,13 @@ from jax_enzyme.ad.facts.causes import (
     Cause,
 )
 from jax_enzyme.ad.facts.errors import active_rule, refuse
+from jax_enzyme.analysis.accesses import accesses
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.files import Files
-from jax_enzyme.analysis.flow import holds_float, is_defined_call, is_opaque_call, rule_of
+from jax_enzyme.analysis.flow import holds_float, is_opaque_call, rule_of
 from jax_enzyme.analysis.fortran_io import hands_numbers_on, statement
-from jax_enzyme.analysis.memory import MemoryObject, PointsTo, accesses, call_effect, is_memory_free
+from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.objects import MemoryObject, call_effect, is_defined_call, is_memory_free
 from jax_enzyme.analysis.words import Words
 from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.ir import instructions as I
@@ -59,9 +61,7 @@ def refuse_unprovable(
     declared = {points_to.objects[a]: b for a, b in zip(points_to.root.arguments, buffers, strict=True)}
     numbers = {item: buffer for item, buffer in declared.items() if buffer.is_floating}
     launders = any(map(partial(_launders, points_to), (i for f in points_to.functions for i in f.instructions())))
-    words = Words(
-        points_to, dict(zip(points_to.root.arguments, buffers, strict=True)), lambda: activity.numbers.ranges.places
-    )
+    words = Words(points_to, dict(zip(points_to.root.arguments, buffers, strict=True)))
     check = _Check(module, points_to, activity, rules, words, frozenset(numbers), launders, origin or {})
     for function in points_to.functions:
         for instruction in function.instructions():

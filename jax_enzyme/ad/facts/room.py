@@ -8,7 +8,8 @@ The allocator may give more than was asked for, and what the kernel copies by it
 
 from __future__ import annotations
 
-from jax_enzyme.analysis.memory import MemoryObject, PointsTo
+from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.objects import MemoryObject
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder

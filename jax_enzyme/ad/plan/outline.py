@@ -23,7 +23,8 @@ from jax_enzyme.ad.facts.instrument import clone
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.loops import Loop, Loops
-from jax_enzyme.analysis.memory import Objects, PointsTo, call_effect
+from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.objects import Objects, call_effect
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction

@@ -20,20 +20,13 @@ from itertools import chain
 from jax_enzyme.ad.facts.functions import ALONE, Execution
 from jax_enzyme.ad.facts.instrument import Instrumented
 from jax_enzyme.ad.facts.room import measured_memory
+from jax_enzyme.analysis.accesses import Access, accesses
 from jax_enzyme.analysis.extents import allocation_size
 from jax_enzyme.analysis.flow import rule_of
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
-from jax_enzyme.analysis.memory import (
-    NOTHING,
-    Access,
-    MemoryObject,
-    Objects,
-    PointsTo,
-    accesses,
-    call_effect,
-    is_memory_free,
-)
+from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.objects import NOTHING, MemoryObject, Objects, call_effect, is_memory_free
 from jax_enzyme.analysis.polynomials import Iteration, Leaf, Polynomial
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.ir import instructions as I

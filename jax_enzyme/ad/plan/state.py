@@ -29,18 +29,17 @@ from jax_enzyme.ad.facts.hindrances import (
     Hindrance,
 )
 from jax_enzyme.ad.plan.recipes import Recipes
+from jax_enzyme.analysis.accesses import Access, accesses, reachable_objects
 from jax_enzyme.analysis.float_kinds import FloatKinds
-from jax_enzyme.analysis.flow import is_defined_call, rule_of
-from jax_enzyme.analysis.memory import (
+from jax_enzyme.analysis.flow import rule_of
+from jax_enzyme.analysis.objects import (
     UNSIZED,
-    Access,
     MemoryObject,
-    accesses,
     call_effect,
     called_routine,
+    is_defined_call,
     is_memory_free,
     reachable_functions,
-    reachable_objects,
 )
 from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.ir import instructions as I

@@ -20,7 +20,7 @@ from jax_enzyme.ad.facts.instrument import Instrumented
 from jax_enzyme.ad.plan.mincut import Network
 from jax_enzyme.ad.plan.recipes import Recipes, Reload, Resident
 from jax_enzyme.ad.plan.tape import Tape
-from jax_enzyme.analysis.memory import MemoryObject
+from jax_enzyme.analysis.objects import MemoryObject
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.values import Argument, BasicBlock, Value

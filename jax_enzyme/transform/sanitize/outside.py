@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.memory import reachable_functions
+from jax_enzyme.analysis.objects import reachable_functions
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import linking
 from jax_enzyme.ir import types as T

@@ -1,0 +1,92 @@
+"""Which instructions read and write memory, and what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.objects import MemoryObject, Objects, call_effect, called_routine, is_memory_free
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.values import Value, int_value
+from jax_enzyme.rules.effects import Effect
+
+
+def reachable_objects(points_to: PointsTo, call: I.CallBase) -> Objects:
+    """The objects that a call can reach through its arguments."""
+    found = set[MemoryObject]().union(*(points_to.of(a) for a in call.arguments))
+    work = list(found)
+    while work:
+        for item in points_to.contents[work.pop()]:
+            if item not in found:
+                found.add(item)
+                work.append(item)
+    return frozenset(found)
+
+
+@dataclass(frozen=True, eq=False)
+class Access:
+    """An instruction that reads or writes memory through `pointer`; `size` in bytes, None where it varies."""
+
+    instruction: I.Instruction
+    pointer: Value
+    objects: Objects
+    size: int | None
+    reads: bool
+    writes: bool
+    kills: bool = False
+
+
+def accesses(points_to: PointsTo, function: Function, layout: DataLayout) -> Iterator[Access]:
+    """Every memory access of a function; `kills` marks the end of an object's life (free)."""
+    for instruction in function.instructions():
+        match instruction:
+            case I.Load():
+                pointer = instruction.operands[0]
+                yield Access(
+                    instruction, pointer, points_to.of(pointer), layout.store_size(instruction.type), True, False
+                )
+            case I.Store():
+                value, pointer = instruction.operands
+                objects = points_to.written(pointer)
+                yield Access(instruction, pointer, objects, layout.store_size(value.type), False, True)
+            case I.AtomicRMW() | I.CmpXchg():
+                pointer = instruction.operands[0]
+                size = layout.store_size(instruction.operands[1].type)
+                yield Access(instruction, pointer, points_to.of(pointer), size, True, True)
+            case I.CallBase():
+                yield from _call_accesses(points_to, instruction)
+            case _:
+                pass
+
+
+def _call_accesses(points_to: PointsTo, call: I.CallBase) -> Iterator[Access]:
+    match call_effect(call):
+        case Effect.MEMORY_COPY:
+            size = int_value(call.operands[2])
+            target, source = call.operands[0], call.operands[1]
+            yield Access(call, source, points_to.of(source), size, True, False)
+            yield Access(call, target, points_to.written(target), size, False, True)
+        case Effect.MEMORY_SET:
+            target = call.operands[0]
+            yield Access(call, target, points_to.written(target), int_value(call.operands[2]), False, True)
+        case Effect.FREE:
+            target = call.operands[0]
+            yield Access(call, target, points_to.of(target), None, False, True, kills=True)
+        case Effect.REALLOCATE:
+            target = call.operands[0]
+            yield Access(call, target, points_to.of(target), None, True, True, kills=True)
+        case None if (routine := called_routine(call)) is not None:
+            for index, parameter in enumerate(routine.parameters):
+                pointer = call.operands[index]
+                yield Access(call, pointer, points_to.of(pointer), None, parameter.reads, parameter.writes)
+        case None if not is_memory_free(call):
+            for argument in call.arguments:
+                held = points_to.of(argument)
+                if held and not isinstance(argument.type, T.FloatType):
+                    yield Access(call, argument, held, None, True, True)
+        case _:
+            pass

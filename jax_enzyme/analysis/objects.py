@@ -1,0 +1,159 @@
+"""Memory objects, what calls do to memory, and which code a program may enter.
+
+An *object* is a piece of storage known by the place that makes it: a parameter of the root function, an alloca, an
+allocation call, a global. Two pointers into different objects never alias (array functions promise it for their
+buffers).
+
+    unknown     results of calls without a body and of `inttoptr` from an integer of unknown origin: aliases everything
+                that has escaped to such calls
+    caller      what pointers in the memory of `OPEN` parameters lead to: memory of the caller's, where there may be
+                pointers again
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from jax_enzyme.analysis.fortran_io import Statement, statement
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.module import Function, GlobalAlias, GlobalVariable
+from jax_enzyme.ir.values import Constant, ConstantAggregate, ConstantExpr, ConstantSplat, Value
+from jax_enzyme.rules.blas.table import Routine
+from jax_enzyme.rules.blas.table import routine as routine_named
+from jax_enzyme.rules.effects import Effect, effect, writes_text
+from jax_enzyme.rules.pairs import declared_routine
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryObject:
+    """`site` is what makes the object: an Argument, an Alloca, the allocating Call, a GlobalVariable, or None
+    (unknown)."""
+
+    kind: str
+    site: Value | None = None
+
+    @property
+    def is_constant(self) -> bool:
+        """A table that no program can write to."""
+        return isinstance(self.site, GlobalVariable) and self.site.is_constant
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.site.name}" if self.site is not None else self.kind
+
+
+OPEN = '"je.open"'
+"""Marks a parameter of the root that leads to memory with pointers in it, or to a function: `caller`."""
+
+UNSIZED = '"je.unsized"'
+"""Marks a parameter of the root that leads to memory of which nobody says how large it is."""
+
+Objects = frozenset[MemoryObject]
+NOTHING: Objects = frozenset()
+
+
+def call_effect(call: I.CallBase) -> Effect | None:
+    """What a call to a function without a body does to memory, by its name; None for the unknown and for defined
+    ones."""
+    callee = call.callee
+    if not isinstance(callee, Function) or not callee.is_declaration:
+        return None
+    found = effect(callee.name)
+    return None if found is Effect.OUTPUT and statement(call) is Statement.OTHER else found
+
+
+def is_defined_call(instruction: Value) -> bool:
+    """A direct call of a function that has a body."""
+    return (
+        isinstance(instruction, I.CallBase)
+        and isinstance(instruction.callee, Function)
+        and not instruction.callee.is_declaration
+    )
+
+
+def called_routine(call: I.CallBase) -> Routine | None:
+    """The BLAS or LAPACK routine that a call is of: it reads and writes what its table says, and keeps no pointer."""
+    callee = call.callee
+    if isinstance(callee, Function) and callee.is_declaration:
+        return routine_named(callee.name, callee.function_type) or declared_routine(callee.name, callee.attributes)
+    return None
+
+
+def reachable_functions(root: Function) -> list[Function]:
+    """`root` and every defined function that it may call, in order of discovery: through a pointer, it may be any whose
+    address a reachable function names, itself or in a table."""
+    found = {root: None}
+    tables: set[GlobalVariable] = set()
+    pending = [root]
+    named: dict[Function, None] = {}
+    through_pointers = False
+    while pending:
+        for instruction in pending.pop(0).instructions():
+            operands = instruction.operands
+            if isinstance(instruction, I.CallBase):
+                operands, callee = instruction.arguments, instruction.callee
+                if isinstance(callee, Function):
+                    pending += _entered(found, [callee])
+                else:
+                    through_pointers = True
+            for operand in operands:
+                if isinstance(operand, Constant):
+                    held = dict.fromkeys(named_functions(operand, tables))
+                    named.update(held)
+                    through_pointers |= bool(held) and _enters_unknown(instruction)
+        if not pending and through_pointers:
+            pending += _entered(found, named)
+    return list(found)
+
+
+def _entered(found: dict[Function, None], functions: Iterable[Function]) -> list[Function]:
+    """Those with a body that are new, which are then known."""
+    new = [f for f in functions if not f.is_declaration and f not in found]
+    found.update(dict.fromkeys(new))
+    return new
+
+
+def _enters_unknown(instruction: I.Instruction) -> bool:
+    """A call of which nothing is known: it may call the functions that it is given."""
+    if not isinstance(instruction, I.CallBase):
+        return False
+    return not isinstance(instruction.callee, Function) or instruction.callee.is_declaration
+
+
+def named_functions(value: Value, tables: set[GlobalVariable] | None = None) -> Iterator[Function]:
+    """The functions whose addresses a constant holds. With `tables` also those in the globals that it names, each of
+    which is looked through once and noted there."""
+    match value:
+        case Function():
+            yield value
+        case GlobalAlias(target=Constant() as target):
+            yield from named_functions(target, tables)
+        case GlobalVariable(initializer=Constant() as initializer) if tables is not None and value not in tables:
+            tables.add(value)
+            yield from named_functions(initializer, tables)
+        case ConstantExpr(operands=parts) | ConstantAggregate(elements=parts):
+            for part in parts:
+                yield from named_functions(part, tables)
+        case ConstantSplat(element=element):
+            yield from named_functions(element, tables)
+        case _:
+            pass
+
+
+def is_memory_free(call: I.CallBase) -> bool:
+    """True where the call is declared to touch no memory (`memory(none)`), on itself or on its callee, and for an
+    intrinsic that is given no pointer."""
+    words = list(call.attributes)
+    if isinstance(call.callee, Function):
+        if call.callee.name.startswith("llvm.") and not any(T.is_pointer(a.type) for a in call.arguments):
+            return True
+        words += call.callee.attributes
+    return any("memory(none)" in word for word in words)
+
+
+def leaves_pointers(call: I.CallBase) -> bool:
+    """Whether a call of a function whose code is not there neither keeps a pointer nor writes one."""
+    if is_memory_free(call) or called_routine(call) is not None:
+        return True
+    return isinstance(call.callee, Function) and call.callee.is_declaration and writes_text(call.callee.name)

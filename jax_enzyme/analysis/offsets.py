@@ -1,0 +1,149 @@
+"""Sets of integers, each a few congruences: what may be added to where an object starts, and arithmetic on such sets.
+
+Where there would be too many congruences, fewer take their place that include them all (`fewer`): what is said stays
+true, only less exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from functools import reduce
+from math import gcd
+from typing import TypeVar
+
+from jax_enzyme.analysis.congruence import ANY, Congruence
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.values import Value, int_value
+
+K = TypeVar("K", bound=Hashable)
+Offsets = frozenset[Congruence]
+START: Offsets = frozenset([Congruence(0, 0)])
+ANYWHERE: Offsets = frozenset([ANY])
+MOST = 16
+"""So many congruences are kept of a sum or a product."""
+_MANY_STEPS = 4
+"""The values of a counter with so few are told one by one; of one with more, as a range."""
+
+
+def exactly(number: int) -> Offsets:
+    """One number."""
+    return frozenset([Congruence(number, 0)])
+
+
+def joined(offsets: Offsets) -> Congruence:
+    """One congruence that includes them all."""
+    return reduce(Congruence.join, offsets)
+
+
+def constant(offsets: Offsets) -> int | None:
+    """The one number in the set, if that is all there is."""
+    (first, *rest) = offsets
+    return first.offset if first.modulus == 0 and not rest else None
+
+
+def sums(xs: Offsets, ys: Offsets) -> Offsets:
+    """Every sum."""
+    found = frozenset(x + y for x in xs for y in ys)
+    return found if len(found) <= MOST else fewer(found, MOST // 2)
+
+
+def multiples(xs: Offsets, factor: int) -> Offsets:
+    """Each times a number."""
+    return frozenset(x * Congruence(factor, 0) for x in xs)
+
+
+def products(xs: Offsets, ys: Offsets) -> Offsets:
+    """Every product."""
+    if len(xs) * len(ys) > MOST:
+        return frozenset([joined(xs) * joined(ys)])
+    return frozenset(x * y for x in xs for y in ys)
+
+
+def shifted(shift: I.BinaryOp, offsets: Offsets, by: int) -> Offsets:
+    """After a shift to the right."""
+    assert isinstance(shift.type, T.IntType)
+    bits = shift.type.bits
+    return frozenset(c.shifted_right(by % bits, bits, signed=shift.opcode == "ashr") for c in offsets)
+
+
+def fewer(offsets: Offsets, most: int) -> Offsets:
+    """At most so many congruences that include all of these: modulo the stride by which they include least besides."""
+    starts = sorted({c.offset for c in offsets})
+    strides = {b - a for i, a in enumerate(starts) for b in starts[i + 1 :]} if most > 1 else set[int]()
+    best: tuple[float, int, Offsets] | None = None
+    for stride in strides:
+        found = frozenset(Congruence.of(c.offset, gcd(c.modulus, stride)) for c in offsets)
+        if len(found) <= most:
+            share = sum(1 / c.modulus for c in found), stride, found
+            best = share if best is None or share[:2] < best[:2] else best
+    return frozenset([joined(offsets)]) if best is None else best[2]
+
+
+def merge(into: dict[K, Offsets], more: dict[K, Offsets], most: int) -> bool:
+    """Joins sets into others, key by key, with so many congruences in each at most; whether that changed any."""
+    changed = False
+    for key, offsets in more.items():
+        old = into.get(key)
+        if old is not None:
+            # What another one includes goes, so that a join of many stays when its parts come again.
+            offsets = frozenset(c for c in offsets if c not in old and not any(d.includes(c) for d in old))
+            if not offsets:
+                continue
+        new = offsets if old is None else old | offsets
+        if len(new) > 1:
+            new = frozenset(c for c in new if not any(d.includes(c) for d in new if d is not c))
+        if len(new) > most:
+            new = fewer(new, most)
+        if new != old:
+            into[key] = new
+            changed = True
+    return changed
+
+
+def without(numbers: Offsets, excluded: int) -> Offsets:
+    """The numbers less one; all of them where that would be none."""
+    others = [
+        Congruence.bounded(c.offset, excluded - c.modulus, c.modulus) if c.last == excluded else c
+        for c in numbers
+        if c != Congruence(excluded, 0)
+    ]
+    return frozenset(others) or numbers
+
+
+def excluded_by(condition: Value, value: Value) -> int | None:
+    """What a value is not where a condition does not hold: in `i == n ? 0 : i`, the chosen i is not n."""
+    if not isinstance(condition, I.Compare) or condition.predicate != "eq" or condition.operands[0] is not value:
+        return None
+    return int_value(condition.operands[1])
+
+
+def values_of_counter(phi: I.Phi) -> Offsets | None:
+    """The values of a loop's counter that starts at a constant and goes to one by steps of 1 or -1; None for any other
+    phi. The loop is left at its end, as optimisers turn loops: what is compared there is the counter, or what follows
+    it, which the counter then never is."""
+    if len(phi.operands) != 2 or not isinstance(phi.type, T.IntType):
+        return None
+    for start, (following, latch) in zip(phi.operands, reversed(phi.incoming), strict=True):
+        first = int_value(start)
+        if first is None or not isinstance(following, I.BinaryOp) or following.opcode != "add":
+            continue
+        step = int_value(following.operands[1])
+        last = latch.terminator
+        if following.operands[0] is not phi or step not in (1, -1) or not isinstance(last, I.CondBranch):
+            continue
+        test = last.operands[0]
+        if not isinstance(test, I.Compare) or test.opcode != "icmp" or test.operands[0] not in (phi, following):
+            continue
+        end = int_value(test.operands[1])
+        leaves = phi not in last.targets[0].instructions
+        equal = test.predicate == ("eq" if leaves else "ne") and (phi in last.targets[1 if leaves else 0].instructions)
+        if not equal or end is None:
+            continue
+        final = end if test.operands[0] is phi else end - step
+        count = (final - first) * step + 1
+        if 0 < count <= _MANY_STEPS:
+            return frozenset(Congruence(first + step * k, 0) for k in range(count))
+        if count > 0:
+            return frozenset([Congruence.bounded(min(first, final), max(first, final), 1)])
+    return None
