@@ -24,28 +24,20 @@ the call becomes a failure (`unfitting`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import PointsTo
-from jax_enzyme.analysis.objects import named_functions
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.clone import clone_with_map
-from jax_enzyme.ir.module import Function, GlobalVariable, Module
+from jax_enzyme.ir.module import Function, GlobalVariable
 from jax_enzyme.ir.values import (
     BasicBlock,
-    Constant,
-    ConstantAggregate,
-    ConstantExpr,
     ConstantNull,
     InlineAsm,
     Value,
-    ZeroInitializer,
-    int_value,
 )
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.rewriting import (
@@ -74,12 +66,11 @@ def devirtualise(function: ArrayFunction) -> ArrayFunction:
     if not any(map(_is_indirect, (i for f in module.functions.values() for i in f.instructions()))):
         return function
     points_to = PointsTo(module, root)
-    tables = _Tables(module)
     choices: dict[I.CallBase, _Choice] = {}
     for caller in points_to.functions:
         for instruction in caller.instructions():
             if isinstance(instruction, I.Call | I.Invoke) and _is_indirect(instruction):
-                choice = _choice(points_to, tables, instruction)
+                choice = _choice(points_to, instruction)
                 if choice is not None:
                     choices[instruction] = choice
     if not choices:
@@ -110,110 +101,24 @@ def _mapped(choice: _Choice, copied: dict[Value, Value]) -> _Choice:
     return _Choice([f for f in twins if isinstance(f, Function)], choice.complete)
 
 
-def _choice(points_to: PointsTo, tables: _Tables, call: I.CallBase) -> _Choice | None:
+def _choice(points_to: PointsTo, call: I.CallBase) -> _Choice | None:
     objects = points_to.of(call.callee)
-    in_slot = tables.slot(points_to, call.callee)
     candidates = [
-        o.site
-        for o in objects
-        if isinstance(o.site, Function)
-        and o.site.function_type == call.function_type
-        and (in_slot is None or o.site in in_slot)
+        o.site for o in objects if isinstance(o.site, Function) and o.site.function_type == call.function_type
     ]
-    complete = bool(objects) and not points_to.is_any_code(objects)
-    if isinstance(call.callee, ConstantNull):
-        complete = True
+    complete = not points_to.is_any_code(objects) if objects else _is_null(points_to, call.callee)
     if len(candidates) > MOST or not (candidates or complete):
         return None
     order = {f: i for i, f in enumerate(points_to.module.functions.values())}
     return _Choice(sorted(candidates, key=order.__getitem__), complete)
 
 
-class _Tables:
-    """Constant tables of functions: what is in a slot of theirs, where the address in use is known."""
-
-    def __init__(self, module: Module) -> None:
-        self._layout = DataLayout(module)
-        self._starts: dict[GlobalVariable, set[int | None]] = {}
-        for function in module.functions.values():
-            for instruction in function.instructions():
-                computes = isinstance(instruction, I.GetElementPtr | I.BinaryOp)
-                for operand in instruction.operands:
-                    self._see(operand, None if computes else 0)
-        for variable in module.globals.values():
-            if variable.initializer is not None:
-                self._see(variable.initializer, 0)
-
-    def _see(self, value: Value, start: int | None) -> None:
-        """Notes the offset at which a constant refers to a table; None for what is not known."""
-        match value:
-            case GlobalVariable():
-                self._starts.setdefault(value, set()).add(start)
-            case ConstantExpr(opcode="getelementptr", source_type=T.Type() as type_):
-                offset = self._offset(type_, value.operands[1:])
-                self._see(value.operands[0], None if offset is None or start is None else start + offset)
-            case ConstantExpr():
-                for operand in value.operands:
-                    self._see(operand, None)
-            case ConstantAggregate():
-                for element in value.elements:
-                    self._see(element, 0)
-            case _:
-                pass
-
-    def _offset(self, type_: T.Type, indices: list[Constant] | list[Value]) -> int | None:
-        """The bytes that constant indices step over."""
-        total = 0
-        for position, index in enumerate(indices):
-            number = int_value(index)
-            if number is None:
-                return None
-            if position == 0:
-                total += number * self._layout.alloc_size(type_)
-                continue
-            body = self._layout.body(type_)
-            if isinstance(body, T.StructType):
-                total += self._layout.offsets(body)[number]
-                type_ = body.elements[number]
-            elif isinstance(body, T.ArrayType):
-                total += number * self._layout.alloc_size(body.element)
-                type_ = body.element
-            else:
-                return None
-        return total
-
-    def slot(self, points_to: PointsTo, callee: Value) -> set[Function] | None:
-        """The functions that a load may give: what is in that slot of a constant table, all that was ever stored in
-        other memory. None where the slot is not known."""
-        if not isinstance(callee, I.Load):
-            return None
-        base, offset = callee.operands[0], 0
-        while isinstance(base, I.GetElementPtr):
-            step = self._offset(base.source_type, base.operands[1:])
-            if step is None:
-                return None
-            base, offset = base.operands[0], offset + step
-        found: set[Function] = set()
-        for item in points_to.of(base):
-            table = item.site
-            starts = self._starts.get(table, {None}) if isinstance(table, GlobalVariable) else {None}
-            if isinstance(table, GlobalVariable) and table.is_constant and table.initializer and None not in starts:
-                for start in starts:
-                    found.update(self._at(table.initializer, (start or 0) + offset))
-            else:
-                found.update(o.site for o in points_to.contents[item] if isinstance(o.site, Function))
-        return found
-
-    def _at(self, constant: Constant, offset: int) -> Iterator[Function]:
-        """The function whose address a constant has at an offset."""
-        if isinstance(constant, ConstantAggregate):
-            starts = self._layout.offsets(constant.type)
-            for element, start in zip(constant.elements, starts, strict=True):
-                size = self._layout.store_size(element.type)
-                if start <= offset < start + size:
-                    yield from self._at(element, offset - start)
-        elif offset == 0 and not isinstance(constant, ZeroInitializer):
-            yield from named_functions(constant)
+def _is_null(points_to: PointsTo, callee: Value) -> bool:
+    """Whether a pointer that leads to nothing is null, or read where tables that never change have no address."""
+    if not isinstance(callee, I.Load):
+        return isinstance(callee, ConstantNull)
+    tables = [o.site for o in points_to.of(callee.operands[0])]
+    return bool(tables) and all(isinstance(t, GlobalVariable) and t.is_constant and t.initializer for t in tables)
 
 
 # -- the chain of calls ------------------------------------------------------------------------------------------------
