@@ -85,6 +85,14 @@ def test_pieces_rows_and_a_launch_by_address() -> None:
     check(kernel, (x, 1.5), 1.5 * x * (x + np.sqrt(x) * np.cos(x)))
 
 
+def test_one_array_for_input_and_output() -> None:
+    x = uniform(64) + 2
+    found = x
+    for _ in range(2):
+        found = found * np.roll(found, 1)
+    check(host("in_place", "twice", "inout x: f64[64]"), (x,), found[::-1] * found[0])
+
+
 def test_under_transformations_of_jax() -> None:
     kernel = host("norm", "norm", "x: f64[n], n: i32 -> f64")
     x = uniform(3, 300)
@@ -123,6 +131,11 @@ def test_grids_that_data_say() -> None:
     np.testing.assert_array_equal(kernel(x, np.array([2], np.int32)), 2 * x)
     with pytest.raises(jax.errors.JaxRuntimeError, match="trap"):
         kernel(x, np.array([0], np.int32))
+
+
+def test_blocks_that_change_from_launch_to_launch() -> None:
+    x = uniform(32)
+    check(host("refused", "halved", LINE), (x,), x * np.repeat([8, 4, 2], [8, 8, 16]))
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,9 @@ def host_function(
     work = optimise(work)
     if _name_kernels(work, device):
         work = optimise(work)
+    if any(_is_direct(i) and not _block_is_known(i) for f in work.functions.values() for i in f.instructions()):
+        # Where blocks halve from launch to launch, each round of the loop has its own.
+        work = optimise(work, unroll=True)
     for each in work.functions.values():
         if not each.is_declaration:
             remove_unreachable(each)
@@ -159,6 +162,10 @@ def _host_type(type_: T.Type) -> T.Type:
 
 def _is_direct(instruction: I.Instruction) -> bool:
     return marks.called(instruction).startswith(_DIRECT)
+
+
+def _block_is_known(launch: I.Instruction) -> bool:
+    return all(V.int_value(number) is not None for number in launch.operands[3 : len(_NUMBERS)])
 
 
 def _refuse_foreign(host: Module) -> None:
