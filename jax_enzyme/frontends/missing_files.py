@@ -57,7 +57,8 @@ def _include_folders(flags: Sequence[str]) -> Iterator[str]:
 def _folders_with(name: str, units: Sequence[Unit]) -> Iterator[str]:
     """Folders near the sources from which a name leads to a file."""
     parents = {unit.source.path.parent for unit in units if unit.source.path is not None}
-    roots = dict.fromkeys([*parents, *(parent / ".." for parent in sorted(parents))])
+    above = [parent / up for up in ("..", "../..") for parent in sorted(parents)]
+    roots = dict.fromkeys([*parents, *above])
     seen = 0
     for root in roots:
         for folder, below, _ in os.walk(root):

@@ -292,9 +292,10 @@ class SourceSet:
         return [unit for unit in self.units if unit not in self._done]
 
     def _raise_failure(self, name: str) -> None:
-        """Raises what kept a source from compiling that may define a name."""
+        """Raises what kept a source from compiling that may define a name. Where it is another that does not compile,
+        a name that nobody defines is told as that."""
         for unit, failure in self._done.items():
-            if isinstance(failure, CompileError) and (_may_define(unit, name) or not _is_known(name)):
+            if isinstance(failure, CompileError) and _may_define(unit, name):
                 raise failure
 
     def _compile(self, units: Iterable[Unit]) -> None:

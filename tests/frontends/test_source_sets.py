@@ -292,3 +292,8 @@ def test_of_a_large_file_only_a_part_is_needed(write: Write, tmp_path: Path) -> 
     write(large__c=f"{declared}double half(double); {many} double step(double x) {{ return half(x); }}\n", half__c=HALF)
     sources = source_set(tmp_path)
     assert functions(sources.program("step").ir) == {"step", "half"}
+
+
+def test_a_name_that_nobody_defines_beside_a_file_that_does_not_compile(write: Write, tmp_path: Path) -> None:
+    write(step__c=STEP, main__c="#include <nowhere.h>\nint main() { return 0; }\n")
+    assert "half" in linking.names(source_set(tmp_path).program("step").ir).needed

@@ -1,0 +1,63 @@
+"""Kernels of several sources: one library, values and derivatives, and what is said where something is not defined."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jax_enzyme as je
+
+ORBIT = Path(__file__).resolve().parents[2] / "examples" / "orbit"
+HALF = "double half(double x) { return x / 2; }"
+USES_HALF = "double half(double); double mean(double x, double y) { return half(x * x + y); }"
+
+
+def test_one_library_and_many_kernels() -> None:
+    both = je.library([HALF, USES_HALF], lang="c")
+    mean, half = both.kernel("mean", "x: f64, y: f64 -> f64"), both.kernel("half", "x: f64 -> f64")
+    assert both.functions == ["half", "mean"]
+    assert both == je.library([HALF, USES_HALF], lang="c")
+    assert mean == je.kernel([HALF, USES_HALF], "mean", "x: f64, y: f64 -> f64", lang="c")
+    with jax.enable_x64(True):
+        np.testing.assert_allclose(mean(3.0, 1.0), 5.0)
+        np.testing.assert_allclose(jax.grad(mean, argnums=(0, 1))(3.0, 1.0), (3.0, 0.5))
+        np.testing.assert_allclose(half(3.0), 1.5)
+
+
+def test_derivatives_of_a_folder() -> None:
+    with jax.enable_x64(True):
+        position = je.kernel(ORBIT, "position", "elements: f64[6], t: f64, out r: f64[3]")
+        elements = jnp.array([1.5, 0.2, 0.3, 0.4, 0.5, 0.6])
+        je.check_grads(position, (elements, 100.0))
+
+
+def test_everything_that_is_not_defined_is_listed_with_its_users() -> None:
+    source = "double one(double);\nextern double two;\ndouble f(double x) {\n  return one(x) + two;\n}"
+    with pytest.raises(je.CompileError) as caught:
+        je.kernel([source, HALF], "f", "x: f64 -> f64", lang="c")
+    assert "`f` needs 2 symbols that nobody defines" in caught.value.cause
+    assert "`one`: called in `f` at kernel.c:4" in caught.value.cause
+    assert "`two`: used in `f` at kernel.c:4" in caught.value.cause
+
+
+def test_errors_of_old_libraries_need_no_source() -> None:
+    source = """
+        extern void xerbla_(const char *, int *, long);
+        extern double d1mach_(int *);
+        double f(double x) { int i = 4; if (x < 0) xerbla_("f", &i, 1); return x * d1mach_(&i); }"""
+    f = je.kernel(source, "f", "x: f64 -> f64", lang="c")
+    with jax.enable_x64(True):
+        assert jax.grad(f)(1.0) == np.finfo(float).eps
+        with pytest.raises(jax.errors.JaxRuntimeError, match="xerbla"):
+            f(-1.0)
+
+
+def test_what_the_process_has_loaded_is_defined() -> None:
+    source = "int getpid(void); double f(double x) { return getpid() > 0 ? x : 0; }"
+    assert hasattr(ctypes.CDLL(None), "getpid")
+    je.kernel(source, "f", "x: f64 -> f64", lang="c")
