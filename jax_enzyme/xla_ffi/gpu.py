@@ -13,6 +13,7 @@ from math import prod
 import jax
 import numpy as np
 
+from jax_enzyme.errors import LoweringError
 from jax_enzyme.ir.arrays import ITEM_BYTES
 from jax_enzyme.xla_ffi.call import Batch, Target, invoke
 from jax_enzyme.xla_ffi.function import Function
@@ -24,12 +25,19 @@ def call(function: Function, batch: Batch, operands: Sequence[jax.Array], target
     """Runs a function on a batch; `operands` and what comes back are in the order of its `operands` and `results`.
 
     One whose tape has a size that only data tell is another target, which counts first: it cannot be recorded into a
-    command buffer.
+    command buffer. LoweringError for Options(sanitize=True), whose checks are for CPUs.
     """
     from jax_enzyme.codegen.gpu.derived import call_layout  # LLVM takes a while to load
 
-    register()
     base = function.base
+    if base.options.sanitize:
+        raise LoweringError(
+            f"`{base.program.symbol}` has Options(sanitize=True), whose checks there are on CPUs only",
+            base.program.source_name,
+            'run the kernel on the CPU, `with jax.default_device(jax.devices("cpu")[0]):`, or join one without the '
+            'option for GPUs, `checked.on("cuda", unchecked)`',
+        )
+    register()
     layout = call_layout(base.program, base.signature, base.binding, function.steps, base.options)
     shape = layout.shape
     counting = (-1, 0) if layout.room is None else (layout.room, layout.count_shared)

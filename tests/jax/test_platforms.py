@@ -84,6 +84,17 @@ def test_a_platform_without_code(platform: str) -> None:
     assert traced.lower(lowering_platforms=("cpu",)).as_text().count(f"@{CPU_TARGET}") == 2
 
 
+def test_the_checking_mode_is_refused_on_gpus() -> None:
+    checked = replace(in_cuda(), options=je.Options(sanitize=True))
+    for f in (checked, jax.grad(lambda x: checked(x).sum())):
+        traced = jax.jit(f).trace(X)
+        with pytest.raises(je.LoweringError, match="checks there are on CPUs only"):
+            traced.lower(lowering_platforms=("cuda",))
+        traced.lower(lowering_platforms=("cpu",))
+        jax.jit(lambda x: checked.on("cuda", in_cuda())(x)).trace(X).lower(lowering_platforms=("cuda",))
+    np.testing.assert_array_equal(checked(X), in_cuda()(X))
+
+
 @pytest.mark.parametrize(
     ("signature", "words"),
     [

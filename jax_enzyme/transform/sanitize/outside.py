@@ -95,10 +95,15 @@ def _inlined(module: Module, symbol: str) -> Module:
 
 
 def _users(module: Module, symbol: str) -> list[Function]:
-    """The functions of the user's own source: those with debug information, where there is any."""
+    """The functions of the user's own source: those with debug information, where there is any. What has been inlined
+    into a function has brought its own."""
     defined = [f for f in module.functions.values() if not f.is_declaration]
-    traced = [f for f in defined if any(kind == "dbg" for kind, _ in f.metadata)]
+    traced = [f for f in defined if _is_traced(f)]
     return [f for f in defined if f in traced or f.name == symbol] if traced else defined
+
+
+def _is_traced(function: Function) -> bool:
+    return any(kind == "dbg" for i in (function, *function.instructions()) for kind, _ in i.metadata)
 
 
 def _check(module: Module, function: ArrayFunction) -> bool:
