@@ -3,9 +3,12 @@
 before anything is optimised, with everything inlined that is not recursive:
 
 scalars      local variables start with a pattern; reads of it are failures
+certain      those of them that cannot fail are removed
 arithmetic   integer divisions, shifts, conversions of floating-point numbers that have no result
 provenance   which object a pointer leads to
 lookup       the same at run time
+versions     counting loops have a version without checks, which are made in front of it
+hoisting     what these checks are, in terms of `affine`, addresses that are linear in what a loop counts
 bounds       accesses against the bounds of their objects; memory is allocated and freed by `csrc/checked.cc`
 endings      loops look at a flag, recursive functions at their stack
 insertion    where the checks go in

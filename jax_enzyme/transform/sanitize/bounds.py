@@ -9,8 +9,7 @@ before    %v = load double, ptr %p            after    %o = sub i64 (ptrtoint %p
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.ir import instructions as I
@@ -20,52 +19,19 @@ from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.debug import resolve
 from jax_enzyme.ir.metadata import MDNode, MDRef
 from jax_enzyme.ir.module import Function, GlobalVariable, Module, uses
-from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, Value, int_value
+from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.rewriting import Change, rewrite
+from jax_enzyme.transform.sanitize.accesses import COPIES, SETS, Access, accesses, range_of
 from jax_enzyme.transform.sanitize.deferred import Deferred
+from jax_enzyme.transform.sanitize.hoisting import Hoisting
 from jax_enzyme.transform.sanitize.insertion import Check, put_behind
-from jax_enzyme.transform.sanitize.lookup import read_record
 from jax_enzyme.transform.sanitize.provenance import Found, Known, Place, Provenance, root_of
 from jax_enzyme.transform.sanitize.runtime import Runtime
 from jax_enzyme.transform.sanitize.scalars import holds_pattern, is_computed_with, pattern_of
 
 Checks = dict[I.Instruction, list[Check]]
-_COPIES = ("llvm.memcpy.", "llvm.memmove.")
-_SETS = ("llvm.memset.",)
 _PLAIN = {"malloc": "malloc", "calloc": "calloc", "aligned_alloc": "aligned_alloc", "memalign": "aligned_alloc"}
-
-
-@dataclass(frozen=True, eq=False)
-class Access:
-    """So many bytes at a pointer; `size` is an int where it is known."""
-
-    instruction: I.Instruction
-    pointer: Value
-    size: int | Value
-    writes: bool
-
-
-def accesses(function: Function, layout: DataLayout) -> Iterator[Access]:
-    """Everything that a function does to memory by itself."""
-    for i in function.instructions():
-        match i:
-            case I.Load():
-                yield Access(i, i.operands[0], layout.store_size(i.type), False)
-            case I.Store():
-                yield Access(i, i.operands[1], layout.store_size(i.operands[0].type), True)
-            case I.AtomicRMW() | I.CmpXchg():
-                yield Access(i, i.operands[0], layout.store_size(i.operands[1].type), True)
-            case I.Call() if i.callee.name.startswith(_COPIES):
-                to, source, size = i.arguments[:3]
-                known = int_value(size)
-                yield Access(i, source, size if known is None else known, False)
-                yield Access(i, to, size if known is None else known, True)
-            case I.Call() if i.callee.name.startswith(_SETS):
-                known = int_value(i.arguments[2])
-                yield Access(i, i.arguments[0], i.arguments[2] if known is None else known, True)
-            case _:
-                pass
 
 
 class BoundsOfFunction:
@@ -88,21 +54,24 @@ class BoundsOfFunction:
         self._runtime = runtime
         self._buffers = buffers
         self._provenance = Provenance(function, runtime, layout, buffers, records)
-        self._deferred = Deferred(function, Declarations(runtime.module))
+        self._hoisting = Hoisting(function, runtime, layout, self._provenance, records)
+        self._deferred = Deferred(function, runtime, self._hoisting)
         self.writes_somewhere = False
         users = uses(function)
-        for access in accesses(function, layout):
-            place = self._provenance.of(access.pointer)
+        for access in accesses(function.instructions(), layout):
+            place = None if access.instruction in self._hoisting.own else self._provenance.of(access.pointer)
             if place is None:
                 continue
             if access.writes and isinstance(place, Found):
                 self.writes_somewhere = True
-            if not _is_inside(access, place):
+            if access.instruction not in self._hoisting.ranges and not _is_inside(access, place):
                 self.before.setdefault(access.instruction, []).append(self._bounds(access, place))
             load = access.instruction
             fresh = isinstance(place, Found) or place.fresh
             if isinstance(load, I.Load) and fresh and pattern_of(load.type) and is_computed_with(load, users):
                 self._unwritten(load, place, layout.store_size(load.type))
+        for instruction, check in self._deferred.checks_of_versions():
+            self.before.setdefault(instruction, []).append(check)
 
     @property
     def asks(self) -> bool:
@@ -116,21 +85,24 @@ class BoundsOfFunction:
             self._provenance.register([*locals_, *self._buffers, *(globals_ if self._buffers else ())])
         put_behind(self._function, self._provenance.behind)
         put_behind(self._function, self._deferred.behind)
-        self._function.entry.instructions[:0] = [*self._deferred.start, *self._provenance.start]
+        self._function.entry.instructions[:0] = [
+            *self._deferred.start,
+            *self._hoisting.start,
+            *self._provenance.start,
+        ]
 
     def _bounds(self, access: Access, place: Place) -> Check:
         def condition(at: Builder) -> Value:
             address = at.cast("ptrtoint", access.pointer, T.I64)
-            base, extent = _range(at, place, self._records)
+            base, extent = range_of(at, place, self._records)
             offset = at.binary("sub", address, base)
             if isinstance(place, Known) and isinstance(access.size, int):
                 if access.size > place.extent:
                     return const_int(T.I1, 1)
                 return at.icmp("ugt", offset, const_int(T.I64, place.extent - access.size))
             if isinstance(access.size, int):
-                least = Declarations(self._runtime.module).function(
-                    "llvm.usub.sat.i64", T.FunctionType(T.I64, (T.I64,) * 2)
-                )
+                kind = T.FunctionType(T.I64, (T.I64, T.I64))
+                least = Declarations(self._runtime.module).function("llvm.usub.sat.i64", kind)
                 return at.icmp("uge", offset, at.call(least, [extent, const_int(T.I64, access.size - 1)]))
             size = _wide(at, access.size)
             far = at.icmp("ugt", offset, extent)
@@ -140,7 +112,7 @@ class BoundsOfFunction:
 
         def status(at: Builder) -> Value:
             address = at.cast("ptrtoint", access.pointer, T.I64)
-            base, extent = _range(at, place, self._records)
+            base, extent = range_of(at, place, self._records)
             unit = access.size if isinstance(access.size, int) else 1
             if isinstance(place, Known):
                 unit = place.unit
@@ -155,10 +127,13 @@ class BoundsOfFunction:
         unit = const_int(T.I64, place.unit if isinstance(place, Known) else size)
 
         def status(at: Builder, address: Value) -> Value:
-            base, _ = _range(at, place, self._records)
+            base, _ = range_of(at, place, self._records)
             text, source = self._text(place), self._runtime.place(load)
             return self._runtime.call(at, "unwritten", _record(place), address, base, unit, text, source)
 
+        if load in self._hoisting.ranges:
+            self._deferred.note_briefly(load, place, unit, self._text(place))
+            return
         loop = self._deferred.loop_of(load) if isinstance(place, Known) else None
         if loop is not None:
             for instruction, check in self._deferred.note(load, loop, status):
@@ -181,17 +156,10 @@ def _is_inside(access: Access, place: Place) -> bool:
     return fits and root_of(access.pointer) is access.pointer and not isinstance(access.pointer, I.Phi | I.Select)
 
 
-def _range(at: Builder, place: Place, records: MDRef) -> tuple[Value, Value]:
-    """Base and extent of an object."""
-    if isinstance(place, Known):
-        return at.cast("ptrtoint", place.base, T.I64), const_int(T.I64, place.extent)
-    return read_record(at, place.record, records), read_record(at, at.offset(place.record, 8), records)
-
-
 def keep_from_records(function: Function, module: Module, records: MDRef) -> None:
     """Says of all that a kernel does to memory that it leaves the records alone, in place."""
     for instruction in function.instructions():
-        moves = isinstance(instruction, I.Call) and instruction.callee.name.startswith((*_COPIES, *_SETS))
+        moves = isinstance(instruction, I.Call) and instruction.callee.name.startswith((*COPIES, *SETS))
         if moves or isinstance(instruction, I.Load | I.Store):
             own = next((resolve(module, n) for kind, n in instruction.metadata if kind == "noalias"), None)
             scopes = MDNode(operands=[*own.operands, *module.metadata[records.number].operands]) if own else records

@@ -41,6 +41,7 @@ from jax_enzyme.transform.heap_locals import move_locals_of
 from jax_enzyme.transform.private_globals import privatise
 from jax_enzyme.transform.sanitize.arithmetic import arithmetic_checks
 from jax_enzyme.transform.sanitize.bounds import BoundsOfFunction, own_memory
+from jax_enzyme.transform.sanitize.certain import drop_certain_checks
 from jax_enzyme.transform.sanitize.endings import ending_checks
 from jax_enzyme.transform.sanitize.insertion import Check, insert_checks
 from jax_enzyme.transform.sanitize.lookup import scope_of_records
@@ -64,6 +65,10 @@ def sanitized(function: ArrayFunction, milliseconds: int) -> ArrayFunction:
     layout, runtime = DataLayout(module), Runtime(module)
     if any([reveal(f, runtime, layout) for f in _users(module, function.symbol)]):
         module = run(module, ["sroa"])
+    own = _users(module, function.symbol)
+    for target in own:
+        drop_certain_checks(target)
+    module = run(module, ["loop-simplify", "lcssa"], [target.name for target in own])
     exposed = _check(module, function)
     _forget_unrolling(module)
     flat = lower_failures(replace(function, module=module))

@@ -26,6 +26,7 @@ _TYPES: dict[str, tuple[T.Type, tuple[T.Type, ...], tuple[str, ...]]] = {
     "realloc": (T.PTR, (T.PTR, T.I64, T.PTR, T.PTR), _ACTS),
     "outside": (T.I64, (T.PTR, T.I64, T.I64, T.I64, T.I64, T.I64, T.I32, T.PTR, T.PTR), ("nounwind", "cold")),
     "unwritten": (T.I64, (T.PTR, T.I64, T.I64, T.I64, T.PTR, T.PTR), ("nounwind", "cold")),
+    "scan": (T.I64, (T.PTR, *(T.I64,) * 5, T.PTR, T.PTR, T.I64), ("nounwind", "cold")),
     "written": (T.I64, (T.PTR, T.I64, T.I64, T.PTR), _ACTS),
 }
 

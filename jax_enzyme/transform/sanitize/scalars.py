@@ -8,7 +8,7 @@ it is used.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.ir import instructions as I
@@ -45,11 +45,17 @@ def holds_pattern(at: Builder, value: Value) -> Value:
     return at.icmp("eq", value if value.type == integer else at.cast("bitcast", value, integer), pattern)
 
 
-def is_computed_with(load: I.Instruction, users: Uses) -> bool:
-    """Whether a number that was read is used for more than to be moved. A word of which parts are kept is one of
-    bit fields."""
+def is_computed_with(
+    load: I.Instruction, users: Uses, but: Callable[[Value], Value | None] = lambda user: None
+) -> bool:
+    """Whether a number that was read is used for more than to be moved, `but` by users for which that gives the number.
+    A word of which parts are kept is one of bit fields."""
     for user, index in users.get(load, ()):
         match user:
+            case _ if but(user) is load:
+                continue
+            case I.Cast(opcode="bitcast") if all(but(u) is load for u, _ in users.get(user, ())):
+                continue
             case I.Store() | I.Return() | I.Phi() | I.InsertValue() | I.Freeze():
                 continue
             case I.Select() if index > 0:

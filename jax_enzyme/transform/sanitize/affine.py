@@ -1,0 +1,313 @@
+"""Where the accesses of a counting loop lie, said in front of it: addresses that are linear in what the loop counts.
+
+    for (j = 1; j < m; j++) s += a[i][j - 1];      the first and the last address: those of a[i][0] and a[i][m - 2]
+
+Numbers of 32 bits are computed in 64, in which nothing wraps, and `conditions` say where that gives the same. What does
+not change in the loop is computed in front of it; what is read from memory is read there, and is the same in the loop
+where nothing that the loop writes lies in the same place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.loops import Loop
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.values import BasicBlock, Value, int_value
+
+_SAFE = ("add", "sub", "mul", "and", "or", "xor")
+_WIDTHS = (T.I32, T.I64)
+_LEAF_BITS = 40
+_FACTOR_BITS = 31
+_DEPTH = 40
+
+
+@dataclass(frozen=True)
+class Counter:
+    """What a loop counts, by `step`, from a start; the test `predicate(counter, bound)` keeps it going. `late`: the
+    test is at the loop's end; `ahead`: it is of the next value."""
+
+    phi: I.Phi
+    start: Value
+    step: int
+    predicate: str
+    bound: Value
+    late: bool
+    ahead: bool
+
+
+_INVERSE = {"slt": "sge", "sge": "slt", "sgt": "sle", "sle": "sgt", "ult": "uge", "uge": "ult", "ugt": "ule",
+            "ule": "ugt", "eq": "ne", "ne": "eq"}  # fmt: skip
+_SWAPPED = {"slt": "sgt", "sgt": "slt", "sle": "sge", "sge": "sle", "ult": "ugt", "ugt": "ult", "ule": "uge",
+            "uge": "ule", "eq": "eq", "ne": "ne"}  # fmt: skip
+
+
+def counter_of(loop: Loop) -> Counter | None:
+    """What an innermost loop counts, where it has a preheader and one latch."""
+    if loop.children or loop.preheader is None or len(loop.latches) != 1:
+        return None
+    for block in dict.fromkeys((loop.header, loop.latches[0])):
+        last = block.terminator
+        if not isinstance(last, I.CondBranch) or not isinstance(last.operands[0], I.Compare):
+            continue
+        inside = [target in loop.blocks for target in last.targets]
+        test = last.operands[0]
+        if test.opcode != "icmp" or inside[0] == inside[1]:
+            continue
+        predicate = test.predicate if inside[0] else _INVERSE[test.predicate]
+        for counted, bound, own in (
+            (test.operands[0], test.operands[1], predicate),
+            (test.operands[1], test.operands[0], _SWAPPED[predicate]),
+        ):
+            found = _counted(loop, counted, bound, own, late=block is not loop.header or block is loop.latches[0])
+            if found is not None:
+                return found
+    return None
+
+
+def _counted(loop: Loop, value: Value, bound: Value, predicate: str, *, late: bool) -> Counter | None:
+    while isinstance(value, I.Cast) and value.opcode == "sext":
+        value = value.operands[0]
+    ahead = False
+    if isinstance(value, I.BinaryOp) and value.opcode == "add":
+        value, ahead = value.operands[0], True
+    if not isinstance(value, I.Phi) or value not in loop.header.instructions or value.type not in _WIDTHS:
+        return None
+    start = next(v for v, block in value.incoming if block is loop.preheader)
+    steps = [v for v, block in value.incoming if block is not loop.preheader]
+    following = steps[0] if len(steps) == 1 else None
+    if not isinstance(following, I.BinaryOp) or following.opcode != "add" or following.operands[0] is not value:
+        return None
+    step = int_value(following.operands[1])
+    if not step or abs(step) > 1 << 16:
+        return None
+    up = {"slt", "sle", "ult", "ule"} | ({"ne"} if step == 1 else set())
+    down = {"sgt", "sge", "ugt", "uge"} | ({"ne"} if step == -1 else set())
+    if predicate not in (up if step > 0 else down):
+        return None
+    return Counter(value, start, step, predicate, bound, late, ahead)
+
+
+def _is_plain_shift(value: I.BinaryOp) -> bool:
+    places = int_value(value.operands[1])
+    return value.opcode == "shl" and places is not None and 0 <= places < 20
+
+
+class Affine:
+    """What can be said of one loop. Instructions are appended to `at`, which is in front of the loop."""
+
+    def __init__(
+        self, loop: Loop, counter: Counter, layout: DataLayout, load: Callable[[I.Load, Value], Value] | None
+    ) -> None:
+        """`load` builds a read in front of the loop; None: nothing is read there."""
+        self.at = Builder(BasicBlock())
+        self.conditions: list[Value] = []
+        self.loads: dict[I.Instruction, Value] = {}
+        self._load = load
+        self._layout = layout
+        self._counter = counter
+        self._before: dict[Value, Value] = {}
+        self._inside = {i for block in loop.blocks for i in block.instructions}
+        self._linear: dict[Value, bool] = {}
+        self._fixed: dict[Value, bool] = {}
+        self._ends: tuple[Value, Value] | None = None
+
+    # -- what is possible
+
+    def is_fixed(self, value: Value, depth: int = 0) -> bool:
+        """Whether a value is the same in all iterations, as far as what it reads is."""
+        if value not in self._inside:
+            return True
+        if value not in self._fixed:
+            self._fixed[value] = False
+            match value:
+                case _ if depth > _DEPTH:
+                    pass
+                case I.Load() if self._load and value.type in (*_WIDTHS, T.PTR) and not value.flags:
+                    self._fixed[value] = self.is_fixed(value.operands[0], depth + 1)
+                case I.BinaryOp(opcode=opcode) if opcode in _SAFE or _is_plain_shift(value):
+                    self._fixed[value] = all(self.is_fixed(v, depth + 1) for v in value.operands)
+                case I.Cast(opcode="sext" | "zext" | "trunc") | I.GetElementPtr():
+                    self._fixed[value] = all(self.is_fixed(v, depth + 1) for v in value.operands)
+                case _:
+                    pass
+        return self._fixed[value]
+
+    def is_linear(self, value: Value, depth: int = 0) -> bool:
+        """Whether a value is linear in the counter."""
+        if value is self._counter.phi:
+            return True
+        if self.is_fixed(value):
+            return value.type in (*_WIDTHS, T.PTR)
+        if value not in self._linear:
+            self._linear[value] = False
+            match value:
+                case _ if depth > _DEPTH or value.type not in (*_WIDTHS, T.PTR):
+                    pass
+                case I.BinaryOp(opcode="add" | "sub"):
+                    self._linear[value] = all(self.is_linear(v, depth + 1) for v in value.operands)
+                case I.BinaryOp(opcode="mul"):
+                    fixed = any(self.is_fixed(v) for v in value.operands)
+                    self._linear[value] = fixed and all(self.is_linear(v, depth + 1) for v in value.operands)
+                case I.BinaryOp(opcode="shl"):
+                    self._linear[value] = _is_plain_shift(value) and self.is_linear(value.operands[0], depth + 1)
+                case I.Cast(opcode="sext" | "zext") if value.operands[0].type == T.I32 and value.type == T.I64:
+                    self._linear[value] = self.is_linear(value.operands[0], depth + 1)
+                case I.GetElementPtr():
+                    steps = self._steps(value)
+                    self._linear[value] = steps is not None and all(
+                        self.is_linear(v, depth + 1) for v in (value.operands[0], *(index for index, _ in steps[1]))
+                    )
+                case _:
+                    pass
+        return self._linear[value]
+
+    def _steps(self, gep: I.GetElementPtr) -> tuple[int, list[tuple[Value, int]]] | None:
+        """The constant bytes of an address, and its indices with the bytes that each goes on by."""
+        constant, steps, kind = 0, list[tuple[Value, int]](), gep.source_type
+        for depth, index in enumerate(gep.operands[1:]):
+            known = int_value(index)
+            if depth > 0:
+                kind = self._layout.body(kind)
+                if isinstance(kind, T.StructType):
+                    if known is None:
+                        return None
+                    constant, kind = constant + self._layout.offsets(kind)[known], kind.elements[known]
+                    continue
+                if not isinstance(kind, T.ArrayType):
+                    return None
+                kind = kind.element
+            size = self._layout.alloc_size(kind)
+            if size >= 1 << 20 or index.type not in _WIDTHS:
+                return None
+            if known is not None:
+                constant += known * size
+            else:
+                steps.append((index, size))
+        return (constant, steps) if abs(constant) < 1 << 40 else None
+
+    # -- what is said
+
+    def demand(self, build: Callable[[Builder], Value]) -> None:
+        self.conditions.append(build(self.at))
+
+    def _fits(self, wide: Value, bits: int) -> None:
+        """A number of 64 bits is to fit into so many, with sign."""
+        if int_value(wide) is not None and abs(int_value(wide) or 0) < 1 << (bits - 1):
+            return
+        half = const_int(T.I64, 1 << (bits - 1))
+        whole = const_int(T.I64, 1 << bits)
+        self.demand(lambda at: at.icmp("ult", at.binary("add", wide, half), whole))
+
+    def fixed(self, value: Value) -> Value:
+        """A value that is the same in all iterations, in front of the loop."""
+        if value not in self._inside:
+            return value
+        if value not in self._before:
+            assert isinstance(value, I.Instruction)
+            operands = [self.fixed(v) for v in value.operands]
+            match value:
+                case I.Load():
+                    assert self._load is not None
+                    made = self.loads[value] = self._load(value, operands[0])
+                case I.BinaryOp():
+                    made = self.at.binary(value.opcode, operands[0], operands[1])
+                case I.Cast():
+                    made = self.at.cast(value.opcode, operands[0], value.type)
+                case I.GetElementPtr():
+                    made = self.at.gep(value.source_type, operands[0], operands[1:], ())
+                case _:
+                    raise AssertionError(value)
+            self._before[value] = made
+        return self._before[value]
+
+    def ends(self) -> tuple[Value, Value]:
+        """The least and the greatest number that is counted, in 64 bits."""
+        if self._ends is None:
+            self._ends = self._interval()
+        return self._ends
+
+    def _interval(self) -> tuple[Value, Value]:
+        at, c = self.at, self._counter
+        kind = c.phi.type
+        start, bound = self._wide_fixed(self.fixed(c.start)), self._wide_fixed(self.fixed(c.bound))
+        zero = const_int(T.I64, 0)
+        if c.predicate[0] == "u":
+            for number in (start, bound):
+                self.demand(lambda at, n=number: at.icmp("sge", n, zero))
+        one = const_int(T.I64, 1 if c.step > 0 else -1)
+        last = bound if c.predicate.endswith("e") and c.predicate != "ne" else at.binary("sub", bound, one)
+        width = const_int(T.I64, c.step)
+        if c.late and not c.ahead:
+            last = at.binary("add", last, width)
+        if c.predicate == "ne":
+            order = "sle" if c.step > 0 else "sge"
+            self.demand(lambda at: at.icmp(order, start, last if c.late else bound))
+        if abs(c.step) > 1:
+            far = at.binary("srem", at.binary("sub", last, start), const_int(T.I64, abs(c.step)))
+            last = at.binary("sub", last, far)
+        if c.late:
+            beyond = at.icmp("slt" if c.step > 0 else "sgt", last, start)
+            last = at.select(beyond, start, last)
+        self._fits(at.binary("add", last, width), 32 if kind == T.I32 else _LEAF_BITS)
+        return (start, last) if c.step > 0 else (last, start)
+
+    def _wide_fixed(self, value: Value) -> Value:
+        if value.type == T.I32:
+            known = int_value(value)
+            return const_int(T.I64, known) if known is not None else self.at.cast("sext", value, T.I64)
+        self._fits(value, _LEAF_BITS)
+        return value
+
+    def wide(self, value: Value, end: int) -> Value:
+        """A linear number at one of the ends, in 64 bits."""
+        at = self.at
+        if value is self._counter.phi:
+            return self.ends()[end]
+        if self.is_fixed(value):
+            return self._wide_fixed(self.fixed(value))
+        match value:
+            case I.BinaryOp(opcode="add" | "sub"):
+                return at.binary(value.opcode, self.wide(value.operands[0], end), self.wide(value.operands[1], end))
+            case I.BinaryOp():
+                factors = [self.wide(v, end) for v in value.operands]
+                for factor in factors if value.opcode == "mul" else factors[:1]:
+                    self._fits(factor, _FACTOR_BITS)
+                result = at.binary(value.opcode, factors[0], factors[1])
+                self._fits(result, _LEAF_BITS)
+                return result
+            case I.Cast():
+                number = self.wide(value.operands[0], end)
+                self._fits(number, 32)
+                if value.opcode == "zext":
+                    self.demand(lambda at: at.icmp("sge", number, const_int(T.I64, 0)))
+                return number
+            case _:
+                raise AssertionError(value)
+
+    def address(self, pointer: Value, end: int) -> Value:
+        """A linear address at one of the ends."""
+        if self.is_fixed(pointer):
+            return self.at.cast("ptrtoint", self.fixed(pointer), T.I64)
+        assert isinstance(pointer, I.GetElementPtr)
+        steps = self._steps(pointer)
+        assert steps is not None
+        result = self.address(pointer.operands[0], end)
+        for index, size in steps[1]:
+            number = self.wide(index, end)
+            self._fits(number, _LEAF_BITS)
+            result = self.at.binary("add", result, self.at.binary("mul", number, const_int(T.I64, size)))
+        return self.at.binary("add", result, const_int(T.I64, steps[0])) if steps[0] else result
+
+    def first_and_last(self, pointer: Value) -> tuple[Value, Value]:
+        """The least and the greatest address that a pointer has."""
+        first = self.address(pointer, 0)
+        if self.is_fixed(pointer):
+            return first, first
+        last = self.address(pointer, 1)
+        down = self.at.icmp("ugt", first, last)
+        return self.at.select(down, last, first), self.at.select(down, first, last)

@@ -1,0 +1,110 @@
+"""Checks of local variables, of which nothing is left where what they hold has been computed.
+
+before    %s = phi double [ 0.0, %a ], [ %t, %b ]                after    %s = phi ...
+          %bad = icmp eq i64 (bitcast %s), <pattern>                      br label %fine
+          br i1 %bad, label %fails, label %fine
+"""
+
+from __future__ import annotations
+
+from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir.builder import Builder
+from jax_enzyme.ir.module import Function, uses
+from jax_enzyme.ir.values import ConstantFloat, ConstantInt, Value, int_value
+from jax_enzyme.transform.rewriting import drop_edge, redirect_phis, remove_unreachable, replace_values
+from jax_enzyme.transform.sanitize.scalars import Uses, is_computed_with, pattern_of
+
+
+def drop_certain_checks(function: Function) -> None:
+    """Removes the checks of `scalars` that cannot fail, and joins the blocks that they have parted, in place."""
+    users = uses(function)
+    for block in function.blocks:
+        last = block.terminator
+        if not isinstance(last, I.CondBranch) or last.targets[0] is last.targets[1]:
+            continue
+        checked = _checked(last.operands[0])
+        if (
+            checked is not None
+            and isinstance(last.targets[0].terminator, I.Unreachable)
+            and _is_certain(checked, users)
+        ):
+            drop_edge(last.targets[0], block)
+            position = last.metadata
+            block.instructions.pop()
+            Builder(block).br(last.targets[1])
+            block.instructions[-1].metadata = [(kind, node) for kind, node in position if kind == "dbg"]
+    remove_unreachable(function)
+    _join(function)
+
+
+def _checked(condition: Value) -> Value | None:
+    """What a condition compares with the pattern."""
+    if not isinstance(condition, I.Compare) or condition.opcode != "icmp" or condition.predicate != "eq":
+        return None
+    number, pattern = condition.operands
+    found = pattern_of(number.type)
+    if found is None or int_value(pattern) != int_value(found[1]):
+        return None
+    return number.operands[0] if isinstance(number, I.Cast) and number.opcode == "bitcast" else number
+
+
+def _is_certain(value: Value, users: Uses) -> bool:
+    """Whether a number has been computed, or comes from memory where it is checked itself."""
+    seen: set[Value] = set()
+    pending = [value]
+    while pending:
+        source = pending.pop()
+        if source in seen:
+            continue
+        seen.add(source)
+        match source:
+            case I.Phi():
+                pending += source.operands
+            case I.Select():
+                pending += source.operands[1:]
+            case I.UnaryOp() | I.Compare():
+                pass
+            case I.BinaryOp() if source.opcode not in ("and", "or"):  # they may move parts
+                pass
+            case I.Cast() if source.opcode not in ("bitcast", "ptrtoint", "inttoptr"):
+                pass
+            case ConstantInt() | ConstantFloat():
+                if _is_pattern(source):
+                    return False
+            case I.Load() if source is value and is_computed_with(source, users, but=_checked):
+                pass
+            case _:
+                return False
+    return True
+
+
+def _is_pattern(constant: ConstantInt | ConstantFloat) -> bool:
+    if isinstance(constant, ConstantInt):
+        found = pattern_of(constant.type)
+        return found is not None and constant.value == int_value(found[1])
+    return constant.text.upper().endswith(("B5A5A5FFB5A5A5", "F6B4B4A0000000"))
+
+
+def _join(function: Function) -> None:
+    """Makes one block of two that follow one another."""
+    cfg = Cfg(function)
+    gone = set[object]()
+    replaced: dict[Value, Value] = {}
+    for block in function.blocks:
+        while block not in gone and isinstance(block.terminator, I.Branch):
+            following = block.terminator.targets[0]
+            if following is block or following is function.entry or len(cfg.preds[following]) != 1:
+                break
+            block.instructions.pop()
+            for instruction in following.instructions:
+                if isinstance(instruction, I.Phi):
+                    replaced[instruction] = instruction.operands[0]
+                else:
+                    block.instructions.append(instruction)
+            for successor in dict.fromkeys(following.successors):
+                redirect_phis(successor, following, block)
+                cfg.preds[successor] = [block if p is following else p for p in cfg.preds[successor]]
+            gone.add(following)
+    function.blocks = [block for block in function.blocks if block not in gone]
+    replace_values(function, replaced)

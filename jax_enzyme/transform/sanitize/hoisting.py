@@ -1,0 +1,192 @@
+"""The checks of a loop's version without checks, made in front of it; see `versions` and `affine`.
+
+Where a loop reads a pointer that does not change (`row = a[i]`), it is read in front of it, if nothing that the loop
+writes lies there. Reads of what nothing wrote are noted in the loop, and looked for behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.loops import Loop
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.metadata import MDRef
+from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.values import BasicBlock, ConstantNull, Value
+from jax_enzyme.rules.declare import Declarations
+from jax_enzyme.transform.sanitize.accesses import Access, accesses, range_of
+from jax_enzyme.transform.sanitize.affine import Affine, Counter
+from jax_enzyme.transform.sanitize.lookup import unknown_record
+from jax_enzyme.transform.sanitize.provenance import Found, Known, Place, Provenance, root_of
+from jax_enzyme.transform.sanitize.runtime import Runtime
+from jax_enzyme.transform.sanitize.scalars import holds_pattern, pattern_of
+from jax_enzyme.transform.sanitize.versions import Version, split_loops
+
+_ZERO = const_int(T.I64, 0)
+_ANYWHERE = Known(ConstantNull(T.PTR), 0, "", 1, False)
+"""Where nothing that is read in front of a loop is known to be apart from."""
+
+
+@dataclass(frozen=True, eq=False)
+class Range:
+    """The least and the greatest address of an access, which lies in one object."""
+
+    first: Value
+    last: Value
+    size: int
+    place: Place
+
+
+class Hoisting:
+    """`ranges`: the accesses that are checked in front of their loops, and where they lie; `own`: what has been put
+    there. `versions` are the loops."""
+
+    def __init__(
+        self,
+        function: Function,
+        runtime: Runtime,
+        layout: DataLayout,
+        provenance: Provenance,
+        records: MDRef,
+    ) -> None:
+        self.ranges: dict[I.Instruction, Range] = {}
+        self.own: set[I.Instruction] = set()
+        self.start: list[I.Instruction] = []
+        self._layout = layout
+        self._provenance = provenance
+        self._records = records
+        kind = T.FunctionType(T.I64, (T.I64, T.I64))
+        self._least = Declarations(runtime.module).function("llvm.usub.sat.i64", kind)
+        self._spare: Value | None = None
+        self.versions = split_loops(function, self._is_worth)
+        for version in self.versions:
+            self._say(version)
+
+    # -- what can be said
+
+    def _accesses(self, loop: Loop) -> list[Access]:
+        return [a for block in loop.blocks for a in accesses(block.instructions, self._layout)]
+
+    def _is_worth(self, loop: Loop, counter: Counter) -> bool:
+        affine, own = self._affine(loop, counter, lambda load, _: load), self._accesses(loop)
+        return any(self._is_linear(affine, a, loop, counter) for a in own)
+
+    def _affine(self, loop: Loop, counter: Counter, load: Callable[[I.Load, Value], Value]) -> Affine:
+        """Nothing is read in front of a loop that may write anywhere."""
+        affine = Affine(loop, counter, self._layout, load)
+        writes = [a for a in self._accesses(loop) if a.writes]
+        known = all(affine.is_linear(a.pointer) or affine.is_fixed(root_of(a.pointer)) for a in writes)
+        return affine if known else Affine(loop, counter, self._layout, None)
+
+    @staticmethod
+    def _is_linear(affine: Affine, access: Access, loop: Loop, counter: Counter) -> bool:
+        """Whether an access is at a linear address, and only where the counter is inside of its bounds."""
+        plain = isinstance(access.instruction, I.Load | I.Store) and isinstance(access.size, int)
+        early = access.instruction in loop.header.instructions and not counter.late
+        if not plain or early or not affine.is_fixed(counter.start) or not affine.is_fixed(counter.bound):
+            return False
+        return affine.is_linear(access.pointer) and affine.is_fixed(root_of(access.pointer))
+
+    # -- saying it
+
+    def _say(self, version: Version) -> None:
+        slots: list[Range] = []
+        writes: list[Range | Place] = []
+        affine = self._affine(
+            version.loop, version.counter, lambda old, address: self._read(affine, old, address, slots)
+        )
+        for access in self._accesses(version.loop):
+            root = root_of(access.pointer)
+            place = self._provenance.of(affine.fixed(root)) if affine.is_fixed(root) else None
+            if place is None:
+                if access.writes:
+                    writes.append(_ANYWHERE)
+                continue
+            if self._is_linear(affine, access, version.loop, version.counter):
+                span = self._span(affine, access, place)
+                self.ranges[version.copies[access.instruction]] = span
+                if access.writes:
+                    writes.append(span)
+            elif access.writes:
+                writes.append(place)
+        for slot in slots:
+            for write in writes:
+                affine.demand(lambda at, s=slot, w=write: self._apart(at, s, w))
+        chosen: Value = const_int(T.I1, 1)
+        for condition in affine.conditions:
+            chosen = affine.at.binary("and", chosen, condition)
+        version.put_in_front(affine.at.block.instructions)
+        self.own.update(affine.at.block.instructions)
+        version.choice.operands[0] = chosen
+        _replace(version, {version.copies[old]: new for old, new in affine.loads.items()})
+
+    def _read(self, affine: Affine, old: I.Load, address: Value, slots: list[Range]) -> Value:
+        """A read in front of the loop, where what is read is inside of its object."""
+        at, place = affine.at, self._provenance.of(address) or _ANYWHERE
+        where = at.cast("ptrtoint", address, T.I64)
+        slot = Range(where, where, self._layout.store_size(old.type), place)
+        slots.append(slot)
+        inside = self._inside(at, slot)
+        affine.demand(lambda _: inside)
+        made = at.load(old.type, at.select(inside, address, self._safe()), old.align)
+        if pattern_of(old.type) is not None:
+            affine.demand(lambda at: at.icmp("eq", holds_pattern(at, made), const_int(T.I1, 0)))
+        return made
+
+    def _span(self, affine: Affine, access: Access, place: Place) -> Range:
+        """Where a linear access lies, which is demanded to be inside of its object."""
+        assert isinstance(access.size, int)
+        first, last = affine.first_and_last(access.pointer)
+        span = Range(first, last, access.size, place)
+        inside = self._inside(affine.at, span)
+        affine.demand(lambda _: inside)
+        if isinstance(place, Found) and pattern_of(access.instruction.type) and not access.writes:
+            unknown = unknown_record(affine.at, self._provenance.tables())
+            affine.demand(lambda at: at.icmp("ne", place.record, unknown))
+        return span
+
+    def _inside(self, at: Builder, span: Range) -> Value:
+        base, extent = range_of(at, span.place, self._records)
+        offsets = [at.binary("sub", address, base) for address in dict.fromkeys((span.first, span.last))]
+        if isinstance(span.place, Known):
+            room: Value = const_int(T.I64, max(span.place.extent - span.size + 1, 0))
+        else:
+            room = at.call(self._least, [extent, const_int(T.I64, span.size - 1)])
+        result = at.icmp("ult", offsets[0], room)
+        for offset in offsets[1:]:
+            result = at.binary("and", result, at.icmp("ult", offset, room))
+        return result
+
+    def _apart(self, at: Builder, slot: Range, write: Range | Place) -> Value:
+        """Whether what a loop writes lies elsewhere than what has been read in front of it."""
+        if write is _ANYWHERE:
+            return const_int(T.I1, 0)
+        if not isinstance(write, Range):
+            mine, its = range_of(at, slot.place, self._records)[0], range_of(at, write, self._records)[0]
+            return at.binary("and", at.icmp("ne", mine, its), at.icmp("ne", its, _ZERO))
+        behind = at.binary("add", write.last, const_int(T.I64, write.size))
+        before = at.icmp("ule", at.binary("add", slot.first, const_int(T.I64, slot.size)), write.first)
+        return at.binary("or", before, at.icmp("ule", behind, slot.first))
+
+    def _safe(self) -> Value:
+        """Memory that may be read in any case."""
+        if self._spare is None:
+            at = Builder(BasicBlock())
+            self._spare = at.alloca(T.I64, align=16)
+            at.store(_ZERO, self._spare, 8)
+            self.start += at.block.instructions
+        return self._spare
+
+
+def _replace(version: Version, replaced: dict[I.Instruction, Value]) -> None:
+    for block in (*version.blocks, *version.loop.exits):
+        for instruction in block.instructions:
+            instruction.operands = [
+                replaced.get(v, v) if isinstance(v, I.Instruction) else v for v in instruction.operands
+            ]
+    for block in version.blocks:
+        block.instructions = [i for i in block.instructions if i not in replaced]

@@ -1,0 +1,123 @@
+"""Counting loops in two versions: one without the checks that have been made in front of it, and the loop as it is.
+
+    before    for (j = 0; j < m; j++)             after    if (<a[i][0] and a[i][m - 1] are inside>)
+                (check a[i][j]) s += a[i][j];                for (j = 0; j < m; j++) s += a[i][j];
+                                                         else
+                                                           for (j = 0; j < m; j++) (check a[i][j]) s += a[i][j];
+
+What fails, and where, is as before: a loop that leaves an object, or may, is the second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.analysis.dominators import Dominators
+from jax_enzyme.analysis.loops import Loop, Loops
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.clone import Cloner
+from jax_enzyme.ir.module import Function, uses
+from jax_enzyme.ir.values import BasicBlock, Value
+from jax_enzyme.transform.rewriting import phis
+from jax_enzyme.transform.sanitize.affine import Counter, counter_of
+from jax_enzyme.transform.sanitize.scalars import Uses
+
+_MOST_INSTRUCTIONS = 600
+
+
+@dataclass(eq=False)
+class Version:
+    """The loop without checks. `copies` are its instructions, by those of the loop; `choice` decides between both."""
+
+    loop: Loop
+    counter: Counter
+    choice: I.CondBranch
+    blocks: list[BasicBlock]
+    copies: dict[I.Instruction, I.Instruction]
+    exits: list[BasicBlock] = field(default_factory=list)
+
+    def put_in_front(self, new: Iterable[I.Instruction]) -> None:
+        """Inserts instructions before the choice, in place."""
+        assert self.loop.preheader is not None
+        self.loop.preheader.instructions[-1:-1] = new
+
+
+def split_loops(function: Function, worth: Callable[[Loop, Counter], bool]) -> list[Version]:
+    """Makes the versions, in place, of loops in simplified and loop-closed form. The choice is the loop as it is."""
+    cfg = Cfg(function)
+    users, found = uses(function), list[Version]()
+    for loop in Loops(cfg, Dominators(cfg)).all:
+        counter = counter_of(loop)
+        size = sum(len(block.instructions) for block in loop.blocks)
+        if counter is None or size > _MOST_INSTRUCTIONS or not _is_closed(loop, users) or not worth(loop, counter):
+            continue
+        found.append(_split(function, loop, counter))
+    return found
+
+
+def _is_closed(loop: Loop, users: Uses) -> bool:
+    """Whether what a loop computes is used behind it by phis of its exits alone, and its calls do nothing to memory."""
+    inside = {i for block in loop.blocks for i in block.instructions}
+    for instruction in inside:
+        if isinstance(instruction, I.CallBase) and not instruction.callee.name.startswith("llvm."):
+            return False
+        if isinstance(instruction, I.AtomicRMW | I.CmpXchg | I.Fence | I.Switch | I.IndirectBranch):
+            return False
+        for user, _ in users.get(instruction, ()):
+            if user not in inside and not isinstance(user, I.Phi):
+                return False
+    return True
+
+
+def _split(function: Function, loop: Loop, counter: Counter) -> Version:
+    assert loop.preheader is not None
+    order = [block for block in function.blocks if block in loop.blocks]
+    cloner = Cloner()
+    copies: dict[I.Instruction, I.Instruction] = {}
+    blocks: list[BasicBlock] = []
+    for block in order:
+        copy = cloner.shell(block)
+        copy.instructions = []
+        blocks.append(copy)
+    for block, copy in zip(order, blocks, strict=True):
+        for instruction in block.instructions:
+            copies[instruction] = cloner.shell(instruction)
+        copy.instructions = [copies[i] for i in block.instructions]
+    for copy in copies.values():
+        copy.operands = [cloner.map.get(v, v) for v in copy.operands]
+        copy.targets = [_block(cloner.map.get(b, b)) for b in copy.targets]
+        copy.metadata, copy.records = list(copy.metadata), []
+        if isinstance(copy, I.CallBase):
+            copy.parameter_attributes, copy.bundles = list(copy.parameter_attributes), list(copy.bundles)
+    plain, quick = BasicBlock(), BasicBlock()
+    Builder(plain).br(loop.header)
+    Builder(quick).br(_block(cloner.map[loop.header]))
+    for phi in phis(loop.header):
+        phi.targets = [plain if b is loop.preheader else b for b in phi.targets]
+        twin = copies[phi]
+        twin.targets = [quick if b is loop.preheader else b for b in twin.targets]
+    last = loop.preheader.instructions.pop()
+    at = Builder(loop.preheader)
+    at.cond_br(const_int(T.I1, 0), quick, plain)
+    choice = loop.preheader.terminator
+    assert isinstance(choice, I.CondBranch)
+    choice.metadata = list(last.metadata)
+    for exit_ in loop.exits:
+        for phi in phis(exit_):
+            for value, block in list(phi.incoming):
+                if block in loop.blocks:
+                    phi.operands.append(cloner.map.get(value, value))
+                    phi.targets.append(_block(cloner.map[block]))
+    place = function.blocks.index(loop.preheader) + 1
+    function.blocks[place:place] = [quick, *blocks, plain]
+    exits = [block for block in loop.exits if not isinstance(block.terminator, I.Unreachable)]
+    return Version(loop, counter, choice, blocks, copies, exits)
+
+
+def _block(value: Value) -> BasicBlock:
+    assert isinstance(value, BasicBlock)
+    return value
