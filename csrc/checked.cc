@@ -493,6 +493,28 @@ JE_EXPORT int64_t je_checked_outside(const Object* object, uint64_t address, uin
   return jax_enzyme::Report(message + jax_enzyme::At(place));
 }
 
+// 0, or the text about an access of `bytes` at an address that is not inside of an object.
+JE_EXPORT int64_t je_checked_region(const Object* object, uint64_t address, uint64_t bytes, int32_t writes,
+                                    const char* place) {
+  const uint64_t offset = address - object->base;
+  if (bytes == 0 || (offset <= object->extent && bytes <= object->extent - offset)) return 0;
+  return je_checked_outside(object, address, 0, 0, bytes, 1, writes, nullptr, place);
+}
+
+// The same about a text that is read up to a byte 0, or of so many bytes.
+JE_EXPORT int64_t je_checked_text(const Object* object, uint64_t address, uint64_t limit, const char* place) {
+  if (object == &Current().tables->unknown || limit == 0) return 0;
+  const uint64_t offset = address - object->base;
+  const uint64_t room = offset <= object->extent ? object->extent - offset : 0;
+  if (limit <= room) return 0;
+  if (room > 0 && std::memchr(reinterpret_cast<const void*>(address), 0, room) != nullptr) return 0;
+  return je_checked_outside(object, address, 0, 0, room + 1, 1, 0, nullptr, place);
+}
+
+JE_EXPORT uint64_t je_checked_length(uint64_t address, uint64_t limit) {
+  return strnlen(reinterpret_cast<const char*>(address), limit);
+}
+
 // The same about a read of what holds the pattern; 0 where that need not mean anything.
 JE_EXPORT int64_t je_checked_unwritten(const Object* object, uint64_t address, uint64_t base, uint64_t unit,
                                        const char* text, const char* place) {

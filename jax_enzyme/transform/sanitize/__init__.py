@@ -10,6 +10,7 @@ lookup       the same at run time
 versions     counting loops have a version without checks, which are made in front of it
 hoisting     what these checks are, in terms of `affine`, addresses that are linear in what a loop counts
 bounds       accesses against the bounds of their objects; memory is allocated and freed by `csrc/checked.cc`
+library      what functions of the C library do to memory that they are handed
 endings      loops look at a flag, recursive functions at their stack
 insertion    where the checks go in
 outside      what surrounds a call: objects, outputs that are not written; derivatives behind the checked kernel

@@ -72,9 +72,9 @@ def counter_of(loop: Loop) -> Counter | None:
 def _counted(loop: Loop, value: Value, bound: Value, predicate: str, *, late: bool) -> Counter | None:
     while isinstance(value, I.Cast) and value.opcode == "sext":
         value = value.operands[0]
-    ahead = False
+    added = 0
     if isinstance(value, I.BinaryOp) and value.opcode == "add":
-        value, ahead = value.operands[0], True
+        value, added = value.operands[0], int_value(value.operands[1])
     if not isinstance(value, I.Phi) or value not in loop.header.instructions or value.type not in _WIDTHS:
         return None
     start = next(v for v, block in value.incoming if block is loop.preheader)
@@ -83,13 +83,13 @@ def _counted(loop: Loop, value: Value, bound: Value, predicate: str, *, late: bo
     if not isinstance(following, I.BinaryOp) or following.opcode != "add" or following.operands[0] is not value:
         return None
     step = int_value(following.operands[1])
-    if not step or abs(step) > 1 << 16:
+    if not step or abs(step) > 1 << 16 or added not in (0, step):
         return None
     up = {"slt", "sle", "ult", "ule"} | ({"ne"} if step == 1 else set())
     down = {"sgt", "sge", "ugt", "uge"} | ({"ne"} if step == -1 else set())
     if predicate not in (up if step > 0 else down):
         return None
-    return Counter(value, start, step, predicate, bound, late, ahead)
+    return Counter(value, start, step, predicate, bound, late, added == step)
 
 
 def _is_plain_shift(value: I.BinaryOp) -> bool:
@@ -244,16 +244,24 @@ class Affine:
         width = const_int(T.I64, c.step)
         if c.late and not c.ahead:
             last = at.binary("add", last, width)
+        if c.ahead and not c.late:
+            last = at.binary("sub", last, width)
         if c.predicate == "ne":
             order = "sle" if c.step > 0 else "sge"
-            self.demand(lambda at: at.icmp(order, start, last if c.late else bound))
+            self.demand(lambda at: at.icmp(order, start, last if c.late else at.binary("add", last, width)))
         if abs(c.step) > 1:
             far = at.binary("srem", at.binary("sub", last, start), const_int(T.I64, abs(c.step)))
             last = at.binary("sub", last, far)
         if c.late:
             beyond = at.icmp("slt" if c.step > 0 else "sgt", last, start)
             last = at.select(beyond, start, last)
-        self._fits(at.binary("add", last, width), 32 if kind == T.I32 else _LEAF_BITS)
+        # Where the test fails in the end nothing may have wrapped around.
+        tested = last if c.late and not c.ahead else at.binary("add", last, width)
+        if c.ahead and not c.late:
+            tested = at.binary("add", tested, width)
+        self._fits(tested, 32 if kind == T.I32 else _LEAF_BITS)
+        if c.predicate[0] == "u":
+            self.demand(lambda at: at.icmp("sge", tested, zero))
         return (start, last) if c.step > 0 else (last, start)
 
     def _wide_fixed(self, value: Value) -> Value:
@@ -299,7 +307,7 @@ class Affine:
         result = self.address(pointer.operands[0], end)
         for index, size in steps[1]:
             number = self.wide(index, end)
-            self._fits(number, _LEAF_BITS)
+            self._fits(number, 32 if index.type == T.I32 else _LEAF_BITS)
             result = self.at.binary("add", result, self.at.binary("mul", number, const_int(T.I64, size)))
         return self.at.binary("add", result, const_int(T.I64, steps[0])) if steps[0] else result
 

@@ -26,6 +26,7 @@ from jax_enzyme.transform.sanitize.accesses import COPIES, SETS, Access, accesse
 from jax_enzyme.transform.sanitize.deferred import Deferred
 from jax_enzyme.transform.sanitize.hoisting import Hoisting
 from jax_enzyme.transform.sanitize.insertion import Check, put_behind
+from jax_enzyme.transform.sanitize.library import library_checks
 from jax_enzyme.transform.sanitize.provenance import Found, Known, Place, Provenance, root_of
 from jax_enzyme.transform.sanitize.runtime import Runtime
 from jax_enzyme.transform.sanitize.scalars import holds_pattern, is_computed_with, pattern_of
@@ -70,6 +71,9 @@ class BoundsOfFunction:
             fresh = isinstance(place, Found) or place.fresh
             if isinstance(load, I.Load) and fresh and pattern_of(load.type) and is_computed_with(load, users):
                 self._unwritten(load, place, layout.store_size(load.type))
+        for call in function.instructions():
+            if checks := library_checks(call, self._provenance, runtime):
+                self.before.setdefault(call, []).extend(checks)
         for instruction, check in self._deferred.checks_of_versions():
             self.before.setdefault(instruction, []).append(check)
 

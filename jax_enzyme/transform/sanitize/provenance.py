@@ -120,7 +120,7 @@ class Provenance:
                 given = [int(word.removeprefix("align ")) for word in value.suffix if word.startswith("align ")]
                 kept = tuple(word for word in value.suffix if not word.startswith("align "))
                 value.suffix = (*kept, f"align {max([GRAIN, *given])}")
-            self._record(value)
+            self.record(value)
 
     def _place(self, root: Value) -> Place | None:
         match root:
@@ -202,12 +202,12 @@ class Provenance:
             place = self._places[merge]
             assert isinstance(place, Found) and isinstance(place.record, I.Instruction)
             first = 0 if isinstance(merge, I.Phi) else 1
-            place.record.operands[first:] = [self._record(v) for v in merge.operands[first:]]
+            place.record.operands[first:] = [self.record(v) for v in merge.operands[first:]]
             self.behind.setdefault(merge, []).insert(0, place.record)
         return self._places[root]
 
-    def _record(self, pointer: Value) -> Value:
-        """The record of the object that a pointer leads to."""
+    def record(self, pointer: Value) -> Value:
+        """The record of the object that a pointer leads to; it is inserted with what else tells objects apart."""
         root = root_of(pointer)
         place = self.of(root)
         if isinstance(place, Found):

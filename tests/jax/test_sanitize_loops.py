@@ -1,0 +1,113 @@
+"""Loops whose accesses are checked in front of them, and library functions: what is wrong is found in both."""
+
+from __future__ import annotations
+
+import re
+
+import jax
+import numpy as np
+import pytest
+
+import jax_enzyme as je
+
+CHECKED = je.Options(sanitize=True, time_limit=5)
+X = np.arange(1.0, 5.0)
+MADE = "double *a = malloc(8 * n); double s = 0; for (int i = 0; i < n; i++) a[i] = x[i];"
+ROWS = """double **a = malloc(n * sizeof *a); double s = 0;
+for (int i = 0; i < n; i++) { a[i] = calloc(n, 8); a[i][0] = x[i]; }"""
+ROOM = "double b[64] = {0}; double s = x[0];"
+OUTSIDE, FREED = "outside of the bounds", "use after free"
+LOOPS = {
+    "test_of_a_sum": (MADE, "for (int i = 0; i + -3 < n; i++) s += a[i];", OUTSIDE),
+    "test_of_a_sum_at_the_end": (MADE, "int i = 0; do { s += a[i]; i += 3; } while (i + -3 < n);", OUTSIDE),
+    "misses_its_end": (ROOM, "for (int i = n; i + 1 != n; i++) s += b[i];", OUTSIDE),
+    "wraps_around": (ROOM, "for (unsigned i = n; i >= 0; i--) s += b[i];", OUTSIDE),
+    "wraps_in_the_next": (ROOM, "for (unsigned i = n; i - 1 >= 0u; i--) s += b[i];", OUTSIDE),
+    "index_wraps": (ROOM, "for (int i = 0; i < n; i++) s += b[(unsigned)(i - 1)];", OUTSIDE),
+    "product_wraps": (MADE, "for (unsigned i = 0; i < 6; i++) s += a[i * (1u << 30) + i];", OUTSIDE),
+    "backwards": (MADE, "for (int i = n - 1; i > -2; i--) s += a[i];", OUTSIDE),
+    "on_a_condition": (MADE, "for (int i = 0; i < n; i++) if (x[i] > 3.5) s += a[2 * i];", OUTSIDE),
+    "until_a_break": (MADE, "for (int i = 0; i < 99; i++) { s += a[i]; if (s > 1e9) break; }", OUTSIDE),
+    "row_that_moves": (ROWS, "for (int i = 0; i < n; i++) { s += a[1][i]; if (i == 1) a[1] += 2; }", OUTSIDE),
+    "bound_that_moves": (
+        "struct { int m; double *p; } t = {n, malloc(8 * n)}; double s = 0;",
+        "for (int i = 0; i < t.m; i++) { t.p[i] = x[i]; if (i == 2) t.m += 3; }",
+        OUTSIDE,
+    ),
+    "row_that_is_freed": (ROWS, "for (int i = 0; i < n; i++) { s += a[1][i]; if (i == 1) free(a[1]); }", FREED),
+    "written_behind_the_read": (
+        "double *a = malloc(8 * n), s = 0;",
+        "for (int i = 0; i < n; i++) { s += 2 * a[i]; a[i] = 1; }",
+        "reads what nothing wrote",
+    ),
+}
+CALLS = {
+    "strcpy": ("char b[4]; double s;", 'strcpy(b, n > 2 ? "hello" : "a"); s = b[0];', OUTSIDE),
+    "strcat": ('char d[8] = "12345"; double s;', 'strcat(d, "abc"); s = d[0];', OUTSIDE),
+    "strlen": ("char b[4]; double s;", 'memcpy(b, "abcd", 4); s = strlen(b);', OUTSIDE),
+    "sprintf": ("char b[4]; double s;", 'sprintf(b, "%d", n * 1000); s = b[0];', OUTSIDE),
+    "memcmp": ("double b[3] = {0}; double s;", "s = memcmp(b, x, 8 * n);", OUTSIDE),
+    "frexp": ("int *e = malloc(2); double s;", "s = frexp(x[0], e);", OUTSIDE),
+    "of_freed": ("char *t = malloc(8); double s;", 'strcpy(t, "a"); free(t); s = strlen(t);', FREED),
+}
+WRONG = LOOPS | {f"call_{name}": case for name, case in CALLS.items()}
+SOURCE = "#include <math.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n" + "\n".join(
+    f"double {name}(int n, const double *x) {{\n{' '.join(start.split())}\n{body}\nreturn s * x[0];\n}}"
+    for name, (start, body, _) in WRONG.items()
+)
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_is_found_at_its_line(name: str) -> None:
+    _, body, what = WRONG[name]
+    line = 1 + SOURCE.splitlines().index(body, SOURCE.splitlines().index(f"double {name}(int n, const double *x) {{"))
+    kernel = je.kernel(SOURCE, name, "n: i32, x: f64[n] -> f64", lang="c", options=CHECKED)
+    with pytest.raises(jax.errors.JaxRuntimeError, match=rf"{re.escape(what)}(?s:.*)\(kernel\.c:{line}\b"):
+        jax.block_until_ready(kernel(X))
+
+
+RIGHT = """
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+double k(int n, const double *x) {
+  char b[16], t[8];
+  strcpy(b, "abc");
+  strncat(b, "defgh", 3);
+  strncpy(t, "abcdefgh", 8);
+  int m = snprintf(t, 8, "%d%d", n, 1000), e;
+  sprintf(t + m, "%s", "12");
+  double c[8], whole, s = strlen(b) + (strchr(b, 'd') - b) + atoi(t) + frexp(x[1], &e) + modf(x[2], &whole) + e;
+  int i = 0;
+  do { c[i] = x[i]; } while (++i != n);
+  for (i = n; i-- > 0;) s = 2 * s + c[i];
+  for (unsigned j = 0; j + 1 < (unsigned)n; j++) s += x[j] * c[j + 1];
+  for (unsigned j = n; j >= 1; j -= 2) s += c[j - 1];
+  for (long j = n - 1; j >= 0; j -= 3) s -= x[j] / c[j];
+  return s;
+}
+"""
+
+
+def test_right_loops_and_calls_stay_right() -> None:
+    plain, checked = (
+        je.kernel(RIGHT, "k", "n: i32, x: f64[n] -> f64", lang="c", options=je.Options(sanitize=sanitize))
+        for sanitize in (False, True)
+    )
+    assert plain(X) == checked(X)
+
+
+def test_derivatives_of_a_wrong_loop_fail_as_it_does() -> None:
+    kernel = je.kernel(SOURCE, "backwards", "n: i32, x: f64[n] -> f64", lang="c", options=CHECKED)
+    directions = (np.ones(4),)
+    derivatives = {
+        "jvp": lambda x: jax.jvp(kernel, (x,), directions)[1],
+        "vjp": lambda x: jax.vjp(kernel, x)[1](1.0)[0],
+        "jit of grad": jax.jit(jax.grad(kernel)),
+        "batch": jax.vmap(jax.grad(kernel)),
+    }
+    for name, derivative in derivatives.items():
+        x = np.stack([X, X]) if name == "batch" else X
+        with pytest.raises(jax.errors.JaxRuntimeError, match=rf"`backwards`(?s:.*){OUTSIDE}.*index -1, extent 4"):
+            jax.block_until_ready(derivative(x))
