@@ -64,7 +64,7 @@ def clone_function(function: Function, name: str, substitution: dict[V.Value, V.
     Values in `substitution` are replaced by what they map to; afterwards the dictionary also maps every argument, block
     and instruction to its copy. Calls of the function to itself still call the original, unless `substitution` says
     otherwise; addresses of its blocks are those of the copy. The copy has no `!dbg` of its own, since LLVM allows one
-    function per subprogram; its instructions keep theirs."""
+    function per subprogram; its instructions keep theirs. Nor is it in a comdat: that of the original has its name."""
     cloner = Cloner({} if substitution is None else substitution)
     recursion = cloner.map.get(function)
     copy = cloner.function_shell(function)
@@ -76,6 +76,7 @@ def clone_function(function: Function, name: str, substitution: dict[V.Value, V.
     cloner.own = (function, copy)
     cloner.fill(function, copy)
     copy.metadata = [(kind, node) for kind, node in copy.metadata if kind != "dbg"]
+    copy.attributes = tuple(word for word in copy.attributes if not word.startswith("comdat"))
     return copy
 
 

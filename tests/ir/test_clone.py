@@ -86,3 +86,10 @@ def test_clone_function_with_substitution() -> None:
     module.functions["g"] = copy
     assert copy.entry.instructions[0].operands == [five, module.functions["h"]]
     verify(module)
+
+
+def test_copy_of_a_function_in_a_comdat() -> None:
+    """C++ puts functions of templates into comdats of their own name, which a copy under another name has not."""
+    module = parse("$f = comdat any\ndefine linkonce_odr i32 @f() comdat {\n  ret i32 1\n}\n")
+    module.functions["g"] = clone_function(module.functions["f"], "g")
+    verify(module)
