@@ -146,6 +146,16 @@ void k(int n, const double *x, double *y) {
         "v",  # only what the reverse sweep needs of it
         "local memory",
     ),
+    "if": Shared(
+        """void k(int n, const double *x, double *y) {
+  int step = x[0] < 9;
+  for (int i = 0; i < n; i++) y[i] = x[i];
+#pragma omp parallel for if (!step)
+  for (int i = 1; i < n; i++) y[i] += 0.5 * y[i - step];
+}""",
+        "",
+        n=3000,
+    ),
     "own number": Shared(
         """#include <omp.h>
 static double work[4000];

@@ -71,7 +71,10 @@ def _knows_its_number(module: Module) -> bool:
 
 
 def _asks_for_one(module: Module) -> bool:
-    """Does a directive have a team of one thread, whose iterations need not be independent?"""
+    """May a directive have a team of one thread, whose iterations need not be independent: by `num_threads(1)`, or by
+    an `if` that may be false?"""
+    if any(f in module.functions for f in ("__kmpc_serialized_parallel", "__kmpc_fork_call_if")):
+        return True
     return any(
         int_value(call.arguments[2]) == 1
         for function in module.functions.values()
