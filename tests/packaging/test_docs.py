@@ -18,6 +18,18 @@ PAGES = sorted((ROOT / "docs").glob("*.md"))
 WITH_CODE = [page for page in PAGES if "```python" in page.read_text("utf-8")]
 
 C = "void step(int n, const float *x, float *y) { for (int i = 0; i < n; i++) y[i] = 2 * x[i]; }"
+NORM = """
+#include <math.h>
+static double mag(int n, const double *x) {
+    double s = 0;
+    for (int i = 0; i < n; i++) s += x[i] * x[i];
+    return sqrt(s);
+}
+void norm(int n, const double *x, double *y) {
+#pragma omp parallel for
+    for (int i = 0; i < n; i++) y[i] = x[i] / mag(n, x);
+}
+"""
 CUDA = """__global__ void step(int n, const float *x, float *y) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) y[i] = 2 * x[i];
@@ -30,6 +42,8 @@ def names_on(page: str) -> dict[str, Any]:
     if page == "jax":
         kernel = je.kernel(C, "step", "n: i32, x: f32[n], out y: f32[n]", lang="c")
         names |= {"kernel": lambda x: kernel(x).sum(), "x": jnp.ones(3, jnp.float32), "loss": kernel}
+    if page == "parallel":
+        names["x"] = jnp.arange(1.0, 9.0)
     if page == "frameworks":
         import numpyro
         import numpyro.distributions
@@ -41,6 +55,7 @@ def names_on(page: str) -> dict[str, Any]:
 @pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: page.stem)
 def test_code(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "step.c").write_text(C)
+    (tmp_path / "norm.c").write_text(NORM)
     (tmp_path / "step.cu").write_text(CUDA)
     shutil.copytree(ROOT / "examples" / "orbit", tmp_path / "orbit")
     monkeypatch.chdir(tmp_path)
