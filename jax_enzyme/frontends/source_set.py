@@ -129,7 +129,9 @@ class SourceSet:
                 return on_host
             home, root = self._home(symbol)
             others = [found for name in also if (found := self._find_or_compile(name))]
-            parts = self._needed([(home, root), *others])
+            # Rules may be given for whatever a single source calls: it stays whole.
+            alone = len(self.units) == 1
+            parts = [(home, home.ir)] if alone else self._needed([(home, root), *others])
             named = [one for one in self._compiled() if one.unit.named]
         members = [one for one, _ in parts]
         _check_together(members, named)
