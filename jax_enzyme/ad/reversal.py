@@ -41,7 +41,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Vjp
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
-from jax_enzyme.ir.values import Argument, BasicBlock, Value
+from jax_enzyme.ir.values import Argument, BasicBlock, ConstantInt, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.rules.table import Rules
 
@@ -117,6 +117,13 @@ class Reversal:
     def splits(self) -> bool:
         """Whether the sweeps can be two calls: a tape of fixed size without pointers."""
         return self.root.plan.tape.is_static and not self.carries_shadows
+
+    @property
+    def may_fail(self) -> bool:
+        """Whether the kernel may return another status than zero."""
+        terminators = (block.terminator for block in self.root.function.blocks)
+        statuses = [t.operands[0] for t in terminators if isinstance(t, I.Return) and t.operands]
+        return not all(isinstance(status, ConstantInt) and status.value == 0 for status in statuses)
 
 
 def plan_reversal(

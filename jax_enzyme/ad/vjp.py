@@ -97,9 +97,13 @@ def pullback(sweeps: Sweeps, frames: type[Frame] = Frame) -> ArrayFunction:
 
 
 def _tape_buffers(reversal: Reversal, io: Io) -> tuple[Buffer, ...]:
-    """The tape of one thread; or of many, if it holds anything."""
+    """The tape of one thread; or of many, if it holds anything. That of a kernel that may fail is never empty: a
+    pullback that reads nothing else of the forward sweep would leave JAX free not to run it, and nobody would hear of
+    the failure."""
     # A whole number of units of alignment: in a batch, one tape follows the other.
     size = -(-reversal.root.plan.tape.root.size // ALIGNMENT) * ALIGNMENT
+    if reversal.may_fail:
+        size = max(size, ALIGNMENT)
     threads = reversal.facts.execution.threads
     if threads is None:
         return (Buffer("tape", "u8", (size,), io, "tape"),)

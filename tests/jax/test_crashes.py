@@ -55,6 +55,26 @@ def test_a_loop_that_something_else_ends() -> None:
     assert jax.grad(kernel, argnums=1)(np.array([4]), 1.5) == 208
 
 
+FAILING = """
+void abort(void);
+void always(double x, double *y) { *y = x; abort(); }
+void sometimes(double x, double *y) { *y = 3 * x; if (x > 0) abort(); }
+int reported(double x, double *y) { *y = 3 * x; return x > 0; }
+"""
+
+
+@pytest.mark.parametrize(("symbol", "result"), [("always", ""), ("sometimes", ""), ("reported", " -> status")])
+def test_a_gradient_that_reads_nothing_of_a_failed_kernel_raises(symbol: str, result: str) -> None:
+    """JAX drops calls of which nothing is read, under `jax.jit`."""
+    kernel = je.kernel(FAILING, symbol, f"x: f64, out y: f64[]{result}", lang="c")
+    gradient = jax.grad(kernel)
+    for call, x in ((jax.jit(gradient), 1.5), (jax.jit(jax.vmap(gradient)), np.array([1.5, 2.0]))):
+        with pytest.raises((jax.errors.JaxRuntimeError, ValueError), match=symbol):
+            jax.block_until_ready(call(x))
+    if symbol != "always":
+        assert jax.jit(gradient)(-1.5) == 3
+
+
 @pytest.mark.parametrize(
     ("c", "d", "what"), [(np.int32(7), np.int32(0), "by zero"), (LEAST, np.int32(-1), "overflows")]
 )
