@@ -155,11 +155,13 @@ def test_an_interrupt_arrives_while_something_outside_of_python_works() -> None:
             os.kill(os.getpid(), signal.SIGINT)
 
     sender = threading.Thread(target=send)
-    sender.start()
     with pytest.raises(KeyboardInterrupt):
-        waiting_for(work)
-    ends.set()
-    sender.join()
+        sender.start()
+        try:
+            waiting_for(work)
+        finally:  # where the next one may come too
+            ends.set()
+            sender.join()
     assert waiting_for(lambda: 3) == 3
     with pytest.raises(ZeroDivisionError):
         waiting_for(lambda: 1 // 0)

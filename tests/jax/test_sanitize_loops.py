@@ -49,6 +49,16 @@ CALLS = {
     "memcmp": ("double b[3] = {0}; double s;", "s = memcmp(b, x, 8 * n);", OUTSIDE),
     "frexp": ("int *e = malloc(2); double s;", "s = frexp(x[0], e);", OUTSIDE),
     "of_freed": ("char *t = malloc(8); double s;", 'strcpy(t, "a"); free(t); s = strlen(t);', FREED),
+    "free_of_a_local": (
+        "double b[4] = {0}, *p = b, s = 0;",
+        "if (n > 1) free(p);",
+        "frees local variable `b`, which was not allocated",
+    ),
+    "free_of_an_argument": (
+        "double *p = (double *)x, s = 0;",
+        "free(n > 3 ? p : 0);",
+        "frees argument `x`, which was not allocated",
+    ),
 }
 WRONG = LOOPS | {f"call_{name}": case for name, case in CALLS.items()}
 SOURCE = "#include <math.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n" + "\n".join(

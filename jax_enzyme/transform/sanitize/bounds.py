@@ -32,6 +32,7 @@ from jax_enzyme.transform.sanitize.runtime import Runtime
 from jax_enzyme.transform.sanitize.scalars import holds_pattern, is_computed_with, pattern_of
 
 Checks = dict[I.Instruction, list[Check]]
+_FREES = ("je_checked_free", "je_checked_realloc")
 _PLAIN = {"malloc": "malloc", "calloc": "calloc", "aligned_alloc": "aligned_alloc", "memalign": "aligned_alloc"}
 
 
@@ -74,6 +75,8 @@ class BoundsOfFunction:
         for call in function.instructions():
             if checks := library_checks(call, self._provenance, runtime):
                 self.before.setdefault(call, []).extend(checks)
+            if isinstance(call, I.Call) and call.callee.name in _FREES:
+                self._provenance.record(call.arguments[0])  # the run time has to know what is no heap
         for instruction, check in self._deferred.checks_of_versions():
             self.before.setdefault(instruction, []).append(check)
 
