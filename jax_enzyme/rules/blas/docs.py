@@ -23,6 +23,9 @@ name, unless nothing that varies goes into it.
 - The length of a character argument may follow the others, as Fortran compilers pass it, or not. Integers have 32 bits.
 - `info` and `ipiv` have no derivative: it is that of the permutation that was taken. Where `potrf` or
   `pbtrf` fails, the derivative of its result is no number.
+- The first number of `work` is its size, without derivative, and `lwork = -1` asks for it.
+- In `geqrf` a column that is zero below the diagonal is not reflected, though one close to it is: the sign of a row of
+  R jumps there, and derivatives are NaN. (The last column of a square matrix is none.)
 - `nrm2` has derivative 0 at 0, `asum` counts the sign of 0 as 1.
 - The derivative of a complex number is that of its real and imaginary part; of the diagonal of a Hermitian matrix the
   imaginary part does not count.

@@ -17,3 +17,6 @@
 #include "banded.h"
 #include "cblas.h"
 #include "bodies.h"
+#include "stored.h"
+#include "inverses.h"
+#include "orthogonal.h"

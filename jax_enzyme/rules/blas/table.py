@@ -147,6 +147,8 @@ gbtrf  s,d,c,z nothing | m:i n:i kl:i ku:i a:F+ lda:i ipiv:I= info:i=
 gbtrs  s,d,c,z nothing | trans:c n:i kl:i ku:i nrhs:i a:F lda:i ipiv:I b:F+ ldb:i info:i=
 pbtrf  s,d,c,z nothing | uplo:c n:i kd:i a:F+ lda:i info:i=
 pbtrs  s,d,c,z nothing | uplo:c n:i kd:i nrhs:i a:F lda:i b:F+ ldb:i info:i=
+geqrf  s,d nothing | m:i n:i a:F+ lda:i tau:F= work:F= lwork:i info:i=
+ormqr  s,d nothing | side:c trans:c m:i n:i k:i a:F lda:i tau:F c:F+ ldc:i work:F= lwork:i info:i=
 scal   cs,zd nothing | n:i alpha:r x:F+ incx:i
 rot    cs,zd nothing | n:i x:F+ incx:i y:F+ incy:i c:r s:r
 nrm2   sc,dz number  | n:i {_X}
@@ -163,6 +165,7 @@ her2k  c,z nothing | uplo:c trans:c n:i k:i alpha:f a:F lda:i b:F ldb:i beta:r c
 # special case. Letters of numbers, a pattern with `?` for the letter and `*` for the name, names.
 _BODIES = """
 sd   cblas_?*  dot nrm2 asum rot ger symv syr syr2
+sd   cblas_?*  gbmv sbmv spmv spr spr2 tbmv tbsv tpmv tpsv
 sdcz cblas_?*  axpy scal copy swap gemv trmv trsv gemm symm syrk syr2k trmm trsm
 cz   cblas_?*  dotu_sub dotc_sub geru gerc hemv hemm herk her2k her her2
 c    cblas_?s* scal rot
@@ -175,6 +178,9 @@ s    *         dsdot_ sdsdot_
 sd   ?*        syr_ syr2_
 cz   ?*        dotu_ dotc_ her_ her2_ gemm3m_
 sdcz ?*        posv_ pbsv_ gbsv_
+sdcz ?*        gbmv_ tbmv_ tbsv_ tpmv_ tpsv_ getri_ potri_ trtri_
+sd   ?*        sbmv_ spmv_ spr_ spr2_ sytrf_ sytrs_ sysv_ sytri_ orgqr_ gelqf_ ormlq_ orglq_ gels_
+cz   ?*        hbmv_ hpmv_
 sd   ?*        gttrf_ gttrs_ gtsv_ pttrf_ pttrs_ ptsv_
 """
 

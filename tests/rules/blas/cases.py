@@ -264,3 +264,26 @@ def pbtrs(rng: Rng, letter: str, uplo: str = "L", n: int = 5, nrhs: int = 2, kd:
     a.values[a.mask] /= 4
     values = {"uplo": uplo, "n": n, "kd": kd, "nrhs": nrhs, "a": a, "lda": kd + 2, "info": 0}
     return Case(f"{letter}pbtrs_", {**values, "b": matrix(rng, n, nrhs, n + 1, DTYPES[letter]), "ldb": n + 1})
+
+
+def geqrf(rng: Rng, letter: str, m: int = 5, n: int = 3) -> Case:
+    a, size = matrix(rng, m, n, m + 1, DTYPES[letter]), max(1, n)
+    values = {"m": m, "n": n, "a": a, "lda": m + 1, "lwork": size, "info": 0}
+    return Case(f"{letter}geqrf_", {**values, "tau": vector(rng, min(m, n), 1, DTYPES[letter]), **_work(letter, size)})
+
+
+def ormqr(
+    rng: Rng, letter: str, side: str = "L", trans: str = "N", m: int = 5, n: int = 3, k: int = 3
+) -> Case:  # fmt: skip
+    """Its `tau` is any, though a matrix Q has one for each v."""
+    rows, size = (m, n) if side == "L" else (n, m)
+    values = {"side": side, "trans": trans, "m": m, "n": n, "k": k, "lwork": max(1, size), "info": 0}
+    values |= {"a": matrix(rng, rows, k, rows + 1, DTYPES[letter], "l"), "lda": rows + 1}
+    values |= {"c": matrix(rng, m, n, m + 2, DTYPES[letter]), "ldc": m + 2}
+    tau = vector(rng, k, 1, DTYPES[letter])
+    return Case(f"{letter}ormqr_", {**values, "tau": tau, **_work(letter, max(1, size))})
+
+
+def _work(letter: str, size: int) -> dict[str, Numbers]:
+    """Workspace: the first number becomes its size, and nothing else counts."""
+    return {"work": Numbers(np.zeros(size, DTYPES[letter]), np.arange(size) == 0)}
