@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import llvmlite.binding as llvm
 
+from jax_enzyme.codegen.bfloat_rounding import add_bfloat_rounding
 from jax_enzyme.codegen.host import target_machine
 from jax_enzyme.codegen.narrow_indices import hide_narrow_indices
 from jax_enzyme.codegen.vector_math import KEPT, add_vector_math
@@ -82,8 +83,11 @@ def _without_short_masks(native: llvm.ModuleRef) -> llvm.ModuleRef:
 
 def _parsed(text: str) -> llvm.ModuleRef:
     """The module in a context of its own, which goes when the module goes."""
+    context = llvm.create_context()
     try:
-        native = llvm.parse_assembly(text, llvm.create_context())
+        native = llvm.parse_assembly(text, context)
+        if "bfloat" in text:
+            add_bfloat_rounding(native, context)
         native.verify()
     except RuntimeError as error:
         raise LoweringError(

@@ -7,8 +7,9 @@ import re
 import numpy as np
 import pytest
 
+from jax_enzyme.codegen.elf import undefined_symbols
 from jax_enzyme.codegen.host import host
-from jax_enzyme.codegen.object import build_function, entry_module
+from jax_enzyme.codegen.object import build_function, compiled, entry_module
 from jax_enzyme.codegen.optimise import assembly, optimised_text
 from jax_enzyme.errors import LoweringError
 from jax_enzyme.ir.arrays import ArrayFunction, Buffer
@@ -115,3 +116,19 @@ def test_invalid_ir_is_an_error_of_ours() -> None:
     function.module.functions["je.primal"].blocks[-1].instructions.pop()
     with pytest.raises(LoweringError, match="LLVM rejects"):
         build_function(function)
+
+
+@pytest.mark.parametrize(("kind", "dtype"), [("float", "f32"), ("double", "f64")])
+def test_numbers_are_rounded_to_bfloat_on_every_processor(kind: str, dtype: str) -> None:
+    tie, step = 1 + 2.0**-8, 2.0**-40
+    exact = [0.0, -0.0, 1.0, tie, 1 + 3 * 2.0**-8, -tie, tie + step, tie - step, -tie - step, np.pi, 3.4e38, -3.3e38]
+    near = [0.0, -0.0, 1.0, 1.0, 1 + 2.0**-6, -1.0, 1 + 2.0**-7, 1.0, -1 - 2.0**-7, 3.140625, np.inf, -3.296e38]
+    exact += [2.0**-133, 1.5 * 2.0**-133, -0.75 * 2.0**-133, 2.0**-134, 1e-60, np.inf, -np.inf, np.nan]
+    near += [2.0**-133, 2.0**-132, -(2.0**-133), 0.0, 0.0, np.inf, -np.inf, np.nan]
+    x, expected = np.array(exact), np.array(near)
+    if kind == "float":  # it has no place for the steps
+        x, expected[[6, 8]] = x.astype(np.float32), [1.0, -1.0]
+    text = elementwise(f"%r = fptrunc {kind} %x to bfloat\n  %y = fpext bfloat %r to {kind}", x.size, kind)
+    function = array_function(text, vector("x", x.size, dtype=dtype), vector("y", x.size, "out", dtype))
+    assert not [name for name in undefined_symbols(compiled(function, Options()).code) if name.endswith("bf2")]
+    np.testing.assert_allclose(call(build_function(function), [x])[0], expected, rtol=1e-3, atol=0)
