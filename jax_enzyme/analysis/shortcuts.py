@@ -64,10 +64,19 @@ def compared(comparison: I.Compare) -> tuple[Value, Constant] | None:
     return None
 
 
+_EXPONENT = {"x86_fp80": slice(3, 7), "fp128": slice(19, 23)}
+"""Where the text of a constant has its sign and exponent: fp128 is spelled low word first."""
+
+
 def _is_not_finite(constant: Constant) -> bool:
-    if not isinstance(constant, ConstantFloat) or str(constant.type) not in ("double", "float", "half", "bfloat"):
+    if isinstance(constant, ConstantSplat):
+        return _is_not_finite(constant.element)
+    if not isinstance(constant, ConstantFloat):
         return False
-    return float_value(constant) is None
+    kind = str(constant.type)
+    if kind in _EXPONENT:
+        return int(constant.text[_EXPONENT[kind]], 16) & 0x7FFF == 0x7FFF
+    return kind in ("double", "float", "half", "bfloat") and float_value(constant) is None
 
 
 def holds_at_equality(comparison: I.Compare) -> bool:

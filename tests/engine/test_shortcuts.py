@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 
 import jax_enzyme as je
+from jax_enzyme.analysis.shortcuts import exact_comparisons
+from jax_enzyme.ir.reader import parse
 
 SOURCE = Path(__file__).parent / "shortcuts.c"
 R = np.random.default_rng(11)
@@ -155,3 +157,19 @@ def test_functions_of_ir_below_jax() -> None:
     assert "fcmp" not in {i.opcode for i in derived.functions["je.primal.jvp"].instructions()}
     with pytest.warns(je.ShortcutWarning, match="`f`"):
         je.ad.differentiate(skip.replace("%x, FACTOR", "%y, 2.0"), "f", "reverse")
+
+
+_COMPARED = """define void @f(<2 x double> %x, fp128 %y, x86_fp80 %z) {
+  %a = fcmp oeq <2 x double> %x, splat (double 0x7FF0000000000000)
+  %b = fcmp oeq fp128 %y, 0xL00000000000000007FFF000000000000
+  %c = fcmp oeq x86_fp80 %z, 0xK7FFF8000000000000000
+  %one = fcmp oeq fp128 %y, 0xL00000000000000003FFF000000000000
+  %two = fcmp oeq <2 x double> %x, splat (double 1.0)
+  %four = fcmp oeq x86_fp80 %z, 0xK40018000000000000000
+  ret void
+}"""
+
+
+def test_infinities_are_no_exact_values() -> None:
+    found = exact_comparisons(parse(_COMPARED).functions["f"])
+    assert [comparison.name for comparison in found] == ["one", "two", "four"]
