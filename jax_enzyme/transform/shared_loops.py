@@ -218,7 +218,9 @@ class Sharing:
     def _parameter(self, value: Value, number: int) -> Argument:
         words: tuple[str, ...] = ()
         if isinstance(value, Argument):
-            words = tuple(w for w in value.attributes if not w.startswith("captures"))
+            # What the whole function writes before it reads is not what its loop does: LLVM would leave out the
+            # clearing in front of the loop.
+            words = tuple(w for w in value.attributes if not w.startswith(("captures", "initializes")))
         elif T.is_pointer(value.type):
             words = ("noalias",)
         if self._raw:

@@ -263,3 +263,27 @@ def test_inspect_says_which_loops_are_shared_and_why_others_are_not() -> None:
     assert any(":3:" in text and text.endswith("on several threads") for text in said)
     assert {name for name, _ in report.loops} >= {"primal", "jvp"}
     assert "parallel loops" in str(report)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_copies_of_what_a_loop_adds_to_start_at_zero(threads: int) -> None:
+    """The function initialises y, which its loop does not do with the copies of y that it is given."""
+    source = """
+    #include <math.h>
+    void bins(int n, int m, const int *at, const double *x, double *y) {
+      for (int j = 0; j < m; j++) y[j] = 0;
+    #pragma omp parallel for
+      for (int i = 0; i < n; i++) {
+        double t = exp(-x[i] * x[i]);
+    #pragma omp atomic
+        y[at[i]] += t;
+      }
+    }
+    """
+    signature = "n: i32, m: i32, at: i32[n], x: f64[n], out y: f64[m]"
+    flags, options = ("-fopenmp",), je.Options(threads=threads)
+    bins = jax.jit(je.kernel(source, "bins", signature, lang="c", m=50, flags=flags, options=options))
+    at, x = np.arange(20_000, dtype=np.int32) * 7 % 50, np.linspace(-1, 1, 20_000)
+    expected = np.bincount(at, np.exp(-x * x), 50)
+    for _ in range(6):
+        np.testing.assert_allclose(bins(at, x), expected, rtol=1e-12)
