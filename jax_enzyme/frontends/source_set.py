@@ -147,6 +147,13 @@ class SourceSet:
         source = home.unit.source
         return Program(complete(texts[0], *roots), root, source.lang, source.name)
 
+    def symbols(self, names: Sequence[str]) -> dict[str, str]:
+        """The symbols of functions, by what they are called in their source; what no source defines is left out.
+        CompileError where a name is not unique, or a named source does not compile."""
+        with self._lock:
+            found = {name: self._find_or_compile(name) for name in names}
+            return {name: one[1] for name, one in found.items() if one is not None}
+
     @cached_property
     def key(self) -> str:
         """A digest of the contents of the units, and how they are compiled."""

@@ -50,7 +50,7 @@ from jax_enzyme.signature import (
 )
 from jax_enzyme.signature import bind as bind_arguments
 from jax_enzyme.signature.call import does_not_fit, fits
-from jax_enzyme.signature.formals import functions_of
+from jax_enzyme.signature.formals import functions_of, with_symbols
 from jax_enzyme.signature.model import INTEGERS
 from jax_enzyme.xla_ffi.backend import Backend
 from jax_enzyme.xla_ffi.call import signature_dtype
@@ -174,6 +174,9 @@ class _Given:
             found = completed_signature(sources.program(symbol, ()), said.shapes, said.out, said.inout)
             given = replace(self, signature=found)
         parsed = given.parsed()
+        names = tuple(functions_of(parsed.formals))
+        if names:
+            parsed = replace(parsed, formals=with_symbols(parsed.formals, sources.symbols(names)))
         return given.kernel(sources.program(symbol, tuple(functions_of(parsed.formals))), parsed)
 
     def kernel(self, program: Program, signature: Signature) -> Kernel:

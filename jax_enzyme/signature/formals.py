@@ -216,3 +216,16 @@ def functions_of(formals: Sequence[Formal]) -> Iterator[str]:
             yield formal.symbol
         elif isinstance(formal, Record):
             yield from functions_of(formal.members)
+
+
+def with_symbols(formals: Sequence[Formal], symbols: Mapping[str, str]) -> tuple[Formal, ...]:
+    """The formals, with functions of the source by their symbols instead of what they are called there."""
+    found: list[Formal] = []
+    for formal in formals:
+        if isinstance(formal, FunctionOf):
+            found.append(dataclasses.replace(formal, symbol=symbols.get(formal.symbol, formal.symbol)))
+        elif isinstance(formal, Record):
+            found.append(dataclasses.replace(formal, members=with_symbols(formal.members, symbols)))
+        else:
+            found.append(formal)
+    return tuple(found)

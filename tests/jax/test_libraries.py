@@ -36,6 +36,23 @@ def test_derivatives_of_a_folder() -> None:
         je.check_grads(position, (elements, 100.0))
 
 
+def test_a_function_to_hand_over_is_named_as_in_its_source() -> None:
+    integrand = "      double precision function fun(x)\n      double precision x\n      fun = sin(3*x)\n      end\n"
+    rule = (
+        "      subroutine simpson(f, a, b, r)\n      double precision f, a, b, r\n      external f\n"
+        "      r = (b - a)/6*(f(a) + 4*f((a + b)/2) + f(b))\n      end\n"
+    )
+    signature = "f: fn({}), a: f64[], b: f64[], out r: f64[]"
+    for sources in (integrand + rule, [rule, integrand]):
+        with jax.enable_x64(True):
+            plain, mangled = (
+                je.kernel(sources, "simpson", signature.format(name), lang="fortran") for name in ("FUN", "fun_")
+            )
+            np.testing.assert_allclose(plain(0.0, 0.5), (4 * np.sin(0.75) + np.sin(1.5)) / 12)
+            assert plain == mangled
+            je.check_grads(plain, (0.1, 0.5))
+
+
 def test_everything_that_is_not_defined_is_listed_with_its_users() -> None:
     source = "double one(double);\nextern double two;\ndouble f(double x) {\n  return one(x) + two;\n}"
     with pytest.raises(je.CompileError) as caught:
