@@ -160,6 +160,19 @@ class Independence:
             added.append((item.site, numbers))
         return Independent(loop, count, tuple(private), counters, tuple(sums.values()), left, tuple(added))
 
+    def separate(self, share: Independent) -> list[I.Instruction]:
+        """The loads and stores of a loop that meet nothing of another iteration, wherever the loop runs: all but those
+        of private memory, which its iterations use in turn, and of what they add to."""
+        common = {*share.private, *(site for site, _ in share.added)}
+        found: dict[I.Instruction, None] = {}
+        for access in self._accesses:
+            instruction = access.instruction
+            if self._facts.block_of[instruction] not in share.loop or not isinstance(instruction, I.Load | I.Store):
+                continue
+            if self._points_to.unknown not in access.objects and all(o.site not in common for o in access.objects):
+                found[instruction] = None
+        return list(found)
+
     # -- what a marked loop adds up
 
     @cached_property

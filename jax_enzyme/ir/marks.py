@@ -21,6 +21,7 @@ from jax_enzyme.ir.metadata import MDNode, MDRef, MDString, MDValue
 from jax_enzyme.ir.module import Module
 
 _LLVM = "llvm.loop"
+_GROUP = "llvm.access.group"
 LOOP = "je.loop"
 """Marks of a loop, as metadata that derivatives take over."""
 REVERSED = "je.reversed"
@@ -50,6 +51,22 @@ def mark(module: Module, latch: Instruction, marks: Marks) -> None:
         held.append(MDRef(str(number + offset)))
     module.metadata[str(number)] = MDNode(operands=[MDRef(str(number)), *held], distinct=True)
     latch.metadata = [*((k, n) for k, n in latch.metadata if k != _LLVM), (_LLVM, MDRef(str(number)))]
+
+
+def separate(module: Module, latch: Instruction, accesses: Iterable[Instruction]) -> None:
+    """Tells LLVM's passes that none of these accesses meets one of them of another iteration of the loop that a branch
+    closes, in place. They need no proof of their own then, found only where it is known how often a loop runs.
+
+    https://llvm.org/docs/LangRef.html#llvm-loop-parallel-accesses-metadata
+    """
+    number = _free(module)
+    loop, held, group = (MDRef(str(number + n)) for n in range(3))
+    module.metadata[group.number] = MDNode(distinct=True)
+    module.metadata[held.number] = MDNode(operands=[MDString("llvm.loop.parallel_accesses"), group])
+    module.metadata[loop.number] = MDNode(operands=[loop, held], distinct=True)
+    latch.metadata = [*((k, n) for k, n in latch.metadata if k != _LLVM), (_LLVM, loop)]
+    for access in accesses:
+        access.metadata = [*((k, n) for k, n in access.metadata if k != _GROUP), (_GROUP, group)]
 
 
 def marks_of(module: Module, latch: Instruction) -> Marks:

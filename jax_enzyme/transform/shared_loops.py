@@ -29,7 +29,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import Cloner, clone
-from jax_enzyme.ir.marks import marks_of
+from jax_enzyme.ir.marks import marks_of, separate
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, Value
 from jax_enzyme.rules.declare import Declarations
@@ -304,6 +304,8 @@ class Sharing:
         number.operands.append(following)
         number.targets.append(latch)
         at.cond_br(at.icmp("ult", following, last), header, done)
+        apart = [cloner.value(access) for access in self._facts.separate(self._share)]
+        separate(self._module, latch.terminator, [a for a in apart if isinstance(a, I.Instruction)])
 
     def _free_at_end(self, cloner: Cloner, ends: list[BasicBlock]) -> None:
         made = [cloner.value(s) for s in self._share.private if isinstance(s, I.Call)]

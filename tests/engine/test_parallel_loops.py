@@ -11,7 +11,10 @@ from jax import numpy as jnp
 
 import jax_enzyme as je
 from jax_enzyme.codegen import derived
+from jax_enzyme.codegen.object import entry_module
+from jax_enzyme.codegen.optimise import optimised_text
 from jax_enzyme.ir.arrays import Jvp, Step, Vjp
+from jax_enzyme.transform.parallel_loops import share_marked_loops
 from tests.support.engine import agree, native, three_way
 from tests.support.native import call
 from tests.support.team import Team
@@ -189,6 +192,19 @@ end subroutine""",
         "pjv",
         lang="fortran",
     ),
+    "scratch": Shared(
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+#pragma omp parallel for
+  for (int i = 0; i < n; i++) {
+    double t[6];
+    for (int q = 0; q < 6; q++) t[q] = sin(x[i] * q);
+    t[i * 7L % 6] *= x[i];
+    y[i] = t[i % 6] * t[5] + t[i * 5L % 6];
+  }
+}""",
+        "?",
+    ),
     "vector": Shared(
         """#include <cmath>
 #include <vector>
@@ -233,6 +249,28 @@ def test_any_number_of_threads_gives_the_same_bits(name: str) -> None:
 
 def _built(kernel: native, steps: tuple[Step, ...]) -> derived.Built:
     return derived.build(kernel.program, kernel.signature, kernel.binding, steps, kernel.options)
+
+
+def test_a_shared_loop_is_vectorised_where_accesses_of_one_array_have_several_strides() -> None:
+    source = """#include <math.h>
+void k(int n, const double *x, double *y) {
+  int m = n / 4;
+#pragma omp parallel for
+  for (int i = 0; i < m; i++) {
+    double a = sqrt(x[i] + 1 / x[i]), b = sqrt(a + 1 / a);
+    y[i] = a;
+    y[m + 3 * i] = b;
+    y[m + 3 * i + 1] = a / b;
+    y[m + 3 * i + 2] = a * b;
+  }
+}"""
+    kernel = native(source, "k", SIGNATURE, {"n": 8000}, flags=("-fopenmp",))
+    function = derived.regular(kernel.program, kernel.signature, kernel.binding, kernel.options)
+    shared, said = share_marked_loops(function)
+    assert [text.endswith("on several threads") for text in said] == [True]
+    assert "llvm.loop.isvectorized" in optimised_text(entry_module(shared))
+    x = _inputs(8000)
+    np.testing.assert_allclose(call(_built(kernel, ()), [x])[0][:2000], np.sqrt(x[:2000] + 1 / x[:2000]), rtol=1e-14)
 
 
 def test_the_option_caps_the_threads_and_changes_no_bit() -> None:
