@@ -149,6 +149,12 @@ def test_warnings_are_not_shown(capfd: pytest.CaptureFixture[str]) -> None:
     ("source", "symbol", "lang", "parts"),
     [
         (SQUARE, "sqare", "c", ["`sqare` is not in the source", "similar names: square", "did you mean `square`"]),
+        (
+            "#define square lib_square\n" + SQUARE,
+            "square",
+            "c",
+            ["similar names: lib_square", "did you mean `lib_square`"],
+        ),
         (SQUARE, "something", "c", ["it defines square"]),
         (NORM, "magnitude", "c", ["it defines norm"]),
         (SQUARE + NORM, None, "c", ["exactly one external function", "defines 2: square, norm"]),
