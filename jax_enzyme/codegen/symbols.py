@@ -95,8 +95,8 @@ def address_of(name: str) -> int | None:
 
 def is_defined(name: str) -> bool:
     """Whether `address_of` finds a name, or the run-time library of a language should have it: those are not made for
-    the question. So is what `addresses` has words of its own for."""
-    if name in _OF_THE_LINKER or _OF_THREADS.match(name) or _OF_RUN_TIMES.match(name):
+    the question. So is what `addresses` has words of its own for, and what only unwinding reads."""
+    if name in _OF_THE_LINKER or any(known.match(name) for known in (_OF_THREADS, _OF_RUN_TIMES, _TABLES)):
         return True
     return address_of(name) is not None
 

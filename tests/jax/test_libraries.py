@@ -53,6 +53,18 @@ def test_a_function_to_hand_over_is_named_as_in_its_source() -> None:
             je.check_grads(plain, (0.1, 0.5))
 
 
+def test_what_only_unwinding_reads_needs_no_source() -> None:
+    source = """
+declare i32 @rust_eh_personality(...)
+define double @f(double %x) personality ptr @rust_eh_personality {
+  %y = fmul double %x, %x
+  ret double %y
+}
+"""
+    with jax.enable_x64(True):
+        np.testing.assert_allclose(jax.grad(je.kernel(source, "f", "x: f64 -> f64", lang="llvm"))(3.0), 6.0)
+
+
 def test_everything_that_is_not_defined_is_listed_with_its_users() -> None:
     source = "double one(double);\nextern double two;\ndouble f(double x) {\n  return one(x) + two;\n}"
     with pytest.raises(je.CompileError) as caught:
