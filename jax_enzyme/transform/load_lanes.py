@@ -30,6 +30,8 @@ from jax_enzyme.transform.rewriting import Change, remove_dead, rewrite
 from jax_enzyme.transform.vector_shuffles import shuffled
 
 _NUMBERS = {"double": 64, "float": 32}
+_LOADED_WHOLE = (T.I8, T.I16, T.I32, T.I64)
+Users = Mapping[Value, list[tuple[I.Instruction, int]]]
 
 
 def split_mixed_loads(module: Module) -> Module:
@@ -51,14 +53,34 @@ def _changes(function: Function) -> dict[I.Instruction, Change]:
     demand = _Demand(users)
     for load in loads:
         assert isinstance(load, I.Load)
-        views = [u for u, _ in users.get(load, ()) if u.opcode == "bitcast" and _width(u.type) is not None]
-        used: dict[I.Instruction, int] = {load: demand.of_uses(load, views), **{v: demand.of(v) for v in views}}
-        numbers = reduce(or_, (_lanes(bits, v.type) for v, bits in used.items() if T.is_float(v.type)), 0)
-        integers = reduce(or_, (bits for v, bits in used.items() if not T.is_float(v.type)), 0)
+        casts = [u for u, _ in users.get(load, ()) if u.opcode == "bitcast" and _width(u.type) is not None]
+        views = {load: 0} | {view: start for cast in casts for view, start in _views(cast, users)}
+        used = {v: demand.of_uses(load, casts) if v is load else demand.of(v) for v in views}
+        numbers = reduce(or_, (_lanes(used[v], v.type) << at for v, at in views.items() if T.is_float(v.type)), 0)
+        integers = reduce(or_, (used[v] << at for v, at in views.items() if not T.is_float(v.type)), 0)
         is_mixed = numbers and integers and not numbers & integers
         if is_mixed or 0 < _lanes(numbers | integers, load.type) < _all(load.type):
-            changes.update({view: _Lanes(load, view.type, bits) for view, bits in used.items()})
+            changes.update({view: _Lanes(load, view.type, used[view], start) for view, start in views.items()})
     return changes
+
+
+def _views(cast: I.Instruction, users: Users) -> list[tuple[I.Instruction, int]]:
+    """The parts of a load that are used one by one, and the bits before each: those that are cut out of a word that is
+    as wide as the load, so that what one of them holds says nothing of the others; else the word itself."""
+    found: list[tuple[I.Instruction, int]] = []
+    pending = [(user, 0) for user, _ in users.get(cast, ())] if isinstance(cast.type, T.IntType) else []
+    while pending:
+        user, start = pending.pop()
+        shift = int_value(user.operands[1]) if user.opcode == "lshr" else None
+        if user.opcode == "trunc" and _width(user.type) is not None:
+            found.append((user, start))
+        elif shift is not None and shift >= 0 and shift % 8 == 0 and user.type == cast.type:
+            pending += [(following, start + shift) for following, _ in users.get(user, ())]
+        else:
+            return [(cast, 0)]
+    width = _width(cast.type) or 0
+    inside = all(start + (_width(view.type) or 0) <= width for view, start in found)
+    return found if found and inside else [(cast, 0)]
 
 
 def _is_candidate(load: I.Instruction) -> bool:
@@ -82,16 +104,20 @@ def _lanes(bits: int, type_: T.Type) -> int:
 
 
 class _Lanes:
-    """Builds a value of some type from the bits behind an address that are used; the others are zero."""
+    """Builds a value of some type from the bits behind an address, from some bit on, that are used; the others are
+    zero."""
 
-    def __init__(self, load: I.Load, type_: T.Type, bits: int) -> None:
+    def __init__(self, load: I.Load, type_: T.Type, bits: int, start: int) -> None:
         self._load = load
         self._type = type_
         self._bits = bits
+        self._start = start // 8
 
     def __call__(self, at: Builder) -> Value:
         vector = self._type
         if not isinstance(vector, T.VectorType):
+            if self._bits == _all(vector) and vector in _LOADED_WHOLE:
+                return at.load(vector, *self._address(at, self._start))
             width = _all(vector).bit_length()
             vector = T.VectorType(width // 64, T.I64) if width % 64 == 0 else T.VectorType(width // 8, T.I8)
         result: Value = zero(vector)
@@ -109,10 +135,8 @@ class _Lanes:
                 yield lanes[0], len(lanes)
 
     def _with_run(self, at: Builder, result: Value, vector: T.VectorType, start: int, count: int) -> Value:
-        offset = start * _all(vector.element).bit_length() // 8
-        align = self._load.align or 1
-        pointer = at.offset(self._load.operands[0], offset)
-        known = min(align, offset & -offset) if offset else align
+        offset = self._start + start * _all(vector.element).bit_length() // 8
+        pointer, known = self._address(at, offset)
         if count == 1:
             element = at.load(vector.element, pointer, known)
             return at.insert(I.InsertElement(vector, "insertelement", [result, element, const_int(T.I64, start)]))
@@ -121,11 +145,16 @@ class _Lanes:
         wide = shuffled(at, part, None, [i - start if i in inside else -1 for i in range(vector.count)])
         return shuffled(at, result, wide, [i + vector.count if i in inside else i for i in range(vector.count)])
 
+    def _address(self, at: Builder, offset: int) -> tuple[Value, int]:
+        """That of a byte behind the load's own, and its alignment."""
+        align = self._load.align or 1
+        return at.offset(self._load.operands[0], offset), min(align, offset & -offset) if offset else align
+
 
 class _Demand:
     """Which bits of each value are used, as a number with so many bits."""
 
-    def __init__(self, users: Mapping[Value, list[tuple[I.Instruction, int]]]) -> None:
+    def __init__(self, users: Users) -> None:
         self._users = users
         self._found: dict[Value, int] = {}
 
