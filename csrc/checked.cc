@@ -529,8 +529,8 @@ JE_EXPORT int64_t je_checked_unwritten(const Object* object, uint64_t address, u
   return jax_enzyme::Report(message + jax_enzyme::At(place));
 }
 
-// The same about the first of all reads of `bytes` between two addresses that holds the pattern still; `otherwise` where
-// none does.
+// The same about the first of all reads of `bytes` between two addresses that holds the pattern still; `otherwise`
+// where none does.
 JE_EXPORT int64_t je_checked_scan(const Object* object, uint64_t base, uint64_t first, uint64_t last, uint64_t bytes,
                                   uint64_t unit, const char* text, const char* place, int64_t otherwise) {
   const uint64_t pattern = uint64_t{jax_enzyme::kUnwritten} << 32 | jax_enzyme::kUnwritten;

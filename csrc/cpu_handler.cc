@@ -36,7 +36,7 @@ struct KernelState {
   std::string name;
   BufferMap map;
   Batch batch;
-  std::vector<int64_t> sizes;  // of the batch as the caller has it
+  std::vector<int64_t> sizes;   // of the batch as the caller has it
   int64_t threads = INT64_MAX;  // that may run it
 
   size_t buffers() const { return map.size(); }
@@ -168,8 +168,9 @@ ffi::Error Execute(KernelState* state, ffi::ThreadPool pool, int32_t device, ffi
   const int64_t total = state->batch.total;
   const Team* inside = state->threads > 1 && total < pool.num_threads() ? &team : nullptr;
   FirstFailure failure;
-  const int64_t status = RunShared(
-      pool, state->threads, total, 1, [&](int64_t lo, int64_t hi) { return RunRange(*state, bases, lo, hi, inside, failure); });
+  const int64_t status = RunShared(pool, state->threads, total, 1, [&](int64_t lo, int64_t hi) {
+    return RunRange(*state, bases, lo, hi, inside, failure);
+  });
   return status == 0 ? ffi::Error::Success() : Describe(*state, status, Element(*state, failure.element(), device));
 }
 

@@ -82,8 +82,8 @@ class SharedLoop {
   int64_t failed_at_ = INT64_MAX;
 };
 
-// Runs the iterations [0, total) of a loop, on `most` threads at most, in shares that start at multiples of `grain`. The first is timed: it tells
-// whether the rest is worth sharing, and how large a share should be.
+// Runs the iterations [0, total) of a loop, on `most` threads at most, in shares that start at multiples of `grain`.
+// The first is timed: it tells whether the rest is worth sharing, and how large a share should be.
 template <typename Run>
 int64_t RunShared(const xla::ffi::ThreadPool& pool, int64_t most, int64_t total, int64_t grain, const Run& run) {
   using Clock = std::chrono::steady_clock;

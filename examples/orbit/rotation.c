@@ -1,8 +1,7 @@
-#include <math.h>
 #include "orbit.h"
+#include <math.h>
 
-static void turn(double angle, double *p, double *q)
-{
+static void turn(double angle, double *p, double *q) {
     double c = cos(angle), s = sin(angle), first = *p;
     *p = c * first - s * *q;
     *q = s * first + c * *q;

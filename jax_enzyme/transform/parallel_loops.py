@@ -30,12 +30,11 @@ from jax_enzyme.ir.marks import has_marks, marks_of
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, Value, int_value
 from jax_enzyme.rules.declare import Declarations
-from jax_enzyme.transform.shared_loops import RUN, STRETCH, Sharing, structure, take_team
+from jax_enzyme.transform.shared_loops import CALL, RUN, STRETCH, Sharing, structure, take_team
 
 _WORTH = 20_000
 """A loop that executes fewer instructions than this takes less than the 20 microseconds that threads are worth."""
 _UNKNOWN_TRIPS = 16
-_CALL = 20
 _RANGES, _FEWEST, _MOST_COPIES = 64, 4, 16
 _COPYING = 64
 """So many instructions of the loop there should be for each number in a copy, which has to be cleared and added."""
@@ -117,7 +116,7 @@ class _Choice:
     def _work(self, loop: Loop) -> int:
         inside = {b for child in loop.children for b in child.blocks}
         own = (i for b in loop.blocks if b not in inside for i in b.instructions)
-        each = sum(_CALL if isinstance(i, I.CallBase) else 1 for i in own)
+        each = sum(CALL if isinstance(i, I.CallBase) else 1 for i in own)
         each += sum(self._work(child) for child in loop.children)
         return each * (self._facts.count(loop) or _UNKNOWN_TRIPS)
 
@@ -179,6 +178,9 @@ class _InRanges(Sharing):
         self._slot_size = size
 
     # -- a range
+
+    def _piece(self) -> int:
+        return 1  # ranges are the same for any number of threads
 
     def _results(self, number: int) -> list[Argument]:
         return [Argument(T.PTR, ("noalias",), number, name="results")]

@@ -37,6 +37,10 @@ from jax_enzyme.transform.rewriting import phis, redirect_phis
 
 _FEW = 8
 """So few iterations leave threads idle: then the loop inside is shared, if it has more."""
+CALL = 20
+"""A call, in instructions."""
+_PIECE, _MOST_GRAINS = 1 << 12, 16
+"""About the instructions of a piece, and the most grains that it has."""
 _ADDRESSES = (I.GetElementPtr, I.Cast, I.BinaryOp)
 RUN = T.FunctionType(T.I64, (T.PTR, T.PTR, T.PTR, T.I64, T.I64))
 STRETCH = T.FunctionType(T.I64, (T.PTR, T.I64, T.I64))
@@ -110,6 +114,8 @@ class Sharing:
             return False
         number = sum(1 for n in self._module.functions if n.startswith("je.stretch.") and n.count(".") == 2)
         body = self._body(passed, f"je.stretch.{number}.body")
+        if self._piece() > 1:
+            body = self._in_pieces(passed, body)
         stretch = self._stretch(passed, body, f"je.stretch.{number}")
         self._call(passed, body, stretch)
         return True
@@ -316,6 +322,46 @@ class Sharing:
                     -1, I.Call(T.VOID, "call", [memory, callee], function_type=callee.function_type)
                 )
 
+    # -- pieces
+
+    def _piece(self) -> int:
+        """How many iterations are run in one go, by whomever. LLVM may run the last ones of a loop in another way than
+        those before (without vectors, whose functions of math.h round differently), and so results would depend on
+        where one thread ends and the next one starts. 1: whole iterations are vectors, nothing depends on it."""
+        grain = self._facts.grain(self._share.loop)
+        if grain == 1:
+            return 1
+        work = sum(CALL if isinstance(i, I.CallBase) else 1 for i in self._inside)
+        return grain * max(1, min(_MOST_GRAINS, _PIECE // (grain * work)))
+
+    def _in_pieces(self, passed: list[Value], body: Function) -> Function:
+        """A function that runs `body` piece by piece."""
+        arguments = [Argument(v.type, (), n, name=v.name) for n, v in enumerate(passed)]
+        first = Argument(T.I64, (), len(arguments), name="first")
+        last = Argument(T.I64, (), len(arguments) + 1, name="last")
+        entry, each, step, end = (BasicBlock(name=n) for n in ("entry", "each", "step", "end"))
+        Builder(entry).br(each)
+        at = Builder(each)
+        low = at.phi(T.I64, [(first, entry)])
+        behind = at.binary("add", low, const_int(T.I64, self._piece()), ("nuw", "nsw"))
+        high = at.select(at.icmp("ult", behind, last), behind, last)
+        way = at.call(body, [*arguments, low, high])
+        at.cond_br(at.icmp("eq", way, const_int(T.I64, 0)), step, end)
+        at = Builder(step)
+        low.operands.append(high)
+        low.targets.append(step)
+        at.cond_br(at.icmp("ult", high, last), each, end)
+        at = Builder(end)
+        at.ret(at.phi(T.I64, [(way, each), (const_int(T.I64, 0), step)]))
+        parameters = [*arguments, first, last]
+        kind = T.FunctionType(T.I64, tuple(a.type for a in parameters))
+        name = f"{body.name}.pieces"
+        function = Function(
+            T.PTR, kind, parameters, [entry, each, step, end], ("internal",), (), ("uwtable",), name=name
+        )
+        self._module.functions[name] = function
+        return function
+
     # -- the call
 
     def _stretch(self, passed: list[Value], body: Function, name: str) -> Function:
@@ -357,7 +403,7 @@ class Sharing:
         for number, value in enumerate(passed):
             shared.store(value, self._field(shared, kind, context, number))
         run = shared.load(T.PTR, self._team, 8)
-        grain = const_int(T.I64, self._facts.grain(self._share.loop))
+        grain = const_int(T.I64, self._piece())
         by_all = shared.call(run, [self._team, stretch, context, count, grain], RUN)
         shared.br(after)
         end = Builder(after)
