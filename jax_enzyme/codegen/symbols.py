@@ -41,6 +41,8 @@ _OF_RUN_TIMES = re.compile(r"__|_Fortran|_Z\w*St|_ZT|_R|_ZN(4core|3std|5alloc)")
 _KEEPING_OUTPUT = re.compile(r"^(setv?buf$|_Fortran)")
 # The linker defines these itself.
 _OF_THE_LINKER = {"__dso_handle", "__cxa_atexit", "_GLOBAL_OFFSET_TABLE_"}
+# What Numba's functions call where Python raises: a failure of the kernel, before there is code (`frontends.numba`).
+_A_FAILURE = "python_exception"
 
 
 def addresses(names: Iterable[str]) -> dict[str, int]:
@@ -96,7 +98,11 @@ def address_of(name: str) -> int | None:
 def is_defined(name: str) -> bool:
     """Whether `address_of` finds a name, or the run-time library of a language should have it: those are not made for
     the question. So is what `addresses` has words of its own for, and what only unwinding reads."""
-    if name in _OF_THE_LINKER or any(known.match(name) for known in (_OF_THREADS, _OF_RUN_TIMES, _TABLES)):
+    if (
+        name == _A_FAILURE
+        or name in _OF_THE_LINKER
+        or any(known.match(name) for known in (_OF_THREADS, _OF_RUN_TIMES, _TABLES))
+    ):
         return True
     return address_of(name) is not None
 

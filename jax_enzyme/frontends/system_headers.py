@@ -18,7 +18,7 @@ from jax_enzyme.cache import DiskCache, digest
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends import toolchain
 
-_FORMAT = "1"
+_FORMAT = "2"
 _TAKEN = ("-isystem", "-D")
 
 
@@ -42,7 +42,7 @@ def _asked(zig: toolchain.Tool) -> tuple[str, ...]:
         environment = {**os.environ, "ZIG_GLOBAL_CACHE_DIR": f"{name}/zig", "ZIG_LOCAL_CACHE_DIR": f"{name}/zig"}
         command = [*zig.command, "c++", "-x", "c++", "-E", "-v", str(empty)]
         answer = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", check=False, env=environment
+            command, capture_output=True, text=True, errors="replace", check=False, env=environment, cwd=name
         ).stderr
     line = next((line for line in answer.splitlines() if ' "-cc1" ' in line or " -cc1 " in line), None)
     if line is None:
@@ -50,4 +50,6 @@ def _asked(zig: toolchain.Tool) -> tuple[str, ...]:
     words = shlex.split(line)
     pairs = list(pairwise(words))
     target = [f"--target={value}" for option, value in pairs if option == "-triple"]
-    return tuple(dict.fromkeys((*target, *(f"{option}{value}" for option, value in pairs if option in _TAKEN))))
+    # Folders below the one in which zig runs are relative to it.
+    taken = [(o, os.path.normpath(os.path.join(name, v)) if o == "-isystem" else v) for o, v in pairs if o in _TAKEN]
+    return tuple(dict.fromkeys((*target, *(f"{option}{value}" for option, value in taken))))

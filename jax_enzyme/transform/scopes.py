@@ -20,6 +20,7 @@ def drop_scopes(module: Module) -> None:
             block.instructions = [i for i in block.instructions if not _declares_scope(i)]
             for instruction in block.instructions:
                 instruction.metadata = [(kind, node) for kind, node in instruction.metadata if kind not in _SCOPES]
+    module.functions.pop(_SCOPE_DECLARATION, None)
 
 
 def _declares_scope(instruction: Instruction) -> bool:

@@ -91,6 +91,8 @@ class StandIn:
         order = signature.order
 
         def entry(pointers: Any, strides: Any, lo: int, hi: int, team: Any) -> int:
+            if hi < 0:  # a question about the kernel, as csrc/abi.h has it
+                return 0
             self.calls.append((program.symbol, steps, hi - lo))
             for b in range(lo, hi):
                 arrays = [_array(p, pointers[i] or 0, strides[i] * b, order) for i, p in enumerate(buffers)]
