@@ -119,9 +119,10 @@ class SourceSet:
         more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
         return ", ".join(names[:_LISTED]) + more
 
-    def program(self, symbol: str | None, also: Collection[str] = ()) -> Program:
+    def program(self, symbol: str | None, also: Collection[str] = (), ruled: Collection[str] = ()) -> Program:
         """The program of a function, by its symbol or by what it is called in its source; of the only one where there
-        is no symbol. `also` are symbols of others that it is handed. CompileError where it is not there, or something
+        is no symbol. `also` are symbols of others that it is handed, `ruled` those for which the user has
+        rules, which are about their bodies. CompileError where it is not there, or something
         does not compile or is defined twice."""
         with self._lock:
             self._compile(unit for unit in self.units if unit.named or symbol is None)
@@ -138,7 +139,7 @@ class SourceSet:
         texts = [text for _, text in parts]
         roots = (root, *also)
         if self._blas == "rules":
-            texts = [without_routines(text, one.names, roots) for one, text in parts]
+            texts = [without_routines(text, one.names, (*roots, *ruled)) for one, text in parts]
         if len(self.units) > 1:
             try:
                 texts = [linking.linked(_with_common_sizes(members, texts), roots)]

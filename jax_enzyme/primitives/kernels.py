@@ -177,7 +177,8 @@ class _Given:
         names = tuple(functions_of(parsed.formals))
         if names:
             parsed = replace(parsed, formals=with_symbols(parsed.formals, sources.symbols(names)))
-        return given.kernel(sources.program(symbol, tuple(functions_of(parsed.formals))), parsed)
+        ruled = [rule.symbol for rule in self.rules]
+        return given.kernel(sources.program(symbol, tuple(functions_of(parsed.formals)), ruled), parsed)
 
     def kernel(self, program: Program, signature: Signature) -> Kernel:
         program = replace(program, ir=attached(program.ir, self.rules))
