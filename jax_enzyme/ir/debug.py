@@ -10,6 +10,9 @@ from jax_enzyme.ir.lexer import escape, unescape
 from jax_enzyme.ir.metadata import MDNode, MDRef, MDString, MDValue
 from jax_enzyme.ir.module import Function, Module
 
+_OF_PACKAGES = frozenset(("site-packages", "dist-packages"))
+"""Folders of packages that are installed. The headers of C and C++ lie there, perhaps below the user's own folder."""
+
 
 def location(module: Module, instruction: Instruction) -> str | None:
     """`file:line:column` of an instruction: of the innermost inlined call that lies in the user's own files, or the
@@ -109,6 +112,8 @@ def _user_directories(module: Module) -> list[str]:
 
 
 def _is_users(file: str, directories: list[str]) -> bool:
+    if not _OF_PACKAGES.isdisjoint(file.split(os.sep)):
+        return False
     if not os.path.isabs(file):
         return True
     return any(directory and file.startswith(directory + os.sep) for directory in directories)
