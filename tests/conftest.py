@@ -12,6 +12,7 @@ from hypothesis import Phase, settings
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_platforms", os.environ.get("JAX_PLATFORMS", "cpu"))
+jax.config.update("jax_num_cpu_devices", 8)  # here, as libraries under test make a client when they are imported
 
 # Each run takes the same short sequence of programs, and shows a failing one as it is; `make fuzz` asks for the long
 # profile by --hypothesis-profile: other programs every time, and the failing one made small.

@@ -20,8 +20,6 @@ from jax_enzyme.xla_ffi.registration import CPU_TARGET
 from tests.jax.kernels import COLUMNS, EULER, EXAMPLES, GATHER, POLY, POWER, SINGLE, SPIN, Example
 from tests.jax.stand_in import StandIn
 
-jax.config.update("jax_num_cpu_devices", 8)  # before the first test makes a client
-
 
 @cache
 def stand_in(splits: bool) -> StandIn:
