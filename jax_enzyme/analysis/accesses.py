@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import PointsTo
-from jax_enzyme.analysis.objects import MemoryObject, Objects, call_effect, called_routine, is_memory_free
+from jax_enzyme.analysis.objects import NOTHING, MemoryObject, Objects, call_effect, called_routine, is_memory_free
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function
@@ -17,10 +17,15 @@ from jax_enzyme.rules.effects import Effect
 
 def reachable_objects(points_to: PointsTo, call: I.CallBase) -> Objects:
     """The objects that a call can reach through its arguments."""
-    found = set[MemoryObject]().union(*(points_to.of(a) for a in call.arguments))
+    return closure(points_to, (o for a in call.arguments for o in points_to.of(a)))
+
+
+def closure(points_to: PointsTo, objects: Iterable[MemoryObject]) -> Objects:
+    """These objects and all that the pointers in them lead to."""
+    found = set(objects)
     work = list(found)
     while work:
-        for item in points_to.contents[work.pop()]:
+        for item in points_to.contents.get(work.pop(), NOTHING):
             if item not in found:
                 found.add(item)
                 work.append(item)

@@ -27,15 +27,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.zeros import Zeros
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.clone import clone_with_map
-from jax_enzyme.ir.module import Function, GlobalVariable
+from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import (
     BasicBlock,
-    ConstantNull,
     InlineAsm,
     Value,
 )
@@ -66,11 +66,12 @@ def devirtualise(function: ArrayFunction) -> ArrayFunction:
     if not any(map(_is_indirect, (i for f in module.functions.values() for i in f.instructions()))):
         return function
     points_to = PointsTo(module, root)
+    zeros = Zeros(points_to)
     choices: dict[I.CallBase, _Choice] = {}
     for caller in points_to.functions:
         for instruction in caller.instructions():
             if isinstance(instruction, I.Call | I.Invoke) and _is_indirect(instruction):
-                choice = _choice(points_to, instruction)
+                choice = _choice(points_to, zeros, instruction)
                 if choice is not None:
                     choices[instruction] = choice
     if not choices:
@@ -101,24 +102,16 @@ def _mapped(choice: _Choice, copied: dict[Value, Value]) -> _Choice:
     return _Choice([f for f in twins if isinstance(f, Function)], choice.complete)
 
 
-def _choice(points_to: PointsTo, call: I.CallBase) -> _Choice | None:
+def _choice(points_to: PointsTo, zeros: Zeros, call: I.CallBase) -> _Choice | None:
     objects = points_to.of(call.callee)
     candidates = [
         o.site for o in objects if isinstance(o.site, Function) and o.site.function_type == call.function_type
     ]
-    complete = not points_to.is_any_code(objects) if objects else _is_null(points_to, call.callee)
+    complete = not points_to.is_any_code(objects) if objects else zeros.is_null(call.callee)
     if len(candidates) > MOST or not (candidates or complete):
         return None
     order = {f: i for i, f in enumerate(points_to.module.functions.values())}
     return _Choice(sorted(candidates, key=order.__getitem__), complete)
-
-
-def _is_null(points_to: PointsTo, callee: Value) -> bool:
-    """Whether a pointer that leads to nothing is null, or read where tables that never change have no address."""
-    if not isinstance(callee, I.Load):
-        return isinstance(callee, ConstantNull)
-    tables = [o.site for o in points_to.of(callee.operands[0])]
-    return bool(tables) and all(isinstance(t, GlobalVariable) and t.is_constant and t.initializer for t in tables)
 
 
 # -- the chain of calls ------------------------------------------------------------------------------------------------

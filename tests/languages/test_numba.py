@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jax_enzyme.errors import CompileError, NoRuleError, SignatureError
+from jax_enzyme.errors import CompileError, SignatureError
 from jax_enzyme.frontends import load_function
 from jax_enzyme.signature import Binding, parse
 from tests.support.engine import Native, agree, three_way
@@ -196,12 +196,7 @@ def kernel_of(function: Any, signature: str, dims: dict[str, int]) -> Native:
     return Native(program, whole, Binding.of(dims, {}))
 
 
-# Its keys are compared through a pointer in the dictionary's memory, of which the map of memory does not say any more
-# where it leads: a refusal that is to go again (docs/limits.md).
-REFUSED = pytest.mark.xfail(raises=NoRuleError, reason="the functions in a typed dictionary are not known")
-
-
-@pytest.mark.parametrize("name", [pytest.param(n, marks=REFUSED if n == "typed_containers" else ()) for n in KERNELS])
+@pytest.mark.parametrize("name", KERNELS)
 def test_derivatives(name: str) -> None:
     function, signature, dims, inputs = KERNELS[name]
     agree(three_way(kernel_of(function, signature, dims), inputs))

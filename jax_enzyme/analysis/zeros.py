@@ -1,0 +1,194 @@
+"""Pointers that are null in every run, since nothing but zeros is written where they are read from.
+
+    %table = call ptr @calloc(i64 4, i64 8)      (or memory that a memset, a copy of such memory, or nothing has filled)
+    %slot = getelementptr ptr, ptr %table, i64 2
+    %compare = load ptr, ptr %slot               null
+
+The map of memory says that no address lies there; a number might still, and numbers may be made into addresses. So
+every instruction that may write to the place is looked at, and a copy's source as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from jax_enzyme.analysis.accesses import closure
+from jax_enzyme.analysis.congruence import Congruence, overlap
+from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.objects import NOTHING, MemoryObject, Objects, call_effect, is_defined_call, is_memory_free
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir.module import GlobalVariable
+from jax_enzyme.ir.values import (
+    Constant,
+    ConstantAggregate,
+    ConstantNull,
+    ConstantSplat,
+    Poison,
+    Undef,
+    Value,
+    int_value,
+    is_zero,
+)
+from jax_enzyme.rules.effects import Effect
+
+_WRITES_NOTHING = frozenset(
+    {
+        Effect.PURE_INT, Effect.IGNORED, Effect.SAME_POINTER, Effect.STACK, Effect.ALLOCATE, Effect.REALLOCATE,
+        Effect.FREE, Effect.ABORT, Effect.TRAP, Effect.MASKED_LOAD, Effect.GATHER, Effect.VECTOR_REDUCE,
+        Effect.BARRIER, Effect.FENCE, Effect.VOTE, Effect.SHUFFLE,
+    }
+)  # fmt: skip
+"""What leaves the memory alone that was there before."""
+_MOST = 64
+"""So many places are looked at for one pointer: a copy within an object may lead to ever more."""
+
+
+@dataclass(frozen=True)
+class _Place:
+    """So many bytes of an object."""
+
+    item: MemoryObject
+    at: Congruence
+    size: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Write:
+    """What is written to `size` bytes (None: any number): zeros, what is at `source`, or something else."""
+
+    pointer: Value
+    size: int | None
+    zeros: bool = False
+    source: Value | None = None
+
+
+class Zeros:
+    """Answers for the functions that a map of memory has."""
+
+    def __init__(self, points_to: PointsTo) -> None:
+        self._points_to = points_to
+        self._layout = DataLayout(points_to.module)
+        self._instructions = [i for f in points_to.functions for i in f.instructions()]
+
+    def is_null(self, pointer: Value) -> bool:
+        """Whether a pointer that leads to no object, as far as the map says, is null wherever it is called."""
+        if isinstance(pointer, ConstantNull):
+            return True
+        if not isinstance(pointer, I.Load):
+            return False
+        pending = list(self._places(pointer.operands[0], self._layout.store_size(pointer.type)))
+        seen = set(pending)
+        if not pending:
+            return False
+        while pending:
+            sources = self._sources(pending.pop())
+            if sources is None or len(seen) > _MOST:
+                return False
+            pending += [s for s in sources if s not in seen]
+            seen.update(sources)
+        return True
+
+    @cached_property
+    def _reached(self) -> Objects:
+        """What code may write to that is not seen."""
+        calls = [i for i in self._instructions if isinstance(i, I.CallBase) and self._is_open(i)]
+        if not calls:
+            return NOTHING
+        shared = [o for o in self._points_to.objects.values() if not o.is_constant and not _is_own(o)]
+        given = [o for c in calls for a in c.arguments for o in self._points_to.of(a)]
+        return closure(self._points_to, [*shared, *given, self._points_to.caller, self._points_to.unknown])
+
+    def _is_open(self, call: I.CallBase) -> bool:
+        """Whether a call may write what is not seen."""
+        effect = call_effect(call)
+        is_seen = is_defined_call(call) or is_memory_free(call) or effect in (Effect.MEMORY_COPY, Effect.MEMORY_SET)
+        return not is_seen and effect not in _WRITES_NOTHING and not self._points_to.callees(call)
+
+    def _places(self, pointer: Value, size: int) -> Iterator[_Place]:
+        for item, offsets in self._points_to.within(pointer).items():
+            yield from (_Place(item, at, size) for at in offsets)
+
+    def _sources(self, place: _Place) -> list[_Place] | None:
+        """The places that are copied to this one; None where anything but zeros may be in it."""
+        item, site = place.item, place.item.site
+        if isinstance(site, GlobalVariable) and item.is_constant and site.initializer is not None:
+            return []
+        if item in self._reached or not _is_own(item):
+            return None
+        if isinstance(site, GlobalVariable) and not self._is_zero_at(site.initializer, 0, place):
+            return None
+        found: list[_Place] = []
+        if isinstance(site, I.CallBase) and call_effect(site) is Effect.REALLOCATE:
+            found += [_Place(p.item, p.at + place.at, place.size) for p in self._places(site.operands[0], place.size)]
+        for write, here in self._writes.get(item, ()):
+            if write.zeros or (write.size is not None and not overlap(here, write.size, place.at, place.size)):
+                continue
+            if write.source is None:
+                return None
+            moved = place.at - here
+            sources = [_Place(p.item, p.at + moved, place.size) for p in self._places(write.source, place.size)]
+            if not sources:
+                return None
+            found += sources
+        return found
+
+    def _is_zero_at(self, value: Constant | None, offset: int, place: _Place) -> bool:
+        """Whether a constant at this offset of an object has no bit set at a place of it."""
+        match value:
+            case Constant() if _is_nothing(value):
+                return True
+            case ConstantAggregate(elements=elements):
+                parts = zip(elements, self._layout.offsets(value.type), strict=True)
+                return all(self._is_zero_at(element, offset + start, place) for element, start in parts)
+            case ConstantSplat(element=element):
+                return all(self._is_zero_at(element, offset + o, place) for o in self._layout.offsets(value.type))
+            case None:
+                return False
+            case _:
+                size = self._layout.store_size(value.type)
+                return not overlap(Congruence(offset, 0), size, place.at, place.size)
+
+    @cached_property
+    def _writes(self) -> dict[MemoryObject, list[tuple[_Write, Congruence]]]:
+        """What is written to each object, and where."""
+        found: dict[MemoryObject, list[tuple[_Write, Congruence]]] = {}
+        for instruction in self._instructions:
+            write = self._write(instruction)
+            if write is not None:
+                for item, offsets in self._points_to.within(write.pointer).items():
+                    found.setdefault(item, []).extend((write, at) for at in offsets)
+        return found
+
+    def _write(self, instruction: I.Instruction) -> _Write | None:
+        match instruction:
+            case I.Store(operands=[value, pointer]):
+                return _Write(pointer, self._layout.store_size(value.type), _is_nothing(value))
+            case I.AtomicRMW() | I.CmpXchg():
+                return _Write(instruction.operands[0], self._layout.store_size(instruction.operands[1].type))
+            case I.CallBase():
+                match call_effect(instruction):
+                    case Effect.MEMORY_COPY:
+                        target, source, size, *_ = instruction.operands
+                        return _Write(target, int_value(size), source=source)
+                    case Effect.MEMORY_SET:
+                        target, byte, size, *_ = instruction.operands
+                        return _Write(target, int_value(size), zeros=is_zero(byte))
+                    case _:
+                        return None
+            case _:
+                return None
+
+
+def _is_nothing(value: Value) -> bool:
+    return is_zero(value) or isinstance(value, Undef | Poison)
+
+
+def _is_own(item: MemoryObject) -> bool:
+    """Memory that no code has but what is in the module, unless its address is handed on."""
+    site = item.site
+    return item.kind in ("heap", "stack") or (
+        isinstance(site, GlobalVariable) and bool({"internal", "private"} & set(site.prefix))
+    )
