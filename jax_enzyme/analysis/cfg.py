@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from functools import cached_property
 from typing import TypeVar
 
-from jax_enzyme.analysis.dataflow import fixpoint
+from jax_enzyme.analysis.fixpoint import fixpoint
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import BasicBlock
 

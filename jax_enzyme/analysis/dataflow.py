@@ -1,62 +1,21 @@
-"""The one data-flow solver.
+"""The usual problem over the blocks of a function: join over the incoming edges, then transfer through the block.
 
-Two doors to the same worklist:
-
-`fixpoint` solves a system of equations `fact[n] = evaluate(n, facts)` over any kind of node. `solve` states the usual
-problem over the blocks of a function (join over the incoming edges, then transfer through the block) as such a system.
-
-**Lattice contract.** Facts are immutable values with `==`. `bottom` is the least fact ("nothing flows here yet") and an
-identity of `join`; `join` is associative, commutative and idempotent; `transfer`, `edge` and `evaluate` are monotone:
-larger inputs give no smaller results. Every chain of growing facts is finite, or `evaluate` widens. Then the result is
-the least fixed point, the order of visits does not matter, and the solver ends. A must-problem is the same with the
-order turned over: `bottom` is the full set, `join` the intersection.
+**Lattice contract**, beside that of `fixpoint`: `bottom` is an identity of `join`, which is associative, commutative
+and idempotent; `transfer` and `edge` are monotone. A must-problem is the same with the order turned over: `bottom` is
+the full set, `join` the intersection.
 """
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, Literal, TypeVar
+from typing import Generic, Literal, TypeVar
 
+from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.analysis.fixpoint import fixpoint
 from jax_enzyme.ir.values import BasicBlock
 
-if TYPE_CHECKING:
-    from jax_enzyme.analysis.cfg import Cfg
-
-N = TypeVar("N")
 F = TypeVar("F")
-
-
-def fixpoint(
-    nodes: Sequence[N],
-    dependents: Callable[[N], Iterable[N]],
-    evaluate: Callable[[N, Mapping[N, F]], F],
-    bottom: F,
-) -> dict[N, F]:
-    """Solves `fact[n] = evaluate(n, facts)` for every node.
-
-    `nodes` gives the order in which pending nodes are visited (sources of facts first is fast); `dependents(n)` are the
-    nodes whose equations read `fact[n]`; those that are not in `nodes` are ignored.
-    """
-    position = {node: i for i, node in enumerate(nodes)}
-    facts = dict.fromkeys(nodes, bottom)
-    heap = list(range(len(nodes)))
-    pending = set(heap)
-    while heap:
-        index = heapq.heappop(heap)
-        pending.discard(index)
-        node = nodes[index]
-        fact = evaluate(node, facts)
-        if fact == facts[node]:
-            continue
-        facts[node] = fact
-        for dependent in dependents(node):
-            other = position.get(dependent)
-            if other is not None and other not in pending:
-                pending.add(other)
-                heapq.heappush(heap, other)
-    return facts
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from itertools import product
 from math import gcd
 
 from jax_enzyme.analysis.congruence import ANY, MANY, Congruence, overlap, repeated
-from jax_enzyme.analysis.dataflow import fixpoint
 from jax_enzyme.analysis.extents import extent, inside, promised
+from jax_enzyme.analysis.fixpoint import fixpoint
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import MemoryObject, call_effect

@@ -2,8 +2,9 @@
 
 from jax_enzyme.primitives.checks import GradientReport, check_grads
 from jax_enzyme.primitives.implicit import Implicit, implicit
-from jax_enzyme.primitives.kernels import Kernel, Library, kernel, library
+from jax_enzyme.primitives.kernels import Kernel
 from jax_enzyme.primitives.lifting import Elementwise, elementwise
+from jax_enzyme.primitives.making import Library, kernel, library
 from jax_enzyme.primitives.races import RaceReport, check_races
 from jax_enzyme.primitives.suggestion import suggest_signature
 

@@ -27,7 +27,7 @@ from jax_enzyme.errors import ArgumentError
 from jax_enzyme.primitives.arguments import check_formals
 from jax_enzyme.primitives.kernels import Kernel
 from jax_enzyme.signature import match
-from jax_enzyme.signature.model import INTEGERS
+from jax_enzyme.signature.params import INTEGERS
 
 Solver = Callable[[Callable[[jax.Array], jax.Array], jax.Array], jax.Array]
 

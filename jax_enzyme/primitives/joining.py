@@ -1,52 +1,55 @@
-"""Implementations of one function for several platforms: which may be joined, and what each runs on."""
+"""Implementations of one function for several platforms: which may be joined."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from typing import Protocol, TypeVar
 
 from jax_enzyme.errors import SignatureError
+from jax_enzyme.frontends import Program
 from jax_enzyme.signature import Param, Signature
 from jax_enzyme.xla_ffi.backend import PLATFORMS, platforms_of
-
-if TYPE_CHECKING:
-    from jax_enzyme.primitives.kernels import Kernel
-
-Others = tuple[tuple[str, "Kernel"], ...]
 
 _ALIASES = {"gpu": "cuda"}
 
 
-def joined(kernel: Kernel, platform: str, other: object) -> Others:
-    """The implementations beside a kernel's own, with `other` for a platform. SignatureError where they are not
-    implementations of one function, or one of them would never run."""
-    from jax_enzyme.primitives.kernels import Kernel
+class Joinable(Protocol):
+    """A kernel, as far as it matters here."""
 
+    @property
+    def program(self) -> Program: ...
+
+    @property
+    def signature(self) -> Signature: ...
+
+
+K = TypeVar("K", bound=Joinable)
+
+
+def joined(
+    kernel: K, others: Iterable[tuple[str, K]], platform: str, other: K, running: Mapping[str, K]
+) -> tuple[tuple[str, K], ...]:
+    """The implementations beside a kernel's own: `others`, and what `other` is `running` on a platform. SignatureError
+    where they are not implementations of one function, or one of them would never run."""
     name = _ALIASES.get(platform, platform)
     if name not in PLATFORMS:
         raise SignatureError(f"there is no platform {platform!r}", None, f"platforms: {', '.join(PLATFORMS)}, gpu")
-    if not isinstance(other, Kernel):
-        raise SignatureError(f"`on` joins kernels, and this is a {type(other).__name__}", None, "make it by je.kernel")
-    runs = other.implementations.get(name)
+    runs = running.get(name)
     if runs is None:
         raise SignatureError(
-            f"`{other.__name__}` has no code for {name}: it is written in {other.program.lang}",
+            f"`{other.program.symbol}` has no code for {name}: it is written in {other.program.lang}",
             other.program.source_name,
             "a kernel for a GPU is written in CUDA" if name == "cuda" else None,
         )
     _check_same(kernel.signature, other.signature)
-    others = {**dict(kernel.others), name: runs}
-    if set(platforms_of(kernel.program)) <= set(others):
+    every = {**dict(others), name: runs}
+    if set(platforms_of(kernel.program)) <= set(every):
         raise SignatureError(
-            f"`{kernel.__name__}` would run nowhere: {', '.join(sorted(others))} run other implementations",
+            f"`{kernel.program.symbol}` would run nowhere: {', '.join(sorted(every))} run other implementations",
             kernel.program.source_name,
             f"start from the other one: other.on({platforms_of(kernel.program)[0]!r}, kernel)",
         )
-    return tuple(sorted(others.items()))
-
-
-def implementations(kernel: Kernel, alone: Kernel) -> dict[str, Kernel]:
-    """What a kernel runs on each platform. `alone` is the kernel without others."""
-    return {**dict.fromkeys(platforms_of(kernel.program), alone), **dict(kernel.others)}
+    return tuple(sorted(every.items()))
 
 
 def _check_same(mine: Signature, theirs: Signature) -> None:

@@ -15,7 +15,8 @@ from jax_enzyme.errors import ArgumentError, CompileError, SignatureError
 from jax_enzyme.frontends.source import identify
 from jax_enzyme.options import Options
 from jax_enzyme.primitives.arguments import check_formals, check_names, checked_flags
-from jax_enzyme.primitives.kernels import Kernel, kernel
+from jax_enzyme.primitives.kernels import Kernel
+from jax_enzyme.primitives.making import kernel
 from jax_enzyme.signature import NUMPY_NAMES, Signature, parse
 
 _C_TYPES = {

@@ -12,7 +12,8 @@ from jax_enzyme.signature.call import (
 )
 from jax_enzyme.signature.dimensions import solve
 from jax_enzyme.signature.launch import Launch, Shape, parse_launch
-from jax_enzyme.signature.model import RETURN, Binding, Direction, Order, Param, Signature
+from jax_enzyme.signature.model import RETURN, Binding, Order, Signature
+from jax_enzyme.signature.params import Direction, Param
 from jax_enzyme.signature.parser import parse
 
 __all__ = [

@@ -12,7 +12,8 @@ from typing import Any
 from jax_enzyme.errors import ArgumentError
 from jax_enzyme.signature.dimensions import solve
 from jax_enzyme.signature.formals import any_leaf, flattened, gathered
-from jax_enzyme.signature.model import INTEGERS, RETURN, WIDE, Binding, Param, Signature, integer_range
+from jax_enzyme.signature.model import RETURN, Binding, Signature
+from jax_enzyme.signature.params import INTEGERS, WIDE, Param, integer_range
 
 NUMPY_NAMES = {
     "bool": "bool", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64", "u8": "uint8", "u16": "uint16",

@@ -25,7 +25,8 @@ from jax_enzyme.signature.expressions import (
     names_in,
 )
 from jax_enzyme.signature.formals import Formal, FunctionOf, Null, Plain, Record, Status, Text, leaves
-from jax_enzyme.signature.model import INTEGERS, Direction, Order, Param, integer_range
+from jax_enzyme.signature.model import Order
+from jax_enzyme.signature.params import INTEGERS, Direction, Param, integer_range
 
 Dims = tuple[Expression, ...]
 Kind = Choice["number", "record", "null", "function", "text", "status"]

@@ -32,7 +32,8 @@ from jax_enzyme.signature.expressions import (
     polynomial_names,
     substitute,
 )
-from jax_enzyme.signature.model import Param, Signature, integer_range
+from jax_enzyme.signature.model import Signature
+from jax_enzyme.signature.params import Param, integer_range
 
 
 @dataclass(frozen=True, slots=True)

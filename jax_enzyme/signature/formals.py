@@ -21,7 +21,7 @@ from typing import Any, cast
 
 from jax_enzyme.errors import ArgumentError
 from jax_enzyme.signature.expressions import Expression
-from jax_enzyme.signature.model import Direction, Param
+from jax_enzyme.signature.params import Direction, Param
 
 
 @dataclass(frozen=True, slots=True)

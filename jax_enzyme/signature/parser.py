@@ -23,7 +23,8 @@ from jax_enzyme.errors import SignatureError
 from jax_enzyme.signature.declarations import Declaration, DeclarationError, Dims, formals_of
 from jax_enzyme.signature.dimensions import plan
 from jax_enzyme.signature.expressions import Expression, Literal, Name, Negation, Operation
-from jax_enzyme.signature.model import DIRECTIONS, DTYPES, Direction, Order, Signature
+from jax_enzyme.signature.model import Order, Signature
+from jax_enzyme.signature.params import DIRECTIONS, DTYPES, Direction
 
 _TOKEN = re.compile(
     r"(?:\s|#[^\n]*(?:\n|$))*(?:(?P<name>[A-Za-z_]\w*)|(?P<number>\d+)|(?P<string>\"[^\"]*\"|'[^']*')"

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from jax_enzyme.signature import Param
-from jax_enzyme.signature.model import INTEGERS
+from jax_enzyme.signature.params import INTEGERS
 from jax_enzyme.transform.source_types import Piece, SourceType
 
 _BYTES = ("i8", "u8")

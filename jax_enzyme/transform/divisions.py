@@ -32,8 +32,9 @@ from jax_enzyme.ir.debug import NOTED, note_places
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
 from jax_enzyme.rules.declare import Declarations
+from jax_enzyme.transform.failing import address_taken
 from jax_enzyme.transform.failure_sites import DIVIDED_BY_ZERO, DIVISION_OVERFLOWS
-from jax_enzyme.transform.failures import address_taken, lower_failures
+from jax_enzyme.transform.failures import lower_failures
 from jax_enzyme.transform.rewriting import split_before
 
 _SIGNED = ("sdiv", "srem")

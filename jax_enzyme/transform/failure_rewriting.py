@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
-from jax_enzyme.ir.module import Function, Module
-from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, Poison, Value, int_value
+from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.values import BasicBlock, ConstantNull, Poison, Value, int_value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.exceptions import clause_type, is_kind_of
+from jax_enzyme.transform.failing import PLACE, Failures, behind_the_place, stays_true
 from jax_enzyme.transform.failure_sites import CHECKED, EXCEPTION, Site
 from jax_enzyme.transform.rewriting import (
     drop_edge,
@@ -24,13 +24,7 @@ from jax_enzyme.transform.rewriting import (
     split_before,
 )
 
-if TYPE_CHECKING:
-    from jax_enzyme.transform.failures import Failures
-
-PLACE = T.StructType((T.I64, T.PTR))
-_PLACE_BYTES = 16
 _TAILS = frozenset(("tail", "musttail"))
-_UNTRUE = ("memory(", "noreturn", "speculatable", "allocsize", "allockind", '"alloc-family"', "returned")
 _STANDARD_OBJECT = re.compile(r"_ZNSt\d+\w*(error|exception|argument|range|alloc|length|cast)(B\w+)?[CD][012]E")
 
 
@@ -184,11 +178,11 @@ class Rewriter:
         plain.function_type = twin.function_type
         plain.parameter_attributes = [
             (),
-            *map(_behind_the_place, call.parameter_attributes),
+            *map(behind_the_place, call.parameter_attributes),
         ]
         plain.return_attributes = ()
         plain.flags = tuple(f for f in call.flags if f not in _TAILS)
-        plain.attributes = kept_attributes(self._failures.module, call.attributes, _stays_true)
+        plain.attributes = kept_attributes(self._failures.module, call.attributes, stays_true)
         self._replaced[call] = plain
         builder.insert(plain)
         status = builder.load(T.I64, self._place, 8)
@@ -314,30 +308,6 @@ class Rewriter:
             if known and (message in self._failures.with_object or not self._failures.handlers_look):
                 selector = builder.select(builder.icmp("eq", number, const_int(T.I32, message)), taken, selector)
         return selector
-
-
-def add_parameter(module: Module, function: Function) -> None:
-    """Gives a function the place for its status as its first parameter."""
-    kind = function.function_type
-    parameter = Argument(T.PTR, ("noalias", "nonnull", f"dereferenceable({_PLACE_BYTES})"), name="failure")
-    for argument in function.arguments:
-        argument.attributes = _behind_the_place(argument.attributes)
-    function.arguments.insert(0, parameter)
-    for index, argument in enumerate(function.arguments):
-        argument.index = index
-    function.value_type = T.FunctionType(kind.result, (T.PTR, *kind.parameters), kind.variadic)
-    function.return_attributes = ()
-    function.attributes = kept_attributes(module, function.attributes, _stays_true)
-
-
-def _stays_true(word: str) -> bool:
-    """Attributes that hold for the function with a status, too."""
-    return not word.startswith(_UNTRUE)
-
-
-def _behind_the_place(words: tuple[str, ...]) -> tuple[str, ...]:
-    """The attributes of a parameter that is no longer the first: `sret` may stand at the first two alone."""
-    return tuple(w for w in words if w != "returned" and not w.startswith("sret"))
 
 
 def _as_call(call: I.CallBase) -> I.Call:

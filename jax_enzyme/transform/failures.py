@@ -31,17 +31,14 @@ its type in that place. Landing pads of what is never thrown are unreachable, an
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from jax_enzyme.analysis.objects import named_functions, reachable_functions
+from jax_enzyme.analysis.objects import reachable_functions
 from jax_enzyme.ir import instructions as I
-from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
-from jax_enzyme.ir.clone import clone, clone_function
+from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.module import Function, GlobalAlias, Module
-from jax_enzyme.ir.values import BasicBlock, Value
-from jax_enzyme.transform.failure_rewriting import PLACE, Rewriter, add_parameter
-from jax_enzyme.transform.failure_sites import EXCEPTION, Site, add_message, constant_text, describe, site
+from jax_enzyme.transform.failing import PLACE, Failures
+from jax_enzyme.transform.failure_rewriting import Rewriter
+from jax_enzyme.transform.failure_sites import site
 from jax_enzyme.transform.stand_ins import may_be_entered, stand_in
 
 
@@ -71,107 +68,6 @@ def _concerns(module: Module, instruction: I.Instruction) -> bool:
     return isinstance(instruction, I.Invoke) or site(module, instruction) is not None
 
 
-class Failures:
-    """What fails in a module: the sites with their numbers, the functions that may, and what took their place."""
-
-    def __init__(self, module: Module, root: Function) -> None:
-        self.module = module
-        self.functions = reachable_functions(root)
-        self.sites: dict[I.Instruction, Site] = {}
-        self.numbers: dict[I.Instruction, int] = {}
-        self.twins: dict[Function, Function] = {}
-        for function in self.functions:
-            for instruction in function.instructions():
-                found = site(module, instruction)
-                if found is not None:
-                    self.sites[instruction] = found
-                    if found.code is None:
-                        text = describe(module, found, _constructed_with(function, found))
-                        self.numbers[instruction] = add_message(module, text)
-        self.failing: set[Function] = set()
-        self.throwing: set[Function] = set()
-        self._find_failing()
-        self.thrown_types = {
-            self.numbers[call]: found.thrown
-            for call, found in self.sites.items()
-            if found.kind == EXCEPTION and call in self.numbers
-        }
-        self.with_object = {n for call, n in self.numbers.items() if self.sites[call].thrown_object is not None}
-        self.handlers_look = any(map(_looks_at_exception, self.functions))
-        asked = any(_asks_what(i) for f in self.functions for i in f.instructions())
-        self.objects_matter = self.handlers_look and asked
-        self.rethrows = any(
-            isinstance(i, I.CallBase) and i.callee.name == "__cxa_rethrow"
-            for f in self.functions
-            for i in f.instructions()
-        )
-        self._taken = address_taken(module)
-
-    def _find_failing(self) -> None:
-        """The functions that may fail, and those that may throw: by themselves, or by what they call. Landing pads of
-        what never throws do not count: they hold many a call of `std::terminate`."""
-        changed = True
-        while changed:
-            changed = False
-            for function in self.functions:
-                for instruction in self._live(function):
-                    found = self.sites.get(instruction)
-                    callee = instruction.callee if isinstance(instruction, I.CallBase) else None
-                    if function not in self.failing and (found is not None or callee in self.failing):
-                        self.failing.add(function)
-                        changed = True
-                    throws = found.kind == EXCEPTION if found is not None else callee in self.throwing
-                    if function not in self.throwing and throws:
-                        self.throwing.add(function)
-                        changed = True
-
-    def _live(self, function: Function) -> Iterator[I.Instruction]:
-        """The instructions that control can reach, if nothing throws but what is known to."""
-        seen = {function.entry}
-        pending = [function.entry]
-        while pending:
-            block = pending.pop()
-            yield from block.instructions
-            for successor in block.successors:
-                if successor not in seen and not self._never_taken(block.terminator, successor):
-                    seen.add(successor)
-                    pending.append(successor)
-
-    def _never_taken(self, last: I.Instruction, successor: BasicBlock) -> bool:
-        if not isinstance(last, I.Invoke) or successor is last.targets[0]:
-            return False
-        found = self.sites.get(last)
-        return found.kind != EXCEPTION if found is not None else last.callee not in self.throwing
-
-    def give_place(self, source: Function) -> None:
-        """Decides which function takes the place for the status: the function itself, or a twin of it."""
-        if source not in self._taken:
-            self.twins[source] = source
-            add_parameter(self.module, source)
-            return
-        copies: dict[Value, Value] = {}
-        name = _fresh(self.module, f"{source.name}.failing")
-        twin = clone_function(source, name, copies)
-        self.module.functions[name] = twin
-        _forget_debug(source)
-        for old, new in copies.items():
-            if isinstance(old, I.Instruction) and old in self.sites:
-                assert isinstance(new, I.Instruction)
-                self.sites[new] = self.sites[old]
-                if old in self.numbers:
-                    self.numbers[new] = self.numbers[old]
-        self.twins[source] = twin
-        add_parameter(self.module, twin)
-
-
-def _fresh(module: Module, name: str) -> str:
-    number, found = 0, name
-    while module.symbol(found) is not None:
-        number += 1
-        found = f"{name}.{number}"
-    return found
-
-
 def _call_functions_not_aliases(module: Module) -> None:
     for function in module.functions.values():
         for instruction in function.instructions():
@@ -181,61 +77,3 @@ def _call_functions_not_aliases(module: Module) -> None:
                     target = target.target
                 if isinstance(target, Function):
                     instruction.operands[-1] = target
-
-
-def _constructed_with(function: Function, found: Site) -> str | None:
-    """The text that a thrown object is made from, where that is a constant."""
-    if found.thrown_object is None:
-        return None
-    for instruction in function.instructions():
-        if isinstance(instruction, I.CallBase) and instruction.arguments[:1] == [found.thrown_object]:
-            for argument in instruction.arguments[1:]:
-                text = constant_text(argument)
-                if text:
-                    return text
-    return None
-
-
-def _looks_at_exception(function: Function) -> bool:
-    """Whether a handler in the function uses the object that it caught."""
-    caught = {
-        i
-        for i in function.instructions()
-        if isinstance(i, I.CallBase) and i.callee.name in ("__cxa_begin_catch", "__cxa_get_exception_ptr")
-    }
-    return bool(caught) and any(not caught.isdisjoint(i.operands) for i in function.instructions())
-
-
-def _asks_what(instruction: I.Instruction) -> bool:
-    """Whether a call may be one of an exception's `what()`, directly or through its table."""
-    if not isinstance(instruction, I.CallBase):
-        return False
-    if isinstance(instruction.callee, Function):
-        return instruction.callee.name.endswith("4whatEv")
-    return instruction.function_type == T.FunctionType(T.PTR, (T.PTR,))
-
-
-def address_taken(module: Module) -> set[Function]:
-    """Functions that are used as anything but the callee of a direct call."""
-    found: set[Function] = set()
-    for function in module.functions.values():
-        for instruction in function.instructions():
-            operands = instruction.operands
-            for operand in operands[:-1] if isinstance(instruction, I.CallBase) else operands:
-                found.update(named_functions(operand))
-    for variable in module.globals.values():
-        if variable.initializer is not None:
-            found.update(named_functions(variable.initializer))
-    for alias in module.aliases.values():
-        if alias.target is not None:
-            found.update(named_functions(alias.target))
-    return found
-
-
-def _forget_debug(function: Function) -> None:
-    """A subprogram describes one function: that with the status has it from now on."""
-    function.metadata = [(kind, node) for kind, node in function.metadata if kind != "dbg"]
-    function.trailing_records = []
-    for instruction in function.instructions():
-        instruction.metadata = [(kind, node) for kind, node in instruction.metadata if kind != "dbg"]
-        instruction.records = []

@@ -17,7 +17,7 @@ from jax_enzyme.ir.metadata import MDNode, MDValue
 from jax_enzyme.ir.module import Module
 from jax_enzyme.signature.expressions import Expression, evaluate
 from jax_enzyme.signature.formals import Formal, Plain, Record
-from jax_enzyme.signature.model import Param
+from jax_enzyme.signature.params import Param
 from jax_enzyme.transform.declared import mismatch
 from jax_enzyme.transform.source_types import POINTERS, RECORDS, SourceType, plain_type, source_type
 

@@ -29,7 +29,7 @@ from jax_enzyme.ir.instructions import Instruction
 from jax_enzyme.ir.values import BasicBlock, ConstantNull, Value
 from jax_enzyme.signature.expressions import Expression, evaluate
 from jax_enzyme.signature.formals import Formal, FunctionOf, Null, Plain, Record, Status, Text
-from jax_enzyme.signature.model import Param
+from jax_enzyme.signature.params import Param
 from jax_enzyme.transform.layouts import POINTER_BYTES, Layout
 
 SCALARS: dict[str, T.Type] = {

@@ -14,7 +14,7 @@ from jax_enzyme.ad.check.errors import EmissionError
 from jax_enzyme.ad.facts.functions import Execution
 from jax_enzyme.analysis.accesses import Access, accesses
 from jax_enzyme.analysis.cfg import Cfg
-from jax_enzyme.analysis.dataflow import fixpoint
+from jax_enzyme.analysis.fixpoint import fixpoint
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import MemoryObject, call_effect

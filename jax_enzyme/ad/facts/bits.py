@@ -20,7 +20,7 @@ from jax_enzyme.ad.facts.half_numbers import takes_half
 from jax_enzyme.analysis.accesses import reachable_objects
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.congruence import Congruence
-from jax_enzyme.analysis.dataflow import fixpoint
+from jax_enzyme.analysis.fixpoint import fixpoint
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.number_bytes import ByteRanges, Bytes, Copied, is_copy
 from jax_enzyme.analysis.objects import MemoryObject, call_effect, called_routine, is_memory_free

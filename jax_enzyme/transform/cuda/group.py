@@ -10,9 +10,10 @@ where that is cheap, is shared where it is uniform, and is kept in an array with
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeGuard
+from typing import Protocol, TypeGuard
 
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.ir import instructions as I
@@ -25,9 +26,6 @@ from jax_enzyme.transform.cuda import marks
 from jax_enzyme.transform.cuda.liveness import coalesced, live_at_starts
 from jax_enzyme.transform.cuda.uniform import Uniformity
 from jax_enzyme.transform.rewriting import phis, split_before
-
-if TYPE_CHECKING:
-    from jax_enzyme.transform.cuda.member import Member
 
 _DIVERGED = "all threads of a block come to the same __syncthreads, and all of a warp to the same warp operation"
 _REMATERIALISED = 16
@@ -64,12 +62,6 @@ class Group:
         return total
 
 
-def for_group(module: Module, function: Function, group: Group, common: frozenset[Value] = frozenset()) -> Function:
-    """The function for the whole group. `common` are local variables that its members share."""
-    prepare(function, group)
-    return Emitter(module, function, group, common).run()
-
-
 def prepare(function: Function, group: Group) -> None:
     """Every meeting ends its block, and every decided branch has blocks of its own behind it."""
     names = (*group.meets, *group.outer)
@@ -89,7 +81,22 @@ def prepare(function: Function, group: Group) -> None:
             current = rest
 
 
-class Emitter:
+class Stretch(Protocol):
+    """What one member does from one meeting to the next (`member`)."""
+
+    @property
+    def decided(self) -> Iterable[BasicBlock]:
+        """The branches in it that decide for all members."""
+        ...
+
+    def emit(self, at: Builder, indices: dict[str, Value], done: BasicBlock) -> None:
+        """Builds the stretch behind `at`; all its ends go to `done`."""
+        ...
+
+
+class Emitter(ABC):
+    """The function for the whole group, but for what a member does."""
+
     def __init__(self, module: Module, source: Function, group: Group, common: frozenset[Value]) -> None:
         self.module = module
         self.layout = DataLayout(module)
@@ -435,11 +442,9 @@ class Emitter:
 
     # -- members
 
-    def member(self, start: BasicBlock) -> Member:
+    @abstractmethod
+    def member(self, start: BasicBlock) -> Stretch:
         """The stretch that begins at `start`."""
-        from jax_enzyme.transform.cuda.member import Member
-
-        return Member(self, start)
 
     def element(self, at: Builder, array: Value, kind: T.Type, member: Value) -> Value:
         return at.gep(T.ArrayType(self.group.size, kind), array, [const_int(T.I64, 0), at.cast("zext", member, T.I64)])

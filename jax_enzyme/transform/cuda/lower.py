@@ -27,10 +27,11 @@ from jax_enzyme.signature.launch import MAX_GRID, MAX_SHARED, MAX_STATIC_SHARED,
 from jax_enzyme.transform.cuda import marks
 from jax_enzyme.transform.cuda.accesses import AccessLog, note_arguments, note_shared
 from jax_enzyme.transform.cuda.dispatch import for_divergent_group, may_diverge
-from jax_enzyme.transform.cuda.group import Axis, Group, for_group
+from jax_enzyme.transform.cuda.group import Axis, Group
 from jax_enzyme.transform.cuda.halves import MARKED, shuffle_numbers
 from jax_enzyme.transform.cuda.heap import large_to_heap
 from jax_enzyme.transform.cuda.host import to_host
+from jax_enzyme.transform.cuda.member import for_group
 from jax_enzyme.transform.cuda.shuffles import WARP_SIZE, lower_shuffles
 from jax_enzyme.transform.cuda.spaces import drop_spaces, expand, uses
 from jax_enzyme.transform.cuda.tiles import read_at_source

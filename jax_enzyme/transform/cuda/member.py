@@ -5,18 +5,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import Cloner
+from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import BasicBlock, Constant, Value
 from jax_enzyme.transform.cuda import marks
+from jax_enzyme.transform.cuda.group import Emitter, Group, prepare
 from jax_enzyme.transform.rewriting import phis
 
-if TYPE_CHECKING:
-    from jax_enzyme.transform.cuda.group import Emitter
+
+def for_group(module: Module, function: Function, group: Group, common: frozenset[Value] = frozenset()) -> Function:
+    """The function for the whole group. `common` are local variables that its members share."""
+    prepare(function, group)
+    return _Together(module, function, group, common).run()
+
+
+class _Together(Emitter):
+    """All members go from one meeting to the next."""
+
+    def member(self, start: BasicBlock) -> Member:
+        return Member(self, start)
 
 
 class Member:
