@@ -1,4 +1,5 @@
-"""The pages under docs: their Python runs as it stands there, and each of them is in the list of pages."""
+"""The pages under docs: their Python runs as it stands there, what they show of it is so, and each of them is in the
+list of pages."""
 
 from __future__ import annotations
 
@@ -62,12 +63,23 @@ def test_code(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     before = dict(jax.config.values)
     names = names_on(page.stem)
     try:
-        for code in re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL):
-            exec(compile(code, str(page), "exec"), names)
+        for kind, code in re.findall(r"```(python|llvm|text)\n(.*?)```", page.read_text("utf-8"), re.DOTALL):
+            if kind == "python":
+                exec(compile(code, str(page), "exec"), names)
+            elif page.stem == "one-gradient":
+                assert shown(code, names["text"]), f"not so:\n{code}\nbut:\n{names['text']}"
     finally:
         for name, value in before.items():
             if jax.config.values[name] != value:
                 jax.config.update(name, value)
+
+
+def shown(extract: str, text: str) -> bool:
+    """Whether the lines of an extract begin lines of a text, in this order; `...` stands for whatever is left out."""
+    left = iter(text.splitlines())
+    wanted = [line.strip() for line in extract.splitlines() if line.strip() != "..."]
+    patterns = [".*".join(re.escape(part.strip()) for part in line.split("...")) for line in wanted]
+    return all(any(re.match(pattern, line.strip()) for line in left) for pattern in patterns)
 
 
 def test_every_page_is_listed() -> None:
