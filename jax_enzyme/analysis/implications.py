@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from jax_enzyme.analysis.guards import Condition
+from jax_enzyme.analysis.integer_facts import Form, IntegerFacts
 from jax_enzyme.analysis.polynomials import Atom, Iteration, Polynomial, TooComplex
 from jax_enzyme.analysis.ranges import Interval
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.values import Value
-
-if TYPE_CHECKING:
-    from jax_enzyme.analysis.recurrences import Form, Recurrences
 
 
 @dataclass(frozen=True)
@@ -30,13 +27,13 @@ _LOOKED_THROUGH = 60
 """Of a condition that is computed from more values it is not asked what it mentions: it may be about anything."""
 
 
-def implied(facts: Recurrences, conditions: Iterable[Condition]) -> Implied:
+def implied(facts: IntegerFacts, conditions: Iterable[Condition]) -> Implied:
     """All that the conditions say that can be stated over the integers."""
     found = [facts.memoised(("implied", c), lambda c=c: _of_condition(facts, c), NOTHING) for c in conditions]
     return Implied(tuple(p for f in found for p in f.zero), tuple(p for f in found for p in f.natural))
 
 
-def _of_condition(facts: Recurrences, condition: Condition) -> Implied:
+def _of_condition(facts: IntegerFacts, condition: Condition) -> Implied:
     bits = facts.bits(condition.x.type)
     predicate = condition.predicate
     if bits is None or (isinstance(condition.x.type, T.PointerType) and predicate[0] == "s"):
@@ -63,7 +60,7 @@ def _of_condition(facts: Recurrences, condition: Condition) -> Implied:
         return NOTHING
 
 
-def _comparable(facts: Recurrences, x: Form, y: Form, bits: int, predicate: str) -> bool:
+def _comparable(facts: IntegerFacts, x: Form, y: Form, bits: int, predicate: str) -> bool:
     """Does comparing the values tell about the polynomials?"""
     signed = facts.is_signed(x, bits) and facts.is_signed(y, bits)
     if predicate[0] == "s":
@@ -81,7 +78,7 @@ def _nonzero(known: Interval, difference: Polynomial) -> Implied:
     return NOTHING
 
 
-def bounds(facts: Recurrences, polynomial: Polynomial, conditions: Iterable[Condition]) -> Interval:
+def bounds(facts: IntegerFacts, polynomial: Polynomial, conditions: Iterable[Condition]) -> Interval:
     """An interval for the polynomial: from the ranges of its atoms, narrowed by inequalities in one atom, and from
     inequalities that differ from it by a constant."""
     known = facts.interval(polynomial)
@@ -102,7 +99,7 @@ def bounds(facts: Recurrences, polynomial: Polynomial, conditions: Iterable[Cond
     return known
 
 
-def _mentions(facts: Recurrences, condition: Condition, atoms: set[Atom]) -> bool:
+def _mentions(facts: IntegerFacts, condition: Condition, atoms: set[Atom]) -> bool:
     """May the polynomials of a condition hold one of these atoms?"""
     if condition not in facts.sources:
         facts.sources[condition] = _sources(facts, condition)
@@ -110,7 +107,7 @@ def _mentions(facts: Recurrences, condition: Condition, atoms: set[Atom]) -> boo
     return reached is None or any((a.loop.header if isinstance(a, Iteration) else a.value) in reached for a in atoms)
 
 
-def _sources(facts: Recurrences, condition: Condition) -> frozenset[Value] | None:
+def _sources(facts: IntegerFacts, condition: Condition) -> frozenset[Value] | None:
     """What both sides of a condition are computed from, and the blocks of the phis among that; None if it is much."""
     seen: set[Value] = set()
     headers: set[Value] = set()
@@ -130,7 +127,7 @@ def _sources(facts: Recurrences, condition: Condition) -> frozenset[Value] | Non
     return frozenset(seen | headers)
 
 
-def _narrow(facts: Recurrences, natural: Polynomial, atom: Atom, narrowed: dict[Atom, Interval]) -> None:
+def _narrow(facts: IntegerFacts, natural: Polynomial, atom: Atom, narrowed: dict[Atom, Interval]) -> None:
     """c + m*atom >= 0 bounds the atom from one side."""
     parts = natural.coefficients(atom)
     factor, constant = parts[1].value, parts[0].value

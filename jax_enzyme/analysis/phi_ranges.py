@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from jax_enzyme.analysis.integer_facts import IntegerFacts
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.ranges import Interval, full_range
 from jax_enzyme.ir import instructions as I
@@ -11,15 +10,12 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import Value
 
-if TYPE_CHECKING:
-    from jax_enzyme.analysis.recurrences import Recurrences
-
 _LONGEST = 40
 """What is computed by more additions and choices than these moves by an amount that is not known."""
 _PICKS_ONE = ("llvm.smax.", "llvm.smin.", "llvm.umax.", "llvm.umin.")
 
 
-def header_phi_range(facts: Recurrences, phi: I.Phi, loop: Loop) -> Interval:
+def header_phi_range(facts: IntegerFacts, phi: I.Phi, loop: Loop) -> Interval:
     """The range of a phi in the header of a loop; the full range if nothing is known."""
     assert isinstance(phi.type, T.IntType)
     full = full_range(phi.type.bits)
@@ -32,12 +28,12 @@ def header_phi_range(facts: Recurrences, phi: I.Phi, loop: Loop) -> Interval:
     return known
 
 
-def _simulated(facts: Recurrences, phi: I.Phi, loop: Loop) -> Interval | None:
+def _simulated(facts: IntegerFacts, phi: I.Phi, loop: Loop) -> Interval | None:
     for source in dict.fromkeys(source for source, _ in loop.exit_edges):
         branch = source.terminator
         if not isinstance(branch, I.CondBranch) or not facts.once_per_iteration(source, loop):
             continue
-        simulation = facts.simulations.of(facts, loop, source)
+        simulation = facts.simulation(loop, source)
         if simulation is not None and phi in simulation.ranges:
             return simulation.ranges[phi]
     return None
@@ -56,7 +52,7 @@ def _choices(value: Value) -> list[Value] | None:
             return None
 
 
-def _chosen(facts: Recurrences, phi: I.Phi) -> Interval | None:
+def _chosen(facts: IntegerFacts, phi: I.Phi) -> Interval | None:
     """The hull of everything that flows into the phi, if there is nothing but choosing on the way."""
     seen: set[Value] = set()
     stack: list[Value] = [phi]
@@ -75,7 +71,7 @@ def _chosen(facts: Recurrences, phi: I.Phi) -> Interval | None:
     return known
 
 
-def _stepped(facts: Recurrences, phi: I.Phi, loop: Loop) -> Interval | None:
+def _stepped(facts: IntegerFacts, phi: I.Phi, loop: Loop) -> Interval | None:
     """Start plus as many steps as the back edge is taken. If that stays in the type's range, no step wraps."""
     ends = facts.header_operands(phi, loop)
     if ends is None:
@@ -85,13 +81,13 @@ def _stepped(facts: Recurrences, phi: I.Phi, loop: Loop) -> Interval | None:
     return None if total is None else start + _repeated(facts, total, loop)
 
 
-def _repeated(facts: Recurrences, step: Interval, loop: Loop) -> Interval:
+def _repeated(facts: IntegerFacts, step: Interval, loop: Loop) -> Interval:
     maximum = facts.trip_count(loop).maximum
     times = Interval(0, (1 << 63) - 1 if maximum is None else maximum)
     return (step * times).hull(Interval(0, 0))
 
 
-def _drift(facts: Recurrences, value: Value, origin: I.Phi, loop: Loop, busy: frozenset[Value]) -> Interval | None:
+def _drift(facts: IntegerFacts, value: Value, origin: I.Phi, loop: Loop, busy: frozenset[Value]) -> Interval | None:
     """The range of value - origin, if value is made from origin by additions, choices and inner loops of these."""
     if value is origin:
         return Interval(0, 0)

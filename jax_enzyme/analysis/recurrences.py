@@ -15,14 +15,15 @@ from typing import TypeVar
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.guards import Condition, Guards
 from jax_enzyme.analysis.implications import bounds, implied
+from jax_enzyme.analysis.integer_facts import UNKNOWN, Form, TripCount
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.memo import Memo
 from jax_enzyme.analysis.phi_ranges import header_phi_range
 from jax_enzyme.analysis.polynomials import Atom, Iteration, Leaf, Polynomial, TooComplex
 from jax_enzyme.analysis.ranges import Interval, Transfer, full_range, unsigned_range
-from jax_enzyme.analysis.simulation import Simulations
-from jax_enzyme.analysis.trips import UNKNOWN, TripCount, trip_count
+from jax_enzyme.analysis.simulation import Simulation, simulate
+from jax_enzyme.analysis.trips import trip_count
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, Module
@@ -31,16 +32,6 @@ from jax_enzyme.ir.values import BasicBlock, Value, int_value
 
 F = TypeVar("F")
 _MAX_ITERATION = (1 << 63) - 1
-
-
-@dataclass(frozen=True)
-class Form:
-    """A closed form: the value is congruent to `polynomial` modulo 2**bits; where `signed` (`unsigned`) is set, the
-    polynomial over the integers is known to be the value read as a signed (unsigned) integer."""
-
-    polynomial: Polynomial
-    signed: bool = False
-    unsigned: bool = False
 
 
 @dataclass(frozen=True)
@@ -70,7 +61,7 @@ class Recurrences:
         self.block_of: dict[Value, BasicBlock] = {**self._transfer.block_of}
         self._layout = DataLayout(module or Module())
         self._memo = Memo()
-        self.simulations = Simulations()
+        self._simulations: dict[tuple[Loop, BasicBlock], Simulation | None] = {}
         self._pending: dict[I.Phi, None] = {}
         self._assumed: list[tuple[Polynomial, Interval]] = []
         self._iterations = {loop: Iteration(loop, rank) for rank, loop in enumerate(loops.all)}
@@ -140,6 +131,14 @@ class Recurrences:
     def once_per_iteration(self, block: BasicBlock, loop: Loop) -> bool:
         """Is the block run exactly once in every iteration that takes the back edge?"""
         return self.loops.loop_of[block] is loop and all(self.dominators.dominates(block, b) for b in loop.latches)
+
+    def simulation(self, loop: Loop, source: BasicBlock) -> Simulation | None:
+        """What leads to the exit of a loop at the branch that ends `source`. Each loop is run once, however often the
+        facts that rest on it are asked for."""
+        key = (loop, source)
+        if key not in self._simulations:
+            self._simulations[key] = simulate(self, loop, source)
+        return self._simulations[key]
 
     # Closed forms.
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.ranges import Interval
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
-
-if TYPE_CHECKING:
-    from jax_enzyme.analysis.recurrences import Recurrences
 
 MAX_ITERATIONS = 4096
 """Of a loop that goes on for longer nothing is said: its trip count and its phis are as if nobody had looked."""
@@ -36,22 +33,20 @@ class _Opaque(Exception):
     """The value rests on something other than constants and the header's phis."""
 
 
-class Simulations:
-    """Those of one function: each loop is run once, however often the facts that rest on it are asked for."""
+class LoopFacts(Protocol):
+    """What is asked of a function to run a loop of it."""
 
-    def __init__(self) -> None:
-        self._found: dict[tuple[Loop, BasicBlock], Simulation | None] = {}
+    @property
+    def block_of(self) -> Mapping[Value, BasicBlock]: ...
 
-    def of(self, facts: Recurrences, loop: Loop, source: BasicBlock) -> Simulation | None:
-        """What leads to the exit of a loop at the branch that ends `source`."""
-        key = (loop, source)
-        if key not in self._found:
-            self._found[key] = _simulate(facts, loop, source, source.terminator.targets[0] in loop)
-        return self._found[key]
+    def header_operands(
+        self, phi: I.Phi, loop: Loop
+    ) -> tuple[tuple[Value, BasicBlock], tuple[Value, BasicBlock]] | None: ...
 
 
-def _simulate(facts: Recurrences, loop: Loop, source: BasicBlock, stay: bool) -> Simulation | None:
-    """Runs the header's phis until the branch that ends `source` leaves the loop (its condition is not `stay`)."""
+def simulate(facts: LoopFacts, loop: Loop, source: BasicBlock) -> Simulation | None:
+    """Runs the header's phis until the branch that ends `source` leaves the loop."""
+    stay = source.terminator.targets[0] in loop
     condition = source.terminator.operands[0]
     try:
         phis = _driving_phis(facts, loop, condition)
@@ -70,7 +65,7 @@ def _simulate(facts: Recurrences, loop: Loop, source: BasicBlock, stay: bool) ->
     return None
 
 
-def _driving_phis(facts: Recurrences, loop: Loop, condition: Value) -> dict[I.Phi, tuple[Value, Value]]:
+def _driving_phis(facts: LoopFacts, loop: Loop, condition: Value) -> dict[I.Phi, tuple[Value, Value]]:
     """The header's phis that the condition rests on, with their values on entry and from the latch."""
     phis: dict[I.Phi, tuple[Value, Value]] = {}
     seen: set[Value] = set()

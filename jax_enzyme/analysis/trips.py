@@ -16,50 +16,22 @@ that moves does not wrap while the loop continues. `x != y` with s = 1 or -1 is 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import gcd
-from typing import TYPE_CHECKING
 
 from jax_enzyme.analysis.guards import Condition, conjuncts
+from jax_enzyme.analysis.integer_facts import UNKNOWN, Form, IntegerFacts, TripCount
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.polynomials import Iteration, Polynomial
 from jax_enzyme.analysis.ranges import Interval, full_range, unsigned_range
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.values import BasicBlock, Value
-
-if TYPE_CHECKING:
-    from jax_enzyme.analysis.recurrences import Form, Recurrences
+from jax_enzyme.ir.values import BasicBlock
 
 _SWAP = {"sgt": "slt", "sge": "sle", "ugt": "ult", "uge": "ule"}
 
 
-@dataclass(frozen=True)
-class TripCount:
-    """How often the back edge is taken between entering the loop and leaving it (iterations minus one).
-
-    `exact`: the number as a polynomial in iteration numbers of outer loops and values from outside the loop, as an
-    integer, if the loop is left at all and not by ending the program. `maximum`: no run of the loop takes its back edge
-    more often.
-    """
-
-    exact: Polynomial | None = None
-    maximum: int | None = None
-
-    def text(self, name_of: Callable[[Value], str]) -> str:
-        """For reading; `name_of` says how a value or block is called."""
-        exact = "?" if self.exact is None else self.exact.text(name_of)
-        return f"exact {exact} maximum {'?' if self.maximum is None else self.maximum}"
-
-    def __str__(self) -> str:
-        return self.text(lambda value: f"%{value.name}")
-
-
-UNKNOWN = TripCount()
-
-
-def trip_count(facts: Recurrences, loop: Loop) -> TripCount:
+def trip_count(facts: IntegerFacts, loop: Loop) -> TripCount:
     """The trip count of a loop, by its exits."""
     exits = [edge for edge in loop.exit_edges if not facts.ends_program(edge[1])]
     alone = len(exits) == 1
@@ -69,7 +41,7 @@ def trip_count(facts: Recurrences, loop: Loop) -> TripCount:
     return TripCount(exact, min(maxima, default=None))
 
 
-def exit_count(facts: Recurrences, loop: Loop, source: BasicBlock, alone: bool) -> TripCount:
+def exit_count(facts: IntegerFacts, loop: Loop, source: BasicBlock, alone: bool) -> TripCount:
     """The first iteration in which a block that every iteration runs leaves the loop; `alone` if no other block may."""
     branch = source.terminator
     if not isinstance(branch, I.CondBranch):
@@ -80,13 +52,13 @@ def exit_count(facts: Recurrences, loop: Loop, source: BasicBlock, alone: bool) 
     maxima = [count.maximum for count in counts if count.maximum is not None]
     exact = counts[0].exact if whole and len(counts) == 1 else None
     if exact is None:
-        simulated = facts.simulations.of(facts, loop, source)
+        simulated = facts.simulation(loop, source)
         if simulated is not None:
             return TripCount(Polynomial.constant(simulated.count), simulated.count)
     return TripCount(exact, min(maxima, default=None))
 
 
-def _count(facts: Recurrences, loop: Loop, condition: Condition, alone: bool) -> TripCount:
+def _count(facts: IntegerFacts, loop: Loop, condition: Condition, alone: bool) -> TripCount:
     """The first iteration in which the condition fails; `alone` if nothing else ends the loop."""
     predicate, x, y = condition.predicate, condition.x, condition.y
     if predicate in _SWAP:
@@ -107,7 +79,7 @@ def _count(facts: Recurrences, loop: Loop, condition: Condition, alone: bool) ->
 class _Count:
     """The rules of the module's table, for one comparison."""
 
-    facts: Recurrences
+    facts: IntegerFacts
     loop: Loop
     bits: int
     alone: bool
