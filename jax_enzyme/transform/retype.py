@@ -15,10 +15,9 @@ that place in memory (`analysis.words`), the web must have no other use: then an
 the same integer after. Pointers that are copied as integers are told by casts, by the source's types, and where nothing
 but pointers lies at the place.
 
-Vectors (`load_lanes`) and words (`word_pieces`) that hold several numbers, or other things besides, are taken apart
-before. What becomes a number here is known of its memory from then on, so this is repeated until nothing changes. Each
-time some loads, stores or bit operations of integers become such of numbers, for good, or are split into shorter ones:
-that comes to an end.
+Vectors and words that hold several numbers, or other things besides, are taken apart before (`lanes`). What becomes a
+number here is known of its memory from then on, so this is repeated until nothing changes. Each time some loads, stores
+or bit operations of integers become such of numbers, for good, or are split into shorter ones: that comes to an end.
 """
 
 from __future__ import annotations
@@ -42,9 +41,8 @@ from jax_enzyme.ir.values import Argument, BasicBlock, Constant, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.bit_operations import as_number, bit_operation, parts_of_signs
 from jax_enzyme.transform.half_words import name_conversions
-from jax_enzyme.transform.load_lanes import split_mixed_loads
+from jax_enzyme.transform.lanes import split_mixed_loads, split_words
 from jax_enzyme.transform.rewriting import forget_records, phis, place, remove_unused, replace_values
-from jax_enzyme.transform.word_pieces import split_words
 
 _BYTES = {"double": 8, "float": 4, "half": 2, "bfloat": 2}
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from jax_enzyme.ir.arrays import ArrayFunction
-from jax_enzyme.transform.address_lanes import lower_address_lanes
 from jax_enzyme.transform.byte_swaps import widen_byte_swaps
 from jax_enzyme.transform.devirtualise import devirtualise
 from jax_enzyme.transform.failures import lower_failures
+from jax_enzyme.transform.lanes import split_address_lanes
 from jax_enzyme.transform.masked_memory import lower_masked_memory
 from jax_enzyme.transform.private_globals import privatise
 from jax_enzyme.transform.private_volatile import settle_private_volatile
@@ -25,7 +25,7 @@ def simplify(function: ArrayFunction) -> ArrayFunction:
     caller knows whether another optimisation is worth its time."""
     function = lower_failures(devirtualise(settle_private_volatile(function)))
     function = widen_byte_swaps(privatise(split_struct_copies(function)))
-    for change in (lower_reallocations, lower_masked_memory, lower_address_lanes):
+    for change in (lower_reallocations, lower_masked_memory, split_address_lanes):
         module = change(function.module)
         if module is not function.module:
             function = replace(function, module=module)

@@ -18,7 +18,6 @@ from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.verify import verify
 from jax_enzyme.ir.writer import to_text
-from jax_enzyme.transform.address_lanes import lower_address_lanes
 from jax_enzyme.transform.allocators import lower_allocators
 from jax_enzyme.transform.byte_swaps import widen_byte_swaps
 from jax_enzyme.transform.closures import lower_closures
@@ -26,6 +25,7 @@ from jax_enzyme.transform.devirtualise import devirtualise
 from jax_enzyme.transform.dynamic_casts import lower_dynamic_casts
 from jax_enzyme.transform.failures import lower_failures
 from jax_enzyme.transform.heap_locals import move_large_locals
+from jax_enzyme.transform.lanes import split_address_lanes
 from jax_enzyme.transform.lower_calls import lower_calls
 from jax_enzyme.transform.masked_memory import lower_masked_memory
 from jax_enzyme.transform.output import drop_output
@@ -53,7 +53,7 @@ def _of_module(change: Callable[[Module], Module]) -> Pass:
 
 
 PASSES: dict[str, Pass] = {
-    "address_lanes": _of_module(lower_address_lanes),
+    "address_lanes": _of_module(split_address_lanes),
     "allocators": _of_module(lower_allocators),
     "byte_swaps": widen_byte_swaps,
     "closures": lower_closures,
