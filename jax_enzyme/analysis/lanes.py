@@ -87,10 +87,7 @@ class Lanes:
 
     def is_move(self, value: Value) -> bool:
         """Whether a value consists of bytes of others."""
-        if not isinstance(value, I.Instruction):
-            return False
-        lanes = self.of(value)
-        return bool(lanes) and lanes[0] != (value, 0)
+        return bool(_moved_operands(value)) and self.of(value)[0] != (value, 0)
 
     def sources(self, value: Value) -> Iterator[Value]:
         """The values that bytes are of."""

@@ -102,10 +102,10 @@ def _read(function: Function, lanes: Lanes) -> Iterator[Value]:
 
 def _mixed_loads(function: Function, lanes: Lanes) -> set[Value]:
     loads = [i for i in function.instructions() if isinstance(i, I.Load) and isinstance(i.type, T.VectorType)]
-    if not any(size(load.type) and not load.ordering and "volatile" not in load.flags for load in loads):
-        return set()
-    used: dict[Value, tuple[set[int], set[int]]] = {load: (set(), set()) for load in loads}
-    for value in _read(function, lanes):
+    used: dict[Value, tuple[set[int], set[int]]] = {
+        load: (set(), set()) for load in loads if not load.ordering and "volatile" not in load.flags
+    }
+    for value in _read(function, lanes) if used else ():
         for lane in lanes.of(value):
             if isinstance(lane, tuple) and lane[0] in used:
                 used[lane[0]][T.is_float(value.type)].add(lane[1])
