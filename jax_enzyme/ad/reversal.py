@@ -29,13 +29,13 @@ from jax_enzyme.ad.plan.tape import Tape
 from jax_enzyme.ad.plan.taping import Plan, make_plan
 from jax_enzyme.analysis.accesses import reachable_objects
 from jax_enzyme.analysis.activity import Activity
-from jax_enzyme.analysis.float_kinds import FloatKinds
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import MemoryObject, Objects, reachable_functions
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.analysis.shadows import shadowed_objects
+from jax_enzyme.analysis.words import Words
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Vjp
@@ -96,7 +96,7 @@ class Reversal:
     step: Vjp
     module: Module
     facts: Facts
-    kinds: FloatKinds
+    words: Words
     root: Routine
     inner: dict[Function, Routine]
     originals: dict[Function, Function]
@@ -155,7 +155,8 @@ def _plan(
     outputs = [points_to.objects[a] for a, s in zip(arguments, seeded, strict=True) if s]
     activity = Activity(points_to, rules, varied, outputs)
     origin = {k: v for code in codes for k, v in code.origin.items()}
-    refuse_unprovable(module, points_to, activity, rules, base.buffers, origin)
+    words = Words(points_to, dict(zip(arguments, base.buffers, strict=True)))
+    refuse_unprovable(words, activity, rules, origin)
     shadowed = shadowed_objects(points_to, activity)
     _refuse_globals(shadowed, execution)
     layout = DataLayout(module)
@@ -168,22 +169,20 @@ def _plan(
     )
     again = any(buffer.role == "shadow" for buffer in base.buffers)
     facts = Facts(module, rules, points_to, activity, shadowed, origin, dynamic, execution, again)
-    declared = dict(zip(arguments, base.buffers, strict=True))
-    kinds = FloatKinds(points_to, declared)
-    loops = _cut_loops(base, cuts, recipes[0], facts, kinds)
+    loops = _cut_loops(base, cuts, recipes[0], facts, words)
     routines = [
-        _routine(code, each, facts, kinds, tuple(static), loops)
+        _routine(code, each, facts, words, tuple(static), loops)
         for code, each in zip(codes, recipes, strict=True)
         if code is codes[0] or (facts.has_reverse(code.function) and code.function not in loops)
     ]
     inner = {r.function: r for r in routines[1:]}
     return Reversal(
-        base, Vjp(wanted, seeded), module, facts, kinds, routines[0], inner, originals, tuple(static), loops
+        base, Vjp(wanted, seeded), module, facts, words, routines[0], inner, originals, tuple(static), loops
     )
 
 
 def _cut_loops(
-    base: ArrayFunction, cuts: tuple[Cut, ...], recipes: Recipes, facts: Facts, kinds: FloatKinds
+    base: ArrayFunction, cuts: tuple[Cut, ...], recipes: Recipes, facts: Facts, words: Words
 ) -> dict[Function, CutLoop]:
     """The loops that are checkpointed. One that has nothing to reverse is a function like others."""
     schedules = {cut.names.loop: cut for cut in cuts}
@@ -194,7 +193,7 @@ def _cut_loops(
         if isinstance(callee, Function) and callee.name in schedules and facts.has_reverse(callee):
             assert isinstance(call, I.CallBase)
             cut = schedules[callee.name]
-            state = StateFinder(base, call, recipes, facts, kinds).find()
+            state = StateFinder(base, call, recipes, facts, words).find()
             found[callee] = CutLoop(callee, functions[cut.names.segment], state, cut.schedule)
     return found
 
@@ -237,15 +236,15 @@ def _routine(
     code: Instrumented,
     recipes: Recipes,
     facts: Facts,
-    kinds: FloatKinds,
+    words: Words,
     static: tuple[MemoryObject, ...],
     loops: dict[Function, CutLoop],
 ) -> Routine:
     work = Work(code, facts)
     sites = [o.site for o in static if o.site is not None] if recipes.is_root else shadowed_parameters(recipes, facts)
-    recorder = _record(recipes, facts, kinds, work, sites, loops)
+    recorder = _record(recipes, facts, words, work, sites, loops)
     execution = facts.execution
-    may_be_bits = kinds.words.may_be_bits
+    may_be_bits = words.may_be_bits
     tape = Tape(code, recipes.recurrences, recipes.layout, may_be_bits, execution.threads, execution.node_threads)
     resident = _read_again(recipes, facts, loops) if recipes.is_root else ()
     plan = make_plan(recipes, tape, [*recorder.required, *recorder.pointers.values()], resident)
@@ -284,7 +283,7 @@ def _position(item: MemoryObject, function: Function) -> int:
 def _record(
     recipes: Recipes,
     facts: Facts,
-    kinds: FloatKinds,
+    words: Words,
     work: Work,
     shadowed: Sequence[Value],
     loops: dict[Function, CutLoop],
@@ -294,7 +293,7 @@ def _record(
     builder = Builder(BasicBlock())
     shadows: dict[Value, Value] = {value: Argument(T.PTR) for value in shadowed}
     recorder = Recorder(recipes, builder, shadows)
-    runtime = Runtime(scratch, kinds)
+    runtime = Runtime(scratch, words)
 
     def pulled(call: I.CallBase, frame: Value, adjoint: Value | None) -> list[tuple[int, Value]]:
         cut = loops.get(call.callee) if isinstance(call.callee, Function) else None

@@ -47,7 +47,7 @@ class Sweeps:
     def __init__(self, reversal: Reversal) -> None:
         self.reversal = reversal
         self.module = extended(reversal.module)
-        self.runtime = Runtime(self.module, reversal.kinds)
+        self.runtime = Runtime(self.module, reversal.words)
         self._declarations = Declarations(self.module)
         self._forward_of: dict[Routine, Forward] = {}
         self._reverse_of: dict[Routine, Reverse] = {}

@@ -16,8 +16,8 @@ from collections.abc import Collection, Iterable
 from jax_enzyme.analysis.dependence import Worklist
 from jax_enzyme.analysis.flow import flow, holds_float
 from jax_enzyme.analysis.memory import PointsTo
-from jax_enzyme.analysis.number_bytes import NumberBytes, copy_operands
-from jax_enzyme.analysis.objects import MemoryObject, call_effect, called_routine, is_defined_call
+from jax_enzyme.analysis.number_bytes import NumberBytes
+from jax_enzyme.analysis.objects import MemoryObject, call_effect, called_routine, copy_operands, is_defined_call
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function

@@ -5,7 +5,7 @@ Pointers are 8 bytes; integers and floats are aligned to their size, up to 16 by
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from jax_enzyme.ir import types as T
@@ -79,6 +79,20 @@ class DataLayout:
             return [i * step for i in range(body.count)]
         assert isinstance(body, T.StructType)
         return self._struct(body)[0]
+
+    def scalars(self, type_: T.Type, start: int = 0) -> Iterator[tuple[int, T.Type]]:
+        """The numbers, integers and pointers in a value of the type, each with its offset."""
+        body = self.body(type_)
+        parts: Sequence[T.Type] = ()
+        match body:
+            case T.StructType(elements):
+                parts = elements
+            case T.VectorType(count, element, False) | T.ArrayType(count, element):
+                parts = [element] * count
+            case _:
+                yield start, T.scalar(body)
+        for offset, element in zip(self.offsets(body) if parts else (), parts, strict=True):
+            yield from self.scalars(element, start + offset)
 
     def _struct(self, structure: T.StructType) -> tuple[list[int], int]:
         offsets: list[int] = []

@@ -21,13 +21,12 @@ from jax_enzyme.analysis.extents import extent, inside, promised
 from jax_enzyme.analysis.fixpoint import fixpoint
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import PointsTo
-from jax_enzyme.analysis.objects import MemoryObject, call_effect
+from jax_enzyme.analysis.objects import MemoryObject, copy_operands, is_copy
 from jax_enzyme.analysis.tbaa import accessed_type, common_share, copied_type
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.values import ConstantNull, Poison, Undef, Value, int_value
-from jax_enzyme.rules.effects import Effect
 
 
 class _Unsettled:
@@ -161,7 +160,7 @@ class ByteRanges:
         share = common_share(self._module, access)
         grown = self._root(pointer)[0] in self._grown
         for item, offsets in self._points_to.within(pointer).items():
-            for at, (offset, element) in product(offsets, tuple(self._elements(type_))):
+            for at, (offset, element) in product(offsets, tuple(self.layout.scalars(type_))):
                 size = self.layout.store_size(element)
                 here = at + Congruence(offset, 0)
                 place = promised(here, size, share, self.layout, item)
@@ -286,20 +285,6 @@ class ByteRanges:
                 total += number * self.layout.alloc_size(type_)
         return total
 
-    def _elements(self, type_: T.Type, offset: int = 0) -> Iterator[tuple[int, T.Type]]:
-        body = self.layout.body(type_)
-        parts: list[tuple[int, T.Type]] = []
-        match body:
-            case T.VectorType(count, element, False) | T.ArrayType(count, element):
-                step = self.layout.alloc_size(element)
-                parts = [(offset + i * step, element) for i in range(count)]
-            case T.StructType(elements):
-                parts = [(offset + at, e) for at, e in zip(self.layout.offsets(body), elements, strict=True)]
-            case _:
-                yield offset, T.scalar(body)
-        for at, element in parts:
-            yield from self._elements(element, at)
-
 
 class NumberBytes:
     """Where numbers that vary may stand. `inputs` are arrays of them from the start, or records, as far as the program
@@ -406,15 +391,3 @@ class NumberBytes:
             for other in self.of(item):
                 if not (part.typed and other.typed) and part.meets(other):
                     yield part, other
-
-
-def is_copy(call: I.CallBase) -> bool:
-    """Whether a call copies memory, or moves it to where it has more room."""
-    return call_effect(call) in (Effect.MEMORY_COPY, Effect.REALLOCATE)
-
-
-def copy_operands(call: I.CallBase) -> tuple[Value, Value, int | None]:
-    """Target, source and length of a copy of memory, or of a reallocation; None: it is not known."""
-    if call_effect(call) is Effect.REALLOCATE:
-        return call, call.operands[0], None
-    return call.operands[0], call.operands[1], int_value(call.operands[2])

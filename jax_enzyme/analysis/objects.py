@@ -19,7 +19,7 @@ from jax_enzyme.analysis.fortran_io import Statement, statement
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, GlobalAlias, GlobalVariable
-from jax_enzyme.ir.values import Constant, ConstantAggregate, ConstantExpr, ConstantSplat, Value
+from jax_enzyme.ir.values import Constant, ConstantAggregate, ConstantExpr, ConstantSplat, Value, int_value
 from jax_enzyme.rules.blas.table import Routine
 from jax_enzyme.rules.blas.table import routine as routine_named
 from jax_enzyme.rules.effects import Effect, effect, writes_text
@@ -78,6 +78,18 @@ def called_routine(call: I.CallBase) -> Routine | None:
     if isinstance(callee, Function) and callee.is_declaration:
         return routine_named(callee.name, callee.function_type) or declared_routine(callee.name, callee.attributes)
     return None
+
+
+def is_copy(call: I.CallBase) -> bool:
+    """Whether a call copies memory, or moves it to where it has more room."""
+    return call_effect(call) in (Effect.MEMORY_COPY, Effect.REALLOCATE)
+
+
+def copy_operands(call: I.CallBase) -> tuple[Value, Value, int | None]:
+    """Target, source and length of a copy of memory, or of a reallocation; None: it is not known."""
+    if call_effect(call) is Effect.REALLOCATE:
+        return call, call.operands[0], None
+    return call.operands[0], call.operands[1], int_value(call.operands[2])
 
 
 def reachable_functions(root: Function) -> list[Function]:

@@ -23,7 +23,7 @@ from jax_enzyme.analysis.extents import extent, inside
 from jax_enzyme.analysis.flow import holds_float
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import PointsTo
-from jax_enzyme.analysis.objects import MemoryObject, call_effect, called_routine
+from jax_enzyme.analysis.objects import MemoryObject, called_routine, copy_operands, is_copy
 from jax_enzyme.analysis.tbaa import accessed_type, copied_type, is_certain_integer
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -38,9 +38,7 @@ from jax_enzyme.ir.values import (
     Undef,
     Value,
     ZeroInitializer,
-    int_value,
 )
-from jax_enzyme.rules.effects import Effect
 
 DTYPES: Mapping[str, T.FloatType] = {
     "f64": T.DOUBLE, "f32": T.FLOAT, "c128": T.DOUBLE, "c64": T.FLOAT, "f16": T.HALF, "bf16": T.BFLOAT
@@ -70,7 +68,7 @@ class Words:
 
     def __init__(self, points_to: PointsTo, buffers: Mapping[Argument, Buffer]) -> None:
         self.points_to = points_to
-        self._buffers = buffers
+        self.buffers = buffers
         self._layout = DataLayout(points_to.module)
         self._aligned: dict[T.Type, bool] = {}
         self._extents: dict[MemoryObject, int | None] = {}
@@ -161,16 +159,14 @@ class Words:
         self._integers |= seen
         return False
 
-    def of(self, item: MemoryObject) -> frozenset[T.Type]:
+    def of(self, item: MemoryObject) -> frozenset[T.FloatType]:
         """The types of the numbers that an object holds anywhere."""
-        return frozenset(f.type for f in self._facts.get(item, ()) if T.is_float(f.type))
+        return frozenset(f.type for f in self._facts.get(item, ()) if isinstance(f.type, T.FloatType))
 
     def is_array(self, item: MemoryObject) -> bool:
         """Whether an object is an array of numbers and nothing else, as the signature has it."""
         return (
-            isinstance(item.site, Argument)
-            and item.site in self._buffers
-            and (self._buffers[item.site].dtype in DTYPES)
+            isinstance(item.site, Argument) and item.site in self.buffers and (self.buffers[item.site].dtype in DTYPES)
         )
 
     def pattern(self, pointers: tuple[Value, ...]) -> tuple[int, frozenset[Piece]] | None:
@@ -213,7 +209,7 @@ class Words:
     def _facts(self) -> dict[MemoryObject, set[_Fact]]:
         facts: dict[MemoryObject, set[_Fact]] = {}
         copies: list[I.CallBase] = []
-        for argument, buffer in self._buffers.items():
+        for argument, buffer in self.buffers.items():
             kind = DTYPES.get(buffer.dtype)
             item = self.points_to.objects.get(argument)
             if kind is not None and item is not None:
@@ -226,7 +222,7 @@ class Words:
         for function in self.points_to.functions:
             for instruction in function.instructions():
                 if isinstance(instruction, I.CallBase):
-                    if call_effect(instruction) in (Effect.MEMORY_COPY, Effect.REALLOCATE):
+                    if is_copy(instruction):
                         copies.append(instruction)
                     self._note_routine(facts, instruction)
                 else:
@@ -238,12 +234,7 @@ class Words:
     def _constants(self, value: Constant, start: int) -> Iterator[tuple[int, T.Type, int]]:
         match value:
             case ConstantAggregate():
-                body = self._layout.body(value.type)
-                if isinstance(body, T.VectorType):
-                    step = self._layout.store_size(body.element)
-                    offsets = [i * step for i in range(body.count)]
-                else:
-                    offsets = self._layout.offsets(body)
+                offsets = self._layout.offsets(value.type)
                 for element, offset in zip(value.elements, offsets, strict=True):
                     yield from self._constants(element, start + offset)
             case ConstantSplat() | ZeroInitializer() | Undef() | Poison():
@@ -265,7 +256,7 @@ class Words:
                 return
         align = instruction.align or self._layout.align(type_)
         named = accessed_type(self.points_to.module, instruction)
-        for offset, scalar in self._scalars(type_, 0):
+        for offset, scalar in self._layout.scalars(type_):
             plain = named == scalar
             kind = named if T.is_int(scalar) and isinstance(named, T.FloatType | T.PointerType) else scalar
             size = self._layout.store_size(kind)
@@ -284,21 +275,6 @@ class Words:
             unit = gcd(align, aligned(self._layout, item))
             yield from ((item, at_multiple(place, unit)) for place in offsets)
 
-    def _scalars(self, type_: T.Type, start: int) -> Iterator[tuple[int, T.Type]]:
-        body = self._layout.body(type_)
-        match body:
-            case T.StructType(elements):
-                for element, offset in zip(elements, self._layout.offsets(body), strict=True):
-                    yield from self._scalars(element, start + offset)
-            case T.ArrayType(count, element) | T.VectorType(count, element):
-                step = self._layout.alloc_size(element)
-                for index in range(count):
-                    yield from self._scalars(element, start + index * step)
-            case T.FloatType() | T.PointerType() | T.IntType():
-                yield start, body
-            case _:
-                return
-
     def _note_routine(self, facts: dict[MemoryObject, set[_Fact]], call: I.CallBase) -> None:
         routine = called_routine(call)
         if routine is None:
@@ -316,10 +292,7 @@ class Words:
 
     def _carry(self, facts: dict[MemoryObject, set[_Fact]], call: I.CallBase) -> bool:
         """Carries facts over a copy, both ways; whether there were new ones."""
-        if call_effect(call) is Effect.REALLOCATE:
-            target, source, size = call, call.operands[0], None
-        else:
-            target, source, size = *call.operands[:2], int_value(call.operands[2])
+        target, source, size = copy_operands(call)
         alone = copied_type(self.points_to.module, call)
         changed = False
         for one, other in ((source, target), (target, source)):

@@ -18,10 +18,10 @@ from typing import Literal
 
 from jax_enzyme import ad
 from jax_enzyme.ad.shortcuts import general
-from jax_enzyme.analysis.float_kinds import FloatKinds
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import OPEN, UNSIZED
+from jax_enzyme.analysis.words import Words
 from jax_enzyme.codegen import library, shortcut_warnings
 from jax_enzyme.codegen.assumptions import Assumptions
 from jax_enzyme.codegen.canonical import canonical
@@ -161,13 +161,13 @@ class PlainFunction:
 
     def _buffers(self, module: Module, callee: Function) -> tuple[Buffer, ...]:
         points_to = PointsTo(module, callee)
-        kinds = FloatKinds(points_to, {})
+        words = Words(points_to, {})
         found: list[Buffer] = []
         for index, (parameter, active) in enumerate(zip(callee.arguments, self.active, strict=True)):
             if index in self.merged[1:]:
                 found.append(Buffer(f"{index}", _OPAQUE, (), "in", of=index))
             elif T.is_pointer(parameter.type):
-                held = sorted(str(k) for k in kinds.of(points_to.objects[parameter]))
+                held = sorted(str(k) for k in words.of(points_to.objects[parameter]))
                 dtype = _DTYPES.get(held[0] if held else "double", "f64")
                 found.append(Buffer(f"{index}", dtype if active else _OPAQUE, (0,), "inout", of=index))
             else:

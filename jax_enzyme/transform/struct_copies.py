@@ -86,7 +86,7 @@ def _members(layout: DataLayout, call: I.CallBase) -> _Scalars | None:
         if isinstance(pointer, I.Alloca) and int_value(pointer.operands[0]) == 1:
             type_ = pointer.allocated_type
             if isinstance(layout.body(type_), T.StructType) and layout.alloc_size(type_) == size:
-                return list(_flattened(layout, type_, 0))
+                return list(layout.scalars(type_))
     return None
 
 
@@ -106,19 +106,6 @@ def _of_source(members: list[Member]) -> _Scalars | None:
             type_, step = T.I8, 1
         found += [(member.offset + i, type_) for i in range(0, member.size, step)]
     return found
-
-
-def _flattened(layout: DataLayout, type_: T.Type, start: int) -> Iterator[tuple[int, T.Type]]:
-    body = layout.body(type_)
-    match body:
-        case T.StructType(elements):
-            for element, offset in zip(elements, layout.offsets(body), strict=True):
-                yield from _flattened(layout, element, start + offset)
-        case T.ArrayType(count, element):
-            for index in range(count):
-                yield from _flattened(layout, element, start + index * layout.alloc_size(element))
-        case _:
-            yield start, body
 
 
 def _alignment(words: tuple[str, ...]) -> int:

@@ -148,7 +148,7 @@ class Adjoints:
     def _check_bits(self, load: I.Instruction) -> None:
         """An integer load that carries a number is of memory that holds numbers of its size. (In memory of mixed
         records it may also be of an integer member, whose shadow is zero.)"""
-        held = {k for o in self._facts.points_to.of(load.operands[0]) for k in self._runtime.kinds.of(o)}
+        held = {k for o in self._facts.points_to.of(load.operands[0]) for k in self._runtime.words.of(o)}
         if self._type(load) not in held:
             raise self._facts.refused(load, RELOADED)
 
@@ -267,9 +267,9 @@ class Adjoints:
             return self._runtime.copy_adjoint(alone)
         target, source = call.operands[:2]
         objects = self._facts.points_to.of(target) | self._facts.points_to.of(source)
-        kinds = {k for o in objects for k in self._runtime.kinds.of(o)}
+        kinds = {k for o in objects for k in self._runtime.words.of(o)}
         pointers = any(self._facts.points_to.contents[o] for o in objects)
-        words = self._runtime.kinds.words
+        words = self._runtime.words
         kind = next(iter(kinds)) if len(kinds) == 1 and not pointers else None
         if kind is not None and is_array(words, call, kind):
             return self._runtime.copy_adjoint(kind)

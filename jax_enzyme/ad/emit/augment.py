@@ -317,7 +317,7 @@ class Augmenter:
         stable = 0
         for bit, index in enumerate(routine.floats):
             written = call.operands[index]
-            shared = routine.writes(index) and is_pointer_among_numbers(self._runtime.kinds.words, written)
+            shared = routine.writes(index) and is_pointer_among_numbers(self._runtime.words, written)
             if shared and not self._facts.has_frames:
                 raise self._facts.refused(call, IN_ONE_PLACE)
             if self._plan.recipes.stays(call, call.operands[index]):
@@ -439,12 +439,12 @@ class Augmenter:
         value, target = store.operands
         if not self._replaces_pointer(store, target, self._plan.recipes.layout.store_size(value.type)):
             return False
-        found = self._runtime.kinds.words.pointers(target, start + size)
+        found = self._runtime.words.pointers(target, start + size)
         return found is None or any(distance > start - 8 for distance, _ in found)
 
     def _replaces_pointer(self, instruction: I.Instruction, target: Value, size: int | None) -> bool:
         """Whether numbers, or integers, are written where a pointer may have been, in memory of the kernel's own."""
-        if not may_hold_pointer(self._runtime.kinds.words, target, size):
+        if not may_hold_pointer(self._runtime.words, target, size):
             return False
         if is_own(self._facts.points_to, target):
             return True
@@ -507,7 +507,7 @@ class Augmenter:
         """Shadows of pointers are copied with the pointers. In buffers, what lies beside them are adjoints, maybe seeds
         already."""
         target, source = call.operands[:2]
-        points_to, words = self._facts.points_to, self._runtime.kinds.words
+        points_to, words = self._facts.points_to, self._runtime.words
         held = any(not self._facts.shadowed.isdisjoint(points_to.contents[o]) for o in points_to.of(source))
         if not held or copied_type(self._facts.module, call) is not None:
             self._clear_pointers(call, twin)

@@ -31,6 +31,7 @@ from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import MemoryObject, call_effect, called_routine, is_defined_call
 from jax_enzyme.analysis.shadows import shadowed_objects
 from jax_enzyme.analysis.tbaa import kept_access, number_access
+from jax_enzyme.analysis.words import Words
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Buffer, Jvp, jvp_buffers
@@ -72,7 +73,8 @@ def forward(base: ArrayFunction, step: Jvp, rules: Rules, allocates: bool = True
     points_to = PointsTo(module, root)
     inputs = [points_to.objects[a] for a, given in zip(root.arguments, step.tangents, strict=True) if given]
     activity = Activity(points_to, rules, inputs, None)
-    refuse_unprovable(module, points_to, activity, rules, base.buffers)
+    words = Words(points_to, dict(zip(root.arguments, base.buffers, strict=True)))
+    refuse_unprovable(words, activity, rules)
     buffers = jvp_buffers(base.buffers, step)
     shared = _Shared(module, rules, points_to, activity)
     lone = [i for i, a in enumerate(root.arguments) if points_to.objects[a] in shared.shadowed]

@@ -13,9 +13,9 @@ The functions of arenas (`rules/arena.ll`) are only declared here: forward mode 
 
 from __future__ import annotations
 
-from jax_enzyme.analysis.float_kinds import FloatKinds
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.tbaa import READS_INTEGER, number_access
+from jax_enzyme.analysis.words import Words
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, zero_text
@@ -126,11 +126,11 @@ declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 
 
 class Runtime:
-    """Adds helpers to `module` on demand. `kinds` answers which numbers an object holds."""
+    """Adds helpers to `module` on demand. `words` answers which numbers an object holds."""
 
-    def __init__(self, module: Module, kinds: FloatKinds) -> None:
+    def __init__(self, module: Module, words: Words) -> None:
         self.module = module
-        self.kinds = kinds
+        self.words = words
         self.declarations = Declarations(module)
         self._layout = DataLayout(module)
 

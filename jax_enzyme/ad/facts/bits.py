@@ -22,8 +22,8 @@ from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.congruence import Congruence
 from jax_enzyme.analysis.fixpoint import fixpoint
 from jax_enzyme.analysis.memory import PointsTo
-from jax_enzyme.analysis.number_bytes import ByteRanges, Bytes, Copied, is_copy
-from jax_enzyme.analysis.objects import MemoryObject, call_effect, called_routine, is_memory_free
+from jax_enzyme.analysis.number_bytes import ByteRanges, Bytes, Copied
+from jax_enzyme.analysis.objects import MemoryObject, call_effect, called_routine, is_copy, is_memory_free
 from jax_enzyme.analysis.tbaa import is_certain_integer, is_fortran_integer, is_of_any_type
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T

@@ -37,7 +37,6 @@ from jax_enzyme.analysis.words import Words
 from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.arrays import Buffer
 from jax_enzyme.ir.inlining import expanded_attributes
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import Argument, Constant, ConstantExpr, ConstantNull, Poison, Undef, Value
@@ -49,19 +48,14 @@ _EXCHANGES = ("xchg", "fadd", "fsub")
 
 
 def refuse_unprovable(
-    module: Module,
-    points_to: PointsTo,
-    activity: Activity,
-    rules: Rules,
-    buffers: Sequence[Buffer],
-    origin: Mapping[Value, I.Instruction] | None = None,
+    words: Words, activity: Activity, rules: Rules, origin: Mapping[Value, I.Instruction] | None = None
 ) -> None:
     """Raises DifferentiationError at the first instruction through which a derivative could be lost in silence.
     `origin` leads to the instructions of the source functions, where these are copies."""
-    declared = {points_to.objects[a]: b for a, b in zip(points_to.root.arguments, buffers, strict=True)}
-    numbers = {item: buffer for item, buffer in declared.items() if buffer.is_floating}
+    points_to = words.points_to
+    module = points_to.module
+    numbers = {points_to.objects[a]: buffer for a, buffer in words.buffers.items() if buffer.is_floating}
     launders = any(map(partial(_launders, points_to), (i for f in points_to.functions for i in f.instructions())))
-    words = Words(points_to, dict(zip(points_to.root.arguments, buffers, strict=True)))
     check = _Check(module, points_to, activity, rules, words, frozenset(numbers), launders, origin or {})
     for function in points_to.functions:
         for instruction in function.instructions():

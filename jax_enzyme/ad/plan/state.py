@@ -30,7 +30,6 @@ from jax_enzyme.ad.facts.hindrances import (
 )
 from jax_enzyme.ad.plan.recipes import Recipes
 from jax_enzyme.analysis.accesses import Access, accesses, reachable_objects
-from jax_enzyme.analysis.float_kinds import FloatKinds
 from jax_enzyme.analysis.flow import rule_of
 from jax_enzyme.analysis.objects import (
     UNSIZED,
@@ -41,6 +40,7 @@ from jax_enzyme.analysis.objects import (
     is_memory_free,
     reachable_functions,
 )
+from jax_enzyme.analysis.words import Words
 from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -93,14 +93,12 @@ def object_bytes(base: ArrayFunction, recipes: Recipes, item: MemoryObject) -> i
 class StateFinder:
     """Finds the state of a loop that has been cut out: that of `call`, in the root."""
 
-    def __init__(
-        self, base: ArrayFunction, call: I.CallBase, recipes: Recipes, facts: Facts, kinds: FloatKinds
-    ) -> None:
+    def __init__(self, base: ArrayFunction, call: I.CallBase, recipes: Recipes, facts: Facts, words: Words) -> None:
         self._base = base
         self._call = call
         self._recipes = recipes
         self._facts = facts
-        self._kinds = kinds
+        self._words = words
         assert isinstance(call.callee, Function)
         self._name = call.callee.name
         self._functions = reachable_functions(call.callee)
@@ -216,7 +214,7 @@ class StateFinder:
             return False
         if not any(item in a.objects and self._writes_pointers(a) for a in self._later()):
             return False
-        if self._kinds.of(item):
+        if self._words.of(item):
             at = item.site if isinstance(item.site, I.Instruction) else None
             raise self._refused(MIXED_STATE, at, item=str(item).strip())
         return True
