@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import TypeVar
 
 from jax_enzyme.analysis.fixpoint import fixpoint
+from jax_enzyme.ir.dominance import reverse_post_order
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import BasicBlock
-
-H = TypeVar("H", bound=Hashable)
 
 
 class Cfg:
@@ -78,25 +76,6 @@ class Cfg:
         )
 
     __str__ = describe
-
-
-def reverse_post_order(root: H, succs: Callable[[H], Iterable[H]]) -> list[H]:
-    """The nodes reachable from `root`, each before its successors except along retreating edges. Not recursive."""
-    order: list[H] = []
-    seen = {root}
-    stack = [(root, iter(succs(root)))]
-    while stack:
-        node, successors = stack[-1]
-        for successor in successors:
-            if successor not in seen:
-                seen.add(successor)
-                stack.append((successor, iter(succs(successor))))
-                break
-        else:
-            order.append(node)
-            stack.pop()
-    order.reverse()
-    return order
 
 
 def _names(blocks: list[BasicBlock]) -> str:

@@ -1,45 +1,12 @@
-"""Dominator and post-dominator trees, by the iteration of Cooper, Harvey and Kennedy ("A simple, fast dominance
-algorithm")."""
+"""Dominator and post-dominator trees."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import TypeVar
+from collections.abc import Iterable
 
-from jax_enzyme.analysis.cfg import Cfg, reverse_post_order
+from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.ir.dominance import immediate_dominators, reverse_post_order
 from jax_enzyme.ir.values import BasicBlock
-
-H = TypeVar("H", bound=Hashable)
-
-
-def immediate_dominators(rpo: Sequence[H], preds: Callable[[H], Iterable[H]]) -> dict[H, H]:
-    """Each node's immediate dominator, the root's being itself. `rpo` starts with the root and holds only nodes that it
-    reaches; `preds` may name others, which are ignored."""
-    number = {node: i for i, node in enumerate(rpo)}
-    idom = [-1] * len(rpo)
-    idom[0] = 0
-
-    def intersect(a: int, b: int) -> int:
-        while a != b:
-            if a > b:
-                a = idom[a]
-            else:
-                b = idom[b]
-        return a
-
-    sources = [[number[p] for p in preds(node) if p in number] for node in rpo]
-    changed = True
-    while changed:
-        changed = False
-        for node in range(1, len(rpo)):
-            best = -1
-            for pred in sources[node]:
-                if idom[pred] >= 0:
-                    best = pred if best < 0 else intersect(best, pred)
-            if best != idom[node]:
-                idom[node] = best
-                changed = True
-    return {node: rpo[idom[i]] for i, node in enumerate(rpo)}
 
 
 class _Tree:
@@ -72,9 +39,6 @@ class _Tree:
         if a not in self._enter or b not in self._enter:
             return False
         return self._enter[a] <= self._enter[b] and self._leave[b] <= self._leave[a]
-
-    def strictly_dominates(self, a: BasicBlock, b: BasicBlock) -> bool:
-        return a is not b and self.dominates(a, b)
 
     def describe(self) -> str:
         """The tree, one block per line, indented by depth."""

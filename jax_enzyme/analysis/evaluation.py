@@ -232,26 +232,12 @@ class Values:
         layout = self.program.layout
         if isinstance(gep.type, T.VectorType):
             raise Unclear
+        try:
+            constant, steps = layout.steps(gep.source_type, gep.operands[1:])
+        except ValueError:
+            raise Unclear from None
         parts = [(self.of(gep.operands[0]), 1)]
-        type_: T.Type = gep.source_type
-        constant = 0
-        for position, index in enumerate(gep.operands[1:]):
-            if position == 0:
-                step = layout.alloc_size(type_)
-            elif isinstance(layout.body(type_), T.StructType):
-                body = layout.body(type_)
-                number = int_value(index)
-                if number is None:
-                    raise Unclear
-                assert isinstance(body, T.StructType)
-                constant += layout.offsets(body)[number]
-                type_ = body.elements[number]
-                continue
-            elif isinstance(type_, T.ArrayType):
-                type_ = type_.element
-                step = layout.alloc_size(type_)
-            else:
-                raise Unclear
+        for index, step in steps:
             term = self.of(index)
             if isinstance(term.type, T.IntType) and term.type.bits < 64 and term.number is None:
                 term = self.terms.term("sext", (term,), None, T.I64)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Module
-from jax_enzyme.ir.values import Constant, ConstantAggregate, ConstantExpr, ConstantSplat, GlobalValue
+from jax_enzyme.ir.values import Constant, ConstantAggregate, ConstantExpr, ConstantSplat, GlobalValue, Value, int_value
 
 _FLOAT_BYTES = {"half": 2, "bfloat": 2, "float": 4, "double": 8, "x86_fp80": 10, "fp128": 16, "ppc_fp128": 16}
 
@@ -93,6 +93,31 @@ class DataLayout:
                 yield start, T.scalar(body)
         for offset, element in zip(self.offsets(body) if parts else (), parts, strict=True):
             yield from self.scalars(element, start + offset)
+
+    def steps(self, source: T.Type, indices: Sequence[Value]) -> tuple[int, list[tuple[Value, int]]]:
+        """What the indices of a `getelementptr` add: bytes, and each index that is no constant so many times.
+
+        Raises ValueError where a type has no size, or a vector of indices chooses the members of a structure."""
+        constant, steps = 0, list[tuple[Value, int]]()
+        type_ = source
+        for depth, index in enumerate(indices):
+            number = int_value(index)
+            if depth > 0:
+                type_ = self.body(type_)
+                if isinstance(type_, T.StructType):
+                    if number is None:
+                        raise ValueError(f"{index} chooses a member of {type_}")
+                    constant += self.offsets(type_)[number]
+                    type_ = type_.elements[number]
+                    continue
+                assert isinstance(type_, T.ArrayType | T.VectorType)
+                type_ = type_.element
+            size = self.alloc_size(type_)
+            if number is not None:
+                constant += number * size
+            else:
+                steps.append((index, size))
+        return constant, steps
 
     def _struct(self, structure: T.StructType) -> tuple[list[int], int]:
         offsets: list[int] = []

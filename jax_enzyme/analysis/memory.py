@@ -417,26 +417,16 @@ class PointsTo:
 
     def _offset(self, source: T.Type, indices: list[Value]) -> Offsets | None:
         """What the indices of a `getelementptr` add; None where nothing is known of one of them yet."""
-        total = START
-        type_ = source
-        for position, index in enumerate(indices):
+        try:
+            number, steps = self._layout.steps(source, indices)
+        except ValueError:
+            return ANYWHERE
+        total = exactly(number)
+        for index, size in steps:
             place = self._place(index)
             if not place and not isinstance(index, Constant):
                 return None
-            number = _number(place)
-            body = self._layout.body(type_)
-            if position == 0:
-                total = sums(total, multiples(number, self._layout.alloc_size(type_)))
-            elif isinstance(body, T.StructType):
-                field = int_value(index)
-                if field is None:
-                    return ANYWHERE
-                total = sums(total, exactly(self._layout.offsets(body)[field]))
-                type_ = body.elements[field]
-            else:
-                assert isinstance(body, T.ArrayType | T.VectorType)
-                type_ = body.element
-                total = sums(total, multiples(number, self._layout.alloc_size(type_)))
+            total = sums(total, multiples(_number(place), size))
         return total
 
     # -- calls

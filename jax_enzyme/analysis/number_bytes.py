@@ -26,7 +26,7 @@ from jax_enzyme.analysis.tbaa import accessed_type, common_share, copied_type
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Module
-from jax_enzyme.ir.values import ConstantNull, Poison, Undef, Value, int_value
+from jax_enzyme.ir.values import ConstantNull, Poison, Undef, Value
 
 
 class _Unsettled:
@@ -222,7 +222,7 @@ class ByteRanges:
         while True:
             match pointer:
                 case I.GetElementPtr(operands=[base, *indices]):
-                    distance += self._constant_part(pointer.source_type, indices)
+                    distance += self.layout.steps(pointer.source_type, indices)[0]
                     pointer = base
                 case I.Cast(opcode="addrspacecast" | "bitcast", operands=[base]) | I.Freeze(operands=[base]):
                     pointer = base
@@ -267,23 +267,6 @@ class ByteRanges:
         while before != (before := len(found)):
             found.update(p for p, rs in roots.items() if any(r in found or isinstance(r, ConstantNull) for r in rs))
         return found
-
-    def _constant_part(self, source: T.Type, indices: list[Value]) -> int:
-        total = 0
-        type_ = source
-        for position, index in enumerate(indices):
-            number = int_value(index) or 0
-            body = self.layout.body(type_)
-            if position == 0:
-                total += number * self.layout.alloc_size(type_)
-            elif isinstance(body, T.StructType):
-                total += self.layout.offsets(body)[number]
-                type_ = body.elements[number]
-            else:
-                assert isinstance(body, T.ArrayType | T.VectorType)
-                type_ = body.element
-                total += number * self.layout.alloc_size(type_)
-        return total
 
 
 class NumberBytes:

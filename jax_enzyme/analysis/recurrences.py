@@ -287,32 +287,21 @@ class Recurrences:
         """A pointer, as the base's address plus the offset in bytes."""
         base = self._operand(value, 0)
         total, exact = base.polynomial, base.unsigned and bool({"inbounds", "nusw"} & set(value.flags))
-        type_ = value.source_type
         try:
-            for position, index in enumerate(value.operands[1:]):
-                if position > 0:
-                    type_ = self._layout.body(type_)
-                    if isinstance(type_, T.StructType):
-                        field = int_value(index)
-                        if field is None:
-                            return None
-                        total = total.add_constant(self._layout.offsets(type_)[field])
-                        type_ = type_.elements[field]
-                        continue
-                    if not isinstance(type_, T.ArrayType):
-                        return None
-                    type_ = type_.element
-                width = self.bits(index.type)
-                if width is None:
-                    return None
-                form = self._operand(value, position + 1)
-                signed = self.is_signed(form, width)
-                if width < 64 and not signed:
-                    return None
-                exact = exact and signed
-                total += form.polynomial.scale(self._layout.alloc_size(type_))
+            constant, steps = self._layout.steps(value.source_type, value.operands[1:])
         except ValueError:
             return None
+        total = total.add_constant(constant)
+        for index, size in steps:
+            width = self.bits(index.type)
+            if width is None:
+                return None
+            form = self.form_at(index, self.block_of[value])
+            signed = self.is_signed(form, width)
+            if width < 64 and not signed:
+                return None
+            exact = exact and signed
+            total += form.polynomial.scale(size)
         return Form(total, exact, exact)
 
     def _phi(self, phi: I.Phi) -> Form | None:

@@ -340,9 +340,7 @@ class Shortcuts:
                 pointer = instruction.operands[0]
             case _:
                 return False
-        while isinstance(pointer, I.GetElementPtr):
-            pointer = pointer.operands[0]
-        return pointer is memory
+        return I.base_of(pointer) is memory
 
 
 def _reports(special: Walk, general: Walk) -> bool:

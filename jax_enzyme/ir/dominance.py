@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import TypeVar
+
 from jax_enzyme.ir.instructions import CallBr, Instruction, Invoke, Phi
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import BasicBlock
 
+H = TypeVar("H", bound=Hashable)
+
 
 class Dominance:
-    """Immediate dominators by iteration to a fixed point over reverse post-order (Cooper, Harvey and Kennedy).
-
-    `position` gives block and index of every instruction of the function."""
+    """`position` gives block and index of every instruction of the function."""
 
     def __init__(self, function: Function) -> None:
         self.position: dict[Instruction, tuple[BasicBlock, int]] = {
@@ -18,30 +21,15 @@ class Dominance:
             for block in function.blocks
             for index, instruction in enumerate(block.instructions)
         }
-        self.order = _reverse_postorder(function)
+        self.order = reverse_post_order(function.entry, lambda block: block.successors)
         self.rank = {block: index for index, block in enumerate(self.order)}
-        self.parent = self._parents()
-
-    def _parents(self) -> list[int]:
-        """The rank of the immediate dominator of each reachable block, the entry its own."""
-        predecessors: list[list[int]] = [[] for _ in self.order]
-        for index, block in enumerate(self.order):
+        predecessors: dict[BasicBlock, list[BasicBlock]] = {block: [] for block in self.order}
+        for block in self.order:
             for target in block.successors:
-                predecessors[self.rank[target]].append(index)
-        parent = [-1] * len(self.order)
-        parent[0] = 0
-        changed = True
-        while changed:
-            changed = False
-            for block in range(1, len(parent)):
-                known = [p for p in predecessors[block] if parent[p] >= 0]
-                best = known[0]
-                for other in known[1:]:
-                    best = _meet(parent, best, other)
-                if parent[block] != best:
-                    parent[block] = best
-                    changed = True
-        return parent
+                predecessors[target].append(block)
+        above = immediate_dominators(self.order, predecessors.__getitem__)
+        self.parent = [self.rank[above[block]] for block in self.order]
+        """The rank of the immediate dominator of each reachable block, the entry its own."""
 
     def dominates(self, above: BasicBlock, below: BasicBlock) -> bool:
         """True for a block and itself, and for an unreachable `below`."""
@@ -80,26 +68,51 @@ class Dominance:
         return source.successors.count(target) == 1
 
 
-def _meet(parent: list[int], left: int, right: int) -> int:
-    while left != right:
-        if left > right:
-            left = parent[left]
+def reverse_post_order(root: H, succs: Callable[[H], Iterable[H]]) -> list[H]:
+    """The nodes reachable from `root`, each before its successors except along retreating edges. Not recursive."""
+    order: list[H] = []
+    seen = {root}
+    stack = [(root, iter(succs(root)))]
+    while stack:
+        node, successors = stack[-1]
+        for successor in successors:
+            if successor not in seen:
+                seen.add(successor)
+                stack.append((successor, iter(succs(successor))))
+                break
         else:
-            right = parent[right]
-    return left
+            order.append(node)
+            stack.pop()
+    order.reverse()
+    return order
 
 
-def _reverse_postorder(function: Function) -> list[BasicBlock]:
-    seen = {function.entry}
-    work = [(function.entry, iter(function.entry.successors))]
-    order: list[BasicBlock] = []
-    while work:
-        block, successors = work[-1]
-        following = next((s for s in successors if s not in seen), None)
-        if following is None:
-            order.append(block)
-            work.pop()
-        else:
-            seen.add(following)
-            work.append((following, iter(following.successors)))
-    return order[::-1]
+def immediate_dominators(rpo: Sequence[H], preds: Callable[[H], Iterable[H]]) -> dict[H, H]:
+    """Each node's immediate dominator, the root's being itself, by the iteration of Cooper, Harvey and Kennedy ("A
+    simple, fast dominance algorithm"). `rpo` starts with the root and holds only nodes that it reaches; `preds` may
+    name others, which are ignored."""
+    number = {node: i for i, node in enumerate(rpo)}
+    idom = [-1] * len(rpo)
+    idom[0] = 0
+
+    def intersect(a: int, b: int) -> int:
+        while a != b:
+            if a > b:
+                a = idom[a]
+            else:
+                b = idom[b]
+        return a
+
+    sources = [[number[p] for p in preds(node) if p in number] for node in rpo]
+    changed = True
+    while changed:
+        changed = False
+        for node in range(1, len(rpo)):
+            best = -1
+            for pred in sources[node]:
+                if idom[pred] >= 0:
+                    best = pred if best < 0 else intersect(best, pred)
+            if best != idom[node]:
+                idom[node] = best
+                changed = True
+    return {node: rpo[idom[i]] for i, node in enumerate(rpo)}

@@ -300,3 +300,10 @@ class FuncletPad(Instruction):
 @dataclass(eq=False, slots=True)
 class FuncletReturn(Instruction):
     pass
+
+
+def base_of(pointer: Value) -> Value:
+    """The address that `getelementptr` instructions start from."""
+    while isinstance(pointer, GetElementPtr):
+        pointer = pointer.operands[0]
+    return pointer

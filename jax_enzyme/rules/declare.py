@@ -84,6 +84,16 @@ class Declarations:
             raise ValueError(f"the module has a symbol {name} that is no {type_}: a derivative needs the C function")
         return found
 
+    def memory(self, builder: Builder, name: str, *arguments: Value) -> Value:
+        """Calls `malloc`, `calloc`, `aligned_alloc` or `free` of the C library, or LLVM's `memcpy`, `memmove`
+        or `memset`. Sizes have 64 bits."""
+        if name.startswith("mem"):
+            pointers = "p0" if name == "memset" else "p0.p0"
+            name, arguments = f"llvm.{name}.{pointers}.i64", (*arguments, const_int(T.I1, 0))
+        result = T.PTR if name.endswith("alloc") else T.VOID
+        type_ = T.FunctionType(result, tuple(a.type for a in arguments))
+        return builder.call(self.function(name, type_), list(arguments))
+
     def call(self, builder: Builder, name: str, arguments: Sequence[Value], type_: T.Type) -> Value:
         """Calls a function by its canonical name on floating-point arguments of `type_`, and integers where it has
         them. Integer results are i32, or a vector of them."""

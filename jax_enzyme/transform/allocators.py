@@ -73,20 +73,18 @@ class _Site:
         kind = T.FunctionType(result, tuple(a.type for a in arguments))
         return self.builder.call(self._declarations.function(name, kind), list(arguments))
 
+    def memory(self, name: str, *arguments: Value) -> Value:
+        return self._declarations.memory(self.builder, name, *arguments)
+
     def allocate(self, size: Value, align: Value | None = None) -> Value:
         wanted = None if align is None else int_value(align)
         if align is None or (wanted is not None and wanted <= _MALLOC_ALIGN):
-            return self.call("malloc", T.PTR, size)
+            return self.memory("malloc", size)
         # C wants a size that is a multiple of the alignment.
         less = self.builder.binary("sub", align, const_int(T.I64, 1))
         padded = self.builder.binary("add", size, less)
         keep = self.builder.binary("xor", less, const_int(T.I64, -1))
-        return self.call("aligned_alloc", T.PTR, align, self.builder.binary("and", padded, keep))
-
-    def copy(self, to: Value, source: Value, size: Value) -> None:
-        kinds = T.FunctionType(T.VOID, (T.PTR, T.PTR, T.I64, T.I1))
-        memcpy = self._declarations.function("llvm.memcpy.p0.p0.i64", kinds)
-        self.builder.call(memcpy, [to, source, size, const_int(T.I1, 0)])
+        return self.memory("aligned_alloc", align, self.builder.binary("and", padded, keep))
 
 
 _Lowering = Callable[[_Site], Value | None]
@@ -101,25 +99,24 @@ def _new_aligned(site: _Site) -> Value:
 
 
 def _free(site: _Site) -> None:
-    site.call("free", T.VOID, site.arguments[0])
+    site.memory("free", site.arguments[0])
 
 
 def _zeroed(site: _Site) -> Value:
     size, align = site.arguments
     wanted = int_value(align)
     if wanted is not None and wanted <= _MALLOC_ALIGN:
-        return site.call("calloc", T.PTR, size, const_int(T.I64, 1))
+        return site.memory("calloc", size, const_int(T.I64, 1))
     memory = site.allocate(size, align)
-    kinds = (memory, const_int(T.I8, 0), size, const_int(T.I1, 0))
-    site.call("llvm.memset.p0.i64", T.VOID, *kinds)
+    site.memory("memset", memory, const_int(T.I8, 0), size)
     return memory
 
 
 def _resized(site: _Site) -> Value:
     old, before, align, after = site.arguments
     new = site.allocate(after, align)
-    site.copy(new, old, site.call("llvm.umin.i64", T.I64, before, after))
-    site.call("free", T.VOID, old)
+    site.memory("memcpy", new, old, site.call("llvm.umin.i64", T.I64, before, after))
+    site.memory("free", old)
     return new
 
 

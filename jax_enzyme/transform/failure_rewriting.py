@@ -222,14 +222,14 @@ class Rewriter:
                 result = self._exception_memory(builder, call)
             case "__cxa_free_exception":
                 if look:
-                    builder.call(self._library("free", T.VOID, T.PTR), call.arguments)
+                    self._declarations.memory(builder, "free", *call.arguments)
             case "__cxa_begin_catch" | "__cxa_get_exception_ptr":
                 result = call.arguments[0]
             case "__cxa_end_catch":
                 if look and not self._failures.rethrows:
                     caught = builder.load(T.PTR, builder.offset(self._landed_place(), 8), 8)
                     builder.store(ConstantNull(T.PTR), builder.offset(self._landed_place(), 8), 8)
-                    builder.call(self._library("free", T.VOID, T.PTR), [caught])
+                    self._declarations.memory(builder, "free", caught)
             case name if name.startswith("llvm.eh.typeid.for"):
                 result = const_int(T.I32, self._type_number(clause_type(call.arguments[0])))
             case name if not self._failures.objects_matter and _STANDARD_OBJECT.match(name) and call.type == T.VOID:
@@ -245,14 +245,11 @@ class Rewriter:
             builder.br(call.targets[0])
         return True
 
-    def _library(self, name: str, result: T.Type, *parameters: T.Type) -> Function:
-        return self._declarations.function(name, T.FunctionType(result, parameters))
-
     def _exception_memory(self, builder: Builder, call: I.CallBase) -> Value:
         """An exception that no handler looks at is a local variable; others live as long as they are on their way."""
         size = int_value(call.arguments[0])
         if self._failures.handlers_look or size is None:
-            return builder.call(self._library("malloc", T.PTR, T.I64), call.arguments)
+            return self._declarations.memory(builder, "malloc", *call.arguments)
         return self._prologue.alloca(T.ArrayType(max(size, 1), T.I8), align=16)
 
     # -- landing pads

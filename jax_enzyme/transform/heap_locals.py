@@ -176,12 +176,11 @@ class _Move:
             size = made.binary("mul", wide, const_int(T.I64, each), ("nuw",))
         align = alloca.align or self._layout.align(alloca.allocated_type)
         if align <= _ALIGN:
-            memory = made.call(self._library("malloc", T.PTR, T.I64), [size])
+            memory = self._declarations.memory(made, "malloc", size)
         else:
             padded = made.binary("add", size, const_int(T.I64, align - 1))
             rounded = made.binary("and", padded, const_int(T.I64, -align))
-            aligned = self._library("aligned_alloc", T.PTR, T.I64, T.I64)
-            memory = made.call(aligned, [const_int(T.I64, align), rounded])
+            memory = self._declarations.memory(made, "aligned_alloc", const_int(T.I64, align), rounded)
         memory.name = alloca.name
         place(alloca, made.block.instructions)
         at = block.instructions.index(alloca)
@@ -208,13 +207,13 @@ class _Move:
 
     def _freed(self, slot: Value) -> list[I.Instruction]:
         made = Builder(BasicBlock())
-        made.call(self._library("free", T.VOID, T.PTR), [made.load(T.PTR, slot, 8)])
+        self._declarations.memory(made, "free", made.load(T.PTR, slot, 8))
         return made.block.instructions
 
     def _free_at_end(self, memory: Value) -> None:
         for last in self._ends():
             made = Builder(BasicBlock())
-            made.call(self._library("free", T.VOID, T.PTR), [memory])
+            self._declarations.memory(made, "free", memory)
             self._before(last, made.block.instructions)
 
     def _ends(self) -> list[I.Instruction]:
@@ -224,6 +223,3 @@ class _Move:
         block = self._block(instruction)
         at = block.instructions.index(instruction)
         block.instructions[at:at] = new
-
-    def _library(self, name: str, result: T.Type, *parameters: T.Type) -> Function:
-        return self._declarations.function(name, T.FunctionType(result, parameters))

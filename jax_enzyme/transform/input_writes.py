@@ -132,24 +132,21 @@ def refused(function: ArrayFunction, write: InputWrite) -> SignatureError:
 
 def _copy_in(module: Module, root: Function, parameter: Argument, nbytes: int) -> None:
     declarations = Declarations(module)
-    memcpy = declarations.function("llvm.memcpy.p0.p0.i64", T.FunctionType(T.VOID, (T.PTR, T.PTR, T.I64, T.I1)))
     start = Builder(BasicBlock())
     size = const_int(T.I64, max(nbytes, 1))
     if nbytes <= _ON_STACK:
         copy = start.alloca(T.ArrayType(max(nbytes, 1), T.I8), align=_ALIGN)
     else:
-        malloc = declarations.function("malloc", T.FunctionType(T.PTR, (T.I64,)))
-        copy = start.call(malloc, [size])
+        copy = declarations.memory(start, "malloc", size)
         _free_at_returns(root, copy, declarations)
     replace_values(root, {parameter: copy})
-    start.call(memcpy, [copy, parameter, size, const_int(T.I1, 0)])
+    declarations.memory(start, "memcpy", copy, parameter, size)
     root.entry.instructions[:0] = start.block.instructions
 
 
 def _free_at_returns(root: Function, copy: Value, declarations: Declarations) -> None:
-    free = declarations.function("free", T.FunctionType(T.VOID, (T.PTR,)))
     for block in root.blocks:
         if isinstance(block.terminator, I.Return):
             at = Builder(BasicBlock())
-            at.call(free, [copy])
+            declarations.memory(at, "free", copy)
             block.instructions[-1:-1] = at.block.instructions

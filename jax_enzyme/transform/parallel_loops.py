@@ -217,8 +217,7 @@ class _InRanges(Sharing):
             size = self._ranges.copies.get(value)
             if size is not None:
                 own = at.gep(T.I8, values[index], [at.binary("mul", number, const_int(T.I64, size))])
-                clear = _memset(self._module)
-                at.call(clear, [own, const_int(T.I8, 0), const_int(T.I64, size), const_int(T.I1, 0)])
+                Declarations(self._module).memory(at, "memset", own, const_int(T.I8, 0), const_int(T.I64, size))
                 values[index] = own
         low = at.binary("mul", number, const_int(T.I64, self._ranges.length))
         behind = at.binary("add", low, const_int(T.I64, self._ranges.length))
@@ -290,8 +289,7 @@ class _InRanges(Sharing):
             if total <= _ON_STACK:
                 found[site] = self._local(T.ArrayType(total, T.I8), _SLOT)
                 continue
-            allocate = Declarations(self._module).function("malloc", T.FunctionType(T.PTR, (T.I64,)))
-            found[site] = memory = at.call(allocate, [const_int(T.I64, total)])
+            found[site] = memory = Declarations(self._module).memory(at, "malloc", const_int(T.I64, total))
             failed, there = BasicBlock(name="exhausted"), BasicBlock(name="there")
             at.cond_br(at.icmp("eq", memory, ConstantNull(T.PTR)), failed, there)
             end = Builder(failed)
@@ -302,10 +300,9 @@ class _InRanges(Sharing):
         return found
 
     def _free(self, at: Builder, copies: Mapping[Value, Value]) -> None:
-        free = Declarations(self._module).function("free", T.FunctionType(T.VOID, (T.PTR,)))
         for memory in copies.values():
             if isinstance(memory, I.Call):
-                at.call(free, [memory])
+                Declarations(self._module).memory(at, "free", memory)
 
     def _joined(self, at: Builder, slots: Value) -> dict[Value, Value]:
         """What the loop leaves behind: sums of those of ranges, in order, and what the last range leaves."""
@@ -395,8 +392,3 @@ def _join(at: Builder, sum_: Chain, total: Value, part: Value) -> Value:
 def _compare(compared: I.Compare, left: Value, right: Value) -> I.Compare:
     """A comparison of other values by the same predicate."""
     return I.Compare(compared.type, compared.opcode, [left, right], compared.predicate, flags=compared.flags)
-
-
-def _memset(module: Module) -> Function:
-    parameters = (T.PTR, T.I8, T.I64, T.I1)
-    return Declarations(module).function("llvm.memset.p0.i64", T.FunctionType(T.VOID, parameters))

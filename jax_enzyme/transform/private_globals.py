@@ -217,11 +217,8 @@ def _make_local(module: Module, root: Function, variable: GlobalVariable) -> Non
     local.name = f"{variable.name}.local"
     size = ConstantInt(T.I64, DataLayout(module).alloc_size(variable.value_type))
     declarations = Declarations(module)
-    no = ConstantInt(T.I1, 0)
     if isinstance(variable.initializer, ZeroInitializer):
-        type_ = T.FunctionType(T.VOID, (T.PTR, T.I8, T.I64, T.I1))
-        fill = declarations.function("llvm.memset.p0.i64", type_)
-        top.call(fill, [local, ConstantInt(T.I8, 0), size, no])
+        declarations.memory(top, "memset", local, ConstantInt(T.I8, 0), size)
     elif isinstance(variable.value_type, T.IntType | T.FloatType | T.PointerType):
         assert variable.initializer is not None
         top.store(variable.initializer, local)
@@ -230,9 +227,7 @@ def _make_local(module: Module, root: Function, variable: GlobalVariable) -> Non
             T.PTR, variable.value_type, variable.initializer, True, ("private", "unnamed_addr"), name=_initial(variable)
         )
         module.globals[initial.name] = initial
-        type_ = T.FunctionType(T.VOID, (T.PTR, T.PTR, T.I64, T.I1))
-        copy = declarations.function("llvm.memcpy.p0.p0.i64", type_)
-        top.call(copy, [local, initial, size, no])
+        declarations.memory(top, "memcpy", local, initial, size)
     replace_in(root, {variable: local}, top)
     variable.prefix = tuple(w for w in variable.prefix if not w.startswith("thread_local"))
 

@@ -133,12 +133,11 @@ class _Sizes:
     def _resize(self, call: I.Instruction, old: Value, new: Value) -> Value:
         block = self._block[call]
         made = Builder(BasicBlock())
-        memory = made.call(self._library("malloc", T.PTR, T.I64), [new])
+        memory = self._declarations.memory(made, "malloc", new)
         memory.name = call.name
         least = made.call(self._library("llvm.umin.i64", T.I64, T.I64, T.I64), [old, new])
-        memcpy = self._library("llvm.memcpy.p0.p0.i64", T.VOID, T.PTR, T.PTR, T.I64, T.I1)
-        made.call(memcpy, [memory, call.operands[0], least, const_int(T.I1, 0)])
-        made.call(self._library("free", T.VOID, T.PTR), [call.operands[0]])
+        self._declarations.memory(made, "memcpy", memory, call.operands[0], least)
+        self._declarations.memory(made, "free", call.operands[0])
         at = block.instructions.index(call)
         block.instructions[at : at + 1] = made.block.instructions
         place(call, made.block.instructions)

@@ -25,7 +25,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone
-from jax_enzyme.ir.dominance import Dominance
+from jax_enzyme.ir.dominance import Dominance, reverse_post_order
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import BasicBlock, Value
 from jax_enzyme.transform.rewriting import phis, remove_unreachable
@@ -63,24 +63,16 @@ def _loops_with_entries(cfg: Cfg, region: set[BasicBlock]) -> Iterator[list[Basi
 
 def _components(cfg: Cfg, region: set[BasicBlock]) -> list[set[BasicBlock]]:
     """The strongly connected parts with a cycle, within a region (Kosaraju's two sweeps)."""
-    order: list[BasicBlock] = []
-    seen: set[BasicBlock] = set()
-    for root in cfg.rpo:
-        if root in region and root not in seen:
-            seen.add(root)
-            work = [(root, iter(root.successors))]
-            while work:
-                block, following = work[-1]
-                new = next((s for s in following if s in region and s not in seen), None)
-                if new is None:
-                    order.append(block)
-                    work.pop()
-                else:
-                    seen.add(new)
-                    work.append((new, iter(new.successors)))
+    roots = [block for block in cfg.rpo if block in region]
+
+    def following(block: BasicBlock | None) -> list[BasicBlock]:
+        return roots if block is None else [s for s in block.successors if s in region]
+
+    start: BasicBlock | None = None
+    order = [block for block in reverse_post_order(start, following) if block is not None]
     found: list[set[BasicBlock]] = []
     placed: set[BasicBlock] = set()
-    for root in reversed(order):
+    for root in order:
         if root in placed:
             continue
         part, pending = {root}, [root]

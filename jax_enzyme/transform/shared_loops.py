@@ -256,9 +256,7 @@ class Sharing:
                 pointer = instruction.operands[0]
             case _:
                 return False
-        while isinstance(pointer, I.GetElementPtr):
-            pointer = pointer.operands[0]
-        return pointer in self._share.private
+        return I.base_of(pointer) in self._share.private
 
     def _address_again(self, cloner: Cloner, at: Builder, value: Value) -> None:
         if isinstance(value, I.GetElementPtr) and value not in cloner.map:
@@ -316,11 +314,10 @@ class Sharing:
     def _free_at_end(self, cloner: Cloner, ends: list[BasicBlock]) -> None:
         made = [cloner.value(s) for s in self._share.private if isinstance(s, I.Call)]
         for end in ends:
+            at = Builder(BasicBlock())
             for memory in made:
-                callee = Declarations(self._module).function("free", T.FunctionType(T.VOID, (T.PTR,)))
-                end.instructions.insert(
-                    -1, I.Call(T.VOID, "call", [memory, callee], function_type=callee.function_type)
-                )
+                Declarations(self._module).memory(at, "free", memory)
+            end.instructions[-1:-1] = at.block.instructions
 
     # -- pieces
 

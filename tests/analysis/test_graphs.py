@@ -69,7 +69,7 @@ def test_dominators(edges: list[list[int]]) -> None:
             escapes = b in ends or bool(ends & reached(cfg, b, without=a))
             assert post.dominates(a, b) == (a in leaving and b in leaving and (a is b or not escapes))
     for block in cfg.rpo:
-        above = [a for a in cfg.rpo if dominators.strictly_dominates(a, block)]
+        above = [a for a in cfg.rpo if a is not block and dominators.dominates(a, block)]
         nearest = [a for a in above if all(dominators.dominates(other, a) for other in above)]
         assert [dominators.idom[block]] == (nearest or [None])
 

@@ -253,8 +253,7 @@ class _ForwardCheck(_Sweep):
         return loop
 
     def _check_shadow(self, value: Value) -> None:
-        while isinstance(value, I.GetElementPtr):
-            value = value.operands[0]
+        value = I.base_of(value)
         if not _allocates(value):
             return
         assert isinstance(value, I.CallBase)
@@ -487,9 +486,7 @@ class _ReverseCheck(_Sweep):
 
     def _check_source(self, load: I.Load, place: _Place | None) -> None:
         """A load from the primal's memory repeats one of the code."""
-        root = load.operands[0]
-        while isinstance(root, I.GetElementPtr):
-            root = root.operands[0]
+        root = I.base_of(load.operands[0])
         if (place is not None or root in self.reverse.primal) and load not in self.reverse.reloads:
             raise self.fail("memory of the primal is read, and nothing says that it is unchanged")
 

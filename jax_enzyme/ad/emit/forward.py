@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from jax_enzyme.ad.emit.addresses import address_operands, element_alignment, holds_address
+from jax_enzyme.ad.emit.addresses import address_operands, byte_count, element_alignment, holds_address
 from jax_enzyme.ad.emit.library import LibraryCalls, shadow_arguments
 from jax_enzyme.ad.emit.partials import SUM_FLAGS, Partials, companion_in_sum, nonzero_partials, variables_of
 from jax_enzyme.ad.facts.causes import ORIGIN
@@ -249,8 +249,7 @@ class _Emitter:
         self.companions[argument] = shadow
 
     def _zeroed(self, size: Value) -> Value:
-        calloc = self.shared.declarations.function("calloc", T.FunctionType(T.PTR, (T.I64, T.I64)))
-        return self.builder.call(calloc, [size, ConstantInt(T.I64, 1)])
+        return self.shared.declarations.memory(self.builder, "calloc", size, ConstantInt(T.I64, 1))
 
     def run(self) -> None:
         for block in self.blocks:
@@ -335,9 +334,8 @@ class _Emitter:
         self._phis.append((phi, twin, companion))
 
     def _return(self, instruction: I.Return) -> None:
-        calls = self.shared.declarations
         for pointer in self.owned:
-            self.builder.call(calls.function("free", T.FunctionType(T.VOID, (T.PTR,))), [pointer])
+            self.shared.declarations.memory(self.builder, "free", pointer)
         if not instruction.operands:
             self.builder.ret()
             return
@@ -518,12 +516,8 @@ class _Emitter:
                 pass
 
     def _set_shadow(self, pointer: Value, size: Value) -> None:
-        type_ = T.FunctionType(T.VOID, (T.PTR, T.I8, T.I64, T.I1))
-        memset = self.shared.declarations.function("llvm.memset.p0.i64", type_)
-        length = self.value(size)
-        if length.type != T.I64:
-            length = self.builder.cast("zext", length, T.I64)
-        self.builder.call(memset, [self.shadow(pointer), ConstantInt(T.I8, 0), length, ConstantInt(T.I1, 0)])
+        length = byte_count(self.builder, self.value(size))
+        self.shared.declarations.memory(self.builder, "memset", self.shadow(pointer), ConstantInt(T.I8, 0), length)
 
     def _check_unknown(self, call: I.CallBase) -> None:
         """A call without a body may do anything with active data: without a rule it is refused."""

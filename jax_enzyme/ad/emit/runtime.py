@@ -158,35 +158,26 @@ class Runtime:
 
     def allocate(self, builder: Builder, size: int) -> Value:
         """Zeroed memory of constant size (the caller frees it)."""
-        calloc = self.declarations.function("calloc", T.FunctionType(T.PTR, (T.I64, T.I64)))
-        return builder.call(calloc, [ConstantInt(T.I64, max(size, 1)), ConstantInt(T.I64, 1)])
+        return self.declarations.memory(builder, "calloc", ConstantInt(T.I64, max(size, 1)), ConstantInt(T.I64, 1))
 
     def take(self, builder: Builder, size: Value) -> Value:
         """Memory that holds anything (the caller frees it)."""
-        malloc = self.declarations.function("malloc", T.FunctionType(T.PTR, (T.I64,)))
-        return builder.call(malloc, [size])
+        return self.declarations.memory(builder, "malloc", size)
 
     def clear(self, builder: Builder, pointer: Value, size: Value) -> None:
         """Fills memory with zeros."""
-        type_ = T.FunctionType(T.VOID, (T.PTR, T.I8, T.I64, T.I1))
-        memset = self.declarations.function("llvm.memset.p0.i64", type_)
-        builder.call(memset, [pointer, ConstantInt(T.I8, 0), size, ConstantInt(T.I1, 0)])
+        self.declarations.memory(builder, "memset", pointer, ConstantInt(T.I8, 0), size)
 
     def copy(self, builder: Builder, to: Value, source: Value, size: int) -> None:
         """Copies a constant number of bytes."""
-        type_ = T.FunctionType(T.VOID, (T.PTR, T.PTR, T.I64, T.I1))
-        memcpy = self.declarations.function("llvm.memcpy.p0.p0.i64", type_)
-        builder.call(memcpy, [to, source, ConstantInt(T.I64, size), ConstantInt(T.I1, 0)])
+        self.declarations.memory(builder, "memcpy", to, source, ConstantInt(T.I64, size))
 
     def move(self, builder: Builder, to: Value, source: Value, size: Value) -> None:
         """Copies so many bytes, which may overlap."""
-        type_ = T.FunctionType(T.VOID, (T.PTR, T.PTR, T.I64, T.I1))
-        memmove = self.declarations.function("llvm.memmove.p0.p0.i64", type_)
-        builder.call(memmove, [to, source, size, ConstantInt(T.I1, 0)])
+        self.declarations.memory(builder, "memmove", to, source, size)
 
     def free(self, builder: Builder, pointer: Value) -> None:
-        free = self.declarations.function("free", T.FunctionType(T.VOID, (T.PTR,)))
-        builder.call(free, [pointer])
+        self.declarations.memory(builder, "free", pointer)
 
     def helper(self, name: str, text: str) -> Function:
         """A function of the module that is defined in `text`, maybe beside others."""

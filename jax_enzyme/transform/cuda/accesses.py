@@ -138,9 +138,7 @@ def _moved(call: I.Call) -> list[tuple[Value, int | Value, int]]:
 
 def _own(pointer: Value) -> bool:
     """Does a pointer lead into a local variable of the thread?"""
-    while isinstance(pointer, I.GetElementPtr):
-        pointer = pointer.operands[0]
-    return isinstance(pointer, I.Alloca)
+    return isinstance(I.base_of(pointer), I.Alloca)
 
 
 def _who(module: Module, at: Builder, shape: Shape) -> tuple[Value, Value]:

@@ -22,6 +22,7 @@ from jax_enzyme.ir.builder import Builder, const_int, zero
 from jax_enzyme.ir.clone import Cloner
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantString, Value
+from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.cuda import marks
 from jax_enzyme.transform.cuda.liveness import coalesced, live_at_starts
 from jax_enzyme.transform.cuda.uniform import Uniformity
@@ -266,12 +267,7 @@ class Emitter(ABC):
 
     def _loaded_again(self, value: Value) -> TypeGuard[I.Load]:
         """Is it a number that lies in memory which the kernel only reads?"""
-        if not isinstance(value, I.Load):
-            return False
-        base = value.operands[0]
-        while isinstance(base, I.GetElementPtr):
-            base = base.operands[0]
-        return marks.reads_only(base)
+        return isinstance(value, I.Load) and marks.reads_only(I.base_of(value.operands[0]))
 
     # -- members that have left
 
@@ -450,9 +446,7 @@ class Emitter(ABC):
         return at.gep(T.ArrayType(self.group.size, kind), array, [const_int(T.I64, 0), at.cast("zext", member, T.I64)])
 
     def fill(self, at: Builder, array: Value, byte: int, count: int) -> None:
-        kind = T.FunctionType(T.VOID, (T.PTR, T.I8, T.I64, T.I1))
-        memset = marks.declare(self.module, "llvm.memset.p0.i64", kind)
-        at.call(memset, [array, const_int(T.I8, byte), const_int(T.I64, count), const_int(T.I1, 0)])
+        Declarations(self.module).memory(at, "memset", array, const_int(T.I8, byte), const_int(T.I64, count))
 
     def members(self, at: Builder, start: BasicBlock) -> Builder:
         """The loops in which all members run from `start` to their next meeting; the builder behind them."""

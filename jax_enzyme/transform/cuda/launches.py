@@ -29,6 +29,7 @@ from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.ir.passes import optimise, run
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.writer import to_text
+from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.signature.launch import MAX_BLOCK, MAX_GRID, MAX_SHARED, MAX_THREADS, Shape, kernel_of_stub
 from jax_enzyme.transform.cuda import marks
 from jax_enzyme.transform.cuda.lower import lower
@@ -323,9 +324,7 @@ def _copy_structures(module: Module, kernel: Function) -> None:
     replace_values(kernel, copies)
     for argument, copy in copies.items():
         size = const_int(T.I64, sizes[argument])
-        kind = T.FunctionType(T.VOID, (T.PTR, T.PTR, T.I64, T.I1))
-        memcpy = marks.declare(module, "llvm.memcpy.p0.p0.i64", kind)
-        at.call(memcpy, [copy, argument, size, const_int(T.I1, 0)])
+        Declarations(module).memory(at, "memcpy", copy, argument, size)
     kernel.entry.instructions[0:0] = at.block.instructions
 
 

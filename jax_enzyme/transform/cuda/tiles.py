@@ -295,12 +295,7 @@ class _Tile:
 
     @staticmethod
     def _is_input(value: Value) -> bool:
-        if not isinstance(value, I.Load):
-            return False
-        base = value.operands[0]
-        while isinstance(base, I.GetElementPtr):
-            base = base.operands[0]
-        return marks.reads_only(base)
+        return isinstance(value, I.Load) and marks.reads_only(I.base_of(value.operands[0]))
 
     def _choice(self, value: Value) -> tuple[Value, Value, Value] | None:
         """The condition of a phi behind an `if`, and its values where that holds and where it does not."""

@@ -19,10 +19,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from jax_enzyme.analysis.cfg import Cfg, reverse_post_order
-from jax_enzyme.analysis.dominators import Dominators, immediate_dominators
+from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir.dominance import immediate_dominators, reverse_post_order
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import BasicBlock, Constant, Value, int_value
 from jax_enzyme.transform.cuda import marks

@@ -168,26 +168,12 @@ class Affine:
 
     def _steps(self, gep: I.GetElementPtr) -> tuple[int, list[tuple[Value, int]]] | None:
         """The constant bytes of an address, and its indices with the bytes that each goes on by."""
-        constant, steps, kind = 0, list[tuple[Value, int]](), gep.source_type
-        for depth, index in enumerate(gep.operands[1:]):
-            known = int_value(index)
-            if depth > 0:
-                kind = self._layout.body(kind)
-                if isinstance(kind, T.StructType):
-                    if known is None:
-                        return None
-                    constant, kind = constant + self._layout.offsets(kind)[known], kind.elements[known]
-                    continue
-                if not isinstance(kind, T.ArrayType):
-                    return None
-                kind = kind.element
-            size = self._layout.alloc_size(kind)
-            if size >= 1 << 20 or index.type not in _WIDTHS:
-                return None
-            if known is not None:
-                constant += known * size
-            else:
-                steps.append((index, size))
+        try:
+            constant, steps = self._layout.steps(gep.source_type, gep.operands[1:])
+        except ValueError:
+            return None
+        if any(size >= 1 << 20 or index.type not in _WIDTHS for index, size in steps):
+            return None
         return (constant, steps) if abs(constant) < 1 << 40 else None
 
     # -- what is said

@@ -200,25 +200,22 @@ def copies_of(
 ) -> tuple[list[Value], list[Value]]:
     """What to pass for buffers where those of some `io` are copied, with or without what is in them; the copies."""
     declarations = Declarations(module)
-    malloc = declarations.function("malloc", T.FunctionType(T.PTR, (T.I64,)))
-    memcpy = declarations.function("llvm.memcpy.p0.p0.i64", T.FunctionType(T.VOID, (T.PTR, T.PTR, T.I64, T.I1)))
     given: list[Value] = []
     copies: list[Value] = []
     for argument, buffer in buffers:
         if buffer.io not in copied:
             given.append(argument)
             continue
-        copies.append(at.call(malloc, [const_int(T.I64, max(buffer.nbytes, 1))]))
+        copies.append(declarations.memory(at, "malloc", const_int(T.I64, max(buffer.nbytes, 1))))
         given.append(copies[-1])
         if buffer.io in with_contents and buffer.nbytes:
-            at.call(memcpy, [copies[-1], argument, const_int(T.I64, buffer.nbytes), const_int(T.I1, 0)])
+            declarations.memory(at, "memcpy", copies[-1], argument, const_int(T.I64, buffer.nbytes))
     return given, copies
 
 
 def free_all(at: Builder, module: Module, copies: Sequence[Value]) -> None:
-    free = Declarations(module).function("free", T.FunctionType(T.VOID, (T.PTR,)))
     for copy in copies:
-        at.call(free, [copy])
+        Declarations(module).memory(at, "free", copy)
 
 
 # -- derivatives
