@@ -28,11 +28,11 @@ anything in the end, and only then.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cached_property
 
 from jax_enzyme.analysis.congruence import ANY, Congruence, copied_to, overlap
 from jax_enzyme.analysis.dependence import Worklist
 from jax_enzyme.analysis.layout import DataLayout, addresses
+from jax_enzyme.analysis.named_integers import NamedIntegers
 from jax_enzyme.analysis.objects import (
     NOTHING,
     OPEN,
@@ -54,13 +54,27 @@ from jax_enzyme.analysis.offsets import (
     joined,
     merge,
     multiples,
-    products,
-    shifted,
     sums,
     values_of_counter,
     without,
 )
-from jax_enzyme.analysis.tbaa import accessed_type, copied_type
+from jax_enzyme.analysis.points_to_sets import (
+    MANY_FIELDS,
+    MANY_STORED,
+    NOWHERE,
+    Place,
+    added,
+    anywhere,
+    as_number,
+    compact,
+    computed,
+    difference,
+    is_address,
+    is_number,
+    objects_in,
+    text,
+)
+from jax_enzyme.analysis.tbaa import copied_type
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, GlobalAlias, GlobalVariable, Module
@@ -78,14 +92,10 @@ from jax_enzyme.ir.values import (
 )
 from jax_enzyme.rules.effects import Effect
 
-Place = dict[MemoryObject | None, Offsets]
 _MANY_JOINED = 4
-_MANY_STORED = 4
-"""So many congruences are kept for each object in a phi, and in what is stored in one place."""
+"""So many congruences are kept for each object in a phi."""
 _MANY_OBJECTS = 32
 """A pointer that may lead to so many objects, those of a whole hierarchy of classes, has one congruence for each."""
-_MANY_FIELDS = 128
-"""With pointers stored at more offsets in an object, each of them may be anywhere in it."""
 _POINTER = 8
 _SMALL = 1 << 12
 """What is left of an address by a mask below this is a number."""
@@ -94,10 +104,6 @@ _PARTS = frozenset(
     "extractvalue insertvalue extractelement insertelement shufflevector getelementptr phi select xor".split()
 )
 """What hands on pointers in ways that are not followed to the byte."""
-_NOWHERE: Place = {}
-_PART: Offsets = frozenset()
-"""The offsets of what may be a part of a pointer, as far as is known, but most often is a number beside one: an integer
-of less than 64 bits, a floating-point number. A pointer that is made of nothing but such parts leads anywhere."""
 
 
 class PointsTo:
@@ -118,6 +124,7 @@ class PointsTo:
         self._fields: dict[MemoryObject, dict[Congruence, Place]] = {}
         self._compacted: set[MemoryObject] = set()
         self._counters: dict[I.Phi, Offsets | None] = {}
+        self._named = NamedIntegers(module, self.functions)
         self._returned = {f: f.returned() for f in self.functions}
         instructions = [i for f in self.functions for i in f.instructions()]
         # What is written to memory waits, so that addresses that a loop moves are known up to their stride.
@@ -128,7 +135,7 @@ class PointsTo:
         self._is_settled = False
         self._trusts_names = True
         self._work.run()
-        self._trusts_names = not self._keeps_addresses_as_integers()
+        self._trusts_names = not self._named.are_addresses(self.of)
         self._is_settled = True
         self._work.run()
 
@@ -154,7 +161,7 @@ class PointsTo:
     def of(self, value: Value) -> Objects:
         """The objects that a pointer (or an integer or aggregate that holds one) may point into."""
         if isinstance(value, Constant):
-            return _objects(self._place(value))
+            return objects_in(self._place(value))
         self._work.read(value)
         return self._leads.get(value, NOTHING)
 
@@ -181,9 +188,9 @@ class PointsTo:
             for value in [*function.arguments, *function.instructions()]:
                 held = self.within(value)
                 if held:
-                    lines.append(f"{function.name}: {value.name} -> {_text(held)}")
+                    lines.append(f"{function.name}: {value.name} -> {text(held)}")
         for item, fields in self._fields.items():
-            lines += [f"{item} at {at}: {_text(held)}" for at, held in fields.items()]
+            lines += [f"{item} at {at}: {text(held)}" for at, held in fields.items()]
         return "\n".join(lines)
 
     # -- the lattice
@@ -201,7 +208,7 @@ class PointsTo:
                 return self._constant(value)
             case _:
                 self._work.read(value)
-                return self._values.get(value, _NOWHERE)
+                return self._values.get(value, NOWHERE)
 
     def _constant(self, value: Constant) -> Place:
         number = int_value(value)
@@ -213,7 +220,7 @@ class PointsTo:
             case Function():
                 return {self._object("function", value): START}
             case GlobalAlias():
-                return self._constant(value.target) if value.target is not None else _NOWHERE
+                return self._constant(value.target) if value.target is not None else NOWHERE
             case ConstantExpr(opcode="getelementptr"):
                 return self._address(value, value.source_type, list(value.operands))
             case ConstantExpr() if value.opcode in _SAME:
@@ -221,7 +228,7 @@ class PointsTo:
             case ConstantNull():
                 return {None: START}
             case Poison() | Undef():
-                return _NOWHERE
+                return NOWHERE
             case ConstantExpr(operands=parts) | ConstantAggregate(elements=parts):
                 return self._parts(value.type, *parts)
             case ConstantSplat():
@@ -233,7 +240,7 @@ class PointsTo:
         """A value of a type that leads anywhere in what any of these lead to."""
         found: Place = {}
         for value in values:
-            merge(found, _anywhere(type_, self._place(value)), 1)
+            merge(found, anywhere(type_, self._place(value)), 1)
         found[None] = ANYWHERE
         return found
 
@@ -243,23 +250,23 @@ class PointsTo:
         most = _MANY_JOINED if isinstance(value, I.Phi) else MOST
         if merge(known, place, most if before < _MANY_OBJECTS else 1):
             if len(known) > before:
-                self._leads[value] = _objects(known)
+                self._leads[value] = objects_in(known)
             self._work.changed(value)
 
     def _add(self, item: MemoryObject, at: Congruence, place: Place) -> None:
         """A pointer is stored somewhere."""
-        objects = _objects(place)
+        objects = objects_in(place)
         if item is self.unknown or not objects:
             return
         fields = self._fields.setdefault(item, {})
         changed = False
-        if at not in fields and len(fields) >= _MANY_FIELDS:
-            _compact(fields)
+        if at not in fields and len(fields) >= MANY_FIELDS:
+            compact(fields)
             self._compacted.add(item)
             changed = True
         if item in self._compacted:
             at = next((known for known in fields if known.includes(at)), at)
-        changed |= merge(fields.setdefault(at, {}), place, _MANY_STORED)
+        changed |= merge(fields.setdefault(at, {}), place, MANY_STORED)
         if changed:
             self.contents[item] = self.contents.get(item, NOTHING) | objects
             self._work.changed(item)
@@ -292,7 +299,7 @@ class PointsTo:
                 pointer, *values = instruction.operands
                 for value in values:
                     self._put(value, pointer)
-                self._join(instruction, _anywhere(instruction.type, self._loaded(instruction, values[0].type)))
+                self._join(instruction, anywhere(instruction.type, self._loaded(instruction, values[0].type)))
             case I.CallBase():
                 self._visit_call(instruction)
             case I.Phi() if (values := self._counted(instruction)) is not None:
@@ -306,11 +313,11 @@ class PointsTo:
 
     def _put(self, value: Value, pointer: Value) -> None:
         place = self._place(value)
-        if not _objects(place):
+        if not objects_in(place):
             return
         size = self._layout.store_size(value.type)
-        if not _is_address(value.type):
-            place = _anywhere(value.type, place)
+        if not is_address(value.type):
+            place = anywhere(value.type, place)
             place.pop(None, None)
         for target, offsets in self.within(pointer).items():
             for at in offsets if not target.is_constant else ():
@@ -320,11 +327,11 @@ class PointsTo:
     def _loaded(self, access: I.Instruction, type_: T.Type) -> Place:
         # Null as well: nobody notes where memory is cleared.
         found: Place = {None: START if T.is_pointer(type_) else ANYWHERE}
-        if isinstance(access, I.Load) and self._trusts_names and self._is_named_integer(access):
+        if isinstance(access, I.Load) and self._trusts_names and self._named.is_named(access):
             return found
         for _, _, held in self._held(access.operands[0], self._layout.store_size(type_)):
             merge(found, held, MOST)
-        return found if _is_address(type_) else _anywhere(type_, found)
+        return found if is_address(type_) else anywhere(type_, found)
 
     def _counted(self, phi: I.Phi) -> Offsets | None:
         if phi not in self._counters:
@@ -363,14 +370,14 @@ class PointsTo:
                 return {self.unknown: ANYWHERE}
             case "freeze" if isinstance(operand, Poison | Undef):
                 return {None: ANYWHERE}
-            case "bitcast" if not _is_address(operand.type):
+            case "bitcast" if not is_address(operand.type):
                 return self._parts(cast.type, operand)
             case "sext":
-                return {None: _number(self._place(operand))} if self._place(operand) else _NOWHERE
+                return {None: as_number(self._place(operand))} if self._place(operand) else NOWHERE
             case "trunc":
                 place = self._place(operand)
                 number = {None: frozenset(c.cut() for c in place[None])} if None in place else {}
-                return {**_anywhere(cast.type, place), **number}
+                return {**anywhere(cast.type, place), **number}
             case opcode if opcode in _SAME:
                 return self._place(operand)
             case _:
@@ -388,31 +395,31 @@ class PointsTo:
     def _arithmetic(self, instruction: I.BinaryOp) -> Place:
         x, y = (self._place(v) for v in instruction.operands)
         if not x or not y:
-            return _NOWHERE
-        b = _number(y)
+            return NOWHERE
+        b = as_number(y)
         match instruction.opcode:
             case "add":
-                return _added(x, y)
-            case "or" if "disjoint" in instruction.flags and _is_number(y):
-                return _added(x, y)
-            case "sub" if _is_number(y):
+                return added(x, y)
+            case "or" if "disjoint" in instruction.flags and is_number(y):
+                return added(x, y)
+            case "sub" if is_number(y):
                 return {**y, **{k: sums(cs, multiples(b, -1)) for k, cs in x.items()}}
             case "sub":
-                return _difference(x, y)
-            case "and" if _is_number(y) and (mask := constant(b)) is not None:
-                masked: Place = {None: frozenset(c.masked(mask) for c in _number(x))}
-                return masked if 0 <= mask < _SMALL else {**_anywhere(instruction.type, x), **masked}
+                return difference(x, y)
+            case "and" if is_number(y) and (mask := constant(b)) is not None:
+                masked: Place = {None: frozenset(c.masked(mask) for c in as_number(x))}
+                return masked if 0 <= mask < _SMALL else {**anywhere(instruction.type, x), **masked}
             case "and" | "or" | "xor":
                 return self._parts(instruction.type, *instruction.operands)
             case _:
-                return {None: _computed(instruction, _number(x), b)}
+                return {None: computed(instruction, as_number(x), b)}
 
     def _address(self, value: Value, source: T.Type | None, operands: list[Value]) -> Place:
         if source is None or isinstance(value.type, T.VectorType):
             return self._parts(value.type, operands[0])
         offset = self._offset(source, operands[1:])
         if offset is None:
-            return _NOWHERE
+            return NOWHERE
         return {k: sums(cs, offset) for k, cs in self._place(operands[0]).items()}
 
     def _offset(self, source: T.Type, indices: list[Value]) -> Offsets | None:
@@ -426,7 +433,7 @@ class PointsTo:
             place = self._place(index)
             if not place and not isinstance(index, Constant):
                 return None
-            total = sums(total, multiples(_number(place), size))
+            total = sums(total, multiples(as_number(place), size))
         return total
 
     # -- calls
@@ -472,7 +479,7 @@ class PointsTo:
             return
         given = [a for a in call.arguments if not isinstance(a.type, T.FloatType)]
         place: Place = {**self._parts(T.PTR, *given), self.unknown: ANYWHERE}
-        for target in _objects(place):
+        for target in objects_in(place):
             self._work.read(target)
             held: Place = {o: ANYWHERE for o in self.contents.get(target, NOTHING)}
             if not target.is_constant and target is not self.unknown:
@@ -512,59 +519,6 @@ class PointsTo:
             isinstance(o.site, Function) and o.site.value_type == call.function_type for o in objects
         )
 
-    # -- integers by their names
-
-    @cached_property
-    def _named_integers(self) -> list[I.Load | I.Store]:
-        """The accesses to 64 bits that the source calls integers."""
-        return [a for a in self._accesses if _type(a) == T.I64 and accessed_type(self.module, a) == T.I1]
-
-    @cached_property
-    def _accesses(self) -> list[I.Load | I.Store]:
-        return [i for f in self.functions for i in f.instructions() if isinstance(i, I.Load | I.Store)]
-
-    @cached_property
-    def _named_addresses(self) -> frozenset[Value]:
-        """Where they are, unless pointers are accessed at the same address."""
-        pointers = {a.operands[-1] for a in self._accesses if T.is_pointer(_type(a))}
-        return frozenset(a.operands[-1] for a in self._named_integers) - pointers
-
-    def _is_named_integer(self, load: I.Load) -> bool:
-        """What loses its name when LLVM moves it keeps its address."""
-        if load.type != T.I64 or not self._named_addresses:
-            return False
-        kind = accessed_type(self.module, load)
-        is_nameless = kind is None and "tbaa" not in dict(load.metadata)
-        return kind == T.I1 or (is_nameless and load.operands[0] in self._named_addresses)
-
-    def _keeps_addresses_as_integers(self) -> bool:
-        """Whether an address, not the distance of two, is stored as what the source calls an integer; or may be, where
-        an optimiser has lost its name: integers become pointers again."""
-        stored = [a.operands[0] for a in self._named_integers if isinstance(a, I.Store)]
-        if any(self.of(value) and not _is_distance(value) for value in stored):
-            return True
-        return any(
-            isinstance(i, I.Cast) and i.opcode == "inttoptr" and not _makes(i.operands[0])
-            for f in self.functions
-            for i in f.instructions()
-        )
-
-
-def _computed(instruction: I.BinaryOp, xs: Offsets, ys: Offsets) -> Offsets:
-    """What is no address any more."""
-    by = constant(ys)
-    match instruction.opcode:
-        case "mul":
-            return products(xs, ys)
-        case "shl" if by is not None and 0 <= by < 63:
-            return multiples(xs, 1 << by)
-        case "ashr" | "lshr" if by is not None:
-            return shifted(instruction, xs, by)
-        case "urem" if by is not None and by > 0:
-            return frozenset([Congruence.bounded(0, by - 1, 1)])
-        case _:
-            return ANYWHERE
-
 
 def _writes(instruction: I.Instruction) -> bool:
     if isinstance(instruction, I.CallBase):
@@ -572,87 +526,3 @@ def _writes(instruction: I.Instruction) -> bool:
         unknown = effect is None and not is_defined_call(instruction) and not leaves_pointers(instruction)
         return unknown or effect in (Effect.MEMORY_COPY, Effect.REALLOCATE)
     return isinstance(instruction, I.Store | I.AtomicRMW | I.CmpXchg)
-
-
-def _objects(place: Place) -> Objects:
-    return frozenset(o for o in place if o is not None)
-
-
-def _anywhere(type_: T.Type, place: Place) -> Place:
-    """A value of a type that leads into the same objects."""
-    is_part = _is_part(type_)
-    return {o: ANYWHERE if o is None or (cs and not is_part) else _PART for o, cs in place.items()}
-
-
-def _number(place: Place) -> Offsets:
-    """A value as a plain integer; any, where it may be an address."""
-    return place.get(None, ANYWHERE) if _is_number(place) else ANYWHERE
-
-
-def _is_number(place: Place) -> bool:
-    return None in place and not any(cs for o, cs in place.items() if o is not None)
-
-
-def _is_part(type_: T.Type) -> bool:
-    scalar = T.scalar(type_)
-    return isinstance(scalar, T.FloatType) or (isinstance(type_, T.IntType) and type_.bits < 64)
-
-
-def _is_address(type_: T.Type) -> bool:
-    return T.is_pointer(type_) or type_ == T.I64
-
-
-def _added(x: Place, y: Place) -> Place:
-    """An address and a number, whichever of the two is which."""
-    found: Place = {}
-    for one, other in ((x, y), (y, x)):
-        by = other.get(None)
-        for item, offsets in one.items():
-            if by is not None and (item is not None or one is x):
-                merge(found, {item: sums(offsets, by)}, MOST)
-            elif item is not None:
-                found.setdefault(item, ANYWHERE if offsets else _PART)
-    return found
-
-
-def _difference(x: Place, y: Place) -> Place:
-    """Of two pointers into the same object, or both null, as C has it: a number. Others are not understood."""
-    found: Place = {}
-    for item in x.keys() & y.keys():
-        merge(found, {None: sums(x[item], multiples(y[item], -1))}, MOST)
-    apart = (x.keys() | y.keys()) - (x.keys() & y.keys())
-    found.update({k: _PART if found else ANYWHERE for k in apart if k is not None})
-    found.setdefault(None, ANYWHERE)
-    return found
-
-
-def _compact(fields: dict[Congruence, Place]) -> None:
-    """Leaves less than half as many places: what others include goes, as the first steps of a loop whose later ones are
-    known up to a stride; if that is not enough, pointers may be anywhere."""
-    for at in list(fields):
-        wider = next((b for b in fields if b.includes(at)), None)
-        if wider is not None:
-            merge(fields[wider], fields.pop(at), _MANY_STORED)
-    if len(fields) > _MANY_FIELDS // 2:
-        everything: Place = {}
-        for held in fields.values():
-            merge(everything, held, _MANY_STORED)
-        fields.clear()
-        fields[ANY] = everything
-
-
-def _makes(value: Value) -> bool:
-    return isinstance(value, I.Instruction | ConstantExpr) and value.opcode in ("ptrtoint", "ptrtoaddr")
-
-
-def _is_distance(value: Value) -> bool:
-    return isinstance(value, I.BinaryOp) and value.opcode == "sub" and all(map(_makes, value.operands))
-
-
-def _type(access: I.Load | I.Store) -> T.Type:
-    return access.operands[0].type if isinstance(access, I.Store) else access.type
-
-
-def _text(place: Mapping[MemoryObject, Offsets] | Place) -> str:
-    found = (f"{o} at {' '.join(sorted(map(str, cs)))}" for o, cs in place.items())
-    return ", ".join(sorted(found))

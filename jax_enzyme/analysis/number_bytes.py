@@ -297,8 +297,7 @@ class NumberBytes:
             for access in function.instructions():
                 if not isinstance(access, I.Load | I.Store):
                     continue
-                value = access if isinstance(access, I.Load) else access.operands[0]
-                pointer = access.operands[-1]
+                value, pointer = I.accessed_value(access), access.operands[-1]
                 if self._inputs.isdisjoint(self._points_to.of(pointer)):
                     continue
                 for item, part in self.ranges.accessed(access, pointer, value.type):

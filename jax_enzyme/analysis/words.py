@@ -96,7 +96,7 @@ class Words:
         return self._aligned[kind]
 
     def _is_loose(self, kind: T.Type, access: I.Load | I.Store) -> bool:
-        type_ = access.type if isinstance(access, I.Load) else access.operands[0].type
+        type_ = I.accessed_value(access).type
         align = access.align
         return T.scalar(type_) == kind and align is not None and align < self._layout.store_size(kind)
 

@@ -307,3 +307,8 @@ def base_of(pointer: Value) -> Value:
     while isinstance(pointer, GetElementPtr):
         pointer = pointer.operands[0]
     return pointer
+
+
+def accessed_value(access: Load | Store) -> Value:
+    """What is loaded or stored."""
+    return access if isinstance(access, Load) else access.operands[0]

@@ -193,8 +193,7 @@ class Runtime:
                         if isinstance(instruction, I.Load) and instruction.type == T.I64:  # sizes and counts
                             instruction.metadata.append(READS_INTEGER)
                         elif isinstance(instruction, I.Load | I.Store):
-                            value = instruction if isinstance(instruction, I.Load) else instruction.operands[0]
-                            instruction.metadata += number_access(value.type)
+                            instruction.metadata += number_access(I.accessed_value(instruction).type)
         return self.module.functions[name]
 
 

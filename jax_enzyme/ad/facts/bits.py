@@ -178,8 +178,7 @@ class BitChecks:
     # -- parts of numbers
 
     def _access(self, access: I.Store | I.Load) -> Cause | None:
-        value = access if isinstance(access, I.Load) else access.operands[0]
-        pointer = access.operands[-1]
+        value, pointer = I.accessed_value(access), access.operands[-1]
         if not self._concerns(access, value, pointer):
             return None
         original = self.origin.get(access, access)

@@ -189,7 +189,7 @@ class _Check:
             raise self.refused(instruction, VOLATILE)
         if isinstance(instruction, I.Store) and self._hides_pointers(instruction.operands[0]):
             raise self.refused(instruction, POINTERS_AS_VECTORS)
-        value = instruction.operands[0] if isinstance(instruction, I.Store) else instruction
+        value = I.accessed_value(instruction)
         lost = holds_float(value.type) and self._may_be_ours(pointer)
         if isinstance(instruction, I.Store):
             lost |= value in self.activity.varied

@@ -1,0 +1,117 @@
+"""Points-to sets with offsets, and what instructions make of them.
+
+    %q = add %p, 8          %p leads to offset 0 of a local variable, %q to offset 8
+    %d = sub %q, %p         a number: 8
+    %n = trunc i64 %p       may be a part of a pointer, which leads nowhere unless nothing else does
+
+What is not understood leads anywhere in the same objects (`anywhere`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from jax_enzyme.analysis.congruence import ANY, Congruence
+from jax_enzyme.analysis.objects import MemoryObject, Objects
+from jax_enzyme.analysis.offsets import ANYWHERE, MOST, Offsets, constant, merge, multiples, products, shifted, sums
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+
+Place = dict[MemoryObject | None, Offsets]
+"""The offsets in each object that a value may lead to; under None what it is as a plain integer."""
+MANY_STORED = 4
+"""So many congruences are kept for each object in what is stored in one place."""
+MANY_FIELDS = 128
+"""With pointers stored at more offsets in an object, each of them may be anywhere in it."""
+NOWHERE: Place = {}
+PART: Offsets = frozenset()
+"""The offsets of what may be a part of a pointer, as far as is known, but most often is a number beside one: an integer
+of less than 64 bits, a floating-point number. A pointer that is made of nothing but such parts leads anywhere."""
+
+
+def computed(instruction: I.BinaryOp, xs: Offsets, ys: Offsets) -> Offsets:
+    """What is no address any more."""
+    by = constant(ys)
+    match instruction.opcode:
+        case "mul":
+            return products(xs, ys)
+        case "shl" if by is not None and 0 <= by < 63:
+            return multiples(xs, 1 << by)
+        case "ashr" | "lshr" if by is not None:
+            return shifted(instruction, xs, by)
+        case "urem" if by is not None and by > 0:
+            return frozenset([Congruence.bounded(0, by - 1, 1)])
+        case _:
+            return ANYWHERE
+
+
+def objects_in(place: Place) -> Objects:
+    return frozenset(o for o in place if o is not None)
+
+
+def anywhere(type_: T.Type, place: Place) -> Place:
+    """A value of a type that leads into the same objects."""
+    within = PART if _is_part(type_) else ANYWHERE
+    return {o: ANYWHERE if o is None else within if cs else PART for o, cs in place.items()}
+
+
+def as_number(place: Place) -> Offsets:
+    """A value as a plain integer; any, where it may be an address."""
+    return place.get(None, ANYWHERE) if is_number(place) else ANYWHERE
+
+
+def is_number(place: Place) -> bool:
+    return None in place and not any(cs for o, cs in place.items() if o is not None)
+
+
+def _is_part(type_: T.Type) -> bool:
+    scalar = T.scalar(type_)
+    return isinstance(scalar, T.FloatType) or (isinstance(type_, T.IntType) and type_.bits < 64)
+
+
+def is_address(type_: T.Type) -> bool:
+    return T.is_pointer(type_) or type_ == T.I64
+
+
+def added(x: Place, y: Place) -> Place:
+    """An address and a number, whichever of the two is which."""
+    found: Place = {}
+    for one, other in ((x, y), (y, x)):
+        by = other.get(None)
+        for item, offsets in one.items():
+            if by is not None and (item is not None or one is x):
+                merge(found, {item: sums(offsets, by)}, MOST)
+            elif item is not None:
+                found.setdefault(item, ANYWHERE if offsets else PART)
+    return found
+
+
+def difference(x: Place, y: Place) -> Place:
+    """Of two pointers into the same object, or both null, as C has it: a number. Others are not understood."""
+    found: Place = {}
+    for item in x.keys() & y.keys():
+        merge(found, {None: sums(x[item], multiples(y[item], -1))}, MOST)
+    apart = (x.keys() | y.keys()) - (x.keys() & y.keys())
+    found.update({k: PART if found else ANYWHERE for k in apart if k is not None})
+    found.setdefault(None, ANYWHERE)
+    return found
+
+
+def compact(fields: dict[Congruence, Place]) -> None:
+    """Leaves less than half as many places: what others include goes, as the first steps of a loop whose later ones are
+    known up to a stride; if that is not enough, pointers may be anywhere."""
+    for at in list(fields):
+        wider = next((b for b in fields if b.includes(at)), None)
+        if wider is not None:
+            merge(fields[wider], fields.pop(at), MANY_STORED)
+    if len(fields) > MANY_FIELDS // 2:
+        everything: Place = {}
+        for held in fields.values():
+            merge(everything, held, MANY_STORED)
+        fields.clear()
+        fields[ANY] = everything
+
+
+def text(place: Mapping[MemoryObject, Offsets] | Place) -> str:
+    found = (f"{o} at {' '.join(sorted(map(str, cs)))}" for o, cs in place.items())
+    return ", ".join(sorted(found))
