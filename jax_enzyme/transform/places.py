@@ -13,11 +13,9 @@ LLVM changes how a function is called it notes so in the type, and does not look
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-
-from jax_enzyme.ir.metadata import MDNode, MDRef, MDValue
+from jax_enzyme.ir.metadata import MDNode, MDRef
 from jax_enzyme.ir.module import Module
-from jax_enzyme.ir.values import MetadataOperand
+from jax_enzyme.ir.unused_metadata import drop_unused_metadata
 
 _LEFT_OUT = {
     "DISubprogram": frozenset(
@@ -42,7 +40,7 @@ def keep_places(module: Module) -> None:
     nothing = MDNode()
     for number, node in module.metadata.items():
         module.metadata[number] = _plain(module, node, nothing)
-    _sweep(module)
+    drop_unused_metadata(module)
 
 
 def _plain(module: Module, node: MDNode, nothing: MDNode) -> MDNode:
@@ -57,45 +55,3 @@ def _plain(module: Module, node: MDNode, nothing: MDNode) -> MDNode:
     if isinstance(scope, MDRef) and module.metadata[scope.number].kind not in _SCOPES:
         fields = [(name, value) for name, value in fields if name != "scope"]
     return MDNode(node.kind, node.operands, fields, node.distinct)
-
-
-def _sweep(module: Module) -> None:
-    pending = list(_numbers(_roots(module)))
-    reached: set[str] = set(pending)
-    while pending:
-        for number in _numbers(_values(module.metadata[pending.pop()])):
-            if number not in reached:
-                reached.add(number)
-                pending.append(number)
-    module.metadata = {number: node for number, node in module.metadata.items() if number in reached}
-
-
-def _roots(module: Module) -> Iterator[MDValue]:
-    for nodes in module.named_metadata.values():
-        yield from nodes
-    for variable in module.globals.values():
-        yield from (node for _, node in variable.metadata)
-    for function in module.functions.values():
-        yield from (node for _, node in function.metadata)
-        for instruction in function.instructions():
-            yield from (node for _, node in instruction.metadata)
-            yield from _operands(instruction.operands)
-
-
-def _operands(operands: Iterable[object]) -> Iterator[MDValue]:
-    """Metadata that is passed to a call."""
-    return (operand.metadata for operand in operands if isinstance(operand, MetadataOperand))
-
-
-def _values(node: MDNode) -> Iterator[MDValue]:
-    yield from node.operands
-    yield from (value for _, value in node.fields if not isinstance(value, str))
-
-
-def _numbers(values: Iterable[MDValue]) -> Iterator[str]:
-    """The numbers of nodes that values are, or hold."""
-    for value in values:
-        if isinstance(value, MDRef):
-            yield value.number
-        elif isinstance(value, MDNode):
-            yield from _numbers(_values(value))

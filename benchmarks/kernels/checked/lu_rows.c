@@ -1,13 +1,4 @@
-#include <stdlib.h>
-static double **mat(int n, int m) {
-    double **a = malloc(n * sizeof *a);
-    for (int i = 0; i < n; i++) a[i] = malloc(m * sizeof **a);
-    return a;
-}
-static void done(double **a, int n) {
-    for (int i = 0; i < n; i++) free(a[i]);
-    free(a);
-}
+#include "rows.h"
 
 double k(int n, const double *x) {
     double **a = mat(n, n);

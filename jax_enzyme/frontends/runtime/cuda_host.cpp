@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include "cuda_properties.h"
 
 namespace {
 
@@ -21,24 +22,6 @@ Configuration configuration;
 
 constexpr size_t pitch_unit = 512;
 constexpr int invalid_value = 1;
-
-// As the file-scope structure of the header.
-struct Properties {
-  char name[256];
-  size_t totalGlobalMem, sharedMemPerBlock;
-  int regsPerBlock, warpSize;
-  size_t memPitch;
-  int maxThreadsPerBlock, maxThreadsDim[3], maxGridSize[3], clockRate;
-  size_t totalConstMem;
-  int major, minor;
-  size_t textureAlignment;
-  int deviceOverlap, multiProcessorCount, kernelExecTimeoutEnabled, integrated, canMapHostMemory, computeMode;
-  int concurrentKernels, ECCEnabled, pciBusID, pciDeviceID, tccDriver, asyncEngineCount, unifiedAddressing;
-  int memoryClockRate, memoryBusWidth, l2CacheSize, maxThreadsPerMultiProcessor, managedMemory;
-  int concurrentManagedAccess, pageableMemoryAccess, cooperativeLaunch;
-  size_t sharedMemPerMultiprocessor, sharedMemPerBlockOptin;
-  int regsPerMultiprocessor;
-};
 
 int allocate(void **place, size_t size) {
   void *memory = malloc(size);
@@ -159,7 +142,7 @@ int cudaSetDevice(int device) { return device ? 101 : 0; }
 int cudaGetDevice(int *device) { return *device = 0; }
 int cudaGetDeviceCount(int *count) { return *count = 1, 0; }
 int cudaSetDeviceFlags(unsigned) { return 0; }
-int cudaGetDeviceProperties(Properties *found, int device) {
+int cudaGetDeviceProperties(cudaDeviceProp *found, int device) {
   if (device) return invalid_value;
   memset(found, 0, sizeof *found);
   memcpy(found->name, "CPU", 4);

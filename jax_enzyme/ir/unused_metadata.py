@@ -1,0 +1,52 @@
+"""Numbered nodes of metadata that nothing in a module refers to, directly or through others, go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from jax_enzyme.ir.metadata import MDNode, MDRef, MDValue
+from jax_enzyme.ir.module import Module
+from jax_enzyme.ir.values import MetadataOperand
+
+
+def drop_unused_metadata(module: Module) -> None:
+    """Changes the module. It has no debug records: what those refer to would go."""
+    pending = [n for n in _numbers(_roots(module)) if n in module.metadata]
+    reached = set(pending)
+    while pending:
+        for number in _numbers(_values(module.metadata[pending.pop()])):
+            if number not in reached and number in module.metadata:
+                reached.add(number)
+                pending.append(number)
+    module.metadata = {number: node for number, node in module.metadata.items() if number in reached}
+
+
+def _roots(module: Module) -> Iterator[MDValue]:
+    for nodes in module.named_metadata.values():
+        yield from nodes
+    for variable in module.globals.values():
+        yield from (node for _, node in variable.metadata)
+    for function in module.functions.values():
+        yield from (node for _, node in function.metadata)
+        for instruction in function.instructions():
+            yield from (node for _, node in instruction.metadata)
+            yield from _operands(instruction.operands)
+
+
+def _operands(operands: Iterable[object]) -> Iterator[MDValue]:
+    """Metadata that is passed to a call."""
+    return (operand.metadata for operand in operands if isinstance(operand, MetadataOperand))
+
+
+def _values(node: MDNode) -> Iterator[MDValue]:
+    yield from node.operands
+    yield from (value for _, value in node.fields if not isinstance(value, str))
+
+
+def _numbers(values: Iterable[MDValue]) -> Iterator[str]:
+    """The numbers of nodes that values are, or hold."""
+    for value in values:
+        if isinstance(value, MDRef):
+            yield value.number
+        elif isinstance(value, MDNode):
+            yield from _numbers(_values(value))
