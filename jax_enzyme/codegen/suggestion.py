@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import keyword
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from jax_enzyme.analysis.touched import ROWS, Root, Size, Touched, touched
 from jax_enzyme.codegen.canonical import flat
@@ -71,9 +71,11 @@ def _found(module: Module, symbol: str, parameters: int) -> dict[Root, Touched]:
     function = optimised.functions.get(symbol)
     if function is None or len(function.arguments) < parameters:
         return {}
-    if any(argument.type != T.I64 for argument in function.arguments[parameters:]):
+    hidden = int(any(word.startswith("sret") for a in function.arguments[:1] for word in a.attributes))
+    if any(argument.type != T.I64 for argument in function.arguments[hidden + parameters :]):
         return {}  # not the lengths of texts, but more words than parameters
-    return touched(optimised, function)
+    found = touched(optimised, function)
+    return {replace(root, index=root.index - hidden): what for root, what in found.items() if root.index >= hidden}
 
 
 @dataclass
@@ -299,7 +301,10 @@ class _Suggestion:
 
     def _result(self) -> str:
         known = self.known.result
-        if known is None or known.is_pointer or known.is_record:
+        record = None if self.known.result_node is None else record_type(self.module, self.known.result_node)
+        if record is not None:
+            return f" -> {self._structure(record, 'return', Root(len(self.known.nodes)))}"
+        if known is None or known.is_pointer:
             return ""
         number = next((p for p in known.pieces if p.dtypes), None)
         return "" if number is None else f" -> {number.dtypes[0]}"

@@ -66,7 +66,7 @@ def check_constants(constants: Mapping[str, object]) -> None:
 
 def check_formals(signature: Signature, what: str) -> None:
     """Raises SignatureError for structures and arrays of pointers where there can be none; `what` is what has none."""
-    if signature.formals:
+    if signature.formals or signature.structure is not None:
         raise SignatureError(
             f"structures, arrays of pointers and the like are for compiled code on the CPU, and this is {what}",
             str(signature),

@@ -63,7 +63,7 @@ class UserRoutine(Routine):
 def user_routine(symbol: str, signature: str, derivatives: tuple[str, str, str]) -> UserRoutine:
     """What a signature says about a function. Raises SignatureError for what the convention cannot say."""
     parsed = parse(signature)
-    if parsed.formals:
+    if parsed.formals or parsed.structure is not None:
         raise SignatureError(
             f"the rule for `{symbol}` has structures or arrays of pointers",
             signature,

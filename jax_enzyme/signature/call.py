@@ -57,11 +57,13 @@ def arguments(signature: Signature) -> tuple[Item, ...]:
 
 def returned(signature: Signature) -> tuple[Item, ...]:
     """What the caller gets, in order."""
-    if not signature.formals:
-        return _plain_items(signature.results)
-    own = frozenset(signature.results)
-    value = [Item(RETURN, r.type_text, str(r)) for r in signature.results if r.name == RETURN]
-    return (*value, *_items(signature, own.__contains__))
+    if signature.structure is not None:
+        text = signature.structure.braces
+        value = (Item(RETURN, text, f"-> {text}"),)
+    else:
+        value = _plain_items(signature.returned)
+    own = signature.results[len(signature.returned) :]
+    return (*value, *(_items(signature, frozenset(own).__contains__) if signature.formals else _plain_items(own)))
 
 
 def _plain_items(params: Sequence[Param]) -> tuple[Item, ...]:
@@ -111,11 +113,13 @@ def match(signature: Signature, args: Sequence[object], kwargs: Mapping[str, obj
 
 def result_of(signature: Signature, values: Sequence[Any]) -> Any:
     """What a call returns, from the values of `signature.results`: one by itself, several as a tuple."""
-    found = list(values)
+    count = len(signature.returned)
+    value, found = list(values[:count]), list(values[count:])
+    if signature.structure is not None:
+        value = gathered([signature.structure], iter(value), frozenset(signature.returned).__contains__)
     if signature.formals:
-        own = frozenset(signature.results)
-        value = len(found) - sum(1 for r in signature.results if r.name != RETURN)
-        found = [*found[:value], *gathered(signature.formals, iter(found[value:]), own.__contains__)]
+        found = gathered(signature.formals, iter(found), frozenset(signature.results).__contains__)
+    found = [*value, *found]
     return found[0] if len(found) == 1 else tuple(found)
 
 

@@ -72,6 +72,34 @@ def formals_of(
     return formals, params
 
 
+def structure_of(declaration: Declaration, order: Order, constants: Mapping[str, int]) -> Record:
+    """The structure that a function returns by value. DeclarationError for what makes no sense; members are numbers,
+    arrays in place and structures in place, all `out`; other members are `null`."""
+    whole = _Resolver(order, dict(constants))
+    whole.collect([declaration], "")
+    found = whole.formal(declaration, _Place("", "out", (), True, True))
+    assert isinstance(found, Record)
+    _check_returned(found, declaration)
+    return found
+
+
+def _check_returned(record: Record, declaration: Declaration) -> None:
+    for member, declared in zip(record.members, declaration.members, strict=True):
+        if isinstance(member, Record) and not member.is_pointer:
+            _check_returned(member, declared)
+        elif isinstance(member, Plain) and member.in_place:
+            if member.param.direction != "out":
+                raise DeclarationError(
+                    f"`{member.name}` is a member of what the function returns", declared.start, "it has no direction"
+                )
+        elif not isinstance(member, Null):
+            raise DeclarationError(
+                f"`{member.text('out')}` is a pointer in a structure that is returned, to memory of the function's",
+                declared.start,
+                f"leave it out of the result with `{declared.name}: null`",
+            )
+
+
 @dataclass(frozen=True)
 class _Place:
     """Where a declaration stands: in the structure named `scope`, of this direction; `outer` are the dimensions of the

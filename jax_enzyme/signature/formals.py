@@ -71,10 +71,19 @@ class Record:
 
     def text(self, inherited: Direction) -> str:
         prefix = "" if self.direction == inherited else f"{self.direction} "
-        inner = ", ".join(member.text(self.direction) for member in self.members)
         dims = "" if self.count is None else f"[{','.join(map(str, self.count))}]"
         star = "*" if self.is_pointer and (self.count is None or self.in_structure) else ""
-        return f"{prefix}{_last(self.name)}: {{{inner}}}{dims}{star}"
+        return f"{prefix}{_last(self.name)}: {self.braces}{dims}{star}"
+
+    @property
+    def braces(self) -> str:
+        """The members."""
+        return f"{{{', '.join(member.text(self.direction) for member in self.members)}}}"
+
+    @property
+    def params(self) -> tuple[Param, ...]:
+        """The numbers and arrays that it is made of."""
+        return tuple(leaf.param for leaf in leaves(self.members))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Literal as Choice
 
 from jax_enzyme.errors import ArgumentError, SignatureError
 from jax_enzyme.signature.expressions import EvaluationError, Expression, evaluate, names_in
-from jax_enzyme.signature.formals import Formal
+from jax_enzyme.signature.formals import Formal, Record
 from jax_enzyme.signature.params import INTEGERS, Param
 
 Order = Choice["C", "F"]
@@ -42,6 +42,7 @@ class Signature:
 
     `result` is a dtype (the return value is an output), `"status"` (a non-zero int return is a failure) or None.
     `formals` are the parameters of the function where those are not `params` themselves (see `formals`), else empty.
+    `structure` is what the function returns by value, where that is a structure; `result` is None then.
     `str()` gives the text in canonical form; parsing that gives an equal signature.
     """
 
@@ -49,6 +50,7 @@ class Signature:
     result: str | None = None
     order: Order = "C"
     formals: tuple[Formal, ...] = ()
+    structure: Record | None = None
     _by_name: dict[str, Param] = field(init=False, repr=False, compare=False, hash=False)
 
     def __post_init__(self) -> None:
@@ -57,10 +59,11 @@ class Signature:
     def __str__(self) -> str:
         listed = [f.text("in") for f in self.formals] if self.formals else map(str, self.params)
         text = ", ".join(listed)
-        return text if self.result is None else f"{text} -> {self.result}"
+        result = self.result if self.structure is None else self.structure.braces
+        return text if result is None else f"{text} -> {result}"
 
-    def __reduce__(self) -> tuple[type[Signature], tuple[tuple[Param, ...], str | None, Order, tuple[Formal, ...]]]:
-        return (Signature, (self.params, self.result, self.order, self.formals))
+    def __reduce__(self) -> tuple[type[Signature], tuple[object, ...]]:
+        return (Signature, (self.params, self.result, self.order, self.formals, self.structure))
 
     def __getitem__(self, name: str) -> Param:
         return self._by_name[name]
@@ -100,16 +103,23 @@ class Signature:
         return {**{p.name: p.value for p in self.params if p.value is not None}, **binding.constants}
 
     @cached_property
+    def returned(self) -> tuple[Param, ...]:
+        """The return value (named `return`), or the members of the structure that it is (`return.x`)."""
+        if self.structure is not None:
+            return self.structure.params
+        return () if self.result in (None, "status") else (Param(RETURN, str(self.result), "out", ()),)
+
+    @cached_property
     def results(self) -> tuple[Param, ...]:
-        """What the caller gets: the return value (named `return`), then `inout` and `out` parameters in order."""
-        own = tuple(p for p in self.params if p.direction in ("inout", "out"))
-        if self.result is None or self.result == "status":
-            return own
-        return (Param(RETURN, self.result, "out", ()), *own)
+        """What the caller gets: the return value, then `inout` and `out` parameters in order."""
+        return (*self.returned, *(p for p in self.params if p.direction in ("inout", "out")))
 
     def shape(self, name: str, dims: Mapping[str, int]) -> tuple[int, ...]:
         """The shape of a parameter for solved dimensions; an ArgumentError if it has none (negative, inexact)."""
-        param = self[name]
+        return self.extents(self[name], dims)
+
+    def extents(self, param: Param, dims: Mapping[str, int]) -> tuple[int, ...]:
+        """The same for a parameter or a result."""
         return tuple(self._extent(param, dim, dims) for dim in param.dims or ())
 
     def _extent(self, param: Param, dim: Expression, dims: Mapping[str, int]) -> int:

@@ -1,6 +1,6 @@
 """Reads the text of a signature: a recursive descent parser with one function per line of the grammar.
 
-signature := param ("," param)* [ "->" dtype | "->" "status" ]
+signature := param ("," param)* [ "->" dtype | "->" "status" | "->" "{" member ("," member)* "}" ]
 param     := [ "in" | "out" | "inout" | "scratch" ] name ":" type
 type      := dtype ("[" dims "]")* [ "=" integer ] | record | "null" | "fn" "(" name ")" | string | "status" "[" "]"
 record    := "{" member ("," member)* "}" [ "[" dims "]" ] [ "*" ]
@@ -20,10 +20,11 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from jax_enzyme.errors import SignatureError
-from jax_enzyme.signature.declarations import Declaration, DeclarationError, Dims, formals_of
+from jax_enzyme.signature.declarations import Declaration, DeclarationError, Dims, formals_of, structure_of
 from jax_enzyme.signature.dimensions import plan
 from jax_enzyme.signature.expressions import Expression, Literal, Name, Negation, Operation
-from jax_enzyme.signature.model import Order, Signature
+from jax_enzyme.signature.formals import Record
+from jax_enzyme.signature.model import RETURN, Order, Signature
 from jax_enzyme.signature.params import DIRECTIONS, DTYPES, Direction
 
 _TOKEN = re.compile(
@@ -131,14 +132,17 @@ class _Parser:
     def signature(self, order: Order, constants: Mapping[str, int]) -> Signature:
         declarations = self.declarations(in_structure=False)
         result = self.result() if self.accept("->") else None
+        structure: Record | None = None
         try:
             formals, params = formals_of(declarations, order, constants)
+            if isinstance(result, Declaration):
+                structure, result = structure_of(result, order, constants), None
         except DeclarationError as error:
             self.fail(str(error), error.start, error.remedy)
         if self.token.kind != "end":
             shown = formals[-1].text("in") if formals else str(params[-1])
             self.fail(f"expected `,` or `->` or the end after `{shown}`, found `{self.token.text}`", self.token.start)
-        return Signature(params, result, order, formals)
+        return Signature(params, result, order, formals, structure)
 
     def declarations(self, *, in_structure: bool) -> tuple[Declaration, ...]:
         found = [self.declaration(in_structure)]
@@ -146,7 +150,11 @@ class _Parser:
             found.append(self.declaration(in_structure))
         return tuple(found)
 
-    def result(self) -> str:
+    def result(self) -> str | Declaration:
+        start = self.token.start
+        if self.accept("{"):
+            members = self.members(RETURN, start)
+            return Declaration(RETURN, start, "record", members=members)
         if self.token.text == "status":
             return self.advance().text
         if self.token.text == "void":
@@ -179,10 +187,7 @@ class _Parser:
             members: tuple[Declaration, ...] = ()
             dtype = ""
             if self.accept("{"):
-                self.deeper(start)
-                members = self.declarations(in_structure=True)
-                self.depth -= 1
-                self.expect("}", f"the members of `{name}`")
+                members = self.members(name, start)
             else:
                 dtype = self.dtype(f"`{name}:`")
             groups = self.groups()
@@ -193,6 +198,13 @@ class _Parser:
         if direction is not None:
             self.fail(f"`{name}` is the same in every call, and no {direction}put", start, f"leave `{direction}` out")
         return special
+
+    def members(self, name: str, start: int) -> tuple[Declaration, ...]:
+        self.deeper(start)
+        found = self.declarations(in_structure=True)
+        self.depth -= 1
+        self.expect("}", f"the members of `{name}`")
+        return found
 
     def special(self, name: str, start: int) -> Declaration | None:
         """What no caller passes: null, fn(name), a text, status[]."""

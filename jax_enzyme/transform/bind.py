@@ -28,6 +28,7 @@ from jax_enzyme.ir.arrays import ITEM_BYTES, ArrayFunction, Buffer
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.instructions import Call
+from jax_enzyme.ir.metadata import MDValue
 from jax_enzyme.ir.module import Function, GlobalAlias, GlobalVariable, Module
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantAggregate, ConstantNull, Value
 from jax_enzyme.rules.declare import Declarations
@@ -50,6 +51,7 @@ from jax_enzyme.transform.layouts import (
 )
 from jax_enzyme.transform.prototype import Prototype, prototype
 from jax_enzyme.transform.records import PARTS, SCALARS, Composer
+from jax_enzyme.transform.returned import Returned
 from jax_enzyme.transform.source_types import SourceType, source_type
 
 PRIMAL = "je.primal"
@@ -81,8 +83,7 @@ def check_signature(module: Module, symbol: str, signature: Signature) -> None:
     constants = {**dict.fromkeys(signature.shape_names, 1), **signature.constants(Binding())}
     given = [p for p in signature.params if p.name not in constants]
     buffers = [Buffer(p.name, p.dtype, (), p.direction, of=i) for i, p in enumerate(given)]
-    if signature.result not in (None, "status"):
-        buffers.append(Buffer(RETURN, str(signature.result), (), "out", of=len(buffers)))
+    buffers += [Buffer(p.name, p.dtype, (), "out", of=len(buffers) + i) for i, p in enumerate(signature.returned)]
     _Binder(module, _definition(module, symbol), signature, tuple(buffers), constants).bind()
 
 
@@ -102,9 +103,11 @@ def buffers_of(signature: Signature, binding: Binding) -> tuple[Buffer, ...]:
         Buffer(p.name, p.dtype, signature.shape(p.name, dims), p.direction, of=i, zero=p.direction == "out")
         for i, p in enumerate(p for p in signature.params if p.name not in constants)
     ]
-    if signature.result is not None and signature.result != "status":
-        buffers.append(Buffer(RETURN, signature.result, (), "out", of=len(buffers), zero=True))
-    return tuple(buffers)
+    returned = [
+        Buffer(p.name, p.dtype, signature.extents(p, dims), "out", of=len(buffers) + i, zero=True)
+        for i, p in enumerate(signature.returned)
+    ]
+    return (*buffers, *returned)
 
 
 class _Binder:
@@ -133,7 +136,8 @@ class _Binder:
         self._check_count()
         self._check_order()
         self._check_result()
-        operands: list[Value] = []
+        returned = self._returned()
+        operands: list[Value] = [returned.place] if returned is not None and self._returns_in_memory else []
         for index, formal in enumerate(self.formals):
             rest = self.kernel.arguments[len(operands) :]
             if not rest:
@@ -147,7 +151,10 @@ class _Binder:
         result.parameter_attributes = [a.attributes for a in self.kernel.arguments]
         result.calling_convention = next((w for w in self.kernel.prefix if w in _CONVENTIONS), "")
         self.composer.finish()
-        self.at.ret(self._with_statuses(self._finish(result)))
+        status = const_int(T.I64, 0) if returned is not None else self._finish(result)
+        if returned is not None:
+            returned.take(self.composer, DataLayout(self.module), result, in_memory=self._returns_in_memory)
+        self.at.ret(self._with_statuses(status))
         self.composer.blocks[0].instructions[:0] = self.composer.slots
         self.module.functions[PRIMAL] = Function(
             T.PTR,
@@ -229,17 +236,23 @@ class _Binder:
             raise self._other_kind(index, record)
         if record_type(self.module, behind) is None and not is_unknown(self.module, behind):
             raise self._other_kind(index, record)
+        layout = self._of_source(record, behind)
+        self._check_written(index, record)
+        return layout
+
+    def _of_source(self, record: Record, node: MDValue | str | None) -> Layout:
         try:
-            layout = layout_of(self.module, record, behind)
+            return layout_of(self.module, record, node)
         except Differs as differs:
+            returned = record is self.signature.structure
             raise SignatureError(
-                f"the structure `{record.name}` is another one in the source: {differs}",
-                f"{self._place()}\nsignature: {record.text('in')}\nsource: {differs.source}",
+                f"the structure {'that is returned' if returned else f'`{record.name}`'} is another one in the source:"
+                f" {differs}",
+                f"{self._place()}\nsignature: {f'-> {record.braces}' if returned else record.text('in')}"
+                f"\nsource: {differs.source}",
                 "list all members, in the source's order; a pointer has a `*` behind its brackets, one that is not"
                 " needed is `null`",
             ) from None
-        self._check_written(index, record)
-        return layout
 
     def _other_kind(self, index: int, formal: Formal) -> SignatureError:
         known = self._source_type(index)
@@ -384,6 +397,25 @@ class _Binder:
 
     # -- the result
 
+    @property
+    def _returns_in_memory(self) -> bool:
+        return any(word.startswith("sret") for a in self.kernel.arguments[:1] for word in a.attributes)
+
+    def _returned(self) -> Returned | None:
+        """Room for a structure that is returned by value."""
+        record = self.signature.structure
+        if record is None:
+            return None
+        node = self.prototype.result_node
+        if node is not None and record_type(self.module, node) is None:
+            raise self._wrong_result(self.kernel.function_type.result)
+        layout = self._of_source(record, node)
+        kind = self.kernel.function_type.result
+        if not self._returns_in_memory and kind == T.VOID:
+            raise self._wrong_result(kind)
+        size = layout.size if self._returns_in_memory else DataLayout(self.module).store_size(kind)
+        return Returned(record, layout, self.composer.slot(max(size, layout.size)))
+
     def _finish(self, result: Value) -> Value:
         """Stores what the call returned where it belongs; the status of the array function."""
         wanted, kind = self.signature.result, result.type
@@ -422,13 +454,9 @@ class _Binder:
     # -- checks and errors
 
     def _check_count(self) -> None:
-        if any(word.startswith("sret") for a in self.kernel.arguments[:1] for word in a.attributes):
-            raise SignatureError(
-                f"`{self.kernel.name}` returns a structure, which no signature can say",
-                self._place(),
-                "write a wrapper that stores what it returns through pointers",
-            )
-        least = len(self.formals)
+        if self._returns_in_memory and self.signature.structure is None:
+            raise self._wrong_result(T.PTR)
+        least = len(self.formals) + self._returns_in_memory
         most = least + sum(_words(formal) - 1 for formal in self.formals)
         if not least <= len(self.kernel.arguments) - len(self._texts()) <= most:
             raise self._wrong_count()
@@ -532,8 +560,14 @@ class _Binder:
         found = f"`{known.text}`" if known else _C_NAMES.get(str(kind), f"`{kind}`")
         same = [d for d, t in SCALARS.items() if t == kind]
         remedy = "leave the `->` out" if kind == T.VOID else f"write `-> {same[0]}`" if same else None
+        if self._returns_in_memory or (known is not None and known.is_record and not known.is_pointer):
+            found = f"the structure {found}" if known else "a structure"
+            remedy = "list its members: `-> {a: f64, b: f64[3]}`; je.suggest_signature writes them"
+        structure = self.signature.structure
+        said = self.signature.result if structure is None else structure.braces
         return SignatureError(
-            f"the signature says `-> {self.signature.result}`, but `{self.kernel.name}` returns {found}",
+            f"the signature says {f'`-> {said}`' if said else 'nothing of a result'}, but `{self.kernel.name}`"
+            f" returns {found}",
             self._place(),
             remedy,
         )

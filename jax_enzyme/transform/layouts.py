@@ -114,13 +114,15 @@ def layout_of(module: Module, record: Record, value: MDValue | str | None) -> La
     inner: list[Layout | None] = []
     for index, formal in enumerate(record.members):
         if index >= len(members):
-            raise Differs(f"the source has no member {index + 1}, which is `{formal.text('in')}`", source)
+            raise Differs(f"the source has no member {index + 1}, which is `{formal.text(record.direction)}`", source)
         found = members[index]
         try:
             inner.append(_member_layout(module, formal, found))
         except _Wrong:
             named = f"`{found.known.text} {found.name}`"
-            raise Differs(f"member {index + 1} is `{formal.text('in')}`, in the source {named}", source) from None
+            raise Differs(
+                f"member {index + 1} is `{formal.text(record.direction)}`, in the source {named}", source
+            ) from None
     if len(members) > len(record.members):
         more = members[len(record.members)]
         raise Differs(f"the source has one more member, `{more.known.text} {more.name}`", source)

@@ -17,8 +17,8 @@ from jax_enzyme.transform.source_types import SourceType, source_type
 @dataclass(frozen=True)
 class Prototype:
     """`place` is `file:line`; `result` is None for `void`; `parameters` is None where the types are not known, and has
-    those of the source: not the lengths of its texts, which a Fortran compiler adds. `nodes` are the same types as the
-    debug information has them."""
+    those of the source: not the lengths of its texts, which a Fortran compiler adds. `nodes` and `result_node` are the
+    same types as the debug information has them."""
 
     name: str
     place: str | None = None
@@ -27,6 +27,7 @@ class Prototype:
     names: Mapping[int, str] | None = None
     is_fortran: bool = False
     nodes: tuple[MDValue, ...] = ()
+    result_node: MDValue | None = None
 
     def parameter_name(self, index: int) -> str | None:
         """The name of a parameter in the source, counted from 0."""
@@ -57,6 +58,7 @@ def prototype(module: Module, function: Function) -> Prototype:
         _names(module, function),
         _is_fortran(module, subprogram),
         tuple(nodes or ())[1:],
+        nodes[0] if nodes else None,
     )
 
 

@@ -123,6 +123,10 @@ class Composer:
         for step in reversed(self.afterwards):
             step()
 
+    def drain(self, record: Record, layout: Layout, place: Value) -> None:
+        """Copies the members of one structure into their buffers."""
+        self._drain(record, layout, place, _FIRST)
+
     # -- arrays
 
     def _array(self, formal: Plain, outer: int) -> Blocks:

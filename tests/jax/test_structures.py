@@ -51,6 +51,74 @@ def reference(p: dict[str, Any]) -> tuple[jax.Array, jax.Array]:
     return jnp.sum(0.5 * force**2 + weights * p["at"]["y"]), force
 
 
+RETURNED = """
+struct pair { double x, y; };
+struct state { int steps; struct pair at; float w[3]; double *work; };
+struct pair polar(double r, double t) { struct pair p = {r * __builtin_cos(t), r * __builtin_sin(t)}; return p; }
+struct state stepped(double m, struct pair p, double *rest) {
+  struct state s = {7, {m * p.x, p.y * p.y}, {m, 2 * m, m * m}, rest};
+  *rest = m * p.y;
+  return s;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("symbol", "signature", "reference", "arguments"),
+    [
+        (
+            "polar",  # in registers
+            "r: f64, t: f64 -> {x: f64, y: f64}",
+            lambda r, t: {"x": r * jnp.cos(t), "y": r * jnp.sin(t)},
+            (1.5, 0.7),
+        ),
+        (
+            "stepped",  # in memory
+            "m: f64, p: {x: f64, y: f64}, out rest: f64[] -> {steps: i32, at: {x: f64, y: f64}, w: f32[3], work: null}",
+            lambda m, p: (
+                {
+                    "steps": jnp.asarray(7, jnp.int32),
+                    "at": {"x": m * p["x"], "y": p["y"] ** 2},
+                    "w": jnp.stack([m, 2 * m, m * m]).astype(jnp.float32),
+                },
+                m * p["y"],
+            ),
+            (1.5, {"x": 0.3, "y": 0.8}),
+        ),
+    ],
+)
+def test_a_structure_that_is_returned(symbol: str, signature: str, reference: Any, arguments: Any) -> None:
+    kernel = je.kernel(RETURNED, symbol, signature, lang="c")
+    suggested = je.suggest_signature(RETURNED, symbol, lang="c").partition("  #")[0]
+    assert suggested.rpartition(" -> ")[2] == signature.rpartition(" -> ")[2]
+    assert pickle.loads(pickle.dumps(kernel)) == kernel
+    arguments = jax.tree.map(jnp.asarray, arguments)
+    close(kernel(*arguments), reference(*arguments))
+    close(jax.jacfwd(kernel)(*arguments), jax.jacfwd(reference)(*arguments))
+    _, pullback = jax.vjp(kernel, *arguments)
+    wanted, expected = jax.vjp(reference, *arguments)
+    weights = jax.tree.map(
+        lambda v: np.zeros(v.shape, jax.dtypes.float0) if v.dtype == jnp.int32 else jnp.ones_like(v) * 0.7, wanted
+    )
+    close(pullback(weights), expected(weights))
+    batch = jax.tree.map(lambda v: jnp.stack([v, v + 0.1]), arguments)
+    close(jax.vmap(kernel)(*batch), jax.vmap(reference)(*batch))
+
+
+@pytest.mark.parametrize(
+    ("signature", "cause"),
+    [
+        ("r: f64, t: f64 -> {x: f64}", "one more member, `double y`"),
+        ("r: f64, t: f64 -> {x: f32, y: f64}", "member 1 is `x: f32`, in the source `double x`"),
+        ("r: f64, t: f64 -> {x: f64, y: f64[]*}", "`y: f64[]*` is a pointer in a structure that is returned"),
+        ("r: f64, t: f64 -> {in x: f64, y: f64}", "`x` is a member of what the function returns"),
+    ],
+)
+def test_a_returned_structure_that_is_another_one(signature: str, cause: str) -> None:
+    with pytest.raises(je.SignatureError, match=cause.replace("[", r"\[").replace("*", r"\*")):
+        je.kernel(RETURNED, "polar", signature, lang="c")
+
+
 def close(got: Any, wanted: Any) -> None:
     assert jax.tree.structure(got) == jax.tree.structure(wanted)
     for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(wanted), strict=True):

@@ -254,8 +254,8 @@ def test_status(c_type: str, status: int) -> None:
         (
             "struct s { double a[9]; }; struct s f(double x) { struct s r = {{x}}; return r; }",
             "x: f64 -> f64",
-            "`f` returns a structure",
-            "wrapper",
+            "`f` returns the structure `struct s`",
+            "-> {a: f64",
         ),
     ],
 )
