@@ -254,7 +254,7 @@ def test_status(c_type: str, status: int) -> None:
         (
             "struct s { double a[9]; }; struct s f(double x) { struct s r = {{x}}; return r; }",
             "x: f64 -> f64",
-            "`f` returns the structure `struct s`",
+            "`f` returns the structure `s`",
             "-> {a: f64",
         ),
     ],
