@@ -1,10 +1,14 @@
-"""How large memory objects are, and what fits into them.
+"""How large memory objects are, what they are aligned to, and where in them an access can be.
 
 An address that an analysis knows up to multiples of a stride, or that it has carried along a copy, may lie outside of
-its object. Nothing can be there.
+its object. Nothing can be there. Nor where an access is not aligned as it promises:
+
+    store ptr %p, ptr %a, align 8        %a somewhere in memory from malloc, nobody knows where: at a multiple of 8
 """
 
 from __future__ import annotations
+
+from math import gcd, prod
 
 from jax_enzyme.analysis.congruence import Congruence
 from jax_enzyme.analysis.layout import DataLayout
@@ -15,6 +19,12 @@ from jax_enzyme.ir.module import GlobalVariable
 from jax_enzyme.ir.values import int_value
 from jax_enzyme.rules.effects import Effect
 
+ALLOCATORS = frozenset("malloc calloc _Znwm _Znam".split())
+"""Those of memory that is aligned to 16 bytes, and of a size that they are given."""
+_HEAP = 16
+_MOST = 64
+"""An alignment beyond this tells nothing: the place stays as it is."""
+
 
 def allocation_size(call: I.CallBase) -> int | None:
     """The constant number of bytes that an allocation call asks for, or None."""
@@ -22,11 +32,9 @@ def allocation_size(call: I.CallBase) -> int | None:
         return None
     name = call.callee.name
     sizes = [int_value(v) for v in call.arguments]
-    if name == "calloc":
-        return None if None in sizes else sizes[0] * sizes[1]  # type: ignore[operator]
-    if name == "malloc" or name in ("_Znwm", "_Znam"):
-        return sizes[0]
-    return None
+    if name not in ALLOCATORS or None in sizes:
+        return None
+    return prod(size for size in sizes if size is not None)
 
 
 def extent(layout: DataLayout, item: MemoryObject) -> int | None:
@@ -55,12 +63,37 @@ def inside(place: Congruence, size: int, room: int | None) -> Congruence | None:
 def promised(place: Congruence, size: int, share: Share | None, layout: DataLayout, item: MemoryObject) -> Congruence:
     """Where so many bytes of a variable in a COMMON block are, at one of these places in an object: what has the size
     of the block is the block, and not what an optimiser has left of it."""
-    if share is None or place.modulus == 0 or _room(layout, item) != share.size:
+    if share is None or place.modulus == 0 or room(layout, item) != share.size:
         return place
     return place.within(share.first, share.last + 1 - size)
 
 
-def _room(layout: DataLayout, item: MemoryObject) -> int | None:
+def room(layout: DataLayout, item: MemoryObject) -> int | None:
+    """The same also of a global variable: of one of Fortran, what its unit has of it."""
     if isinstance(item.site, GlobalVariable):
         return layout.alloc_size(item.site.value_type)
     return extent(layout, item)
+
+
+def aligned(layout: DataLayout, item: MemoryObject) -> int:
+    """A power of two of which the address of an object is a multiple, as far as that is known here."""
+    match item.site:
+        case I.Alloca() as local:
+            return local.align or layout.align(local.allocated_type)
+        case I.CallBase() as call if call.callee.name in (*ALLOCATORS, "realloc"):
+            return _HEAP
+        case I.CallBase() as call if call.callee.name == "aligned_alloc":
+            given = int_value(call.operands[0])
+            return given & -given if given else 1
+        case _:
+            return 1
+
+
+def at_multiple(place: Congruence, unit: int) -> Congruence:
+    """The places among these that are multiples of a unit; all of them where that would be none."""
+    if place.modulus == 0 or place.modulus % unit == 0 or unit > _MOST:
+        return place
+    for offset in range(place.offset, place.offset + place.modulus * unit, place.modulus):
+        if offset % unit == 0:
+            return Congruence.of(offset, place.modulus * unit // gcd(place.modulus, unit))
+    return place

@@ -17,9 +17,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from math import gcd
 
-from jax_enzyme.analysis.alignment import aligned, at_multiple
 from jax_enzyme.analysis.congruence import MANY, Congruence, repeated
-from jax_enzyme.analysis.extents import extent, inside
+from jax_enzyme.analysis.extents import aligned, at_multiple, extent, inside
 from jax_enzyme.analysis.flow import holds_float
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import PointsTo

@@ -25,24 +25,17 @@ from collections.abc import Callable
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
-from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import Value, int_value
 from jax_enzyme.rules.declare import Declarations
-from jax_enzyme.transform.rewriting import Change, drop_edge, rewrite
+from jax_enzyme.transform.rewriting import Change, drop_edge, lower
 
 _MALLOC_ALIGN = 16
 
 
 def lower_allocators(module: Module) -> Module:
     """A copy of the module with C's allocators for all others; the module itself where there are none."""
-    if not any(_lowering(i) for f in module.functions.values() for i in f.instructions()):
-        return module
-    copy = clone(module)
-    declarations = Declarations(copy)
-    for function in list(copy.functions.values()):
-        rewrite(function, lambda instruction: _change(instruction, declarations))
-    return copy
+    return lower(module, _change)
 
 
 def _change(instruction: I.Instruction, declarations: Declarations) -> Change | None:

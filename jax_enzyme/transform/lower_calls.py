@@ -31,7 +31,6 @@ from collections.abc import Callable, Mapping
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
-from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import Poison, Value
 from jax_enzyme.rules.complex import ANALYTIC, QUOTIENT, REAL_PARTS
@@ -39,19 +38,13 @@ from jax_enzyme.rules.declare import PURE, Declarations
 from jax_enzyme.rules.emit import emit
 from jax_enzyme.rules.expr import parse
 from jax_enzyme.rules.names import canonical
-from jax_enzyme.transform.rewriting import Change, rewrite
+from jax_enzyme.transform.rewriting import Change, lower
 from jax_enzyme.transform.vector_shuffles import SHUFFLES, Shuffle
 
 
 def lower_calls(module: Module) -> Module:
     """A copy of the module with all such calls rewritten; the module itself where there are none."""
-    if not any(_lowering(i) for f in module.functions.values() for i in f.instructions()):
-        return module
-    copy = clone(module)
-    declarations = Declarations(copy)
-    for function in list(copy.functions.values()):
-        rewrite(function, lambda instruction: _change(instruction, declarations))
-    return copy
+    return lower(module, _change)
 
 
 def _change(instruction: I.Instruction, declarations: Declarations) -> Change | None:

@@ -7,9 +7,11 @@ from collections.abc import Callable, Mapping
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.builder import Builder
+from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.metadata import DebugRecord, MDConstant, MDNode, MDNull, MDValue
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import BasicBlock, Value
+from jax_enzyme.rules.declare import Declarations
 
 
 def phis(block: BasicBlock) -> list[I.Phi]:
@@ -168,6 +170,18 @@ def place(old: I.Instruction, new: list[I.Instruction]) -> None:
 
 
 Change = Callable[[Builder], Value | None]
+
+
+def lower(module: Module, change_of: Callable[[I.Instruction, Declarations], Change | None]) -> Module:
+    """A copy of the module, rewritten wherever there is a change; the module itself where there is none."""
+    declarations = Declarations(module)
+    if not any(change_of(i, declarations) for f in module.functions.values() for i in f.instructions()):
+        return module
+    copy = clone(module)
+    declarations = Declarations(copy)
+    for function in list(copy.functions.values()):
+        rewrite(function, lambda instruction: change_of(instruction, declarations))
+    return copy
 
 
 def rewrite(function: Function, change_of: Callable[[I.Instruction], Change | None]) -> None:

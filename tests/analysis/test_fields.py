@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from jax_enzyme.analysis.alignment import at_multiple
 from jax_enzyme.analysis.congruence import Congruence, overlap
+from jax_enzyme.analysis.extents import at_multiple
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.words import Words
 from jax_enzyme.ir.reader import parse

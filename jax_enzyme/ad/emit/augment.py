@@ -30,6 +30,7 @@ from jax_enzyme.ad.facts.room import room
 from jax_enzyme.ad.plan.state import State, heads
 from jax_enzyme.ad.plan.tape import Slot, address, marked
 from jax_enzyme.ad.plan.taping import Plan
+from jax_enzyme.analysis.extents import ALLOCATORS
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.objects import MemoryObject, call_effect, called_routine
 from jax_enzyme.analysis.tbaa import copied_type, kept_access
@@ -532,7 +533,7 @@ class Augmenter:
         sizes = [self._value(v) for v in call.arguments]
         if name == "calloc":
             return self._builder.binary("mul", sizes[0], sizes[1])
-        if name in ("malloc", "_Znwm", "_Znam"):
+        if name in ALLOCATORS:
             return sizes[0]
         if name == "aligned_alloc":
             return sizes[1]

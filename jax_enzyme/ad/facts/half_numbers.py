@@ -11,14 +11,14 @@ in silence. The shadow tells: where it is not zero, the number still mattered, a
 from __future__ import annotations
 
 from jax_enzyme.analysis.activity import Activity
-from jax_enzyme.analysis.extents import extent
+from jax_enzyme.analysis.extents import room
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.objects import MemoryObject
 from jax_enzyme.analysis.tbaa import is_equivalenced, is_fortran_integer, number_access
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_float, const_int
-from jax_enzyme.ir.module import GlobalVariable, Module
+from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.values import Value
 
 _SIZE = 8
@@ -44,9 +44,7 @@ def takes_half(module: Module, activity: Activity, store: I.Store, original: I.I
 
 def _is_of_doubles(layout: DataLayout, item: MemoryObject) -> bool:
     """Whether there is room for a double around each byte of an object."""
-    if isinstance(item.site, GlobalVariable):
-        return layout.alloc_size(item.site.value_type) % _SIZE == 0
-    return (extent(layout, item) or 0) % _SIZE == 0
+    return (room(layout, item) or 0) % _SIZE == 0
 
 
 def spoil(builder: Builder, shadow: Value) -> None:

@@ -21,7 +21,7 @@ from jax_enzyme.ad.facts.functions import ALONE, Execution
 from jax_enzyme.ad.facts.instrument import Instrumented
 from jax_enzyme.ad.facts.room import measured_memory
 from jax_enzyme.analysis.accesses import Access, accesses
-from jax_enzyme.analysis.extents import allocation_size
+from jax_enzyme.analysis.extents import allocation_size, extent
 from jax_enzyme.analysis.flow import rule_of
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
@@ -32,7 +32,7 @@ from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, GlobalVariable
-from jax_enzyme.ir.values import Argument, BasicBlock, Constant, Value, int_value
+from jax_enzyme.ir.values import Argument, BasicBlock, Constant, Value
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.table import Rules
 
@@ -212,8 +212,7 @@ class Recipes:
         if self.code.loop_of(self.block_of[site]) is not None:
             return None
         if isinstance(site, I.Alloca):
-            count = int_value(site.operands[0])
-            return None if count is None else count * self.layout.alloc_size(site.allocated_type)
+            return extent(self.layout, item)
         return self._heap_size(item, site)
 
     def _heap_size(self, item: MemoryObject, call: I.Call) -> int | None:

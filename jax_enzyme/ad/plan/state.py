@@ -30,6 +30,7 @@ from jax_enzyme.ad.facts.hindrances import (
 )
 from jax_enzyme.ad.plan.recipes import Recipes
 from jax_enzyme.analysis.accesses import Access, accesses, reachable_objects
+from jax_enzyme.analysis.extents import ALLOCATORS
 from jax_enzyme.analysis.flow import rule_of
 from jax_enzyme.analysis.objects import (
     UNSIZED,
@@ -237,7 +238,3 @@ class StateFinder:
                 return not is_defined_call(call) and called_routine(call) is None and call_effect(call) is None
             case _:
                 return access.writes
-
-
-ALLOCATORS = frozenset(["malloc", "calloc", "_Znwm", "_Znam"])
-"""Whose memory can come from the arena: aligned to 16 bytes, and of a size that they are given."""
