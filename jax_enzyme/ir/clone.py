@@ -12,7 +12,7 @@ from typing import TypeVar
 from jax_enzyme.ir import values as V
 from jax_enzyme.ir.collector import collector_paused
 from jax_enzyme.ir.instructions import CallBase, Instruction
-from jax_enzyme.ir.metadata import DebugRecord, MDConstant, MDNode, MDValue
+from jax_enzyme.ir.metadata import DebugRecord, MDConstant, MDNode, MDValue, MetadataOperand
 from jax_enzyme.ir.module import Function, Module
 
 _T = TypeVar("_T")
@@ -160,8 +160,8 @@ class Cloner:
             return found
         if isinstance(value, V.Constant):
             return self.constant(value)
-        if isinstance(value, V.MetadataOperand):
-            return V.MetadataOperand(value.type, self.metadata(value.metadata))
+        if isinstance(value, MetadataOperand):
+            return MetadataOperand(value.type, self.metadata(value.metadata))
         return value
 
     def constant(self, value: V.Constant) -> V.Constant:

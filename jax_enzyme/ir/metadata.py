@@ -73,6 +73,13 @@ MDValue: TypeAlias = MDRef | MDString | MDNull | MDConstant | MDNode
 
 
 @dataclass(eq=False, slots=True)
+class MetadataOperand(Value):
+    """`metadata ...` as an operand of a call."""
+
+    metadata: MDValue
+
+
+@dataclass(eq=False, slots=True)
 class DebugRecord:
     """`#dbg_value(...)` and its kin; `kind` is the word after `#dbg_`, `operands` what stands in the parentheses."""
 

@@ -9,7 +9,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir import values as V
 from jax_enzyme.ir.keywords import CONVENTIONS, FUNCTION_ATTRIBUTES, LINKAGE, PARAMETER_ATTRIBUTES, UNNAMED
 from jax_enzyme.ir.lexer import normal, plain_name
-from jax_enzyme.ir.metadata import DebugRecord, MDConstant, MDNode, MDValue
+from jax_enzyme.ir.metadata import DebugRecord, MDConstant, MDNode, MDValue, MetadataOperand
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.reader_instructions import InstructionReader
 from jax_enzyme.ir.reader_values import ForwardGlobal, ForwardLocal, global_name
@@ -203,7 +203,7 @@ class FunctionReader(InstructionReader):
                 for _, values in instruction.bundles:
                     self._resolve_locals(values)
             for operand in instruction.operands:
-                if isinstance(operand, V.MetadataOperand):
+                if isinstance(operand, MetadataOperand):
                     self._resolve_metadata_locals([operand.metadata])
                 elif isinstance(operand, ForwardGlobal):
                     self.across.append(instruction)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir import values as V
-from jax_enzyme.ir.metadata import DebugRecord, MDConstant, MDNode, MDNull, MDRef, MDString, MDValue
+from jax_enzyme.ir.metadata import DebugRecord, MDConstant, MDNode, MDNull, MDRef, MDString, MDValue, MetadataOperand
 from jax_enzyme.ir.reader_values import ValueReader
 
 _FIELD_ENDS = frozenset((",", ")"))
@@ -122,7 +122,7 @@ class MetadataReader(ValueReader):
 
     def metadata_operand(self) -> V.Value:
         """What follows the type `metadata` in an argument list."""
-        return V.MetadataOperand(T.METADATA, self.metadata())
+        return MetadataOperand(T.METADATA, self.metadata())
 
     def debug_record(self) -> DebugRecord:
         kind = self.take().removeprefix("#dbg_")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from jax_enzyme.ir.metadata import MDNode, MDRef, MDValue
+from jax_enzyme.ir.metadata import MDNode, MDRef, MDValue, MetadataOperand
 from jax_enzyme.ir.module import Module
-from jax_enzyme.ir.values import MetadataOperand
 
 
 def drop_unused_metadata(module: Module) -> None:

@@ -13,7 +13,6 @@ from jax_enzyme.ir import types as T
 
 if TYPE_CHECKING:
     from jax_enzyme.ir.instructions import Instruction
-    from jax_enzyme.ir.metadata import MDValue
 
 
 @dataclass(eq=False, slots=True)
@@ -130,13 +129,6 @@ class InlineAsm(Value):
     template: str
     constraints: str
     flags: tuple[str, ...] = ()
-
-
-@dataclass(eq=False, slots=True)
-class MetadataOperand(Value):
-    """`metadata ...` as an operand of a call."""
-
-    metadata: MDValue
 
 
 @dataclass(eq=False, slots=True)

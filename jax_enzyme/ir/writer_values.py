@@ -7,7 +7,7 @@ from typing import Any
 
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir import values as V
-from jax_enzyme.ir.metadata import DebugRecord, MDConstant, MDNode, MDNull, MDRef, MDString, MDValue
+from jax_enzyme.ir.metadata import DebugRecord, MDConstant, MDNode, MDNull, MDRef, MDString, MDValue, MetadataOperand
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.naming import escape, global_names, local_names
 
@@ -43,7 +43,7 @@ class ValueWriter:
             V.DSOLocalEquivalent: lambda v: f"{v.keyword} {self.ref(v.target)}",
             V.PtrAuth: lambda v: f"ptrauth ({', '.join(map(self.typed, v.operands))})",
             V.InlineAsm: lambda v: " ".join(["asm", *v.flags, f'"{v.template}", "{v.constraints}"']),
-            V.MetadataOperand: lambda v: self.metadata(v.metadata),
+            MetadataOperand: lambda v: self.metadata(v.metadata),
         }
 
     def add_locals(self, function: Function) -> None:
