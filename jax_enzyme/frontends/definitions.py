@@ -1,20 +1,31 @@
 """Which source files are likely to define a function, told from their text: what a kernel needs is compiled first.
 
-Nothing depends on it but time: where a name is not found this way, everything is compiled.
+A name that none is likely to define may be one that macros make. Then come the sources that are likely to define a part
+of it, then all that mention a part of it anywhere, in files that they include too.
 """
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
 
 from jax_enzyme.frontends.source import Source
 
 _C_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
+_DECLARED = re.compile(r"\bextern\b[^;{}=\"]*;")
 _FORTRAN = re.compile(r"\b(?:subroutine|function|entry|procedure)\b([^\n!]*)", re.I)
 _COMMON = re.compile(r"\bcommon\b([^\n!]*)", re.I)
 _BLOCK_DATA = re.compile(r"^[ \t]*block[ \t]*data\b", re.I | re.M)
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _PARENTHESIS = re.compile(r"[()]")
+_INCLUDE = re.compile(r"""^[ \t]*#?[ \t]*include[ \t]*["']([^"'\n]+)["']""", re.M | re.I)
+_FOLDER = re.compile(r"-(?:I|iquote|isystem)=?(.*)")
+_HIDDEN = ("-include", "-imacros", "@")
+"""Flags that stand for text which is not looked at."""
+_PASTING = "##"
 
 
 def likely(source: Source) -> frozenset[str] | None:
@@ -27,7 +38,63 @@ def likely(source: Source) -> frozenset[str] | None:
         if _BLOCK_DATA.search(text):
             lines += [match[1] for match in _COMMON.finditer(text)]
         return frozenset(word.lower() for line in lines for word in _WORD.findall(line))
-    return frozenset(_defined(_C_COMMENT.sub(" ", text)))
+    return frozenset(_defined(_DECLARED.sub(" ", _C_COMMENT.sub(" ", text))))
+
+
+def parts(name: str) -> list[str]:
+    """What is left of a name without what stands before one of its underscores, or behind one; the longest first."""
+    words = name.split("_")
+    cuts = range(1, len(words))
+    found = [*("_".join(words[cut:]) for cut in cuts), *("_".join(words[:cut]) for cut in cuts)]
+    return sorted(filter(None, found), key=len, reverse=True)
+
+
+def mentioned(source: Source, flags: Sequence[str]) -> frozenset[str] | None:
+    """All words, in lower case, of a source, of the files that it includes by names in quotes, and of the compiler's
+    flags; `##` among them where macros paste. None where names are not made of such words, as in C++."""
+    if source.lang not in ("c", "fortran") or any(flag.startswith(_HIDDEN) for flag in flags):
+        return None
+    found = set(_word_set(" ".join(flags)))
+    folders = [Path.cwd(), *_folders(flags)]
+    own, files = _scanned(source.contents)
+    found |= own
+    home = source.path.parent if source.path is not None else Path.cwd()
+    pending = [(home, name) for name in files]
+    seen: set[str] = set()
+    while pending:
+        home, name = pending.pop()
+        path = next((str(at) for folder in (home, *folders) if (at := folder / name).is_file()), None)
+        if path is None or (real := os.path.realpath(path)) in seen:
+            continue
+        seen.add(real)
+        words, files = _scanned_file(real, os.stat(real).st_mtime_ns)
+        found |= words
+        pending += [(Path(path).parent, name) for name in files]
+    return frozenset(found)
+
+
+def _folders(flags: Sequence[str]) -> list[Path]:
+    found: list[Path] = []
+    for index, flag in enumerate(flags):
+        if match := _FOLDER.fullmatch(flag):
+            found += map(Path, [match[1]] if match[1] else flags[index + 1 : index + 2])
+    return found
+
+
+@lru_cache(maxsize=256)
+def _scanned_file(path: str, changed: int) -> tuple[frozenset[str], tuple[str, ...]]:
+    return _scanned(Path(path).read_bytes())
+
+
+def _scanned(contents: bytes) -> tuple[frozenset[str], tuple[str, ...]]:
+    """The words of a text, and the files that it includes."""
+    text = contents.decode(errors="replace")
+    return _word_set(text), tuple(_INCLUDE.findall(text))
+
+
+def _word_set(text: str) -> frozenset[str]:
+    words = (word.lower() for word in _WORD.findall(_C_COMMENT.sub(" ", text)))
+    return frozenset((*words, _PASTING)) if _PASTING in text else frozenset(words)
 
 
 def _defined(text: str) -> set[str]:

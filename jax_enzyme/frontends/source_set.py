@@ -2,8 +2,8 @@
 
 A set is to a kernel what a static library is to a program. Of sources that the user named one by one all are compiled;
 of those that a folder or a pattern stands for, only what the function needs, directly or not, found by the names that
-sources are likely to define, and everything where a name is not found that way. The modules are linked by LLVM, and all
-that the function has no use for is dropped before anything else is done.
+sources are likely to define (`definitions`). The modules are linked by LLVM, and all that the function has no use for
+is dropped before anything else is done.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from jax_enzyme.frontends import fortran_modules, symbols
 from jax_enzyme.frontends.clang import compile_c, compile_cpp
 from jax_enzyme.frontends.cuda import compile_cuda
 from jax_enzyme.frontends.cuda_host import load_host_function
+from jax_enzyme.frontends.definitions import parts
 from jax_enzyme.frontends.flang import compile_fortran, compile_with_modules
 from jax_enzyme.frontends.fortran_types import with_block_sizes
 from jax_enzyme.frontends.gathering import Unit
@@ -202,8 +203,8 @@ class SourceSet:
         asked = written(symbol).name.lower()
         self._compile(unit for unit in self._waiting() if _may_define(unit, asked))
         found = self._find(symbol)
-        if found is None and self._waiting():
-            self._compile(self._waiting())
+        while found is None and (waiting := self._waiting()):
+            self._compile(_with_part_of(asked, waiting) or waiting)
             found = self._find(symbol)
         return found
 
@@ -245,8 +246,8 @@ class SourceSet:
             waiting = self._waiting()
             asked = [_plain(name) for name in (*missing, *unset)]
             wanted = [unit for unit in waiting if any(_may_define(unit, name) for name in asked)]
-            if not wanted and any(not _is_known(name) for name in missing):
-                wanted = waiting
+            if not wanted and (unknown := [_plain(name) for name in missing if not _is_known(name)]):
+                wanted = {unit: None for name in unknown for unit in _with_part_of(name, waiting)}
             if not wanted:
                 for name in missing:
                     self._raise_failure(_plain(name))
@@ -430,6 +431,22 @@ def _plain(symbol: str) -> str:
 
 def _may_define(unit: Unit, name: str) -> bool:
     return unit.likely is None or name in unit.likely or f"{name}_" in unit.likely
+
+
+def _with_part_of(name: str, units: Sequence[Unit]) -> list[Unit]:
+    """The units that may define a name which no text defines: what macros put in front of names, or behind them, is
+    somewhere else. First those that are likely to define the longest part of it, then those that mention one."""
+    for part in parts(name):
+        if found := [unit for unit in units if unit.likely is not None and part in unit.likely]:
+            return found
+    return [unit for unit in units if _mentions(unit, name)]
+
+
+def _mentions(unit: Unit, name: str) -> bool:
+    words = unit.mentioned
+    if words is None or not words.isdisjoint((name, f"{name}_", *parts(name))):
+        return True
+    return "##" in words and any(len(w) > 1 and (name.startswith(w) or name.endswith(w)) for w in words)
 
 
 def _check_together(members: Sequence[Compiled], named: Sequence[Compiled]) -> None:

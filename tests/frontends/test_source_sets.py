@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -86,6 +87,25 @@ def test_a_folder_is_compiled_as_far_as_it_is_needed(write: Write, tmp_path: Pat
 def test_names_that_only_macros_make(write: Write, tmp_path: Path) -> None:
     write(step__c=STEP, half__c="#define NAME(x) ha##x\ndouble NAME(lf)(double x) { return x; }\n")
     assert functions(source_set(tmp_path).program("step").ir) == {"step", "half"}
+    write(half__c='#include "body.h"\n', body__h="#define NAME(x) ha##x\ndouble NAME(lf)(double x) { return x; }\n")
+    assert functions(source_set(tmp_path).program("step").ir) == {"step", "half"}
+
+
+def test_names_that_macros_rename_do_not_need_the_whole_folder(
+    write: Write, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write(
+        names__h="#define half my_half\n#define step my_step\nextern double shift, scale;\n",
+        step__c='#include "names.h"\ndouble half(double); void report(void);\n'
+        "double step(double x) { if (x < shift) report(); return half(x); }\n",
+        half__c='#include "names.h"\ndouble half(double x) { return x / 2; }\n',
+        shift__c='#include "names.h"\ndouble shift = 1;\n',
+        other__c='#include "names.h"\nextern double shift;\ndouble other(void) { return shift + 1; }\n',
+    )
+    with caplog.at_level(logging.DEBUG, "jax_enzyme"):
+        assert functions(source_set(tmp_path).program("my_step").ir) == {"my_step", "my_half"}
+    assert "half.c ..." in caplog.text
+    assert "other.c" not in caplog.text
 
 
 def test_fortran_modules_in_order(write: Write, tmp_path: Path) -> None:
