@@ -13,11 +13,13 @@
 
 PYTHON ?= $(shell .ci/find-python 3.11)
 NEXT_PYTHON ?= $(shell .ci/find-python next)
-PYTEST_ARGS ?= -n auto
+# Each process takes files that stand together, as what one test compiles serves those beside it.
+PYTEST_ARGS ?= -n auto --dist worksteal
 GPU_PYTHON ?= python3
 
 # What another JAX or Python can change; the rules, the IR and the analyses are tested once, on the oldest.
-NEXT_TESTS ?= $(addprefix tests/,jax codegen packaging signature tools cuda/test_launch.py cuda/test_launcher.py \
+NEXT_TESTS ?= $(addprefix tests/,jax codegen packaging/test_docs.py packaging/test_examples.py \
+  packaging/test_readme.py packaging/test_wheel.py signature tools cuda/test_launch.py cuda/test_launcher.py \
   cuda/test_stages.py cuda/test_numba_cuda.py engine/test_three_way.py engine/test_threads.py)
 
 VENV := .venv

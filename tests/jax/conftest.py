@@ -1,9 +1,9 @@
-"""Every test of a transformation runs over all example kernels, with the stand-in (with a tape and without) and with
-the engine."""
+"""Every test of a transformation runs over all example kernels, with the engine and with the stand-in, which takes a
+tape or does without one by turns."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -147,9 +147,20 @@ def backend(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-@pytest.fixture(params=EXAMPLES, ids=lambda e: e.symbol)
-def subject(request: pytest.FixtureRequest, backend: str) -> Subject:
-    return make(request.param, backend)
+Chosen = tuple[Example, str]
+"""A kernel, and what is behind it."""
+
+
+def _name(chosen: Chosen) -> str:
+    return f"{chosen[0].symbol}-{chosen[1]}"
+
+
+_BY_TURNS = [(e, ("taped", "tapeless")[n % 2]) for n, e in enumerate(EXAMPLES)]
+
+
+@pytest.fixture(params=[*((e, "engine") for e in EXAMPLES), *_BY_TURNS], ids=_name)
+def subject(request: pytest.FixtureRequest) -> Subject:
+    return make(*request.param)
 
 
 @pytest.fixture(params=EXAMPLES, ids=lambda e: e.symbol)
@@ -158,18 +169,33 @@ def engine_subject(request: pytest.FixtureRequest) -> Subject:
     return make(request.param, "engine")
 
 
-def _few(*engine: Example) -> list[tuple[Example, str]]:
-    stand_ins = [(EULER, "taped"), (SPIN, "taped"), (COLUMNS, "tapeless")]
-    return [*((e, "engine") for e in engine), *stand_ins]
+_OF_EACH_KIND = (POLY, POWER, EULER, GATHER, SINGLE)
+_STAND_INS = ((EULER, "taped"), (SPIN, "taped"), (COLUMNS, "tapeless"))
 
 
-@pytest.fixture(params=_few(*EXAMPLES), ids=lambda p: f"{p[0].symbol}-{p[1]}")
+def by_turns(choices: Iterable[str]) -> list[Any]:
+    """Each choice with two kernels of the engine and one stand-in, which change from one choice to the next: parameters
+    for the fixture `chosen_subject` and a name, for tests whose choices have little to do with the kernel."""
+    found: list[Any] = []
+    for n, choice in enumerate(choices):
+        engine = [(_OF_EACH_KIND[k % len(_OF_EACH_KIND)], "engine") for k in (n, n + 2)]
+        chosen = [*engine, _STAND_INS[n % len(_STAND_INS)]]
+        found += [pytest.param(c, choice, id=f"{_name(c)}-{choice}") for c in chosen]
+    return found
+
+
+@pytest.fixture
+def chosen_subject(request: pytest.FixtureRequest) -> Subject:
+    return make(*request.param)
+
+
+@pytest.fixture(params=[*((e, "engine") for e in EXAMPLES), *_STAND_INS], ids=_name)
 def deep_subject(request: pytest.FixtureRequest) -> Subject:
     """All kernels with the engine, some with the stand-in: for tests that compile a lot."""
     return make(*request.param)
 
 
-@pytest.fixture(params=_few(POLY, POWER, EULER, GATHER, SINGLE), ids=lambda p: f"{p[0].symbol}-{p[1]}")
+@pytest.fixture(params=[*((e, "engine") for e in _OF_EACH_KIND), *_STAND_INS], ids=_name)
 def few_subject(request: pytest.FixtureRequest) -> Subject:
     """A kernel of each kind: for tests that multiply with something else."""
     return make(*request.param)

@@ -9,14 +9,8 @@ import numpy as np
 import pytest
 
 import jax_enzyme as je
-from tests.jax.conftest import Subject
+from tests.jax.conftest import Subject, by_turns
 from tests.jax.kernels import EXAMPLES
-
-
-@pytest.fixture
-def subject(few_subject: Subject) -> Subject:
-    return few_subject
-
 
 OFFLOAD = jax.checkpoint_policies.save_and_offload_only_these_names(
     names_which_can_be_saved=[],
@@ -33,8 +27,10 @@ POLICIES = {
 }
 
 
-@pytest.mark.parametrize("policy", POLICIES)
-def test_gradients(subject: Subject, policy: str) -> None:
+@pytest.mark.parametrize(("chosen_subject", "policy"), by_turns(POLICIES), indirect=["chosen_subject"])
+def test_gradients(chosen_subject: Subject, policy: str) -> None:
+    subject = chosen_subject
+
     def total(function: Any) -> Any:
         f = subject.scalar(function)
         return lambda *args: jax.numpy.sin(f(*args))
@@ -45,7 +41,8 @@ def test_gradients(subject: Subject, policy: str) -> None:
     subject.close(jax.jit(ours)(*subject.args), expected)
 
 
-def test_hessian(subject: Subject) -> None:
+def test_hessian(few_subject: Subject) -> None:
+    subject = few_subject
     if subject.example.symbol == "spin":
         pytest.skip("Jacobians take real inputs")
 

@@ -10,12 +10,7 @@ import pytest
 from jax import lax
 from jax import numpy as jnp
 
-from tests.jax.conftest import Subject
-
-
-@pytest.fixture
-def subject(few_subject: Subject) -> Subject:
-    return few_subject
+from tests.jax.conftest import Subject, by_turns
 
 
 def _step(subject: Subject, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -65,8 +60,9 @@ def _programs(subject: Subject, function: Callable[..., Any]) -> dict[str, Calla
 NAMES = ("scan", "cond", "switch", "fori", "map", "scan of checkpoint", "checkpoint")
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_value_and_both_modes(subject: Subject, name: str) -> None:
+@pytest.mark.parametrize(("chosen_subject", "name"), by_turns(NAMES), indirect=["chosen_subject"])
+def test_value_and_both_modes(chosen_subject: Subject, name: str) -> None:
+    subject = chosen_subject
     ours, theirs = _programs(subject, subject.kernel)[name], _programs(subject, subject.expected)[name]
     points, along = subject.points, subject.directions(3)
     subject.close(ours(*points), theirs(*points))
@@ -78,11 +74,14 @@ def test_value_and_both_modes(subject: Subject, name: str) -> None:
 
         return jax.grad(total, tuple(range(len(points))))
 
-    subject.close(gradient(ours)(*points), gradient(theirs)(*points))
-    subject.close(jax.jit(gradient(ours))(*points), gradient(theirs)(*points))
+    expected = gradient(theirs)(*points)
+    subject.close(gradient(ours)(*points), expected)
+    subject.close(jax.jit(gradient(ours))(*points), expected)
 
 
-def test_while_loop_in_forward_mode(subject: Subject) -> None:
+def test_while_loop_in_forward_mode(few_subject: Subject) -> None:
+    subject = few_subject
+
     def loop(function: Callable[..., Any]) -> Callable[..., Any]:
         step = _step(subject, function)
 

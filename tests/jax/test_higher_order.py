@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import pytest
 
-from tests.jax.conftest import Subject
+from tests.jax.conftest import Subject, by_turns
 
 
 @pytest.fixture
@@ -17,18 +17,17 @@ def subject(deep_subject: Subject) -> Subject:
 
 
 Transform = Callable[..., Any]
-ORDERS = [(a, b) for a in (jax.jacfwd, jax.jacrev) for b in (jax.jacfwd, jax.jacrev)]
+JACOBIANS = (jax.jacfwd, jax.jacrev)
+ORDERS = {f"{a.__name__} of {b.__name__}": (a, b) for a in JACOBIANS for b in JACOBIANS}
 
 
-def _name(order: tuple[Transform, Transform]) -> str:
-    return " of ".join(f.__name__ for f in order)
-
-
-@pytest.mark.parametrize("order", ORDERS, ids=_name)
-def test_hessian(subject: Subject, order: tuple[Transform, Transform]) -> None:
-    if subject.example.symbol == "spin":
+@pytest.mark.parametrize(("chosen_subject", "order"), by_turns(ORDERS), indirect=["chosen_subject"])
+def test_hessian(chosen_subject: Subject, order: str) -> None:
+    """Every kernel has every order of modes in the products below."""
+    subject = chosen_subject
+    if subject.is_complex:
         pytest.skip("Jacobians take real inputs")
-    outer, inner = order
+    outer, inner = ORDERS[order]
     which = tuple(range(len(subject.floats)))
 
     def hessian(function: Transform) -> Any:
@@ -60,8 +59,9 @@ def test_hessian_vector_products(subject: Subject) -> None:
             jax.jvp(slope, subject.points, along),
         )
 
-    subject.close(products(subject.kernel), products(subject.expected))
-    subject.close(jax.jit(lambda: products(subject.kernel))(), products(subject.expected))
+    expected = products(subject.expected)
+    subject.close(products(subject.kernel), expected)
+    subject.close(jax.jit(lambda: products(subject.kernel))(), expected)
 
 
 def test_third_derivatives(subject: Subject) -> None:
