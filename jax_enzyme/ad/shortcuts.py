@@ -17,10 +17,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from jax_enzyme.analysis.activity import Activity
+from jax_enzyme.analysis.equality import compared_places, exact_comparisons, holds_at_equality
 from jax_enzyme.analysis.flow import holds_float
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import call_effect
-from jax_enzyme.analysis.shortcuts import Decided, Shortcuts, exact_comparisons, holds_at_equality
+from jax_enzyme.analysis.shortcuts import Decided, Shortcuts
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Buffer, Derivation, Jvp, Step
@@ -59,9 +60,9 @@ def general(base: ArrayFunction, step: Step, rules: Rules) -> General:
     points_to = PointsTo(base.module, root)
     activity = _activity(base, root, step, rules, points_to)
     found: list[ExactComparison] = []
-    proved: list[I.Compare] = []
+    proved: list[I.Instruction] = []
     for function in points_to.functions:
-        candidates = [c for c in exact_comparisons(function) if not activity.varied.isdisjoint(c.operands)]
+        candidates = [c for c in exact_comparisons(function) if _varies(c, activity, points_to)]
         if not candidates:
             continue
         shortcuts = Shortcuts(base.module, function, rules, _initialised(base, root))
@@ -98,11 +99,19 @@ def varied_inputs(steps: Derivation, layouts: Sequence[Sequence[Buffer]]) -> tup
     return tuple(i in found and b.is_input and b.is_floating for i, b in enumerate(layouts[0]))
 
 
-def _place(module: Module, function: Function, comparison: I.Compare, decided: Decided) -> str | None:
+def _place(module: Module, function: Function, comparison: I.Instruction, decided: Decided) -> str | None:
     """Where a comparison is, or, where optimising lost that, what it decides or is of."""
     near = (comparison, *(c.instruction for c in decided.choices), *comparison.operands)
     known = (location(module, i) for i in near if isinstance(i, I.Instruction))
     return next((place for place in known if place is not None), function_location(module, function))
+
+
+def _varies(comparison: I.Instruction, activity: Activity, points_to: PointsTo) -> bool:
+    """Whether what is compared varies: a value, its bits, or memory."""
+    places = compared_places(comparison.operands[0])
+    if places is not None:
+        return any(not activity.varied_objects.isdisjoint(points_to.of(place)) for place in places)
+    return not activity.varied.isdisjoint(comparison.operands)
 
 
 def _activity(base: ArrayFunction, root: Function, step: Step, rules: Rules, points_to: PointsTo) -> Activity:
@@ -148,7 +157,7 @@ def _is_active(instruction: I.Instruction, activity: Activity) -> bool:
             return False
 
 
-def _without(base: ArrayFunction, comparisons: list[I.Compare]) -> ArrayFunction:
+def _without(base: ArrayFunction, comparisons: list[I.Instruction]) -> ArrayFunction:
     """The function in which these values are never equal to the constants."""
     if not comparisons:
         return base

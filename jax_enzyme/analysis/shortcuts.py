@@ -1,4 +1,4 @@
-"""Comparisons with exact values, and which of them are shortcuts.
+"""Comparisons with exact values, or of two values, for equality, and which of them are shortcuts.
 
     if (x[j] == 0) continue;                    x[j] = 0 put into the loop makes it  a[i] += 0 * t,  which is nothing:
     for (...) a[i] += x[j] * t;                 both sides do the same there, and the function is the loop's everywhere
@@ -18,17 +18,17 @@ from typing import TypeGuard
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.counters import followers
 from jax_enzyme.analysis.dominators import Dominators, PostDominators
+from jax_enzyme.analysis.equality import compared, holds_at_equality
 from jax_enzyme.analysis.evaluation import Effort, Program, Unclear, Values, read_from
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.recurrences import Recurrences
-from jax_enzyme.analysis.symbols import Term, Terms, float_value
+from jax_enzyme.analysis.symbols import Term, Terms
 from jax_enzyme.analysis.walks import Stop, Walk
 from jax_enzyme.analysis.writes import same_zeros
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.metadata import MDNode
 from jax_enzyme.ir.module import Function, Module, uses
-from jax_enzyme.ir.values import BasicBlock, Constant, ConstantFloat, ConstantSplat, Value, ZeroInitializer, int_value
+from jax_enzyme.ir.values import BasicBlock, Constant, Value, int_value
 from jax_enzyme.rules.table import Rules
 
 _EFFORT_EACH, _EFFORT = 40_000, 300_000
@@ -37,50 +37,8 @@ needed, a comparison is no shortcut."""
 _MOST_CASES = 64
 """How many cases of other conditions are told apart. Where there are more, a comparison is no shortcut."""
 
-KNOWN = ("je.known", MDNode())
-"""Says of a comparison that it is one of ours, which is right as it is."""
-
 Fact = tuple[Value, bool]
 Assumption = tuple[Term, bool]
-
-
-def exact_comparisons(function: Function) -> Iterator[I.Compare]:
-    """The comparisons of floating-point values for equality with a constant."""
-    for instruction in function.instructions():
-        if not isinstance(instruction, I.Compare) or instruction.opcode != "fcmp":
-            continue
-        if compared(instruction) is not None and not any(kind == KNOWN[0] for kind, _ in instruction.metadata):
-            yield instruction
-
-
-def compared(comparison: I.Compare) -> tuple[Value, Constant] | None:
-    """The value and the constant of a comparison for equality. What is compared with an infinity or a NaN looks for
-    what is not finite, where there is no derivative to miss."""
-    if comparison.predicate not in ("oeq", "ueq", "one", "une"):
-        return None
-    for value, other in (comparison.operands, reversed(comparison.operands)):
-        if isinstance(other, ConstantFloat | ConstantSplat | ZeroInitializer) and not isinstance(value, Constant):
-            return None if _is_not_finite(other) else (value, other)
-    return None
-
-
-_EXPONENT = {"x86_fp80": slice(3, 7), "fp128": slice(19, 23)}
-"""Where the text of a constant has its sign and exponent: fp128 is spelled low word first."""
-
-
-def _is_not_finite(constant: Constant) -> bool:
-    if isinstance(constant, ConstantSplat):
-        return _is_not_finite(constant.element)
-    if not isinstance(constant, ConstantFloat):
-        return False
-    kind = str(constant.type)
-    if kind in _EXPONENT:
-        return int(constant.text[_EXPONENT[kind]], 16) & 0x7FFF == 0x7FFF
-    return kind in ("double", "float", "half", "bfloat") and float_value(constant) is None
-
-
-def holds_at_equality(comparison: I.Compare) -> bool:
-    return comparison.predicate in ("oeq", "ueq")
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +97,7 @@ class Shortcuts:
 
     # -- what a comparison decides
 
-    def choices(self, comparison: I.Compare) -> Decided:
+    def choices(self, comparison: I.Instruction) -> Decided:
         """All that a comparison decides, and what it is used for otherwise."""
         found, others = list[Choice](), list[I.Instruction]()
         work: list[tuple[Value, bool, tuple[Fact, ...]]] = [(comparison, holds_at_equality(comparison), ())]
@@ -187,7 +145,7 @@ class Shortcuts:
 
     # -- proof
 
-    def is_proved(self, comparison: I.Compare) -> bool:
+    def is_proved(self, comparison: I.Instruction) -> bool:
         """Whether a comparison is a shortcut."""
         decided = self.choices(comparison)
         if decided.others or not isinstance(comparison.operands[0].type, T.FloatType):
@@ -205,7 +163,7 @@ class Shortcuts:
         effort.left = min(_EFFORT_EACH, self._effort)
         self._effort -= effort.left
 
-    def fails_at_equality(self, comparison: I.Compare) -> bool:
+    def fails_at_equality(self, comparison: I.Instruction) -> bool:
         """Whether the call fails at equality, whatever else holds, or does nothing but say so in an integer where the
         general side has no value: then there is no derivative to miss."""
         decided = self.choices(comparison)
@@ -213,7 +171,7 @@ class Shortcuts:
             return False
         return all(self._fails(comparison, choice) for choice in decided.choices)
 
-    def _fails(self, comparison: I.Compare, choice: Choice) -> bool:
+    def _fails(self, comparison: I.Instruction, choice: Choice) -> bool:
         if not isinstance(choice.instruction, I.CondBranch):
             return False
         self._terms = Terms()
@@ -229,25 +187,30 @@ class Shortcuts:
             pass
         return special.fails
 
-    def _values(self, comparison: I.Compare, choice: Choice, assumed: list[Assumption]) -> Callable[[str], Values]:
+    def _values(self, comparison: I.Instruction, choice: Choice, assumed: list[Assumption]) -> Callable[[str], Values]:
         """Makes the values of both walks, with what is known: equality, the facts, what was assumed."""
         terms = self._terms
         terms.known = {}
         start = self._block_of[choice.instruction]
         found = compared(comparison)
         assert found is not None
-        constant = terms.constant(found[1])
-        value = Values(self._program, terms, start, "").of(found[0])
-        if constant is None or constant.number is None:
+        value, other = found
+        constant = terms.constant(other)
+        before = Values(self._program, terms, start, "")
+        if constant is None:
+            if isinstance(other, Constant):
+                raise Unclear
+            constant = before.of(other)
+        elif constant.number is None:
             raise Unclear
-        terms.learn(value, constant)
+        terms.learn(before.of(value), constant)
         for condition, holds in choice.facts:
             terms.assume(Values(self._program, terms, start, "").of(condition), holds)
         for condition, holds in assumed:
             terms.assume(condition, holds)
         return lambda side: Values(self._program, terms, start, side)
 
-    def _same(self, comparison: I.Compare, choice: Choice) -> bool:
+    def _same(self, comparison: I.Instruction, choice: Choice) -> bool:
         """Whether both sides are the same at equality."""
         self._terms = Terms()
         if isinstance(choice.instruction, I.Select):
@@ -272,7 +235,7 @@ class Shortcuts:
                 return False
         return True
 
-    def _walks(self, comparison: I.Compare, choice: Choice, assumed: list[Assumption]) -> tuple[Walk, Walk]:
+    def _walks(self, comparison: I.Instruction, choice: Choice, assumed: list[Assumption]) -> tuple[Walk, Walk]:
         """The walk at equality, and the general one."""
         values = self._values(comparison, choice, assumed)
         start = self._block_of[choice.instruction]

@@ -128,6 +128,9 @@ class Terms:
             case "fdiv" if x.number == 0:
                 self.forgotten.add(y)
                 return x
+            case "fdiv" if x is y:
+                self.forgotten.add(y)
+                return self.number(x.type, 1.0)
             case "fdiv" if y.number in (1, -1):
                 return x if y.number == 1 else self.negated(x)
             case _:
@@ -334,8 +337,9 @@ class Terms:
             self.assume(other, False)
 
     def learn(self, x: Term, value: Term) -> None:
-        """A term is a number; where it is zero, so is what it is the negative or the absolute value of."""
-        if x.number is not None:
+        """A term is a number, or another term; where it is zero, so is what it is the negative or the absolute value
+        of."""
+        if x.number is not None or x is value:
             return
         self.known[x] = value
         if value.number == 0 and (x.operation == "fneg" or x.detail == "fabs"):

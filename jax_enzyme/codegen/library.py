@@ -9,7 +9,7 @@ from importlib import resources
 
 import llvmlite.binding as llvm
 
-from jax_enzyme.analysis.shortcuts import KNOWN
+from jax_enzyme.analysis.equality import KNOWN
 from jax_enzyme.analysis.tbaa import READS_INTEGER, accessed_type, kept_access
 from jax_enzyme.cache import DiskCache, digest
 from jax_enzyme.codegen.host import host, target_machine

@@ -1,6 +1,8 @@
 // Work that is left out at exact values. What is in a function's name: see test_shortcuts.py.
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 // y := alpha A x + beta y, as in reference BLAS
 void gemv(int m, int n, double alpha, const double *a, const double *x, double beta, double *y) {
@@ -183,5 +185,42 @@ double counted(int n, const double *x, int *zeros) {
     sum += x[i] * x[i];
   }
   *zeros = count;
+  return sum;
+}
+
+// the bits of a number
+double bits(double x, double z) {
+  int64_t word;
+  memcpy(&word, &x, 8);
+  return word == 0 ? z : z + sin(x) * z;
+}
+
+// two numbers that may be the same
+double pairs(int n, const double *x, const double *w) {
+  double sum = 0;
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < i; j++)
+      if (x[i] != x[j]) sum += w[i] * w[j] * (x[i] - x[j]);
+  return sum;
+}
+
+double logarithmic_mean(double x, double y) { return x == y ? x : (x - y) / log(x / y); }
+
+double words(int n, const double *x) {
+  static const double nothing[2] = {0, 0};
+  double sum = 0;
+  for (int i = 0; i + 1 < n; i += 2)
+    if (memcmp(x + i, nothing, 16) != 0) sum += sin(x[i] + 2 * x[i + 1]);
+  return sum;
+}
+
+// the largest of some, and a sum that has come to its end
+double largest(int n, const double *x) {
+  double most = x[0], sum = 1, t = 1;
+  for (int i = 1; i < n; i++)
+    if (x[i] > most) most = x[i];
+  for (int k = 1; sum + t != sum; k++) sum += t *= most / k;
+  for (int i = 0; i < n; i++)
+    if (x[i] == most) sum *= x[i];
   return sum;
 }

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import jax_enzyme as je
-from jax_enzyme.analysis.shortcuts import exact_comparisons
+from jax_enzyme.analysis.equality import exact_comparisons
 from jax_enzyme.ir.reader import parse
 
 SOURCE = Path(__file__).parent / "shortcuts.c"
@@ -51,6 +51,8 @@ PROVED: dict[str, Row] = {
         "n: i32, k: i32, set: i32[k], w: f64[k], g: f64[n] -> f64",
         (np.array([2, 0], np.int32), np.array([0.0, 0.4]), POINT),
     ),
+    "bits": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
+    "pairs": ("n: i32, x: f64[n], w: f64[n] -> f64", (SPARSE, POINT)),
 }
 UNPROVED: dict[str, Row] = {
     "unit": ("n: i32, x: f64[n] -> f64", (POINT,)),
@@ -60,11 +62,14 @@ UNPROVED: dict[str, Row] = {
     "jump": ("n: i32, x: f64[n] -> f64", (SPARSE,)),
     "endless": ("x: f64 -> f64", (0.0,)),
     "fresh": ("n: i32, beta: f64, x: f64[n], out y: f64[n]", (0.0, POINT)),
+    "logarithmic_mean": ("x: f64, y: f64 -> f64", (2.0, 2.0)),
+    "words": ("n: i32, x: f64[n] -> f64", (np.zeros(4),)),
 }
 SILENT: dict[str, Row] = {
     "ordinary": ("n: i32, mode: i32, x: f64[n] -> f64", (0, SPARSE)),
     "failing": ("x: f64 -> f64", (2.0,)),
     "scaled_back": ("n: i32, d: f64[n], inout y: f64[n], out info: i32[]", (SPARSE, POINT)),
+    "largest": ("n: i32, x: f64[n] -> f64", (POINT,)),
     "counted": ("n: i32, x: f64[n], out zeros: i32[] -> f64", (SPARSE,)),
 }
 

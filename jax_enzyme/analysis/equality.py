@@ -1,0 +1,131 @@
+"""Comparisons for equality with exact values, or of two values: what may be a shortcut.
+
+fcmp oeq double %x, 0.0          fcmp une double %x, %y          icmp eq i64 %bits, 0
+call i1 @llvm.is.fpclass.f64(double %x, i32 96)                  icmp eq i32 %memcmp, 0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jax_enzyme.analysis.symbols import float_value
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.metadata import MDNode
+from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.values import Constant, ConstantFloat, ConstantSplat, Value, ZeroInitializer, int_value
+
+KNOWN = ("je.known", MDNode())
+"""Says of a comparison that it is one of ours, which is right as it is."""
+
+
+def exact_comparisons(function: Function) -> Iterator[I.Instruction]:
+    """The comparisons of floating-point values for equality, with constants or with each other, and of their bits."""
+    for instruction in function.instructions():
+        if compared(instruction) is None and not _compares_bits(instruction):
+            continue
+        if not any(kind == KNOWN[0] for kind, _ in instruction.metadata):
+            yield instruction
+
+
+def compared(comparison: I.Instruction) -> tuple[Value, Value] | None:
+    """The value of a comparison for equality, and the constant, or the other value, that it is compared with.
+
+    What is compared with an infinity or a NaN looks for what is not finite, where there is no derivative to miss. A
+    value that was chosen among others, such as the largest of some, is mostly compared with one of these, and a sum
+    with what it was an iteration before: these ask which value it is, not whether two happen to be the same."""
+    if _zero_class(comparison) is not None:
+        value = comparison.operands[0]
+        return None if isinstance(value, Constant) else (value, ConstantFloat(value.type, "0.0"))
+    if not isinstance(comparison, I.Compare) or comparison.predicate not in ("oeq", "ueq", "one", "une"):
+        return None
+    for value, other in (comparison.operands, reversed(comparison.operands)):
+        if isinstance(other, ConstantFloat | ConstantSplat | ZeroInitializer) and not isinstance(value, Constant):
+            return None if _is_not_finite(other) else (value, other)
+    value, other = comparison.operands
+    if any(isinstance(v, Constant) or _is_chosen(v) for v in (value, other)):
+        return None
+    if _is_added_to(value, other) or _is_added_to(other, value):
+        return None
+    return value, other
+
+
+def _is_added_to(value: Value, other: Value) -> bool:
+    """Whether a value is another one and something: `s + t == s` asks whether t is too small to matter."""
+    return isinstance(value, I.BinaryOp) and value.opcode in ("fadd", "fsub") and other in value.operands
+
+
+def _is_chosen(value: Value) -> bool:
+    if isinstance(value, I.CallBase):
+        name = value.callee.name if isinstance(value.callee, Function) else ""
+        return name.startswith(("fmax", "fmin", "llvm.max", "llvm.min"))
+    return isinstance(value, I.Phi | I.Select)
+
+
+def _compares_bits(comparison: I.Instruction) -> bool:
+    """Whether the bits of a number are compared with those of a finite constant, or the bytes of two places in memory
+    with each other: `memcmp(x, zeros, size) == 0`."""
+    if not isinstance(comparison, I.Compare) or comparison.predicate not in ("eq", "ne"):
+        return False
+    value, other = comparison.operands
+    bits = int_value(other)
+    if bits is None:
+        return False
+    if isinstance(value, I.CallBase):
+        return bits == 0 and compared_places(value) is not None
+    if not isinstance(value, I.Cast) or value.opcode != "bitcast" or str(value.operands[0].type) not in _INFINITE:
+        return False
+    exponent = _INFINITE[str(value.operands[0].type)]
+    return bits & exponent != exponent
+
+
+_INFINITE = {"double": 0x7FF << 52, "float": 0xFF << 23}
+"""The bits that an infinity has, and a NaN."""
+
+
+def compared_places(call: Value) -> tuple[Value, Value] | None:
+    """The two places in memory that a call compares."""
+    if not isinstance(call, I.CallBase) or not isinstance(call.callee, Function):
+        return None
+    if call.callee.blocks or call.callee.name not in ("memcmp", "bcmp"):
+        return None
+    return call.operands[0], call.operands[1]
+
+
+_EXPONENT = {"x86_fp80": slice(3, 7), "fp128": slice(19, 23)}
+"""Where the text of a constant has its sign and exponent: fp128 is spelled low word first."""
+
+
+def _is_not_finite(constant: Constant) -> bool:
+    if isinstance(constant, ConstantSplat):
+        return _is_not_finite(constant.element)
+    if not isinstance(constant, ConstantFloat):
+        return False
+    kind = str(constant.type)
+    if kind in _EXPONENT:
+        return int(constant.text[_EXPONENT[kind]], 16) & 0x7FFF == 0x7FFF
+    return kind in ("double", "float", "half", "bfloat") and float_value(constant) is None
+
+
+def _zero_class(instruction: I.Instruction) -> bool | None:
+    """What `llvm.is.fpclass` answers for zeros where it tells them from all other numbers, which is what LLVM makes of
+    bits that are compared with those of 0; None for all else."""
+    if not isinstance(instruction, I.CallBase) or not isinstance(instruction.callee, Function):
+        return None
+    asked = int_value(instruction.operands[1]) if instruction.callee.name.startswith("llvm.is.fpclass.") else None
+    if asked is None or not isinstance(instruction.operands[0].type, T.FloatType):
+        return None
+    numbers = asked & _FINITE_CLASSES
+    if numbers and not numbers & ~_ZERO_CLASSES:
+        return True
+    return False if numbers != _FINITE_CLASSES and not ~numbers & _FINITE_CLASSES & ~_ZERO_CLASSES else None
+
+
+_ZERO_CLASSES, _FINITE_CLASSES = 0x60, 0x1F8
+"""Classes of `llvm.is.fpclass`: both zeros, and those with the subnormal and normal numbers."""
+
+
+def holds_at_equality(comparison: I.Instruction) -> bool:
+    if isinstance(comparison, I.Compare):
+        return comparison.predicate in ("oeq", "ueq", "eq")
+    return _zero_class(comparison) is True
