@@ -18,6 +18,10 @@ from jax_enzyme.rules.blas.table import bodies, routines
 from jax_enzyme.rules.effects import effect
 from jax_enzyme.rules.table import standard
 
+_REMEDY = (
+    "add the sources that define them; or give rules (je.rule, je.inactive); or load the library that has them "
+    "before: ctypes.CDLL('libname.so', mode=ctypes.RTLD_GLOBAL)"
+)
 _LISTED = 12
 _PLACES = 3
 
@@ -38,9 +42,18 @@ def check_defined(program: Program, ruled: Collection[str]) -> None:
     raise CompileError(
         "\n  ".join([f"`{program.symbol}` needs {count} that nobody defines:", *lines, *more]),
         program.source_name,
-        "add the sources that define them; or give rules (je.rule, je.inactive); or load the library that has them "
-        "before: ctypes.CDLL('libname.so', mode=ctypes.RTLD_GLOBAL)",
+        "; or ".join([*_fortran_names(unknown), _REMEDY]),
     )
+
+
+def _fortran_names(unknown: Collection[str]) -> list[str]:
+    """What to call instead of LAPACKE, which only hands its arguments on."""
+    prefix = "LAPACKE_"
+    found = {name: f"{name.removeprefix(prefix).removesuffix('_work')}_" for name in unknown if name.startswith(prefix)}
+    names = [f"`{new}` instead of `{old}`" for old, new in found.items() if new in routines()]
+    if not names:
+        return []
+    return [f"call Fortran's names of LAPACK, which have rules (matrices by columns, arguments by address): {names[0]}"]
 
 
 def _unknown(ir: str, ruled: Collection[str]) -> list[str]:

@@ -66,12 +66,14 @@ define double @f(double %x) personality ptr @rust_eh_personality {
 
 
 def test_everything_that_is_not_defined_is_listed_with_its_users() -> None:
-    source = "double one(double);\nextern double two;\ndouble f(double x) {\n  return one(x) + two;\n}"
+    source = "double one(double), LAPACKE_dgesv();\nextern double two;\n"
+    source += "double f(double x) {\n  return one(x) + two + LAPACKE_dgesv();\n}"
     with pytest.raises(je.CompileError) as caught:
         je.kernel([source, HALF], "f", "x: f64 -> f64", lang="c")
-    assert "`f` needs 2 symbols that nobody defines" in caught.value.cause
+    assert "`f` needs 3 symbols that nobody defines" in caught.value.cause
     assert "`one`: called in `f` at kernel.c:4" in caught.value.cause
     assert "`two`: used in `f` at kernel.c:4" in caught.value.cause
+    assert "`dgesv_` instead of `LAPACKE_dgesv`" in str(caught.value.remedy)
 
 
 def test_errors_of_old_libraries_need_no_source() -> None:
