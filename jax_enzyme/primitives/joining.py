@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Protocol, TypeVar
 
 from jax_enzyme.errors import SignatureError
 from jax_enzyme.frontends import Program
-from jax_enzyme.signature import Signature
+from jax_enzyme.signature import RETURN, Signature
 from jax_enzyme.xla_ffi.backend import PLATFORMS, platforms_of
 
 _ALIASES = {"gpu": "cuda"}
@@ -67,7 +68,8 @@ def _buffers(signature: Signature) -> list[tuple[object, str]]:
     """What two implementations must have in common, and how to show it: all that is no dimension. A scalar may be
     passed by value or by reference, and a status may be returned or not."""
     own = [p for p in signature.params if p.name not in signature.shape_names]
-    return [((p.name, p.dtype, p.direction, p.dims or ()), str(p)) for p in (*own, *signature.returned)]
+    out = [replace(p, name=p.name.replace(RETURN, "the return value", 1)) for p in signature.returned]
+    return [((p.name, p.dtype, p.direction, p.dims or ()), str(p)) for p in (*own, *out)]
 
 
 def _both(mine: Signature, theirs: Signature) -> str:
