@@ -20,7 +20,8 @@ GPU_PYTHON ?= python3
 # What another JAX or Python can change; the rules, the IR and the analyses are tested once, on the oldest.
 NEXT_TESTS ?= $(addprefix tests/,jax codegen packaging/test_docs.py packaging/test_examples.py \
   packaging/test_readme.py packaging/test_wheel.py signature tools cuda/test_launch.py cuda/test_launcher.py \
-  cuda/test_stages.py cuda/test_numba_cuda.py engine/test_three_way.py engine/test_threads.py)
+  cuda/test_stages.py cuda/test_numba_cuda.py engine/test_three_way.py::test_corpus \
+  engine/test_three_way.py::test_under_jit engine/test_three_way.py::test_one_input_at_a_time engine/test_threads.py)
 
 VENV := .venv
 NEXT := .venv-next
