@@ -1,4 +1,7 @@
-"""Objects become callable addresses: one LLJIT per process.
+"""Objects become callable addresses.
+
+Of each object that it linked, an LLJIT keeps some 8 kB until it goes itself. So each serves a number of objects, and
+goes with the last of their code.
 
 Code goes with the last `Code` that is for it. Whoever calls an address holds one: XLA's executables do (see
 `csrc/kernel_table.h`). It stays for good where something outside may keep an address in it: after constructors have
@@ -26,9 +29,10 @@ class Code:
     """An object that is linked into this process, as long as this lives. `address` is that of the symbol in it that was
     asked for."""
 
-    def __init__(self, address: int, tracker: llvm.ResourceTracker) -> None:
+    def __init__(self, address: int, tracker: llvm.ResourceTracker, engine: llvm.LLJIT) -> None:
         self.address = address
-        self._tracker = tracker  # it unlinks the object when it goes
+        self._tracker = tracker  # it unlinks the object when it goes, before the engine
+        self._engine = engine
 
 
 class Jit:
@@ -37,7 +41,8 @@ class Jit:
     def __init__(self) -> None:
         host()
         self._machine = target_machine()
-        self._engine = llvm.create_lljit_compiler(self._machine, use_jit_link=True, suppress_errors=True)
+        self._engine: llvm.LLJIT | None = None
+        self._left = 0
         self._lock = threading.Lock()
         self._names = itertools.count()
         self._linked: WeakValueDictionary[tuple[bytes, str], Code] = WeakValueDictionary()
@@ -56,6 +61,7 @@ class Jit:
             return found
 
     def _link(self, code: bytes, symbol: str, initialiser: str | None) -> Code:
+        engine = self._next_engine()
         library = llvm.JITLibraryBuilder()
         library.add_object_img(code)
         library.export_symbol(symbol)
@@ -68,20 +74,29 @@ class Jit:
         else:
             library.add_current_process()
         try:
-            tracker = library.link(self._engine, f"je.{next(self._names)}")
+            tracker = library.link(engine, f"je.{next(self._names)}")
         except RuntimeError as error:
             raise LoweringError(
                 f"LLVM could not link the kernel into this process: {error}",
                 remedy="this is a defect of jax_enzyme: please report it with the source of the kernel",
             ) from error
-        linked = Code(tracker[symbol], tracker)
+        linked = Code(tracker[symbol], tracker, engine)
         if initialiser is not None or not host().is_elf or not leaves_nothing(needed):
             self._permanent.append(linked)
         if initialiser is not None:
             ctypes.CFUNCTYPE(None)(tracker[initialiser])()
         return linked
 
+    def _next_engine(self) -> llvm.LLJIT:
+        """The linker for one more object, which its code holds."""
+        if self._engine is None or self._left == 0:
+            self._engine = llvm.create_lljit_compiler(self._machine, use_jit_link=True, suppress_errors=True)
+            self._left = _OBJECTS_EACH
+        self._left -= 1
+        return self._engine
 
+
+_OBJECTS_EACH = 128
 _starting = threading.Lock()
 
 
