@@ -402,23 +402,24 @@ JE_EXPORT int64_t je_checked_stopped(const char* place) {
 
 JE_EXPORT void je_checked_fill(void* memory, uint64_t bytes) { jax_enzyme::Fill(memory, bytes); }
 
-JE_EXPORT const Object* je_checked_object(void* memory, uint64_t bytes, const char* text) {
+// What allocates and frees is handed the tables of this thread, such that LLVM knows that it changes them.
+JE_EXPORT const Object* je_checked_object(const void*, void* memory, uint64_t bytes, const char* text) {
   return jax_enzyme::Add(Current(), memory, bytes, text, false);
 }
 
-JE_EXPORT void* je_checked_malloc(uint64_t bytes) { return jax_enzyme::Allocate(16, bytes, false); }
+JE_EXPORT void* je_checked_malloc(const void*, uint64_t bytes) { return jax_enzyme::Allocate(16, bytes, false); }
 
-JE_EXPORT void* je_checked_calloc(uint64_t count, uint64_t bytes) {
+JE_EXPORT void* je_checked_calloc(const void*, uint64_t count, uint64_t bytes) {
   uint64_t total = 0;
   return __builtin_mul_overflow(count, bytes, &total) ? nullptr : jax_enzyme::Allocate(16, total, true);
 }
 
-JE_EXPORT void* je_checked_aligned_alloc(uint64_t alignment, uint64_t bytes) {
+JE_EXPORT void* je_checked_aligned_alloc(const void*, uint64_t alignment, uint64_t bytes) {
   return jax_enzyme::Allocate(alignment, bytes, false);
 }
 
 // 0, or why this may not be freed.
-JE_EXPORT int64_t je_checked_free(void* memory, const char* place) {
+JE_EXPORT int64_t je_checked_free(const void*, void* memory, const char* place) {
   if (memory == nullptr) return 0;
   Call& call = Current();
   const auto address = reinterpret_cast<uint64_t>(memory);
@@ -450,17 +451,18 @@ JE_EXPORT int64_t je_checked_free(void* memory, const char* place) {
 }
 
 // For a pointer that may be freed, and is freed by this.
-JE_EXPORT void* je_checked_realloc(void* memory, uint64_t bytes, const char* place, int64_t* status) {
+JE_EXPORT void* je_checked_realloc(const void* tables, void* memory, uint64_t bytes, const char* place,
+                                   int64_t* status) {
   *status = 0;
-  if (memory == nullptr) return je_checked_malloc(bytes);
+  if (memory == nullptr) return je_checked_malloc(tables, bytes);
   Call& call = Current();
   Object* found = jax_enzyme::Find(call, reinterpret_cast<uint64_t>(memory));
   if (found == &call.tables->unknown) return std::realloc(memory, bytes);
   const uint64_t kept = std::min(found->extent, bytes);
-  void* made = je_checked_malloc(bytes);
+  void* made = je_checked_malloc(tables, bytes);
   if (made == nullptr) return nullptr;
   std::memcpy(made, memory, kept);
-  *status = je_checked_free(memory, place);
+  *status = je_checked_free(tables, memory, place);
   return made;
 }
 

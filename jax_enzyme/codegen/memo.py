@@ -35,6 +35,11 @@ class Memo(Generic[V]):
             except _Abandoned:
                 continue
 
+    def has(self, key: Hashable) -> bool:
+        """Whether there is a result, or one is being made."""
+        with self._lock:
+            return key in self._results
+
     def _made(self, key: Hashable, make: Callable[[], V]) -> V:
         own: Future[V] = Future()
         try:

@@ -1,4 +1,4 @@
-"""Says of comparisons with exact values what they hide, once per kernel and place."""
+"""Says of comparisons with exact values what they hide: one warning for a kernel, which names the lines."""
 
 from __future__ import annotations
 
@@ -26,18 +26,26 @@ _warned: Memo[None] = Memo(4096)
 
 
 def warn(kernel: str, name: str, source: str, comparisons: Iterable[ExactComparison]) -> None:
-    """Warns of the comparisons of a derivative that are no proved shortcuts. `kernel` is the kernel's key, `name` its
-    name, and `source` that of its source; what has been warned of before, in this process, is left out."""
-    for comparison in comparisons:
-        if not comparison.proved:
-            _warned.get(digest(kernel, repr(comparison.place)), lambda c=comparison: _say(name, source, c))
+    """One warning that names the comparisons of a derivative that are no proved shortcuts. `kernel` is the key of the
+    kernel, `name` its name, and `source` that of its source; what has been warned of before, in this process, is left
+    out."""
+    places = dict.fromkeys(c.place or f"an unknown line of {source}" for c in comparisons if not c.proved)
+    new = [place for place in places if not _warned.has(_key(kernel, place))]
+    if not new:
+        return
+    _say(name, new)  # may raise, where warnings are errors
+    for place in new:
+        _warned.get(_key(kernel, place), lambda: None)
 
 
-def _say(name: str, source: str, comparison: ExactComparison) -> None:
-    where = comparison.place or f"an unknown line of {source}"
+def _key(kernel: str, place: str) -> str:
+    return digest(kernel, place)
+
+
+def _say(name: str, places: Sequence[str]) -> None:
     warnings.warn(
-        f"kernel `{name}` compares a number that varies with an exact value at {where}. Where they are equal, its "
-        "derivatives are those of the side that is taken there: it is not proved that the other side does the same "
+        f"kernel `{name}` compares numbers that vary with exact values at {', '.join(places)}. Where they are equal, "
+        "its derivatives are those of the side that is taken there: it is not proved that the other side does the same "
         f"there, or it is what only a derivative of a derivative varies, and its derivative may be missed. {_REMEDY}",
         ShortcutWarning,
         stacklevel=_callers(),

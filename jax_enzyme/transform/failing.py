@@ -104,7 +104,7 @@ class Failures:
         for old, new in copies.items():
             if isinstance(old, I.Instruction) and old in self.sites:
                 assert isinstance(new, I.Instruction)
-                self.sites[new] = self.sites[old]
+                self.sites[new] = self.sites[old].in_copy(copies)
                 if old in self.numbers:
                     self.numbers[new] = self.numbers[old]
         self.twins[source] = twin

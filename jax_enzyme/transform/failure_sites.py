@@ -7,7 +7,8 @@ texts in the module's named metadata `!je.failures`, from which `message` finds 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.debug import location, resolve
@@ -64,6 +65,16 @@ class Site:
     thrown: str | None = None
     thrown_object: Value | None = None
     code: Value | None = None
+
+    def in_copy(self, copies: Mapping[Value, Value]) -> Site:
+        """The same in a copy of its function."""
+
+        def copied(value: Value | None) -> Value | None:
+            return None if value is None else copies.get(value, value)
+
+        call = copies[self.call]
+        assert isinstance(call, I.CallBase)
+        return replace(self, call=call, thrown_object=copied(self.thrown_object), code=copied(self.code))
 
 
 def site(module: Module, instruction: I.Instruction) -> Site | None:

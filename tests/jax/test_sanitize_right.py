@@ -58,9 +58,26 @@ double k(int n, const double *x) {
 }
 """
 
+SHARED = """
+#include <memory>
+struct Base { virtual double f(double) const = 0; virtual ~Base() {} };
+struct Line : Base {
+  double slope[2];
+  Line(double c) : slope{c, 1} {}
+  double f(double x) const override { double s = 0; for (double c : slope) s += c * x; return s; }
+};
+extern "C" double k(int n, const double *x) {
+  std::shared_ptr<Base> p = std::make_shared<Line>(2.0);
+  std::unique_ptr<Base> q(new Line(3));
+  return p->f(x[0]) + q->f(x[n - 1]);
+}
+"""
+
 
 @pytest.mark.parametrize(
-    ("lang", "source"), [("c++", MAP), ("c++", VECTORS), ("c", TREE)], ids=["map", "vectors", "tree"]
+    ("lang", "source"),
+    [("c++", MAP), ("c++", SHARED), ("c++", VECTORS), ("c", TREE)],
+    ids=["map", "shared", "vectors", "tree"],
 )
 def test_right_programs_stay_right(lang: str, source: str) -> None:
     x = np.random.default_rng(1).uniform(0.1, 2.0, 40)

@@ -4,7 +4,7 @@ before    %v = load double, ptr %p            after    %o = sub i64 (ptrtoint %p
                                                        %bad = icmp ugt i64 %o, <extent - 8>
                                                        ... (see `insertion`)
                                                        %v = load double, ptr %p
-          %q = call ptr @malloc(i64 %n)                %q = call ptr @je_checked_malloc(i64 %n)
+          %q = call ptr @malloc(i64 %n)                %q = call ptr @je_checked_malloc(ptr %tables, i64 %n)
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class BoundsOfFunction:
             if checks := library_checks(call, self._provenance, runtime):
                 self.before.setdefault(call, []).extend(checks)
             if isinstance(call, I.Call) and call.callee.name in _FREES:
-                self._provenance.record(call.arguments[0])  # the run time has to know what is no heap
+                self._provenance.record(call.arguments[1])  # the run time has to know what is no heap
         for instruction, check in self._deferred.checks_of_versions():
             self.before.setdefault(instruction, []).append(check)
 

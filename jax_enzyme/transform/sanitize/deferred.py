@@ -15,7 +15,6 @@ LLVM from vectorising it. The lowest address stands for all.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.ir import instructions as I
@@ -34,6 +33,8 @@ from jax_enzyme.transform.sanitize.scalars import holds_pattern, pattern_of
 from jax_enzyme.transform.sanitize.versions import Version
 
 _NONE = const_int(T.I64, -1)
+_Read = tuple[I.Instruction, Place, Value, Value]
+"""A load, its object, the unit of its index, and the text about it."""
 
 
 class Deferred:
@@ -51,7 +52,7 @@ class Deferred:
         self._runtime = runtime
         self._ranges = hoisting.ranges
         self._versions = {i: version for version in hoisting.versions for i in version.copies.values()}
-        self._briefly: dict[Version, _Notes] = {}
+        self._briefly: dict[Version, list[_Read]] = {}
 
     def loop_of(self, load: I.Instruction) -> Loop | None:
         """The loop behind which the failure of a load can be told."""
@@ -81,37 +82,49 @@ class Deferred:
 
     def note_briefly(self, load: I.Instruction, place: Place, unit: Value, text: Value) -> None:
         """Notes that a load of a loop's version without checks has read what nothing wrote, and not where."""
-        version = self._versions[load]
-        notes = self._briefly.setdefault(version, _Notes({}, []))
-        found = pattern_of(load.type)
-        assert found is not None
-        if found[0] not in notes.slots:
-            at = Builder(BasicBlock())
-            notes.slots[found[0]] = at.alloca(found[0], align=8)
-            at.store(const_int(found[0], 0), notes.slots[found[0]], 8)
-            self.start += at.block.instructions
-        slot = notes.slots[found[0]]
-        at = Builder(BasicBlock())
-        seen = at.cast("sext", holds_pattern(at, load), found[0])
-        at.store(at.binary("or", at.load(found[0], slot, 8), seen), slot, 8)
-        for instruction in at.block.instructions:
-            instruction.metadata = [(kind, node) for kind, node in load.metadata if kind == "dbg"]
-        self.behind.setdefault(load, []).extend(at.block.instructions)
-        notes.reads.append((load, place, unit, text))
+        self._briefly.setdefault(self._versions[load], []).append((load, place, unit, text))
 
     def checks_of_versions(self) -> list[tuple[I.Instruction, Check]]:
         """The checks behind loops of which something was noted briefly, by what they come before."""
-        return [
-            (exit_.instructions[len(phis(exit_))], Check(notes.seen, lambda at, n=notes: self._where(at, n)))
-            for version, notes in self._briefly.items()
-            for exit_ in version.exits
-        ]
+        checks: list[tuple[I.Instruction, Check]] = []
+        for version, reads in self._briefly.items():
+            slots = self._count(version, [load for load, _, _, _ in reads])
+            check = Check(lambda at, s=slots: _some(at, s), lambda at, r=reads: self._where(at, r))
+            checks += [(exit_.instructions[len(phis(exit_))], check) for exit_ in version.exits]
+        return checks
 
-    def _where(self, at: Builder, notes: _Notes) -> Value:
+    def _count(self, version: Version, loads: list[I.Instruction]) -> dict[T.Type, Value]:
+        """Counts, by the integer types in which numbers are compared, how often something was read in a block. One sum
+        for a block: LLVM vectorises sums, and no chain of choices, which is what it makes of several of them."""
+        slots: dict[T.Type, Value] = {}
+        wanted = set(loads)
+        for block in version.blocks:
+            groups: dict[T.Type, list[I.Instruction]] = {}
+            for load in block.instructions:
+                if load in wanted and (found := pattern_of(load.type)) is not None:
+                    groups.setdefault(found[0], []).append(load)
+            for kind, group in groups.items():
+                if kind not in slots:
+                    at = Builder(BasicBlock())
+                    slots[kind] = at.alloca(kind, align=8)
+                    at.store(const_int(kind, 0), slots[kind], 8)
+                    self.start += at.block.instructions
+                at = Builder(BasicBlock())
+                seen = holds_pattern(at, group[0])
+                for load in group[1:]:
+                    seen = at.binary("or", seen, holds_pattern(at, load))
+                sum_ = at.binary("add", at.load(kind, slots[kind], 8), at.cast("zext", seen, kind))
+                at.store(sum_, slots[kind], 8)
+                for instruction in at.block.instructions:
+                    instruction.metadata = [(k, node) for k, node in group[-1].metadata if k == "dbg"]
+                self.behind.setdefault(group[-1], []).extend(at.block.instructions)
+        return slots
+
+    def _where(self, at: Builder, reads: list[_Read]) -> Value:
         """Looks for it again; what the loop has written since is not found any more."""
-        load = notes.reads[0][0]
+        load = reads[0][0]
         status = self._runtime.failure("reads what nothing wrote in a loop that writes there afterwards", load)
-        for load, place, unit, text in reversed(notes.reads):
+        for load, place, unit, text in reversed(reads):
             span = self._ranges[load]
             record = place.record if isinstance(place, Found) else ConstantNull(T.PTR)
             base = at.cast("ptrtoint", place.base, T.I64) if isinstance(place, Known) else const_int(T.I64, 0)
@@ -122,18 +135,12 @@ class Deferred:
         return status
 
 
-@dataclass(frozen=True, eq=False)
-class _Notes:
-    """Of one loop: what is not 0 where something was read, by the type of what was read; and the reads."""
-
-    slots: dict[T.Type, Value]
-    reads: list[tuple[I.Instruction, Place, Value, Value]]
-
-    def seen(self, at: Builder) -> Value:
-        result: Value = const_int(T.I1, 0)
-        for kind, slot in self.slots.items():
-            result = at.binary("or", result, at.icmp("ne", at.load(kind, slot, 8), const_int(kind, 0)))
-        return result
+def _some(at: Builder, slots: dict[T.Type, Value]) -> Value:
+    """Whether a sum is not 0."""
+    result: Value = const_int(T.I1, 0)
+    for kind, slot in slots.items():
+        result = at.binary("or", result, at.icmp("ne", at.load(kind, slot, 8), const_int(kind, 0)))
+    return result
 
 
 def _calls(instruction: I.Instruction) -> bool:

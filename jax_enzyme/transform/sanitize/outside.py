@@ -19,7 +19,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.objects import reachable_functions
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import linking
 from jax_enzyme.ir import types as T
@@ -120,7 +119,7 @@ def _check(module: Module, function: ArrayFunction) -> bool:
     recursive, records = recursive_functions(module), scope_of_records(module)
     found: list[tuple[Function, Checks, BoundsOfFunction]] = []
     own = _users(module, function.symbol)
-    for target in reachable_functions(root):
+    for target in [f for f in module.functions.values() if not f.is_declaration]:  # tables of C++ lead to some
         behind = own_memory(target, runtime)
         if target not in own:
             insert_checks(target, {}, behind, declarations)

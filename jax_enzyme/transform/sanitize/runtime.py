@@ -12,18 +12,22 @@ from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.failure_sites import TERMINATED, add_message
 
 _ACTS = ("nounwind",)
+# What allocates and frees is handed the tables, which it changes; of what is not said it changes nothing that the
+# kernel reads: memory that is freed stays as it is as long as a check lets a read of it pass.
+_KEEPS = ("nounwind", "willreturn", "memory(argmem: readwrite, inaccessiblemem: readwrite)")
+_KEEPING = frozenset(("object", "malloc", "calloc", "aligned_alloc", "free", "realloc"))
 _TYPES: dict[str, tuple[T.Type, tuple[T.Type, ...], tuple[str, ...]]] = {
     "begin": (T.VOID, (T.I64,), _ACTS),
     "end": (T.VOID, (), _ACTS),
     "flag": (T.PTR, (), ("nounwind", "willreturn", "memory(none)")),
     "stopped": (T.I64, (T.PTR,), ("nounwind", "cold")),
     "fill": (T.VOID, (T.PTR, T.I64), ("nounwind", "willreturn", "memory(argmem: write)")),
-    "object": (T.PTR, (T.PTR, T.I64, T.PTR), _ACTS),
-    "malloc": (T.PTR, (T.I64,), _ACTS),
-    "calloc": (T.PTR, (T.I64, T.I64), _ACTS),
-    "aligned_alloc": (T.PTR, (T.I64, T.I64), _ACTS),
-    "free": (T.I64, (T.PTR, T.PTR), _ACTS),
-    "realloc": (T.PTR, (T.PTR, T.I64, T.PTR, T.PTR), _ACTS),
+    "object": (T.PTR, (T.PTR, T.PTR, T.I64, T.PTR), _KEEPS),
+    "malloc": (T.PTR, (T.PTR, T.I64), _KEEPS),
+    "calloc": (T.PTR, (T.PTR, T.I64, T.I64), _KEEPS),
+    "aligned_alloc": (T.PTR, (T.PTR, T.I64, T.I64), _KEEPS),
+    "free": (T.I64, (T.PTR, T.PTR, T.PTR), _KEEPS),
+    "realloc": (T.PTR, (T.PTR, T.PTR, T.I64, T.PTR, T.PTR), _KEEPS),
     "outside": (T.I64, (T.PTR, T.I64, T.I64, T.I64, T.I64, T.I64, T.I32, T.PTR, T.PTR), ("nounwind", "cold")),
     "region": (T.I64, (T.PTR, T.I64, T.I64, T.I32, T.PTR), _ACTS),
     "text": (T.I64, (T.PTR, T.I64, T.I64, T.PTR), _ACTS),
@@ -46,7 +50,8 @@ class Runtime:
     def call(self, at: Builder, name: str, *arguments: Value) -> Value:
         result, parameters, attributes = _TYPES[name]
         function = self._declarations.function(f"je_checked_{name}", T.FunctionType(result, parameters), attributes)
-        return at.call(function, list(arguments))
+        tables = [self.call(at, "flag")] if name in _KEEPING else []
+        return at.call(function, [*tables, *arguments])
 
     def text(self, words: str) -> Value:
         """The address of a text."""
