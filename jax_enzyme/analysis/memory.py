@@ -478,18 +478,27 @@ class PointsTo:
         if leaves_pointers(call):
             return
         given = [a for a in call.arguments if not isinstance(a.type, T.FloatType)]
-        place: Place = {**self._parts(T.PTR, *given), self.unknown: ANYWHERE}
+        place = self._reached({**self._parts(T.PTR, *given), self.unknown: ANYWHERE})
         for target in objects_in(place):
-            self._work.read(target)
-            held: Place = {o: ANYWHERE for o in self.contents.get(target, NOTHING)}
-            if not target.is_constant and target is not self.unknown:
-                self._add(target, ANY, held | place)
+            if not target.is_constant:
+                self._add(target, ANY, place)
             if isinstance(target.site, Function):
                 for parameter in target.site.arguments:
-                    if not T.is_pointer(parameter.type):
-                        self._join(parameter, {None: ANYWHERE})
+                    self._join(parameter, place if T.is_pointer(parameter.type) else {None: ANYWHERE})
         if T.is_pointer(call.type):
             self._join(call, place)
+
+    def _reached(self, place: Place) -> Place:
+        """A place, and anywhere in all that the pointers there lead to, and those behind them."""
+        found = dict(place)
+        pending = list(objects_in(place))
+        while pending:
+            item = pending.pop()
+            self._work.read(item)
+            for further in self.contents.get(item, NOTHING) - found.keys():
+                found[further] = ANYWHERE
+                pending.append(further)
+        return found
 
     def callees(self, call: I.CallBase) -> list[Function]:
         """The functions with a body that a call enters; none where there may be others that are not known. A pointer is

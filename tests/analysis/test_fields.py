@@ -198,3 +198,38 @@ def test_places_that_are_multiples() -> None:
     assert at_multiple(Congruence(8, 24), 8) == Congruence(8, 24)
     assert at_multiple(Congruence(3, 4), 8) == Congruence(3, 4)
     assert at_multiple(Congruence(5, 0), 8) == Congruence(5, 0)
+
+
+UNSEEN = """
+define double @f(ptr %x) {
+  %outer = alloca ptr
+  %inner = alloca ptr
+  store ptr %inner, ptr %outer
+  store ptr @square, ptr %inner
+  call void @ext(ptr %outer, ptr @called)
+  %code = load ptr, ptr %inner
+  %r = call double %code(double 1.0)
+  ret double %r
+}
+
+define double @square(double %x) {
+  %y = fmul double %x, %x
+  ret double %y
+}
+
+define void @called(ptr %data) {
+  %inner = load ptr, ptr %data
+  ret void
+}
+
+declare void @ext(ptr, ptr)
+"""
+
+
+def test_code_that_is_not_there_reaches_through_pointers_and_calls_what_it_is_given() -> None:
+    module = parse(UNSEEN)
+    solved = PointsTo(module, module.functions["f"])
+    outer, inner, _, _, _, code, *_ = module.functions["f"].instructions()
+    assert solved.unknown in solved.of(code)
+    data = module.functions["called"].arguments[0]
+    assert {solved.objects[outer], solved.objects[inner]} <= solved.of(data)
