@@ -87,9 +87,28 @@ def compared_places(call: Value) -> tuple[Value, Value] | None:
     """The two places in memory that a call compares."""
     if not isinstance(call, I.CallBase) or not isinstance(call.callee, Function):
         return None
-    if call.callee.blocks or call.callee.name not in ("memcmp", "bcmp"):
+    if call.callee.blocks or call.callee.name not in ("memcmp", "bcmp") or not _of_numbers(call.operands[2]):
         return None
     return call.operands[0], call.operands[1]
+
+
+def _of_numbers(length: Value) -> bool:
+    """Whether so many bytes are known to be even, as those of numbers are. A text has any length: one that is compared
+    in an object that holds numbers too says nothing about them."""
+    match length:
+        case Constant():
+            number = int_value(length)
+            return number is None or number % 2 == 0
+        case I.Cast(opcode="zext" | "sext" | "trunc"):
+            return _of_numbers(length.operands[0])
+        case I.BinaryOp(opcode="shl"):
+            return (int_value(length.operands[1]) or 0) > 0 or _of_numbers(length.operands[0])
+        case I.BinaryOp(opcode="mul" | "and"):
+            return any(map(_of_numbers, length.operands))
+        case I.BinaryOp(opcode="add" | "sub"):
+            return all(map(_of_numbers, length.operands))
+        case _:
+            return False
 
 
 _EXPONENT = {"x86_fp80": slice(3, 7), "fp128": slice(19, 23)}
