@@ -48,8 +48,9 @@ def combined(sweeps: Sweeps, frames: type[Frame] = Frame) -> ArrayFunction:
     return sweeps.delivered(target, buffers)
 
 
-def augmented(sweeps: Sweeps) -> ArrayFunction:
-    """The forward sweep with its tape as a result, and scratch contents that reverse reads."""
+def augmented(sweeps: Sweeps, *, checked: bool = False) -> ArrayFunction:
+    """The forward sweep with its tape as a result, and scratch contents that reverse reads. `checked`: checks that may
+    fail will be added to it."""
     reversal, base = sweeps.reversal, sweeps.reversal.base
     _require_split(reversal)
     forward = sweeps.forward
@@ -58,7 +59,7 @@ def augmented(sweeps: Sweeps) -> ArrayFunction:
     for argument, buffer in zip(reversal.root.function.arguments, base.buffers, strict=True):
         io = "out" if buffer.io == "scratch" and argument in used else buffer.io
         kept.append(replace(buffer, role="primal", of=len(kept), io=io))
-    tapes = _tape_buffers(reversal, "out")
+    tapes = _tape_buffers(reversal, "out", checked or reversal.may_fail)
     buffers = (*kept, *tapes)
     target = array_function(f"{base.symbol}.augmented", buffers)
     builder = Builder(BasicBlock(name="entry"))
@@ -70,8 +71,8 @@ def augmented(sweeps: Sweeps) -> ArrayFunction:
     return sweeps.delivered(target, buffers)
 
 
-def pullback(sweeps: Sweeps, frames: type[Frame] = Frame) -> ArrayFunction:
-    """The reverse sweep over the tape and the buffers that it reads."""
+def pullback(sweeps: Sweeps, frames: type[Frame] = Frame, *, checked: bool = False) -> ArrayFunction:
+    """The reverse sweep over the tape and the buffers that it reads. `checked`: as the forward sweep."""
     reversal, base = sweeps.reversal, sweeps.reversal.base
     _require_split(reversal)
     backward, used = sweeps.reverse
@@ -80,7 +81,7 @@ def pullback(sweeps: Sweeps, frames: type[Frame] = Frame) -> ArrayFunction:
         if argument in used:
             role = "initial" if buffer.io == "in" else "final"
             read.append(replace(buffer, role=role, of=index, io="in", zero=False, discard=False))
-    tapes = _tape_buffers(reversal, "in")
+    tapes = _tape_buffers(reversal, "in", checked or reversal.may_fail)
     shadows = shadow_buffers(base.buffers, reversal.step)
     buffers = (*read, *tapes, *shadows, *frames.more(reversal, combined=False))
     target = array_function(f"{base.symbol}.pullback", buffers)
@@ -96,13 +97,13 @@ def pullback(sweeps: Sweeps, frames: type[Frame] = Frame) -> ArrayFunction:
     return sweeps.delivered(target, buffers)
 
 
-def _tape_buffers(reversal: Reversal, io: Io) -> tuple[Buffer, ...]:
+def _tape_buffers(reversal: Reversal, io: Io, may_fail: bool) -> tuple[Buffer, ...]:
     """The tape of one thread; or of many, if it holds anything. That of a kernel that may fail is never empty: a
     pullback that reads nothing else of the forward sweep would leave JAX free not to run it, and nobody would hear of
     the failure."""
     # A whole number of units of alignment: in a batch, one tape follows the other.
     size = -(-reversal.root.plan.tape.root.size // ALIGNMENT) * ALIGNMENT
-    if reversal.may_fail:
+    if may_fail:
         size = max(size, ALIGNMENT)
     threads = reversal.facts.execution.threads
     if threads is None:
@@ -143,9 +144,9 @@ def derive_reverse(base: ArrayFunction, step: Vjp, rules: Rules, options: Option
         sweeps = _checked(reversal)
         match step:
             case Augmented():
-                return augmented(sweeps)
+                return augmented(sweeps, checked=options.sanitize)
             case Pullback():
-                return pullback(sweeps)
+                return pullback(sweeps, checked=options.sanitize)
             case _:
                 return combined(sweeps)
 

@@ -127,7 +127,7 @@ def test_what_c_leaves_undefined_is_an_error_with_its_line(symbol: str, mark: st
 def test_derivatives_fail_as_the_kernel_does_and_inputs_stay() -> None:
     kernel = je.kernel(SOURCE, "local", "n: i32, x: f64[n] -> f64", lang="c", options=CHECKED)
     x = jnp.array(X)
-    for derivative in (jax.grad(kernel), jax.jacfwd(kernel)):
+    for derivative in (jax.grad(kernel), jax.jit(jax.grad(kernel)), jax.jacfwd(kernel)):
         with pytest.raises(jax.errors.JaxRuntimeError, match="writes outside of the bounds of local variable `b`"):
             jax.block_until_ready(derivative(x))
     assert kernel(x[:3]) == 2.0
