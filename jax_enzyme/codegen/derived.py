@@ -291,7 +291,7 @@ class _Job:
         if any(isinstance(step, Pullback) for step in self.steps):
             return guard_divisions(function)
         limit = self.options.time_limit
-        module = program_module(self.program, self.signature, self.binding)
+        module = program_module(self.program, self.signature, self.binding, as_written=True)
         library.link_bodies(module)
         plain = prepare_calls(bind(module, self.program.symbol, self.signature, self.binding))
         checked = sanitized(plain, 0 if limit is None else max(1, round(1000 * limit)))

@@ -19,10 +19,16 @@ def specialisation_key(program: Program, signature: Signature, binding: Binding)
 
 
 def program_module(
-    program: Program, signature: Signature, binding: Binding, log: cuda.AccessLog | None = None
+    program: Program,
+    signature: Signature,
+    binding: Binding,
+    log: cuda.AccessLog | None = None,
+    *,
+    as_written: bool = False,
 ) -> Module:
     """The module of a program. A CUDA kernel becomes the function of its whole grid, of the same parameters, and one
-    more with a `log`; a host function calls such functions where it launches."""
+    more with a `log`; a host function calls such functions where it launches. `as_written`: threads access shared
+    memory wherever the source does."""
     module = reader.parse(program.ir)
     if program.launch is not None:
         module = with_device_math(program.ir, module)
@@ -37,6 +43,6 @@ def program_module(
     if program.launch is None:
         device = with_device_math(program.device, reader.parse(program.device))
         literal_structures(device)
-        return cuda.host_function(module, device, program.symbol, constants, triple, data_layout)
+        return cuda.host_function(module, device, program.symbol, constants, triple, data_layout, as_written=as_written)
     shape = program.launch.shape(dict(binding.dims))
-    return cuda.lower(module, program.symbol, shape, constants, triple, data_layout, log)
+    return cuda.lower(module, program.symbol, shape, constants, triple, data_layout, log, as_written=as_written)

@@ -209,3 +209,18 @@ def test_ctrl_c_ends_a_kernel() -> None:
 def test_a_time_limit_needs_the_mode() -> None:
     with pytest.raises(ValueError, match="sanitize=True"):
         je.Options(time_limit=1.0)
+
+
+def test_shared_memory_of_a_cuda_kernel_has_bounds() -> None:
+    source = (
+        "__global__ void k(int n, const double *x, double *y) { __shared__ double t[4];\n"
+        "int i = threadIdx.x; t[i] = x[i];\n"
+        "__syncthreads(); y[i] = t[n - 1 - i]; }"
+    )
+    text = "n: i32, x: f64[n], out y: f64[n]"
+    kernel = je.kernel(source, "k", text, lang="cuda", grid=1, block="n", options=CHECKED)
+    with pytest.raises(
+        jax.errors.JaxRuntimeError, match=r"writes outside of the bounds.*index 4, extent 4 \(kernel\.cu:2"
+    ):
+        jax.block_until_ready(kernel(np.arange(8.0)))
+    assert jax.grad(lambda v: kernel(v)[0])(X).tolist() == [0.0, 0.0, 0.0, 1.0]

@@ -49,11 +49,18 @@ _FEW = 4
 
 
 def host_function(
-    host: Module, device: Module, symbol: str, constants: Mapping[int, int], triple: str, data_layout: str
+    host: Module,
+    device: Module,
+    symbol: str,
+    constants: Mapping[int, int],
+    triple: str,
+    data_layout: str,
+    *,
+    as_written: bool = False,
 ) -> Module:
     """A new module, in which `symbol` has the parameters that it has in `host`. `constants` are the values of integer
     parameters, by position. LoweringError for a launch whose block the sizes do not say, and for what there is no
-    definition of."""
+    definition of. `as_written`: as for `lower`."""
     work = clone(host)
     work.triple, work.data_layout = triple, data_layout
     function = work.functions[symbol]
@@ -76,7 +83,7 @@ def host_function(
     libraries: list[str] = []
     for number, (key, same) in enumerate(_grouped(launches).items()):
         name = f"je.kernel.{number}"
-        libraries.append(_lowered(device, key, same, name, triple, data_layout))
+        libraries.append(_lowered(device, key, same, name, triple, data_layout, as_written))
         _call(work, key, same, name)
     work.functions = {n: f for n, f in work.functions.items() if not n.startswith(_DIRECT)}
     return parse(linking.link(to_text(work), libraries)) if libraries else work
@@ -286,7 +293,13 @@ def _grouped(launches: Sequence[Launched]) -> dict[_Version, list[Launched]]:
 
 
 def _lowered(
-    device: Module, version: _Version, same: Sequence[Launched], name: str, triple: str, data_layout: str
+    device: Module,
+    version: _Version,
+    same: Sequence[Launched],
+    name: str,
+    triple: str,
+    data_layout: str,
+    as_written: bool,
 ) -> str:
     """The module of one version of a kernel, for LLVM's linker."""
     shape = Shape(version.grid or MAX_GRID, version.block, version.shared)
@@ -296,7 +309,7 @@ def _lowered(
     try:
         module = lower(
             own, version.kernel, shape, dict(version.constants), triple, data_layout,
-            open_grid=version.grid is None, aliased=aliased,
+            open_grid=version.grid is None, aliased=aliased, as_written=as_written,
         )  # fmt: skip
     except LoweringError as error:
         raise LoweringError(error.cause, error.place or same[0].place, error.remedy) from None

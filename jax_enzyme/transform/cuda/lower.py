@@ -40,6 +40,7 @@ from jax_enzyme.transform.cuda.turning import turn_loops
 from jax_enzyme.transform.joins import optimise_meetings
 from jax_enzyme.transform.rewriting import forget_tails, remove_unreachable, replace_values
 
+_OPAQUE = "je.opaque"
 _OF_THREADS = marks.INDICES - {*marks.BLOCKS, *marks.GRID}
 
 
@@ -54,11 +55,13 @@ def lower(
     *,
     open_grid: bool = False,
     aliased: Collection[int] = (),
+    as_written: bool = False,
 ) -> Module:
     """A new module. `constants` are the values of integer parameters, by position. With a `log`, the function writes
     down in one more parameter what its threads do to memory. With an `open_grid`, the grid's extents are three more
     parameters, i32, which `shape.grid` bounds. `aliased` are the positions of pointers to memory that other parameters
-    or variables of the file may lead to as well."""
+    or variables of the file may lead to as well. `as_written`: every access of shared memory stays, for what looks at
+    each of them."""
     work = clone(module)
     kernel = work.functions.get(symbol)
     if kernel is None or kernel.is_declaration:
@@ -81,7 +84,7 @@ def lower(
     shuffle_numbers(work, kernel, MARKED)
     if log is not None:
         log.watch(work, kernel, shape)
-    else:
+    elif not as_written:
         read_at_source(work, kernel, shape, [work.globals[n] for n in shared if n in work.globals])
     if any(_warp_operation(i) for i in kernel.instructions()):
         _linear_to_warps(work, kernel, shape)
@@ -92,17 +95,18 @@ def lower(
         kernel = work.functions[symbol]
         block = Group((Axis(marks.WARP, -(-shape.threads // WARP_SIZE)),), (marks.MEET_BLOCK,))
     else:
-        if log is None:
+        if log is None and not as_written:
             kernel = turn_loops(work, kernel, shape)
         _without_warps(work, kernel, shape)
         axes = tuple(Axis(name, extent) for name, extent in zip(marks.THREADS, shape.block, strict=True))
         block = Group(axes, (marks.MEET_BLOCK,))
     kernel = for_group(work, kernel, block)
-    _share(work, kernel, shape, shared, log)
+    _share(work, kernel, shape, shared, log, opaque=as_written)
     work = _cleaned(work, symbol)
     kernel = work.functions[symbol]
     trim_loops(kernel)
     kernel = for_group(work, kernel, _blocks(work, shape, open_grid))
+    _reveal(kernel)
     large_to_heap(work, kernel)
     if log is not None:
         note_arguments(work, kernel)
@@ -285,8 +289,11 @@ def _warp(module: Module, kernel: Function, shape: Shape) -> Function:
     return for_group(module, kernel, group, common)
 
 
-def _share(module: Module, kernel: Function, shape: Shape, shared: Iterable[str], log: AccessLog | None) -> None:
-    """Shared memory becomes local to the function of a block. All dynamic arrays are the same memory."""
+def _share(
+    module: Module, kernel: Function, shape: Shape, shared: Iterable[str], log: AccessLog | None, *, opaque: bool
+) -> None:
+    """Shared memory becomes local to the function of a block. All dynamic arrays are the same memory. `opaque`: until
+    `_reveal` LLVM does not know how large it is, from which it would conclude what indices there are."""
     at = Builder(BasicBlock())
     places: dict[Value, Value] = {}
     dynamic: Value | None = None
@@ -310,12 +317,25 @@ def _share(module: Module, kernel: Function, shape: Shape, shared: Iterable[str]
         else:
             align = next((int(w.removeprefix("align ")) for w in variable.suffix if w.startswith("align ")), None)
             places[variable] = at.alloca(kind, None, align)
+    if opaque:
+        hidden = marks.declare(
+            module, _OPAQUE, T.FunctionType(T.PTR, (T.PTR,)), ("nounwind", "willreturn", "memory(none)")
+        )
+        calls = {place_: at.call(hidden, [place_]) for place_ in dict.fromkeys(places.values())}
+        places = {variable: calls[place_] for variable, place_ in places.items()}
     expand(kernel, places)
     forget_tails(kernel)
     if log is not None:
         for place_ in [v for v in dict.fromkeys(places.values()) if isinstance(v, I.Alloca)]:
             note_shared(module, at, kernel, place_, layout.alloc_size(place_.allocated_type))
     kernel.entry.instructions[0:0] = at.block.instructions
+
+
+def _reveal(kernel: Function) -> None:
+    hidden: dict[Value, Value] = {i: i.operands[0] for i in kernel.instructions() if marks.called(i) == _OPAQUE}
+    replace_values(kernel, hidden)
+    for block in kernel.blocks:
+        block.instructions = [i for i in block.instructions if i not in hidden]
 
 
 def _cleaned(module: Module, symbol: str) -> Module:
