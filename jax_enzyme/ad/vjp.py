@@ -24,6 +24,7 @@ from jax_enzyme.ir.builder import Builder, zero
 from jax_enzyme.ir.values import BasicBlock, ConstantNull, Value
 from jax_enzyme.options import Options
 from jax_enzyme.rules.table import Rules
+from jax_enzyme.transform.divisions import may_trap
 
 
 def combined(sweeps: Sweeps, frames: type[Frame] = Frame) -> ArrayFunction:
@@ -103,9 +104,9 @@ def _tape_buffers(reversal: Reversal, io: Io, may_fail: bool) -> tuple[Buffer, .
     the failure."""
     # A whole number of units of alignment: in a batch, one tape follows the other.
     size = -(-reversal.root.plan.tape.root.size // ALIGNMENT) * ALIGNMENT
-    if may_fail:
-        size = max(size, ALIGNMENT)
     threads = reversal.facts.execution.threads
+    if may_fail or (threads is None and any(map(may_trap, reversal.root.function.instructions()))):
+        size = max(size, ALIGNMENT)
     if threads is None:
         return (Buffer("tape", "u8", (size,), io, "tape"),)
     return (Buffer("tape", "u8", (size, threads.count), io, "tape"),) if size else ()

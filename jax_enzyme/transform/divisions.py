@@ -12,8 +12,10 @@
               %q = sdiv i32 %a, %d
 
 It is the last that is done to a function before it is compiled. The engine never sees the branches, and what the
-optimiser has removed by then, because nothing uses it, is not looked at. Divisions in loops that nothing else ends are
-the exception, and the first that is looked at: an optimiser that removed one would leave a loop without an end.
+optimiser has removed by then, because nothing uses it, is not looked at. Two kinds are the exception, and the first
+that is looked at: divisions in loops that nothing else ends, as an optimiser that removed one would leave a loop
+without an end, and those by what is 0 by the sizes and integers of this call, from which it would conclude that they
+never run.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
+from jax_enzyme.analysis.call_constants import CallConstants
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.objects import reachable_functions
 from jax_enzyme.ir import instructions as I
@@ -45,7 +48,7 @@ _NEVER_RETURNS = ("noreturn", "nounwind", "cold")
 def guard_divisions(function: ArrayFunction) -> ArrayFunction:
     """The array function in a copy of the module where such divisions are failures; itself where there are none."""
     root = function.module.functions[function.symbol]
-    if not any(_traps(i) for f in reachable_functions(root) for i in f.instructions()):
+    if not any(may_trap(i) for f in reachable_functions(root) for i in f.instructions()):
         return function
     module = clone(function.module)
     declarations = Declarations(module)
@@ -74,6 +77,37 @@ def guard_endless_loops(function: ArrayFunction) -> ArrayFunction:
     return replace(function, module=module)
 
 
+def guard_constant_divisions(function: ArrayFunction) -> ArrayFunction:
+    """The array function in a copy of the module where divisions fail whose divisor is 0 in this call, or the one that
+    overflows, before an optimiser finds that out and takes it that control never comes there; itself where there are
+    none."""
+    root = function.module.functions[function.symbol]
+    if not any(_constant_divisions(root)):
+        return function
+    module = clone(function.module)
+    declarations = Declarations(module)
+    taken = address_taken(module)
+    blocks: dict[Function, dict[BasicBlock, None]] = {}
+    for target, block in _constant_divisions(module.functions[function.symbol]):
+        if target not in taken:
+            blocks.setdefault(target, {})[block] = None
+    for target, found in blocks.items():
+        _guard(target, declarations, list(found))
+    return replace(function, module=module)
+
+
+def _constant_divisions(root: Function) -> Iterator[tuple[Function, BasicBlock]]:
+    """The blocks with such divisions."""
+    constants: CallConstants | None = None
+    for target in reachable_functions(root):
+        for block in target.blocks:
+            for instruction in filter(may_trap, block.instructions):
+                constants = constants or CallConstants(root)
+                divisor = instruction.operands[1]
+                if constants.may_be(divisor, 0) or constants.of(divisor) == (-1, 0):
+                    yield target, block
+
+
 def _endless_divisions(root: Function) -> Iterator[tuple[Function, BasicBlock]]:
     """The blocks with such divisions."""
     functions = reachable_functions(root)
@@ -86,7 +120,7 @@ def _endless_divisions(root: Function) -> Iterator[tuple[Function, BasicBlock]]:
                     endless[callee] = callee.blocks
                     pending.append(callee)
     for target, blocks in endless.items():
-        yield from ((target, block) for block in blocks if any(map(_traps, block.instructions)))
+        yield from ((target, block) for block in blocks if any(map(may_trap, block.instructions)))
 
 
 def _without_end(function: Function) -> list[BasicBlock]:
@@ -103,10 +137,10 @@ def _without_end(function: Function) -> list[BasicBlock]:
 
 def note_divisions(module: Module) -> None:
     """Lets copies of such divisions in derivatives know where they come from, in place."""
-    note_places(module, [i for f in module.functions.values() for i in f.instructions() if _traps(i)])
+    note_places(module, [i for f in module.functions.values() for i in f.instructions() if may_trap(i)])
 
 
-def _traps(instruction: I.Instruction) -> bool:
+def may_trap(instruction: I.Instruction) -> bool:
     """Whether a division may have no result. Of vectors the engine makes none that divide integers."""
     if not isinstance(instruction, I.BinaryOp) or instruction.opcode not in _DIVISIONS:
         return False
@@ -120,7 +154,7 @@ def _guard(function: Function, declarations: Declarations, blocks: Sequence[Basi
     pending = list(blocks)
     while pending:
         block = pending.pop()
-        at = next((n for n, i in enumerate(block.instructions) if _traps(i)), None)
+        at = next((n for n, i in enumerate(block.instructions) if may_trap(i)), None)
         if at is None:
             continue
         division = block.instructions[at]

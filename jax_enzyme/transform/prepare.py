@@ -1,7 +1,7 @@
 """What every kernel goes through first, whether it is differentiated or not: it must not end the process.
 
 bind -> static objects -> streams -> allocators -> dynamic casts -> closures -> struct copies ->
-divisions in endless loops -> local variables -> devirtualise -> failures -> heap locals ->
+divisions in endless loops -> local variables -> divisions by constants -> devirtualise -> failures -> heap locals ->
 (code generation | canonical form)
 
 A front end leaves every local variable in memory and every call as it is. What comes after `struct copies` looks at
@@ -18,7 +18,7 @@ from jax_enzyme.ir.passes import run
 from jax_enzyme.transform.allocators import lower_allocators
 from jax_enzyme.transform.closures import lower_closures
 from jax_enzyme.transform.devirtualise import devirtualise
-from jax_enzyme.transform.divisions import guard_endless_loops
+from jax_enzyme.transform.divisions import guard_constant_divisions, guard_endless_loops
 from jax_enzyme.transform.dynamic_casts import lower_dynamic_casts
 from jax_enzyme.transform.failures import lower_failures
 from jax_enzyme.transform.heap_locals import move_large_locals
@@ -31,7 +31,7 @@ def prepare(function: ArrayFunction) -> ArrayFunction:
     """The array function over C's allocators, its failures a status; itself where there is nothing to do."""
     function = guard_endless_loops(_explicit(function))
     function = replace(function, module=run(function.module, ["sroa"]))
-    return move_large_locals(lower_failures(devirtualise(function)))
+    return move_large_locals(lower_failures(devirtualise(guard_constant_divisions(function))))
 
 
 def prepare_calls(function: ArrayFunction) -> ArrayFunction:

@@ -91,6 +91,29 @@ def test_a_division_without_a_result_is_an_error_with_its_line(
     assert gradient(2.0, np.int32(7), np.int32(2)) == 16
 
 
+CONSTANT = """
+static int part(const int *at) { return 10 / (at[0] - 4); }
+double whole(int n, int m, const double *x) { return x[0] + 7 / m; }
+double size(int n, int m, const double *x) { int at[1] = {n}; return x[0] + part(at); }
+double index_(int n, int m, const double *x) { double s = 0; for (int i = 0; i < n; i++) s += x[i / m]; return s; }
+double turn(int n, int m, const double *x) {
+  double s = 0;
+  for (int i = 0; i < n; i++) s += x[i] * (9 / (i - 2));
+  return s;
+}
+"""
+
+
+@pytest.mark.parametrize("symbol", ["whole", "size", "index_", "turn"])
+def test_a_division_by_what_is_zero_in_this_call_is_an_error(symbol: str) -> None:
+    """LLVM takes it that what such a division leads to never runs."""
+    kernel = je.kernel(CONSTANT, symbol, "n: i32, m: i32, x: f64[n] -> f64", lang="c")
+    gradient = jax.grad(kernel, argnums=1)
+    for call in (kernel, gradient, jax.jit(lambda m, x: kernel(0, x)), jax.jit(lambda m, x: gradient(0, x))):
+        with pytest.raises((jax.errors.JaxRuntimeError, ValueError), match=r"integer division by zero \(kernel\.c:"):
+            jax.block_until_ready(call(0, np.ones(4)))
+
+
 CRASHES = """
 import sys
 import numpy as np
