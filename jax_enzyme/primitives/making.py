@@ -19,7 +19,7 @@ from jax_enzyme.primitives.arguments import (
 )
 from jax_enzyme.primitives.kernels import Kernel
 from jax_enzyme.primitives.suggestion import completed_signature
-from jax_enzyme.rules.user import UserRule, attached, withholds
+from jax_enzyme.rules.user import UserRule, attached, check_rules, withholds
 from jax_enzyme.signature import Order, Signature, parse, parse_launch
 from jax_enzyme.signature.formals import functions_of, with_symbols
 
@@ -87,6 +87,7 @@ def kernel(
         check_names(symbol, lang)
         flags = checked_flags(flags)
         check_constants(constants)
+        check_rules(rules)
         said = _Said(shapes, out, inout)
         given = _Given(signature, rules, options, order, grid, block, shared, constants)
         if callable(source):
@@ -222,6 +223,7 @@ class Library:
         try:
             check_names(symbol, None)
             check_constants(constants)
+            check_rules(rules)
             given = _Given(signature, rules, options, order, grid, block, shared, constants)
             return given.kernel_of(self._sources, symbol, _Said(shapes, out, inout))
         except JaxEnzymeError as error:

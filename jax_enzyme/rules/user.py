@@ -163,10 +163,10 @@ def _check_calls(symbol: str, formula: str, part: Expr) -> None:
 
 
 def attached(ir: str, rules: Sequence[UserRule]) -> str:
-    """The text of a module with rules for functions that it calls. SignatureError for rules that do not fit."""
+    """The text of a module with rules, which are checked, for functions that it calls. SignatureError for those that do
+    not fit."""
     if not rules:
         return ir
-    _check_rules(rules)
     module = parse_module(ir)
     number = max((int(n) for n in module.metadata), default=-1) + 1
     called = frozenset[str]().union(*(functions(parse(p)) for r in rules for p in r.partials or () if p))
@@ -255,7 +255,8 @@ def _subprogram(module: Module, node: MDNode) -> MDNode | None:
     return scope
 
 
-def _check_rules(rules: object) -> None:
+def check_rules(rules: object) -> None:
+    """SignatureError for what is no sequence of rules, one for a function at most."""
     each = cast("Sequence[object]", rules) if isinstance(rules, tuple | list) else (None,)
     given: set[str] = set()
     for rule in each:

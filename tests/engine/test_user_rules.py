@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -194,11 +195,13 @@ def test_a_formula_calls_functions_as_they_are() -> None:
         ((SINE, je.inactive("je_test_sine")), "two rules for `je_test_sine`"),
         (("je_test_sine",), "is given 'je_test_sine'"),
         (SINE, "is given UserRule"),
+        ("a word", "is given 'a word'"),
+        (3, "is given 3"),
     ],
 )
-def test_what_is_no_set_of_rules(rules: object, message: str) -> None:
+def test_what_is_no_set_of_rules(rules: Any, message: str) -> None:
     with pytest.raises(SignatureError, match=message):
-        attached(load(_SOURCE, "both", "c").ir, rules)
+        je.kernel(_SOURCE, "both", "x: f64 -> f64", lang="c", rules=rules)
 
 
 def test_a_rule_needs_a_symbol_and_formulas() -> None:
