@@ -44,6 +44,7 @@ from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantInt, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.rules.table import Rules
+from jax_enzyme.transform.divisions import may_trap
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,10 +121,14 @@ class Reversal:
 
     @property
     def may_fail(self) -> bool:
-        """Whether the kernel may return another status than zero."""
+        """Whether the kernel may return another status than zero: its own, or one of a division, which will be guarded
+        (on GPUs none is)."""
         terminators = (block.terminator for block in self.root.function.blocks)
         statuses = [t.operands[0] for t in terminators if isinstance(t, I.Return) and t.operands]
-        return not all(isinstance(status, ConstantInt) and status.value == 0 for status in statuses)
+        if not all(isinstance(status, ConstantInt) and status.value == 0 for status in statuses):
+            return True
+        on_cpu = self.facts.execution.threads is None
+        return on_cpu and any(map(may_trap, self.root.function.instructions()))
 
 
 def plan_reversal(

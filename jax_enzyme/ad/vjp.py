@@ -24,7 +24,6 @@ from jax_enzyme.ir.builder import Builder, zero
 from jax_enzyme.ir.values import BasicBlock, ConstantNull, Value
 from jax_enzyme.options import Options
 from jax_enzyme.rules.table import Rules
-from jax_enzyme.transform.divisions import may_trap
 
 
 def combined(sweeps: Sweeps, frames: type[Frame] = Frame) -> ArrayFunction:
@@ -60,7 +59,7 @@ def augmented(sweeps: Sweeps, *, checked: bool = False) -> ArrayFunction:
     for argument, buffer in zip(reversal.root.function.arguments, base.buffers, strict=True):
         io = "out" if buffer.io == "scratch" and argument in used else buffer.io
         kept.append(replace(buffer, role="primal", of=len(kept), io=io))
-    tapes = _tape_buffers(reversal, "out", checked or reversal.may_fail)
+    tapes = _tape_buffers(reversal, "out", checked)
     buffers = (*kept, *tapes)
     target = array_function(f"{base.symbol}.augmented", buffers)
     builder = Builder(BasicBlock(name="entry"))
@@ -82,7 +81,7 @@ def pullback(sweeps: Sweeps, frames: type[Frame] = Frame, *, checked: bool = Fal
         if argument in used:
             role = "initial" if buffer.io == "in" else "final"
             read.append(replace(buffer, role=role, of=index, io="in", zero=False, discard=False))
-    tapes = _tape_buffers(reversal, "in", checked or reversal.may_fail)
+    tapes = _tape_buffers(reversal, "in", checked)
     shadows = shadow_buffers(base.buffers, reversal.step)
     buffers = (*read, *tapes, *shadows, *frames.more(reversal, combined=False))
     target = array_function(f"{base.symbol}.pullback", buffers)
@@ -98,15 +97,15 @@ def pullback(sweeps: Sweeps, frames: type[Frame] = Frame, *, checked: bool = Fal
     return sweeps.delivered(target, buffers)
 
 
-def _tape_buffers(reversal: Reversal, io: Io, may_fail: bool) -> tuple[Buffer, ...]:
+def _tape_buffers(reversal: Reversal, io: Io, checked: bool) -> tuple[Buffer, ...]:
     """The tape of one thread; or of many, if it holds anything. That of a kernel that may fail is never empty: a
     pullback that reads nothing else of the forward sweep would leave JAX free not to run it, and nobody would hear of
     the failure."""
     # A whole number of units of alignment: in a batch, one tape follows the other.
     size = -(-reversal.root.plan.tape.root.size // ALIGNMENT) * ALIGNMENT
-    threads = reversal.facts.execution.threads
-    if may_fail or (threads is None and any(map(may_trap, reversal.root.function.instructions()))):
+    if checked or reversal.may_fail:
         size = max(size, ALIGNMENT)
+    threads = reversal.facts.execution.threads
     if threads is None:
         return (Buffer("tape", "u8", (size,), io, "tape"),)
     return (Buffer("tape", "u8", (size, threads.count), io, "tape"),) if size else ()

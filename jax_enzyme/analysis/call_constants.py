@@ -11,8 +11,9 @@ where to look closer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
+from jax_enzyme.analysis.folding import folded, wrapped
 from jax_enzyme.analysis.objects import reachable_functions
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -21,15 +22,6 @@ from jax_enzyme.ir.values import Argument, Constant, Value, int_value
 
 Progression = tuple[int, int]
 """The first value, and the step; no step for what is constant."""
-_OPERATIONS: dict[str, Callable[[int, int], int]] = {
-    "add": lambda a, b: a + b,
-    "sub": lambda a, b: a - b,
-    "mul": lambda a, b: a * b,
-    "and": lambda a, b: a & b,
-    "or": lambda a, b: a | b,
-    "xor": lambda a, b: a ^ b,
-    "shl": lambda a, b: a << b if b < 64 else 0,
-}
 
 
 class CallConstants:
@@ -74,9 +66,7 @@ class CallConstants:
         match value:
             case Argument():
                 return [self._given[value]] if value in self._given else []
-            case I.BinaryOp() if value.opcode in _OPERATIONS:
-                return value.operands
-            case I.Cast(opcode="sext" | "zext" | "trunc") | I.Freeze():
+            case I.BinaryOp() | I.Cast() | I.Freeze():
                 return value.operands
             case I.Phi():
                 counter = _counter(value)
@@ -100,24 +90,23 @@ class CallConstants:
     def _evaluated(self, value: Value) -> Progression | None:
         if not isinstance(value.type, T.IntType):
             return None
-        bits = value.type.bits
         if isinstance(value, Constant):
             number = int_value(value)
-            return None if number is None else (_signed(number, bits), 0)
+            return None if number is None else (wrapped(number, value.type.bits), 0)
         operands = [self._found[o] for o in self._operands(value)]
         known = [o for o in operands if o is not None]
         if not known or len(known) < len(operands):
             return None
-        if isinstance(value, I.BinaryOp):
-            return _combined(value.opcode, known[0], known[1], bits)
         start, step = known[0]
         if isinstance(value, I.Phi):
             counter = _counter(value)
             return None if counter is None or step else (start, counter[1])
-        if step == 0 and isinstance(value, I.Cast) and value.opcode == "zext":
-            assert isinstance(value.operands[0].type, T.IntType)
-            return start & ((1 << value.operands[0].type.bits) - 1), 0
-        return (start, step) if step else (_signed(start, bits), 0)
+        if not isinstance(value, I.BinaryOp | I.Cast | I.Freeze):
+            return (start, step) if step else (wrapped(start, value.type.bits), 0)
+        if any(step for _, step in known):
+            return _moving(value, known)
+        number = folded(value, [start for start, _ in known])
+        return None if number is None else (number, 0)
 
 
 def _start(pointer: Value) -> Value:
@@ -134,26 +123,24 @@ def _counter(phi: I.Phi) -> tuple[Value, int] | None:
     for start, next_ in (phi.operands, reversed(phi.operands)):
         if isinstance(next_, I.BinaryOp) and next_.opcode in ("add", "sub") and next_.operands[0] is phi:
             step = int_value(next_.operands[1])
-            if step is not None and isinstance(phi.type, T.IntType):
-                signed = _signed(step, phi.type.bits)
-                return start, signed if next_.opcode == "add" else -signed
+            if step is not None:
+                return start, step if next_.opcode == "add" else -step
     return None
 
 
-def _combined(opcode: str, a: Progression, b: Progression, bits: int) -> Progression | None:
-    (x, along), (y, across) = a, b
-    if not along and not across:
-        return None if opcode == "shl" and y < 0 else (_signed(_OPERATIONS[opcode](x, y), bits), 0)
-    match opcode:
-        case "add" | "sub":
-            sign = 1 if opcode == "add" else -1
-            return (x + sign * y, along + sign * across) if not (along and across) else None
+def _moving(value: I.BinaryOp | I.Cast | I.Freeze, operands: list[Progression]) -> Progression | None:
+    """Of values at least one of which moves on, as if no bit were ever cut off."""
+    if not isinstance(value, I.BinaryOp):
+        return operands[0]
+    (x, along), (y, across) = operands
+    if along and across:
+        return None
+    match value.opcode:
+        case "add":
+            return x + y, along + across
+        case "sub":
+            return x - y, along - across
         case "mul":
-            return (x * y, along * y + across * x) if not (along and across) else None
+            return x * y, along * y + across * x
         case _:
             return None
-
-
-def _signed(number: int, bits: int) -> int:
-    number &= (1 << bits) - 1
-    return number - (1 << bits) if number >> (bits - 1) else number

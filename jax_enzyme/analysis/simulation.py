@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from jax_enzyme.analysis.folding import folded
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.ranges import Interval
 from jax_enzyme.ir import instructions as I
-from jax_enzyme.ir import types as T
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
 
 MAX_ITERATIONS = 4096
 """Of a loop that goes on for longer nothing is said: its trip count and its phis are as if nobody had looked."""
-_TOTAL: dict[str, Callable[[int, int], int]] = {
-    "add": operator.add, "sub": operator.sub, "mul": operator.mul,
-    "and": operator.and_, "or": operator.or_, "xor": operator.xor,
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -104,77 +99,8 @@ def _evaluate(value: Value, table: dict[Value, int]) -> int:
         assert isinstance(value, I.Instruction)
         if isinstance(value, I.Phi):
             raise _Opaque
-        operands = [_evaluate(operand, table) for operand in value.operands]
-        table[value] = _apply(value, operands)
+        result = folded(value, [_evaluate(operand, table) for operand in value.operands])
+        if result is None:
+            raise _Opaque
+        table[value] = result
     return table[value]
-
-
-def _apply(value: I.Instruction, operands: list[int]) -> int:
-    bits = _bits(value)
-    match value:
-        case I.Select():
-            return operands[1] if operands[0] else operands[2]
-        case I.Compare(opcode="icmp"):
-            return int(_compare(value.predicate, operands[0], operands[1], _bits(value.operands[0])))
-        case I.BinaryOp():
-            return _wrap(_binary(value, operands[0], operands[1], bits), bits)
-        case I.Cast(opcode="zext"):
-            return operands[0] % (1 << _bits(value.operands[0]))
-        case I.Cast(opcode="sext"):
-            return -operands[0] if _bits(value.operands[0]) == 1 else operands[0]
-        case I.Cast(opcode="trunc"):
-            return _wrap(operands[0], bits)
-        case _:
-            raise _Opaque
-
-
-def _bits(value: Value) -> int:
-    if not isinstance(value.type, T.IntType):
-        raise _Opaque
-    return value.type.bits
-
-
-def _wrap(x: int, bits: int) -> int:
-    half = 1 << (bits - 1)
-    return x & 1 if bits == 1 else (x + half) % (2 * half) - half
-
-
-def _compare(predicate: str, x: int, y: int, bits: int) -> bool:
-    if predicate[0] == "u" or bits == 1:
-        sign = -1 if predicate[0] == "s" else 1
-        x, y = sign * (x % (1 << bits)), sign * (y % (1 << bits))
-    match predicate[-2:]:
-        case "eq":
-            return x == y
-        case "ne":
-            return x != y
-        case "lt":
-            return x < y
-        case "le":
-            return x <= y
-        case "gt":
-            return x > y
-        case _:
-            return x >= y
-
-
-def _binary(value: I.BinaryOp, x: int, y: int, bits: int) -> int:
-    ux, uy = x % (1 << bits), y % (1 << bits)
-    if value.opcode in _TOTAL:
-        return _TOTAL[value.opcode](x, y)
-    match value.opcode:
-        case "shl" if uy < bits:
-            return x << uy
-        case "lshr" if uy < bits:
-            return ux >> uy
-        case "ashr" if uy < bits and bits > 1:
-            return x >> uy
-        case "udiv" if uy:
-            return ux // uy
-        case "urem" if uy:
-            return ux % uy
-        case "sdiv" | "srem" if y and bits > 1:
-            quotient = abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1)
-            return quotient if value.opcode == "sdiv" else x - quotient * y
-        case _:
-            raise _Opaque

@@ -20,7 +20,7 @@ never run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from jax_enzyme.analysis.call_constants import CallConstants
@@ -30,7 +30,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder, const_int
-from jax_enzyme.ir.clone import clone
+from jax_enzyme.ir.clone import clone_with_map
 from jax_enzyme.ir.debug import NOTED, note_places
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
@@ -47,52 +47,43 @@ _NEVER_RETURNS = ("noreturn", "nounwind", "cold")
 
 def guard_divisions(function: ArrayFunction) -> ArrayFunction:
     """The array function in a copy of the module where such divisions are failures; itself where there are none."""
-    root = function.module.functions[function.symbol]
-    if not any(may_trap(i) for f in reachable_functions(root) for i in f.instructions()):
-        return function
-    module = clone(function.module)
-    declarations = Declarations(module)
-    taken = address_taken(module)  # no status comes back through a pointer
-    for target in reachable_functions(module.functions[function.symbol]):
-        if target not in taken:
-            _guard(target, declarations, target.blocks)
-    return lower_failures(ArrayFunction(module, function.symbol, function.buffers))
+    guarded = _guarded(function, ((f, block) for f in reachable_functions(_root(function)) for block in f.blocks))
+    return function if guarded is function else lower_failures(guarded)
 
 
 def guard_endless_loops(function: ArrayFunction) -> ArrayFunction:
     """The array function in a copy of the module where divisions fail that control comes by when it can come to no end
     any more, in functions that are called there too; itself where there are none."""
-    root = function.module.functions[function.symbol]
-    if not any(_endless_divisions(root)):
-        return function
-    module = clone(function.module)
-    declarations = Declarations(module)
-    taken = address_taken(module)
-    blocks: dict[Function, list[BasicBlock]] = {}
-    for target, block in _endless_divisions(module.functions[function.symbol]):
-        if target not in taken:
-            blocks.setdefault(target, []).append(block)
-    for target, found in blocks.items():
-        _guard(target, declarations, found)
-    return replace(function, module=module)
+    return _guarded(function, _endless_blocks(_root(function)))
 
 
 def guard_constant_divisions(function: ArrayFunction) -> ArrayFunction:
     """The array function in a copy of the module where divisions fail whose divisor is 0 in this call, or the one that
     overflows, before an optimiser finds that out and takes it that control never comes there; itself where there are
     none."""
-    root = function.module.functions[function.symbol]
-    if not any(_constant_divisions(root)):
+    return _guarded(function, _constant_divisions(_root(function)))
+
+
+def _root(function: ArrayFunction) -> Function:
+    return function.module.functions[function.symbol]
+
+
+def _guarded(function: ArrayFunction, blocks: Iterable[tuple[Function, BasicBlock]]) -> ArrayFunction:
+    """The array function in a copy of the module where the divisions in these blocks fail; itself where there are no
+    divisions in them that may."""
+    found: dict[Function, dict[BasicBlock, None]] = {}
+    for target, block in blocks:
+        if any(map(may_trap, block.instructions)):
+            found.setdefault(target, {})[block] = None
+    if not found:
         return function
-    module = clone(function.module)
+    module, copies = clone_with_map(function.module)
     declarations = Declarations(module)
-    taken = address_taken(module)
-    blocks: dict[Function, dict[BasicBlock, None]] = {}
-    for target, block in _constant_divisions(module.functions[function.symbol]):
-        if target not in taken:
-            blocks.setdefault(target, {})[block] = None
-    for target, found in blocks.items():
-        _guard(target, declarations, list(found))
+    taken = address_taken(module)  # no status comes back through a pointer
+    for target, own in found.items():
+        copy = module.functions[target.name]
+        if copy not in taken:
+            _guard(copy, declarations, [b for block in own if isinstance(b := copies[block], BasicBlock)])
     return replace(function, module=module)
 
 
@@ -108,8 +99,8 @@ def _constant_divisions(root: Function) -> Iterator[tuple[Function, BasicBlock]]
                     yield target, block
 
 
-def _endless_divisions(root: Function) -> Iterator[tuple[Function, BasicBlock]]:
-    """The blocks with such divisions."""
+def _endless_blocks(root: Function) -> Iterator[tuple[Function, BasicBlock]]:
+    """The blocks that come to no end, and those of functions that are called there."""
     functions = reachable_functions(root)
     endless = {f: _without_end(f) for f in functions}
     pending = [f for f in functions if endless[f]]
@@ -120,7 +111,7 @@ def _endless_divisions(root: Function) -> Iterator[tuple[Function, BasicBlock]]:
                     endless[callee] = callee.blocks
                     pending.append(callee)
     for target, blocks in endless.items():
-        yield from ((target, block) for block in blocks if any(map(may_trap, block.instructions)))
+        yield from ((target, block) for block in blocks)
 
 
 def _without_end(function: Function) -> list[BasicBlock]:
