@@ -114,8 +114,8 @@ class Zeros:
     def _sources(self, place: _Place) -> list[_Place] | None:
         """The places that are copied to this one; None where anything but zeros may be in it."""
         item, site = place.item, place.item.site
-        if isinstance(site, GlobalVariable) and item.is_constant and site.initializer is not None:
-            return []
+        if isinstance(site, GlobalVariable) and item.is_constant:
+            return [] if self._is_zero_at(site.initializer, 0, place) else None
         if item in self._reached or not _is_own(item):
             return None
         if isinstance(site, GlobalVariable) and not self._is_zero_at(site.initializer, 0, place):
