@@ -37,7 +37,6 @@ from jax_enzyme.ir.values import (
 Byte = tuple[Value, int]
 Lane = Byte | int | None
 Bytes = tuple[Lane, ...]
-_NUMBERS = {"double": 8, "float": 4, "half": 2, "bfloat": 2}
 
 
 def size(type_: T.Type) -> int:
@@ -45,8 +44,8 @@ def size(type_: T.Type) -> int:
     match type_:
         case T.IntType(bits):
             return 0 if bits % 8 else bits // 8
-        case T.FloatType(kind):
-            return _NUMBERS.get(kind, 0)
+        case T.FloatType():
+            return type_.size if type_.size in (2, 4, 8) else 0
         case T.PointerType():
             return 8
         case T.VectorType(count, element, False):

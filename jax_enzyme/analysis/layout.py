@@ -12,8 +12,6 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.values import Constant, ConstantAggregate, ConstantExpr, ConstantSplat, GlobalValue, Value, int_value
 
-_FLOAT_BYTES = {"half": 2, "bfloat": 2, "float": 4, "double": 8, "x86_fp80": 10, "fp128": 16, "ppc_fp128": 16}
-
 
 def _round_up(value: int, unit: int) -> int:
     return -(-value // unit) * unit
@@ -39,8 +37,8 @@ class DataLayout:
         match self.body(type_):
             case T.IntType(bits):
                 return (bits + 7) // 8
-            case T.FloatType(kind):
-                return _FLOAT_BYTES[kind]
+            case T.FloatType() as number:
+                return number.size
             case T.PointerType():
                 return 8
             case T.VectorType(count, element, _):

@@ -52,6 +52,9 @@ class IntType(Type):
         return f"i{self.bits}"
 
 
+_FLOAT_SIZES = {"half": 2, "bfloat": 2, "float": 4, "double": 8, "x86_fp80": 10, "fp128": 16, "ppc_fp128": 16}
+
+
 @dataclass(frozen=True, slots=True)
 class FloatType(Type):
     """`kind` is LLVM's keyword: half, bfloat, float, double, x86_fp80, fp128 or ppc_fp128."""
@@ -60,6 +63,11 @@ class FloatType(Type):
 
     def __str__(self) -> str:
         return self.kind
+
+    @property
+    def size(self) -> int:
+        """Bytes that a store of it writes."""
+        return _FLOAT_SIZES[self.kind]
 
 
 @dataclass(frozen=True, slots=True)

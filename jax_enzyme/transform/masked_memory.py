@@ -22,6 +22,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from jax_enzyme.analysis.lanes import size
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
@@ -39,7 +40,6 @@ from jax_enzyme.ir.values import (
 )
 from jax_enzyme.transform.rewriting import replace_values, split_before
 
-_SIZES: dict[T.Type, int] = {T.DOUBLE: 8, T.FLOAT: 4, T.HALF: 2, T.BFLOAT: 2}
 _NAMES = re.compile(r"llvm\.masked\.(load|store|gather|scatter|expandload|compressstore)\.")
 
 
@@ -157,7 +157,7 @@ class _Lowering:
         return at.extract_element(vector, lane)
 
     def _access(self, at: Builder, address: Value, old: Value, stores: bool) -> Value:
-        align = min(self._align or 1, _SIZES.get(self._element, 1))
+        align = min(self._align or 1, size(self._element) or 1)
         if stores:
             at.store(old, address, align)
             return old

@@ -26,6 +26,7 @@ import copy
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
+from jax_enzyme.analysis.lanes import size
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import MemoryObject
@@ -43,8 +44,6 @@ from jax_enzyme.transform.bit_operations import as_number, bit_operation, parts_
 from jax_enzyme.transform.half_words import name_conversions
 from jax_enzyme.transform.lanes import split_mixed_loads, split_words
 from jax_enzyme.transform.rewriting import forget_records, phis, place, remove_unused, replace_values
-
-_BYTES = {"double": 8, "float": 4, "half": 2, "bfloat": 2}
 
 
 def retype(function: ArrayFunction) -> ArrayFunction:
@@ -240,12 +239,12 @@ class _Retyping:
         if kind == T.PTR and sure and not computes and sizes == {8}:
             scalars = all(not isinstance(m.type, T.VectorType) for m in web.members)
             return T.PTR if scalars else None
-        if not isinstance(kind, T.FloatType) or kind.kind not in _BYTES or len(sizes) != 1:
+        if not isinstance(kind, T.FloatType) or not size(kind) or len(sizes) != 1:
             return None
-        count, rest = divmod(sizes.pop(), _BYTES[kind.kind])
+        count, rest = divmod(sizes.pop(), kind.size)
         if rest or count == 0:
             return None
-        if computes and any(T.scalar(m.type) != T.IntType(8 * _BYTES[kind.kind]) for m in web.members):
+        if computes and any(T.scalar(m.type) != T.IntType(8 * kind.size) for m in web.members):
             return None
         return kind if count == 1 else T.VectorType(count, kind)
 

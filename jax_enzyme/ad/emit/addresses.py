@@ -40,8 +40,8 @@ def element_alignment(type_: T.Type, align: int | None) -> int:
             natural = element_alignment(element, None)
         case T.StructType(elements):
             natural = min((element_alignment(e, None) for e in elements), default=1)
-        case T.FloatType(kind):
-            natural = {"double": 8, "float": 4, "half": 2, "bfloat": 2}.get(kind, ALIGNMENT)
+        case T.FloatType():
+            natural = type_.size if type_.size in (2, 4, 8) else ALIGNMENT
         case T.IntType(bits):
             natural = bits // 8 if bits in (8, 16, 32, 64) else 1
         case _:

@@ -26,7 +26,7 @@ from jax_enzyme.ir.builder import zero_text
 from jax_enzyme.ir.values import Value, int_value
 from jax_enzyme.rules.effects import Effect
 
-_BYTES = {"half": 2, "bfloat": 2, "float": 4, "double": 8, "x86_fp80": 10, "ptr": 8}
+_MOVED = frozenset({T.PTR, T.HALF, T.BFLOAT, T.FLOAT, T.DOUBLE, T.FloatType("x86_fp80")})
 _MOST = 256
 """A record of more numbers, or pointers, is not copied so; where there is no other way, the copy is refused."""
 _SHORT = 256
@@ -129,7 +129,7 @@ def _pattern(
             if other != piece
         )
         chosen = tuple(p for p in held if wanted(p[1]))
-        if clashes or len(chosen) > _MOST or any(str(t) not in _BYTES for _, t in chosen) or 0 < period < 2:
+        if clashes or len(chosen) > _MOST or any(t not in _MOVED for _, t in chosen) or 0 < period < 2:
             continue
         return Pattern(period, chosen)
     return None
@@ -154,7 +154,7 @@ def _layouts(words: Words, target: Value, source: Value, size: int | None) -> It
 
 
 def _size(type_: T.Type) -> int:
-    return _BYTES.get(str(type_), 16)
+    return type_.size if isinstance(type_, T.FloatType) else 8
 
 
 _STEP = """

@@ -149,9 +149,10 @@ class BitChecks:
 
     def _is_made(self, instruction: I.Instruction) -> bool:
         """Is it a number whose mantissa was computed as an integer?"""
-        if not isinstance(instruction, I.Cast) or instruction.opcode != "bitcast" or not T.is_float(instruction.type):
+        if not isinstance(instruction, I.Cast) or instruction.opcode != "bitcast":
             return False
-        return self._mantissa_is_computed(instruction.operands[0], self._size(T.scalar(instruction.type)))
+        number = T.scalar(instruction.type)
+        return isinstance(number, T.FloatType) and self._mantissa_is_computed(instruction.operands[0], number.size)
 
     def _transfers(self, instruction: I.Instruction) -> bool:
         """Whether Fortran's run time takes such integers for bytes of another type."""
@@ -304,10 +305,6 @@ class BitChecks:
     @property
     def _ranges(self) -> ByteRanges:
         return self.activity.numbers.ranges
-
-    @staticmethod
-    def _size(type_: T.Type) -> int:
-        return {"half": 2, "bfloat": 2, "float": 4, "double": 8}.get(str(type_), 16)
 
 
 def _constant(value: Value) -> int | None:
