@@ -16,11 +16,12 @@ from jax_enzyme.analysis.objects import MemoryObject, call_effect
 from jax_enzyme.analysis.tbaa import Share
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.module import GlobalVariable
-from jax_enzyme.ir.values import int_value
+from jax_enzyme.ir.values import Argument, int_value
 from jax_enzyme.rules.effects import Effect
 
 ALLOCATORS = frozenset("malloc calloc _Znwm _Znam".split())
 """Those of memory that is aligned to 16 bytes, and of a size that they are given."""
+_SIZED = "dereferenceable("
 _HEAP = 16
 _MOST = 64
 """An alignment beyond this tells nothing: the place stays as it is."""
@@ -47,6 +48,20 @@ def extent(layout: DataLayout, item: MemoryObject) -> int | None:
             return allocation_size(call)
         case _:
             return None
+
+
+def left(layout: DataLayout, item: MemoryObject, place: Congruence) -> int | None:
+    """The bytes that an object has from a place on, at most; None where that is not known."""
+    size = _argument_size(item.site) if isinstance(item.site, Argument) else room(layout, item)
+    return None if size is None or place.span is None else max(size - place.span[0], 0)
+
+
+def _argument_size(argument: Argument) -> int | None:
+    """The bytes of a buffer of an array function, as its parameter says them."""
+    for word in argument.attributes:
+        if word.startswith(_SIZED):
+            return int(word[len(_SIZED) : -1])
+    return None
 
 
 def inside(place: Congruence, size: int, room: int | None) -> Congruence | None:

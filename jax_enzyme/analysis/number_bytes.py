@@ -17,7 +17,7 @@ from itertools import product
 from math import gcd
 
 from jax_enzyme.analysis.congruence import ANY, MANY, Congruence, overlap, repeated
-from jax_enzyme.analysis.extents import extent, inside, promised
+from jax_enzyme.analysis.extents import extent, inside, left, promised
 from jax_enzyme.analysis.fixpoint import fixpoint
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import PointsTo
@@ -27,6 +27,9 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.values import ConstantNull, Poison, Undef, Value
+
+_ENDLESS = 1 << 62
+"""More bytes than any memory has."""
 
 
 class _Unsettled:
@@ -115,6 +118,8 @@ class Copied:
     here: Congruence
     length: int | None
     typed: bool
+    most: int | None = None
+    """The bytes that there are to be copied at most, as far as that is known of a copy of any length."""
 
     def moved(self, part: Bytes) -> Bytes | None:
         """Where a part of the source is in the target; None where it is not copied."""
@@ -127,6 +132,8 @@ class Copied:
     def _clipped(self, part: Bytes, place: Congruence) -> Bytes | None:
         part = replace(part, typed=self.typed, copies=part.copies + 1)
         if self.length is None:
+            if part.whole and place.span is not None:
+                return self._from(place.span[0], part)
             is_moved = part.at.last is not None and self.there != self.here
             return replace(part, promised=True) if is_moved else part
         start = place.offset if place.modulus == 0 else None
@@ -141,6 +148,14 @@ class Copied:
             return part
         # Of an array, which starts in the range, wherever it did before.
         return replace(part, start=start + (part.at.offset - start) % part.at.modulus)
+
+    def _from(self, first: int, part: Bytes) -> Bytes:
+        """A part that was everywhere, in a copy of any length to a known place: nothing changes in front of that."""
+        end = first + (_ENDLESS if self.most is None else self.most) - part.size
+        first += (part.at.offset - first) % part.at.modulus
+        end -= (end - part.at.offset) % part.at.modulus
+        place = Congruence.bounded(first, max(first, end), part.at.modulus)
+        return replace(part, at=place, start=first, whole=False, widened=True)
 
 
 class ByteRanges:
@@ -183,7 +198,7 @@ class ByteRanges:
         typed = kind is not None
         for to, there in self._points_to.place(target).items():
             for item, here in self._points_to.place(source).items():
-                yield Copied(to, there, item, here, length, typed)
+                yield Copied(to, there, item, here, length, typed, left(self.layout, item, here))
 
     @cached_property
     def _most_copies(self) -> int:

@@ -627,9 +627,14 @@ ACCEPTED = {
         (1.5,),
     ),
     "printing": (
-        "#include <stdarg.h>\n#include <stdio.h>\nstatic void log_all(const char *format, ...) {\n  va_list all;\n"
+        "#include <stdarg.h>\n#include <stdio.h>\n#include <stdlib.h>\n"
+        "static void log_all(const char *format, ...) {\n  va_list all;\n"
         "  va_start(all, format);\n  vfprintf(stdout, format, all);\n  va_end(all);\n}\n"
-        'double k(double x) {\n  log_all("%s%.0f", "", x * 0);\n  return x * x;\n}',
+        "static char *text_of(const char *format, ...) {\n  va_list all;\n  va_start(all, format);\n"
+        "  int n = vsnprintf(NULL, 0, format, all) + 1;\n  va_end(all);\n  va_start(all, format);\n"
+        "  char *s = malloc(n);\n  vsnprintf(s, n, format, all);\n  va_end(all);\n  return s;\n}\n"
+        'double k(double x) {\n  log_all("%s%.0f", "", x * 0);\n'
+        '  if (x > 9) fputs(text_of("EE: %g is too much", x * x), stderr);\n  return x * x;\n}',
         "x: f64 -> f64",
         (1.5,),
     ),

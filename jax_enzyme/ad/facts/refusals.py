@@ -129,7 +129,8 @@ class _Check:
         return self._files.reader_after(call) if prints else None
 
     def _only_prints(self, callee: Value) -> bool:
-        """Whether a variadic function does nothing with what it is given beyond its parameters but print it."""
+        """Whether a variadic function does nothing with what it is given beyond its parameters but print it, or make
+        text of it."""
         assert isinstance(callee, Function)
         lists: frozenset[MemoryObject] = frozenset()
         for instruction in callee.instructions():
@@ -149,7 +150,9 @@ class _Check:
         ):
             return False
         harmless = call_effect(instruction) in (Effect.OUTPUT, Effect.IGNORED) or is_defined_call(instruction)
-        return not harmless and not _is_of(instruction, "llvm.va_start", "llvm.va_end")
+        if harmless or _is_of(instruction, "llvm.va_start", "llvm.va_end"):
+            return False
+        return rule_of(instruction, self.rules) is None  # text has a rule where no numbers are made of it again
 
     def _returns_twice(self, call: I.CallBase) -> bool:
         callee = call.callee

@@ -1,4 +1,5 @@
-// Records with bit fields, whose last member is an array that is moved and grows.
+// Records with bit fields, whose last member is an array that is moved and grows; a block with pointers to its own
+// parts, into which as many numbers are copied as it says, and arrays in front of their lengths.
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,29 @@ static struct vector *make(int n, double scale) {
     p->scale = scale;
     return p;
 }
+struct net {
+    int inputs, weights;
+    double *weight, *output;
+};
+struct table {
+    double v[8];
+    int n;
+};
+static struct net *net(int n) {
+    struct net *p = malloc(sizeof *p + (2 * n + 1) * sizeof(double));
+    p->inputs = n;
+    p->weights = n + 1;
+    p->weight = (double *)(p + 1);
+    p->output = p->weight + p->weights;
+    for (int i = 0; i < p->weights; i++) p->weight[i] = (double)rand();
+    return p;
+}
+static double sum(const struct net *p) {
+    double s = p->weight[p->inputs];
+    for (int i = 0; i < p->inputs; i++) s += p->weight[i] * p->output[i];
+    return s;
+}
+static double last(const struct table *t) { return t->v[t->n - 1] * t->v[0]; }
 void k(int n, const double *x, double *y) {
     struct vector *v = make(n, x[1]), *w = make(2 * n, x[0]);
     for (int i = 0; i < n; i++) v->v[i] = x[i] * v->scale * (v->flag + v->kind);
@@ -24,6 +48,15 @@ void k(int n, const double *x, double *y) {
     v = realloc(v, sizeof *v + (n + 4) * sizeof(double));
     v->v[n] = 2 * v->v[n - 1];
     for (int i = 0; i < n; i++) y[i] = w->v[i] * w->scale + v->v[i + 1];
+    struct net *p = net(n - 1);
+    struct table *t = malloc(sizeof *t);
+    t->n = n - 1;
+    memcpy(p->weight, x, p->weights * sizeof(double));
+    memcpy(p->output, x, p->inputs * sizeof(double));
+    memcpy(t->v, x, t->n * sizeof(double));
+    y[0] += sum(p) + last(t);
     free(v);
     free(w);
+    free(p);
+    free(t);
 }
