@@ -38,7 +38,8 @@ class Frame:
         return ()
 
     def tape(self) -> Value:
-        """The tape of a derivative that has both sweeps in it."""
+        """The tape of a derivative that has both sweeps in it. Nothing clears it: the forward sweep writes each slot
+        before the reverse sweep reads it (`ad.check.tapes`)."""
         return self.room(self._reversal.root.plan.tape.root.size)
 
     def unread(self, argument: Value, buffer: Buffer) -> Value:
@@ -51,7 +52,8 @@ class Frame:
         if size == 0:
             return ConstantNull(T.PTR)
         if size > _STACK_BYTES:
-            self._heap.append(self._runtime.allocate(self.builder, size))
+            clean = self._runtime.allocate if zeroed else self._runtime.take
+            self._heap.append(clean(self.builder, size))
             return self._heap[-1]
         type_ = T.ArrayType(size, T.I8)
         memory = self.builder.alloca(type_, align=16)

@@ -160,9 +160,10 @@ class Runtime:
         """Zeroed memory of constant size (the caller frees it)."""
         return self.declarations.memory(builder, "calloc", ConstantInt(T.I64, max(size, 1)), ConstantInt(T.I64, 1))
 
-    def take(self, builder: Builder, size: Value) -> Value:
+    def take(self, builder: Builder, size: Value | int) -> Value:
         """Memory that holds anything (the caller frees it)."""
-        return self.declarations.memory(builder, "malloc", size)
+        wanted = ConstantInt(T.I64, size) if isinstance(size, int) else size
+        return self.declarations.memory(builder, "malloc", wanted)
 
     def clear(self, builder: Builder, pointer: Value, size: Value) -> None:
         """Fills memory with zeros."""

@@ -89,7 +89,7 @@ class LoopSweeps:
         *values, arena, alive = target.arguments
         entry = BasicBlock(name="entry")
         builder = Builder(entry)
-        frame = self.runtime.take(builder, ConstantInt(T.I64, _NODES_AT + 8 * len(self.heads)))
+        frame = self.runtime.take(builder, _NODES_AT + 8 * len(self.heads))
         mark = builder.alloca(ARENA, align=16)
         nodes = [
             self.kept.list(builder, builder.load(T.PTR, builder.offset(alive, 8 * head)), arena) for head in self.heads
@@ -194,13 +194,13 @@ class _Run:
 
     def record(self, builder: Builder, before: Value, start: Value) -> Value:
         """A record of the state as it is."""
-        record = self.runtime.take(builder, ConstantInt(T.I64, self._header_size))
+        record = self.runtime.take(builder, self._header_size)
         builder.store(before, record)
         builder.store(start, builder.offset(record, 8))
         for at, (address, size) in self._small_places(builder, record):
             self.runtime.copy(builder, at, address, size)
         for at, (address, size) in self._block_places(builder, record):
-            block = self.runtime.take(builder, ConstantInt(T.I64, size))
+            block = self.runtime.take(builder, size)
             builder.store(block, at)
             self.runtime.copy(builder, block, address, size)
         for n, each in enumerate(self.nodes):
