@@ -18,7 +18,6 @@ double particles(int n, int steps, double dt, struct particle *p) {
             p[i].y += dt * p[i].vy;
             p[i].z += dt * p[i].vz;
         }
-    for (int i = 0; i < n; i++)
-        energy += 0.5 * p[i].mass * (p[i].vx * p[i].vx + p[i].vy * p[i].vy + p[i].vz * p[i].vz);
+    for (int i = 0; i < n; i++) energy += 0.5 * p[i].mass * (p[i].vx * p[i].vx + p[i].vy * p[i].vy + p[i].vz * p[i].vz);
     return energy;
 }
