@@ -32,6 +32,7 @@ from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import Argument, ConstantInt, Value, int_value
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.table import Rules
+from jax_enzyme.transform.equalities import name_equalities
 from jax_enzyme.transform.rewriting import drop_edge, place, remove_unreachable, remove_unused
 
 
@@ -54,9 +55,18 @@ class General:
 
 def general(base: ArrayFunction, step: Step, rules: Rules) -> General:
     """What a derivative is built from: `base` itself where it has no shortcuts."""
-    root = base.module.functions[base.symbol]
-    if not any(True for f in base.module.functions.values() if f.blocks for _ in exact_comparisons(f)):
+    named = replace(base, module=name_equalities(base.module, base.module.functions[base.symbol]))
+    root = named.module.functions[base.symbol]
+    if not any(True for f in named.module.functions.values() if f.blocks for _ in exact_comparisons(f)):
         return General(base, ())
+    found, proved = _judged(named, root, step, rules)
+    return General(_without(named, proved) if proved else base, tuple(dict.fromkeys(found)))
+
+
+def _judged(
+    base: ArrayFunction, root: Function, step: Step, rules: Rules
+) -> tuple[list[ExactComparison], list[I.Instruction]]:
+    """The comparisons that decide about varying numbers, and those of them that are shortcuts."""
     points_to = PointsTo(base.module, root)
     activity = _activity(base, root, step, rules, points_to)
     found: list[ExactComparison] = []
@@ -76,7 +86,7 @@ def general(base: ArrayFunction, step: Step, rules: Rules) -> General:
             elif shortcuts.fails_at_equality(comparison):
                 continue
             found.append(ExactComparison(_place(base.module, function, comparison, decided), is_shortcut))
-    return General(_without(base, proved), tuple(dict.fromkeys(found)))
+    return found, proved
 
 
 def later(first: Sequence[ExactComparison], every: Sequence[ExactComparison]) -> tuple[ExactComparison, ...]:
@@ -136,8 +146,12 @@ def _initialised(base: ArrayFunction, root: Function) -> Callable[[Value], bool]
 
 def _matters(shortcuts: Shortcuts, decided: Decided, activity: Activity) -> bool:
     """Whether something that carries a derivative may be otherwise at equality."""
-    guarded = (i for choice in decided.choices for i in shortcuts.guarded(choice))
-    return bool(decided.others) or any(_is_active(i, activity) for i in guarded)
+    guarded = [i for choice in decided.choices for i in shortcuts.guarded(choice)]
+    chosen = [i for i in guarded if isinstance(i, I.Select | I.Phi)]
+    chosen += [i for i in decided.others if isinstance(i, I.GetElementPtr) or T.is_float(i.type)]
+    if any(_is_active(i, activity) for i in guarded) or any(i not in chosen for i in decided.others):
+        return True
+    return any(_is_active(i, activity) or activity.value(i) for c in chosen for i in shortcuts.scaled(c))
 
 
 def _is_active(instruction: I.Instruction, activity: Activity) -> bool:
@@ -159,8 +173,6 @@ def _is_active(instruction: I.Instruction, activity: Activity) -> bool:
 
 def _without(base: ArrayFunction, comparisons: list[I.Instruction]) -> ArrayFunction:
     """The function in which these values are never equal to the constants."""
-    if not comparisons:
-        return base
     module, copies = clone_with_map(base.module)
     never = {copies[c]: ConstantInt(T.IntType(1), int(not holds_at_equality(c))) for c in comparisons}
     for function in module.functions.values():

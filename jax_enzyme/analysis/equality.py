@@ -2,18 +2,20 @@
 
 fcmp oeq double %x, 0.0          fcmp une double %x, %y          icmp eq i64 %bits, 0
 call i1 @llvm.is.fpclass.f64(double %x, i32 96)                  icmp eq i32 %memcmp, 0
+fcmp ole double %x, 1e-300       with an %x that is never negative: its bound stands for 0
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from jax_enzyme.analysis.signs import is_clamped, is_never_negative, is_next_to_zero
 from jax_enzyme.analysis.symbols import float_value
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.metadata import MDNode
 from jax_enzyme.ir.module import Function
-from jax_enzyme.ir.values import Constant, ConstantFloat, ConstantSplat, Value, ZeroInitializer, int_value
+from jax_enzyme.ir.values import Constant, ConstantFloat, ConstantSplat, Value, ZeroInitializer, int_value, is_zero
 
 KNOWN = ("je.known", MDNode())
 """Says of a comparison that it is one of ours, which is right as it is."""
@@ -37,11 +39,16 @@ def compared(comparison: I.Instruction) -> tuple[Value, Value] | None:
     if _zero_class(comparison) is not None:
         value = comparison.operands[0]
         return None if isinstance(value, Constant) else (value, ConstantFloat(value.type, "0.0"))
-    if not isinstance(comparison, I.Compare) or comparison.predicate not in ("oeq", "ueq", "one", "une"):
+    if not isinstance(comparison, I.Compare):
+        return None
+    if _bounds_zero(comparison) is not None:
+        value = comparison.operands[0]
+        return value, ConstantFloat(value.type, "0.0")
+    if comparison.predicate not in ("oeq", "ueq", "one", "une"):
         return None
     for value, other in (comparison.operands, reversed(comparison.operands)):
         if isinstance(other, ConstantFloat | ConstantSplat | ZeroInitializer) and not isinstance(value, Constant):
-            return None if _is_not_finite(other) else (value, other)
+            return None if _is_not_finite(other) or is_clamped(value, other) else (value, other)
     value, other = comparison.operands
     if any(isinstance(v, Constant) or _is_chosen(v) for v in (value, other)):
         return None
@@ -127,24 +134,40 @@ def _is_not_finite(constant: Constant) -> bool:
 
 
 def _zero_class(instruction: I.Instruction) -> bool | None:
-    """What `llvm.is.fpclass` answers for zeros where it tells them from all other numbers, which is what LLVM makes of
-    bits that are compared with those of 0; None for all else."""
+    """What `llvm.is.fpclass` answers for zeros where it tells them from all but subnormal numbers, which is what LLVM
+    makes of bits that are compared with those of 0, and of bounds; None for all else."""
     if not isinstance(instruction, I.CallBase) or not isinstance(instruction.callee, Function):
         return None
     asked = int_value(instruction.operands[1]) if instruction.callee.name.startswith("llvm.is.fpclass.") else None
     if asked is None or not isinstance(instruction.operands[0].type, T.FloatType):
         return None
     numbers = asked & _FINITE_CLASSES
-    if numbers and not numbers & ~_ZERO_CLASSES:
-        return True
-    return False if numbers != _FINITE_CLASSES and not ~numbers & _FINITE_CLASSES & ~_ZERO_CLASSES else None
+    others = _FINITE_CLASSES & ~numbers
+    for some, answer in ((numbers, True), (others, False)):
+        if some & _ZERO_CLASSES and not some & ~_SMALL_CLASSES:
+            return answer
+    return None
 
 
-_ZERO_CLASSES, _FINITE_CLASSES = 0x60, 0x1F8
-"""Classes of `llvm.is.fpclass`: both zeros, and those with the subnormal and normal numbers."""
+_ZERO_CLASSES, _SMALL_CLASSES, _FINITE_CLASSES = 0x60, 0xF0, 0x1F8
+"""Classes of `llvm.is.fpclass`: both zeros, those with the subnormal numbers, and with the normal ones."""
+
+
+def _bounds_zero(comparison: I.Compare) -> bool | None:
+    """What a comparison of a number that is never negative with a bound next to 0 says of 0, where it says something
+    else of larger numbers; None for all else."""
+    value, bound = comparison.operands
+    if comparison.opcode != "fcmp" or comparison.predicate[1:] not in ("lt", "le", "gt", "ge"):
+        return None
+    if not is_next_to_zero(bound, value) or not is_never_negative(value):
+        return None
+    relation = comparison.predicate[1:]
+    if is_zero(bound):
+        return {"le": True, "gt": False}.get(relation)
+    return relation in ("lt", "le")
 
 
 def holds_at_equality(comparison: I.Instruction) -> bool:
     if isinstance(comparison, I.Compare):
-        return comparison.predicate in ("oeq", "ueq", "eq")
+        return comparison.predicate in ("oeq", "ueq", "eq") or _bounds_zero(comparison) is True
     return _zero_class(comparison) is True

@@ -115,10 +115,32 @@ class Shortcuts:
         return Decided(tuple(found), tuple(i for o in others for i in self._shown(o)))
 
     def _shown(self, user: I.Instruction) -> list[I.Instruction]:
-        """What shows a condition as a number: not a sum of them, since to count is no choice."""
+        """What shows a condition as a number: not a sum of them, since to count is no choice, but that as an index."""
         if not isinstance(user, I.Cast) or not T.is_int(user.type):
             return [user]
-        return [i for i, _ in self._uses.get(user, ()) if isinstance(i, I.Store | I.Compare | I.CallBase | I.Cast)]
+        shown = (I.Store, I.Compare, I.CallBase, I.Cast, I.GetElementPtr)
+        direct = [i for i, _ in self._uses.get(user, ()) if isinstance(i, shown)]
+        indices = self._reached([user], lambda i: isinstance(i, I.BinaryOp | I.Cast) and T.is_int(i.type))
+        return [*direct, *(i for i in indices if isinstance(i, I.GetElementPtr) and i not in direct)]
+
+    def scaled(self, factor: I.Instruction) -> Iterator[I.Instruction]:
+        """What a number, or what it is read from, is a factor or an argument of."""
+        chained = I.UnaryOp | I.Cast | I.Select | I.GetElementPtr | I.Load | I.Freeze
+        for user in self._reached([factor], lambda i: isinstance(i, chained) or i.opcode in ("fmul", "fdiv")):
+            if user.opcode not in ("fadd", "fsub", "fcmp"):
+                yield user
+
+    def _reached(self, start: list[Value], goes_on: Callable[[I.Instruction], bool]) -> list[I.Instruction]:
+        """The instructions that use values, or what such instructions make of them."""
+        found: dict[I.Instruction, None] = {}
+        work = list(start)
+        while work:
+            for user, _ in self._uses.get(work.pop(), ()):
+                if user not in found:
+                    found[user] = None
+                    if goes_on(user):
+                        work.append(user)
+        return list(found)
 
     def guarded(self, choice: Choice) -> Iterator[I.Instruction]:
         """What runs or not, or is one thing or another, as a choice goes."""

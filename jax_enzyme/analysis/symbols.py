@@ -30,6 +30,9 @@ _STEEP = frozenset("sqrt cbrt".split())
 """Functions that have a value at zero, and no derivative."""
 _ALWAYS_FINITE = frozenset("fmax fmin maximum minimum hypot atan2 cos cosh exp exp2 acos floor ceil trunc rint".split())
 """Functions that are finite wherever an argument is zero."""
+_NEVER_NEGATIVE = frozenset("fabs sqrt hypot".split())
+_ONLY_ZERO_AT_ZERO = _NEVER_NEGATIVE | frozenset("cbrt tanh sinh atan asinh asin erf expm1 log1p".split())
+"""Functions that are zero where all their arguments are, and nowhere else."""
 _FORMATS = {"float": ">f", "half": ">e"}
 
 
@@ -337,13 +340,46 @@ class Terms:
             self.assume(other, False)
 
     def learn(self, x: Term, value: Term) -> None:
-        """A term is a number, or another term; where it is zero, so is what it is the negative or the absolute value
-        of."""
+        """A term is a number, or another term; where it is zero, so is what it is the negative, the absolute value, a
+        square or a root of, and each part of a sum of such; of a difference both sides are the same."""
         if x.number is not None or x is value:
             return
         self.known[x] = value
-        if value.number == 0 and (x.operation == "fneg" or x.detail == "fabs"):
-            self.learn(x.parts[0], value)
+        if value.number != 0:
+            return
+        if _is_zero_with_parts(x):
+            for part in x.parts:
+                self.learn(part, value)
+        elif x.operation == "fadd":
+            self.learn(x.parts[0], self.negated(x.parts[1]))
+
+
+def _is_zero_with_parts(x: Term) -> bool:
+    """Whether a term is zero only where all its parts are."""
+    match x.operation:
+        case "fneg":
+            return True
+        case "call":
+            return x.detail in _ONLY_ZERO_AT_ZERO
+        case "fadd":
+            return all(map(_is_never_negative, x.parts))
+        case _:
+            return _is_square(x)
+
+
+def _is_square(x: Term) -> bool:
+    return x.operation == "fmul" and x.parts[0] is x.parts[1]
+
+
+def _is_never_negative(x: Term) -> bool:
+    work = [x]
+    while work:
+        term = work.pop()
+        if term.operation == "fadd":
+            work += term.parts
+        elif not _is_square(term) and not (term.operation == "call" and term.detail in _NEVER_NEGATIVE):
+            return False
+    return True
 
 
 def _ordered(x: Term, y: Term) -> tuple[Term, Term]:

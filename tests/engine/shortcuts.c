@@ -224,3 +224,64 @@ double largest(int n, const double *x) {
     if (x[i] == most) sum *= x[i];
   return sum;
 }
+
+// equality in two steps: what is neither less nor more
+double three_ways(int n, const double *x, const double *w) {
+  double sum = 0;
+  for (int i = 0; i < n; i++) {
+    if (x[i] < 0)
+      sum += x[i] * w[i];
+    else if (x[i] > 0)
+      sum += sin(x[i]) * w[i];
+  }
+  return sum;
+}
+
+double signs(double x, double y, double z) {
+  int sign = (x > y) - (x < y);
+  switch (sign) {
+    case -1: return z + (x - y) * z;
+    case 1: return z + sin(x - y) * z;
+    default: return z;
+  }
+}
+
+// bounds that nothing but 0 is within
+double bounded(int n, const double *x, double z) {
+  double square = 0;
+  for (int i = 0; i < n; i++) square += x[i] * x[i];
+  double norm = sqrt(square);
+  if (norm <= 1e-300) return z;
+  for (int i = 0; i < n; i++) z += x[i] * z;
+  return z;
+}
+
+double table(int n, const double *x) {
+  static const double scale[4] = {1, 0, 1, 2};
+  double sum = 0;
+  for (int i = 0; i < n; i++) sum += scale[2 * (x[i] != 0) + 1] * x[i];
+  return sum;
+}
+
+double places(double x, const double *a, const double *b) {
+  const double *p = x == 0 ? a : b;
+  return p[0] * p[1];
+}
+
+// steps, one-sided bounds and counts
+double steps(int n, const double *x) {
+  double sum = 0, count = 1;
+  for (int i = 0; i < n; i++) {
+    if (fmin(x[i], 0) == 0) sum += x[i] * x[i];
+    if (x[i] > 0.5)
+      sum += x[i] - 0.5;
+    else if (x[i] < -0.5)
+      sum += x[i] + 0.5;
+    switch ((int)x[i]) {
+      case 0: sum += x[i]; break;
+      case 1: sum += x[i] * x[i]; break;
+    }
+    count += x[i] != 0;
+  }
+  return sum / count;
+}

@@ -53,6 +53,9 @@ PROVED: dict[str, Row] = {
     ),
     "bits": ("x: f64, z: f64 -> f64", (0.0, 0.6)),
     "pairs": ("n: i32, x: f64[n], w: f64[n] -> f64", (SPARSE, POINT)),
+    "three_ways": ("n: i32, x: f64[n], w: f64[n] -> f64", (SPARSE, POINT)),
+    "signs": ("x: f64, y: f64, z: f64 -> f64", (0.4, 0.4, 0.6)),
+    "bounded": ("n: i32, x: f64[n], z: f64 -> f64", (np.zeros(4), 0.6)),
 }
 UNPROVED: dict[str, Row] = {
     "unit": ("n: i32, x: f64[n] -> f64", (POINT,)),
@@ -64,6 +67,8 @@ UNPROVED: dict[str, Row] = {
     "fresh": ("n: i32, beta: f64, x: f64[n], out y: f64[n]", (0.0, POINT)),
     "logarithmic_mean": ("x: f64, y: f64 -> f64", (2.0, 2.0)),
     "words": ("n: i32, x: f64[n] -> f64", (np.zeros(4),)),
+    "table": ("n: i32, x: f64[n] -> f64", (SPARSE,)),
+    "places": ("x: f64, a: f64[2], b: f64[2] -> f64", (0.0, POINT[:2], POINT[2:])),
 }
 SILENT: dict[str, Row] = {
     "ordinary": ("n: i32, mode: i32, x: f64[n] -> f64", (0, SPARSE)),
@@ -71,6 +76,7 @@ SILENT: dict[str, Row] = {
     "scaled_back": ("n: i32, d: f64[n], inout y: f64[n], out info: i32[]", (SPARSE, POINT)),
     "largest": ("n: i32, x: f64[n] -> f64", (POINT,)),
     "counted": ("n: i32, x: f64[n], out zeros: i32[] -> f64", (SPARSE,)),
+    "steps": ("n: i32, x: f64[n] -> f64", (SPARSE,)),
 }
 
 

@@ -1,0 +1,188 @@
+"""What conditions say of two numbers: which is the larger, or that they are equal.
+
+    fcmp olt double %x, 0.0                              less
+    icmp eq i32 %t, 0   with %t = (x > 0) - (x < 0)      equal or unordered
+
+Two numbers are in one of four relations (IEEE 754, 5.11). An integer that depends on nothing but the relation of two
+numbers is a table with one entry for each (`relation_table`); what has been asked before leaves some of the four
+(`Relations`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.analysis.dominators import Dominators
+from jax_enzyme.analysis.folding import folded
+from jax_enzyme.analysis.symbols import float_value
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.module import Function, uses
+from jax_enzyme.ir.values import BasicBlock, Constant, ConstantFloat, Value, int_value
+
+LESS, EQUAL, GREATER, UNORDERED = range(4)
+ALL = frozenset((LESS, EQUAL, GREATER, UNORDERED))
+_DEPTH = 12
+"""How many instructions deep an integer is looked into. What lies deeper is no table."""
+
+_HOLDS = {"eq": (EQUAL,), "gt": (GREATER,), "ge": (GREATER, EQUAL), "lt": (LESS,), "le": (LESS, EQUAL),
+          "ne": (LESS, GREATER), "rd": (LESS, EQUAL, GREATER)}  # fmt: skip
+_SWAPPED = (GREATER, EQUAL, LESS, UNORDERED)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """An integer that depends on the relation of `x` to `y` alone: its values, in the order of the relations.
+    `places` are the comparisons that it was made of."""
+
+    x: Value
+    y: Value
+    values: tuple[int, int, int, int]
+    places: tuple[I.Compare, ...]
+
+    def is_about(self, x: Value, y: Value) -> bool:
+        return same(self.x, x) and same(self.y, y)
+
+    def relations(self, truth: bool) -> frozenset[int]:
+        return frozenset(r for r in ALL if bool(self.values[r]) == truth)
+
+
+def same(x: Value, y: Value) -> bool:
+    """Whether two values are one, or constants that compare as one."""
+    if x is y:
+        return True
+    if not isinstance(x, ConstantFloat) or not isinstance(y, ConstantFloat) or x.type != y.type:
+        return False
+    return x.text == y.text or (float_value(x) == 0 and float_value(y) == 0)
+
+
+def relation_table(value: Value, depth: int = _DEPTH) -> Table | None:
+    """The table that an integer is; None where it depends on something else."""
+    match value:
+        case I.Compare(opcode="fcmp"):
+            return _of_comparison(value)
+        case I.Freeze():
+            return relation_table(value.operands[0], depth - 1)
+        case I.Cast(opcode="zext" | "sext" | "trunc") | I.BinaryOp() | I.Select() | I.Compare(opcode="icmp") if depth:
+            if not all(isinstance(v.type, T.IntType) for v in (value, *value.operands)):
+                return None
+            return _computed(value, depth)
+        case _:
+            return None
+
+
+def _of_comparison(comparison: I.Compare) -> Table | None:
+    x, y = comparison.operands
+    if not isinstance(x.type, T.FloatType) or comparison.predicate in ("true", "false"):
+        return None
+    holds = _relations(comparison.predicate)
+    if isinstance(x, Constant) and not isinstance(y, Constant):
+        x, y, holds = y, x, frozenset(_SWAPPED[r] for r in holds)
+    less, equal, greater, unordered = (int(r in holds) for r in range(4))
+    return Table(x, y, (less, equal, greater, unordered), (comparison,))
+
+
+def _relations(predicate: str) -> frozenset[int]:
+    if predicate == "uno":
+        return frozenset((UNORDERED,))
+    if predicate == "ord":
+        return ALL - {UNORDERED}
+    return frozenset(_HOLDS[predicate[1:]]) | ({UNORDERED} if predicate[0] == "u" else frozenset())
+
+
+def _computed(value: I.Instruction, depth: int) -> Table | None:
+    tables = [None if int_value(v) is not None else relation_table(v, depth - 1) for v in value.operands]
+    known = [t for t in tables if t is not None]
+    if not known or any(t is None and int_value(v) is None for t, v in zip(tables, value.operands, strict=True)):
+        return None
+    first = known[0]
+    columns: list[Sequence[int]] = []
+    for table, operand in zip(tables, value.operands, strict=True):
+        if table is None:
+            columns.append([int_value(operand) or 0] * 4)
+        elif table.is_about(first.x, first.y):
+            columns.append(table.values)
+        elif table.is_about(first.y, first.x):
+            columns.append([table.values[r] for r in _SWAPPED])
+        else:
+            return None
+    found = [folded(value, row) for row in zip(*columns, strict=True)]
+    if any(n is None for n in found):
+        return None
+    less, equal, greater, unordered = (n or 0 for n in found)
+    places = tuple(p for t in known for p in t.places)
+    return Table(first.x, first.y, (less, equal, greater, unordered), places)
+
+
+class Relations:
+    """Which relations of two numbers are possible where a function uses a condition."""
+
+    def __init__(self, function: Function) -> None:
+        self._cfg = Cfg(function)
+        self._dominators = Dominators(self._cfg)
+        self._uses = uses(function)
+        self._block_of = {i: b for b in function.blocks for i in b.instructions}
+
+    def at(self, user: I.Instruction, index: int, table: Table) -> frozenset[int]:
+        """The relations of a table's numbers that are possible where its value is used and matters."""
+        found = ALL
+        for condition, truth in self._conditions(user, index):
+            for part, holds in _parts(condition, truth):
+                known = relation_table(part)
+                if known is None:
+                    continue
+                if known.is_about(table.x, table.y):
+                    found &= known.relations(holds)
+                elif known.is_about(table.y, table.x):
+                    found &= frozenset(_SWAPPED[r] for r in known.relations(holds))
+        return found
+
+    def _conditions(self, user: I.Instruction, index: int) -> Iterator[tuple[Value, bool]]:
+        """What is known to be true or false wherever it matters what operand `index` of an instruction is."""
+        while True:
+            if isinstance(user, I.Select) and index:
+                yield user.operands[0], index == 1
+            if isinstance(user, I.Phi):
+                yield from self._on_edge(user.targets[index], self._block_of[user])
+            yield from self._above(self._block_of[user])
+            users = self._uses.get(user, ())
+            if len(users) != 1:
+                return
+            ((user, index),) = users
+            if not isinstance(user, I.Select | I.Phi | I.BinaryOp | I.UnaryOp | I.Cast | I.Freeze):
+                return
+
+    def _on_edge(self, source: BasicBlock, target: BasicBlock) -> Iterator[tuple[Value, bool]]:
+        last = source.terminator
+        if isinstance(last, I.CondBranch) and last.targets[0] is not last.targets[1]:
+            yield last.operands[0], last.targets[0] is target
+        yield from self._above(source)
+
+    def _above(self, block: BasicBlock) -> Iterator[tuple[Value, bool]]:
+        place: BasicBlock | None = block
+        while place is not None:
+            sources = self._cfg.reachable_preds(place)
+            last = sources[0].terminator if len(sources) == 1 else None
+            if isinstance(last, I.CondBranch) and last.targets[0] is not last.targets[1]:
+                yield last.operands[0], last.targets[0] is place
+            place = self._dominators.idom.get(place)
+
+
+def _parts(condition: Value, truth: bool) -> Iterator[tuple[Value, bool]]:
+    """Conditions that are known with one: both sides of a conjunction that holds, of a disjunction that does not."""
+    work = [(condition, truth)]
+    while work:
+        value, holds = work.pop()
+        match value:
+            case I.BinaryOp(opcode="xor") if int_value(value.operands[1]) is not None:
+                work.append((value.operands[0], holds != bool(int_value(value.operands[1]))))
+            case I.BinaryOp(opcode="and" | "or") if (value.opcode == "and") == holds:
+                work += [(v, holds) for v in value.operands]
+            case I.Select() if holds and int_value(value.operands[2]) == 0:
+                work += [(v, True) for v in value.operands[:2]]
+            case I.Select() if not holds and int_value(value.operands[1]) not in (None, 0):
+                work += [(value.operands[0], False), (value.operands[2], False)]
+            case _:
+                yield value, holds

@@ -1,0 +1,115 @@
+"""Which numbers are never negative, so that a comparison with 0, or with a bound next to it, asks whether they are 0.
+
+    llvm.fabs(x)      x * x      sqrt(t)      fmuladd(x, x, t)  with such a t      a sum of such, over a loop as well
+
+Exponentials are not meant: they are never 0, and a bound on one is a bound on its argument.
+"""
+
+from __future__ import annotations
+
+from jax_enzyme.analysis.orders import GREATER, LESS, relation_table, same
+from jax_enzyme.analysis.symbols import float_value
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.values import ConstantFloat, Value
+
+_MOST_VALUES = 100
+"""How many instructions are looked at. Where there are more, a number may be negative."""
+_NEVER = ("fabs", "sqrt", "hypot", "cabs")
+_OF_ALL = ("fmax", "fmin", "maxnum", "minnum", "maximum", "minimum", "maximumnum", "minimumnum")
+"""Not negative where no argument is."""
+_NEXT_TO_ZERO = {"double": 1.4e-154, "float": 1e-19}
+"""Bounds below have no square, or none with all its digits: they stand for 0."""
+
+
+def is_next_to_zero(value: Value, compared: Value) -> bool:
+    """Whether a constant that a number is compared with is 0, or stands for it."""
+    number = float_value(value) if isinstance(value, ConstantFloat) else None
+    source = compared.operands[0].type if isinstance(compared, I.Cast) else compared.type
+    kind = source.kind if isinstance(source, T.FloatType) else ""
+    return number is not None and 0 <= number <= _NEXT_TO_ZERO.get(kind, 0)
+
+
+def is_never_negative(value: Value) -> bool:
+    """Whether a number is seen to be at least 0 (or a NaN). What is the larger of a number and 0 does not count: where
+    it is 0 the number may be anything below."""
+    seen: set[Value] = set()
+    work = [value]
+    while work:
+        number = work.pop()
+        if number in seen:
+            continue
+        seen.add(number)
+        parts = _parts(number)
+        if parts is None or len(seen) > _MOST_VALUES:
+            return False
+        work += parts
+    return True
+
+
+def _parts(value: Value) -> list[Value] | None:
+    """The numbers that must not be negative for a value not to be; None where that does not help."""
+    match value:
+        case ConstantFloat():
+            number = float_value(value)
+            return [] if number is not None and number >= 0 else None
+        case I.Phi():
+            return list(value.operands)
+        case I.Select():
+            return [] if _is_absolute(value) else value.operands[1:]
+        case I.Cast(opcode="fpext" | "fptrunc"):
+            return value.operands[:1]
+        case I.BinaryOp(opcode="fadd" | "fdiv"):
+            return value.operands
+        case I.BinaryOp(opcode="fmul"):
+            return [] if value.operands[0] is value.operands[1] else value.operands
+        case I.CallBase():
+            return _parts_of_call(value)
+        case _:
+            return None
+
+
+def _parts_of_call(call: I.CallBase) -> list[Value] | None:
+    if not isinstance(call.callee, Function) or not isinstance(call.type, T.FloatType) or call.callee.blocks:
+        return None
+    name = call.callee.name.removeprefix("llvm.").partition(".")[0]
+    names = (name, name.removesuffix("f"), name.removesuffix("l"))
+    if any(n in _NEVER for n in names):
+        return []
+    if any(n in _OF_ALL for n in names):
+        return call.arguments
+    if name in ("fma", "fmuladd"):
+        x, y, z = call.arguments
+        return [z] if x is y else [x, y, z]
+    return None
+
+
+def _is_absolute(select: I.Select) -> bool:
+    """`x < 0 ? -x : x`."""
+    condition, then, other = select.operands
+    for x, negated in ((then, other), (other, then)):
+        if not isinstance(negated, I.UnaryOp) or negated.operands[0] is not x:
+            continue
+        table = relation_table(condition)
+        if table is None or table.x is not x or not isinstance(table.y, ConstantFloat) or float_value(table.y) != 0:
+            return False
+        return bool(table.values[LESS]) == (negated is then) and bool(table.values[GREATER]) == (x is then)
+    return False
+
+
+def is_clamped(value: Value, constant: Value) -> bool:
+    """Whether a number is the larger, or the smaller, of something and a constant: where it is the constant, that lies
+    on one side of it, which is no equality."""
+    if isinstance(value, I.CallBase) and isinstance(value.callee, Function):
+        name = value.callee.name.removeprefix("llvm.").partition(".")[0]
+        found = name in _OF_ALL or name.removesuffix("f") in _OF_ALL or name.removesuffix("l") in _OF_ALL
+        return found and any(same(a, constant) for a in value.arguments)
+    if not isinstance(value, I.Select):
+        return False
+    condition, then, other = value.operands
+    table = relation_table(condition)
+    for held, x in ((then, other), (other, then)):
+        if table is not None and same(held, constant) and table.is_about(x, constant):
+            return any(bool(table.values[side]) == (held is then) for side in (LESS, GREATER))
+    return False

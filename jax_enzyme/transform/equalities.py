@@ -1,0 +1,91 @@
+"""Conditions that ask in several steps whether two numbers are equal ask it in one.
+
+    before    %less = fcmp olt double %x, 0.0            after    %less = fcmp olt double %x, 0.0
+              br i1 %less, label %a, label %next                  br i1 %less, label %a, label %next
+            next:                                               next:
+              %more = fcmp ogt double %x, 0.0                     %more = fcmp one double %x, 0.0
+              br i1 %more, label %b, label %c                     br i1 %more, label %b, label %c
+
+Where `next` runs, %x is not less than 0: there both say the same. An integer that is made of comparisons,
+`(x > 0) - (x < 0)`, is one more way to ask.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from jax_enzyme.analysis.objects import reachable_functions
+from jax_enzyme.analysis.orders import EQUAL, GREATER, LESS, UNORDERED, Relations, Table, relation_table
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.clone import clone_with_map
+from jax_enzyme.ir.module import Function, Module
+
+_EQUALITIES = ("oeq", "ueq", "one", "une")
+_DECIDES = (I.CondBranch, I.Select, I.BinaryOp, I.Cast)
+
+
+@dataclass(frozen=True, eq=False)
+class _Question:
+    """Operand `index` of `user` asks by `table` whether its numbers are equal."""
+
+    user: I.Instruction
+    index: int
+    table: Table
+    predicate: str
+
+
+def name_equalities(module: Module, root: Function) -> Module:
+    """A copy of the module where such conditions of the functions that `root` enters are comparisons for equality; the
+    module itself where there are none."""
+    found = [question for f in reachable_functions(root) if f.blocks for question in _questions(f)]
+    if not found:
+        return module
+    module, copies = clone_with_map(module)
+    new: dict[I.Instruction, list[I.Instruction]] = {}
+    for question in found:
+        user, first = copies[question.user], copies[question.table.places[0]]
+        assert isinstance(user, I.Instruction) and isinstance(first, I.Instruction)
+        numbers = [copies.get(v, v) for v in (question.table.x, question.table.y)]
+        dbg = [(kind, node) for kind, node in first.metadata if kind == "dbg"]
+        comparison = I.Compare(T.IntType(1), "fcmp", numbers, question.predicate, metadata=dbg)
+        user.operands[question.index] = comparison
+        new.setdefault(user, []).append(comparison)
+    for function in module.functions.values():
+        for block in function.blocks:
+            if any(i in new for i in block.instructions):
+                block.instructions = [j for i in block.instructions for j in (*new.get(i, ()), i)]
+    return module
+
+
+def _questions(function: Function) -> Iterator[_Question]:
+    asked = Counter(
+        v for i in function.instructions() if isinstance(i, I.Compare) and i.opcode == "fcmp" for v in i.operands
+    )
+    relations: Relations | None = None
+    for user in function.instructions():
+        if not isinstance(user, _DECIDES):
+            continue
+        for index, value in enumerate(user.operands):
+            if value.type != T.IntType(1) or (isinstance(value, I.Compare) and value.predicate in _EQUALITIES):
+                continue
+            table = relation_table(value)
+            if table is None or asked[table.x] < 2:
+                continue
+            relations = relations or Relations(function)
+            predicate = _equality(table, relations.at(user, index, table))
+            if predicate is not None:
+                yield _Question(user, index, table, predicate)
+
+
+def _equality(table: Table, possible: frozenset[int]) -> str | None:
+    """The comparison for equality that a table is, where these relations are possible."""
+    values = table.values
+    others = possible & {LESS, GREATER}
+    if EQUAL not in possible or not others or any(bool(values[r]) == bool(values[EQUAL]) for r in others):
+        return None
+    known = values[UNORDERED] if UNORDERED in possible else values[EQUAL]
+    kind = "eq" if values[EQUAL] else "ne"
+    return f"{'u' if known else 'o'}{kind}"
