@@ -126,7 +126,7 @@ def test_what_every_source_may_use_without_asking() -> None:
     """As with nvcc, which includes C's headers by itself; integers are numbers to mathematical functions."""
     subject = kernel(
         """size_t k = t; uint u = 3; int64_t w = INT_MAX; uint8_t b = 5; ushort h = 6;
-        double part[2], m = fmax(sqrt(n), 1) + pow(2, 3) + exp(0) + fmin(1, x[k]) + max(-INFINITY, 0.5f);
+        double part[std::min(2, 4)], m = fmax(sqrt(n), 1) + pow(2, 3) + exp(0) + fmin(1, x[k]) + max(-INFINITY, 0.5f);
         memcpy(part, x + (t & ~1), sizeof part);
         m += part[0] * part[1] + (w > u) + b + h + (x[k] < FLT_MAX) * M_PI + norm3d(part[0], 1.0, x[k]);
         m += __umul64hi(1ull << 63, 6) + __mul64hi(-1, 1) + __byte_perm(0x11223344, 0x55667788, 0x7531) % 1000;

@@ -2,8 +2,8 @@
 #pragma once
 
 #define __JE_ORDER(T)                                     \
-  __JE_BOTH T min(T x, T y) { return y < x ? y : x; }          \
-  __JE_BOTH T max(T x, T y) { return x < y ? y : x; }
+  __JE_BOTH constexpr T min(T x, T y) { return y < x ? y : x; }          \
+  __JE_BOTH constexpr T max(T x, T y) { return x < y ? y : x; }
 __JE_ORDER(int)
 __JE_ORDER(unsigned)
 __JE_ORDER(long)
@@ -12,20 +12,20 @@ __JE_ORDER(long long)
 __JE_ORDER(unsigned long long)
 #undef __JE_ORDER
 #define __JE_ORDER(T)                                                   \
-  __JE_BOTH unsigned T min(T x, unsigned T y) { return min((unsigned T)x, y); }   \
-  __JE_BOTH unsigned T min(unsigned T x, T y) { return min(x, (unsigned T)y); }   \
-  __JE_BOTH unsigned T max(T x, unsigned T y) { return max((unsigned T)x, y); }   \
-  __JE_BOTH unsigned T max(unsigned T x, T y) { return max(x, (unsigned T)y); }
+  __JE_BOTH constexpr unsigned T min(T x, unsigned T y) { return min((unsigned T)x, y); }   \
+  __JE_BOTH constexpr unsigned T min(unsigned T x, T y) { return min(x, (unsigned T)y); }   \
+  __JE_BOTH constexpr unsigned T max(T x, unsigned T y) { return max((unsigned T)x, y); }   \
+  __JE_BOTH constexpr unsigned T max(unsigned T x, T y) { return max(x, (unsigned T)y); }
 __JE_ORDER(int)
 __JE_ORDER(long)
 __JE_ORDER(long long)
 #undef __JE_ORDER
-__JE_BOTH unsigned umin(unsigned x, unsigned y) { return min(x, y); }
-__JE_BOTH unsigned umax(unsigned x, unsigned y) { return max(x, y); }
-__JE_BOTH long long llmin(long long x, long long y) { return min(x, y); }
-__JE_BOTH long long llmax(long long x, long long y) { return max(x, y); }
-__JE_BOTH unsigned long long ullmin(unsigned long long x, unsigned long long y) { return min(x, y); }
-__JE_BOTH unsigned long long ullmax(unsigned long long x, unsigned long long y) { return max(x, y); }
+__JE_BOTH constexpr unsigned umin(unsigned x, unsigned y) { return min(x, y); }
+__JE_BOTH constexpr unsigned umax(unsigned x, unsigned y) { return max(x, y); }
+__JE_BOTH constexpr long long llmin(long long x, long long y) { return min(x, y); }
+__JE_BOTH constexpr long long llmax(long long x, long long y) { return max(x, y); }
+__JE_BOTH constexpr unsigned long long ullmin(unsigned long long x, unsigned long long y) { return min(x, y); }
+__JE_BOTH constexpr unsigned long long ullmax(unsigned long long x, unsigned long long y) { return max(x, y); }
 __JE_BOTH float min(float x, float y) { return fminf(x, y); }
 __JE_BOTH float max(float x, float y) { return fmaxf(x, y); }
 __JE_BOTH double min(double x, double y) { return fmin(x, y); }
