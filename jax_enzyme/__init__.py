@@ -14,6 +14,7 @@ from jax_enzyme.errors import (
     NoRuleError,
     NotDifferentiableError,
     RaceError,
+    RaceWarning,
     ShortcutWarning,
     SignatureError,
 )
@@ -59,6 +60,7 @@ __all__ = [
     "Options",
     "RaceError",
     "RaceReport",
+    "RaceWarning",
     "ShortcutWarning",
     "SignatureError",
     "ad",

@@ -84,6 +84,11 @@ class ShortcutWarning(UserWarning):
     `docs/shortcuts.md`."""
 
 
+class RaceWarning(UserWarning):
+    """Threads of a CUDA kernel touch shared memory between the same two barriers, one of them writing, and are not
+    proved apart; `je.check_races` settles it."""
+
+
 class LoweringError(JaxEnzymeError):
     """Generating machine code, or calling it from XLA, failed."""
 

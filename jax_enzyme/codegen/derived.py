@@ -18,7 +18,7 @@ from weakref import WeakValueDictionary
 from jax_enzyme import ad
 from jax_enzyme.ad.shortcuts import ExactComparison, General, general, later, varied_inputs
 from jax_enzyme.cache import DiskCache, digest
-from jax_enzyme.codegen import library, shortcut_warnings
+from jax_enzyme.codegen import library, race_warnings, shortcut_warnings
 from jax_enzyme.codegen.canonical import canonical
 from jax_enzyme.codegen.host import host
 from jax_enzyme.codegen.memo import Memo
@@ -158,6 +158,7 @@ class _Job:
             return _alive.get(self.key) or loaded(self._stored(), self.key)
 
         built = _alive.setdefault(self.key, _built.get(self.key, make))
+        race_warnings.warn(self.program, self.signature, self.binding, own_digest())
         if self.steps:
             shortcut_warnings.warn(self.program.key, self.program.symbol, self.program.source_name, self.comparisons())
         return built

@@ -29,20 +29,43 @@ def program_module(
     """The module of a program. A CUDA kernel becomes the function of its whole grid, of the same parameters, and one
     more with a `log`; a host function calls such functions where it launches. `as_written`: threads access shared
     memory wherever the source does."""
-    module = reader.parse(program.ir)
-    if program.launch is not None:
-        module = with_device_math(program.ir, module)
-    literal_structures(module)
+    module = _read(program)
     if program.launch is None and not program.device:
         return module
-    constants = {i: binding.constants[p.name] for i, p in enumerate(signature.params) if p.name in binding.constants}
-    kernel = module.functions.get(program.symbol)
-    if kernel is None or len(kernel.arguments) != len(signature.params):
-        constants = {}
-    triple, data_layout = host().triple, str(target_machine().target_data)
+    constants = _constants(program, signature, binding, module)
+    triple, data_layout = _target()
     if program.launch is None:
         device = with_device_math(program.device, reader.parse(program.device))
         literal_structures(device)
         return cuda.host_function(module, device, program.symbol, constants, triple, data_layout, as_written=as_written)
     shape = program.launch.shape(dict(binding.dims))
     return cuda.lower(module, program.symbol, shape, constants, triple, data_layout, log, as_written=as_written)
+
+
+def shared_overlaps(program: Program, signature: Signature, binding: Binding) -> list[cuda.Overlap]:
+    """The accesses of shared memory in a CUDA kernel that are not proved apart (`transform.cuda.overlaps`)."""
+    assert program.launch is not None
+    module = _read(program)
+    constants = _constants(program, signature, binding, module)
+    shape = program.launch.shape(dict(binding.dims))
+    return cuda.shared_overlaps(module, program.symbol, shape, constants, *_target())
+
+
+def _read(program: Program) -> Module:
+    module = reader.parse(program.ir)
+    if program.launch is not None:
+        module = with_device_math(program.ir, module)
+    literal_structures(module)
+    return module
+
+
+def _constants(program: Program, signature: Signature, binding: Binding, module: Module) -> dict[int, int]:
+    """The integer parameters that are known, by position."""
+    kernel = module.functions.get(program.symbol)
+    if kernel is None or len(kernel.arguments) != len(signature.params):
+        return {}
+    return {i: binding.constants[p.name] for i, p in enumerate(signature.params) if p.name in binding.constants}
+
+
+def _target() -> tuple[str, str]:
+    return host().triple, str(target_machine().target_data)

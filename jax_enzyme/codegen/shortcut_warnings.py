@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from pathlib import Path
 
 from jax_enzyme.ad.shortcuts import ExactComparison
 from jax_enzyme.cache import digest
+from jax_enzyme.codegen.callers import callers
 from jax_enzyme.codegen.memo import Memo
 from jax_enzyme.errors import ShortcutWarning
 
@@ -20,7 +19,6 @@ _REMEDY = (
     "respect to something else, differentiate with respect to both at once. If it is as you want it: "
     'warnings.filterwarnings("ignore", category=je.ShortcutWarning)'
 )
-_OURS = ("jax_enzyme", "jax", "jaxlib")
 
 _warned: Memo[None] = Memo(4096)
 
@@ -48,19 +46,8 @@ def _say(name: str, places: Sequence[str]) -> None:
         "its derivatives are those of the side that is taken there: it is not proved that the other side does the same "
         f"there, or it is what only a derivative of a derivative varies, and its derivative may be missed. {_REMEDY}",
         ShortcutWarning,
-        stacklevel=_callers(),
+        stacklevel=callers(),
     )
-
-
-def _callers() -> int:
-    """How far up whoever wants the derivative is, for `warnings.warn` in the function that asks."""
-    level, frame = 0, inspect.currentframe()
-    while frame is not None:
-        package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
-        if package not in _OURS and Path(frame.f_code.co_filename).is_file():
-            return level
-        level, frame = level + 1, frame.f_back
-    return 1
 
 
 def to_bytes(comparisons: Sequence[ExactComparison]) -> bytes:

@@ -35,6 +35,7 @@ from jax_enzyme.signature import Binding, Signature, parse
 from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.cuda import AccessLog
 from jax_enzyme.transform.cuda import accesses as kinds
+from jax_enzyme.transform.cuda.conflicts import conflicts
 
 _WARP = 32
 _ROWS = 1 << 16
@@ -280,7 +281,7 @@ def _races(
     )
     found: dict[tuple[int, int], Race] = {}
     for chosen, keys, members in questions:
-        pairs = _conflicts(all_[chosen], tuple(k[chosen] for k in keys), members[chosen])
+        pairs = conflicts(all_.kind[chosen], all_.site[chosen], [k[chosen] for k in keys], members[chosen])
         for sites, (first, second, count) in pairs.items():
             if sites in found:
                 continue
@@ -288,50 +289,6 @@ def _races(
             memory = _memory(all_[chosen], first, arguments, signature, binding)
             found[sites] = Race(memory, accesses[0], accesses[1], count * all_.granule)
     return tuple(found.values())
-
-
-def _conflicts(
-    accesses: _Accesses, keys: tuple[Numbers, ...], members: Numbers
-) -> dict[tuple[int, int], tuple[int, int, int]]:
-    """Per pair of sites one pair of accesses and the number of groups in which they are that pair. Of each group that
-    has a race, one pair is looked at: its first write and the first access that conflicts with it."""
-    if not len(members):
-        return {}
-    order = np.lexsort((members, *reversed(keys)))
-    changed = np.zeros(len(order), bool)
-    changed[0] = True
-    for key in keys:
-        changed[1:] |= key[order][1:] != key[order][:-1]
-    starts = np.flatnonzero(changed)
-    ends = np.r_[starts[1:], len(order)]
-    sorted_members, kind = members[order], accesses.kind[order]
-    several = sorted_members[starts] != sorted_members[ends - 1]
-    writes = np.add.reduceat((kind != kinds.READ).astype(np.int64), starts) > 0
-    plain = np.add.reduceat((kind != kinds.ATOMIC).astype(np.int64), starts) > 0
-    found: dict[tuple[int, int], tuple[int, int, int]] = {}
-    for start, end in zip(
-        starts[several & writes & plain].tolist(), ends[several & writes & plain].tolist(), strict=True
-    ):
-        pair = _pair(order[start:end], accesses.kind, members)
-        if pair is None:
-            continue
-        sites = (int(accesses.site[pair[0]]), int(accesses.site[pair[1]]))
-        first, second, count = found.get(sites, (*pair, 0))
-        found[sites] = (first, second, count + 1)
-    return found
-
-
-def _pair(group: Numbers, kind: Numbers, members: Numbers) -> tuple[int, int] | None:
-    """Two accesses of a group that conflict: of different members, one writing, not both atomic."""
-    kinds_, who = kind[group], members[group]
-    for write in (kinds.WRITE, kinds.ATOMIC):
-        writers = np.flatnonzero(kinds_ == write)
-        others = np.flatnonzero(kinds_ != kinds.ATOMIC) if write == kinds.ATOMIC else np.arange(len(group))
-        for n in writers[[0, -1]] if len(writers) else ():
-            against = others[who[others] != who[n]]
-            if len(against):
-                return int(group[n]), int(group[against[0]])
-    return None
 
 
 # -- words

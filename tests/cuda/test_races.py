@@ -1,13 +1,15 @@
-"""`je.check_races`: kernels whose threads stay out of each other's way, and such as do not."""
+"""Races: what `je.check_races` finds in a run, and what is seen before anything runs."""
 
 from __future__ import annotations
 
 import pickle
+import re
 
 import numpy as np
 import pytest
 
 import jax_enzyme as je
+from jax_enzyme.codegen.programs import shared_overlaps
 from tests.cuda.cases import CASES, Case
 
 ELEMENTWISE = "n: i32, x: f64[n], out y: f64[n]"
@@ -28,7 +30,82 @@ def test_the_kernels_of_the_tests_have_no_race(case: Case) -> None:
         grid=launch.grid, block=launch.block, shared=launch.shared,
     )  # fmt: skip
     inputs = case.inputs(np.random.default_rng(0))
-    assert je.check_races(kernel, [inputs[p.name] for p in kernel.signature.caller_params]).ok
+    given = [inputs[p.name] for p in kernel.signature.caller_params]
+    assert je.check_races(kernel, given).ok
+    assert not shared_overlaps(kernel.program, kernel.signature, kernel.binding(given))
+
+
+ROWS = """(int n, const double *x, double *y) {  // sums of rows of 64, one buffer for all rows
+  __shared__ double part[2];
+  int t = threadIdx.x, lane = t % 32;
+  for (int row = 0; row < 4; row++) {
+    double v = x[(64 * row + t) % n];
+    for (int d = 16; d > 0; d /= 2) v += __shfl_down_sync(0xffffffffu, v, d);
+    if (lane == 0) part[t / 32] = v;
+    __syncthreads();
+    y[t] += part[0] + part[1];
+    END
+  }
+}"""
+TILE = """(int n, const double *x, double *y) {
+  __shared__ double s[2][64];
+  int t = threadIdx.x;
+  for (int k = 0; k < 6; k++) {
+    s[PLACE][t] = x[(t + k) % n];
+    __syncthreads();
+    y[t] += s[PLACE][63 - t];
+  }
+}"""
+DATA = """(int n, const double *x, double *y) {
+  __shared__ double s[64];
+  __shared__ int first;
+  int t = threadIdx.x;
+  if (t == 0) first = (int)x[0];
+  s[t] = 0;
+  __syncthreads();
+  INDEX;
+  __syncthreads();
+  y[t] = s[t];
+}"""
+
+
+@pytest.mark.parametrize(
+    ("body", "flags", "lines"),
+    [
+        ("REDUCTION", ("-DNO_FIRST",), {4, 9}),
+        ("REDUCTION", ("-DNO_LATER",), {9}),
+        ("REDUCTION", (), set[int]()),
+        ("ROWS", ("-DEND=",), {7, 9}),
+        ("ROWS", ("-DEND=__syncthreads();",), set[int]()),
+        ("TILE", ("-DPLACE=0",), {5, 7}),
+        ("TILE", ("-DPLACE=k%2",), set[int]()),
+        ("WARPS", ("-DACROSS=32",), {4, 6}),
+        ("WARPS", ("-DACROSS=1",), set[int]()),
+        ("DATA", ("-DINDEX=s[(int)x[t]]+=1",), {8}),
+        ("DATA", ("-DINDEX=atomicAdd(s+(int)x[t],1.0)",), set[int]()),
+        ("DATA", ("-DINDEX=s[(first+t)%64]=1",), {8}),
+        ("DATA", ("-DINDEX=s[first+t]=1",), set[int]()),
+        ("DATA", ("-DINDEX=if(x[t]>0)s[t]=s[t]+1",), set[int]()),
+        ("DATA", ("-DINDEX=if(x[t]>0)s[t]=s[63-t]+1",), {8}),
+        ("DATA", ("-DINDEX=if(n>64)s[t]=1;else*s=1",), {8}),
+    ],
+)
+def test_what_is_not_proved_apart_is_seen_before_anything_runs(
+    body: str, flags: tuple[str, ...], lines: set[int]
+) -> None:
+    source = f'extern "C" __global__ void k{globals()[body]}'
+    kernel = je.kernel(source, None, ELEMENTWISE, lang="cuda", grid=1, block=64, flags=flags)
+    found = shared_overlaps(kernel.program, kernel.signature, kernel.binding([np.zeros(64)]))
+    assert {int(n) for n in re.findall(r":(\d+):", " ".join(map(str, found)))} == lines
+
+
+def test_one_warning_when_a_kernel_is_built() -> None:
+    source = 'extern "C" __global__ void k' + TILE
+    kernel = je.kernel(source, None, ELEMENTWISE, lang="cuda", grid=1, block=64, flags=("-DPLACE=0",))
+    with pytest.warns(je.RaceWarning, match=r"`k`.*:5:.*:7:.*je\.check_races") as caught:
+        for _ in range(2):
+            kernel(np.arange(64.0))
+    assert [w.filename for w in caught if w.category is je.RaceWarning] == [__file__]
 
 
 REDUCTION = """(int n, const double *x, double *y) {

@@ -16,7 +16,7 @@ from typing import Any
 from jax_enzyme.ad import device as engine
 from jax_enzyme.ad.shortcuts import ExactComparison, general, later, varied_inputs
 from jax_enzyme.cache import DiskCache, digest
-from jax_enzyme.codegen import shortcut_warnings
+from jax_enzyme.codegen import race_warnings, shortcut_warnings
 from jax_enzyme.codegen.derived import check_buffers, own_digest, predicted
 from jax_enzyme.codegen.gpu.architecture import architecture
 from jax_enzyme.codegen.gpu.library import libdevice
@@ -102,6 +102,7 @@ def call_layout(
 ) -> Layout:
     """All that a call has to know."""
     job = Job(program, signature, binding, steps, options or Options())
+    race_warnings.warn(program, signature, binding, own_digest())
     if steps:
         shortcut_warnings.warn(program.key, program.symbol, program.source_name, job.comparisons())
     return job.layout()

@@ -4,12 +4,15 @@ host        NVVM IR of one thread to IR of the CPU: address spaces, special regi
 uniform     which values all threads of a group share, and where the group has to come together
 group       from what one member of a group does (a lane, a warp, a thread, a block) to what the group does
 accesses    a log of what every thread does to memory
+lockstep    which places of shared memory the threads of a block touch, and when, followed without data
+overlaps    which of these accesses are not proved apart
 lower       the whole way, from a module and a launch to a module
 launches    a host function, whose launches become calls of what `lower` makes of their kernels
 """
 
 from jax_enzyme.transform.cuda.accesses import AccessLog
 from jax_enzyme.transform.cuda.launches import host_function
-from jax_enzyme.transform.cuda.lower import lower
+from jax_enzyme.transform.cuda.lower import lower, shared_overlaps
+from jax_enzyme.transform.cuda.overlaps import Overlap
 
-__all__ = ["AccessLog", "host_function", "lower"]
+__all__ = ["AccessLog", "Overlap", "host_function", "lower", "shared_overlaps"]

@@ -83,7 +83,7 @@ class AccessLog:
                 rows.add(at, rows.log, 0, MEET_WARP)
                 return
             case I.Call():
-                made = _moved(instruction)
+                made = moved(instruction)
             case _:
                 return
         made = [row for row in made if not _own(row[0])]
@@ -126,7 +126,7 @@ class _Rows:
         at.call(_record(self.module), [self.log, pointer, count, const_int(T.I32, what), self.block, self.thread])
 
 
-def _moved(call: I.Call) -> list[tuple[Value, int | Value, int]]:
+def moved(call: I.Call) -> list[tuple[Value, int | Value, int]]:
     """The accesses of a call that copies or fills memory."""
     name, operands = marks.called(call), call.operands
     if name.startswith(_MOVES):

@@ -32,8 +32,9 @@ from jax_enzyme.transform.cuda.halves import MARKED, shuffle_numbers
 from jax_enzyme.transform.cuda.heap import large_to_heap
 from jax_enzyme.transform.cuda.host import to_host
 from jax_enzyme.transform.cuda.member import for_group
+from jax_enzyme.transform.cuda.overlaps import Overlap, overlaps
 from jax_enzyme.transform.cuda.shuffles import WARP_SIZE, lower_shuffles
-from jax_enzyme.transform.cuda.spaces import drop_spaces, expand, uses
+from jax_enzyme.transform.cuda.spaces import SHARED, drop_spaces, expand, uses
 from jax_enzyme.transform.cuda.tiles import read_at_source
 from jax_enzyme.transform.cuda.trimming import trim_loops
 from jax_enzyme.transform.cuda.turning import turn_loops
@@ -62,27 +63,11 @@ def lower(
     parameters, i32, which `shape.grid` bounds. `aliased` are the positions of pointers to memory that other parameters
     or variables of the file may lead to as well. `as_written`: every access of shared memory stays, for what looks at
     each of them."""
-    work = clone(module)
-    kernel = work.functions.get(symbol)
-    if kernel is None or kernel.is_declaration:
-        raise SignatureError(f"the module defines no function `{symbol}`")
-    work.triple, work.data_layout = triple, data_layout
+    target = (triple, data_layout)
+    work, kernel, shared = _of_one_thread(module, symbol, shape, constants, target, log, open_grid, aliased)
+    attributes = [a.attributes for a in module.functions[symbol].arguments]
     if log is not None:
-        log.add_argument(kernel)
-    attributes = [a.attributes for a in kernel.arguments]
-    _mark_aliased(kernel, aliased)
-    shared = drop_spaces(work)
-    _check_shared(work, shared.values(), shape)
-    to_host(work, shape, log is not None, open_grid)
-    _bind(kernel, constants)
-    mark_for_inlining(work, [symbol, *shared])
-    work = optimise_meetings(work, _meets, _differs)
-    if _meets_in_a_loop(work.functions[symbol]):
-        # Unrolled where the number of rounds is fixed, as compilers for GPUs do: then every meeting comes once.
-        work = optimise_meetings(work, _meets, _differs, unroll=True)
-    kernel = _thread(work, symbol)
-    shuffle_numbers(work, kernel, MARKED)
-    if log is not None:
+        attributes.append(())
         log.watch(work, kernel, shape)
     elif not as_written:
         read_at_source(work, kernel, shape, [work.globals[n] for n in shared if n in work.globals])
@@ -121,6 +106,55 @@ def lower(
         name: f for name, f in work.functions.items() if not (f.is_declaration and name.startswith("je."))
     }
     return work
+
+
+def shared_overlaps(
+    module: Module, symbol: str, shape: Shape, constants: Mapping[int, int], triple: str, data_layout: str
+) -> list[Overlap]:
+    """The accesses of shared memory by threads of one block between the same two barriers that are not proved apart."""
+    if not any(SHARED in variable.prefix for variable in module.globals.values()):
+        return []
+    target = (triple, data_layout)
+    work, kernel, shared = _of_one_thread(module, symbol, shape, constants, target, AccessLog(), unroll=False)
+    variables = [work.globals[n] for n in shared if n in work.globals]
+    expand(kernel, {v: v for v in variables})
+    return overlaps(work, kernel, shape, variables)
+
+
+def _of_one_thread(
+    module: Module,
+    symbol: str,
+    shape: Shape,
+    constants: Mapping[int, int],
+    target: tuple[str, str],
+    log: AccessLog | None,
+    open_grid: bool = False,
+    aliased: Collection[int] = (),
+    *,
+    unroll: bool = True,
+) -> tuple[Module, Function, dict[str, GlobalVariable]]:
+    """What one thread does, after all that it calls was inlined; and the variables of shared memory, by name. Atomics
+    stay atomics with a `log`."""
+    work = clone(module)
+    kernel = work.functions.get(symbol)
+    if kernel is None or kernel.is_declaration:
+        raise SignatureError(f"the module defines no function `{symbol}`")
+    work.triple, work.data_layout = target
+    if log is not None:
+        log.add_argument(kernel)
+    _mark_aliased(kernel, aliased)
+    shared = drop_spaces(work)
+    _check_shared(work, shared.values(), shape)
+    to_host(work, shape, log is not None, open_grid)
+    _bind(kernel, constants)
+    mark_for_inlining(work, [symbol, *shared])
+    work = optimise_meetings(work, _meets, _differs)
+    if unroll and _meets_in_a_loop(work.functions[symbol]):
+        # Unrolled where the number of rounds is fixed, as compilers for GPUs do: then every meeting comes once.
+        work = optimise_meetings(work, _meets, _differs, unroll=True)
+    kernel = _thread(work, symbol)
+    shuffle_numbers(work, kernel, MARKED)
+    return work, kernel, shared
 
 
 def _check_shared(module: Module, variables: Iterable[GlobalVariable], shape: Shape) -> None:

@@ -1,0 +1,143 @@
+"""A look at the threads of a block before anything runs: may two of them touch one place of shared memory between the
+same two barriers, one of them writing?
+
+`lockstep` follows the threads of the first and the last block, as far as that goes without data. Two accesses are
+compared where both are between the same barriers, and, in one warp, between the same operations of the warp. Where both
+addresses are numbers, or differ from one unknown by numbers, they are compared; where not, nothing proves them apart.
+
+It is a look and no proof: what only other data, later rounds of a long loop or other blocks show is not seen. Accesses
+of global memory are not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.debug import location
+from jax_enzyme.ir.instructions import Instruction
+from jax_enzyme.ir.module import Function, GlobalVariable, Module
+from jax_enzyme.ir.values import Value
+from jax_enzyme.signature.launch import Shape
+from jax_enzyme.transform.cuda.accesses import ATOMIC, READ
+from jax_enzyme.transform.cuda.conflicts import conflicts
+from jax_enzyme.transform.cuda.lockstep import ANYTHING, REGION, SharedAccess, shared_accesses
+
+_WARP = 32
+_DOING = {READ: "read", ATOMIC: "updated atomically"}
+
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """Two accesses that are not proved apart: what each does, in words, and its source line where that is known.
+    `proved`: two threads certainly have the same address, if they come there."""
+
+    first: str
+    first_place: str | None
+    second: str
+    second_place: str | None
+    proved: bool
+
+    def __str__(self) -> str:
+        return f"{self.first} at {self.first_place or 'an unknown line'} and {self.second} at " + (
+            self.second_place or "an unknown line"
+        )
+
+
+def overlaps(module: Module, kernel: Function, shape: Shape, shared: Sequence[GlobalVariable]) -> list[Overlap]:
+    """The pairs of one kernel, one per pair of source lines. `kernel` is the function of one thread."""
+    regions = _regions(shared)
+    found: dict[tuple[str | None, str | None], Overlap] = {}
+    last = tuple(extent - 1 for extent in shape.grid)
+    for turn, block in enumerate(((0, 0, 0), (last[0], last[1], last[2]))):
+        accesses = shared_accesses(module, kernel, shape, regions, block, turn)
+        if not accesses:
+            continue
+        for one, other, proved in _Compared(accesses).pairs():
+            places = sorted(((location(module, i), w) for i, w in (one, other)), key=str)
+            (first_place, first), (second_place, second) = places
+            found.setdefault((first_place, second_place), Overlap(first, first_place, second, second_place, proved))
+    return list(found.values())
+
+
+def _regions(shared: Sequence[GlobalVariable]) -> dict[Value, int]:
+    """Addresses far apart; all dynamic arrays are one."""
+    found: dict[Value, int] = {}
+    for n, variable in enumerate(shared, 2):
+        dynamic = isinstance(variable.value_type, T.ArrayType) and variable.value_type.count == 0
+        found[variable] = (1 if dynamic else n) << REGION
+    return found
+
+
+Done = tuple[Instruction, str]
+
+
+class _Compared:
+    """The accesses of one block, a row per access and thread."""
+
+    def __init__(self, accesses: Sequence[SharedAccess]) -> None:
+        self._sites = list(dict.fromkeys((a.instruction, a.kind, a.size) for a in accesses))
+        numbers = {site: n for n, site in enumerate(self._sites)}
+        counts = [len(a.thread) for a in accesses]
+        self._site = np.repeat([numbers[a.instruction, a.kind, a.size] for a in accesses], counts)
+        self._kind = np.repeat([a.kind for a in accesses], counts)
+        self._size = np.repeat([a.size for a in accesses], counts)
+        self._thread, self._address, self._token, self._epoch, self._turn = (
+            np.concatenate([getattr(a, name) for a in accesses])
+            for name in ("thread", "address", "token", "epoch", "turn")
+        )
+
+    def pairs(self) -> list[tuple[Done, Done, bool]]:
+        return [*((self._done(a), self._done(b), True) for a, b in self._known()), *self._unknown()]
+
+    def _done(self, site: int) -> Done:
+        instruction, kind, _ = self._sites[site]
+        return instruction, _DOING.get(kind, "written")
+
+    def _known(self) -> list[tuple[int, int]]:
+        """Pairs of sites at which threads have the same address, whatever is not known of both."""
+        chosen = np.flatnonzero(self._token != ANYTHING)
+        address, size = self._address[chosen], self._size[chosen]
+        granule = 8
+        while np.any((address | size) % granule):
+            granule //= 2
+        counts = size // granule
+        which = np.repeat(chosen, counts)
+        within = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
+        place = (np.repeat(address, counts) + granule * within, self._token[which], self._epoch[which])
+        kind, site, thread = self._kind[which], self._site[which], self._thread[which]
+        warp = thread // _WARP
+        found = conflicts(kind, site, place, warp)
+        found |= conflicts(kind, site, (*place, warp, self._turn[which]), thread)
+        return list(found)
+
+    def _unknown(self) -> list[tuple[Done, Done, bool]]:
+        """Pairs of sites of which addresses differ by something that is not known."""
+        found: dict[tuple[int, int], tuple[Done, Done, bool]] = {}
+        groups = np.stack([self._address >> REGION, self._epoch], 1)
+        for group in np.unique(groups[self._token != 0], axis=0):
+            rows = np.flatnonzero((groups == group).all(1))
+            for site in np.unique(self._site[rows[self._token[rows] != 0]]).tolist():
+                own = rows[(self._site[rows] == site) & (self._token[rows] != 0)]
+                for other in np.unique(self._site[rows]).tolist():
+                    kinds = {self._sites[site][1], self._sites[other][1]}
+                    if kinds == {READ} or kinds == {ATOMIC} or (site, other) in found or (other, site) in found:
+                        continue
+                    if self._together(own, rows[self._site[rows] == other]):
+                        found[site, other] = (self._done(site), self._done(other), False)
+        return list(found.values())
+
+    def _together(self, first: Numbers, second: Numbers) -> bool:
+        """Whether two threads that nothing puts in order have addresses of which nothing is known together."""
+        columns = (self._thread, self._token, self._turn)
+        one, other = (np.unique(np.stack([c[rows] for c in columns], 1), axis=0) for rows in (first, second))
+        thread, token, turn = (one[:, n, None] for n in range(3))
+        warps_differ = thread // _WARP != other[None, :, 0] // _WARP
+        meets = (thread != other[None, :, 0]) & (warps_differ | (turn == other[None, :, 2]))
+        return bool((meets & ((token == ANYTHING) | (token != other[None, :, 1]))).any())
