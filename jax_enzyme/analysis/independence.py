@@ -20,7 +20,7 @@ where the access is made (`if (column < n)`) bound the smaller part.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import gcd
 
@@ -65,7 +65,8 @@ class Independent:
 
     Of a marked loop besides: `sums`, the other phis of its header, which parts of the loop may start anew; `left`, the
     values of the last iteration that are used behind the loop; `added`, the objects that iterations only add to, of
-    numbers of the type that is given with them."""
+    numbers of the type that is given with them; `near`, those to which only iterations add at the same places that are
+    less than `apart` iterations from one another."""
 
     loop: Loop
     count: int
@@ -74,19 +75,22 @@ class Independent:
     sums: tuple[Chain, ...] = ()
     left: tuple[Value, ...] = ()
     added: tuple[tuple[Value, T.Type], ...] = ()
+    near: tuple[Value, ...] = ()
+    apart: int = 1
 
 
 @dataclass(frozen=True)
 class _Place:
     """The bytes of an access, less base and what does not change in the loop (`still`): `own` per iteration, the
-    `large` coefficients of what is larger, and what the smaller terms sum up to: alone, with `own*k`, and with all
-    else."""
+    `large` coefficients of what is larger, and what the smaller terms sum up to: alone, with `own*k`, with what is
+    larger, and with all else."""
 
     still: Polynomial
     own: int
     large: tuple[int, ...]
     small: Interval
     reach: Interval
+    spread: Interval
     whole: Interval
 
 
@@ -147,23 +151,32 @@ class Independence:
             return "it may be left early, and leaves a value behind"
         private: list[Value] = []
         added: list[tuple[Value, T.Type]] = []
+        near: list[Value] = []
+        apart = 1
         for item in self._written(loop):
             if locals_are_private and item.site is not None and self._is_private(item, loop):
                 private.append(item.site)
                 continue
-            problem = self._shared(item, loop)
+            places = self._places(item, loop)
+            problem = places if isinstance(places, str) else _overlap(places)
             if problem is None or self._is_exclusive(item, loop, marks):
                 continue
             numbers = self._added_to(item, loop) if Mark.PARALLEL in marks else None
             if numbers is None or item.site is None:
                 return f"{_name(item)}: {problem}"
-            added.append((item.site, numbers))
-        return Independent(loop, count, tuple(private), counters, tuple(sums.values()), left, tuple(added))
+            distance = None if isinstance(places, str) or len(loop.exit_edges) > 1 else _distance(places)
+            if distance is None:
+                added.append((item.site, numbers))
+            else:
+                near.append(item.site)
+                apart = max(apart, distance)
+        found = tuple(sums.values())
+        return Independent(loop, count, tuple(private), counters, found, left, tuple(added), tuple(near), apart)
 
     def separate(self, share: Independent) -> list[I.Instruction]:
         """The loads and stores of a loop that meet nothing of another iteration, wherever the loop runs: all but those
         of private memory, which its iterations use in turn, and of what they add to."""
-        common = {*share.private, *(site for site, _ in share.added)}
+        common = {*share.private, *(site for site, _ in share.added), *share.near}
         found: dict[I.Instruction, None] = {}
         for access in self._accesses:
             instruction = access.instruction
@@ -225,9 +238,20 @@ class Independence:
                     return None
         return types.pop() if len(types) == 1 and stores == reached else None
 
-    @staticmethod
-    def _stores_back(user: I.Instruction, index: int, load: I.Load) -> bool:
-        return isinstance(user, I.Store) and index == 0 and user.operands[1] is load.operands[0]
+    def _stores_back(self, user: I.Instruction, index: int, load: I.Load) -> bool:
+        """Is the place where a sum is stored the one from which it was loaded? No step of a chain leads from one
+        iteration of a loop into the next, so that equal forms are equal addresses."""
+        if not isinstance(user, I.Store) or index != 0:
+            return False
+        source, target = load.operands[0], user.operands[1]
+        if source is target:
+            return True
+        blocks = self._facts.block_of
+        try:
+            there = self._facts.form_at(target, blocks[user]).polynomial
+            return (there - self._facts.form_at(source, blocks[load]).polynomial).value == 0
+        except TooComplex:
+            return False
 
     def _is_exclusive(self, item: MemoryObject, loop: Loop, marks: Marks) -> bool:
         """Do marks say that no iteration meets another one in an object? Only buffers are certainly no thread's own. In
@@ -319,8 +343,8 @@ class Independence:
         fixed = isinstance(site, I.Call) and all(isinstance(a, Constant) for a in site.arguments)
         return item.kind == "heap" and fixed
 
-    def _shared(self, item: MemoryObject, loop: Loop) -> str | None:
-        """Why iterations may meet in an object; None where they certainly do not."""
+    def _places(self, item: MemoryObject, loop: Loop) -> list[_Place] | str:
+        """What iterations touch of an object, or why that is not known."""
         if item is self._points_to.unknown or item.site is None:
             return "nobody knows where a pointer leads"
         if not isinstance(item.site, Argument | I.Alloca) and not self._is_local(item):
@@ -335,7 +359,7 @@ class Independence:
             if place is None:
                 return "where it is touched depends on data"
             places.append(place)
-        return _overlap(places)
+        return places
 
     def _place(self, access: Access, block: BasicBlock, site: Value, loop: Loop) -> _Place | None:
         facts, size = self._facts, access.size or 0
@@ -364,13 +388,14 @@ class Independence:
                 else:
                     small += term
             conditions = implied(facts, facts.guards.at(block)).natural
-            sums = (small, small + Polynomial.atom(k).scale(own), offset - still)
-            alone, reach, whole = (
+            mine = Polynomial.atom(k).scale(own)
+            sums = (small, small + mine, offset - still - mine, offset - still)
+            alone, reach, spread, whole = (
                 _bounded(facts, sum_, conditions, _ELIMINATIONS) + Interval(0, size - 1) for sum_ in sums
             )
         except TooComplex:
             return None
-        return _Place(still, own, tuple(large), alone, reach, whole)
+        return _Place(still, own, tuple(large), alone, reach, spread, whole)
 
     @staticmethod
     def _is_bounded(atom: Iteration | Leaf, loop: Loop) -> bool:
@@ -442,14 +467,42 @@ def _overlap_within(places: list[_Place]) -> str | None:
         return "it is touched in different ways"
     if step == 0:
         return "iterations touch the same places of it"
-    small = _hull(p.small for p in places)
-    if small.high - small.low >= step:
-        return "the places that iterations touch overlap"
     large = gcd(*(f for p in places for f in p.large))
-    reach = _hull(p.reach for p in places)
-    if large and reach.high - reach.low >= large:
+    if large:
+        places = _same_digit(places, large)
+    if _length(_hull(p.small for p in places)) >= step:
+        return "the places that iterations touch overlap"
+    if large and _length(_hull(p.reach for p in places)) >= large:
         return "the places that iterations touch may overlap"
     return None
+
+
+def _distance(places: list[_Place]) -> int | None:
+    """How many iterations lie between two that certainly touch nothing in common; None where that is not known."""
+    step = abs(places[0].own)
+    if step == 0 or any(p.still.terms != places[0].still.terms or p.own != places[0].own for p in places):
+        return None
+    found = [_length(_hull(p.spread for p in places))]
+    large = gcd(*(f for p in places for f in p.large))
+    if large:
+        digits = _same_digit(places, large)
+        if _length(_hull(p.reach for p in digits)) < large:
+            found.append(_length(_hull(p.small for p in digits)))
+    return min(found) // step + 1
+
+
+def _same_digit(places: list[_Place], large: int) -> list[_Place]:
+    """The places, moved by multiples of `large` to where the first one is: what is larger tells them apart."""
+    found: list[_Place] = []
+    for place in places:
+        by = (places[0].reach.low - place.reach.low + large // 2) // large * large
+        shift = Interval(by, by)
+        found.append(replace(place, small=place.small + shift, reach=place.reach + shift))
+    return found
+
+
+def _length(interval: Interval) -> int:
+    return interval.high - interval.low
 
 
 def _hull(intervals: Iterable[Interval]) -> Interval:

@@ -34,6 +34,7 @@ from jax_enzyme.ir.values import Poison
 from jax_enzyme.ir.verify import parse_checked
 from jax_enzyme.rules.effects import Effect, effect
 from jax_enzyme.rules.pairs import ATTRIBUTE
+from jax_enzyme.transform.carried_loads import load_again
 from jax_enzyme.transform.divisions import note_divisions
 from jax_enzyme.transform.lower_calls import lower_calls
 from jax_enzyme.transform.poison import define_poison
@@ -66,7 +67,8 @@ def canonical(function: ArrayFunction) -> ArrayFunction:
         mark_for_inlining(module, [function.symbol])
         result = replace(function, module=_regular(module))
     result = replace(function, module=_with_single_entries(result.module))
-    module = define_poison(lower_calls(retype(result).module))
+    result = load_again(retype(result))
+    module = define_poison(lower_calls(result.module))
     drop_scopes(module)
     _show_rules(module)
     _end_functions(module, function.symbol)

@@ -15,13 +15,16 @@ from collections.abc import Iterable
 from enum import Enum
 from itertools import islice
 
-from jax_enzyme.ir.debug import NOTED, note_places, resolve
+from jax_enzyme.ir.debug import NOTED, location, note_places, resolve
 from jax_enzyme.ir.instructions import Instruction
+from jax_enzyme.ir.lexer import escape
 from jax_enzyme.ir.metadata import MDNode, MDRef, MDString, MDValue
 from jax_enzyme.ir.module import Module
+from jax_enzyme.ir.values import BasicBlock
 
 _LLVM = "llvm.loop"
 _GROUP = "llvm.access.group"
+_PLACE = "je.at"
 LOOP = "je.loop"
 """Marks of a loop, as metadata that derivatives take over."""
 REVERSED = "je.reversed"
@@ -42,12 +45,15 @@ Marks = frozenset[Mark]
 
 
 def mark(module: Module, latch: Instruction, marks: Marks) -> None:
-    """Marks the loop that a branch closes, in place, for LLVM's passes."""
+    """Marks the loop that a branch closes, in place, for LLVM's passes. They may make another branch of it, and so the
+    loop's place is among the marks."""
     number = _free(module)
     known = next((resolve(module, node) for kind, node in latch.metadata if kind == _LLVM), None)
     held: list[MDValue] = [] if known is None else list(known.operands[1:])
-    for offset, word in enumerate(_words(marks), 1):
-        module.metadata[str(number + offset)] = MDNode(operands=[word])
+    place = location(module, latch)
+    said = [[word] for word in _words(marks)] + ([] if place is None else [[MDString(_PLACE), MDString(escape(place))]])
+    for offset, words in enumerate(said, 1):
+        module.metadata[str(number + offset)] = MDNode(operands=list[MDValue](words))
         held.append(MDRef(str(number + offset)))
     module.metadata[str(number)] = MDNode(operands=[MDRef(str(number)), *held], distinct=True)
     latch.metadata = [*((k, n) for k, n in latch.metadata if k != _LLVM), (_LLVM, MDRef(str(number)))]
@@ -100,10 +106,25 @@ def note_marks(module: Module) -> None:
                 back = {*marks, Mark.REVERSED} - ({Mark.EXCLUSIVE} if Mark.REVERSED in marks else set[Mark]())
                 added = ((LOOP, _node(module, marks)), (REVERSED, _node(module, frozenset(back))))
                 latch.metadata = [*latch.metadata, *added]
-                if all(kind != "dbg" for kind, _ in latch.metadata):
-                    known = (n for i in reversed(block.instructions) for k, n in i.metadata if k == "dbg")
-                    latch.metadata += [("dbg", node) for node in islice(known, 1)]
+                if all(kind not in ("dbg", NOTED) for kind, _ in latch.metadata):
+                    latch.metadata += _place(module, latch) or _place_within(block)
                 note_places(module, [latch])
+
+
+def _place(module: Module, latch: Instruction) -> list[tuple[str, MDValue]]:
+    """The place that is among the marks of the loop that a branch closes, as a note."""
+    for node in (resolve(module, node) for kind, node in latch.metadata if kind == _LLVM):
+        for held in (resolve(module, operand) for operand in node.operands[1:]) if node is not None else ():
+            if held is not None and _PLACE in _texts(held.operands[:1]):
+                number = str(_free(module))
+                module.metadata[number] = MDNode(operands=[held.operands[1]])
+                return [(NOTED, MDRef(number))]
+    return []
+
+
+def _place_within(block: BasicBlock) -> list[tuple[str, MDValue]]:
+    known = (n for i in reversed(block.instructions) for k, n in i.metadata if k == "dbg")
+    return [("dbg", node) for node in islice(known, 1)]
 
 
 def show_marks(module: Module) -> None:

@@ -8,7 +8,9 @@ many for any number of threads, and each range adds to numbers and copies of its
     before    %s = phi double [ %start, %entry ], [ %next, %loop ]       after    range r: sum from -0.0 -> %slots[r]
               %next = fadd double %s, %a                                          %start + %slots[0] + %slots[1] + ...
 
-so that results are the same to the last bit for one thread and for many.
+so that results are the same to the last bit for one thread and for many. Where iterations add to places that they
+share with those next to them alone, as stencils do in reverse, no copies are needed: ranges are longer than that, and
+all even ones are run before all odd ones.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder, const_float, const_int
 from jax_enzyme.ir.clone import Cloner, clone
 from jax_enzyme.ir.debug import location
-from jax_enzyme.ir.marks import has_marks, marks_of
+from jax_enzyme.ir.marks import Mark, has_marks, marks_of
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, Value, int_value
 from jax_enzyme.rules.declare import Declarations
@@ -89,9 +91,11 @@ class _Choice:
         self.verdicts: list[str] = []
 
     def visit(self, loop: Loop) -> None:
-        if len(loop.latches) == 1 and marks_of(self._module, loop.latches[0].terminator):
+        marks = marks_of(self._module, loop.latches[0].terminator) if len(loop.latches) == 1 else frozenset[Mark]()
+        if marks:
             problem = self._choose(loop)
-            self.verdicts.append(f"{self._place(loop)}: {problem or 'on several threads'}")
+            which = "the reverse of " if Mark.REVERSED in marks else ""
+            self.verdicts.append(f"{which}{self._place(loop)}: {problem or 'on several threads'}")
             if problem is None:
                 return
         for child in loop.children:
@@ -106,7 +110,7 @@ class _Choice:
         if work < _WORTH:
             return "on one thread: it takes less time than it would take to share it"
         ranges = None
-        if share.sums or share.left or share.added:
+        if share.sums or share.left or share.added or share.near:
             ranges = self._ranges(share, work)
             if isinstance(ranges, str):
                 return f"on one thread: {ranges}"
@@ -132,10 +136,12 @@ class _Choice:
         wanted = min(_MOST_COPIES, work // (_COPYING * cells)) if cells else _RANGES
         if any(self._layout.store_size(v.type) > _CELL for v in share.left):
             return "it leaves a large value behind"
-        length = -(-share.count // max(wanted, 1))
+        length = max(-(-share.count // max(wanted, 1)), share.apart)
         grain = self._facts.grain(share.loop)
         length = -(-length // grain) * grain
         count = -(-share.count // length)
+        if share.near and count < 2 * _FEWEST:
+            return "too many iterations add to the same places"
         if wanted < _FEWEST or count < 2:
             return "copies of the memory that it adds to would cost more" if cells else "it has few iterations"
         return _Ranges(count, length, copies)
@@ -176,6 +182,7 @@ class _InRanges(Sharing):
         self._kept = list(dict.fromkeys((*self._sums, *share.left)))
         size = -(-max(1, len(self._kept)) * _CELL // _SLOT) * _SLOT
         self._slot_size = size
+        self._phases = 2 if share.near else 1
 
     # -- a range
 
@@ -210,9 +217,11 @@ class _InRanges(Sharing):
         kind = self._context(passed)
         values = [at.load(v.type, self._field(at, kind, context, n)) for n, v in enumerate(passed)]
         slots = at.load(T.PTR, self._field(at, kind, context, len(passed)))
+        phase = at.load(T.I64, self._field(at, kind, context, len(passed) + 1))
         at.br(each)
         at = Builder(each)
-        number = at.phi(T.I64, [(first, entry)])
+        counted = at.phi(T.I64, [(first, entry)])
+        number = at.binary("add", at.binary("mul", counted, const_int(T.I64, self._phases)), phase)
         for index, value in enumerate(passed):
             size = self._ranges.copies.get(value)
             if size is not None:
@@ -227,9 +236,9 @@ class _InRanges(Sharing):
         way = at.call(body, [*values, low, high, slot])
         at.cond_br(at.icmp("eq", way, const_int(T.I64, 0)), step, end)
         at = Builder(step)
-        following = at.binary("add", number, const_int(T.I64, 1), ("nuw", "nsw"))
-        number.operands.append(following)
-        number.targets.append(step)
+        following = at.binary("add", counted, const_int(T.I64, 1), ("nuw", "nsw"))
+        counted.operands.append(following)
+        counted.targets.append(step)
         at.cond_br(at.icmp("ult", following, last), each, end)
         at = Builder(end)
         at.ret(at.phi(T.I64, [(way, each), (const_int(T.I64, 0), step)]))
@@ -241,7 +250,7 @@ class _InRanges(Sharing):
 
     @staticmethod
     def _context(passed: list[Value]) -> T.StructType:
-        return structure([*passed, ConstantNull(T.PTR)])
+        return structure([*passed, ConstantNull(T.PTR), const_int(T.I64, 0)])
 
     # -- the call
 
@@ -262,13 +271,16 @@ class _InRanges(Sharing):
         for number, value in enumerate([*passed, slots]):
             at.store(copies.get(value, value), self._field(at, kind, context, number))
         at.cond_br(at.icmp("eq", self._team, ConstantNull(T.PTR)), alone, together)
-        count = const_int(T.I64, self._ranges.count)
-        single = Builder(alone)
-        by_one = single.call(stretch, [context, const_int(T.I64, 0), count])
-        single.br(after)
-        shared = Builder(together)
+        single, shared = Builder(alone), Builder(together)
         run = shared.load(T.PTR, self._team, 8)
-        by_all = shared.call(run, [self._team, stretch, context, count, const_int(T.I64, 1)], RUN)
+        by_one = by_all = const_int(T.I64, 0)
+        for phase in range(self._phases):  # a loop with two has no other way out
+            count = const_int(T.I64, -(-(self._ranges.count - phase) // self._phases))
+            for branch in (single, shared):
+                branch.store(const_int(T.I64, phase), self._field(branch, kind, context, len(passed) + 1))
+            by_one = single.call(stretch, [context, const_int(T.I64, 0), count])
+            by_all = shared.call(run, [self._team, stretch, context, count, const_int(T.I64, 1)], RUN)
+        single.br(after)
         shared.br(after)
         at = Builder(after)
         way = at.phi(T.I64, [(by_one, alone), (by_all, together)])

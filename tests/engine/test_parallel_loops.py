@@ -25,13 +25,15 @@ STEPS: dict[str, tuple[Step, ...]] = {"p": (), "j": (Jvp((True, False)),), "v": 
 
 @dataclass(frozen=True)
 class Shared:
-    """A source, which of primal, JVP and VJP have loops for several threads, and what is said where none has."""
+    """A source, which of primal, JVP and VJP have loops for several threads, and what is said where none has. `all`: so
+    have those of the reverse sweep."""
 
     source: str
     shares: str
     reason: str = ""
     lang: str = "c"
     n: int = 4000
+    all: bool = False
 
 
 CASES = {
@@ -205,6 +207,66 @@ void k(int n, const double *x, double *y) {
 }""",
         "?",
     ),
+    "stencil": Shared(
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+  y[0] = x[0];
+  y[n - 1] = x[n - 1];
+#pragma omp parallel for schedule(dynamic, 16)
+  for (int i = 1; i < n - 1; i++) y[i] = 0.3 * x[i - 1] * x[i] + 0.4 * x[i] * x[i + 1] + sin(x[i]);
+}""",
+        "pjv",
+        all=True,
+    ),
+    "sweeps": Shared(
+        """#include <math.h>
+#include <stdlib.h>
+enum { M = 50 };
+static void sweep(int m, const double *restrict u, double *restrict v) {
+#pragma omp parallel for
+  for (int i = 1; i < m - 1; i++)
+    for (int j = 1; j < M - 1; j++)
+      v[i * M + j] = 0.25 * (u[(i - 1) * M + j] + u[(i + 1) * M + j] + u[i * M + j - 1] + u[i * M + j + 1])
+                     + 0.1 * sin(u[i * M + j]);
+}
+void k(int n, const double *x, double *y) {
+  double *u = malloc(8 * n), *v = malloc(8 * n);
+  for (int i = 0; i < n; i++) u[i] = v[i] = x[i];
+  for (int t = 0; t < 3; t++) { sweep(n / M, u, v); sweep(n / M, v, u); }
+  for (int i = 0; i < n; i++) y[i] = u[i];
+  free(u);
+  free(v);
+}""",
+        "pjv",
+        all=True,
+    ),
+    "columns": Shared(
+        """enum { M = 100 };
+void k(int n, const double *x, double *y) {
+  for (int i = 0; i < n; i++) y[i] = x[i];
+#pragma omp parallel for
+  for (int j = 1; j < M - 1; j++)
+    for (int i = 1; i < n / M - 1; i++)
+      y[i * M + j] = x[(i - 1) * M + j] * x[(i + 1) * M + j] + x[i * M + j - 1] * x[i * M + j + 1];
+}""",
+        "pjv",
+        all=True,
+    ),
+    "elements": Shared(
+        """void k(int n, const double *x, double *y) {
+  for (int i = 0; i < n; i++) y[i] = 0;
+#pragma omp parallel for
+  for (int e = 0; e < n - 1; e++) {
+    double h = x[e + 1] + x[e], f = h * x[e], g = h * h * x[e + 1];
+#pragma omp atomic
+    y[e] += f;
+#pragma omp atomic
+    y[e + 1] += g;
+  }
+}""",
+        "pjv",
+        all=True,
+    ),
     "vector": Shared(
         """#include <cmath>
 #include <vector>
@@ -242,6 +304,9 @@ def test_any_number_of_threads_gives_the_same_bits(name: str) -> None:
             np.testing.assert_allclose(alone[0], serial.run((), given)[0], rtol=1e-9, atol=1e-11)
         if case.shares != "?":
             assert bool(team.ran) is (letter in case.shares), said
+        if case.all:
+            assert all(text.endswith("on several threads") for text in said), said
+            assert letter != "v" or any(text.startswith("the reverse of ") for text in said), said
         if letter not in case.shares and case.reason:
             assert any(case.reason in text for text in said), said
     agree(three_way(kernel, [x]))

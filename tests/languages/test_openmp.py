@@ -135,8 +135,8 @@ struct Pair { double a, b; };
 extern "C" void k(int n, const double *x, double *y) {
   Pair p{0, 1};
   std::vector<double> v(n);
-#pragma omp parallel for reduction(join : p)
-  for (int i = 0; i < n; i++) { p.a += x[i]; p.b *= x[i]; v[i] = x[i] * x[i]; }
+#pragma omp parallel for reduction(join : p) schedule(dynamic, 3)
+  for (int i = 0; i < n; i++) { p.a += x[i]; p.b *= x[i]; v.at(i) = x[i] * x[i]; }
 #pragma omp parallel
   {
     std::vector<double> mine(n);

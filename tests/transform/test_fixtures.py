@@ -20,6 +20,7 @@ from jax_enzyme.ir.verify import verify
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.transform.allocators import lower_allocators
 from jax_enzyme.transform.byte_swaps import widen_byte_swaps
+from jax_enzyme.transform.carried_loads import load_again
 from jax_enzyme.transform.closures import lower_closures
 from jax_enzyme.transform.devirtualise import devirtualise
 from jax_enzyme.transform.dynamic_casts import lower_dynamic_casts
@@ -56,6 +57,7 @@ PASSES: dict[str, Pass] = {
     "address_lanes": _of_module(split_address_lanes),
     "allocators": _of_module(lower_allocators),
     "byte_swaps": widen_byte_swaps,
+    "carried_loads": load_again,
     "closures": lower_closures,
     "devirtualise": devirtualise,
     "dynamic_casts": _of_module(lower_dynamic_casts),

@@ -92,7 +92,7 @@ def _siblings(loop: Loop, start: BasicBlock) -> bool:
 
 def _once(module: Module, function: Function, loop: Loop) -> None:
     """A loop that is known to run once at most is one no more."""
-    ends = list(dict.fromkeys(target for _, target in loop.exit_edges))
+    ends = list(dict.fromkeys(target for _, target in loop.exit_edges if not _catches(target)))
     if len(ends) != 1 or any(isinstance(i, I.Phi) for i in ends[0].instructions):
         raise CompileError(
             "a worksharing loop has an irregular form",
@@ -108,6 +108,11 @@ def _once(module: Module, function: Function, loop: Loop) -> None:
             break
         kept = [(v, b) for v, b in phi.incoming if b not in loop.latches]
         phi.operands, phi.targets = [v for v, _ in kept], [b for _, b in kept]
+
+
+def _catches(block: BasicBlock) -> bool:
+    """Does a block begin with an exception? Exceptions leave a loop by ways of their own."""
+    return any(isinstance(i, I.LandingPad) for i in block.instructions)
 
 
 def _dispatch(module: Module, function: Function) -> None:

@@ -1,0 +1,326 @@
+"""Values that a marked loop carries from one iteration to the next, though memory holds them, are loaded again.
+
+LLVM saves loads: what the next iteration will read at another place it keeps in a phi.
+
+    before    %a = phi double [ %x0, %entry ], [ %b, %loop ]       after    %pa = getelementptr i8, ptr %pb, i64 -8
+              %pb = getelementptr double, ptr %x, i64 %i                    %a = load double, ptr %pa
+              %b = load double, ptr %pb                                     %b = load double, ptr %pb
+
+An iteration then needs the one before, and neither may the loop run in any order, nor its reverse. So in marked loops
+and those inside them, a phi of a header becomes a load of what lies a step behind where
+
+- what it carries was loaded, or stored, once in every iteration at an address with a constant step,
+- nothing writes there behind that in the same iteration,
+- what the first iteration begins with is what lies there when the loop begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from jax_enzyme.analysis.accesses import Access, accesses
+from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.analysis.dominators import Dominators
+from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.loops import Loop, Loops
+from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.objects import Objects, call_effect
+from jax_enzyme.analysis.polynomials import Polynomial, TooComplex
+from jax_enzyme.analysis.ranges import Interval
+from jax_enzyme.analysis.recurrences import Recurrences
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.arrays import ArrayFunction
+from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.clone import Cloner, clone
+from jax_enzyme.ir.debug import NOTED
+from jax_enzyme.ir.marks import Mark, Marks, has_marks, marks_of
+from jax_enzyme.ir.module import Function, Module, uses
+from jax_enzyme.ir.values import BasicBlock, Value, int_value, is_zero
+from jax_enzyme.rules.effects import Effect
+from jax_enzyme.transform.rewriting import phis, replace_values
+
+_DEEPEST = 4
+"""How many iterations back a value may come from: each takes a round."""
+_KEPT = ("dbg", "tbaa", NOTED)
+_PLAIN = (I.GetElementPtr, I.Cast, I.BinaryOp)
+
+
+def load_again(function: ArrayFunction) -> ArrayFunction:
+    """The array function whose marked loops load what they carried around, in a copy of the module; the function itself
+    where there is nothing of the kind."""
+    if not has_marks(function.module):
+        return function
+    module = clone(function.module)
+    root = module.functions[function.symbol]
+    changed = False
+    for _ in range(_DEEPEST):
+        if not _Loading(module, root).run():
+            break
+        changed = True
+    return replace(function, module=module) if changed else function
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a value lies that an iteration leaves: it is accessed by `access`, at `first` plus `step` bytes for each
+    iteration before."""
+
+    access: Access
+    pointer: Value
+    first: Polynomial
+    step: int
+    size: int
+    align: int | None
+
+
+class _Loading:
+    """One round, on facts of one state of the function."""
+
+    def __init__(self, module: Module, root: Function) -> None:
+        self._module = module
+        self._root = root
+        self._cfg = Cfg(root)
+        self._loops = Loops(self._cfg, Dominators(self._cfg))
+
+    def run(self) -> bool:
+        """Whether anything was replaced."""
+        wanted = [(loop, phi, marks) for loop, marks in self._marked() for phi in self._carried(loop)]
+        if not wanted:
+            return False
+        self._facts = Recurrences(self._root, self._cfg, self._loops, self._module)
+        self._layout = DataLayout(self._module)
+        self._points_to = PointsTo(self._module, self._root)
+        self._accesses = tuple(accesses(self._points_to, self._root, self._layout))
+        self._by_instruction: dict[I.Instruction, list[Access]] = {}
+        for access in self._accesses:
+            self._by_instruction.setdefault(access.instruction, []).append(access)
+        self._order = {i: n for b in self._root.blocks for n, i in enumerate(b.instructions)}
+        replaced: dict[Value, Value] = {}
+        for loop, phi, marks in wanted:
+            place = self._place(loop, phi, marks)
+            if place is not None:
+                replaced[phi] = self._load(loop, phi, place)
+                loop.header.instructions.remove(phi)
+        replace_values(self._root, replaced)
+        if replaced:
+            self._drop([v for phi in replaced if isinstance(phi, I.Phi) for v in phi.operands])
+        return bool(replaced)
+
+    def _drop(self, starts: list[Value]) -> None:
+        """Removes the loads of what loops began with, and stores of what is there already."""
+        used = uses(self._root)
+        facts = Recurrences(self._root, self._cfg, self._loops, self._module)
+        for block in self._root.blocks:
+            block.instructions = [
+                i
+                for n, i in enumerate(block.instructions)
+                if not (isinstance(i, I.Load) and i in starts and not used.get(i))
+                and not (isinstance(i, I.Store) and self._changes_nothing(i, block.instructions[:n], facts))
+            ]
+
+    def _changes_nothing(self, store: I.Store, before: list[I.Instruction], facts: Recurrences) -> bool:
+        """Does a store put back what was loaded from there, in the same block with no other store in between?"""
+        load, pointer = store.operands
+        if not isinstance(load, I.Load) or load not in before or not _is_plain(load) or not _is_plain(store):
+            return False
+        objects = self._points_to.written(pointer)
+        if (facts.form(pointer).polynomial - facts.form(load.operands[0]).polynomial).value != 0:
+            return False
+        between = before[before.index(load) + 1 :]
+        return not any(
+            a.writes and self._may_meet(a.objects, objects) for i in between for a in self._by_instruction.get(i, ())
+        )
+
+    def _marked(self) -> Iterator[tuple[Loop, Marks]]:
+        """Marked loops, and those inside of them, with the marks that they have themselves or of the loop around."""
+        for loop in self._loops.all:
+            for around in loop.ancestors:
+                found = marks_of(self._module, around.latches[0].terminator) if len(around.latches) == 1 else None
+                if found and len(loop.latches) == 1 and loop.preheader is not None:
+                    yield loop, found if around is loop else found - {Mark.PARALLEL}
+                    break
+
+    @staticmethod
+    def _carried(loop: Loop) -> Iterator[I.Phi]:
+        for phi in phis(loop.header):
+            latch = next((v for v, b in phi.incoming if b in loop), None)
+            if isinstance(latch, I.Instruction) and not T.is_pointer(phi.type):
+                yield phi
+
+    # -- where it lies
+
+    def _place(self, loop: Loop, phi: I.Phi, marks: Marks) -> _Place | None:
+        latch = next(v for v, b in phi.incoming if b in loop)
+        start = next(v for v, b in phi.incoming if b not in loop)
+        for access in self._accesses:
+            match access.instruction:
+                case I.Load() as load if load is latch:
+                    align = load.align
+                case I.Store() as store if store.operands[0] is latch and self._may_be_stored(marks):
+                    align = store.align
+                case _:
+                    continue
+            try:
+                place = self._affine(access, loop, align)
+                if place is not None and self._stays(place, loop) and self._begins_with(place, start, loop):
+                    return place
+            except TooComplex:
+                pass
+        return None
+
+    @staticmethod
+    def _may_be_stored(marks: Marks) -> bool:
+        """Iterations of a marked loop see nothing of one another but what they add up, nor do those inside of the
+        reverse of one. Other loops, inside of marked ones, may go from one element of an array to the next."""
+        return bool(marks & {Mark.PARALLEL, Mark.REVERSED})
+
+    def _affine(self, access: Access, loop: Loop, align: int | None) -> _Place | None:
+        instruction = access.instruction
+        block = self._facts.block_of[instruction]
+        size = access.size
+        if size is None or not isinstance(instruction, I.Load | I.Store) or not _is_plain(instruction):
+            return None
+        if not self._facts.once_per_iteration(block, loop) or not self._can_be_repeated(access.pointer, loop):
+            return None
+        parts = self._facts.form_at(access.pointer, block).polynomial.coefficients(self._facts.iteration(loop))
+        step = parts[1].value if len(parts) == 2 else None
+        if not step or not self._facts.is_invariant(parts[0], loop):
+            return None
+        return _Place(access, access.pointer, parts[0], step, size, align)
+
+    def _can_be_repeated(self, pointer: Value, loop: Loop) -> bool:
+        """Can an address be computed at the start of an iteration?"""
+        if not self._is_inside(pointer, loop) or (isinstance(pointer, I.Phi) and pointer in loop.header.instructions):
+            return True
+        return isinstance(pointer, _PLAIN) and all(self._can_be_repeated(o, loop) for o in pointer.operands)
+
+    def _is_inside(self, value: Value, loop: Loop) -> bool:
+        return self._facts.block_of.get(value) in loop.blocks
+
+    def _stays(self, place: _Place, loop: Loop) -> bool:
+        """Does an iteration write there no more, once it has come so far?"""
+        own = place.access
+        home = self._facts.block_of[own.instruction]
+        here = place.first + Polynomial.atom(self._facts.iteration(loop)).scale(place.step)
+        for access in self._accesses:
+            block = self._facts.block_of[access.instruction]
+            if (
+                access is own
+                or not access.writes
+                or block not in loop
+                or not self._may_meet(access.objects, own.objects)
+            ):
+                continue
+            if block is home and self._order[access.instruction] < self._order[own.instruction]:
+                continue
+            every_time = block is not home and self._facts.once_per_iteration(block, loop)
+            if every_time and self._facts.dominators.dominates(block, home):
+                continue
+            if not self._apart(access, here, place.size):
+                return False
+        return True
+
+    def _may_meet(self, a: Objects, b: Objects) -> bool:
+        unknown = self._points_to.unknown
+        return bool(a & b) or unknown in a or unknown in b
+
+    def _apart(self, access: Access, place: Polynomial, size: int) -> bool:
+        """Do an access and a place have no byte in common?"""
+        block = self._facts.block_of[access.instruction]
+        distance = (self._facts.form_at(access.pointer, block).polynomial - place).value
+        if distance is None or access.size is None:
+            return False
+        return distance >= size or distance + access.size <= 0
+
+    def _begins_with(self, place: _Place, start: Value, loop: Loop) -> bool:
+        """Does memory hold `start` a step before the first place, when the loop begins?"""
+        where = place.first.add_constant(-place.step)
+        block = loop.preheader
+        while block is not None:
+            for instruction in reversed(block.instructions):
+                if self._holds(instruction, where, place, start):
+                    return True
+                if any(not self._apart(a, where, place.size) for a in self._writes(instruction, place)):
+                    return False
+            above = self._facts.dominators.idom[block]
+            if above is not None and any(
+                True for b in self._between(above, block) for i in b.instructions for _ in self._writes(i, place)
+            ):
+                return False
+            block = above
+        return False
+
+    def _writes(self, instruction: I.Instruction, place: _Place) -> Iterator[Access]:
+        """What an instruction may write of the objects of a place."""
+        for access in self._by_instruction.get(instruction, ()):
+            if access.writes and self._may_meet(access.objects, place.access.objects):
+                yield access
+
+    def _holds(self, instruction: I.Instruction, where: Polynomial, place: _Place, start: Value) -> bool:
+        """Does an instruction tell that there is `start`?"""
+        match instruction:
+            case I.Load() if instruction is start:
+                return self._is_at(instruction, instruction.operands[0], where)
+            case I.Store() if instruction.operands[0] is start:
+                return self._is_at(instruction, instruction.operands[1], where)
+            case I.Call() if is_zero(start) and call_effect(instruction) is Effect.MEMORY_SET:
+                block = self._facts.block_of[instruction]
+                begin = self._facts.form_at(instruction.operands[0], block).polynomial
+                size = int_value(instruction.operands[2])
+                inside = self._facts.interval(where - begin)
+                cleared = int_value(instruction.operands[1]) == 0 and size is not None
+                return cleared and inside.within(Interval(0, (size or 0) - place.size))
+            case I.Call() if is_zero(start) and isinstance(instruction.callee, Function):
+                sites = {o.site for o in place.access.objects}
+                return instruction.callee.name == "calloc" and sites == {instruction}
+            case _:
+                return False
+
+    def _is_at(self, instruction: I.Instruction, pointer: Value, where: Polynomial) -> bool:
+        found = self._facts.form_at(pointer, self._facts.block_of[instruction]).polynomial
+        return (found - where).value == 0
+
+    def _between(self, above: BasicBlock, block: BasicBlock) -> set[BasicBlock]:
+        """The blocks on paths from one to the other."""
+        found: set[BasicBlock] = set()
+        pending = [block]
+        while pending:
+            for before in self._cfg.reachable_preds(pending.pop()):
+                if before is not above and before not in found:
+                    found.add(before)
+                    pending.append(before)
+        return found
+
+    # -- loading it
+
+    def _load(self, loop: Loop, phi: I.Phi, place: _Place) -> Value:
+        header = loop.header
+        at = Builder(BasicBlock())
+        pointer = self._again(place.pointer, loop, at, Cloner())
+        back = at.gep(T.I8, pointer, [const_int(T.I64, -place.step)])
+        load = at.load(phi.type, back, place.align)
+        assert isinstance(load, I.Load)
+        load.metadata = [(k, n) for k, n in place.access.instruction.metadata if k in _KEPT]
+        index = len(phis(header))
+        header.instructions[index:index] = at.block.instructions
+        return load
+
+    def _again(self, value: Value, loop: Loop, at: Builder, copies: Cloner) -> Value:
+        if not self._is_inside(value, loop) or isinstance(value, I.Phi):
+            return value
+        assert isinstance(value, I.Instruction)
+        if value not in copies.map:
+            copy = Cloner().shell(value)
+            copy.operands = [self._again(o, loop, at, copies) for o in value.operands]
+            copy.metadata = [(k, n) for k, n in value.metadata if k == "dbg"]
+            copy.flags = ()
+            copies.map[value] = at.insert(copy)
+        found = copies.map[value]
+        assert isinstance(found, Value)
+        return found
+
+
+def _is_plain(access: I.Load | I.Store) -> bool:
+    return not access.ordering and "volatile" not in access.flags
