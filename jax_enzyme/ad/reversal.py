@@ -245,7 +245,7 @@ def _routine(
     static: tuple[MemoryObject, ...],
     loops: dict[Function, CutLoop],
 ) -> Routine:
-    work = Work(code, facts)
+    work = Work(code, recipes, facts)
     sites = [o.site for o in static if o.site is not None] if recipes.is_root else shadowed_parameters(recipes, facts)
     recorder = _record(recipes, facts, words, work, sites, loops)
     execution = facts.execution
@@ -308,7 +308,9 @@ def _record(
         return []
 
     prologue, declarations = Builder(BasicBlock()), Declarations(scratch)
-    adjoints = Adjoints(facts, work.within_block, recorder, builder, prologue, declarations, runtime, pulled)
+    adjoints = Adjoints(
+        facts, work.within_block, work.late_sums, recorder, builder, prologue, declarations, runtime, pulled
+    )
     iterations: dict[Loop, Value] = {loop: Argument(T.PTR) for loop in work.code.loops}
     Sweep(work, recorder, adjoints, builder, iterations, builder.ret).run()
     return recorder

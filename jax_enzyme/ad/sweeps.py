@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from jax_enzyme.ad.check.late_sums import check_late_sums
 from jax_enzyme.ad.check.reloads import ReloadCheck
 from jax_enzyme.ad.check.tapes import check_emission
 from jax_enzyme.ad.emit.addresses import holds_address
@@ -63,6 +64,7 @@ class Sweeps:
         _ = self.forward, self.reverse
         for routine, reverse in self._reverse_of.items():
             check_emission(routine.plan.tape, routine.function, self._forward_of.get(routine), reverse)
+            check_late_sums(reverse, routine.function)
             if reverse.reloads:
                 layout = routine.plan.recipes.layout
                 reloads = ReloadCheck(routine.function, facts.points_to, layout, facts.execution)
@@ -227,7 +229,15 @@ class Sweeps:
 
         within_block = routine.work.within_block
         adjoints = Adjoints(
-            self.reversal.facts, within_block, sources, builder, prologue, self._declarations, self.runtime, pulled
+            self.reversal.facts,
+            within_block,
+            routine.work.late_sums,
+            sources,
+            builder,
+            prologue,
+            self._declarations,
+            self.runtime,
+            pulled,
         )
 
         def finish() -> None:
@@ -249,7 +259,9 @@ class Sweeps:
         prologue.br(start)
         target.blocks = [prologue.block, *sweep.blocks]
         primal = frozenset(arguments.values())
-        self._reverse_of[routine] = Reverse(target, tape, sweep.positions, sources.reloads, primal)
+        self._reverse_of[routine] = Reverse(
+            target, tape, sweep.positions, sources.reloads, primal, adjoints.late_sums.buffers
+        )
         return sources.used_arguments
 
     def _nodes(self, routine: Routine, prologue: Builder, arena: Value | None) -> Nodes:

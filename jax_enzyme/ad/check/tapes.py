@@ -19,7 +19,8 @@ control     every edge of reverse leads to a predecessor, or to a dominator, of 
 reload      memory of the primal that reverse loads from cannot be written after the load that it repeats, by an
 argument
             that looks for stores that control can come to, and tells memory apart by where pointers come from
-shadows     memory for shadows that a derivative makes is zero before it is used
+shadows     memory for shadows that a derivative makes is zero before it is used (`check.shadows`)
+late sums   local arrays of adjoints are full when they are read (`check.late_sums`)
 aliasing    where pointers come back from the tape, parameters are not `noalias`
 
 An error here is a defect of the engine: it is raised before a wrong derivative can run.
@@ -410,7 +411,9 @@ class _ReverseCheck(_Sweep):
         return 0 if bit is None else 1 << bit
 
     def _check_adjoints(self) -> None:
-        adjoints: set[Value] = {v for v in self.variables if isinstance(v, I.Alloca) and _is_adjoint(v)}
+        adjoints: set[Value] = {
+            v for v in self.variables if isinstance(v, I.Alloca) and _is_adjoint(v) and v not in self.reverse.late_sums
+        }
         start: dict[Value, Value] = {}
         for instruction in self.function.entry.instructions:
             if isinstance(instruction, I.Store):

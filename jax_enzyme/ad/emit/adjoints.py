@@ -13,10 +13,11 @@ reads and writes it once, and the optimiser turns it into a register.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from jax_enzyme.ad.emit.addresses import byte_count, element_alignment
 from jax_enzyme.ad.emit.copies import is_array, is_freed_next, numbers_in
+from jax_enzyme.ad.emit.late_sums import LateSums
 from jax_enzyme.ad.emit.library import LibraryCalls
 from jax_enzyme.ad.emit.lookup import Sources
 from jax_enzyme.ad.emit.partials import SUM_FLAGS, Partials, nonzero_partials, variables_of
@@ -25,6 +26,7 @@ from jax_enzyme.ad.facts.causes import MIXED_COPY, NARROW, RELOADED, SHARED_ORDE
 from jax_enzyme.ad.facts.errors import active_rule
 from jax_enzyme.ad.facts.functions import Facts
 from jax_enzyme.ad.facts.half_numbers import spoil, takes_half
+from jax_enzyme.ad.plan.late_sums import LateSum
 from jax_enzyme.analysis.objects import call_effect, called_routine, is_defined_call
 from jax_enzyme.analysis.tbaa import copied_type, number_access
 from jax_enzyme.ir import instructions as I
@@ -41,14 +43,15 @@ Pulled = Callable[[I.CallBase, Value, Value | None], list[tuple[int, Value]]]
 
 class Adjoints:
     """Adjoint variables, and the reverse of each instruction. `within_block` are the values that only their own block
-    uses. `prologue` builds where the variables are made; `pulled` emits the reverse of a call of an inner routine, from
-    its frame and the adjoint of its result, and returns adjoints with the numbers of the arguments that they belong
-    to."""
+    uses, `late_sums` the loads whose adjoints are added behind their loop. `prologue` builds where the variables are
+    made; `pulled` emits the reverse of a call of an inner routine, from its frame and the adjoint of its result, and
+    returns adjoints with the numbers of the arguments that they belong to."""
 
     def __init__(
         self,
         facts: Facts,
         within_block: frozenset[Value],
+        late_sums: Mapping[I.Instruction, LateSum],
         sources: Sources,
         builder: Builder,
         prologue: Builder,
@@ -66,6 +69,7 @@ class Adjoints:
         self._runtime = runtime
         self._sums = facts.execution.sums(declarations.module, facts, builder, prologue)
         self._within_block = within_block
+        self.late_sums = LateSums(late_sums, sources, builder, prologue)
         self._variables: dict[Value, Value] = {}
         self._sums_here: dict[Value, Value] = {}
 
@@ -109,6 +113,9 @@ class Adjoints:
             case I.Load():
                 if T.is_int(instruction.type):
                     self._check_bits(instruction)
+                if instruction in self.late_sums.loads:
+                    self.late_sums.keep(instruction, self.take(instruction))
+                    return
                 pointer = self._sources.shadow(instruction.operands[0])
                 adjoint = self.take(instruction)
                 align = element_alignment(adjoint.type, instruction.align)

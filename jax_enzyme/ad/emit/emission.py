@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import BasicBlock, Value
@@ -21,10 +23,12 @@ class Forward:
 @dataclass(frozen=True, eq=False)
 class Reverse:
     """An emitted reverse sweep: `positions` says which block of the code each block reverses, `reloads` which load of
-    the code a load from the primal's memory repeats, `primal` which parameters are the primal's."""
+    the code a load from the primal's memory repeats, `primal` which parameters are the primal's. `late_sums` are the
+    local arrays of adjoints that are added to memory behind a loop."""
 
     function: Function
     tape: Value
     positions: dict[BasicBlock, BasicBlock]
     reloads: dict[Value, I.Load]
     primal: frozenset[Value]
+    late_sums: Mapping[Value, Loop]

@@ -77,6 +77,10 @@ class Sources(ABC):
         """The shadow of a pointer, found along the address arithmetic of the primal."""
         return _finished(self._shadow_steps(pointer))
 
+    @abstractmethod
+    def shadow_at(self, pointer: Value, loop: Loop, number: Value) -> Value:
+        """The same in another iteration of a loop."""
+
     def _shadow_steps(self, pointer: Value) -> Steps:
         if pointer in self.shadows:
             return self.shadows[pointer]
@@ -208,6 +212,9 @@ class Recorder(Sources):
             self.pointers[of, what] = ForwardPointer(of, what)
         return Poison(T.PTR)
 
+    def shadow_at(self, pointer: Value, loop: Loop, number: Value) -> Value:
+        return self.shadow(pointer)
+
     def enter(self, loop: Loop) -> None:
         pass
 
@@ -273,6 +280,13 @@ class Lookup(Sources):
 
     def forward_pointer(self, of: Value, what: What) -> Value:
         return self._taped(self.pointers[of, what])
+
+    def shadow_at(self, pointer: Value, loop: Loop, number: Value) -> Value:
+        outer, caches = self._elsewhere, (self._cache, self._shadow_cache)
+        self._elsewhere, self._cache, self._shadow_cache = {**outer, loop: number}, {}, {}
+        result = self.shadow(pointer)
+        self._elsewhere, (self._cache, self._shadow_cache) = outer, caches
+        return result
 
     def _value_steps(self, value: Value) -> Steps:
         if isinstance(value, Constant):

@@ -16,6 +16,8 @@ from jax_enzyme.ad.emit.adjoints import Adjoints
 from jax_enzyme.ad.emit.lookup import Sources
 from jax_enzyme.ad.facts.functions import Facts
 from jax_enzyme.ad.facts.instrument import Instrumented
+from jax_enzyme.ad.plan.late_sums import late_sums
+from jax_enzyme.ad.plan.recipes import Recipes
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -26,14 +28,15 @@ from jax_enzyme.ir.values import BasicBlock, ConstantInt, Value
 
 
 class Work:
-    """Which blocks and loops the reverse sweep has to visit."""
+    """Which blocks and loops the reverse sweep has to visit, and what it adds to memory behind its loops."""
 
-    def __init__(self, code: Instrumented, facts: Facts) -> None:
+    def __init__(self, code: Instrumented, recipes: Recipes, facts: Facts) -> None:
         self.code = code
         self.facts = facts
         self.blocks = {b for b in code.cfg.rpo if any(map(facts.has_adjoint, b.instructions))}
         self.within_block = _used_within_block(code.function)
         self.inert = {loop for loop in code.loops if self.blocks.isdisjoint(loop.blocks)}
+        self.late_sums = late_sums(recipes, facts, self.inert)
 
     def active_phis(self, block: BasicBlock) -> list[I.Phi]:
         return [i for i in block.instructions if isinstance(i, I.Phi) and self.facts.has_adjoint(i)]
@@ -172,7 +175,9 @@ class Sweep:
         self._builder.cond_br(first, outward, back)
         self._builder.block = outward
         self._sources.forget()
-        self._edge(block, loop.preheader, phis)
+        before = loop.preheader
+        self._adjoints.late_sums.finish(loop, lambda name: self._new(f"rev.{block.name}.{name}", before))
+        self._edge(block, before, phis)
         self._builder.block = back
         self._sources.forget()
         less = self._builder.binary("sub", self._sources.iteration(loop), ConstantInt(T.I64, 1), ("nuw", "nsw"))

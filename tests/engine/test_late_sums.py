@@ -1,0 +1,82 @@
+"""Adjoints of neighbours are added behind their loop: the gradient is the same, and the loop can be vectorised."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from jax_enzyme.codegen import derived
+from jax_enzyme.codegen.object import entry_module
+from jax_enzyme.codegen.optimise import optimised_text
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.module import Module
+from jax_enzyme.ir.reader import parse
+from tests.kernels.case import Case
+from tests.kernels.corpus import case
+from tests.support import three_way, through_engine
+from tests.support.through_engine import Specialised
+
+OWN = str(Path(__file__).parent / "late_sums.c")
+GRIDS = str(Path(__file__).parents[2] / "benchmarks/kernels/heat2d.c")
+SWAPPED = "n: i32, steps: i32, r: f64, scratch v: f64[n,n], inout u: f64[n,n]"
+
+LATE = {
+    "backwards": Case("backwards", "n: i32, x: f64[n], inout y: f64[n]", lambda r: _two(r, 40), file=OWN),
+    "shared": Case("shared", "n: i32, x: f64[n], inout y: f64[n]", lambda r: _two(r, 40), file=OWN),
+    "heat2d": Case("heat2d", SWAPPED, lambda r: _grid(r, 11), file=GRIDS),
+    "heat2d_copied": Case("heat2d_copied", SWAPPED, lambda r: _grid(r, 11), file=GRIDS),
+    "jacobi_swap": replace(case("jacobi_swap"), inputs=lambda r: {"sweeps": 3} | _two(r, 20, "f", "u")),
+    "recursive": Case(
+        "recursive", "n: i32, depth: i32, x: f64[n] -> f64", lambda r: {"depth": 2} | _two(r, 20, "x"), file=OWN
+    ),
+}
+AT_ONCE = {
+    "in_place": Case("in_place", "n: i32, inout x: f64[n]", lambda r: _two(r, 40, "x"), file=OWN),
+    "same_array": Case("same_array", "n: i32, inout x: f64[2*n+2]", lambda r: _two(r, 82, "x"), file=OWN),
+    "gauss_seidel": replace(
+        case("gauss_seidel"), inputs=lambda r: {"sweeps": 2, "f": r.normal(size=(12, 12)), "u": r.normal(size=(12, 12))}
+    ),
+}
+
+
+def _two(r: np.random.Generator, n: int, *names: str) -> dict[str, np.ndarray]:
+    return {name: r.normal(size=n) for name in names or ("x", "y")}
+
+
+def _grid(r: np.random.Generator, n: int) -> dict[str, object]:
+    return {"steps": 3, "r": 0.2, "u": r.normal(size=(n, n))}
+
+
+def _gradient(row: Case) -> Module:
+    kernel = Specialised.of(row)
+    function = derived.derived(kernel.program, kernel.signature, kernel.binding, (kernel.vjp,))
+    return entry_module(function)
+
+
+def _late(module: Module) -> int:
+    """The loops that add what has been kept."""
+    return sum(block.name.endswith(".sum") for f in module.functions.values() for block in f.blocks)
+
+
+@pytest.mark.parametrize("name", LATE)
+def test_late(name: str) -> None:
+    row = LATE[name]
+    three_way.check(through_engine.subject(row, split=True), row)
+    assert _late(_gradient(row)) > 0
+
+
+@pytest.mark.parametrize("name", AT_ONCE)
+def test_what_the_loop_writes_is_added_at_once(name: str) -> None:
+    three_way.check(through_engine.subject(AT_ONCE[name]), AT_ONCE[name])
+    assert _late(_gradient(AT_ONCE[name])) == 0
+
+
+def test_the_reverse_loop_is_vectorised() -> None:
+    """What is kept of an iteration is computed several iterations at a time."""
+    module = parse(optimised_text(_gradient(LATE["backwards"])))
+    products = (i for f in module.functions.values() for i in f.instructions() if i.opcode == "fmul")
+    assert any(isinstance(i, I.BinaryOp) and isinstance(i.type, T.VectorType) for i in products)
