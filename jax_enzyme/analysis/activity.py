@@ -172,8 +172,9 @@ class Activity:
                 self._varied_result(call)
 
     def _varied_routine(self, call: I.CallBase, routine: Routine) -> None:
-        """A routine's outputs vary with any of its inputs."""
-        if not any([routine.reads(i) and self._varied_memory(call.operands[i]) for i in routine.floats]):
+        """A routine's outputs vary with any of its inputs, and with those of other processes."""
+        varied = [routine.reads(i) and self._varied_memory(call.operands[i]) for i in routine.floats]
+        if not any(varied) and not routine.communicates:
             return
         if holds_float(call.type):
             self._mark(call)
@@ -255,7 +256,7 @@ class Activity:
 
     def _useful_routine(self, call: I.CallBase, routine: Routine) -> None:
         written = [self._useful_memory(call.operands[i]) for i in routine.floats if routine.writes(i)]
-        if self._is_useful(call) or any(written):
+        if self._is_useful(call) or any(written) or routine.communicates:
             for index in filter(routine.reads, routine.floats):
                 self._use_objects(call.operands[index])
 

@@ -23,6 +23,7 @@ from jax_enzyme.ir.values import Constant, ConstantAggregate, ConstantExpr, Cons
 from jax_enzyme.rules.blas.table import Routine
 from jax_enzyme.rules.blas.table import routine as routine_named
 from jax_enzyme.rules.effects import Effect, effect, writes_text
+from jax_enzyme.rules.mpi.table import communication, is_mpi
 from jax_enzyme.rules.pairs import declared_routine
 
 
@@ -73,9 +74,12 @@ def is_defined_call(instruction: Value) -> bool:
 
 
 def called_routine(call: I.CallBase) -> Routine | None:
-    """The BLAS or LAPACK routine that a call is of: it reads and writes what its table says, and keeps no pointer."""
+    """The routine of BLAS, LAPACK or MPI that a call is of: it reads and writes what its table says, and keeps no
+    pointer."""
     callee = call.callee
     if isinstance(callee, Function) and callee.is_declaration:
+        if is_mpi(callee.name):
+            return communication(callee.name, call.arguments)
         return routine_named(callee.name, callee.function_type) or declared_routine(callee.name, callee.attributes)
     return None
 

@@ -19,6 +19,7 @@ from weakref import WeakValueDictionary
 
 import llvmlite.binding as llvm
 
+from jax_enzyme.codegen import mpi
 from jax_enzyme.codegen.elf import undefined_symbols
 from jax_enzyme.codegen.host import host, target_machine
 from jax_enzyme.codegen.symbols import addresses, leaves_nothing
@@ -68,6 +69,8 @@ class Jit:
         if initialiser is not None:
             library.export_symbol(initialiser)
         needed = undefined_symbols(code) if host().is_elf else ()
+        if any(map(mpi.of_mpi, needed)) and mpi.library() is not None:
+            mpi.start()
         if host().is_elf:
             for name, address in addresses(needed).items():
                 library.import_symbol(name, address)

@@ -1,4 +1,5 @@
-"""The rules of BLAS and LAPACK as LLVM IR: compiled from `rules/blas` when a kernel first calls one, then kept."""
+"""The rules of BLAS, LAPACK and MPI as LLVM IR: compiled from `rules/blas` and `rules/mpi` when a kernel first calls one,
+then kept."""
 
 from __future__ import annotations
 
@@ -28,6 +29,7 @@ from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.values import GlobalValue, Poison, Value
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.rules.blas.table import bodies, routine
+from jax_enzyme.rules.mpi.table import library_of
 
 _FORMAT = "5"
 # Products of complex numbers as in BLAS itself: without a look whether a result that is no number could be infinite.
@@ -40,6 +42,7 @@ _NUMBERS = {
 }
 _INCLUDE = re.compile(r'^#include "(\w+\.h)"$', re.M)
 _KEPT_ATTRIBUTES = ("nounwind", "willreturn", "norecurse", "memory(")
+Numbers = str | tuple[str, str]
 _TWO_FLOATS = T.StructType((T.FLOAT, T.FLOAT))
 
 
@@ -53,20 +56,23 @@ def link_bodies(module: Module) -> None:
 def link_rules(module: Module) -> None:
     """Adds, in place, the rules of all routines that a module calls, as internal functions. Those call the routines
     again, and others: see `rules.blas.table` for what they may be."""
-    found = [routine(name, f.function_type) for name, f in module.functions.items() if f.is_declaration]
-    active = [r for r in found if r is not None and r.is_active]
-    _link(module, {name: r.letter for r in active for name in (r.jvp, r.forward, r.reverse)})
+    declared = [(name, f.function_type) for name, f in module.functions.items() if f.is_declaration]
+    active = [r for name, kind in declared if (r := routine(name, kind)) is not None and r.is_active]
+    wanted = {name: r.letter for r in active for name in (r.jvp, r.forward, r.reverse)}
+    _link(module, wanted | {name: of for name, _ in declared if (of := library_of(name)) is not None})
 
 
-def _link(module: Module, letters: Mapping[str, str]) -> None:
-    for letter in sorted(set(letters.values())):
-        adopt(module, definitions(letter, frozenset(name for name, of in letters.items() if of == letter)))
+def _link(module: Module, numbers: Mapping[str, Numbers]) -> None:
+    for kind in sorted(set(numbers.values()), key=str):
+        adopt(module, definitions(kind, frozenset(name for name, of in numbers.items() if of == kind)))
 
 
 def adopt(module: Module, library: Module) -> None:
     """Moves the functions and globals of `library` into `module`, where they define what is declared by that name and
     with that type; what the module defines itself is used instead."""
     replaced: dict[int, GlobalValue] = {}
+    for name, body in library.struct_bodies.items():
+        module.struct_bodies.setdefault(name, body)
     for name, variable in library.globals.items():
         replaced[id(variable)] = module.globals.setdefault(name, variable)
     adopted: list[Function] = []
@@ -111,10 +117,10 @@ def _return_integer(function: Function, defined: T.Type) -> None:
             at.ret(at.cast("trunc", value, declared))
 
 
-def definitions(letter: str, symbols: frozenset[str]) -> Module:
-    """A new module that defines functions of the library (`je_dgemm_jvp`), internal, and all that they call. `letter`
-    says which numbers they are about: s, d, c or z."""
-    module = parse(_text(letter, symbols))
+def definitions(numbers: Numbers, symbols: frozenset[str]) -> Module:
+    """A new module that defines functions of the library (`je_dgemm_jvp`), internal, and all that they call. `numbers`
+    says which numbers they are about: the letter s, d, c or z; in the rules of MPI, its binary interface before that."""
+    module = parse(_text(numbers, symbols))
     for function in module.functions.values():
         function.attributes = _plain(module, function.attributes)
         if not function.is_declaration:
@@ -165,30 +171,39 @@ def _return_structure(function: Function) -> None:
 
 
 @functools.lru_cache(maxsize=64)
-def _text(letter: str, symbols: frozenset[str]) -> str:
+def _text(numbers: Numbers, symbols: frozenset[str]) -> str:
     """The definitions of some symbols, and of all that they need, as the text of a module."""
-    return linking.reachable(_library(letter), symbols)
+    return linking.reachable(_library(numbers), symbols)
 
 
-def _library(letter: str) -> str:
+def _library(numbers: Numbers) -> str:
     """The IR of all rules for one kind of numbers, optimised as far as it stays differentiable, from the cache if it is
     there. Accesses say what type they are of, from which LLVM draws no conclusions: numbers are one or pairs of them as
     each rule likes."""
-    source = _expanded("library.c")
+    folder = "blas" if isinstance(numbers, str) else "mpi"
+    source = _expanded(folder, "library.c")
     cache = DiskCache.named("library")
-    key = digest(_FORMAT, toolchain.zig().version, host().compiler, letter, source)
+    key = digest(_FORMAT, toolchain.zig().version, host().compiler, repr(numbers), source)
     entry = cache.get(key)
     if entry is None:
-        flags = [*_FLAGS, *(f"-D{definition}" for definition in _NUMBERS[letter].split())]
-        entry = _optimised(compile_c(Source("c", "blas.c", source.encode()), flags)).encode()
+        flags = [*_FLAGS, *(f"-D{definition}" for definition in _definitions(numbers))]
+        entry = _optimised(compile_c(Source("c", f"{folder}.c", source.encode()), flags)).encode()
         cache.put(key, entry)
     return entry.decode()
 
 
-def _expanded(name: str) -> str:
+def _definitions(numbers: Numbers) -> list[str]:
+    if isinstance(numbers, str):
+        return _NUMBERS[numbers].split()
+    interface, letter = numbers
+    real, width = "float" if letter in "sc" else "double", 2 if letter in "cz" else 1
+    return [f"ABI={interface}", f"ABI_{interface}", f"LETTER={letter}", f"REAL={real}", f"WIDTH={width}"]
+
+
+def _expanded(folder: str, name: str) -> str:
     """A source with what it includes put in."""
-    text = resources.files("jax_enzyme.rules.blas").joinpath(name).read_text(encoding="utf-8")
-    return _INCLUDE.sub(lambda match: _expanded(match[1]), text)
+    text = resources.files(f"jax_enzyme.rules.{folder}").joinpath(name).read_text(encoding="utf-8")
+    return _INCLUDE.sub(lambda match: _expanded(folder, match[1]), text)
 
 
 def _optimised(text: str) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from functools import cache
 from types import ModuleType
 
+from jax_enzyme.codegen import mpi
 from jax_enzyme.errors import LoweringError
 from jax_enzyme.frontends.cpp_library import cpp_library
 from jax_enzyme.frontends.fortran_runtime import fortran_library
@@ -85,14 +86,21 @@ def address_of(name: str) -> int | None:
     """The address of a function or variable by its name in object code, or None."""
     if name.startswith(_CHECKS):
         return ctypes.cast(ctypes.CDLL(importlib.import_module(_EXTENSION).__file__)[name], ctypes.c_void_p).value
+    if mpi.of_mpi(name):
+        found = mpi.library()
+        return _address(found, name) if found is not None else None
     for library in (None, *LIBRARIES):
         handle = _library(library)
         if handle is not None and hasattr(handle, name):
-            return ctypes.cast(getattr(handle, name), ctypes.c_void_p).value
+            return _address(handle, name)
     if name.endswith("_") and not name.startswith("_"):
         return _capsule_address(name[:-1])
     library = _library_of_language(name)
-    return ctypes.cast(library[name], ctypes.c_void_p).value if library and hasattr(library, name) else None
+    return _address(library, name) if library else None
+
+
+def _address(library: ctypes.CDLL, name: str) -> int | None:
+    return ctypes.cast(getattr(library, name), ctypes.c_void_p).value if hasattr(library, name) else None
 
 
 def is_defined(name: str) -> bool:

@@ -109,14 +109,16 @@ _FUNCTIONS: dict[Effect, str] = {
         "abort exit _exit _Exit quick_exit __assert_fail __assert_rtn __assert __stack_chk_fail __chk_fail "
         "_ZSt9terminatev __cxa_pure_virtual __cxa_deleted_virtual __fortify_fail __clang_call_terminate "
         "_FortranAStopStatement _FortranAStopStatementText _FortranAErrorStop _FortranAReportFatalUserError "
-        "_FortranAAbort _FortranAExit _FortranAProgramEndStatement __assertfail longjmp"
+        "_FortranAAbort _FortranAExit _FortranAProgramEndStatement __assertfail longjmp MPI_Abort"
     ),
     Effect.THROW: (
         "__cxa_throw __cxa_rethrow __cxa_allocate_exception __cxa_free_exception __cxa_begin_catch "
         "__cxa_end_catch __cxa_get_exception_ptr _Unwind_Resume __cxa_bad_cast __cxa_bad_typeid "
         "__cxa_throw_bad_array_new_length rust_begin_unwind __rust_start_panic"
     ),
-    Effect.READ_CLOCK: "clock time gettimeofday clock_gettime getenv rand srand random drand48 omp_get_wtime sysconf",
+    Effect.READ_CLOCK: (
+        "clock time gettimeofday clock_gettime getenv rand srand random drand48 omp_get_wtime sysconf MPI_Wtime MPI_Wtick"
+    ),
     Effect.BARRIER: "__je_warp_sync",
     Effect.VOTE: "__je_barrier_count __je_barrier_and __je_barrier_or __je_ballot __je_any __je_all __je_active_mask",
     Effect.SHUFFLE: "__je_shuffle_i32 __je_shuffle_i64 __je_shuffle_f32 __je_shuffle_f64 "

@@ -325,6 +325,8 @@ class Augmenter:
                 stable |= 1 << bit
         calls = LibraryCalls(self._runtime.declarations)
         result, frame = calls.forward(self._builder, call, routine, self._value, shadows, stable, self._arena)
+        if result is None and T.is_int(call.type):
+            result = zero(call.type)  # the rule has looked at it
         if result is not None:
             self._values[call] = result
             self._keep(call)

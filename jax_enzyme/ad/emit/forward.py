@@ -317,10 +317,13 @@ class _Emitter:
                 twin.metadata += kept_access(self.shared.module, instruction)
 
     def _with_shadows(self, call: I.CallBase) -> Routine | None:
-        """The routine of BLAS or LAPACK that a call is of, if it has a derivative and is given what has a shadow."""
+        """The routine that a call is of, if it has a derivative and is given what has a shadow, or other processes
+        wait for its part of theirs."""
         routine = called_routine(call)
         if routine is None or not routine.is_active:
             return None
+        if routine.communicates:
+            return routine
         return routine if any(self.shared.needs_shadow(call.operands[i]) for i in routine.floats) else None
 
     def _phi(self, phi: I.Phi) -> None:
@@ -478,6 +481,8 @@ class _Emitter:
             self.primal[call] = result
             if call in self.shared.activity.varied:
                 self.companions[call] = tangent
+        elif T.is_int(call.type):
+            self.primal[call] = zero(call.type)  # the rule has looked at it
 
     def _call(self, call: I.CallBase, twin: I.Instruction) -> None:
         effect = call_effect(call)

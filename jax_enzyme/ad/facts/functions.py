@@ -170,7 +170,7 @@ class Facts:
                 return self.execution.reverses(instruction, self)
             case I.CallBase() if (routine := called_routine(instruction)) is not None:
                 written = (instruction.operands[i] for i in routine.floats if routine.writes(i))
-                return self.activity.value(instruction) or any(map(self.active_memory, written))
+                return routine.communicates or self.activity.value(instruction) or any(map(self.active_memory, written))
             case I.CallBase() if is_opaque_call(instruction) and rule_of(instruction, self.rules) is None:
                 return self._touches_active(instruction)
             case I.AtomicRMW() | I.CmpXchg():

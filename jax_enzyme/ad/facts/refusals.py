@@ -13,6 +13,7 @@ from functools import cached_property, partial
 
 from jax_enzyme.ad.facts.bits import BitChecks
 from jax_enzyme.ad.facts.causes import (
+    COMMUNICATION,
     ATOMIC,
     DEVICE,
     GOTO,
@@ -32,7 +33,7 @@ from jax_enzyme.analysis.files import Files
 from jax_enzyme.analysis.flow import holds_float, is_opaque_call, rule_of
 from jax_enzyme.analysis.fortran_io import hands_numbers_on, statement
 from jax_enzyme.analysis.memory import PointsTo
-from jax_enzyme.analysis.objects import MemoryObject, call_effect, is_defined_call, is_memory_free
+from jax_enzyme.analysis.objects import MemoryObject, call_effect, called_routine, is_defined_call, is_memory_free
 from jax_enzyme.analysis.words import Words
 from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.ir import instructions as I
@@ -41,6 +42,7 @@ from jax_enzyme.ir.inlining import expanded_attributes
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import Argument, Constant, ConstantExpr, ConstantNull, Poison, Undef, Value
 from jax_enzyme.rules.effects import Effect
+from jax_enzyme.rules.mpi.table import is_mpi
 from jax_enzyme.rules.table import Rules
 
 _RETURNS_TWICE = frozenset("setjmp _setjmp sigsetjmp __sigsetjmp getcontext vfork".split())
@@ -116,6 +118,8 @@ class _Check:
             extra = call.arguments[named:] if call.function_type.variadic else []
             if any(map(self._reaches_varied, extra)) and not self._only_prints(call.callee):
                 raise self.refused(call, VARIADIC)
+        elif isinstance(call.callee, Function) and is_mpi(call.callee.name) and called_routine(call) is None:
+            raise refuse(self.module, self._original(call), COMMUNICATION)
         elif hands_numbers_on(self.module, call) and self._could_pass_on(call):
             raise refuse(self.module, self._original(call), UNKNOWN_CALL, name=call.callee.name)
         elif is_opaque_call(call) and rule_of(call, self.rules) is None and self._could_pass_on(call):

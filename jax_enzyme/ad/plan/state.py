@@ -50,6 +50,7 @@ from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.module import Function, GlobalVariable
 from jax_enzyme.ir.values import Argument, Value
 from jax_enzyme.rules.effects import Effect
+from jax_enzyme.rules.mpi.table import Communication
 
 
 class StateError(DifferentiationError):
@@ -153,9 +154,10 @@ class StateFinder:
             if not isinstance(instruction, I.CallBase) or is_defined_call(instruction):
                 continue
             effect = call_effect(instruction)
-            unknown = (
+            routine = called_routine(instruction)
+            unknown = isinstance(routine, Communication) or (
                 effect is None
-                and called_routine(instruction) is None
+                and routine is None
                 and rule_of(instruction, self._facts.rules) is None
                 and not is_memory_free(instruction)
             )

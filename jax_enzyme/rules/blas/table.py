@@ -74,6 +74,12 @@ class Routine:
         return self.result is Result.NUMBER or any(p.is_float and p.writes for p in self.parameters)
 
     @property
+    def communicates(self) -> bool:
+        """Whether numbers pass between it and other processes: its outputs vary, and its inputs are of use, whatever this
+        process does with them."""
+        return False
+
+    @property
     def jvp(self) -> str:
         return f"{PREFIX}{self.stem}_jvp"
 

@@ -1,0 +1,82 @@
+"""The MPI of this process: found where it is loaded, started where nobody has.
+
+    mpi4py, or ctypes.CDLL("libmpi.so")     whoever loads it first; a process has one
+
+Code that calls MPI is linked to the library that is loaded. MPI is started, with MPI_THREAD_MULTIPLE, before such code
+first runs, unless mpi4py or the program has done so, and ended when Python ends: where an exception ended it, all
+processes end, which would wait for this one for ever.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import re
+import sys
+from functools import cache
+from pathlib import Path
+
+from jax_enzyme.errors import LoweringError
+
+_NAME = re.compile(r"/libmpi(_abi)?\.so[.\d]*$")
+_OF_MPI = re.compile(r"P?MPI_|ompi_mpi_|ompi_request_null$")
+
+
+def of_mpi(name: str) -> bool:
+    """Whether a symbol is of a library of MPI."""
+    return _OF_MPI.match(name) is not None
+
+
+def library() -> ctypes.CDLL | None:
+    """The MPI that is loaded, by whomever, however; None where none is."""
+    this = ctypes.CDLL(None)
+    return this if hasattr(this, "MPI_Initialized") else next(map(_opened, _loaded()), None)
+
+
+def start() -> None:
+    """Starts MPI unless it runs. Raises LoweringError where it has been ended, or cannot have several threads."""
+    found = library()
+    assert found is not None, "who calls MPI has found it"
+    flag, level = ctypes.c_int(), ctypes.c_int()
+    found.MPI_Finalized(ctypes.byref(flag))
+    if flag.value:
+        raise LoweringError("the kernel calls MPI, which this process has ended", remedy="call it before MPI_Finalize")
+    found.MPI_Initialized(ctypes.byref(flag))
+    if flag.value:
+        return
+    multiple = 3 if not _is_standard(found) else _STANDARD_MULTIPLE
+    if found.MPI_Init_thread(None, None, multiple, ctypes.byref(level)):
+        raise LoweringError("MPI could not be started", remedy="start the program with mpiexec of the same MPI")
+    atexit.register(_end, found)
+
+
+_STANDARD_MULTIPLE = 4096
+"""`MPI_THREAD_MULTIPLE` in the standard interface."""
+
+
+def _is_standard(found: ctypes.CDLL) -> bool:
+    return hasattr(found, "MPI_Abi_get_version") and "libmpi_abi" in str(getattr(found, "_name", ""))
+
+
+def _end(found: ctypes.CDLL) -> None:
+    if getattr(sys, "last_value", None) is None:
+        found.MPI_Finalize()
+    elif hasattr(found, "ompi_mpi_comm_world"):
+        found.MPI_Abort(ctypes.byref(ctypes.c_char.in_dll(found, "ompi_mpi_comm_world")), 1)
+    else:
+        found.MPI_Abort(0x101 if _is_standard(found) else 0x44000000, 1)
+
+
+def _loaded() -> list[str]:
+    """The paths of the libraries of MPI in this process."""
+    try:
+        lines = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []
+    paths = dict.fromkeys(words[-1] for line in lines if len(words := line.split()) > 5)
+    return [path for path in paths if _NAME.search(path)]
+
+
+@cache
+def _opened(path: str) -> ctypes.CDLL:
+    return ctypes.CDLL(path)

@@ -1,0 +1,208 @@
+"""The functions of MPI whose derivatives the package has, and what each does to its arguments.
+
+A rule is C code in this folder; this table is what analyses read. Which rule a call has depends on its arguments: on the
+datatype, which says what numbers travel, on the operation, and on whether the buffer is `MPI_IN_PLACE`. So a call has a
+row only where these are constants, in one of the three binary interfaces that there are (`abi.h`).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.values import ConstantExpr, ConstantInt, GlobalValue, Value, int_value
+from jax_enzyme.rules.blas.table import PREFIX, Kind, Parameter, Result, Routine
+
+MPI = "MPI_"
+
+# A parameter by what it is: F numbers, I integers in memory, t datatype, o operation, v any other value; with `+`, it
+# is written as well. Operations are those that there are rules for.
+_ROWS = """
+Send              out:F count:v type:t to:v tag:v comm:v
+Ssend             out:F count:v type:t to:v tag:v comm:v
+Rsend             out:F count:v type:t to:v tag:v comm:v
+Recv              in:F+ count:v type:t from:v tag:v comm:v status:I+
+Sendrecv          out:F count:v type:t to:v tag:v in:F+ count:v type:t from:v tag:v comm:v status:I+
+Sendrecv_replace  in:F+ count:v type:t to:v tag:v from:v tag:v comm:v status:I+
+Bcast             in:F+ count:v type:t root:v comm:v
+Reduce            out:F in:F+ count:v type:t op:o root:v comm:v | sum prod max min
+Allreduce         out:F in:F+ count:v type:t op:o comm:v | sum prod max min
+"""
+
+# What is asked of MPI, and what moves no numbers: pointers are of integers, or of texts.
+_INACTIVE = frozenset(
+    """
+    Barrier Comm_rank Comm_size Comm_remote_size Comm_compare Comm_dup Comm_split Comm_split_type Comm_create
+    Comm_create_group Comm_group Comm_get_name Group_rank Group_size Group_incl Group_excl Group_free Cart_create
+    Cart_coords Cart_rank Cart_shift Cart_get Cart_sub Cartdim_get Dims_create Topo_test Initialized Finalized
+    Get_count Get_processor_name Get_version Query_thread Is_thread_main Type_size Error_string Error_class
+    Probe Comm_set_errhandler
+    """.split()
+)
+
+# Numbers by their datatypes: letter and type of the rule's numbers; `i` stands for what is no such number.
+_INTEGERS = "i"
+_MPICH = {
+    0x4C00040A: "s", 0x4C00080B: "d", 0x4C000840: "c", 0x4C001041: "z", 0x4C00041C: "s", 0x4C00081F: "d",
+    0x4C00081E: "c", 0x4C001022: "z", 0x4C000427: "s", 0x4C000829: "d",
+    **dict.fromkeys((
+        0x4C000203, 0x4C000204, 0x4C000405, 0x4C000406, 0x4C000807, 0x4C000808, 0x4C000809, 0x4C000819, 0x4C00041B,
+        0x4C00041D, 0x4C000137, 0x4C000238, 0x4C000439, 0x4C00083A, 0x4C00013B, 0x4C00023C, 0x4C00043D, 0x4C00083E,
+        0x4C00013F, 0x4C000101, 0x4C000102, 0x4C000118, 0x4C000843,
+    ), _INTEGERS),
+}  # fmt: skip
+_OPENMPI = {
+    **dict.fromkeys(("float", "real", "real4"), "s"),
+    **dict.fromkeys(("double", "dblprec", "real8"), "d"),
+    **dict.fromkeys(("c_float_complex", "cplex"), "c"),
+    **dict.fromkeys(("c_double_complex", "dblcplex"), "z"),
+    **dict.fromkeys(
+        """char signed_char unsigned_char short unsigned_short int unsigned long unsigned_long long_long_int
+        unsigned_long_long int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t integer logic
+        c_bool""".split(),
+        _INTEGERS,
+    ),
+}
+_STANDARD = {
+    0x210: "s", 0x214: "d", 0x212: "c", 0x216: "z", 0x21A: "s", 0x21C: "d", 0x21B: "c", 0x21D: "z", 0x2D2: "s",
+    0x2DA: "d",
+    **dict.fromkeys((
+        0x201, 0x202, 0x203, 0x208, 0x209, 0x20A, 0x20B, 0x20C, 0x20D, 0x20E, 0x20F, 0x218, 0x219, 0x21E, 0x238, 0x240,
+        0x241, 0x243, 0x244, 0x245, 0x248, 0x249, 0x250, 0x251, 0x258, 0x259,
+    ), _INTEGERS),
+}  # fmt: skip
+_OPERATIONS: Mapping[int | str, str] = {
+    0x58000001: "max", 0x58000002: "min", 0x58000003: "sum", 0x58000004: "prod",
+    0x21: "sum", 0x22: "min", 0x23: "max", 0x24: "prod",
+    **{f"ompi_mpi_op_{name}": name for name in ("sum", "prod", "max", "min")},
+}  # fmt: skip
+_IN_PLACE = frozenset({"Reduce", "Allreduce"})
+
+
+@dataclass(frozen=True)
+class Communication(Routine):
+    """A call of MPI. What it receives varies, whatever it sends: other processes may have varied it; and what it sends
+    is of use to them."""
+
+    @property
+    def communicates(self) -> bool:
+        return bool(self.floats)
+
+    @property
+    def is_active(self) -> bool:
+        return self.communicates
+
+
+def is_mpi(symbol: str) -> bool:
+    """Whether a function is one of MPI's."""
+    return symbol.startswith((MPI, f"P{MPI}"))
+
+
+def communication(symbol: str, arguments: Sequence[Value]) -> Communication | None:
+    """What a call of a function does, or None where that is not known: of a function that has no row, or with a datatype
+    or an operation that has none."""
+    name = symbol.removeprefix(MPI)
+    row = _rows().get(name)
+    if row is None:
+        return _without_numbers(name, symbol, arguments) if name in _INACTIVE else None
+    parameters, operations = row
+    if len(parameters) != len(arguments):
+        return None
+    kinds = {_number(a) for (_, kind), a in zip(parameters, arguments, strict=True) if kind == "t"}
+    found = next(iter(kinds)) if len(kinds) == 1 else None
+    if found is None:
+        return None
+    abi, letter = found
+    if letter == _INTEGERS:
+        return _without_numbers(name, symbol, arguments)
+    given = [_operation(a) for (_, kind), a in zip(parameters, arguments, strict=True) if kind == "o"]
+    allowed = operations if letter in "sd" else operations[:1]
+    if not all(operation in allowed for operation in given):
+        return None
+    in_place = any(kind.startswith("F") and _is_constant(a) for (_, kind), a in zip(parameters, arguments, strict=True))
+    if in_place and name not in _IN_PLACE:
+        return None
+    return _row(name, abi, letter, in_place)
+
+
+def library_of(rule: str) -> tuple[str, str] | None:
+    """The binary interface, and the letter of the numbers, that a rule's function is for (`je_mpi_mpich_send_d_jvp`)."""
+    prefix = f"{PREFIX}mpi_"
+    if not rule.startswith(prefix):
+        return None
+    words = rule.removeprefix(prefix).split("_")
+    return words[0], words[-2]
+
+
+@functools.cache
+def _row(name: str, abi: str, letter: str, in_place: bool) -> Communication:
+    parameters, _ = _rows()[name]
+    first = next(i for i, (_, kind) in enumerate(parameters) if kind.startswith("F"))
+    made = tuple(
+        _parameter(label, "v" if in_place and i == first else kind) for i, (label, kind) in enumerate(parameters)
+    )
+    symbol = "_".join(("mpi", abi, name.lower(), *["in_place"] * in_place, letter))
+    scalar = T.FLOAT if letter in "sc" else T.DOUBLE
+    return Communication(name, symbol, made, Result.INTEGER, scalar, letter in "cz")
+
+
+def _parameter(name: str, kind: str) -> Parameter:
+    match kind[0]:
+        case "F":
+            return Parameter(name, Kind.NUMBERS, True, kind.endswith("+"))
+        case "I":
+            return Parameter(name, Kind.INTEGERS, True, kind.endswith("+"))
+        case _:
+            return Parameter(name, Kind.FLAG, False, False)
+
+
+def _without_numbers(name: str, symbol: str, arguments: Sequence[Value]) -> Communication:
+    """Of a call whose memory is of integers. The handles of Open MPI point to nothing that a program reads."""
+    made = tuple(Parameter("", Kind.INTEGERS, True, True) for _ in arguments)
+    return Communication(name, symbol, made, Result.INTEGER, T.DOUBLE, False)
+
+
+@functools.cache
+def _rows() -> Mapping[str, tuple[tuple[tuple[str, str], ...], tuple[str, ...]]]:
+    """By name: parameters (name, kind), and the operations that there are rules for, the sum first."""
+    found: dict[str, tuple[tuple[tuple[str, str], ...], tuple[str, ...]]] = {}
+    for line in _ROWS.strip().splitlines():
+        head, _, operations = line.partition("|")
+        name, *parameters = head.split()
+        split = tuple((label, kind) for label, _, kind in (text.partition(":") for text in parameters))
+        found[name] = split, tuple(operations.split())
+    return found
+
+
+def _number(datatype: Value) -> tuple[str, str] | None:
+    """The binary interface and the letter of a datatype that is a constant."""
+    if isinstance(datatype, GlobalValue):
+        letter = _OPENMPI.get(datatype.name.removeprefix("ompi_mpi_"))
+        return None if letter is None else ("openmpi", letter)
+    code = _code(datatype)
+    if code is None:
+        return None
+    abi, table = ("mpich", _MPICH) if isinstance(datatype, ConstantInt) else ("standard", _STANDARD)
+    letter = table.get(code)
+    return None if letter is None else (abi, letter)
+
+
+def _operation(op: Value) -> str | None:
+    if isinstance(op, GlobalValue):
+        return _OPERATIONS.get(op.name)
+    code = _code(op)
+    return None if code is None else _OPERATIONS.get(code)
+
+
+def _code(value: Value) -> int | None:
+    """The number that a constant handle is."""
+    if isinstance(value, ConstantExpr) and value.opcode == "inttoptr":
+        return int_value(value.operands[0])
+    return int_value(value) if isinstance(value, ConstantInt) else None
+
+
+def _is_constant(buffer: Value) -> bool:
+    """Whether a buffer is an address that is a number: `MPI_IN_PLACE`."""
+    return isinstance(buffer, ConstantExpr) and buffer.opcode == "inttoptr"
