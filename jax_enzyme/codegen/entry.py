@@ -40,8 +40,11 @@ _LINKAGE = {
 }  # fmt: skip
 
 
-def add_entry(module: Module, symbol: str, buffers: tuple[Buffer, ...], threads: int | None = None) -> None:
-    """Defines `je.entry` for an array function in a private module, and makes all else internal to it."""
+def add_entry(
+    module: Module, symbol: str, buffers: tuple[Buffer, ...], threads: int | None = None, ending: Function | None = None
+) -> None:
+    """Defines `je.entry` for an array function in a private module, and makes all else internal to it. `ending` is
+    called where the function fails, with the number of the failure and the address of its text, or 0."""
     for function in module.functions.values():
         if not function.is_declaration:
             function.prefix = _internal_words(function.prefix)
@@ -53,7 +56,7 @@ def add_entry(module: Module, symbol: str, buffers: tuple[Buffer, ...], threads:
     kernel = module.functions[symbol]
     rest = without_attributes(module, kernel.attributes, frozenset({"alwaysinline", "noinline"}))
     kernel.attributes = (*rest, "noinline")
-    module.functions[ENTRY] = _entry(kernel, _memset(module), buffers, _texts(module), threads or 0)
+    module.functions[ENTRY] = _entry(kernel, _memset(module), buffers, _texts(module), threads or 0, ending)
 
 
 def add_initialiser(module: Module) -> bool:
@@ -126,7 +129,12 @@ def _texts(module: Module) -> tuple[GlobalVariable, ...]:
 
 
 def _entry(
-    kernel: Function, memset: Function, buffers: tuple[Buffer, ...], texts: tuple[GlobalVariable, ...], threads: int
+    kernel: Function,
+    memset: Function,
+    buffers: tuple[Buffer, ...],
+    texts: tuple[GlobalVariable, ...],
+    threads: int,
+    ending: Function | None,
 ) -> Function:
     pointers, strides, low, high, team = arguments = [
         Argument(T.PTR, ("noalias", "readonly"), 0, name="buffers"),
@@ -171,7 +179,13 @@ def _entry(
     number.targets.append(step)
     at.cond_br(at.icmp("slt", following, high), body, done)
 
+    kind = T.FunctionType(T.I64, (T.PTR, T.PTR, T.I64, T.I64, T.PTR))
+    entry = Function(T.PTR, kind, arguments, blocks, attributes=("uwtable",), name=ENTRY)
     at = Builder(failed)
+    if ending is not None:
+        cause = at.binary("and", status, const_int(T.I64, 0xFFFFFFFF))
+        text = at.call(entry, [pointers, strides, cause, const_int(T.I64, -1), team])
+        at.call(ending, [cause, text])
     behind = at.binary("sub", number, low)
     last = const_int(T.I64, _MANY_ELEMENTS)
     behind = at.select(at.icmp("ult", behind, last), behind, last)
@@ -179,5 +193,4 @@ def _entry(
 
     at = Builder(done)
     at.ret(const_int(T.I64, 0))
-    kind = T.FunctionType(T.I64, (T.PTR, T.PTR, T.I64, T.I64, T.PTR))
-    return Function(T.PTR, kind, arguments, blocks, attributes=("uwtable",), name=ENTRY)
+    return entry

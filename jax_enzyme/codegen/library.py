@@ -1,5 +1,5 @@
-"""The rules of BLAS, LAPACK and MPI as LLVM IR: compiled from `rules/blas` and `rules/mpi` when a kernel first calls one,
-then kept."""
+"""The rules of BLAS, LAPACK and MPI as LLVM IR: compiled from `rules/blas` and `rules/mpi` when a kernel first calls
+one, then kept."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.values import GlobalValue, Poison, Value
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.rules.blas.table import bodies, routine
-from jax_enzyme.rules.mpi.table import library_of
+from jax_enzyme.rules.mpi.table import failure, library_of
 
 _FORMAT = "5"
 # Products of complex numbers as in BLAS itself: without a look whether a result that is no number could be infinite.
@@ -60,6 +60,14 @@ def link_rules(module: Module) -> None:
     active = [r for name, kind in declared if (r := routine(name, kind)) is not None and r.is_active]
     wanted = {name: r.letter for r in active for name in (r.jvp, r.forward, r.reverse)}
     _link(module, wanted | {name: of for name, _ in declared if (of := library_of(name)) is not None})
+
+
+def link_failure(module: Module, interface: str) -> Function:
+    """Adds, in place, the function that ends all processes of MPI when a kernel fails, of the number of the failure and
+    the address of its text or 0."""
+    name = failure(interface)
+    adopt(module, definitions((interface, "d"), frozenset({name})))
+    return module.functions[name]
 
 
 def _link(module: Module, numbers: Mapping[str, Numbers]) -> None:
@@ -119,7 +127,7 @@ def _return_integer(function: Function, defined: T.Type) -> None:
 
 def definitions(numbers: Numbers, symbols: frozenset[str]) -> Module:
     """A new module that defines functions of the library (`je_dgemm_jvp`), internal, and all that they call. `numbers`
-    says which numbers they are about: the letter s, d, c or z; in the rules of MPI, its binary interface before that."""
+    says which numbers they are about: the letter s, d, c or z; in the rules of MPI, with its binary interface."""
     module = parse(_text(numbers, symbols))
     for function in module.functions.values():
         function.attributes = _plain(module, function.attributes)

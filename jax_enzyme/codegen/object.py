@@ -9,12 +9,14 @@ from jax_enzyme.codegen.assembly import check_assembly
 from jax_enzyme.codegen.copying import private_copy
 from jax_enzyme.codegen.entry import ENTRY, INITIALISER, add_entry, add_initialiser
 from jax_enzyme.codegen.jit import Code, jit
+from jax_enzyme.codegen.library import link_failure
 from jax_enzyme.codegen.optimise import object_code
 from jax_enzyme.codegen.stored import Stored
 from jax_enzyme.ir.arrays import ArrayFunction, Buffer
 from jax_enzyme.ir.module import Module
 from jax_enzyme.options import Options
 from jax_enzyme.rules.helpers import link
+from jax_enzyme.rules.mpi.table import binary_interface
 from jax_enzyme.transform.thread_locals import emulate_thread_locals
 
 
@@ -35,11 +37,16 @@ class Built:
 
 def entry_module(function: ArrayFunction, threads: int | None = None) -> Module:
     """A module of its own, to be changed at will, that exports the entry (and the initialiser, where there is something
-    to initialise) of an array function, and nothing else. `threads`: how many may run it, if not all."""
+    to initialise) of an array function, and nothing else. `threads`: how many may run it, if not all. What calls MPI
+    runs the elements of a batch in order."""
     module = private_copy(function.module)
     link(module)
     module = emulate_thread_locals(module)
-    add_entry(module, function.symbol, function.buffers, threads)
+    interface = binary_interface(module)
+    if interface is None:
+        add_entry(module, function.symbol, function.buffers, threads)
+    else:
+        add_entry(module, function.symbol, function.buffers, 1, link_failure(module, interface))
     add_initialiser(module)
     return module
 

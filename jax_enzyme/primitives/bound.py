@@ -16,6 +16,7 @@ from jax import numpy as jnp
 from jax.core import ShapedArray
 
 from jax_enzyme.cache import digest
+from jax_enzyme.errors import LoweringError
 from jax_enzyme.ir.arrays import Augmented, Jvp, Vjp
 from jax_enzyme.primitives import compat
 from jax_enzyme.primitives.calls import calls_of
@@ -149,12 +150,23 @@ def types(*operands: Any, call: Call) -> list[ShapedArray]:
     return result_types(operands, call.batch, call.types)
 
 
+def communicates(*, call: Call) -> bool:
+    """Whether calls are in one order on all processes: those of kernels that call MPI."""
+    return call.function.base.communicates
+
+
 def lower(*values: Any, call: Call, split: str, platform: str) -> list[Any]:
     """The rule for lowering. `split`: whether a batch is divided among several devices, and who says how: the types of
-    the operands ("by type"), or XLA, which asks for a rule ("by rule")."""
+    the operands ("by type"), or XLA, which asks for a rule ("by rule"). A call that communicates has a token behind its
+    operands and results."""
     there = call.function.on(platform)
     if split == "no" or not call.batch.sizes:
         return _lower(*values, call=call, there=there)
+    if communicates(call=call):
+        raise LoweringError(
+            f"`{call.function.base.name}` calls MPI: its batches cannot be divided among devices",
+            remedy="one device for each process of MPI",
+        )
 
     def run(batch: Batch) -> Callable[..., list[Any]]:
         return partial(_lower, call=call.on(call.function, batch, call.taped), there=there)
@@ -175,20 +187,22 @@ def _lower(*values: Any, call: Call, there: Function) -> list[Any]:
     with jax.named_scope(repr(function)):
         if call.taped and at_home and isinstance(there.last, Vjp):
             return _pull_back(call, there, values)
+        tokens = values[len(call.batch.flags) :]
         taping = isinstance(there.last, Augmented)
         running = there if at_home or not taping else there.parent
         batch = Batch(call.batch.sizes, call.own_flags)
-        results = call_on(there.base.platform)(running, batch, values[: len(function.operands)])
-    by_buffer = dict(zip(running.results, results, strict=True))
+        results = call_on(there.base.platform)(running, batch, [*values[: len(function.operands)], *tokens])
+    by_buffer = dict(zip(running.results, results, strict=False))
     kinds = zip(call.results, call.types, strict=True)
-    return [by_buffer[i] if i in by_buffer else jnp.zeros(kind.shape, kind.dtype) for i, kind in kinds]
+    found = [by_buffer[i] if i in by_buffer else jnp.zeros(kind.shape, kind.dtype) for i, kind in kinds]
+    return [*found, *results[len(running.results) :]]
 
 
 def _pull_back(call: Call, function: Function, values: Sequence[Any]) -> list[Any]:
     pullback = function.pullback
     own = {(b.role, b.of): i for i, b in enumerate(function.buffers) if b.is_input}
     given = operands_of(call, values)
-    residuals = iter(residuals_of(call, values))
+    residuals = iter(residuals_of(call, values[: len(call.batch.flags)]))
     operands: list[Operand] = []
     for i in pullback.operands:
         buffer = pullback.buffers[i]
@@ -197,7 +211,8 @@ def _pull_back(call: Call, function: Function, values: Sequence[Any]) -> list[An
         else:
             operands.append(given[own["primal" if buffer.role == "initial" else "shadow", buffer.of]])
     batch = Batch(call.batch.sizes, tuple(o.flags for o in operands))
-    return call_on(function.base.platform)(pullback, batch, [o.value for o in operands])
+    tokens = values[len(call.batch.flags) :]
+    return call_on(function.base.platform)(pullback, batch, [*(o.value for o in operands), *tokens])
 
 
 def reverse_step(base: Function, wanted: frozenset[int], seeded: frozenset[int]) -> Function:

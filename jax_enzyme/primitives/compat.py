@@ -17,6 +17,7 @@ from jax import lax
 from jax import numpy as jnp
 from jax.ad_checkpoint import checkpoint_name
 from jax.core import ShapedArray
+from jax.experimental import io_callback
 from jax.experimental.custom_partitioning import custom_partitioning
 from jax.extend.core import JaxprEqn, Primitive, Var
 from jax.interpreters import ad, batching, mlir, partial_eval
@@ -117,9 +118,23 @@ def make_varying(value: Any, axes: frozenset[str]) -> Any:
     return lax.pcast(value, tuple(sorted(axes)), to="varying")
 
 
-def _lowering(lower: Callable[..., Any], platform: str | None) -> Callable[..., Any]:
+@cache
+def _order() -> Any:
+    """The effect of what happens in the order of the program, once each: that of `io_callback(..., ordered=True)`."""
+    (effect,) = jax.make_jaxpr(lambda: io_callback(lambda: None, None, ordered=True))().effects
+    return effect
+
+
+@cache
+def _token() -> Any:
+    """The type of tokens."""
+    return jax.make_jaxpr(lax.create_token)().out_avals[0]
+
+
+def _lowering(lower: Callable[..., Any], ordered: Callable[..., bool], platform: str | None) -> Callable[..., Any]:
     """The lowering rule for a platform, or for all that have none. Where types say how everything is split, operands
-    keep them; elsewhere they arrive without what their types say about meshes: from here on XLA knows it."""
+    keep them; elsewhere they arrive without what their types say about meshes: from here on XLA knows it. What is
+    ordered gets the token of what was before it behind the operands, and returns its own behind the results."""
 
     def rule(context: Any, *operands: Any, **params: Any) -> Any:
         mesh = _explicit_mesh(context.avals_in)
@@ -129,7 +144,19 @@ def _lowering(lower: Callable[..., Any], platform: str | None) -> Callable[..., 
         traced = mlir.lower_fun(partial(lower, split=split, platform=here, **params), multiple_results=True)
         with jax.sharding.use_abstract_mesh(jax.sharding.AbstractMesh((), ()) if mesh is None else mesh):
             try:
-                return traced(context.replace(avals_in=kinds), *operands)
+                if not ordered(**params):
+                    return traced(context.replace(avals_in=kinds), *operands)
+                *results, token = traced(
+                    context.replace(
+                        avals_in=[*kinds, _token()],
+                        avals_out=[*context.avals_out, _token()],
+                        tokens_in=mlir.TokenSet(),
+                    ),
+                    *operands,
+                    context.tokens_in.get(_order()),
+                )
+                context.set_tokens_out(mlir.TokenSet({_order(): token}))
+                return results
             except JaxEnzymeError as error:
                 raise at_the_call(error) from error.__cause__
 
@@ -215,6 +242,7 @@ def install(
     *,
     compiled: Callable[..., Callable[..., Any]],
     types: Callable[..., Any],
+    ordered: Callable[..., bool],
     lower: Callable[..., Any],
     jvp: Callable[..., Any],
     transpose: Callable[..., Any],
@@ -223,9 +251,14 @@ def install(
     partial_eval_equation: Callable[..., Any],
     dead_code: DeadCodeRule,
 ) -> None:
-    """Tells JAX all rules of a primitive. `compiled` gives what runs it for operands that are no tracers."""
+    """Tells JAX all rules of a primitive. `compiled` gives what runs it for operands that are no tracers; `ordered`
+    says whether it runs in the order of the program, once, whoever reads its results."""
     primitive.multiple_results = True
-    primitive.def_abstract_eval(types)
+
+    def types_and_effects(*operands: Any, **params: Any) -> tuple[Any, set[Any]]:
+        return types(*operands, **params), {_order()} if ordered(**params) else set()
+
+    primitive.def_effectful_abstract_eval(types_and_effects)
 
     def run(*operands: Any, **params: Any) -> Any:
         try:
@@ -236,7 +269,7 @@ def install(
 
     primitive.def_impl(run)
     for platform in (None, *PLATFORMS):
-        mlir.register_lowering(primitive, _lowering(lower, platform), platform=platform)
+        mlir.register_lowering(primitive, _lowering(lower, ordered, platform), platform=platform)
     ad.primitive_jvps[primitive] = jvp
     ad.primitive_transposes[primitive] = transpose
     batching.primitive_batchers[primitive] = batch

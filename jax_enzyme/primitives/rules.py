@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jax_enzyme.primitives import compat
 from jax_enzyme.primitives.batching import batch
-from jax_enzyme.primitives.bound import compiled, lower, types
+from jax_enzyme.primitives.bound import communicates, compiled, lower, types
 from jax_enzyme.primitives.forward import jvp
 from jax_enzyme.primitives.reverse import transpose
 from jax_enzyme.primitives.staging import dead_code, partial_eval, partial_eval_equation
@@ -16,6 +16,7 @@ def install_rules(primitive: compat.Primitive) -> None:
         primitive,
         compiled=compiled,
         types=types,
+        ordered=communicates,
         lower=lower,
         jvp=jvp,
         transpose=transpose,

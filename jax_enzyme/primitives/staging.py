@@ -167,6 +167,8 @@ def dead_code(used: Sequence[bool], equation: compat.JaxprEqn) -> tuple[list[boo
     derivative without its tangents too, and a cotangent that is not wanted is not computed."""
     call: Call = equation.params["call"]
     if not any(used):
+        if call.function.base.communicates:  # other processes wait for it
+            return [True] * len(equation.invars), equation
         return [False] * len(equation.invars), None
     wanted = {i for i, u in zip(call.results, used, strict=True) if u}
     smaller = _smaller(call, wanted)

@@ -117,7 +117,8 @@ _FUNCTIONS: dict[Effect, str] = {
         "__cxa_throw_bad_array_new_length rust_begin_unwind __rust_start_panic"
     ),
     Effect.READ_CLOCK: (
-        "clock time gettimeofday clock_gettime getenv rand srand random drand48 omp_get_wtime sysconf MPI_Wtime MPI_Wtick"
+        "clock time gettimeofday clock_gettime getenv rand srand random drand48 omp_get_wtime sysconf "
+        "MPI_Wtime MPI_Wtick"
     ),
     Effect.BARRIER: "__je_warp_sync",
     Effect.VOTE: "__je_barrier_count __je_barrier_and __je_barrier_or __je_ballot __je_any __je_all __je_active_mask",

@@ -79,7 +79,7 @@ class Target:
 
 def call(function: Function, batch: Batch, operands: Sequence[jax.Array]) -> list[jax.Array]:
     """Runs a function on the CPU, on a batch; `operands` and what comes back are in the order of its `operands` and
-    `results`."""
+    `results`. Of a function that communicates a token comes last in both, which says what it runs behind."""
     key = publish(function)
     buffers = function.buffers
     return invoke(function, Target(CPU_TARGET, key, buffers, tuple(range(len(buffers))), {}), batch, operands)
@@ -87,6 +87,8 @@ def call(function: Function, batch: Batch, operands: Sequence[jax.Array]) -> lis
 
 def invoke(function: Function, target: Target, batch: Batch, operands: Sequence[jax.Array]) -> list[jax.Array]:
     """The custom call of a function on a batch."""
+    tokens = operands[len(function.operands) :]
+    operands = operands[: len(function.operands)]
     buffers, number = target.buffers, target.visible
     given = dict(zip(function.operands, zip(operands, batch.flags, strict=True), strict=True))
     prepared = {i: _prepare(function, i, value, flags, batch) for i, (value, flags) in given.items()}
@@ -96,14 +98,19 @@ def invoke(function: Function, target: Target, batch: Batch, operands: Sequence[
     order = function.base.signature.order
     custom_call = jax.ffi.ffi_call(
         target.name,
-        [buffer_type(buffers[i], batch.sizes) for i in returned],
-        input_layouts=[_layout(function.buffers[i], sum(prepared[i][1]), order) for i in function.operands],
-        output_layouts=[_layout(buffers[i], len(batch.sizes), order) for i in returned],
+        [*(buffer_type(buffers[i], batch.sizes) for i in returned), *map(jax.typeof, tokens)],
+        has_side_effect=bool(tokens),
+        input_layouts=[
+            *(_layout(function.buffers[i], sum(prepared[i][1]), order) for i in function.operands),
+            *(() for _ in tokens),
+        ],
+        output_layouts=[*(_layout(buffers[i], len(batch.sizes), order) for i in returned), *(() for _ in tokens)],
         input_output_aliases={arguments[i]: results[i] for i in returned if i in arguments},
     )
     everything = range(len(buffers))
     out = custom_call(
         *(prepared[i][0] for i in function.operands),
+        *tokens,
         key=target.key,
         name=function.base.name,
         recipe=encode(function),
@@ -113,7 +120,7 @@ def invoke(function: Function, target: Target, batch: Batch, operands: Sequence[
         strides=_strides(buffers, batch, {number[i]: flags for i, (_, flags) in prepared.items()}),
         **target.attributes,
     )
-    return [_conjugate(function, i, out[results[number[i]]]) for i in function.results]
+    return [*(_conjugate(function, i, out[results[number[i]]]) for i in function.results), *out[len(returned) :]]
 
 
 def _prepare(function: Function, index: int, value: jax.Array, flags: Flags, batch: Batch) -> tuple[jax.Array, Flags]:

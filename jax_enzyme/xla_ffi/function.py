@@ -11,8 +11,10 @@ from functools import cached_property, lru_cache
 
 from jax_enzyme.errors import LoweringError
 from jax_enzyme.frontends.program import Program
+from jax_enzyme.ir import linking
 from jax_enzyme.ir.arrays import Augmented, Buffer, Derivation, Jvp, Pullback, Step, Vjp
 from jax_enzyme.options import Options
+from jax_enzyme.rules.mpi.table import MPI, is_mpi
 from jax_enzyme.signature import Binding, Signature
 from jax_enzyme.xla_ffi.backend import PLATFORMS, Backend, Built, HostBackend, backend_of
 
@@ -44,6 +46,11 @@ class Specialised:
     @property
     def name(self) -> str:
         return self.program.symbol
+
+    @cached_property
+    def communicates(self) -> bool:
+        """Whether it calls MPI: its calls are in one order on all processes, and none is left out."""
+        return MPI in self.program.ir and any(map(is_mpi, linking.names(self.program.ir).needed))
 
     @cached_property
     def maker(self) -> Backend:

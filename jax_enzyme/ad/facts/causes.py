@@ -59,8 +59,8 @@ COMMUNICATION = Cause(
     "unknown call of MPI",
     Kind.NO_RULE,
     "numbers may pass between processes here, and there is no rule for this function with this datatype and operation",
-    "which numbers travel is told by the datatype, which has to be a constant; what other processes do with them is not "
-    "known here, so that no such call is taken for one without derivative",
+    "which numbers travel is told by the datatype, which has to be a constant; what other processes do with them is "
+    "not known here, so that no such call is taken for one without derivative",
     "docs/mpi.md lists what has rules: MPI_DOUBLE, MPI_FLOAT and their kin, named in the call or in the function that "
     "calls it; one-sided calls and files of MPI have none",
 )
@@ -386,9 +386,9 @@ DEFECT = Cause(
 )
 
 CAUSES = (
-    UNKNOWN_CALL, COMMUNICATION, UNKNOWN_POINTER_CALL, ASSEMBLY, BITS, MADE, PARTS, GOTO, SETJMP, VARIADIC, THROUGH_FILE,
-    VOLATILE, DEVICE, ORIGIN, POINTERS_AS_VECTORS, IN_ONE_PLACE, ALLOCATOR, SPLIT, NO_LOOP, NOT_CHECKPOINTED,
-    NEVER_RETURNS, INACTIVE_PARAMETER, POINTER_PARAMETER, CALLERS_VARIABLE,
+    UNKNOWN_CALL, COMMUNICATION, UNKNOWN_POINTER_CALL, ASSEMBLY, BITS, MADE, PARTS, GOTO, SETJMP, VARIADIC,
+    THROUGH_FILE, VOLATILE, DEVICE, ORIGIN, POINTERS_AS_VECTORS, IN_ONE_PLACE, ALLOCATOR, SPLIT, NO_LOOP,
+    NOT_CHECKPOINTED, NEVER_RETURNS, INACTIVE_PARAMETER, POINTER_PARAMETER, CALLERS_VARIABLE,
 )  # fmt: skip
 """Those of functions that one thread runs, in the order of the page."""
 

@@ -13,8 +13,8 @@ from functools import cached_property, partial
 
 from jax_enzyme.ad.facts.bits import BitChecks
 from jax_enzyme.ad.facts.causes import (
-    COMMUNICATION,
     ATOMIC,
+    COMMUNICATION,
     DEVICE,
     GOTO,
     ORIGIN,

@@ -75,8 +75,8 @@ class Routine:
 
     @property
     def communicates(self) -> bool:
-        """Whether numbers pass between it and other processes: its outputs vary, and its inputs are of use, whatever this
-        process does with them."""
+        """Whether numbers pass between it and other processes: its outputs vary, and its inputs are of use, whatever
+        this process does with them."""
         return False
 
     @property

@@ -1,18 +1,19 @@
-/* The three binary interfaces of MPI: what a handle is, and the constants that rules need. Handles are integers in MPICH
-   (and what is compatible with it), addresses of the library's variables in Open MPI, small constant addresses in the
-   standard interface of MPI 5. */
+/* The three binary interfaces of MPI: what a handle is, and the constants that rules need. Handles are integers in
+   MPICH (and what is compatible with it), addresses of the library's variables in Open MPI, small constant addresses in
+   the standard interface of MPI 5. */
 
 extern void *malloc(unsigned long);
 extern void *calloc(unsigned long, unsigned long);
 extern void free(void *);
 extern int puts(const char *);
+extern int dprintf(int file, const char *format, ...);
 extern void *je_arena_allocate(void *arena, long bytes);
 
 #if defined(ABI_mpich)
 
 typedef int handle;
 struct je_mpi_status {
-  int count[2], source, tag, error;
+    int count[2], source, tag, error;
 };
 #define JE_IN_PLACE ((void *)-1)
 #define JE_NO_STATUS ((struct je_mpi_status *)1)
@@ -22,6 +23,7 @@ struct je_mpi_status {
 #define JE_MAX 0x58000001
 #define JE_MIN 0x58000002
 #define JE_SUM 0x58000003
+#define JE_WORLD 0x44000000
 #define JE_INT 0x4c000405
 #define JE_s 0x4c00040a
 #define JE_d 0x4c00080b
@@ -32,11 +34,11 @@ struct je_mpi_status {
 
 typedef void *handle;
 struct je_mpi_status {
-  int source, tag, error, cancelled;
-  unsigned long count;
+    int source, tag, error, cancelled;
+    unsigned long count;
 };
 extern char ompi_mpi_op_max[], ompi_mpi_op_min[], ompi_mpi_op_sum[], ompi_mpi_int[], ompi_mpi_float[],
-    ompi_mpi_double[], ompi_mpi_c_float_complex[], ompi_mpi_c_double_complex[];
+    ompi_mpi_double[], ompi_mpi_c_float_complex[], ompi_mpi_c_double_complex[], ompi_mpi_comm_world[];
 #define JE_IN_PLACE ((void *)1)
 #define JE_NO_STATUS ((struct je_mpi_status *)0)
 #define JE_ANY_SOURCE (-1)
@@ -45,6 +47,7 @@ extern char ompi_mpi_op_max[], ompi_mpi_op_min[], ompi_mpi_op_sum[], ompi_mpi_in
 #define JE_MAX ((handle)ompi_mpi_op_max)
 #define JE_MIN ((handle)ompi_mpi_op_min)
 #define JE_SUM ((handle)ompi_mpi_op_sum)
+#define JE_WORLD ((handle)ompi_mpi_comm_world)
 #define JE_INT ((handle)ompi_mpi_int)
 #define JE_s ((handle)ompi_mpi_float)
 #define JE_d ((handle)ompi_mpi_double)
@@ -55,7 +58,7 @@ extern char ompi_mpi_op_max[], ompi_mpi_op_min[], ompi_mpi_op_sum[], ompi_mpi_in
 
 typedef void *handle;
 struct je_mpi_status {
-  int source, tag, error, internal[5];
+    int source, tag, error, internal[5];
 };
 #define JE_IN_PLACE ((void *)1)
 #define JE_NO_STATUS ((struct je_mpi_status *)0)
@@ -65,6 +68,7 @@ struct je_mpi_status {
 #define JE_MAX ((handle)0x23)
 #define JE_MIN ((handle)0x22)
 #define JE_SUM ((handle)0x21)
+#define JE_WORLD ((handle)0x101)
 #define JE_INT ((handle)0x209)
 #define JE_s ((handle)0x210)
 #define JE_d ((handle)0x214)
@@ -73,6 +77,7 @@ struct je_mpi_status {
 
 #endif
 
+extern int MPI_Initialized(int *flag);
 extern int MPI_Abort(handle comm, int code);
 extern int MPI_Comm_rank(handle comm, int *rank);
 extern int MPI_Comm_size(handle comm, int *size);

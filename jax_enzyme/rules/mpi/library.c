@@ -13,3 +13,4 @@
 #include "helpers.h"
 #include "messages.h"
 #include "collective.h"
+#include "failure.h"

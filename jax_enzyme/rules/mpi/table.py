@@ -1,8 +1,8 @@
 """The functions of MPI whose derivatives the package has, and what each does to its arguments.
 
-A rule is C code in this folder; this table is what analyses read. Which rule a call has depends on its arguments: on the
-datatype, which says what numbers travel, on the operation, and on whether the buffer is `MPI_IN_PLACE`. So a call has a
-row only where these are constants, in one of the three binary interfaces that there are (`abi.h`).
+A rule is C code in this folder; this table is what analyses read. Which rule a call has depends on its arguments: on
+the datatype, which says what numbers travel, on the operation, and on whether the buffer is `MPI_IN_PLACE`. So a call
+has a row only where these are constants, in one of the three binary interfaces that there are (`abi.h`).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from jax_enzyme.ir import types as T
+from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.values import ConstantExpr, ConstantInt, GlobalValue, Value, int_value
 from jax_enzyme.rules.blas.table import PREFIX, Kind, Parameter, Result, Routine
 
@@ -101,8 +102,8 @@ def is_mpi(symbol: str) -> bool:
 
 
 def communication(symbol: str, arguments: Sequence[Value]) -> Communication | None:
-    """What a call of a function does, or None where that is not known: of a function that has no row, or with a datatype
-    or an operation that has none."""
+    """What a call of a function does, or None where that is not known: of a function that has no row, or with a
+    datatype or an operation that has none."""
     name = symbol.removeprefix(MPI)
     row = _rows().get(name)
     if row is None:
@@ -128,12 +129,31 @@ def communication(symbol: str, arguments: Sequence[Value]) -> Communication | No
 
 
 def library_of(rule: str) -> tuple[str, str] | None:
-    """The binary interface, and the letter of the numbers, that a rule's function is for (`je_mpi_mpich_send_d_jvp`)."""
+    """The binary interface and the letter of numbers that a rule's function is for (`je_mpi_mpich_send_d_jvp`)."""
     prefix = f"{PREFIX}mpi_"
     if not rule.startswith(prefix):
         return None
     words = rule.removeprefix(prefix).split("_")
     return words[0], words[-2]
+
+
+def failure(abi: str) -> str:
+    """The function that ends all processes when a kernel of one has failed."""
+    return f"{PREFIX}mpi_{abi}_failed_d_end"
+
+
+def binary_interface(module: Module) -> str | None:
+    """The binary interface by which a module calls MPI, as far as other processes may wait for its calls; None where it
+    has no such call."""
+    for name, function in module.functions.items():
+        row = _rows().get(name.removeprefix(MPI))
+        if row is None or not function.is_declaration or len(function.function_type.parameters) != len(row[0]):
+            continue
+        at = next(i for i, (label, _) in enumerate(row[0]) if label == "comm")
+        if T.is_int(function.function_type.parameters[at]):
+            return "mpich"
+        return "openmpi" if any(of.startswith("ompi_mpi_") for of in module.globals) else "standard"
+    return None
 
 
 @functools.cache

@@ -1,0 +1,123 @@
+/* Kernels of processes: each has x and makes y, of n numbers. */
+#include <math.h>
+#include <mpi.h>
+#include <stdlib.h>
+
+#define WORLD MPI_COMM_WORLD
+
+static int rank(void) {
+    int rank;
+    MPI_Comm_rank(WORLD, &rank);
+    return rank;
+}
+
+static int size(void) {
+    int size;
+    MPI_Comm_size(WORLD, &size);
+    return size;
+}
+
+/* y = x^2 of the process before, which sends it on in order; the first has its own alone. */
+void pipeline(int n, const double *x, double *y) {
+    for (int i = 0; i < n; i++) y[i] = 0;
+    if (rank() > 0) {
+        MPI_Status status;
+        int count;
+        if (MPI_Recv(y, n, MPI_DOUBLE, MPI_ANY_SOURCE, 3, WORLD, &status) != MPI_SUCCESS) abort();
+        MPI_Get_count(&status, MPI_DOUBLE, &count);
+        if (count != n || status.MPI_SOURCE != rank() - 1) abort();
+    }
+    for (int i = 0; i < n; i++) y[i] = y[i] * 0.5 + x[i] * x[i];
+    if (rank() + 1 < size()) MPI_Ssend(y, n, MPI_DOUBLE, rank() + 1, 3, WORLD);
+}
+
+/* Steps of diffusion on a line that is split among the processes: halos of one point, nothing beyond the ends. */
+void heat(int n, int steps, const double *x, double *y) {
+    double *u = malloc((n + 2) * sizeof *u), *v = malloc((n + 2) * sizeof *v);
+    int left = rank() > 0 ? rank() - 1 : MPI_PROC_NULL, right = rank() + 1 < size() ? rank() + 1 : MPI_PROC_NULL;
+    u[0] = u[n + 1] = 0;
+    for (int i = 0; i < n; i++) u[i + 1] = x[i];
+    for (int t = 0; t < steps; t++) {
+        MPI_Sendrecv(&u[1], 1, MPI_DOUBLE, left, 0, &u[n + 1], 1, MPI_DOUBLE, right, 0, WORLD, MPI_STATUS_IGNORE);
+        MPI_Sendrecv(&u[n], 1, MPI_DOUBLE, right, 1, &u[0], 1, MPI_DOUBLE, left, 1, WORLD, MPI_STATUS_IGNORE);
+        for (int i = 1; i <= n; i++) v[i] = u[i] + 0.2 * (u[i - 1] - 2 * u[i] + u[i + 1]) - 0.01 * u[i] * u[i] * u[i];
+        for (int i = 1; i <= n; i++) u[i] = v[i];
+    }
+    for (int i = 0; i < n; i++) y[i] = u[i + 1];
+    free(u);
+    free(v);
+}
+
+/* What each has goes one process on, in its own buffer. */
+void rotate(int n, const double *x, double *y) {
+    for (int i = 0; i < n; i++) y[i] = sin(x[i]);
+    MPI_Sendrecv_replace(y, n, MPI_DOUBLE, (rank() + 1) % size(), 0, (rank() + size() - 1) % size(), 0, WORLD,
+                         MPI_STATUS_IGNORE);
+    for (int i = 0; i < n; i++) y[i] *= x[i];
+}
+
+void from_root(int n, const double *x, double *y) {
+    for (int i = 0; i < n; i++) y[i] = x[i] * x[i];
+    MPI_Bcast(y, n, MPI_DOUBLE, 1, WORLD);
+    for (int i = 0; i < n; i++) y[i] *= x[i];
+}
+
+/* Only the root has the sum, and only it uses it. */
+void to_root(int n, const double *x, double *y) {
+    double *squares = malloc(n * sizeof *squares), *sum = rank() == 1 ? malloc(n * sizeof *sum) : NULL;
+    for (int i = 0; i < n; i++) squares[i] = x[i] * x[i], y[i] = x[i];
+    MPI_Reduce(squares, sum, n, MPI_DOUBLE, MPI_SUM, 1, WORLD);
+    for (int i = 0; rank() == 1 && i < n; i++) y[i] *= sum[i];
+    free(squares);
+    free(sum);
+}
+
+static void reduced(int n, const double *x, double *y, MPI_Op op) {
+    double *own = malloc(n * sizeof *own);
+    for (int i = 0; i < n; i++) own[i] = exp(x[i]);
+    MPI_Allreduce(own, y, n, MPI_DOUBLE, op, WORLD);
+    for (int i = 0; i < n; i++) y[i] *= x[i];
+    free(own);
+}
+
+void sums(int n, const double *x, double *y) { reduced(n, x, y, MPI_SUM); }
+void products(int n, const double *x, double *y) { reduced(n, x, y, MPI_PROD); }
+void largest(int n, const double *x, double *y) { reduced(n, x, y, MPI_MAX); }
+void smallest(int n, const double *x, double *y) { reduced(n, x, y, MPI_MIN); }
+
+void in_place(int n, const double *x, double *y) {
+    for (int i = 0; i < n; i++) y[i] = x[i] * x[i];
+    MPI_Allreduce(MPI_IN_PLACE, y, n, MPI_DOUBLE, MPI_SUM, WORLD);
+    MPI_Barrier(WORLD);
+    if (rank() == 0)
+        MPI_Reduce(MPI_IN_PLACE, y, n, MPI_DOUBLE, MPI_MAX, 0, WORLD);
+    else
+        MPI_Reduce(y, NULL, n, MPI_DOUBLE, MPI_MAX, 0, WORLD);
+}
+
+/* Integers travel without derivative: how far to turn what each process has. */
+void shifted(int n, const double *x, double *y) {
+    int shift = 2;
+    MPI_Bcast(&shift, 1, MPI_INT, 0, WORLD);
+    for (int i = 0; i < n; i++) y[(i + shift) % n] = x[i] * x[i];
+}
+
+/* Fails on the last process, after a message to it. */
+int fails(int n, const double *x, double *y) {
+    MPI_Allreduce(x, y, n, MPI_DOUBLE, MPI_SUM, WORLD);
+    if (rank() + 1 == size()) return 7;
+    MPI_Barrier(WORLD);
+    return 0;
+}
+
+void bytes(int n, const double *x, double *y) {
+    MPI_Allreduce(x, y, n, MPI_DOUBLE, MPI_SUM, WORLD);
+    MPI_Bcast(y, 8 * n, MPI_BYTE, 0, WORLD);
+}
+
+void one_sided(int n, const double *x, double *y) {
+    MPI_Win window;
+    for (int i = 0; i < n; i++) y[i] = x[i];
+    MPI_Win_create(y, 8 * n, 8, MPI_INFO_NULL, WORLD, &window);
+    MPI_Win_free(&window);
+}

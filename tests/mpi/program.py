@@ -1,0 +1,183 @@
+"""What each process of `test_mpi.py` runs: kernels that call MPI against the same function of all processes' arrays."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import jax
+import numpy as np
+from jax import lax
+from jax import numpy as jnp
+
+import jax_enzyme as je
+
+jax.config.update("jax_enable_x64", True)
+
+SOURCE = Path(__file__).parent / "kernels.c"
+N = 5
+
+
+class Compiled(Exception):
+    """Nothing is to be run."""
+
+
+class Processes:
+    """The MPI of a folder (`include`, and the library), as this process has it. `dry`: kernels are compiled only."""
+
+    def __init__(self, library: str, include: str, dry: bool) -> None:
+        self.library = ctypes.CDLL(library, mode=ctypes.RTLD_GLOBAL)
+        self._include = include
+        self._dry = dry
+        self.rank = self._asked("rank")
+        self.size = self._asked("size")
+
+    def kernel(self, name: str, signature: str = "n: i32, x: f64[n], out y: f64[n]") -> je.Kernel:
+        return je.kernel(SOURCE, name, signature, flags=(f"-I{self._include}",))
+
+    def compiled(self, function: Callable[..., object], *arguments: object) -> Callable[..., object]:
+        """The function for such arguments. It ends here, and is in the cache for others, where nothing is to be run."""
+        made = jax.jit(function).lower(*arguments).compile()
+        if self._dry:
+            raise Compiled
+        return made
+
+    def _asked(self, what: str) -> int:
+        source = f"#include <mpi.h>\nvoid ask(int *n) {{ MPI_Comm_{what}(MPI_COMM_WORLD, n); }}"
+        return int(je.kernel(source, "ask", "out n: i32[]", lang="c", flags=(f"-I{self._include}",))())
+
+
+def heat(x: jax.Array, steps: int = 6) -> jax.Array:
+    def step(_: int, u: jax.Array) -> jax.Array:
+        wide = jnp.pad(u, 1)
+        return u + 0.2 * (wide[:-2] - 2 * u + wide[2:]) - 0.01 * u**3
+
+    return lax.fori_loop(0, steps, step, x.reshape(-1)).reshape(x.shape)
+
+
+def pipeline(x: jax.Array) -> jax.Array:
+    return lax.scan(lambda before, own: (before * 0.5 + own**2,) * 2, jnp.zeros(x.shape[1]), x)[1]
+
+
+def in_place(x: jax.Array) -> jax.Array:
+    return jnp.broadcast_to((x**2).sum(0), x.shape)
+
+
+WHOLE: dict[str, Callable[[jax.Array], jax.Array]] = {
+    "pipeline": pipeline,
+    "heat": heat,
+    "rotate": lambda x: jnp.roll(jnp.sin(x), 1, axis=0) * x,
+    "from_root": lambda x: x[1] ** 2 * x,
+    "to_root": lambda x: x.at[1].multiply((x**2).sum(0)),
+    "sums": lambda x: jnp.exp(x).sum(0) * x,
+    "products": lambda x: jnp.exp(x).prod(0) * x,
+    "largest": lambda x: jnp.exp(x).max(0) * x,
+    "smallest": lambda x: jnp.exp(x).min(0) * x,
+    "in_place": in_place,
+    "shifted": lambda x: jnp.roll(x**2, 2, axis=1),
+}
+
+
+def close(found: object, expected: object) -> None:
+    np.testing.assert_allclose(np.asarray(found), np.asarray(expected), rtol=1e-11, atol=1e-12)
+
+
+def check(processes: Processes, name: str) -> None:
+    """Value, forward and reverse derivative."""
+    whole, rank = WHOLE[name], processes.rank
+    signature = "n: i32, steps: i32, x: f64[n], out y: f64[n]" if name == "heat" else "n: i32, x: f64[n], out y: f64[n]"
+    kernel = processes.kernel(name, signature)
+    own = (lambda x: kernel(6, x)) if name == "heat" else kernel
+
+    def derived(f: Callable[[jax.Array], jax.Array], x: jax.Array, t: jax.Array, w: jax.Array) -> object:
+        y, pull = jax.vjp(f, x)
+        return y, jax.jvp(f, (x,), (t,))[1], pull(w)[0]
+
+    at = np.random.default_rng(len(name)).uniform(0.3, 1.2, (3, processes.size, N))
+    ours = processes.compiled(lambda *at: derived(own, *at), *at[:, rank])
+    for found, expected in zip(ours(*at[:, rank]), derived(whole, *at), strict=True):
+        close(found, expected[rank])
+
+
+def check_transformations(processes: Processes) -> None:
+    """Two kernels in one program, in any of JAX's control flow, in the order of the program and once each."""
+    rank, size = processes.rank, processes.size
+    rotate, sums = processes.kernel("rotate"), processes.kernel("sums")
+    x = np.random.default_rng(3).uniform(0.3, 1.2, (size, N))
+
+    def program(x: jax.Array, rotate: Callable[..., jax.Array], sums: Callable[..., jax.Array]) -> jax.Array:
+        def step(x: jax.Array, scale: jax.Array) -> tuple[jax.Array, jax.Array]:
+            sums(x)  # nobody reads it: other processes wait for it all the same
+            moved = lax.cond(scale > 1, rotate, lambda x: sums(x) * 0.1, x)
+            return moved * scale, moved.sum()
+
+        last, each = lax.scan(step, x, jnp.array([0.5, 1.5, 0.7]))
+        return (last**2).sum() + each.sum()
+
+    def whole(x: jax.Array) -> jax.Array:
+        return program(x, WHOLE["rotate"], WHOLE["sums"])
+
+    def own(x: jax.Array) -> jax.Array:
+        return program(x, rotate, sums)
+
+    expected = jax.grad(whole)(x)[rank]
+    close(processes.compiled(jax.grad(own), x[rank])(x[rank]), expected)
+    close(jax.grad(own)(x[rank]), expected)
+    batch = np.stack([x, x * 0.9, x * 0.8])
+    close(
+        jax.jit(jax.vmap(jax.grad(lambda x: sums(rotate(x)).sum())))(batch[:, rank]),
+        jax.vmap(jax.grad(lambda x: WHOLE["sums"](WHOLE["rotate"](x)).sum()))(batch)[:, rank],
+    )
+    # Each process has its own row of the Jacobian of all results, by all processes' directions.
+    close(
+        jax.jacfwd(sums)(x[rank]),
+        jax.vmap(lambda t: jax.jvp(WHOLE["sums"], (x,), (jnp.tile(t, (size, 1)),))[1][rank])(jnp.eye(N)).T,
+    )
+
+
+def check_refused(processes: Processes) -> None:
+    for name in ("bytes", "one_sided"):
+        kernel = processes.kernel(name)
+        try:
+            jax.vjp(kernel, np.ones(N))[1](np.ones(N))
+        except je.DifferentiationError as error:
+            assert "MPI" in str(error) and "kernels.c" in str(error), error
+        else:
+            raise AssertionError(f"{name} was differentiated")
+
+
+def check_failure(processes: Processes) -> None:
+    kernel = processes.kernel("fails", "n: i32, x: f64[n], out y: f64[n] -> status")
+    processes.compiled(jax.grad(lambda x: kernel(x).sum()), np.ones(N))(np.ones(N))
+
+
+def check_error(processes: Processes) -> None:
+    """An exception of Python's on one process, while the other waits in a kernel."""
+    if processes.rank == 0:
+        raise ValueError("of one process")
+    processes.kernel("sums")(np.ones(N))
+
+
+OTHERS = {
+    "transformations": check_transformations,
+    "refused": check_refused,
+    "fails": check_failure,
+    "error": check_error,
+}
+
+
+def main() -> None:
+    library, include, how, *names = sys.argv[1:]
+    processes = Processes(library, include, how == "compile")
+    for name in names:
+        try:
+            OTHERS[name](processes) if name in OTHERS else check(processes, name)
+        except Compiled:
+            continue
+        print(f"{name} is right on {processes.rank} of {processes.size}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""Kernels that call MPI, under mpiexec, with as many processes as it takes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.mpi.program import WHOLE
+from tests.support.tools import need
+
+ROOT = Path(__file__).parents[2]
+PREFIX = Path(sys.prefix)
+LIBRARY = PREFIX / "lib" / "libmpi.so.12"
+
+
+@dataclass(frozen=True)
+class Ran:
+    code: int
+    out: str
+
+    def right(self, name: str) -> int:
+        """On how many processes it was."""
+        return self.out.count(f"{name} is right on ")
+
+
+def run(count: int, how: str, *names: str) -> Ran:
+    """MPICH, as `pip install mpich` leaves it beside this Python."""
+    launcher = [str(PREFIX / "bin" / "mpiexec"), "-n", str(count)]
+    program = [sys.executable, "-m", "tests.mpi.program", str(LIBRARY), str(PREFIX / "include"), how, *names]
+    ended = subprocess.run(
+        [*launcher, *program],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd=ROOT,
+        timeout=240,
+        check=False,
+        env={**os.environ, "JAX_PLATFORMS": "cpu"},
+    )
+    return Ran(ended.returncode, ended.stdout)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compiled() -> None:
+    """All kernels are in the disk cache once one process has compiled them."""
+    need("mpiexec of `pip install mpich`", LIBRARY.exists())
+    first = run(1, "compile", *WHOLE, "transformations", "fails")
+    assert first.code == 0, first.out
+
+
+@pytest.mark.parametrize(
+    ("count", "names"),
+    [(2, [*sorted(WHOLE.keys() - {"heat"}), "transformations", "refused"]), (4, ["heat", "in_place", "products"])],
+    ids=lambda p: p if isinstance(p, int) else "",
+)
+def test_derivatives_are_those_of_one_process(count: int, names: list[str]) -> None:
+    ran = run(count, "run", *names)
+    assert ran.code == 0, ran.out
+    assert [ran.right(name) for name in names] == [count] * len(names), ran.out
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("fails", "a kernel failed on process 1 of 2, with status 7"), ("error", "of one process")]
+)
+def test_who_fails_ends_all(name: str, message: str) -> None:
+    ran = run(2, "run", name)
+    assert ran.code != 0 and message in ran.out and not ran.right(name), ran.out
