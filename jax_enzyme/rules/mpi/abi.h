@@ -13,7 +13,7 @@ extern void *je_arena_allocate(void *arena, long bytes);
 
 typedef int handle;
 struct je_mpi_status {
-    int count[2], source, tag, error;
+  int count[2], source, tag, error;
 };
 #define JE_IN_PLACE ((void *)-1)
 #define JE_NO_STATUS ((struct je_mpi_status *)1)
@@ -34,8 +34,8 @@ struct je_mpi_status {
 
 typedef void *handle;
 struct je_mpi_status {
-    int source, tag, error, cancelled;
-    unsigned long count;
+  int source, tag, error, cancelled;
+  unsigned long count;
 };
 extern char ompi_mpi_op_max[], ompi_mpi_op_min[], ompi_mpi_op_sum[], ompi_mpi_int[], ompi_mpi_float[],
     ompi_mpi_double[], ompi_mpi_c_float_complex[], ompi_mpi_c_double_complex[], ompi_mpi_comm_world[];
@@ -58,7 +58,7 @@ extern char ompi_mpi_op_max[], ompi_mpi_op_min[], ompi_mpi_op_sum[], ompi_mpi_in
 
 typedef void *handle;
 struct je_mpi_status {
-    int source, tag, error, internal[5];
+  int source, tag, error, internal[5];
 };
 #define JE_IN_PLACE ((void *)1)
 #define JE_NO_STATUS ((struct je_mpi_status *)0)

@@ -9,52 +9,52 @@
 #define JE_BACK (1 << 19)
 
 static void je_stop(handle comm, const char *why) {
-    puts(why);
-    MPI_Abort(comm, 1);
+  puts(why);
+  MPI_Abort(comm, 1);
 }
 
 static inline void je_check(int code, handle comm) {
-    if (code) je_stop(comm, "jax_enzyme: a function of MPI returned an error in a derivative");
+  if (code) je_stop(comm, "jax_enzyme: a function of MPI returned an error in a derivative");
 }
 
 static inline int je_back(int tag, handle comm) {
-    if (tag >= JE_BACK) je_stop(comm, "jax_enzyme: tags of messages in derivatives are less than 524288");
-    return tag + JE_BACK;
+  if (tag >= JE_BACK) je_stop(comm, "jax_enzyme: tags of messages in derivatives are less than 524288");
+  return tag + JE_BACK;
 }
 
 static inline int je_rank(handle comm) {
-    int rank;
-    MPI_Comm_rank(comm, &rank);
-    return rank;
+  int rank;
+  MPI_Comm_rank(comm, &rank);
+  return rank;
 }
 
 static inline int je_size(handle comm) {
-    int size;
-    MPI_Comm_size(comm, &size);
-    return size;
+  int size;
+  MPI_Comm_size(comm, &size);
+  return size;
 }
 
 static inline REAL *je_zeros(long count) { return calloc(count * WIDTH + 1, sizeof(REAL)); }
 
 /* Those numbers, or zeros where there are none, in new memory. */
 static REAL *je_copy(const REAL *from, long count) {
-    REAL *made = je_zeros(count);
-    if (from)
-        for (long i = 0; i < count * WIDTH; i++) made[i] = from[i];
-    return made;
+  REAL *made = je_zeros(count);
+  if (from)
+    for (long i = 0; i < count * WIDTH; i++) made[i] = from[i];
+  return made;
 }
 
 static void je_set(REAL *to, const REAL *from, long count) {
-    if (to)
-        for (long i = 0; i < count * WIDTH; i++) to[i] = from[i];
+  if (to)
+    for (long i = 0; i < count * WIDTH; i++) to[i] = from[i];
 }
 
 static void je_clear(REAL *to, long count) {
-    if (to)
-        for (long i = 0; i < count * WIDTH; i++) to[i] = 0;
+  if (to)
+    for (long i = 0; i < count * WIDTH; i++) to[i] = 0;
 }
 
 static void je_add(REAL *to, const REAL *from, long count) {
-    if (to)
-        for (long i = 0; i < count * WIDTH; i++) to[i] += from[i];
+  if (to)
+    for (long i = 0; i < count * WIDTH; i++) to[i] += from[i];
 }
