@@ -15,13 +15,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from threading import Lock
 
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.equality import compared_places, exact_comparisons, holds_at_equality
 from jax_enzyme.analysis.flow import holds_float
-from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.memory import PointsTo, map_of
 from jax_enzyme.analysis.objects import call_effect
-from jax_enzyme.analysis.shortcuts import Decided, Shortcuts
+from jax_enzyme.analysis.shortcuts import Decided, Shortcuts, Verdict
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Buffer, Derivation, Jvp, Step
@@ -55,38 +57,69 @@ class General:
 
 def general(base: ArrayFunction, step: Step, rules: Rules) -> General:
     """What a derivative is built from: `base` itself where it has no shortcuts."""
-    named = replace(base, module=name_equalities(base.module, base.module.functions[base.symbol]))
-    root = named.module.functions[base.symbol]
-    if not any(True for f in named.module.functions.values() if f.blocks for _ in exact_comparisons(f)):
-        return General(base, ())
-    found, proved = _judged(named, root, step, rules)
-    return General(_without(named, proved) if proved else base, tuple(dict.fromkeys(found)))
+    known = _known(base, rules)
+    with known.lock:
+        return known.general(step)
 
 
-def _judged(
-    base: ArrayFunction, root: Function, step: Step, rules: Rules
-) -> tuple[list[ExactComparison], list[I.Instruction]]:
-    """The comparisons that decide about varying numbers, and those of them that are shortcuts."""
-    points_to = PointsTo(base.module, root)
-    activity = _activity(base, root, step, rules, points_to)
-    found: list[ExactComparison] = []
-    proved: list[I.Instruction] = []
-    for function in points_to.functions:
-        candidates = [c for c in exact_comparisons(function) if _varies(c, activity, points_to)]
-        if not candidates:
-            continue
-        shortcuts = Shortcuts(base.module, function, rules, _initialised(base, root))
-        for comparison in candidates:
-            decided = shortcuts.choices(comparison)
-            if not _matters(shortcuts, decided, activity):
-                continue
-            is_shortcut = shortcuts.is_proved(comparison)
-            if is_shortcut:
-                proved.append(comparison)
-            elif shortcuts.fails_at_equality(comparison):
-                continue
-            found.append(ExactComparison(_place(base.module, function, comparison, decided), is_shortcut))
-    return found, proved
+class _Comparisons:
+    """The comparisons of an array function, whatever is differentiated: what is proved of one is proved once."""
+
+    def __init__(self, base: ArrayFunction, rules: Rules) -> None:
+        self.lock = Lock()
+        module = name_equalities(base.module, base.module.functions[base.symbol])
+        self._base = base if module is base.module else replace(base, module=module)
+        self._rules = rules
+        self._root = module.functions[base.symbol]
+        self._shortcuts: dict[Function, Shortcuts] = {}
+        self._verdicts: dict[Function, dict[I.Instruction, Verdict]] = {}
+        self._without: dict[tuple[I.Instruction, ...], ArrayFunction] = {(): base}
+
+    @cached_property
+    def _points_to(self) -> PointsTo:
+        return map_of(self._base)
+
+    def general(self, step: Step) -> General:
+        if not any(True for f in self._base.module.functions.values() if f.blocks for _ in exact_comparisons(f)):
+            return General(self._without[()], ())
+        activity = _activity(self._base, self._root, step, self._rules, self._points_to)
+        found: list[ExactComparison] = []
+        proved: list[I.Instruction] = []
+        for function in self._points_to.functions:
+            for comparison in exact_comparisons(function):
+                if not _varies(comparison, activity, self._points_to):
+                    continue
+                shortcuts = self._shortcuts_of(function)
+                decided = shortcuts.choices(comparison)
+                verdict = self._verdict(comparison, function) if _matters(shortcuts, decided, activity) else "fails"
+                if verdict == "fails":
+                    continue
+                if verdict == "proved":
+                    proved.append(comparison)
+                place = _place(self._base.module, function, comparison, decided)
+                found.append(ExactComparison(place, verdict == "proved"))
+        key = tuple(proved)
+        if key not in self._without:
+            self._without[key] = _without(self._base, proved)
+        return General(self._without[key], tuple(dict.fromkeys(found)))
+
+    def _shortcuts_of(self, function: Function) -> Shortcuts:
+        if function not in self._shortcuts:
+            initialised = _initialised(self._base, self._root)
+            self._shortcuts[function] = Shortcuts(self._base.module, function, self._rules, initialised)
+        return self._shortcuts[function]
+
+    def _verdict(self, comparison: I.Instruction, function: Function) -> Verdict:
+        """All comparisons of a function share an effort: they are gone through in their order, whichever is asked for
+        first."""
+        if function not in self._verdicts:
+            self._verdicts[function] = self._shortcuts_of(function).verdicts()
+        return self._verdicts[function][comparison]
+
+
+@lru_cache(maxsize=4)
+def _known(base: ArrayFunction, rules: Rules) -> _Comparisons:
+    return _Comparisons(base, rules)
 
 
 def later(first: Sequence[ExactComparison], every: Sequence[ExactComparison]) -> tuple[ExactComparison, ...]:

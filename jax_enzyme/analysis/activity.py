@@ -27,6 +27,7 @@ from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.table import Rules
 
 _PACKED = "bits in aggregates"
+_TOUCHES_MEMORY = (I.Load, I.Store, I.AtomicRMW, I.CmpXchg, I.CallBase)
 _BIT_COPIES = frozenset(["load", "phi", "select", "freeze", "bitcast", "extractvalue", "insertvalue"])
 
 
@@ -41,12 +42,13 @@ class Activity:
         outputs: Collection[MemoryObject] | None,
     ) -> None:
         self._points_to = points_to
-        self._rules = rules
         self.varied_objects: set[MemoryObject] = set(inputs)
         self.numbers = NumberBytes(points_to, frozenset(inputs), lambda item: self._work.read(item))
         self.varied: set[Value] = set()
         self._returned = {f: f.returned() for f in points_to.functions}
-        instructions = [i for f in points_to.functions for i in f.instructions()]
+        every = (i for f in points_to.functions for i in f.instructions())
+        self._flows = {i: tuple(i.operands[n] for n in flow(i, rules)) for i in every}
+        instructions = [i for i, through in self._flows.items() if through or isinstance(i, _TOUCHES_MEMORY)]
         self._packs_bits = any(map(_is_aggregate_load, instructions))
         self._work = Worklist(instructions, self._varied_step)
         self._work.run()
@@ -79,8 +81,10 @@ class Activity:
     # -- forward -------------------------------------------------------------------------------------------------------
 
     def _varies(self, value: Value) -> bool:
+        if value in self.varied:
+            return True
         self._work.read(value)
-        return value in self.varied
+        return False
 
     def _mark(self, value: Value) -> None:
         if isinstance(value, Constant) or value in self.varied or not _can_carry(value):
@@ -136,7 +140,7 @@ class Activity:
                     self._pack_bits(instruction.operands[1])
 
     def _varied_result(self, instruction: I.Instruction) -> None:
-        if any([self._varies(instruction.operands[i]) for i in flow(instruction, self._rules)]):
+        if instruction not in self.varied and any(map(self._varies, self._flows[instruction])):
             self._mark(instruction)
 
     def _bits_are_packed(self) -> bool:
@@ -187,8 +191,10 @@ class Activity:
     # -- backward ------------------------------------------------------------------------------------------------------
 
     def _is_useful(self, value: Value) -> bool:
+        if value in self.useful:
+            return True
         self._work.read(value)
-        return value in self.useful
+        return False
 
     def _use(self, value: Value) -> None:
         if not isinstance(value, Constant) and value not in self.useful:
@@ -228,8 +234,8 @@ class Activity:
 
     def _useful_result(self, instruction: I.Instruction) -> None:
         if self._is_useful(instruction):
-            for index in flow(instruction, self._rules):
-                self._use(instruction.operands[index])
+            for value in self._flows[instruction]:
+                self._use(value)
 
     def _useful_call(self, call: I.CallBase) -> None:
         if is_defined_call(call):

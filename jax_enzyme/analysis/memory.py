@@ -28,6 +28,7 @@ anything in the end, and only then.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 from jax_enzyme.analysis.congruence import ANY, Congruence, copied_to, overlap
 from jax_enzyme.analysis.dependence import Worklist
@@ -77,6 +78,7 @@ from jax_enzyme.analysis.points_to_sets import (
 from jax_enzyme.analysis.tbaa import copied_type
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
+from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.module import Function, GlobalAlias, GlobalVariable, Module
 from jax_enzyme.ir.values import (
     Constant,
@@ -527,6 +529,12 @@ class PointsTo:
         return not self.is_any_code(objects) and not any(
             isinstance(o.site, Function) and o.site.value_type == call.function_type for o in objects
         )
+
+
+@lru_cache(maxsize=4)
+def map_of(function: ArrayFunction) -> PointsTo:
+    """The map of an array function that nobody changes any more: solved once for all that is asked of it."""
+    return PointsTo(function.module, function.module.functions[function.symbol])
 
 
 def _writes(instruction: I.Instruction) -> bool:

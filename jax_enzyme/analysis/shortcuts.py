@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeGuard
+from typing import Literal, TypeGuard
 
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.counters import followers
 from jax_enzyme.analysis.dominators import Dominators, PostDominators
-from jax_enzyme.analysis.equality import compared, holds_at_equality
+from jax_enzyme.analysis.equality import compared, exact_comparisons, holds_at_equality
 from jax_enzyme.analysis.evaluation import Effort, Program, Unclear, Values, read_from
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.recurrences import Recurrences
@@ -37,6 +37,8 @@ needed, a comparison is no shortcut."""
 _MOST_CASES = 64
 """How many cases of other conditions are told apart. Where there are more, a comparison is no shortcut."""
 
+Verdict = Literal["proved", "fails", "open"]
+"""Of a comparison: it is a shortcut; the call fails at equality; neither is known."""
 Fact = tuple[Value, bool]
 Assumption = tuple[Term, bool]
 
@@ -166,6 +168,15 @@ class Shortcuts:
         return PostDominators(self._cfg)
 
     # -- proof
+
+    def verdicts(self) -> dict[I.Instruction, Verdict]:
+        """All comparisons of the function, in their order."""
+        return {comparison: self._verdict(comparison) for comparison in exact_comparisons(self._function)}
+
+    def _verdict(self, comparison: I.Instruction) -> Verdict:
+        if self.is_proved(comparison):
+            return "proved"
+        return "fails" if self.fails_at_equality(comparison) else "open"
 
     def is_proved(self, comparison: I.Instruction) -> bool:
         """Whether a comparison is a shortcut."""

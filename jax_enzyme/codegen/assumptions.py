@@ -20,7 +20,7 @@ from jax_enzyme.ad.facts.causes import CALLERS_VARIABLE, INACTIVE_PARAMETER, POI
 from jax_enzyme.analysis.accesses import accesses
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.memory import map_of
 from jax_enzyme.analysis.objects import MemoryObject
 from jax_enzyme.analysis.shadows import shadowed_objects
 from jax_enzyme.ir import instructions as I
@@ -38,7 +38,7 @@ class Assumptions:
 
     def __init__(self, base: ArrayFunction, function: Function, active: Sequence[bool]) -> None:
         self._module = base.module
-        self._points_to = PointsTo(base.module, base.module.functions[base.symbol])
+        self._points_to = map_of(base)
         self._function = function
         self._active = active
 

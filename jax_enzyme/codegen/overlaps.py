@@ -24,7 +24,7 @@ from itertools import combinations
 
 from jax_enzyme.analysis.accesses import accesses
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.memory import map_of
 from jax_enzyme.codegen.plain_wrapper import distance, say_and_abort
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
@@ -53,7 +53,7 @@ def overlapping(
 ) -> Overlaps:
     """Where an overlap matters: one of two is written. Of two without derivatives it does in reverse mode alone, which
     reads again what has been read. The variables in `live` are the last parameters of the array function."""
-    points_to = PointsTo(base.module, base.module.functions[base.symbol])
+    points_to = map_of(base)
     found = [a for f in points_to.functions for a in accesses(points_to, f, DataLayout(points_to.module))]
     items = [points_to.objects[a] for a in points_to.root.arguments]
     touched = {i for i, item in enumerate(items) if any(item in a.objects for a in found)}

@@ -174,6 +174,7 @@ def _tables() -> tuple[dict[str, Effect], dict[str, Effect]]:
     return inverted(_INTRINSICS), inverted(_FUNCTIONS)
 
 
+@functools.cache
 def effect(name: str) -> Effect | None:
     """What a call of `name` does, or None where this table does not know it."""
     intrinsics, functions = _tables()

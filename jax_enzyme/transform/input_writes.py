@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from jax_enzyme.analysis.accesses import accesses
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.memory import PointsTo, map_of
 from jax_enzyme.analysis.objects import Objects
 from jax_enzyme.errors import SignatureError
 from jax_enzyme.ir import instructions as I
@@ -50,9 +50,10 @@ class InputWrite:
 
 def input_writes(function: ArrayFunction) -> list[InputWrite]:
     """All writes to `in` buffers, in program order."""
-    root = function.module.functions[function.symbol]
-    points_to = PointsTo(function.module, root)
-    inputs = {points_to.objects[a]: a for a, b in zip(root.arguments, function.buffers, strict=True) if b.io == "in"}
+    points_to = map_of(function)
+    inputs = {
+        points_to.objects[a]: a for a, b in zip(points_to.root.arguments, function.buffers, strict=True) if b.io == "in"
+    }
     found: list[InputWrite] = []
     for instruction, objects in _writes(function.module, points_to):
         found += [InputWrite(inputs[o], instruction) for o in objects if o in inputs]

@@ -27,7 +27,7 @@ from jax_enzyme.ad.facts.room import measured_memory, room
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.memory import PointsTo, map_of
 from jax_enzyme.analysis.objects import MemoryObject, call_effect, called_routine, is_defined_call
 from jax_enzyme.analysis.shadows import shadowed_objects
 from jax_enzyme.analysis.tbaa import kept_access, number_access
@@ -70,7 +70,7 @@ def forward(base: ArrayFunction, step: Jvp, rules: Rules, allocates: bool = True
     """
     module = extended(base.module)
     root = module.functions[base.symbol]
-    points_to = PointsTo(module, root)
+    points_to = map_of(base)
     inputs = [points_to.objects[a] for a, given in zip(root.arguments, step.tangents, strict=True) if given]
     activity = Activity(points_to, rules, inputs, None)
     words = Words(points_to, dict(zip(root.arguments, base.buffers, strict=True)))
