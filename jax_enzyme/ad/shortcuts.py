@@ -34,7 +34,7 @@ from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import Argument, ConstantInt, Value, int_value
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.table import Rules
-from jax_enzyme.transform.equalities import name_equalities
+from jax_enzyme.transform.equalities import ORDERED, name_equalities
 from jax_enzyme.transform.rewriting import drop_edge, place, remove_unreachable, remove_unused
 
 
@@ -92,7 +92,7 @@ class _Comparisons:
                 shortcuts = self._shortcuts_of(function)
                 decided = shortcuts.choices(comparison)
                 verdict = self._verdict(comparison, function) if _matters(shortcuts, decided, activity) else "fails"
-                if verdict == "fails":
+                if verdict == "fails" or (verdict != "proved" and _orders(comparison)):
                     continue
                 if verdict == "proved":
                     proved.append(comparison)
@@ -175,6 +175,11 @@ def _initialised(base: ArrayFunction, root: Function) -> Callable[[Value], bool]
         return not isinstance(memory, I.Instruction)
 
     return is_initialised
+
+
+def _orders(comparison: I.Instruction) -> bool:
+    """Whether a comparison asks which of two numbers comes first, as sorting does: where they are equal, either may."""
+    return any(kind == ORDERED[0] for kind, _ in comparison.metadata)
 
 
 def _matters(shortcuts: Shortcuts, decided: Decided, activity: Activity) -> bool:

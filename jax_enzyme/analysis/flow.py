@@ -6,6 +6,7 @@ Memory is not dealt with here: a load's result depends on memory, and copying ca
 from __future__ import annotations
 
 from jax_enzyme.analysis.objects import called_routine
+from jax_enzyme.analysis.rounding import rounds
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function
@@ -49,7 +50,7 @@ def rule_of(instruction: I.Instruction, rules: Rules) -> Rule | None:
         if isinstance(callee, Function) and callee.is_declaration:
             return rules.for_call(callee.name, instruction.function_type)
         return None
-    return rules.for_opcode(instruction.opcode)
+    return rules.for_call("rint") if rounds(instruction) else rules.for_opcode(instruction.opcode)
 
 
 def flow(instruction: I.Instruction, rules: Rules) -> tuple[int, ...]:

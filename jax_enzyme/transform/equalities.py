@@ -21,9 +21,13 @@ from jax_enzyme.analysis.orders import EQUAL, GREATER, LESS, UNORDERED, Relation
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.clone import clone_with_map
+from jax_enzyme.ir.metadata import MDNode
 from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.values import Constant
 
 _EQUALITIES = ("oeq", "ueq", "one", "une")
+ORDERED = ("je.ordered", MDNode())
+"""Says of a comparison for equality that the source orders two numbers by it."""
 _DECIDES = (I.CondBranch, I.Select, I.BinaryOp, I.Cast)
 
 
@@ -50,6 +54,8 @@ def name_equalities(module: Module, root: Function) -> Module:
         assert isinstance(user, I.Instruction) and isinstance(first, I.Instruction)
         numbers = [copies.get(v, v) for v in (question.table.x, question.table.y)]
         dbg = [(kind, node) for kind, node in first.metadata if kind == "dbg"]
+        if not any(isinstance(v, Constant) for v in numbers):
+            dbg.append(ORDERED)
         comparison = I.Compare(T.IntType(1), "fcmp", numbers, question.predicate, metadata=dbg)
         user.operands[question.index] = comparison
         new.setdefault(user, []).append(comparison)

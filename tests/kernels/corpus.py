@@ -230,6 +230,12 @@ GRIDS_AND_ODES = (
 ITERATIONS = (
     Case("newton", "n: i32, x: f64[n], out y: f64[n]", lambda r: {"x": r.uniform(0.5, 4, 5)}),
     Case(
+        "shifted_exp",
+        "n: i32, x: f64[n], out y: f64[n]",
+        lambda r: {"x": r.uniform(-0.4, 0.4, 5) + np.array([-3.0, -1.0, 0.0, 2.0, 4.0])},
+        symbol="rounded",
+    ),
+    Case(
         "kepler",
         "n: i32, e: f64, mean: f64[n], out ecc: f64[n], out used: i32[n]",
         lambda r: {"e": 0.4, "mean": r.uniform(0.5, 2.5, 5)},
