@@ -53,6 +53,9 @@ _ELIMINATIONS = 2
 """How many conditions may be used, one after the other, to bound one sum. The bounds found until then hold; with wider
 ones iterations may meet, and the loop stays serial."""
 
+CALL = 20
+"""A call, in instructions."""
+_UNKNOWN_TRIPS = 16
 _VECTOR = 64
 """A loop that may be vectorised is cut at multiples of this, so that the same iterations are vectors wherever it is
 cut, and the result is the same to the last bit."""
@@ -104,7 +107,10 @@ class Independence:
         self._cfg = Cfg(function)
         self.loops = Loops(self._cfg, Dominators(self._cfg))
         self._facts = Recurrences(function, self._cfg, self.loops, module)
-        self._points_to = PointsTo(module, function)
+
+    @cached_property
+    def _points_to(self) -> PointsTo:
+        return PointsTo(self._module, self._function)
 
     def count(self, loop: Loop) -> int | None:
         """How many iterations a loop has that is not left early, where that is a constant."""
@@ -112,6 +118,14 @@ class Independence:
             return None
         trips = exit_count(self._facts, loop, loop.latches[0], False).exact
         return None if trips is None or trips.value is None else trips.value + 1
+
+    def work(self, loop: Loop) -> int:
+        """About how many instructions a loop executes."""
+        inside = {b for child in loop.children for b in child.blocks}
+        own = (i for b in loop.blocks if b not in inside for i in b.instructions)
+        each = sum(CALL if isinstance(i, I.CallBase) else 1 for i in own)
+        each += sum(self.work(child) for child in loop.children)
+        return each * (self.count(loop) or _UNKNOWN_TRIPS)
 
     def grain(self, loop: Loop) -> int:
         """What the first iteration of a part of a loop is a multiple of."""

@@ -53,6 +53,7 @@ from jax_enzyme.transform.input_writes import Protected, protect_inputs
 from jax_enzyme.transform.parallel_loops import share_marked_loops
 from jax_enzyme.transform.places import keep_places
 from jax_enzyme.transform.prepare import prepare, prepare_calls
+from jax_enzyme.transform.proved_loops import mark_proved_loops
 from jax_enzyme.transform.sanitize import sanitized, with_checks
 from jax_enzyme.transform.shared_loops import share_loops
 from jax_enzyme.transform.withheld import withhold
@@ -222,8 +223,9 @@ class _Job:
         """The same in the form that the engine differentiates."""
 
         def make() -> ArrayFunction:
-            flat = None if self.steps else self._bound().canonical
-            return flat or canonical(self.derived())
+            flat = (None if self.steps else self._bound().canonical) or canonical(self.derived())
+            alone = self.steps or self.options.sanitize or self.program.launch is not None
+            return flat if alone else mark_proved_loops(flat)
 
         return _canonical.get(self.key, make)
 

@@ -72,7 +72,7 @@ class Report:
     overwrites, and has copies of. `functions` names the functions that there are; `ir(name)` is the IR of one. All that
     is about the CPU. Of CUDA kernels, `blocks` says for each function whether its blocks run on several threads of a
     CPU, and if not, why; `gpu` is about GPUs. `loops` says the same of every loop that a directive of OpenMP shares
-    out.
+    out, or that is proved independent.
     """
 
     name: str

@@ -59,6 +59,19 @@ def mark(module: Module, latch: Instruction, marks: Marks) -> None:
     latch.metadata = [*((k, n) for k, n in latch.metadata if k != _LLVM), (_LLVM, MDRef(str(number)))]
 
 
+def unmark(module: Module, latch: Instruction) -> None:
+    """Takes back what `mark` said, in place."""
+    known = next((resolve(module, node) for kind, node in latch.metadata if kind == _LLVM), None)
+    if known is None:
+        return
+    ours = {_PLACE, *(m.value for m in Mark)}
+    held = [o for o in known.operands[1:] if not _texts(_operands(module, o)[:1]) & ours]
+    number = str(_free(module))
+    module.metadata[number] = MDNode(operands=[MDRef(number), *held], distinct=True)
+    rest = [(k, n) for k, n in latch.metadata if k != _LLVM]
+    latch.metadata = [*rest, (_LLVM, MDRef(number))] if held else rest
+
+
 def separate(module: Module, latch: Instruction, accesses: Iterable[Instruction]) -> None:
     """Tells LLVM's passes that none of these accesses meets one of them of another iteration of the loop that a branch
     closes, in place. They need no proof of their own then, found only where it is known how often a loop runs.
@@ -84,8 +97,7 @@ def marks_of(module: Module, latch: Instruction) -> Marks:
             found |= _texts(node.operands)
         elif node is not None:
             for operand in node.operands[1:]:
-                held = resolve(module, operand)
-                found |= _texts(held.operands) if held is not None else set[str]()
+                found |= _texts(_operands(module, operand))
     return frozenset(m for m in Mark if m.value in found)
 
 
@@ -147,6 +159,11 @@ def of_reverse(latch: Instruction) -> list[tuple[str, MDValue]]:
         return []
     kinds = {REVERSED: LOOP, NOTED: NOTED}
     return [(kinds[kind], node) for kind, node in latch.metadata if kind in kinds]
+
+
+def _operands(module: Module, value: MDValue) -> list[MDValue]:
+    held = resolve(module, value)
+    return [] if held is None else list(held.operands)
 
 
 def _node(module: Module, marks: Marks) -> MDRef:

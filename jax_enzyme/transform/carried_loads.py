@@ -26,7 +26,7 @@ from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import Objects, call_effect
-from jax_enzyme.analysis.polynomials import Polynomial, TooComplex
+from jax_enzyme.analysis.polynomials import Leaf, Polynomial, TooComplex
 from jax_enzyme.analysis.ranges import Interval
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.ir import instructions as I
@@ -43,6 +43,7 @@ from jax_enzyme.transform.rewriting import phis, replace_values
 
 _DEEPEST = 4
 """How many iterations back a value may come from: each takes a round."""
+_NO_WRAP = Interval(-(1 << 62), 1 << 62)
 _KEPT = ("dbg", "tbaa", NOTED)
 _PLAIN = (I.GetElementPtr, I.Cast, I.BinaryOp)
 
@@ -229,10 +230,10 @@ class _Loading:
     def _apart(self, access: Access, place: Polynomial, size: int) -> bool:
         """Do an access and a place have no byte in common?"""
         block = self._facts.block_of[access.instruction]
-        distance = (self._facts.form_at(access.pointer, block).polynomial - place).value
-        if distance is None or access.size is None:
+        if access.size is None:
             return False
-        return distance >= size or distance + access.size <= 0
+        distance = self._facts.interval(self._facts.form_at(access.pointer, block).polynomial - place)
+        return distance.within(_NO_WRAP) and (distance.low >= size or distance.high + access.size <= 0)
 
     def _begins_with(self, place: _Place, start: Value, loop: Loop) -> bool:
         """Does memory hold `start` a step before the first place, when the loop begins?"""
@@ -245,12 +246,21 @@ class _Loading:
                 if any(not self._apart(a, where, place.size) for a in self._writes(instruction, place)):
                     return False
             above = self._facts.dominators.idom[block]
-            if above is not None and any(
-                True for b in self._between(above, block) for i in b.instructions for _ in self._writes(i, place)
-            ):
-                return False
+            if above is not None:
+                between = [i for b in self._between(above, block) for i in b.instructions]
+                writes = [access for i in between for access in self._writes(i, place)]
+                if writes and not (self._is_fixed(where) and all(self._apart(a, where, place.size) for a in writes)):
+                    return False
             block = above
         return False
+
+    def _is_fixed(self, place: Polynomial) -> bool:
+        """Is an address the same throughout, whichever iterations of loops write meanwhile?"""
+        return all(isinstance(a, Leaf) and self._is_outside(a.value) for a in place.atoms)
+
+    def _is_outside(self, value: Value) -> bool:
+        block = self._facts.block_of.get(value)
+        return block is None or self._loops.loop_of[block] is None
 
     def _writes(self, instruction: I.Instruction, place: _Place) -> Iterator[Access]:
         """What an instruction may write of the objects of a place."""

@@ -32,11 +32,10 @@ from jax_enzyme.ir.marks import Mark, has_marks, marks_of
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, Value, int_value
 from jax_enzyme.rules.declare import Declarations
-from jax_enzyme.transform.shared_loops import CALL, RUN, STRETCH, Sharing, structure, take_team
+from jax_enzyme.transform.shared_loops import RUN, STRETCH, Sharing, structure, take_team
 
 _WORTH = 20_000
 """A loop that executes fewer instructions than this takes less than the 20 microseconds that threads are worth."""
-_UNKNOWN_TRIPS = 16
 _RANGES, _FEWEST, _MOST_COPIES = 64, 4, 16
 _COPYING = 64
 """So many instructions of the loop there should be for each number in a copy, which has to be cleared and added."""
@@ -106,7 +105,7 @@ class _Choice:
         share = self._facts.examine_marked(loop)
         if isinstance(share, str):
             return f"on one thread: {share}"
-        work = self._work(loop)
+        work = self._facts.work(loop)
         if work < _WORTH:
             return "on one thread: it takes less time than it would take to share it"
         ranges = None
@@ -116,13 +115,6 @@ class _Choice:
                 return f"on one thread: {ranges}"
         self.chosen.append((share, ranges))
         return None
-
-    def _work(self, loop: Loop) -> int:
-        inside = {b for child in loop.children for b in child.blocks}
-        own = (i for b in loop.blocks if b not in inside for i in b.instructions)
-        each = sum(CALL if isinstance(i, I.CallBase) else 1 for i in own)
-        each += sum(self._work(child) for child in loop.children)
-        return each * (self._facts.count(loop) or _UNKNOWN_TRIPS)
 
     def _ranges(self, share: Independent, work: int) -> _Ranges | str:
         copies: dict[Value, int] = {}

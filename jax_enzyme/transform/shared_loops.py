@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from jax_enzyme.analysis.independence import Independence, Independent
+from jax_enzyme.analysis.independence import CALL, Independence, Independent
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -37,8 +37,6 @@ from jax_enzyme.transform.rewriting import phis, redirect_phis
 
 _FEW = 8
 """So few iterations leave threads idle: then the loop inside is shared, if it has more."""
-CALL = 20
-"""A call, in instructions."""
 _PIECE, _MOST_GRAINS = 1 << 12, 16
 """About the instructions of a piece, and the most grains that it has."""
 _ADDRESSES = (I.GetElementPtr, I.Cast, I.BinaryOp)

@@ -267,6 +267,31 @@ void k(int n, const double *x, double *y) {
         "pjv",
         all=True,
     ),
+    "without a directive": Shared(
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+  y[0] = x[0];
+  y[n - 1] = x[n - 1];
+  for (int i = 1; i < n - 1; i++) y[i] = exp(sin(x[i]) * x[i - 1]) + cos(x[i + 1]);
+}""",
+        "pjv",
+        n=60000,
+        all=True,
+    ),
+    "do concurrent": Shared(
+        """subroutine k(n, x, y)
+  integer, intent(in) :: n
+  real(8), intent(in) :: x(n)
+  real(8), intent(out) :: y(n)
+  integer :: i
+  do concurrent (i = 1:n)
+    y(i) = exp(sin(x(i)) * x(n + 1 - i)) + cos(x(i))
+  end do
+end subroutine""",
+        "pjv",
+        lang="fortran",
+        n=60000,
+    ),
     "vector": Shared(
         """#include <cmath>
 #include <vector>
@@ -291,7 +316,8 @@ def _inputs(n: int) -> np.ndarray:
 def test_any_number_of_threads_gives_the_same_bits(name: str) -> None:
     case = CASES[name]
     signature = SIGNATURE if case.lang != "fortran" else SIGNATURE.replace("i32", "i32[]")
-    kernel = native(case.source, "k", signature, {"n": case.n}, lang=case.lang, flags=("-fopenmp",))
+    flags = ("-fopenmp",) if "omp parallel" in case.source else ()
+    kernel = native(case.source, "k", signature, {"n": case.n}, lang=case.lang, flags=flags)
     serial = native(case.source, "k", signature, {"n": case.n}, lang=case.lang)
     x = _inputs(case.n)
     for letter, steps in STEPS.items():
@@ -350,6 +376,16 @@ def test_the_option_caps_the_threads_and_changes_no_bit() -> None:
     assert len(set(found)) == 1
     with pytest.raises(ValueError, match="threads"):
         je.Options(threads=0)
+
+
+def test_sums_without_a_directive_keep_their_order() -> None:
+    source = """#include <math.h>
+void k(int n, const double *x, double *y) {
+  double s = 0;
+  for (int i = 0; i < n; i++) { s = 0.5 * s + sin(x[i]); y[i] = s; }
+}"""
+    kernel = native(source, "k", SIGNATURE, {"n": 100_000})
+    assert derived.sharing(kernel.program, kernel.signature, kernel.binding, (), kernel.options) == ()
 
 
 def test_inspect_says_which_loops_are_shared_and_why_others_are_not() -> None:

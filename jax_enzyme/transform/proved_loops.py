@@ -1,0 +1,72 @@
+"""Marks on loops that no directive is about, in any language: their iterations are proved independent.
+
+    before    br i1 %more, label %loop, label %end          after    br i1 %more, label %loop, label %end, !je.loop !0
+                                                                      !0 = !{!"je.exclusive", !"je.parallel"}
+
+Such a loop is shared as one with a directive is, and so is its reverse. The order of sums in the source stays: loops
+that add up numbers are not marked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from jax_enzyme.analysis.independence import Independence
+from jax_enzyme.analysis.loops import Loop
+from jax_enzyme.ir.arrays import ArrayFunction
+from jax_enzyme.ir.clone import clone
+from jax_enzyme.ir.marks import Mark, mark, marks_of, note_marks, unmark
+from jax_enzyme.transform.carried_loads import load_again
+
+_WORTH = 2_000_000
+"""Instructions. With less to gain the proofs, of each derivative too, are not worth the time that they take."""
+_MARKS = frozenset({Mark.PARALLEL, Mark.EXCLUSIVE})
+
+
+def mark_proved_loops(function: ArrayFunction) -> ArrayFunction:
+    """The array function with marks on the outermost loops that take long and are proved independent, in a copy of the
+    module; the function itself where there are none."""
+    if not _long(function):
+        return function
+    module = clone(function.module)
+    trial = replace(function, module=module)
+    for loop in _long(trial):
+        mark(module, loop.latches[0].terminator, _MARKS)
+    loaded = load_again(trial)
+    if not _keep_proved(loaded):
+        return function
+    note_marks(loaded.module)
+    return loaded
+
+
+def _facts(function: ArrayFunction) -> Independence:
+    return Independence(function.module, function.module.functions[function.symbol])
+
+
+def _long(function: ArrayFunction) -> list[Loop]:
+    """The loops that are worth a proof, and have no marks yet."""
+    facts = _facts(function)
+    return [
+        loop
+        for loop in facts.loops.all
+        if len(loop.latches) == 1
+        and facts.count(loop) is not None
+        and facts.work(loop) >= _WORTH
+        and not marks_of(function.module, loop.latches[0].terminator)
+    ]
+
+
+def _keep_proved(function: ArrayFunction) -> bool:
+    """Takes the marks from loops that have no proof, or lie in one that has; False where none is left."""
+    facts = _facts(function)
+    proved: list[Loop] = []
+    for loop in facts.loops.all:  # outer ones first
+        latch = loop.latches[0].terminator
+        if len(loop.latches) != 1 or not marks_of(function.module, latch):
+            continue
+        inside = any(around in proved for around in loop.ancestors)
+        if inside or isinstance(facts.examine(loop, False), str):
+            unmark(function.module, latch)
+        else:
+            proved.append(loop)
+    return bool(proved)
