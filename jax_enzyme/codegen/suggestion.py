@@ -118,14 +118,14 @@ class _Suggestion:
 
     def _name(self, index: int) -> str:
         name = self.known.parameter_name(index) or f"a{index + 1}"
-        return f"{name}_" if keyword.iskeyword(name) else name
+        return _allowed(name)
 
     def _collect(self, index: int, node: MDValue, name: str) -> None:
         """What the integers of the function are called."""
         record = self._record_behind(node)
         if record is not None:
             for member in members_of(self.module, record):
-                self.names[Root(index, (member.offset,))] = f"{name}.{member.name}"
+                self.names[Root(index, (member.offset,))] = f"{name}.{_allowed(member.name)}"
         elif self._is_value(node):
             self.names[Root(index)] = name
         else:
@@ -164,6 +164,8 @@ class _Suggestion:
             return f"{name}: fn({UNKNOWN})"
         prefix = self._direction(root, name, source_type(self.module, node).is_const)
         record = record_type(self.module, behind)
+        if record is not None and self.known.is_fortran and self._pointee(node):
+            return f"{name}: {{{UNKNOWN}}}*"  # a descriptor
         if record is not None:
             size = (record.number("size") or 0) // 8
             dims = self._dims(root, name, size, node)
@@ -196,8 +198,9 @@ class _Suggestion:
 
     def _structure(self, record: MDNode, name: str, root: Root) -> str:
         listed = [
-            self._member(member, Root(root.index, (*root.path, member.offset)), f"{name}.{member.name}")
+            self._member(replace(member, name=own), Root(root.index, (*root.path, member.offset)), f"{name}.{own}")
             for member in members_of(self.module, record)
+            for own in [_allowed(member.name)]
         ]
         return "{" + (", ".join(listed) or UNKNOWN) + "}"
 
@@ -216,10 +219,14 @@ class _Suggestion:
         return f"{prefix}{member.name}: {self._array(root, full, member.type, further[0])}*"
 
     def _in_place(self, member: Member, root: Root, full: str) -> str:
+        if member.known.special is not None:
+            return UNKNOWN
         inner = elements_of(self.module, member.type)
         record = record_type(self.module, inner)
         if record is not None:
             text, size = self._structure(record, full, root), (record.number("size") or 0) // 8
+        elif member.room is not None:
+            text, size = (f"u{8 * member.size}", member.size) if member.size in (1, 2, 4, 8) else ("u8", 1)
         else:
             text = self._dtype(inner)
             size = ITEM_BYTES[text]
@@ -308,6 +315,10 @@ class _Suggestion:
             return ""
         number = next((p for p in known.pieces if p.dtypes), None)
         return "" if number is None else f" -> {number.dtypes[0]}"
+
+
+def _allowed(name: str) -> str:
+    return f"{name}_" if keyword.iskeyword(name) else name
 
 
 def _notes(suggestion: _Suggestion) -> list[tuple[str, list[str]]]:

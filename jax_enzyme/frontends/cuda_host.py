@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends.cuda import compile_cuda_host
@@ -38,8 +39,33 @@ def load_host_function(source: Source, symbol: str, device: str, flags: Sequence
     kernels = [line.replace(_KERNEL, "") for line in definitions if _KERNEL in line]
     chosen = choose("\n".join((*kernels, *on_host)), symbol, source)
     ir = complete(host, chosen)
-    launched = {name for stub in _STUB.findall(ir) if (name := kernel_of_stub(stub))}
-    return Program(ir, chosen, source.lang, source.name, device=linking.reachable(device, launched))
+    return Program(ir, chosen, source.lang, source.name, device=linking.reachable(device, _launched(ir)))
+
+
+def host_code(source: Source, flags: Sequence[str]) -> Source:
+    """The host's side of a source among others, as LLVM IR."""
+    host = compile_cuda_host(source, flags)
+    return Source("llvm", source.name, (source.contents.decode() if host is None else host).encode())
+
+
+def is_on_device(device: str, symbol: str, source: Source, *, kernels: bool) -> bool:
+    """Whether the device's code has a function of this name, or a kernel."""
+    definitions = [line for line in _definitions(device) if _KERNEL in line or not kernels]
+    return _found(definitions, symbol, source) is not None
+
+
+def with_launched(program: Program, devices: Sequence[str]) -> Program:
+    """The program of a host function with what it launches of the device's code; itself where it has nothing to do with
+    a device."""
+    launched = _launched(program.ir)
+    if not launched and not any(name.startswith("cuda") for name in linking.names(program.ir).needed):
+        return program
+    device = linking.linked(devices, launched) if len(devices) > 1 else linking.reachable(devices[0], launched)
+    return replace(program, lang="cuda", device=device)
+
+
+def _launched(ir: str) -> set[str]:
+    return {name for stub in _STUB.findall(ir) if (name := kernel_of_stub(stub))}
 
 
 def _definitions(ir: str) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from functools import cached_property
 from glob import glob
@@ -28,11 +28,12 @@ _LISTED = 6
 @dataclass(frozen=True)
 class Unit:
     """One source with the flags of its compiler. `named`: the user named it, rather than a folder or pattern that it
-    is in. `name` is the source's."""
+    is in, which is number `item` of what the user gave. `name` is the source's."""
 
     source: Source
     flags: tuple[str, ...]
     named: bool = True
+    item: int = 0
 
     @property
     def name(self) -> str:
@@ -61,14 +62,18 @@ def gather(source: object, lang: str | None, flags: Flags = (), compile_commands
         if commands is None:
             raise CompileError("there is no source", None, "pass a path, a sequence of paths, or compile_commands=")
         source = tuple(name for name in commands.flags if _language(Path(name)))
-        found = [(one, False) for item in source for one in _sources(item, lang, False)]
+        found = [(one, False, 0) for item in source for one in _sources(item, lang, False)]
     else:
         items = several(source)
         if not items:
             raise CompileError("the sequence of sources is empty", None, "pass at least one")
-        found = [pair for item in items for pair in _expanded(item, lang, len(items) > 1)]
-    unique = {(one.path and os.path.realpath(one.path), one.name, one.contents): (one, named) for one, named in found}
-    units = [Unit(one, _flags(one, flags, commands), named) for one, named in unique.values()]
+        found = [(*pair, i) for i, item in enumerate(items) for pair in _expanded(item, lang, len(items) > 1)]
+    unique: dict[object, tuple[Source, bool, int]] = {}
+    for one, named, item in found:
+        place = (one.path and os.path.realpath(one.path), one.name, one.contents)
+        known = unique.get(place)
+        unique[place] = (one, named, item) if known is None else (*known[:1], named or known[1], known[2])
+    units = [Unit(one, _flags(one, flags, commands), named, item) for one, named, item in unique.values()]
     _check_flags(units, flags)
     return tuple(units if len(units) == 1 else map(_without_flags, units))
 
@@ -81,7 +86,7 @@ def several(source: object) -> list[object]:
 
 def _without_flags(unit: Unit) -> Unit:
     """Flags for a set of sources do not concern those that are not compiled."""
-    return Unit(unit.source, (), unit.named) if unit.source.lang in _COMPILED_ELSEWHERE else unit
+    return replace(unit, flags=()) if unit.source.lang in _COMPILED_ELSEWHERE else unit
 
 
 def _expanded(item: object, lang: str | None, among_others: bool) -> Iterator[tuple[Source, bool]]:

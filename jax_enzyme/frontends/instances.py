@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 
+from jax_enzyme.cache import digest
 from jax_enzyme.frontends.gathering import Unit
 from jax_enzyme.frontends.spelling import Spelling, written
 
@@ -30,13 +31,15 @@ def instance(unit: Unit, symbol: str) -> Unit | None:
 
 def _request(asked: Spelling, lang: str) -> str:
     """A variable that nobody uses: it goes when the program is put together."""
+    name = f"{_NAME}_{digest(str(asked))[:8]}"  # more may be asked for of one source
     if lang == "c":
-        return f"void *const {_NAME} = (void *){asked.name};\n"
+        return f"void *const {name} = (void *){asked.name};\n"
     address = "&" + str(Spelling(asked.scopes, asked.name, asked.arguments))
     if asked.parameters is None:
-        return _variable(address)
-    return _CHOICE + _variable(f"je_choice<{', '.join(asked.parameters)}>::of({address})")
+        return _variable(name, address)
+    choice = _CHOICE.replace("je_choice", f"{name}_of")
+    return choice + _variable(name, f"{name}_of<{', '.join(asked.parameters)}>::of({address})")
 
 
-def _variable(value: str) -> str:
-    return f"extern const decltype({value}) {_NAME};\nconst decltype({value}) {_NAME} = {value};\n"
+def _variable(name: str, value: str) -> str:
+    return f"extern const decltype({value}) {name};\nconst decltype({value}) {name} = {value};\n"

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Literal
@@ -24,7 +24,7 @@ from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends import fortran_modules, symbols
 from jax_enzyme.frontends.clang import compile_c, compile_cpp
 from jax_enzyme.frontends.cuda import compile_cuda
-from jax_enzyme.frontends.cuda_host import load_host_function
+from jax_enzyme.frontends.cuda_host import host_code, is_on_device, load_host_function, with_launched
 from jax_enzyme.frontends.definitions import parts
 from jax_enzyme.frontends.flang import compile_fortran, compile_with_modules
 from jax_enzyme.frontends.fortran_types import with_block_sizes
@@ -127,7 +127,7 @@ class SourceSet:
         does not compile or is defined twice."""
         with self._lock:
             self._compile(unit for unit in self.units if unit.named or symbol is None)
-            if (on_host := self._host_function(symbol)) is not None:
+            if (on_host := self._host_function(symbol, also, ruled)) is not None:
                 return on_host
             home, root = self._home(symbol)
             others = [found for name in also if (found := self._find_or_compile(name))]
@@ -153,7 +153,7 @@ class SourceSet:
         """The symbols of functions, by what they are called in their source; what no source defines is left out.
         CompileError where a name is not unique, or a named source does not compile."""
         with self._lock:
-            found = {name: self._find_or_compile(name) for name in names}
+            found = {name: self._find_or_compile(name) or self._instance(name, []) for name in names}
             return {name: one[1] for name, one in found.items() if one is not None}
 
     @cached_property
@@ -166,7 +166,10 @@ class SourceSet:
         """What the functions of all sources are called in them."""
         with self._lock:
             self._compile(self.units)
-            return sorted({str(spelling(name)) for one in self._compiled() for name in one.external})
+            found = {str(spelling(name)) for one in self._compiled() for name in one.external}
+            if any(unit.source.lang == "cuda" for unit in self.units):
+                found.update(name for name in self._hosts.functions() if not name.startswith("__device_stub__"))
+            return sorted(found)
 
     # The function
 
@@ -187,16 +190,33 @@ class SourceSet:
         external = [name for one in self._compiled() for name in one.external]
         raise symbols.not_found(symbol, external, meant, self.place, self._language)
 
-    def _host_function(self, symbol: str | None) -> Program | None:
-        """The program of a host function of a CUDA source; None for all else."""
-        unit, *others = self.units
-        if symbol is None or others or unit.source.lang != "cuda":
+    def _host_function(self, symbol: str | None, also: Collection[str], ruled: Collection[str]) -> Program | None:
+        """The program of a host function of CUDA sources, or of one of others beside them; None for all else."""
+        on_devices = [unit for unit in self.units if unit.source.lang == "cuda"]
+        if symbol is None or not on_devices:
             return None
-        self._compile(self.units)
-        one = self._done[unit]
-        if isinstance(one, CompileError):
-            raise one
-        return load_host_function(one.unit.source, symbol, one.ir, one.unit.flags)
+        self._compile(on_devices)
+        compiled = [one for one in self._compiled() if one.unit.source.lang == "cuda"]
+        if len(self.units) == 1:
+            one = self._done[self.units[0]]
+            if isinstance(one, CompileError):
+                raise one
+            return load_host_function(one.unit.source, symbol, one.ir, one.unit.flags)
+        if any(is_on_device(one.ir, symbol, one.unit.source, kernels=True) for one in compiled):
+            return None
+        on_device = any(is_on_device(one.ir, symbol, one.unit.source, kernels=False) for one in compiled)
+        if on_device and not self._hosts.symbols([symbol]):
+            return None
+        return with_launched(self._hosts.program(symbol, also, ruled), [one.ir for one in compiled])
+
+    @cached_property
+    def _hosts(self) -> SourceSet:
+        """The same sources with the host's side of those in CUDA."""
+        units = [
+            replace(unit, source=host_code(unit.source, unit.flags), flags=()) if unit.source.lang == "cuda" else unit
+            for unit in self.units
+        ]
+        return SourceSet(units, self._blas)
 
     def _find_or_compile(self, symbol: str) -> tuple[Compiled, str] | None:
         """What defines a function among all units, and its symbol."""
@@ -214,7 +234,7 @@ class SourceSet:
         if root is None:
             return None
         homes = [one for one in self._compiled() if root in one.names.functions]
-        strong = [one for one in homes if root in one.names.strong]
+        strong = _first([one for one in homes if root in one.names.strong])
         local = [one for one in homes if root in one.names.local]
         if len(strong) > 1 or (not strong and len(local) > 1):
             raise _defined_twice(root, *(strong or local)[:2])
@@ -226,7 +246,8 @@ class SourceSet:
         name = written(symbol).name.encode()
         able = [unit for unit in self.units if unit.source.lang in ("c", "c++")]
         for unit in sorted(able, key=lambda unit: name not in unit.source.contents):
-            asked = instance(unit, symbol)
+            done = self._done.get(unit)
+            asked = instance(done.unit if isinstance(done, Compiled) else unit, symbol)
             ir = asked and _tried(asked, meant)
             if not asked or not ir:
                 continue
@@ -277,7 +298,7 @@ class SourceSet:
             for name in sorted(names.needed | names.shared):
                 found = [home for home in homes.get(name, ()) if name in home.names.strong]
                 # What the user named comes before what a folder or a library has.
-                found = [home for home in found if home.unit.named] or found
+                found = _first(found)
                 if name in names.needed:
                     found = found or homes.get(name, [])
                 if not found:
@@ -449,6 +470,13 @@ def _mentions(unit: Unit, name: str) -> bool:
     return "##" in words and any(len(w) > 1 and (name.startswith(w) or name.endswith(w)) for w in words)
 
 
+def _first(found: Sequence[Compiled]) -> list[Compiled]:
+    """Of those that define a name the ones that the user named, else those of the first folder or library that has it,
+    as a linker takes them."""
+    named = [one for one in found if one.unit.named]
+    return named or [one for one in found if one.unit.item == found[0].unit.item]
+
+
 def _check_together(members: Sequence[Compiled], named: Sequence[Compiled]) -> None:
     """CompileError where modules are of different machines, or two define one name: modules that are linked, and those
     of sources that the user named."""
@@ -474,7 +502,9 @@ def _defined_twice(name: str, first: Compiled, second: Compiled) -> CompileError
     spelled = str(spelling(name))
     shown = f"`{name}`" if name == spelled else f"`{spelled}` ({name})"
     return CompileError(
-        f"two sources define {shown}: {places[0]} and {places[1]}", places[1], "leave one of them out of the sources"
+        f"two sources define {shown}: {places[0]} and {places[1]}",
+        places[1],
+        "leave one of them out of the sources; of a folder name the one that is meant as well, by its path",
     )
 
 

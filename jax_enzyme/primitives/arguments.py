@@ -52,16 +52,18 @@ def checked_options(options: object) -> Options:
     return options
 
 
-def check_constants(constants: Mapping[str, object]) -> None:
-    """Raises ArgumentError where a constant of the signature is no integer, or was meant as an option."""
+def check_constants(constants: Mapping[str, object], *, of_library: bool = False) -> None:
+    """Raises ArgumentError where a constant of the signature is no integer, or was meant as an option. `of_library`: of
+    a kernel of a library, which has the options for sources itself."""
+    options = [name for name in _OPTIONS if not (of_library and name in _OF_SOURCES)]
     for name, value in constants.items():
         if not isinstance(value, int) or isinstance(value, bool):
-            near = get_close_matches(name, _OPTIONS, 1)
-            raise ArgumentError(
-                f"je.kernel has no argument `{name}`",
-                f"{name}={value!r}",
-                f"did you mean `{near[0]}=`?" if near else "constants of a signature are integers: n=3",
-            )
+            near = get_close_matches(name, options, 1)
+            remedy = f"did you mean `{near[0]}=`?" if near else "constants of a signature are integers: n=3"
+            if of_library and name in _OF_SOURCES:
+                remedy = f"it is about the sources: je.library(..., {name}={value!r})"
+            called = "the kernel of a library" if of_library else "je.kernel"
+            raise ArgumentError(f"{called} has no argument `{name}`", f"{name}={value!r}", remedy)
 
 
 def check_formals(signature: Signature, what: str) -> None:
@@ -74,12 +76,12 @@ def check_formals(signature: Signature, what: str) -> None:
         )
 
 
+_OF_SOURCES = ("lang", "flags", "compile_commands", "blas")
 _OPTIONS = (
+    *_OF_SOURCES,
     "shapes",
     "out",
     "inout",
-    "lang",
-    "flags",
     "rules",
     "options",
     "order",

@@ -222,7 +222,7 @@ class Library:
         """A kernel of one of the functions: the arguments, and what is raised, are those of `je.kernel`."""
         try:
             check_names(symbol, None)
-            check_constants(constants)
+            check_constants(constants, of_library=True)
             check_rules(rules)
             given = _Given(signature, rules, options, order, grid, block, shared, constants)
             return given.kernel_of(self._sources, symbol, _Said(shapes, out, inout))

@@ -17,7 +17,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from jax_enzyme.errors import ArgumentError
 from jax_enzyme.signature.expressions import Expression
@@ -39,6 +39,11 @@ class Plain:
     @property
     def name(self) -> str:
         return _last(self.param.name)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it may be characters of the caller's."""
+        return not self.param.by_value and self.param.dtype in ("i8", "u8")
 
     @property
     def element(self) -> tuple[Expression, ...]:
@@ -113,6 +118,7 @@ class Text:
 
     name: str
     value: str
+    is_text: ClassVar[bool] = True
 
     def text(self, inherited: Direction) -> str:
         return f'{_last(self.name)}: "{self.value}"'

@@ -34,7 +34,15 @@ from jax_enzyme.ir.values import Argument, BasicBlock, ConstantAggregate, Consta
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.signature import RETURN, Binding, Param, Signature
 from jax_enzyme.signature.formals import Formal, FunctionOf, Null, Plain, Record, Status, Text
-from jax_enzyme.transform.declared import Mismatch, by_value, is_structure_by_value, mismatch, result_mismatch
+from jax_enzyme.transform.declared import (
+    Mismatch,
+    by_value,
+    is_a_pointer,
+    is_structure_by_value,
+    mismatch,
+    result_mismatch,
+    unlike_memory,
+)
 from jax_enzyme.transform.failure_sites import FAILS, TERMINATED, add_message
 from jax_enzyme.transform.layouts import (
     Differs,
@@ -50,7 +58,7 @@ from jax_enzyme.transform.layouts import (
     record_type,
 )
 from jax_enzyme.transform.prototype import Prototype, prototype
-from jax_enzyme.transform.records import PARTS, SCALARS, Composer
+from jax_enzyme.transform.records import PARTS, SCALARS, Composer, is_pair
 from jax_enzyme.transform.returned import Returned
 from jax_enzyme.transform.source_types import SourceType, source_type
 
@@ -236,6 +244,9 @@ class _Binder:
             raise self._other_kind(index, record)
         if record_type(self.module, behind) is None and not is_unknown(self.module, behind):
             raise self._other_kind(index, record)
+        known = self._source_type(index)
+        if self.prototype.is_fortran and known is not None and known.special is not None and known.is_record:
+            raise self._mismatch(index, unlike_memory(record.text("in"), known, known.special))
         layout = self._of_source(record, behind)
         self._check_written(index, record)
         return layout
@@ -251,7 +262,7 @@ class _Binder:
                 f"{self._place()}\nsignature: {f'-> {record.braces}' if returned else record.text('in')}"
                 f"\nsource: {differs.source}",
                 "list all members, in the source's order; a pointer has a `*` behind its brackets, one that is not"
-                " needed is `null`",
+                " needed is `null`, and bit fields that lie together are one integer",
             ) from None
 
     def _other_kind(self, index: int, formal: Formal) -> SignatureError:
@@ -374,17 +385,19 @@ class _Binder:
         kind = rest[0].type
         if len(rest) > 1 and kind == part and rest[1].type == part:
             return [self.at.load(part, buffer, size), self.at.load(part, self.at.offset(buffer, size), size)]
-        if _is_pair(kind, part):
+        if is_pair(kind, part):
             return [self.at.load(kind, buffer, size)]
         if any(word.startswith("byval") for word in rest[0].attributes):
             return [buffer]
         raise self._wrong_type(index, param, kind, f"complex {part}")
 
-    def _texts(self) -> list[Param]:
+    def _texts(self) -> list[Param | Text]:
         """The parameters whose lengths Fortran passes behind all others, where neither the source nor its debug
         information names them: characters, of which the kernel has as many as it has parameters too many."""
         known = self.prototype.parameters
-        given = [p for p in self.signature.params if not p.by_value and p.dtype in ("i8", "u8")]
+        given = [
+            f if isinstance(f, Text) else f.param for f in self.formals if isinstance(f, Plain | Text) and f.is_text
+        ]
         hidden = 0 if known is None or not self.prototype.is_fortran else len(self.kernel.arguments) - len(known)
         return given if len(given) == hidden and all(a.type == T.I64 for a in self.kernel.arguments[-hidden:]) else []
 
@@ -392,7 +405,7 @@ class _Binder:
         """Of several dimensions, a length is the one that moves fastest."""
         shapes = {b.name: b.shape for b in self.buffers}
         fastest = 0 if self.signature.order == "F" else -1
-        found = [shapes.get(p.name, ()) for p in self._texts()]
+        found = [(len(p.value.encode()),) if isinstance(p, Text) else shapes.get(p.name, ()) for p in self._texts()]
         return [const_int(T.I64, shape[fastest] if shape else 1) for shape in found]
 
     # -- the result
@@ -425,7 +438,7 @@ class _Binder:
             return self._status(result)
         pointer, size = self.arguments[RETURN], ITEM_BYTES[wanted]
         if wanted in PARTS:
-            if not _is_pair(kind, PARTS[wanted]):
+            if not is_pair(kind, PARTS[wanted]):
                 raise self._wrong_result(kind)
             self.at.store(result, pointer, size // 2)
         elif wanted == "bool":
@@ -481,7 +494,7 @@ class _Binder:
         """What debug information tells of a parameter must be what the signature says."""
         known = self._source_type(index)
         # flang describes a character as an integer.
-        if known is None or param in self._texts() or _is_a_pointer(known, argument):
+        if known is None or param in self._texts() or is_a_pointer(known, argument):
             return
         found = mismatch(param, known, is_dimension=self.signature.is_dimension(param.name))
         if found is not None:
@@ -584,13 +597,3 @@ def _words(formal: Formal) -> int:
     if isinstance(formal, Plain):
         return 2 if formal.param.by_value and formal.param.dtype in PARTS else 1
     return _IN_REGISTERS if isinstance(formal, Record) and not formal.is_pointer else 1
-
-
-def _is_pair(kind: T.Type, part: T.Type) -> bool:
-    return kind in (T.VectorType(2, part), T.StructType((part, part)), T.ArrayType(2, part))
-
-
-def _is_a_pointer(known: SourceType, argument: Argument) -> bool:
-    """Whether a structure by value is nothing but a pointer, and passed as one."""
-    alone = is_structure_by_value(known) and [p.kind for p in known.pieces] == ["pointer"]
-    return alone and not any(word.startswith("byval") for word in argument.attributes)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from jax_enzyme.ir.values import Argument
 from jax_enzyme.signature import Param
 from jax_enzyme.signature.params import INTEGERS
 from jax_enzyme.transform.source_types import Piece, SourceType
@@ -34,11 +35,7 @@ class Mismatch:
 def mismatch(param: Param, known: SourceType, *, is_dimension: bool) -> Mismatch | None:
     """How a parameter differs from what the source has, or None."""
     if known.special is not None and not param.by_value:
-        return Mismatch(
-            f"`{param}` is plain memory",
-            f"{known.special}: `{known.text}`",
-            "give the kernel a parameter of explicit or assumed shape, or write a wrapper that makes one of the other",
-        )
+        return unlike_memory(str(param), known, known.special)
     wrong = next((p for p in known.pieces if not _fits(param, known, p, is_dimension)), None)
     if wrong is not None:
         return _told(param, known, wrong)
@@ -49,6 +46,12 @@ def mismatch(param: Param, known: SourceType, *, is_dimension: bool) -> Mismatch
             f"declare it as an input: `{param.name}: {param.type_text}`",
         )
     return None
+
+
+def unlike_memory(declared: str, known: SourceType, special: str) -> Mismatch:
+    """What to say where no plain memory can be passed: of a descriptor, or an object of a library."""
+    wrapper = "write a wrapper in the same language that takes arrays and numbers and makes one of these of them"
+    return Mismatch(f"`{declared}` is plain memory", f"{special}: `{known.text}`", wrapper)
 
 
 def by_value(param: Param, known: SourceType) -> Mismatch:
@@ -63,6 +66,12 @@ def by_value(param: Param, known: SourceType) -> Mismatch:
 def is_structure_by_value(known: SourceType) -> bool:
     """Whether a parameter is a structure itself, and not a pointer to one."""
     return known.is_record and not known.is_pointer
+
+
+def is_a_pointer(known: SourceType, argument: Argument) -> bool:
+    """Whether a structure by value is nothing but a pointer, and passed as one."""
+    alone = is_structure_by_value(known) and [p.kind for p in known.pieces] == ["pointer"]
+    return alone and not any(word.startswith("byval") for word in argument.attributes)
 
 
 def result_mismatch(dtype: str, known: SourceType) -> str | None:

@@ -17,7 +17,7 @@ from jax_enzyme.ir.metadata import MDNode, MDValue
 from jax_enzyme.ir.module import Module
 from jax_enzyme.signature.expressions import Expression, evaluate
 from jax_enzyme.signature.formals import Formal, Plain, Record
-from jax_enzyme.signature.params import Param
+from jax_enzyme.signature.params import INTEGERS, Param
 from jax_enzyme.transform.declared import mismatch
 from jax_enzyme.transform.source_types import POINTERS, RECORDS, SourceType, plain_type, source_type
 
@@ -93,13 +93,15 @@ def places(record: Record, layout: Layout, base: int = 0) -> Iterator[int]:
 
 @dataclass(frozen=True)
 class Member:
-    """A member as the source has it: `size` in bytes, 0 for a bit field."""
+    """A member as the source has it: `size` in bytes. Bit fields that lie together are one; they may be accessed with
+    what follows them as far as they have `room`, in bytes."""
 
     name: str
     offset: int
     size: int
     type: MDValue | str | None
     known: SourceType
+    room: int | None = None
 
 
 def layout_of(module: Module, record: Record, value: MDValue | str | None) -> Layout:
@@ -188,7 +190,24 @@ def is_unknown(module: Module, value: MDValue | str | None) -> bool:
 
 def members_of(module: Module, node: MDNode) -> list[Member]:
     """The members of a structure, those of what it inherits first."""
-    return list(_members(module, node, 0))
+    found = list(_members(module, node, 0))
+    ends = [m.offset for m in found[1:]] + [(node.number("size") or 0) // 8]
+    members: list[Member] = []
+    for member, end in zip(found, ends, strict=True):
+        if member.room is None:
+            members.append(member)
+        elif members and members[-1].room is not None:
+            members[-1] = _together(members[-1], member, end)
+        else:
+            members.append(replace(member, room=max(end - member.offset, member.size)))
+    return members
+
+
+def _together(first: Member, last: Member, end: int) -> Member:
+    size = max(last.offset + last.size - first.offset, first.size)
+    known = replace(first.known, text="bit fields")
+    room = max(end - first.offset, size)
+    return replace(first, name=f"{first.name}_{last.name}", size=size, known=known, room=room)
 
 
 def _members(module: Module, node: MDNode, base: int) -> Iterator[Member]:
@@ -203,12 +222,14 @@ def _members(module: Module, node: MDNode, base: int) -> Iterator[Member]:
             yield from _members(module, inherited, offset)
         elif member.get("tag") == "DW_TAG_member":
             type_ = member.get("baseType")
-            size = (member.number("size") or 0) // 8
             known = source_type(module, type_)
+            bits, room = member.number("size") or 0, None
             if "DIFlagBitField" in str(member.get("flags")):
+                bits, room = bits + (member.number("offset") or 0) % 8, 0
                 known = SourceType(f"{known.text} (a bit field)")
-                size = 0
-            yield Member(member.string("name") or "?", offset, size, type_, known)
+            elif known.special is not None:
+                known = replace(known, text=f"{known.text} ({known.special})")
+            yield Member(member.string("name") or "?", offset, -(-bits // 8), type_, known, room)
 
 
 def _shown(module: Module, node: MDNode, members: Sequence[Member]) -> str:
@@ -222,6 +243,10 @@ def _member_layout(module: Module, formal: Formal, found: Member) -> Layout | No
     is_pointer = node is not None and node.get("tag") in POINTERS
     if isinstance(formal, Plain) and formal.in_place:
         size = ITEM_BYTES[formal.param.dtype] * extent(formal.own)
+        if found.room is not None:
+            if formal.param.dtype not in INTEGERS or not found.size <= size <= found.room:
+                raise _Wrong
+            return None
         if is_pointer or size != found.size or mismatch(_element(formal), found.known, is_dimension=False):
             raise _Wrong
         return None

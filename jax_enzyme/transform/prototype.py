@@ -6,12 +6,12 @@ All of it is optional: a function without debug information has an empty prototy
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from jax_enzyme.ir.debug import resolve
 from jax_enzyme.ir.metadata import MDNode, MDNull, MDValue
 from jax_enzyme.ir.module import Function, Module
-from jax_enzyme.transform.source_types import SourceType, source_type
+from jax_enzyme.transform.source_types import POINTERS, SourceType, plain_type, source_type
 
 
 @dataclass(frozen=True)
@@ -49,17 +49,28 @@ def prototype(module: Module, function: Function) -> Prototype:
     if subprogram is None:
         return Prototype(function.name)
     nodes = _nodes(module, subprogram)
+    is_fortran = _is_fortran(module, subprogram)
     types = None if nodes is None else [_type(module, value) for value in nodes]
+    if types and is_fortran and nodes:
+        types[1:] = [_of_fortran(module, known, node) for known, node in zip(types[1:], nodes[1:], strict=True)]
     return Prototype(
         function.name,
         _place(module, subprogram),
         types[0] if types else None,
         None if types is None else tuple(t or SourceType("...") for t in types[1:]),
         _names(module, function),
-        _is_fortran(module, subprogram),
+        is_fortran,
         tuple(nodes or ())[1:],
         nodes[0] if nodes else None,
     )
+
+
+def _of_fortran(module: Module, known: SourceType | None, node: MDValue) -> SourceType | None:
+    """Arguments of derived type are described as such; as pointers to it those of which a descriptor is passed."""
+    plain = plain_type(module, node)
+    if known is None or not known.is_record or plain is None or plain.get("tag") not in POINTERS:
+        return known
+    return replace(known, special="passed with a descriptor (`class`, or a pointer)")
 
 
 def _place(module: Module, subprogram: MDNode) -> str | None:

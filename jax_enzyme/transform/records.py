@@ -51,6 +51,11 @@ _CFI_TYPES = {
 """Descriptors of flang: version, the place of the dimensions, the codes of types (its ISO_Fortran_binding.h)."""
 
 
+def is_pair(kind: T.Type, part: T.Type) -> bool:
+    """Whether a type is one by which targets pass a complex number."""
+    return kind in (T.VectorType(2, part), T.StructType((part, part)), T.ArrayType(2, part))
+
+
 @dataclass(frozen=True)
 class Blocks:
     """Block number `i` lies `i * stride` bytes behind `base`."""

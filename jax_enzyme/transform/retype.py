@@ -364,7 +364,7 @@ class _Rewriting:
         """Whatever else used a member gets the bits of the number."""
         web, twin = self._web, self._twins[member]
         users = [u for u, _ in self._users.get(member, ()) if u not in web.members and u not in web.stores]
-        back = [u for u in users if isinstance(u, I.Cast) and u.type == self._type]
+        back = [u for u in users if u.opcode in ("bitcast", "inttoptr") and u.type == self._type]
         self._back.update(dict.fromkeys(back, twin))
         users = [u for u in users if u not in self._back]
         if not users:

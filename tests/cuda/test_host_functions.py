@@ -186,3 +186,25 @@ def test_thrust_around_a_kernel() -> None:
     scan = np.cumsum(np.sin(tripled))
     total = (x @ x) * (1 + x @ scan) + tripled.sum()
     check(host("vectors", "combine", "x: f64[n], inout y: f64[n], n: i32, a: f64 -> f64"), (x, y, a), (total, scan))
+
+
+def test_beside_sources_of_other_languages(tmp_path: Path) -> None:
+    device = """
+    __global__ void squares(int n, const double *x, double *y) { int i = threadIdx.x; if (i < n) y[i] = x[i] * x[i]; }
+    extern "C" void run(int n, const double *x, double *y) {
+      double *a, *b;
+      cudaMalloc(&a, n * 8), cudaMalloc(&b, n * 8);
+      cudaMemcpy(a, x, n * 8, cudaMemcpyHostToDevice);
+      squares<<<1, n>>>(n, a, b);
+      cudaMemcpy(y, b, n * 8, cudaMemcpyDeviceToHost);
+      cudaFree(a), cudaFree(b);
+    }"""
+    host = (
+        "void run(int, const double *, double *);\nvoid top(int n, double *x, double *y) { x[0] *= 3; run(n, x, y); }"
+    )
+    (tmp_path / "device.cu").write_text(device)
+    (tmp_path / "host.c").write_text(host)
+    top = je.library(tmp_path).kernel("top", "n: i32, x: f64[n], out y: f64[n]")
+    x = np.asarray([1.0, 2.0])
+    np.testing.assert_array_equal(top(x), [9, 4])
+    np.testing.assert_array_equal(jax.grad(lambda x: top(x).sum())(x), [18, 4])

@@ -82,6 +82,10 @@ def test_a_folder_is_compiled_as_far_as_it_is_needed(write: Write, tmp_path: Pat
     assert functions(source_set(str(tmp_path / "*.c")).program("half").ir) == {"half"}
     with pytest.raises(CompileError, match=r"main\.c includes nowhere\.h, which is in none"):
         sources.program("main")
+    (tmp_path / "second").mkdir()
+    (tmp_path / "second" / "half.c").write_text(HALF.replace("half", "(half)"))
+    both = source_set([tmp_path, tmp_path / "second"])
+    assert both.program("step").ir == sources.program("step").ir  # the first one that has it, as a linker does
 
 
 def test_names_that_only_macros_make(write: Write, tmp_path: Path) -> None:

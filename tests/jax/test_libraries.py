@@ -53,6 +53,12 @@ def test_a_function_to_hand_over_is_named_as_in_its_source() -> None:
             je.check_grads(plain, (0.1, 0.5))
 
 
+def test_options_of_the_sources_are_those_of_the_library() -> None:
+    library = je.library("double half(double x) { return x / 2; }", lang="c")
+    with pytest.raises(je.ArgumentError, match=r"about the sources: je\.library\(\.\.\., blas='source'\)"):
+        library.kernel("half", "x: f64 -> f64", blas="source")  # pyright: ignore[reportArgumentType]
+
+
 def test_what_only_unwinding_reads_needs_no_source() -> None:
     source = """
 declare i32 @rust_eh_personality(...)

@@ -289,7 +289,7 @@ def test_rows_behind_pointers(n: int, m: int) -> None:
 def test_callbacks_texts_null_and_status() -> None:
     source = """
     #include <string.h>
-    double square(double x) { return x * x; }
+    static double square(double x) { return x * x; }
     double apply(double (*f)(double), double x, const char *mode, double *unused, int *info) {
       if (x > 100) *info = 7;
       if (unused) return 0;
@@ -387,6 +387,17 @@ def test_without_debug_information_the_text_lays_out() -> None:
     assert f({"tag": 1, "a": 2.5}) == 2.5
 
 
+def test_unions_and_bit_fields() -> None:
+    source = """struct rec { unsigned n : 3, scale : 5; union { double x; long i; } is; double w; };
+    double f(const struct rec *p) { return (p->n ? p->is.x : (double)p->is.i) * p->w * p->scale; }"""
+    number = je.kernel(source, "f", "p: {n_scale: u8, is_: f64, w: f64}* -> f64", lang="c")
+    integer = je.kernel(source, "f", "p: {n_scale: u32, is_: i64, w: f64}* -> f64", lang="c")
+    assert je.suggest_signature(source, "f", lang="c").startswith(str(number.signature))
+    w, bits, whole = jnp.asarray(2.0), np.asarray(8 * 5 + 1, np.uint8), np.asarray(8 * 5, np.uint32)
+    assert jax.value_and_grad(lambda w: number({"n_scale": bits, "is_": 3.0, "w": w}))(w) == (30, 15)
+    assert jax.value_and_grad(lambda w: integer({"n_scale": whole, "is_": np.asarray(3), "w": w}))(w) == (30, 15)
+
+
 def test_packed_structures_lie_as_the_source_says() -> None:
     source = """struct __attribute__((packed)) rec { char tag; double a; short s; float b; };
     double f(const struct rec *p, int n) {
@@ -411,6 +422,11 @@ def test_derived_types_of_fortran() -> None:
         real(8) :: x(3)
       end type
     contains
+      real(8) function inertia(b, axis)
+        class(body), intent(in) :: b
+        character(len=*), intent(in) :: axis
+        inertia = merge(b%x(1), b%x(2), axis == "x")
+      end function
       subroutine kick(b, others, n, e)
         type(body), intent(inout) :: b
         integer, intent(in) :: n
@@ -434,6 +450,20 @@ def test_derived_types_of_fortran() -> None:
     np.testing.assert_allclose(e, 2 * 5 * 2 + 2 * 3 * 3)
     flat = lambda m, x, y: kick({**b, "x": x}, {**others, "mass": m, "x": y})  # noqa: E731
     assert je.check_grads(flat, (jnp.asarray([0.3, 0.7]), jnp.arange(3.0), others["x"])).ok
+    with pytest.raises(je.SignatureError, match="is passed with a descriptor"):
+        je.kernel(source, "bodies::inertia", f'b: {body}*, axis: "x" -> f64', lang="fortran")
+
+
+def test_texts_of_fortran_have_their_lengths() -> None:
+    need("flang-22")
+    source = """
+    real(8) function power(first, x, second)
+      character(len=*), intent(in) :: first, second
+      real(8), intent(in) :: x
+      power = merge(x**2, x, first == "square") * len(second)
+    end function"""
+    power = je.kernel(source, "power", 'first: "square", x: f64[], second: "abc" -> f64', lang="fortran")
+    assert jax.value_and_grad(power)(2.0) == (12, 12)
 
 
 def test_a_pointer_that_the_kernel_exchanges_is_an_error() -> None:

@@ -50,7 +50,7 @@ def test_what_is_guessed_is_marked() -> None:
 
 def test_structures_and_what_is_not_known() -> None:
     text = suggested(RECORD, "f")
-    assert "{n: i32, k: f64, x: f64[p.n]*, unused: null, v: f64[3], in: {a: f32}}*" in text
+    assert "{n: i32, k: f64, x: f64[p.n]*, unused: null, v: f64[3], in_: {a: f32}}*" in text
     assert "table: f64[?], at: i32[p.n] -> f64" in text
     with pytest.raises(je.SignatureError, match="nobody knows but you"):
         je.kernel(RECORD, "f", text, lang="c")
