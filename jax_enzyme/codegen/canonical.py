@@ -33,6 +33,7 @@ from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.values import Poison
 from jax_enzyme.ir.verify import parse_checked
 from jax_enzyme.rules.effects import Effect, effect
+from jax_enzyme.rules.mpi.table import note_interface
 from jax_enzyme.rules.pairs import ATTRIBUTE
 from jax_enzyme.transform.carried_loads import load_again
 from jax_enzyme.transform.divisions import note_divisions
@@ -71,6 +72,7 @@ def canonical(function: ArrayFunction) -> ArrayFunction:
     module = define_poison(lower_calls(result.module))
     drop_scopes(module)
     _show_rules(module)
+    note_interface(module)
     _end_functions(module, function.symbol)
     note_divisions(module)
     note_marks(module)

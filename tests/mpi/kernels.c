@@ -48,6 +48,48 @@ void heat(int n, int steps, const double *x, double *y) {
     free(v);
 }
 
+/* The same, with messages that are begun, and waited for after the points inside. */
+void heat_begun(int n, int steps, const double *x, double *y) {
+  double *u = malloc((n + 2) * sizeof *u), *v = malloc((n + 2) * sizeof *v);
+  int left = rank() > 0 ? rank() - 1 : MPI_PROC_NULL, right = rank() + 1 < size() ? rank() + 1 : MPI_PROC_NULL;
+  u[0] = u[n + 1] = 0;
+  for (int i = 0; i < n; i++) u[i + 1] = x[i];
+  for (int t = 0; t < steps; t++) {
+    MPI_Request requests[4];
+    MPI_Irecv(&u[0], 1, MPI_DOUBLE, left, 0, WORLD, &requests[0]);
+    MPI_Irecv(&u[n + 1], 1, MPI_DOUBLE, right, 0, WORLD, &requests[1]);
+    MPI_Isend(&u[1], 1, MPI_DOUBLE, left, 0, WORLD, &requests[2]);
+    MPI_Isend(&u[n], 1, MPI_DOUBLE, right, 0, WORLD, &requests[3]);
+    for (int i = 2; i < n; i++) v[i] = u[i] + 0.2 * (u[i - 1] - 2 * u[i] + u[i + 1]) - 0.01 * u[i] * u[i] * u[i];
+    MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
+    for (int i = 1; i <= n; i += n - 1) v[i] = u[i] + 0.2 * (u[i - 1] - 2 * u[i] + u[i + 1]) - 0.01 * u[i] * u[i] * u[i];
+    for (int i = 1; i <= n; i++) u[i] = v[i];
+  }
+  for (int i = 0; i < n; i++) y[i] = u[i + 1];
+  free(u);
+  free(v);
+}
+
+/* Two messages of one tag under way, waited for one by one; what comes first is longer than what is there. */
+void two_begun(int n, const double *x, double *y) {
+  double out[2][16], in[2][32];
+  MPI_Request sent[2], came[2];
+  MPI_Status status;
+  int count;
+  for (int i = 0; i < 64; i++) in[0][i] = 0;
+  MPI_Irecv(in[0], 32, MPI_DOUBLE, (rank() + 1) % size(), 5, WORLD, &came[0]);
+  MPI_Irecv(in[1], 32, MPI_DOUBLE, (rank() + 1) % size(), 5, WORLD, &came[1]);
+  for (int i = 0; i < n; i++) out[0][i] = x[i] * x[i], out[1][i] = sin(x[i]);
+  MPI_Isend(out[0], n, MPI_DOUBLE, (rank() + size() - 1) % size(), 5, WORLD, &sent[0]);
+  MPI_Isend(out[1], n, MPI_DOUBLE, (rank() + size() - 1) % size(), 5, WORLD, &sent[1]);
+  MPI_Wait(&came[0], &status);
+  MPI_Get_count(&status, MPI_DOUBLE, &count);
+  if (count != n) abort();
+  MPI_Wait(&came[1], MPI_STATUS_IGNORE);
+  MPI_Waitall(2, sent, MPI_STATUSES_IGNORE);
+  for (int i = 0; i < n; i++) y[i] = in[0][i] * in[1][i] + x[i];
+}
+
 /* What each has goes one process on, in its own buffer. */
 void rotate(int n, const double *x, double *y) {
     for (int i = 0; i < n; i++) y[i] = sin(x[i]);

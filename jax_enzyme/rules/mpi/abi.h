@@ -86,6 +86,9 @@ extern int MPI_Comm_free(handle *comm);
 extern int MPI_Get_count(const struct je_mpi_status *status, handle type, int *count);
 extern int MPI_Send(const void *buf, int count, handle type, int to, int tag, handle comm);
 extern int MPI_Recv(void *buf, int count, handle type, int from, int tag, handle comm, struct je_mpi_status *status);
+extern int MPI_Isend(const void *buf, int count, handle type, int to, int tag, handle comm, handle *request);
+extern int MPI_Irecv(void *buf, int count, handle type, int from, int tag, handle comm, handle *request);
+extern int MPI_Wait(handle *request, struct je_mpi_status *status);
 extern int MPI_Sendrecv(const void *out, int out_count, handle out_type, int to, int out_tag, void *in, int in_count,
                         handle in_type, int from, int in_tag, handle comm, struct je_mpi_status *status);
 extern int MPI_Sendrecv_replace(void *buf, int count, handle type, int to, int out_tag, int from, int in_tag,

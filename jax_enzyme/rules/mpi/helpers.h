@@ -22,6 +22,11 @@ static inline int je_back(int tag, handle comm) {
   return tag + JE_BACK;
 }
 
+static inline void je_no_wildcards(int from, int tag, handle comm) {
+  if (from == JE_ANY_SOURCE && tag == JE_ANY_TAG)
+    je_stop(comm, "jax_enzyme: a receive in a derivative names a source or a tag: not MPI_ANY_SOURCE and MPI_ANY_TAG");
+}
+
 static inline int je_rank(handle comm) {
   int rank;
   MPI_Comm_rank(comm, &rank);

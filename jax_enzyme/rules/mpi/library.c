@@ -11,6 +11,7 @@
 
 #include "abi.h"
 #include "helpers.h"
+#include "requests.h"
 #include "messages.h"
 #include "collective.h"
 #include "failure.h"

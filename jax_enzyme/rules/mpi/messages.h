@@ -14,6 +14,7 @@ struct je_sent {
 
 static void *je_sent(void *arena, int count, int to, int tag, handle comm, REAL *shadow) {
   struct je_sent *f = je_arena_allocate(arena, sizeof *f);
+  je_in_order(je_requests_begun, 0, to, tag, comm);
   f->count = count, f->to = to, f->tag = tag, f->comm = comm, f->shadow = shadow;
   return f;
 }
@@ -48,11 +49,6 @@ SENDS(rsend, MPI_Rsend)
 struct je_came {
   int count, from, tag;
 };
-
-static inline void je_no_wildcards(int from, int tag, handle comm) {
-  if (from == JE_ANY_SOURCE && tag == JE_ANY_TAG)
-    je_stop(comm, "jax_enzyme: a receive in a derivative names a source or a tag: not MPI_ANY_SOURCE and MPI_ANY_TAG");
-}
 
 static struct je_came je_came(int from, const struct je_mpi_status *status, handle type) {
   struct je_came came = {0, status->source, status->tag};
@@ -91,6 +87,7 @@ void *RULE(recv, _forward)(REAL *buf, int count, handle type, int from, int tag,
                            struct je_mpi_status *status, REAL *sbuf, long stable, void *arena) {
   struct je_received *f = je_arena_allocate(arena, sizeof *f);
   (void)stable;
+  je_in_order(je_requests_begun, 1, from, tag, comm);
   f->came = je_receive(buf, count, type, from, tag, comm, status);
   f->comm = comm, f->shadow = sbuf;
   return f;
@@ -142,6 +139,8 @@ void *RULE(sendrecv, _forward)(const REAL *out, int out_count, handle out_type, 
                                struct je_mpi_status *status, REAL *sout, REAL *sin, long stable, void *arena) {
   struct je_exchanged *f = je_arena_allocate(arena, sizeof *f);
   (void)stable;
+  je_in_order(je_requests_begun, 0, to, out_tag, comm);
+  je_in_order(je_requests_begun, 1, from, in_tag, comm);
   f->came = je_exchange(out, out_count, out_type, to, out_tag, in, in_count, in_type, from, in_tag, comm, status);
   f->count = out_count, f->to = to, f->tag = out_tag, f->comm = comm, f->sout = sout, f->sin = sin;
   return f;
@@ -185,6 +184,8 @@ void *RULE(sendrecv_replace, _forward)(REAL *buf, int count, handle type, int to
                                        void *arena) {
   struct je_exchanged *f = je_arena_allocate(arena, sizeof *f);
   (void)stable;
+  je_in_order(je_requests_begun, 0, to, out_tag, comm);
+  je_in_order(je_requests_begun, 1, from, in_tag, comm);
   f->came = je_replace(buf, count, type, to, out_tag, from, in_tag, comm, status);
   f->count = count, f->to = to, f->tag = out_tag, f->comm = comm, f->sout = sbuf, f->sin = sbuf;
   return f;

@@ -27,6 +27,10 @@ Rsend             out:F count:v type:t to:v tag:v comm:v
 Recv              in:F+ count:v type:t from:v tag:v comm:v status:I+
 Sendrecv          out:F count:v type:t to:v tag:v in:F+ count:v type:t from:v tag:v comm:v status:I+
 Sendrecv_replace  in:F+ count:v type:t to:v tag:v from:v tag:v comm:v status:I+
+Isend             out:F count:v type:t to:v tag:v comm:v request:I+
+Irecv             in:F+ count:v type:t from:v tag:v comm:v request:I+
+Wait              request:I+ status:I+
+Waitall           count:v requests:I+ statuses:I+
 Bcast             in:F+ count:v type:t root:v comm:v
 Reduce            out:F in:F+ count:v type:t op:o root:v comm:v | sum prod max min
 Allreduce         out:F in:F+ count:v type:t op:o comm:v | sum prod max min
@@ -89,7 +93,7 @@ class Communication(Routine):
 
     @property
     def communicates(self) -> bool:
-        return bool(self.floats)
+        return bool(self.floats) or self.name.startswith("Wait")
 
     @property
     def is_active(self) -> bool:
@@ -101,7 +105,11 @@ def is_mpi(symbol: str) -> bool:
     return symbol.startswith((MPI, f"P{MPI}"))
 
 
-def communication(symbol: str, arguments: Sequence[Value]) -> Communication | None:
+INTERFACE = '"je.mpi"='
+"""The attribute of a declaration of MPI's that says in which binary interface the module calls it."""
+
+
+def communication(symbol: str, arguments: Sequence[Value], attributes: Sequence[str]) -> Communication | None:
     """What a call of a function does, or None where that is not known: of a function that has no row, or with a
     datatype or an operation that has none."""
     name = symbol.removeprefix(MPI)
@@ -112,6 +120,9 @@ def communication(symbol: str, arguments: Sequence[Value]) -> Communication | No
     if len(parameters) != len(arguments):
         return None
     kinds = {_number(a) for (_, kind), a in zip(parameters, arguments, strict=True) if kind == "t"}
+    if not any(kind == "t" for _, kind in parameters):
+        stated = next((word.removeprefix(INTERFACE).strip('"') for word in attributes if word.startswith(INTERFACE)), None)
+        return None if stated is None else _row(name, stated, "d", False)
     found = next(iter(kinds)) if len(kinds) == 1 else None
     if found is None:
         return None
@@ -149,17 +160,28 @@ def binary_interface(module: Module) -> str | None:
         row = _rows().get(name.removeprefix(MPI))
         if row is None or not function.is_declaration or len(function.function_type.parameters) != len(row[0]):
             continue
-        at = next(i for i, (label, _) in enumerate(row[0]) if label == "comm")
+        at = next((i for i, (label, _) in enumerate(row[0]) if label == "comm"), None)
+        if at is None:
+            continue
         if T.is_int(function.function_type.parameters[at]):
             return "mpich"
         return "openmpi" if any(of.startswith("ompi_mpi_") for of in module.globals) else "standard"
     return None
 
 
+def note_interface(module: Module) -> None:
+    """Says, in place, in which binary interface a module calls MPI, where a call does not show it."""
+    found = binary_interface(module)
+    for name, function in module.functions.items() if found is not None else ():
+        if function.is_declaration and is_mpi(name):
+            rest = (word for word in function.attributes if not word.startswith(INTERFACE))
+            function.attributes = (*rest, f'{INTERFACE}"{found}"')
+
+
 @functools.cache
 def _row(name: str, abi: str, letter: str, in_place: bool) -> Communication:
     parameters, _ = _rows()[name]
-    first = next(i for i, (_, kind) in enumerate(parameters) if kind.startswith("F"))
+    first = next((i for i, (_, kind) in enumerate(parameters) if kind.startswith("F")), None)
     made = tuple(
         _parameter(label, "v" if in_place and i == first else kind) for i, (label, kind) in enumerate(parameters)
     )

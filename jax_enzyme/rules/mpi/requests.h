@@ -1,0 +1,207 @@
+/* Messages that are begun and waited for. What is begun leaves a record for as long as nobody has waited for it; requests
+   say nothing but a handle. In reverse the wait begins the message back, and what began the message waits for that.
+
+   Between two processes messages of one tag match in the order in which they are begun, and so do those back. So in
+   reverse mode they are waited for in that order, or several at once. A record may be of either precision. */
+
+struct je_request {
+  struct je_request *next; /* begun before this */
+  handle request, number, comm, back;
+  int number_of, incoming, count, peer, tag, begun, single;
+  long reals; /* of each number */
+  void *shadow, *moved; /* `moved`: the tangent or cotangent that is under way */
+};
+
+static struct je_request *je_requests;
+static int je_requests_begun;
+
+static void je_move(const struct je_request *r, void *to, const void *from, int count, int adds) {
+  if (!to) return;
+  for (long i = 0; i < count * r->reals; i++)
+    if (r->single)
+      ((float *)to)[i] = (adds ? ((float *)to)[i] : 0) + ((const float *)from)[i];
+    else
+      ((double *)to)[i] = (adds ? ((double *)to)[i] : 0) + ((const double *)from)[i];
+}
+
+static void je_nothing(const struct je_request *r, void *to, int count) {
+  if (!to) return;
+  for (long i = 0; i < count * r->reals; i++)
+    if (r->single)
+      ((float *)to)[i] = 0;
+    else
+      ((double *)to)[i] = 0;
+}
+
+static void je_under_way(struct je_request *r, handle request, int incoming, int count, int peer, int tag, handle comm,
+                         void *shadow) {
+  r->request = request, r->incoming = incoming, r->count = peer == JE_PROC_NULL ? 0 : count;
+  r->peer = peer, r->tag = tag, r->comm = comm, r->number = NUMBER, r->single = sizeof(REAL) == 4, r->reals = WIDTH;
+  r->shadow = shadow, r->begun = 0, r->number_of = je_requests_begun++;
+  r->next = je_requests;
+  je_requests = r;
+}
+
+/* The record of a request, the oldest where several share a handle, which is then under way no longer; null for one of
+   integers, or of nothing. */
+static struct je_request *je_found(handle request) {
+  struct je_request **oldest = 0;
+  for (struct je_request **at = &je_requests; *at; at = &(*at)->next)
+    if ((*at)->request == request) oldest = at;
+  if (!oldest) return 0;
+  struct je_request *found = *oldest;
+  *oldest = found->next;
+  return found;
+}
+
+static inline int je_same(int one, int other, int any) { return one == other || one == any || other == any; }
+
+/* Stops where a message like this one, begun before it, is still under way. */
+static void je_in_order(int number_of, int incoming, int peer, int tag, handle comm) {
+  for (const struct je_request *r = je_requests; r; r = r->next)
+    if (r->number_of < number_of && r->incoming == incoming && r->comm == comm && peer != JE_PROC_NULL &&
+        je_same(r->peer, peer, JE_ANY_SOURCE) && je_same(r->tag, tag, JE_ANY_TAG))
+      je_stop(comm,
+              "jax_enzyme: in reverse mode messages of one tag between two processes are waited for in the order in "
+              "which they are begun, or by one MPI_Waitall");
+}
+
+static void je_complete(handle *request, struct je_mpi_status *own, struct je_mpi_status *status, handle comm) {
+  je_check(MPI_Wait(request, own), comm);
+  if (status != JE_NO_STATUS) *status = *own;
+}
+
+/* Begun */
+
+void RULE(isend, _jvp)(const REAL *buf, int count, handle type, int to, int tag, handle comm, handle *request,
+                       const REAL *sbuf) {
+  struct je_request *r = malloc(sizeof *r);
+  je_check(MPI_Isend(buf, count, type, to, tag, comm, request), comm);
+  je_under_way(r, *request, 0, count, to, tag, comm, 0);
+  r->moved = je_copy(sbuf, count);
+  je_check(MPI_Isend(r->moved, count, NUMBER, to, tag, comm, &r->back), comm);
+}
+
+void *RULE(isend, _forward)(const REAL *buf, int count, handle type, int to, int tag, handle comm, handle *request,
+                            REAL *sbuf, long stable, void *arena) {
+  struct je_request *r = je_arena_allocate(arena, sizeof *r);
+  (void)stable;
+  je_check(MPI_Isend(buf, count, type, to, tag, comm, request), comm);
+  je_under_way(r, *request, 0, count, to, tag, comm, sbuf);
+  return r;
+}
+
+void RULE(irecv, _jvp)(REAL *buf, int count, handle type, int from, int tag, handle comm, handle *request,
+                       REAL *sbuf) {
+  struct je_request *r = malloc(sizeof *r);
+  if (from == JE_ANY_SOURCE || tag == JE_ANY_TAG)
+    je_stop(comm, "jax_enzyme: MPI_Irecv in forward mode names its source and tag");
+  je_check(MPI_Irecv(buf, count, type, from, tag, comm, request), comm);
+  je_under_way(r, *request, 1, count, from, tag, comm, sbuf);
+  r->moved = je_zeros(count);
+  je_check(MPI_Irecv(r->moved, count, NUMBER, from, tag, comm, &r->back), comm);
+}
+
+void *RULE(irecv, _forward)(REAL *buf, int count, handle type, int from, int tag, handle comm, handle *request,
+                            REAL *sbuf, long stable, void *arena) {
+  struct je_request *r = je_arena_allocate(arena, sizeof *r);
+  (void)stable;
+  je_no_wildcards(from, tag, comm);
+  je_check(MPI_Irecv(buf, count, type, from, tag, comm, request), comm);
+  je_under_way(r, *request, 1, count, from, tag, comm, sbuf);
+  return r;
+}
+
+/* The message back of one that has been waited for. */
+static void je_begin_back(struct je_request *r) {
+  r->begun = 1;
+  r->moved = calloc(r->count * r->reals + 1, r->single ? sizeof(float) : sizeof(double));
+  int tag = r->peer == JE_PROC_NULL ? 0 : je_back(r->tag, r->comm);
+  if (r->incoming) {
+    if (r->shadow) je_move(r, r->moved, r->shadow, r->count, 0);
+    je_nothing(r, r->shadow, r->count);
+    je_check(MPI_Isend(r->moved, r->count, r->number, r->peer, tag, r->comm, &r->back), r->comm);
+  } else {
+    je_check(MPI_Irecv(r->moved, r->count, r->number, r->peer, tag, r->comm, &r->back), r->comm);
+  }
+}
+
+static void je_end_back(struct je_request *r) {
+  struct je_mpi_status own;
+  if (!r->begun) je_begin_back(r);
+  je_check(MPI_Wait(&r->back, &own), r->comm);
+  if (!r->incoming) je_move(r, r->shadow, r->moved, r->count, 1);
+  free(r->moved);
+}
+
+void RULE(isend, _reverse)(void *frame) { je_end_back(frame); }
+void RULE(irecv, _reverse)(void *frame) { je_end_back(frame); }
+
+/* Waited for: one or several, which all functions below do the same way. */
+
+static void je_wait_jvp(int count, handle *requests, struct je_mpi_status *statuses) {
+  for (int i = 0; i < count; i++) {
+    struct je_mpi_status own, moved;
+    struct je_request *r = je_found(requests[i]);
+    je_complete(&requests[i], &own, statuses == JE_NO_STATUS ? statuses : statuses + i, JE_WORLD);
+    if (!r) continue;
+    je_check(MPI_Wait(&r->back, &moved), r->comm);
+    if (r->incoming && r->count) {
+      MPI_Get_count(&moved, r->number, &r->count);
+      je_move(r, r->shadow, r->moved, r->count, 0);
+    }
+    free(r->moved);
+    free(r);
+  }
+}
+
+struct je_waited {
+  int count;
+  struct je_request **of;
+};
+
+static void *je_wait_forward(int count, handle *requests, struct je_mpi_status *statuses, void *arena) {
+  struct je_waited *f = je_arena_allocate(arena, sizeof *f);
+  f->count = 0;
+  f->of = je_arena_allocate(arena, (count + 1) * sizeof *f->of);
+  for (int i = 0; i < count; i++) {
+    struct je_mpi_status own;
+    struct je_request *r = je_found(requests[i]);
+    je_complete(&requests[i], &own, statuses == JE_NO_STATUS ? statuses : statuses + i, JE_WORLD);
+    if (!r) continue;
+    if (r->incoming && r->count) {
+      r->peer = own.source, r->tag = own.tag;
+      MPI_Get_count(&own, r->number, &r->count);
+    }
+    int at = f->count++; /* in the order in which they were begun */
+    for (; at > 0 && f->of[at - 1]->number_of > r->number_of; at--) f->of[at] = f->of[at - 1];
+    f->of[at] = r;
+  }
+  for (int i = 0; i < f->count; i++)
+    je_in_order(f->of[i]->number_of, f->of[i]->incoming, f->of[i]->peer, f->of[i]->tag, f->of[i]->comm);
+  return f;
+}
+
+static void je_wait_reverse(const struct je_waited *f) {
+  for (int i = f->count - 1; i >= 0; i--) je_begin_back(f->of[i]);
+}
+
+void RULE(wait, _jvp)(handle *request, struct je_mpi_status *status) { je_wait_jvp(1, request, status); }
+
+void *RULE(wait, _forward)(handle *request, struct je_mpi_status *status, long stable, void *arena) {
+  (void)stable;
+  return je_wait_forward(1, request, status, arena);
+}
+
+void RULE(wait, _reverse)(void *frame) { je_wait_reverse(frame); }
+
+void RULE(waitall, _jvp)(int count, handle *requests, struct je_mpi_status *statuses) {
+  je_wait_jvp(count, requests, statuses);
+}
+
+void *RULE(waitall, _forward)(int count, handle *requests, struct je_mpi_status *statuses, long stable, void *arena) {
+  (void)stable;
+  return je_wait_forward(count, requests, statuses, arena);
+}
+
+void RULE(waitall, _reverse)(void *frame) { je_wait_reverse(frame); }
