@@ -31,16 +31,23 @@ void pipeline(int n, const double *x, double *y) {
     if (rank() + 1 < size()) MPI_Ssend(y, n, MPI_DOUBLE, rank() + 1, 3, WORLD);
 }
 
-/* Steps of diffusion on a line that is split among the processes: halos of one point, nothing beyond the ends. */
+/* Steps of diffusion on a line that is split among the processes: messages are begun, and waited for after the points
+   inside. Beyond the ends there is nothing. */
 void heat(int n, int steps, const double *x, double *y) {
     double *u = malloc((n + 2) * sizeof *u), *v = malloc((n + 2) * sizeof *v);
     int left = rank() > 0 ? rank() - 1 : MPI_PROC_NULL, right = rank() + 1 < size() ? rank() + 1 : MPI_PROC_NULL;
     u[0] = u[n + 1] = 0;
     for (int i = 0; i < n; i++) u[i + 1] = x[i];
     for (int t = 0; t < steps; t++) {
-        MPI_Sendrecv(&u[1], 1, MPI_DOUBLE, left, 0, &u[n + 1], 1, MPI_DOUBLE, right, 0, WORLD, MPI_STATUS_IGNORE);
-        MPI_Sendrecv(&u[n], 1, MPI_DOUBLE, right, 1, &u[0], 1, MPI_DOUBLE, left, 1, WORLD, MPI_STATUS_IGNORE);
-        for (int i = 1; i <= n; i++) v[i] = u[i] + 0.2 * (u[i - 1] - 2 * u[i] + u[i + 1]) - 0.01 * u[i] * u[i] * u[i];
+        MPI_Request requests[4];
+        MPI_Irecv(&u[0], 1, MPI_DOUBLE, left, 0, WORLD, &requests[0]);
+        MPI_Irecv(&u[n + 1], 1, MPI_DOUBLE, right, 0, WORLD, &requests[1]);
+        MPI_Isend(&u[1], 1, MPI_DOUBLE, left, 0, WORLD, &requests[2]);
+        MPI_Isend(&u[n], 1, MPI_DOUBLE, right, 0, WORLD, &requests[3]);
+        for (int i = 2; i < n; i++) v[i] = u[i] + 0.2 * (u[i - 1] - 2 * u[i] + u[i + 1]) - 0.01 * u[i] * u[i] * u[i];
+        MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
+        for (int i = 1; i <= n; i += n - 1)
+            v[i] = u[i] + 0.2 * (u[i - 1] - 2 * u[i] + u[i + 1]) - 0.01 * u[i] * u[i] * u[i];
         for (int i = 1; i <= n; i++) u[i] = v[i];
     }
     for (int i = 0; i < n; i++) y[i] = u[i + 1];
@@ -48,46 +55,24 @@ void heat(int n, int steps, const double *x, double *y) {
     free(v);
 }
 
-/* The same, with messages that are begun, and waited for after the points inside. */
-void heat_begun(int n, int steps, const double *x, double *y) {
-  double *u = malloc((n + 2) * sizeof *u), *v = malloc((n + 2) * sizeof *v);
-  int left = rank() > 0 ? rank() - 1 : MPI_PROC_NULL, right = rank() + 1 < size() ? rank() + 1 : MPI_PROC_NULL;
-  u[0] = u[n + 1] = 0;
-  for (int i = 0; i < n; i++) u[i + 1] = x[i];
-  for (int t = 0; t < steps; t++) {
-    MPI_Request requests[4];
-    MPI_Irecv(&u[0], 1, MPI_DOUBLE, left, 0, WORLD, &requests[0]);
-    MPI_Irecv(&u[n + 1], 1, MPI_DOUBLE, right, 0, WORLD, &requests[1]);
-    MPI_Isend(&u[1], 1, MPI_DOUBLE, left, 0, WORLD, &requests[2]);
-    MPI_Isend(&u[n], 1, MPI_DOUBLE, right, 0, WORLD, &requests[3]);
-    for (int i = 2; i < n; i++) v[i] = u[i] + 0.2 * (u[i - 1] - 2 * u[i] + u[i + 1]) - 0.01 * u[i] * u[i] * u[i];
-    MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
-    for (int i = 1; i <= n; i += n - 1) v[i] = u[i] + 0.2 * (u[i - 1] - 2 * u[i] + u[i + 1]) - 0.01 * u[i] * u[i] * u[i];
-    for (int i = 1; i <= n; i++) u[i] = v[i];
-  }
-  for (int i = 0; i < n; i++) y[i] = u[i + 1];
-  free(u);
-  free(v);
-}
-
 /* Two messages of one tag under way, waited for one by one; what comes first is longer than what is there. */
 void two_begun(int n, const double *x, double *y) {
-  double out[2][16], in[2][32];
-  MPI_Request sent[2], came[2];
-  MPI_Status status;
-  int count;
-  for (int i = 0; i < 64; i++) in[0][i] = 0;
-  MPI_Irecv(in[0], 32, MPI_DOUBLE, (rank() + 1) % size(), 5, WORLD, &came[0]);
-  MPI_Irecv(in[1], 32, MPI_DOUBLE, (rank() + 1) % size(), 5, WORLD, &came[1]);
-  for (int i = 0; i < n; i++) out[0][i] = x[i] * x[i], out[1][i] = sin(x[i]);
-  MPI_Isend(out[0], n, MPI_DOUBLE, (rank() + size() - 1) % size(), 5, WORLD, &sent[0]);
-  MPI_Isend(out[1], n, MPI_DOUBLE, (rank() + size() - 1) % size(), 5, WORLD, &sent[1]);
-  MPI_Wait(&came[0], &status);
-  MPI_Get_count(&status, MPI_DOUBLE, &count);
-  if (count != n) abort();
-  MPI_Wait(&came[1], MPI_STATUS_IGNORE);
-  MPI_Waitall(2, sent, MPI_STATUSES_IGNORE);
-  for (int i = 0; i < n; i++) y[i] = in[0][i] * in[1][i] + x[i];
+    double out[2][16], in[2][32];
+    MPI_Request sent[2], came[2];
+    MPI_Status status;
+    int count;
+    for (int i = 0; i < 64; i++) in[0][i] = 0;
+    MPI_Irecv(in[0], 32, MPI_DOUBLE, (rank() + 1) % size(), 5, WORLD, &came[0]);
+    MPI_Irecv(in[1], 32, MPI_DOUBLE, (rank() + 1) % size(), 5, WORLD, &came[1]);
+    for (int i = 0; i < n; i++) out[0][i] = x[i] * x[i], out[1][i] = sin(x[i]);
+    MPI_Isend(out[0], n, MPI_DOUBLE, (rank() + size() - 1) % size(), 5, WORLD, &sent[0]);
+    MPI_Isend(out[1], n, MPI_DOUBLE, (rank() + size() - 1) % size(), 5, WORLD, &sent[1]);
+    MPI_Wait(&came[0], &status);
+    MPI_Get_count(&status, MPI_DOUBLE, &count);
+    if (count != n) abort();
+    MPI_Wait(&came[1], MPI_STATUS_IGNORE);
+    MPI_Waitall(2, sent, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < n; i++) y[i] = in[0][i] * in[1][i] + x[i];
 }
 
 /* What each has goes one process on, in its own buffer. */
@@ -123,9 +108,17 @@ static void reduced(int n, const double *x, double *y, MPI_Op op) {
 }
 
 void sums(int n, const double *x, double *y) { reduced(n, x, y, MPI_SUM); }
-void products(int n, const double *x, double *y) { reduced(n, x, y, MPI_PROD); }
-void largest(int n, const double *x, double *y) { reduced(n, x, y, MPI_MAX); }
-void smallest(int n, const double *x, double *y) { reduced(n, x, y, MPI_MIN); }
+
+/* A product, a maximum and a minimum of the same numbers. */
+void others(int n, const double *x, double *y) {
+    double *most = malloc(n * sizeof *most), *least = malloc(n * sizeof *least);
+    reduced(n, x, y, MPI_PROD);
+    reduced(n, x, most, MPI_MAX);
+    reduced(n, x, least, MPI_MIN);
+    for (int i = 0; i < n; i++) y[i] += most[i] * least[i];
+    free(most);
+    free(least);
+}
 
 void in_place(int n, const double *x, double *y) {
     for (int i = 0; i < n; i++) y[i] = x[i] * x[i];
@@ -135,6 +128,49 @@ void in_place(int n, const double *x, double *y) {
         MPI_Reduce(MPI_IN_PLACE, y, n, MPI_DOUBLE, MPI_MAX, 0, WORLD);
     else
         MPI_Reduce(y, NULL, n, MPI_DOUBLE, MPI_MAX, 0, WORLD);
+}
+
+/* Everything to the root and back, squared there; then to all, in place. */
+void gathered(int n, const double *x, double *y) {
+    double *all = malloc(size() * n * sizeof *all);
+    MPI_Gather(x, n, MPI_DOUBLE, all, n, MPI_DOUBLE, 1, WORLD);
+    for (int i = 0; rank() == 1 && i < size() * n; i++) all[i] *= all[i];
+    MPI_Scatter(all, n, MPI_DOUBLE, y, n, MPI_DOUBLE, 1, WORLD);
+    for (int i = 0; i < n; i++) all[rank() * n + i] = y[i] * x[i];
+    MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all, n, MPI_DOUBLE, WORLD);
+    for (int i = 0; i < n; i++) y[i] = 0;
+    for (int i = 0; i < size() * n; i++) y[i % n] += (rank() + 1) * all[i];
+    MPI_Allgather(x, n, MPI_DOUBLE, all, n, MPI_DOUBLE, WORLD);
+    for (int i = 0; i < n; i++) y[i] *= all[(rank() + 1) % size() * n + i];
+    free(all);
+}
+
+/* The first numbers of each, as many as its rank and one more. */
+void uneven(int n, const double *x, double *y) {
+    int counts[16], starts[16], total = 1;
+    for (int i = 0; i < size(); i++) counts[i] = i + 1, starts[i] = total, total += i + 2;
+    double *all = calloc(total, sizeof *all), *own = malloc(n * sizeof *own);
+    MPI_Allgatherv(x, rank() + 1, MPI_DOUBLE, all, counts, starts, MPI_DOUBLE, WORLD);
+    for (int i = 0; i < n; i++) y[i] = own[i] = x[i] * all[starts[size() - 1]];
+    MPI_Gatherv(own, rank() + 1, MPI_DOUBLE, all, counts, starts, MPI_DOUBLE, 0, WORLD);
+    for (int i = 0; rank() == 0 && i < total; i++) all[i] *= all[i];
+    MPI_Scatterv(all, counts, starts, MPI_DOUBLE, y, rank() + 1, MPI_DOUBLE, 0, WORLD);
+    free(all);
+    free(own);
+}
+
+/* Sums over the processes up to this one and before it, and numbers by process. */
+void prefixes(int n, const double *x, double *y) {
+    double *squares = malloc(n * sizeof *squares), *before = calloc(n, sizeof *before);
+    double out[16], in[16];
+    for (int i = 0; i < n; i++) squares[i] = x[i] * x[i];
+    MPI_Scan(squares, y, n, MPI_DOUBLE, MPI_SUM, WORLD);
+    MPI_Exscan(squares, before, n, MPI_DOUBLE, MPI_SUM, WORLD);
+    for (int i = 0; i < size(); i++) out[i] = x[i];
+    MPI_Alltoall(out, 1, MPI_DOUBLE, in, 1, MPI_DOUBLE, WORLD);
+    for (int i = 0; i < n; i++) y[i] = y[i] * x[i] + (rank() ? before[i] : 0) * in[size() - 1];
+    free(squares);
+    free(before);
 }
 
 /* Integers travel without derivative: how far to turn what each process has. */

@@ -65,19 +65,43 @@ def in_place(x: jax.Array) -> jax.Array:
     return jnp.broadcast_to((x**2).sum(0), x.shape)
 
 
+def gathered(x: jax.Array) -> jax.Array:
+    ranks = jnp.arange(1, x.shape[0] + 1)[:, None]
+    return ranks * (x**3).sum(0) * jnp.roll(x, -1, axis=0)
+
+
+def uneven(x: jax.Array) -> jax.Array:
+    y = x * x[-1, 0]
+    return jnp.where(jnp.arange(x.shape[1]) <= jnp.arange(x.shape[0])[:, None], y**2, y)
+
+
+def prefixes(x: jax.Array) -> jax.Array:
+    upto = jnp.cumsum(x**2, axis=0)
+    last = x[-1, : x.shape[0]][:, None]
+    return upto * x + (upto - x**2) * last
+
+
+def sums(x: jax.Array) -> jax.Array:
+    return jnp.exp(x).sum(0) * x
+
+
+def others(x: jax.Array) -> jax.Array:
+    e = jnp.exp(x)
+    return e.prod(0) * x + e.max(0) * e.min(0) * x**2
+
+
 WHOLE: dict[str, Callable[[jax.Array], jax.Array]] = {
     "pipeline": pipeline,
     "heat": heat,
-    "heat_begun": heat,
     "two_begun": lambda x: jnp.roll(x**2 * jnp.sin(x), -1, axis=0) + x,
     "rotate": lambda x: jnp.roll(jnp.sin(x), 1, axis=0) * x,
     "from_root": lambda x: x[1] ** 2 * x,
     "to_root": lambda x: x.at[1].multiply((x**2).sum(0)),
-    "sums": lambda x: jnp.exp(x).sum(0) * x,
-    "products": lambda x: jnp.exp(x).prod(0) * x,
-    "largest": lambda x: jnp.exp(x).max(0) * x,
-    "smallest": lambda x: jnp.exp(x).min(0) * x,
+    "others": others,
     "in_place": in_place,
+    "gathered": gathered,
+    "uneven": uneven,
+    "prefixes": prefixes,
     "shifted": lambda x: jnp.roll(x**2, 2, axis=1),
 }
 
@@ -89,9 +113,9 @@ def close(found: object, expected: object) -> None:
 def check(processes: Processes, name: str) -> None:
     """Value, forward and reverse derivative."""
     whole, rank = WHOLE[name], processes.rank
-    signature = "n: i32, steps: i32, x: f64[n], out y: f64[n]" if "heat" in name else "n: i32, x: f64[n], out y: f64[n]"
+    signature = "n: i32, steps: i32, x: f64[n], out y: f64[n]" if name == "heat" else "n: i32, x: f64[n], out y: f64[n]"
     kernel = processes.kernel(name, signature)
-    own = (lambda x: kernel(6, x)) if "heat" in name else kernel
+    own = (lambda x: kernel(6, x)) if name == "heat" else kernel
 
     def derived(f: Callable[[jax.Array], jax.Array], x: jax.Array, t: jax.Array, w: jax.Array) -> object:
         y, pull = jax.vjp(f, x)
@@ -106,36 +130,36 @@ def check(processes: Processes, name: str) -> None:
 def check_transformations(processes: Processes) -> None:
     """Two kernels in one program, in any of JAX's control flow, in the order of the program and once each."""
     rank, size = processes.rank, processes.size
-    rotate, sums = processes.kernel("rotate"), processes.kernel("sums")
+    rotate, total = processes.kernel("rotate"), processes.kernel("sums")
     x = np.random.default_rng(3).uniform(0.3, 1.2, (size, N))
 
-    def program(x: jax.Array, rotate: Callable[..., jax.Array], sums: Callable[..., jax.Array]) -> jax.Array:
+    def program(x: jax.Array, rotate: Callable[..., jax.Array], total: Callable[..., jax.Array]) -> jax.Array:
         def step(x: jax.Array, scale: jax.Array) -> tuple[jax.Array, jax.Array]:
-            sums(x)  # nobody reads it: other processes wait for it all the same
-            moved = lax.cond(scale > 1, rotate, lambda x: sums(x) * 0.1, x)
+            total(x)  # nobody reads it: other processes wait for it all the same
+            moved = lax.cond(scale > 1, rotate, lambda x: total(x) * 0.1, x)
             return moved * scale, moved.sum()
 
         last, each = lax.scan(step, x, jnp.array([0.5, 1.5, 0.7]))
         return (last**2).sum() + each.sum()
 
     def whole(x: jax.Array) -> jax.Array:
-        return program(x, WHOLE["rotate"], WHOLE["sums"])
+        return program(x, WHOLE["rotate"], sums)
 
     def own(x: jax.Array) -> jax.Array:
-        return program(x, rotate, sums)
+        return program(x, rotate, total)
 
     expected = jax.grad(whole)(x)[rank]
     close(processes.compiled(jax.grad(own), x[rank])(x[rank]), expected)
     close(jax.grad(own)(x[rank]), expected)
     batch = np.stack([x, x * 0.9, x * 0.8])
     close(
-        jax.jit(jax.vmap(jax.grad(lambda x: sums(rotate(x)).sum())))(batch[:, rank]),
-        jax.vmap(jax.grad(lambda x: WHOLE["sums"](WHOLE["rotate"](x)).sum()))(batch)[:, rank],
+        jax.jit(jax.vmap(jax.grad(lambda x: total(rotate(x)).sum())))(batch[:, rank]),
+        jax.vmap(jax.grad(lambda x: sums(WHOLE["rotate"](x)).sum()))(batch)[:, rank],
     )
     # Each process has its own row of the Jacobian of all results, by all processes' directions.
     close(
-        jax.jacfwd(sums)(x[rank]),
-        jax.vmap(lambda t: jax.jvp(WHOLE["sums"], (x,), (jnp.tile(t, (size, 1)),))[1][rank])(jnp.eye(N)).T,
+        jax.jacfwd(total)(x[rank]),
+        jax.vmap(lambda t: jax.jvp(sums, (x,), (jnp.tile(t, (size, 1)),))[1][rank])(jnp.eye(N)).T,
     )
 
 

@@ -14,4 +14,5 @@
 #include "requests.h"
 #include "messages.h"
 #include "collective.h"
+#include "blocks.h"
 #include "failure.h"

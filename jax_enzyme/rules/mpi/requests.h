@@ -1,5 +1,6 @@
-/* Messages that are begun and waited for. What is begun leaves a record for as long as nobody has waited for it; requests
-   say nothing but a handle. In reverse the wait begins the message back, and what began the message waits for that.
+/* Messages that are begun and waited for. What is begun leaves a record for as long as nobody has waited for it;
+   requests say nothing but a handle. In reverse the wait begins the message back, and what began the message waits for
+   that.
 
    Between two processes messages of one tag match in the order in which they are begun, and so do those back. So in
    reverse mode they are waited for in that order, or several at once. A record may be of either precision. */
@@ -8,7 +9,7 @@ struct je_request {
   struct je_request *next; /* begun before this */
   handle request, number, comm, back;
   int number_of, incoming, count, peer, tag, begun, single;
-  long reals; /* of each number */
+  long reals;           /* of each number */
   void *shadow, *moved; /* `moved`: the tangent or cotangent that is under way */
 };
 
@@ -91,8 +92,7 @@ void *RULE(isend, _forward)(const REAL *buf, int count, handle type, int to, int
   return r;
 }
 
-void RULE(irecv, _jvp)(REAL *buf, int count, handle type, int from, int tag, handle comm, handle *request,
-                       REAL *sbuf) {
+void RULE(irecv, _jvp)(REAL *buf, int count, handle type, int from, int tag, handle comm, handle *request, REAL *sbuf) {
   struct je_request *r = malloc(sizeof *r);
   if (from == JE_ANY_SOURCE || tag == JE_ANY_TAG)
     je_stop(comm, "jax_enzyme: MPI_Irecv in forward mode names its source and tag");

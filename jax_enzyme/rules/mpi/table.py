@@ -34,6 +34,15 @@ Waitall           count:v requests:I+ statuses:I+
 Bcast             in:F+ count:v type:t root:v comm:v
 Reduce            out:F in:F+ count:v type:t op:o root:v comm:v | sum prod max min
 Allreduce         out:F in:F+ count:v type:t op:o comm:v | sum prod max min
+Scan              out:F in:F+ count:v type:t op:o comm:v | sum
+Exscan            out:F in:F+ count:v type:t op:o comm:v | sum
+Gather            out:F count:v type:t in:F+ count:v type:t root:v comm:v
+Scatter           out:F count:v type:t in:F+ count:v type:t root:v comm:v
+Allgather         out:F count:v type:t in:F+ count:v type:t comm:v
+Alltoall          out:F count:v type:t in:F+ count:v type:t comm:v
+Gatherv           out:F count:v type:t in:F+ counts:I starts:I type:t root:v comm:v
+Scatterv          out:F counts:I starts:I type:t in:F+ count:v type:t root:v comm:v
+Allgatherv        out:F count:v type:t in:F+ counts:I starts:I type:t comm:v
 """
 
 # What is asked of MPI, and what moves no numbers: pointers are of integers, or of texts.
@@ -83,7 +92,7 @@ _OPERATIONS: Mapping[int | str, str] = {
     0x21: "sum", 0x22: "min", 0x23: "max", 0x24: "prod",
     **{f"ompi_mpi_op_{name}": name for name in ("sum", "prod", "max", "min")},
 }  # fmt: skip
-_IN_PLACE = frozenset({"Reduce", "Allreduce"})
+_IN_PLACE = frozenset({"Reduce", "Allreduce", "Allgather"})
 
 
 @dataclass(frozen=True)
@@ -119,22 +128,23 @@ def communication(symbol: str, arguments: Sequence[Value], attributes: Sequence[
     parameters, operations = row
     if len(parameters) != len(arguments):
         return None
-    kinds = {_number(a) for (_, kind), a in zip(parameters, arguments, strict=True) if kind == "t"}
-    if not any(kind == "t" for _, kind in parameters):
-        stated = next((word.removeprefix(INTERFACE).strip('"') for word in attributes if word.startswith(INTERFACE)), None)
+    given = [(kind, a) for (_, kind), a in zip(parameters, arguments, strict=True)]
+    in_place = any(kind.startswith("F") and _is_constant(a) for kind, a in given)
+    if in_place and name not in _IN_PLACE:
+        return None
+    types = [a for kind, a in given if kind == "t"]
+    if not types:
+        stated = next((w.removeprefix(INTERFACE).strip('"') for w in attributes if w.startswith(INTERFACE)), None)
         return None if stated is None else _row(name, stated, "d", False)
+    kinds = {_number(a) for a in (types[-1:] if in_place else types)}
     found = next(iter(kinds)) if len(kinds) == 1 else None
     if found is None:
         return None
     abi, letter = found
     if letter == _INTEGERS:
         return _without_numbers(name, symbol, arguments)
-    given = [_operation(a) for (_, kind), a in zip(parameters, arguments, strict=True) if kind == "o"]
     allowed = operations if letter in "sd" else operations[:1]
-    if not all(operation in allowed for operation in given):
-        return None
-    in_place = any(kind.startswith("F") and _is_constant(a) for (_, kind), a in zip(parameters, arguments, strict=True))
-    if in_place and name not in _IN_PLACE:
+    if not all(_operation(a) in allowed for kind, a in given if kind == "o"):
         return None
     return _row(name, abi, letter, in_place)
 

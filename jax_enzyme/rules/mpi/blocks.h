@@ -1,0 +1,345 @@
+/* Blocks of an array of one process, or of each, that go to or come from all. In reverse they go back.  */
+
+static inline void je_not_in_place(const void *out, const void *in, handle comm) {
+  if (out == JE_IN_PLACE || in == JE_IN_PLACE)
+    je_stop(comm, "jax_enzyme: MPI_IN_PLACE in a derivative is named in the call, of MPI_Allgather or a reduction");
+}
+
+static inline long je_root_only(long count, int root, handle comm) { return je_rank(comm) == root ? count : 0; }
+
+struct je_blocks {
+  int out_count, in_count, root;
+  handle comm;
+  REAL *sout, *sin;
+  int *counts, *starts; /* of blocks that differ, on the process that has them */
+};
+
+static struct je_blocks *je_blocks(void *arena, int out_count, int in_count, int root, handle comm, REAL *sout,
+                                   REAL *sin) {
+  struct je_blocks *f = je_arena_allocate(arena, sizeof *f);
+  f->out_count = out_count, f->in_count = in_count, f->root = root, f->comm = comm, f->sout = sout, f->sin = sin;
+  return f;
+}
+
+/* To the root, in the order of processes */
+
+void RULE(gather, _jvp)(const REAL *out, int out_count, handle out_type, REAL *in, int in_count, handle in_type,
+                        int root, handle comm, const REAL *sout, REAL *sin) {
+  long all = je_root_only((long)in_count * je_size(comm), root, comm);
+  REAL *moved = je_copy(sout, out_count), *got = je_zeros(all);
+  je_not_in_place(out, in, comm);
+  je_check(MPI_Gather(out, out_count, out_type, in, in_count, in_type, root, comm), comm);
+  je_check(MPI_Gather(moved, out_count, NUMBER, got, in_count, NUMBER, root, comm), comm);
+  je_set(sin, got, all);
+  free(moved);
+  free(got);
+}
+
+void *RULE(gather, _forward)(const REAL *out, int out_count, handle out_type, REAL *in, int in_count, handle in_type,
+                             int root, handle comm, REAL *sout, REAL *sin, long stable, void *arena) {
+  (void)stable;
+  je_not_in_place(out, in, comm);
+  je_check(MPI_Gather(out, out_count, out_type, in, in_count, in_type, root, comm), comm);
+  return je_blocks(arena, out_count, in_count, root, comm, sout, sin);
+}
+
+void RULE(gather, _reverse)(void *frame) {
+  struct je_blocks *f = frame;
+  long all = je_root_only((long)f->in_count * je_size(f->comm), f->root, f->comm);
+  REAL *bar = je_copy(f->sin, all), *back = je_zeros(f->out_count);
+  je_check(MPI_Scatter(bar, f->in_count, NUMBER, back, f->out_count, NUMBER, f->root, f->comm), f->comm);
+  je_clear(f->sin, all);
+  je_add(f->sout, back, f->out_count);
+  free(bar);
+  free(back);
+}
+
+/* From the root */
+
+void RULE(scatter, _jvp)(const REAL *out, int out_count, handle out_type, REAL *in, int in_count, handle in_type,
+                         int root, handle comm, const REAL *sout, REAL *sin) {
+  long all = je_root_only((long)out_count * je_size(comm), root, comm);
+  REAL *moved = je_copy(sout, all), *got = je_zeros(in_count);
+  je_not_in_place(out, in, comm);
+  je_check(MPI_Scatter(out, out_count, out_type, in, in_count, in_type, root, comm), comm);
+  je_check(MPI_Scatter(moved, out_count, NUMBER, got, in_count, NUMBER, root, comm), comm);
+  je_set(sin, got, in_count);
+  free(moved);
+  free(got);
+}
+
+void *RULE(scatter, _forward)(const REAL *out, int out_count, handle out_type, REAL *in, int in_count, handle in_type,
+                              int root, handle comm, REAL *sout, REAL *sin, long stable, void *arena) {
+  (void)stable;
+  je_not_in_place(out, in, comm);
+  je_check(MPI_Scatter(out, out_count, out_type, in, in_count, in_type, root, comm), comm);
+  return je_blocks(arena, out_count, in_count, root, comm, sout, sin);
+}
+
+void RULE(scatter, _reverse)(void *frame) {
+  struct je_blocks *f = frame;
+  long all = je_root_only((long)f->out_count * je_size(f->comm), f->root, f->comm);
+  REAL *bar = je_copy(f->sin, f->in_count), *back = je_zeros(all);
+  je_check(MPI_Gather(bar, f->in_count, NUMBER, back, f->out_count, NUMBER, f->root, f->comm), f->comm);
+  je_clear(f->sin, f->in_count);
+  je_add(f->sout, back, all);
+  free(bar);
+  free(back);
+}
+
+/* To all:  xbar_k += what all have of block k, added */
+
+static void je_allgather_jvp(const REAL *out, int out_count, handle out_type, REAL *in, int in_count, handle in_type,
+                             handle comm, const REAL *sout, REAL *sin) {
+  long all = (long)in_count * je_size(comm), own = (long)je_rank(comm) * in_count * WIDTH;
+  REAL *moved = out == JE_IN_PLACE ? je_copy(sin ? sin + own : 0, in_count) : je_copy(sout, in_count);
+  REAL *got = je_zeros(all);
+  je_check(MPI_Allgather(out, out_count, out_type, in, in_count, in_type, comm), comm);
+  je_check(MPI_Allgather(moved, in_count, NUMBER, got, in_count, NUMBER, comm), comm);
+  je_set(sin, got, all);
+  free(moved);
+  free(got);
+}
+
+static void je_allgather_reverse(const struct je_blocks *f, int in_place) {
+  long all = (long)f->in_count * je_size(f->comm), own = (long)je_rank(f->comm) * f->in_count * WIDTH;
+  REAL *bar = je_copy(f->sin, all), *back = je_zeros(f->in_count);
+  je_check(MPI_Reduce_scatter_block(bar, back, f->in_count, NUMBER, JE_SUM, f->comm), f->comm);
+  je_clear(f->sin, all);
+  je_add(in_place && f->sin ? f->sin + own : f->sout, back, f->in_count);
+  free(bar);
+  free(back);
+}
+
+void RULE(allgather, _jvp)(const REAL *out, int out_count, handle out_type, REAL *in, int in_count, handle in_type,
+                           handle comm, const REAL *sout, REAL *sin) {
+  je_not_in_place(out, in, comm);
+  je_allgather_jvp(out, out_count, out_type, in, in_count, in_type, comm, sout, sin);
+}
+
+void *RULE(allgather, _forward)(const REAL *out, int out_count, handle out_type, REAL *in, int in_count, handle in_type,
+                                handle comm, REAL *sout, REAL *sin, long stable, void *arena) {
+  (void)stable;
+  je_not_in_place(out, in, comm);
+  je_check(MPI_Allgather(out, out_count, out_type, in, in_count, in_type, comm), comm);
+  return je_blocks(arena, in_count, in_count, 0, comm, sout, sin);
+}
+
+void RULE(allgather, _reverse)(void *frame) { je_allgather_reverse(frame, 0); }
+
+void RULE(allgather_in_place, _jvp)(const REAL *out, int out_count, handle out_type, REAL *in, int in_count,
+                                    handle in_type, handle comm, REAL *sin) {
+  je_allgather_jvp(out, out_count, out_type, in, in_count, in_type, comm, 0, sin);
+}
+
+void *RULE(allgather_in_place, _forward)(const REAL *out, int out_count, handle out_type, REAL *in, int in_count,
+                                         handle in_type, handle comm, REAL *sin, long stable, void *arena) {
+  (void)stable;
+  je_check(MPI_Allgather(out, out_count, out_type, in, in_count, in_type, comm), comm);
+  return je_blocks(arena, in_count, in_count, 0, comm, 0, sin);
+}
+
+void RULE(allgather_in_place, _reverse)(void *frame) { je_allgather_reverse(frame, 1); }
+
+/* Block j of process k becomes block k of process j */
+
+void RULE(alltoall, _jvp)(const REAL *out, int out_count, handle out_type, REAL *in, int in_count, handle in_type,
+                          handle comm, const REAL *sout, REAL *sin) {
+  long size = je_size(comm);
+  REAL *moved = je_copy(sout, size * out_count), *got = je_zeros(size * in_count);
+  je_not_in_place(out, in, comm);
+  je_check(MPI_Alltoall(out, out_count, out_type, in, in_count, in_type, comm), comm);
+  je_check(MPI_Alltoall(moved, out_count, NUMBER, got, in_count, NUMBER, comm), comm);
+  je_set(sin, got, size * in_count);
+  free(moved);
+  free(got);
+}
+
+void *RULE(alltoall, _forward)(const REAL *out, int out_count, handle out_type, REAL *in, int in_count, handle in_type,
+                               handle comm, REAL *sout, REAL *sin, long stable, void *arena) {
+  (void)stable;
+  je_not_in_place(out, in, comm);
+  je_check(MPI_Alltoall(out, out_count, out_type, in, in_count, in_type, comm), comm);
+  return je_blocks(arena, out_count, in_count, 0, comm, sout, sin);
+}
+
+void RULE(alltoall, _reverse)(void *frame) {
+  struct je_blocks *f = frame;
+  long size = je_size(f->comm);
+  REAL *bar = je_copy(f->sin, size * f->in_count), *back = je_zeros(size * f->out_count);
+  je_check(MPI_Alltoall(bar, f->in_count, NUMBER, back, f->out_count, NUMBER, f->comm), f->comm);
+  je_clear(f->sin, size * f->in_count);
+  je_add(f->sout, back, size * f->out_count);
+  free(bar);
+  free(back);
+}
+
+/* Sums over the processes up to this one, or before it:  xbar is the same sum, over the processes from the last on */
+
+static handle je_backwards(handle comm) {
+  handle turned;
+  je_check(MPI_Comm_split(comm, 0, -je_rank(comm), &turned), comm);
+  return turned;
+}
+
+#define SCANS(name, function, first)                                                                                   \
+  void RULE(name, _jvp)(const REAL *out, REAL *in, int count, handle type, handle op, handle comm, const REAL *sout,   \
+                        REAL *sin) {                                                                                   \
+    REAL *moved = je_copy(sout, count), *got = je_zeros(count);                                                        \
+    je_not_in_place(out, in, comm);                                                                                    \
+    je_check(function(out, in, count, type, op, comm), comm);                                                          \
+    je_check(function(moved, got, count, NUMBER, JE_SUM, comm), comm);                                                 \
+    if (je_rank(comm) >= first) je_set(sin, got, count);                                                               \
+    free(moved);                                                                                                       \
+    free(got);                                                                                                         \
+  }                                                                                                                    \
+  void *RULE(name, _forward)(const REAL *out, REAL *in, int count, handle type, handle op, handle comm, REAL *sout,    \
+                             REAL *sin, long stable, void *arena) {                                                    \
+    (void)stable;                                                                                                      \
+    je_not_in_place(out, in, comm);                                                                                    \
+    je_check(function(out, in, count, type, op, comm), comm);                                                          \
+    return je_blocks(arena, count, count, 0, comm, sout, je_rank(comm) >= first ? sin : 0);                            \
+  }                                                                                                                    \
+  void RULE(name, _reverse)(void *frame) {                                                                             \
+    struct je_blocks *f = frame;                                                                                       \
+    REAL *bar = je_copy(f->sin, f->in_count), *back = je_zeros(f->in_count);                                           \
+    handle turned = je_backwards(f->comm);                                                                             \
+    je_check(function(bar, back, f->in_count, NUMBER, JE_SUM, turned), f->comm);                                       \
+    MPI_Comm_free(&turned);                                                                                            \
+    je_clear(f->sin, f->in_count);                                                                                     \
+    je_add(f->sout, back, f->in_count);                                                                                \
+    free(bar);                                                                                                         \
+    free(back);                                                                                                        \
+  }
+
+SCANS(scan, MPI_Scan, 0)
+SCANS(exscan, MPI_Exscan, 1)
+
+/* Blocks of several lengths: `counts` and `starts` count for the process that has them all. */
+
+static long je_extent(const int *counts, const int *starts, int size) {
+  long most = 0;
+  for (int i = 0; i < size; i++)
+    if ((long)starts[i] + counts[i] > most) most = (long)starts[i] + counts[i];
+  return most;
+}
+
+static int *je_integers(void *arena, const int *from, int size) {
+  int *made = je_arena_allocate(arena, size * sizeof(int));
+  for (int i = 0; i < size; i++) made[i] = from[i];
+  return made;
+}
+
+static void je_set_blocks(REAL *to, const REAL *from, const int *counts, const int *starts, int size, int adds) {
+  if (!to) return;
+  for (int i = 0; i < size; i++)
+    for (long j = (long)starts[i] * WIDTH; j < ((long)starts[i] + counts[i]) * WIDTH; j++)
+      to[j] = (adds ? to[j] : 0) + (from ? from[j] : 0);
+}
+
+static struct je_blocks *je_several(void *arena, int here, int count, const int *counts, const int *starts, int root,
+                                    handle comm, REAL *sout, REAL *sin) {
+  struct je_blocks *f = je_blocks(arena, count, count, root, comm, sout, sin);
+  f->counts = je_integers(arena, counts, here ? je_size(comm) : 0);
+  f->starts = je_integers(arena, starts, here ? je_size(comm) : 0);
+  return f;
+}
+
+void RULE(gatherv, _jvp)(const REAL *out, int count, handle out_type, REAL *in, const int *counts, const int *starts,
+                         handle in_type, int root, handle comm, const REAL *sout, REAL *sin) {
+  int blocks = je_root_only(je_size(comm), root, comm);
+  REAL *moved = je_copy(sout, count), *got = je_zeros(je_extent(counts, starts, blocks));
+  je_not_in_place(out, in, comm);
+  je_check(MPI_Gatherv(out, count, out_type, in, counts, starts, in_type, root, comm), comm);
+  je_check(MPI_Gatherv(moved, count, NUMBER, got, counts, starts, NUMBER, root, comm), comm);
+  je_set_blocks(sin, got, counts, starts, blocks, 0);
+  free(moved);
+  free(got);
+}
+
+void *RULE(gatherv, _forward)(const REAL *out, int count, handle out_type, REAL *in, const int *counts,
+                              const int *starts, handle in_type, int root, handle comm, REAL *sout, REAL *sin,
+                              long stable, void *arena) {
+  (void)stable;
+  je_not_in_place(out, in, comm);
+  je_check(MPI_Gatherv(out, count, out_type, in, counts, starts, in_type, root, comm), comm);
+  return je_several(arena, je_rank(comm) == root, count, counts, starts, root, comm, sout, sin);
+}
+
+void RULE(gatherv, _reverse)(void *frame) {
+  struct je_blocks *f = frame;
+  int blocks = je_root_only(je_size(f->comm), f->root, f->comm);
+  REAL *bar = je_copy(f->sin, je_extent(f->counts, f->starts, blocks)), *back = je_zeros(f->out_count);
+  je_check(MPI_Scatterv(bar, f->counts, f->starts, NUMBER, back, f->out_count, NUMBER, f->root, f->comm), f->comm);
+  je_set_blocks(f->sin, 0, f->counts, f->starts, blocks, 0);
+  je_add(f->sout, back, f->out_count);
+  free(bar);
+  free(back);
+}
+
+void RULE(scatterv, _jvp)(const REAL *out, const int *counts, const int *starts, handle out_type, REAL *in, int count,
+                          handle in_type, int root, handle comm, const REAL *sout, REAL *sin) {
+  int blocks = je_root_only(je_size(comm), root, comm);
+  REAL *moved = je_copy(sout, je_extent(counts, starts, blocks)), *got = je_zeros(count);
+  je_not_in_place(out, in, comm);
+  je_check(MPI_Scatterv(out, counts, starts, out_type, in, count, in_type, root, comm), comm);
+  je_check(MPI_Scatterv(moved, counts, starts, NUMBER, got, count, NUMBER, root, comm), comm);
+  je_set(sin, got, count);
+  free(moved);
+  free(got);
+}
+
+void *RULE(scatterv, _forward)(const REAL *out, const int *counts, const int *starts, handle out_type, REAL *in,
+                               int count, handle in_type, int root, handle comm, REAL *sout, REAL *sin, long stable,
+                               void *arena) {
+  (void)stable;
+  je_not_in_place(out, in, comm);
+  je_check(MPI_Scatterv(out, counts, starts, out_type, in, count, in_type, root, comm), comm);
+  return je_several(arena, je_rank(comm) == root, count, counts, starts, root, comm, sout, sin);
+}
+
+void RULE(scatterv, _reverse)(void *frame) {
+  struct je_blocks *f = frame;
+  int blocks = je_root_only(je_size(f->comm), f->root, f->comm);
+  REAL *bar = je_copy(f->sin, f->in_count), *back = je_zeros(je_extent(f->counts, f->starts, blocks));
+  je_check(MPI_Gatherv(bar, f->in_count, NUMBER, back, f->counts, f->starts, NUMBER, f->root, f->comm), f->comm);
+  je_clear(f->sin, f->in_count);
+  je_set_blocks(f->sout, back, f->counts, f->starts, blocks, 1);
+  free(bar);
+  free(back);
+}
+
+void RULE(allgatherv, _jvp)(const REAL *out, int count, handle out_type, REAL *in, const int *counts, const int *starts,
+                            handle in_type, handle comm, const REAL *sout, REAL *sin) {
+  int size = je_size(comm);
+  REAL *moved = je_copy(sout, count), *got = je_zeros(je_extent(counts, starts, size));
+  je_not_in_place(out, in, comm);
+  je_check(MPI_Allgatherv(out, count, out_type, in, counts, starts, in_type, comm), comm);
+  je_check(MPI_Allgatherv(moved, count, NUMBER, got, counts, starts, NUMBER, comm), comm);
+  je_set_blocks(sin, got, counts, starts, size, 0);
+  free(moved);
+  free(got);
+}
+
+void *RULE(allgatherv, _forward)(const REAL *out, int count, handle out_type, REAL *in, const int *counts,
+                                 const int *starts, handle in_type, handle comm, REAL *sout, REAL *sin, long stable,
+                                 void *arena) {
+  (void)stable;
+  je_not_in_place(out, in, comm);
+  je_check(MPI_Allgatherv(out, count, out_type, in, counts, starts, in_type, comm), comm);
+  return je_several(arena, 1, count, counts, starts, 0, comm, sout, sin);
+}
+
+void RULE(allgatherv, _reverse)(void *frame) {
+  struct je_blocks *f = frame;
+  int size = je_size(f->comm), rank = je_rank(f->comm);
+  REAL *bar = je_copy(f->sin, je_extent(f->counts, f->starts, size)), *back = je_zeros(f->out_count);
+  for (int i = 0; i < size; i++)
+    je_check(
+        MPI_Reduce(bar + (long)f->starts[i] * WIDTH, i == rank ? back : 0, f->counts[i], NUMBER, JE_SUM, i, f->comm),
+        f->comm);
+  je_set_blocks(f->sin, 0, f->counts, f->starts, size, 0);
+  je_add(f->sout, back, f->out_count);
+  free(bar);
+  free(back);
+}
