@@ -7,11 +7,13 @@ from dataclasses import replace
 from jax_enzyme.ad.emit.forward import forward
 from jax_enzyme.ad.vjp import derive_reverse, reversal_of
 from jax_enzyme.ir.arrays import ArrayFunction, Derivation, Jvp, Vjp
+from jax_enzyme.ir.collector import collector_paused
 from jax_enzyme.options import Options
 from jax_enzyme.rules.user import rules_of
 from jax_enzyme.transform.output import drop_output
 
 
+@collector_paused()
 def derive(base: ArrayFunction, steps: Derivation, options: Options) -> ArrayFunction:
     """Applies the steps of a derivation, in order.
 
@@ -29,6 +31,7 @@ def derive(base: ArrayFunction, steps: Derivation, options: Options) -> ArrayFun
     return base
 
 
+@collector_paused()
 def splittable(base: ArrayFunction, step: Vjp, options: Options) -> bool:
     """Whether Augmented and Pullback exist for the masks of `step`: the tape has a fixed size and holds no pointers."""
     return reversal_of(base, step, rules_of(base.module), options).splits

@@ -87,7 +87,8 @@ class CutLoop:
 
 @dataclass(frozen=True, eq=False)
 class Reversal:
-    """One reverse differentiation, planned: what both sweeps are emitted from, by one thread at a time.
+    """One reverse differentiation, planned: what both sweeps are emitted from, by the one thread that has the `lock`,
+    which it shares with other differentiations of the same function.
 
     `originals` leads from an instrumented function to the one in the module. `shadow_objects` are those whose shadows
     exist once per call and have a known size. `loops` are those that are checkpointed.
@@ -103,7 +104,7 @@ class Reversal:
     originals: dict[Function, Function]
     shadow_objects: tuple[MemoryObject, ...]
     loops: dict[Function, CutLoop]
-    lock: Lock = field(default_factory=Lock)
+    lock: Lock
 
     @property
     def carries_shadows(self) -> bool:
@@ -142,6 +143,35 @@ def plan_reversal(
     return _plan(base, step.wanted, step.seeded, rules, cuts, execution)
 
 
+@dataclass(frozen=True, eq=False)
+class _Survey:
+    """What is known of an array function whatever is differentiated."""
+
+    module: Module
+    codes: list[Instrumented]
+    originals: dict[Function, Function]
+    origin: dict[Value, I.Instruction]
+    points_to: PointsTo
+    words: Words
+    recipes: list[Recipes]
+    lock: Lock = field(default_factory=Lock)
+
+
+@lru_cache(maxsize=4)
+def _survey(base: ArrayFunction, rules: Rules, cuts: tuple[Cut, ...], execution: Execution) -> _Survey:
+    module = extended(base.module)
+    codes, originals = _instrument_all(module.functions[base.symbol])
+    root = codes[0].function
+    points_to = PointsTo(module, root)
+    words = Words(points_to, dict(zip(root.arguments, base.buffers, strict=True)))
+    layout = DataLayout(module)
+    writers = written_objects(points_to, layout)
+    given = {base.symbol, *(cut.names.segment for cut in cuts)}
+    recipes = [_recipes(code, module, points_to, rules, layout, writers, execution, given) for code in codes]
+    origin = {k: v for code in codes for k, v in code.origin.items()}
+    return _Survey(module, codes, originals, origin, points_to, words, recipes)
+
+
 @lru_cache(maxsize=8)
 def _plan(
     base: ArrayFunction,
@@ -151,29 +181,29 @@ def _plan(
     cuts: tuple[Cut, ...],
     execution: Execution,
 ) -> Reversal:
-    module = extended(base.module)
-    codes, originals = _instrument_all(module.functions[base.symbol])
+    survey = _survey(base, rules, cuts, execution)
+    with survey.lock:
+        return _planned(base, Vjp(wanted, seeded), rules, cuts, execution, survey)
+
+
+def _planned(
+    base: ArrayFunction, step: Vjp, rules: Rules, cuts: tuple[Cut, ...], execution: Execution, survey: _Survey
+) -> Reversal:
+    points_to, words, codes, recipes = survey.points_to, survey.words, survey.codes, survey.recipes
     root = codes[0].function
     arguments = root.arguments
-    points_to = PointsTo(module, root)
-    varied = [points_to.objects[a] for a, w in zip(arguments, wanted, strict=True) if w]
-    outputs = [points_to.objects[a] for a, s in zip(arguments, seeded, strict=True) if s]
+    varied = [points_to.objects[a] for a, w in zip(arguments, step.wanted, strict=True) if w]
+    outputs = [points_to.objects[a] for a, s in zip(arguments, step.seeded, strict=True) if s]
     activity = Activity(points_to, rules, varied, outputs)
-    origin = {k: v for code in codes for k, v in code.origin.items()}
-    words = Words(points_to, dict(zip(arguments, base.buffers, strict=True)))
-    refuse_unprovable(words, activity, rules, origin)
+    refuse_unprovable(words, activity, rules, survey.origin)
     shadowed = shadowed_objects(points_to, activity)
     _refuse_globals(shadowed, execution)
-    layout = DataLayout(module)
-    writers = written_objects(points_to, layout)
-    given = {base.symbol, *(cut.names.segment for cut in cuts)}
-    recipes = [_recipes(code, module, points_to, rules, layout, writers, execution, given) for code in codes]
     static = sorted((o for o in shadowed if _is_static(o, recipes[0])), key=lambda o: _position(o, root))
     dynamic = frozenset(
         o.site for o in shadowed if o.kind in ("heap", "stack") and o not in static and o.site is not None
     )
     again = any(buffer.role == "shadow" for buffer in base.buffers)
-    facts = Facts(module, rules, points_to, activity, shadowed, origin, dynamic, execution, again)
+    facts = Facts(survey.module, rules, points_to, activity, shadowed, survey.origin, dynamic, execution, again)
     loops = _cut_loops(base, cuts, recipes[0], facts, words)
     routines = [
         _routine(code, each, facts, words, tuple(static), loops)
@@ -181,9 +211,8 @@ def _plan(
         if code is codes[0] or (facts.has_reverse(code.function) and code.function not in loops)
     ]
     inner = {r.function: r for r in routines[1:]}
-    return Reversal(
-        base, Vjp(wanted, seeded), module, facts, words, routines[0], inner, originals, tuple(static), loops
-    )
+    made = (base, step, survey.module, facts, words, routines[0], inner, survey.originals, tuple(static), loops)
+    return Reversal(*made, survey.lock)
 
 
 def _cut_loops(

@@ -29,6 +29,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Buffer, Derivation, Jvp, Step
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.clone import clone_with_map
+from jax_enzyme.ir.collector import collector_paused
 from jax_enzyme.ir.debug import function_location, location
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import Argument, ConstantInt, Value, int_value
@@ -55,6 +56,7 @@ class General:
     comparisons: tuple[ExactComparison, ...]
 
 
+@collector_paused()
 def general(base: ArrayFunction, step: Step, rules: Rules) -> General:
     """What a derivative is built from: `base` itself where it has no shortcuts."""
     known = _known(base, rules)

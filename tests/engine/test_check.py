@@ -65,6 +65,11 @@ double f(int n, const double *x, double *y) {
 """
 
 
+def forget_plans() -> None:
+    for name in ("_plan", "_survey"):
+        plan_reversal.__globals__[name].cache_clear()
+
+
 class Emitted:
     """The sweeps of a kernel, to be broken and then checked."""
 
@@ -72,7 +77,7 @@ class Emitted:
         signature = parse("n: i32, x: f64[n], inout y: f64[n] -> f64")
         binding = Binding.of({"n": 5}, {})
         self.base = canonical(derived(load(source, "f", "c"), signature, binding))
-        plan_reversal.__globals__["_plan"].cache_clear()  # what is broken here must not be found by others
+        forget_plans()  # what is broken here must not be found by others
         floats = [b.dtype == "f64" for b in self.base.buffers]
         wanted = tuple(f and b.is_input for f, b in zip(floats, self.base.buffers, strict=True))
         seeded = tuple(f and b.is_result for f, b in zip(floats, self.base.buffers, strict=True))
@@ -93,7 +98,7 @@ class Emitted:
 @pytest.fixture(autouse=True)
 def fresh_plans() -> Iterator[None]:
     yield
-    plan_reversal.__globals__["_plan"].cache_clear()
+    forget_plans()
 
 
 @pytest.fixture
