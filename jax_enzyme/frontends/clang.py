@@ -17,7 +17,8 @@ _READ = (
 _WRITE = (
     # What an optimiser is to see (lifetimes, type-based aliasing, no `optnone`), but not optimised yet.
     "-S", "-emit-llvm", "-Xclang", "-disable-llvm-passes",
-    "-g", "-fdebug-compilation-dir=.",
+    # Of classes only the functions that are used: all of them are several times as long as the code.
+    "-g", "-gomit-unreferenced-methods", "-fdebug-compilation-dir=.",
     # `errno` is what keeps libm calls from being pure; no value changes. zig adds the traps and the protector.
     "-fno-math-errno", "-fno-sanitize=all", "-fno-stack-protector", "-fomit-frame-pointer",
     "-fno-color-diagnostics", "-fspell-checking", "-Wno-error=date-time", "-w",
