@@ -37,6 +37,7 @@ from jax_enzyme.rules.mpi.table import note_interface
 from jax_enzyme.rules.pairs import ATTRIBUTE
 from jax_enzyme.transform.carried_loads import load_again
 from jax_enzyme.transform.divisions import note_divisions
+from jax_enzyme.transform.failure_sites import keep_failures_apart
 from jax_enzyme.transform.lower_calls import lower_calls
 from jax_enzyme.transform.poison import define_poison
 from jax_enzyme.transform.reducible import make_reducible
@@ -55,6 +56,7 @@ def canonical(function: ArrayFunction) -> ArrayFunction:
     module = clone(absolute_tables(lower_calls(function.module)))
     show_marks(module)
     mark_for_inlining(module, [function.symbol])
+    keep_failures_apart(module)
     if keep_invariant_calls(module):
         module = parse(str(_optimised(module)[0]))
         mark_for_inlining(module, [function.symbol])

@@ -24,6 +24,7 @@ from jax_enzyme.codegen.host import host
 from jax_enzyme.codegen.memo import Memo
 from jax_enzyme.codegen.native_bodies import with_native_bodies
 from jax_enzyme.codegen.object import Built, compiled, loaded
+from jax_enzyme.codegen.primal import Primal, primal
 from jax_enzyme.codegen.programs import program_module, specialisation_key
 from jax_enzyme.codegen.stored import Stored
 from jax_enzyme.codegen.tape_bodies import with_tape_bodies
@@ -49,10 +50,9 @@ from jax_enzyme.rules.user import rules_of, withholds
 from jax_enzyme.signature import Binding, Signature
 from jax_enzyme.transform.bind import bind, buffers_of
 from jax_enzyme.transform.divisions import guard_divisions
-from jax_enzyme.transform.input_writes import Protected, protect_inputs
 from jax_enzyme.transform.parallel_loops import share_marked_loops
 from jax_enzyme.transform.places import keep_places
-from jax_enzyme.transform.prepare import prepare, prepare_calls
+from jax_enzyme.transform.prepare import prepare_calls
 from jax_enzyme.transform.proved_loops import mark_proved_loops
 from jax_enzyme.transform.sanitize import sanitized, with_checks
 from jax_enzyme.transform.shared_loops import share_loops
@@ -114,7 +114,8 @@ def differentiated(
     return _Job(program, signature, binding, (step,), options or Options()).differentiated()
 
 
-_bound: Memo[Protected] = Memo(16)
+_bound: Memo[ArrayFunction] = Memo(16)
+_primal: Memo[Primal] = Memo(64)
 _canonical: Memo[ArrayFunction] = Memo(64)
 _general: Memo[General] = Memo(64)
 _derived: Memo[ArrayFunction] = Memo(64)
@@ -191,29 +192,29 @@ class _Job:
         return _split.get(self.key, decide)
 
     def derived(self) -> ArrayFunction:
-        return _derived.get(self.key, self._derive) if self.steps else self.bound()
+        return _derived.get(self.key, self._derive) if self.steps else self.canonical()
 
     def bound(self) -> ArrayFunction:
         """The kernel itself as an array function, as its compiler left it."""
-        return self._bound().function
 
-    def copied(self) -> tuple[str, ...]:
-        """The inputs that it has copies of."""
-        return self._bound().copied
-
-    def _bound(self) -> Protected:
-        """The same, and what was found out about its inputs."""
-
-        def make() -> Protected:
+        def make() -> ArrayFunction:
             module = program_module(self.program, self.signature, self.binding)
             if not self.whole:
                 module = withhold(module, self.program.symbol)
             library.link_bodies(module)
             function = bind(module, self.program.symbol, self.signature, self.binding)
             keep_places(function.module)  # of which `bind` made a copy
-            return protect_inputs(prepare(function), canonical)
+            return function
 
         return _bound.get(self.base_key, make)
+
+    def primal(self) -> Primal:
+        """The same as it runs, and what was found out about its inputs."""
+        return _primal.get(self.base_key, lambda: primal(self.bound()))
+
+    def copied(self) -> tuple[str, ...]:
+        """The inputs that it has copies of."""
+        return self.primal().copied
 
     def before(self) -> _Job:
         """The same without the last step."""
@@ -223,7 +224,7 @@ class _Job:
         """The same in the form that the engine differentiates."""
 
         def make() -> ArrayFunction:
-            flat = (None if self.steps else self._bound().canonical) or canonical(self.derived())
+            flat = canonical(self.derived()) if self.steps else self.primal().canonical
             alone = self.steps or self.options.sanitize or self.program.launch is not None
             return flat if alone else mark_proved_loops(flat)
 

@@ -57,6 +57,11 @@ def guard_endless_loops(function: ArrayFunction) -> ArrayFunction:
     return _guarded(function, _endless_blocks(_root(function)))
 
 
+def has_divisions(module: Module) -> bool:
+    """Whether there are any that may have no result."""
+    return any(may_trap(i) for f in module.functions.values() for i in f.instructions())
+
+
 def guard_constant_divisions(function: ArrayFunction) -> ArrayFunction:
     """The array function in a copy of the module where divisions fail whose divisor is 0 in this call, or the one that
     overflows, before an optimiser finds that out and takes it that control never comes there; itself where there are

@@ -37,6 +37,7 @@ DIVISION_OVERFLOWS = "je.division.overflows"
 FAILS = "je.fails"
 """Ends the call with the status that is its argument."""
 
+_APART = "nomerge"
 _RETURNING = frozenset(
     "__cxa_allocate_exception __cxa_free_exception __cxa_begin_catch __cxa_end_catch __cxa_get_exception_ptr "
     "llvm.debugtrap".split()
@@ -98,6 +99,15 @@ def site(module: Module, instruction: I.Instruction) -> Site | None:
     if panics or "throw" in callee.name:
         return _thrown(instruction, callee.name)
     return _terminated(instruction, callee.name)
+
+
+def keep_failures_apart(module: Module) -> None:
+    """Changes the module: an optimiser makes one call of two that fail, whose place is then that of neither; of these
+    it must not."""
+    for function in module.functions.values():
+        for instruction in function.instructions():
+            if isinstance(instruction, I.CallBase) and site(module, instruction) is not None:
+                instruction.attributes = (*instruction.attributes, _APART)
 
 
 def _terminated(call: I.CallBase, name: str) -> Site:

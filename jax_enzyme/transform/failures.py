@@ -36,9 +36,10 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.module import Function, GlobalAlias, Module
-from jax_enzyme.transform.failing import PLACE, Failures
+from jax_enzyme.transform.failing import PLACE, Failures, stays_true
 from jax_enzyme.transform.failure_rewriting import Rewriter
 from jax_enzyme.transform.failure_sites import site
+from jax_enzyme.transform.rewriting import kept_attributes
 from jax_enzyme.transform.stand_ins import may_be_entered, stand_in
 
 
@@ -51,6 +52,7 @@ def lower_failures(function: ArrayFunction) -> ArrayFunction:
     module = clone(function.module)
     _call_functions_not_aliases(module)
     root = module.functions[function.symbol]
+    root.attributes = kept_attributes(module, root.attributes, stays_true)
     failures = Failures(module, root)
     for source in failures.functions:
         if source is not root and source in failures.failing:

@@ -11,9 +11,9 @@
               call void @llvm.stackrestore(ptr %s)                   %old = load ptr, ptr %slot
                                                                      call void @free(ptr %old)
 
-XLA's threads have a stack of 8 MB, and a derivative needs room for shadows besides. What is inlined counts together, so
-everything is inlined first where there is anything to move. An array of variable length that is made again and again
-within one `stacksave` stays on the stack.
+XLA's threads have a stack of 8 MB, and a derivative needs room for shadows besides. What is inlined counts together:
+the module is in canonical form. An array of variable length that is made again and again within one `stacksave` stays
+on the stack.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.dominance import Dominance
 from jax_enzyme.ir.module import Function, Module
-from jax_enzyme.ir.passes import inline_everything
 from jax_enzyme.ir.values import BasicBlock, ConstantNull, Poison, Value, int_value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.rewriting import place, replace_values
@@ -46,9 +46,9 @@ def move_large_locals(function: ArrayFunction) -> ArrayFunction:
     reached = reachable_functions(module.functions[function.symbol])
     if not any(_to_move(f, layout) for f in reached):
         return function
-    flat = inline_everything(module, [function.symbol], ["sroa"])
-    move_locals_of(flat, reachable_functions(flat.functions[function.symbol]))
-    return replace(function, module=flat)
+    copy = clone(module)
+    move_locals_of(copy, reachable_functions(copy.functions[function.symbol]))
+    return replace(function, module=copy)
 
 
 def move_locals_of(module: Module, functions: Iterable[Function]) -> None:

@@ -13,8 +13,8 @@ no memory for copies, and a write to an input is refused.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from jax_enzyme.analysis.accesses import accesses
 from jax_enzyme.analysis.layout import DataLayout
@@ -94,31 +94,18 @@ def _only_reads(module: Module, call: I.CallBase, pointer: Value) -> bool:
     return "writeonly" not in (*given, *declared)
 
 
-@dataclass(frozen=True)
-class Protected:
-    """An array function with its inputs safe from writes. `canonical` is its canonical form where that had to be looked
-    at and still holds; `copied` names the inputs of which the kernel has a copy."""
-
-    function: ArrayFunction
-    canonical: ArrayFunction | None = None
-    copied: tuple[str, ...] = ()
-
-
-def protect_inputs(function: ArrayFunction, canonical: Callable[[ArrayFunction], ArrayFunction]) -> Protected:
-    """The array function that changes none of its inputs; itself where nothing writes to them. Before inlining many a
-    pointer seems to lead to where it never does: on suspicion the canonical form decides."""
-    if not input_writes(function):
-        return Protected(function)
-    flat = canonical(function)
-    written = sorted({w.parameter.index for w in input_writes(flat)})
+def protect_inputs(function: ArrayFunction) -> tuple[ArrayFunction, tuple[str, ...]]:
+    """The array function that changes none of its inputs, and the names of those of which it has a copy; itself where
+    nothing writes to them. Before inlining many a pointer seems to lead to where it never does: this is for the
+    canonical form."""
+    written = sorted({w.parameter.index for w in input_writes(function)})
     if not written:
-        return Protected(function, flat)
+        return function, ()
     module = clone(function.module)
     root = module.functions[function.symbol]
     for index in written:
         _copy_in(module, root, root.arguments[index], function.buffers[index].nbytes)
-    copied = tuple(function.buffers[index].name for index in written)
-    return Protected(ArrayFunction(module, function.symbol, function.buffers), None, copied)
+    return replace(function, module=module), tuple(function.buffers[index].name for index in written)
 
 
 def refused(function: ArrayFunction, write: InputWrite) -> SignatureError:

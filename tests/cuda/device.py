@@ -10,6 +10,7 @@ from jax_enzyme.ad import device
 from jax_enzyme.codegen.gpu.primal import device_primal
 from jax_enzyme.codegen.host import host, target_machine
 from jax_enzyme.codegen.object import Built, build_function
+from jax_enzyme.codegen.primal import primal
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Augmented, Jvp, Pullback, Step, Vjp
 from jax_enzyme.ir.builder import Builder, const_int
@@ -19,7 +20,6 @@ from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import Argument, BasicBlock
 from jax_enzyme.options import Options
 from jax_enzyme.transform import cuda
-from jax_enzyme.transform.prepare import prepare
 from tests.support.engine import Native, pair
 from tests.support.native import call
 
@@ -55,7 +55,7 @@ def on_cpu(function: DeviceFunction) -> Built:
     at.ret(const_int(T.I64, 0))
     type_ = T.FunctionType(T.I64, kernel.function_type.parameters)
     lowered.functions["je.grid"] = Function(T.PTR, type_, list(given), [block], name="je.grid")
-    return build_function(prepare(ArrayFunction(lowered, "je.grid", function.buffers)))
+    return build_function(primal(ArrayFunction(lowered, "je.grid", function.buffers)).canonical)
 
 
 def run(function: DeviceFunction, arrays: list) -> dict[tuple[str, int], np.ndarray]:

@@ -20,6 +20,7 @@ from jax_enzyme.codegen.gpu import derived
 from jax_enzyme.codegen.gpu.entry import add_entries
 from jax_enzyme.codegen.host import host, target_machine
 from jax_enzyme.codegen.object import Built, build_function
+from jax_enzyme.codegen.primal import primal
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Buffer
 from jax_enzyme.ir.builder import Builder, const_int
@@ -30,7 +31,6 @@ from jax_enzyme.primitives import bound, compat
 from jax_enzyme.rules.helpers import link
 from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform import cuda
-from jax_enzyme.transform.prepare import prepare
 from jax_enzyme.xla_ffi import _ext, gpu
 from jax_enzyme.xla_ffi.call import Batch
 from jax_enzyme.xla_ffi.function import Function, Specialised
@@ -130,7 +130,7 @@ def _lowered(recipe: str, dimensions: int, counts: bool, name: str, geometry: tu
     at.ret(const_int(T.I64, 0))
     lowered.functions[_GRID] = IRFunction(T.PTR, T.FunctionType(T.I64, (T.PTR,)), [parameters], [at.block], name=_GRID)
     buffers = (Buffer("parameters", "u64", (len(given),), "in"),)
-    return build_function(prepare(ArrayFunction(lowered, _GRID, buffers)))
+    return build_function(primal(ArrayFunction(lowered, _GRID, buffers)).canonical)
 
 
 def call(function: Function, batch: Batch, operands: Sequence[jax.Array]) -> list[jax.Array]:

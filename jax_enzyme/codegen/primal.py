@@ -1,0 +1,34 @@
+"""A kernel itself, before anything is differentiated: prepared, in canonical form, with its inputs safe and its large
+local variables on the heap.
+
+bound -> prepare -> canonical -> input writes -> heap locals -> (code generation | derivatives)
+
+Code that was optimised and inlined is a tenth of what a front end leaves of C++, and tells more: so whatever looks at
+each instruction comes after that wherever it may.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jax_enzyme.codegen.canonical import canonical
+from jax_enzyme.ir.arrays import ArrayFunction
+from jax_enzyme.transform.heap_locals import move_large_locals
+from jax_enzyme.transform.input_writes import protect_inputs
+from jax_enzyme.transform.prepare import prepare
+
+
+@dataclass(frozen=True, eq=False)
+class Primal:
+    """The canonical form of a kernel; `copied` names the inputs that it writes to, and has copies of."""
+
+    canonical: ArrayFunction
+    copied: tuple[str, ...] = ()
+
+
+def primal(function: ArrayFunction) -> Primal:
+    """The kernel that a bound function is."""
+    flat = canonical(prepare(function))
+    safe, copied = protect_inputs(flat)
+    moved = move_large_locals(safe)
+    return Primal(flat if moved is flat else canonical(moved), copied)
