@@ -67,7 +67,9 @@ class Sweeps:
             check_late_sums(reverse, routine.function)
             if reverse.reloads:
                 layout = routine.plan.recipes.layout
-                reloads = ReloadCheck(routine.function, facts.points_to, layout, facts.execution)
+                reloads = ReloadCheck(
+                    routine.function, facts.points_to, layout, facts.execution, routine.plan.recipes.later_writes
+                )
                 for load in dict.fromkeys(reverse.reloads.values()):
                     reloads.check(load)
 

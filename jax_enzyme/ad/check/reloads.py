@@ -1,7 +1,8 @@
 """The part of the structural check that is about memory: what reverse loads again has not been overwritten.
 
 The argument is simpler than the plan's: after the load, control cannot come to anything that may write there. Memory is
-told apart by where pointers come from, and by what they may point to only where that does not tell.
+told apart by where pointers come from, and by what they may point to only where that does not tell; writes that come
+later, by the iterations in which they run (`analysis.later_writes`, the one argument that both share).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from jax_enzyme.ad.facts.functions import Execution
 from jax_enzyme.analysis.accesses import Access, accesses
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.fixpoint import fixpoint
+from jax_enzyme.analysis.later_writes import LaterWrites
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import MemoryObject, call_effect
@@ -28,7 +30,11 @@ class ReloadCheck:
     """The argument for all loads of one function. Sets of writes are the bits of integers: of this function's, and of
     those that it calls, in the order in which they are met."""
 
-    def __init__(self, code: Function, points_to: PointsTo, layout: DataLayout, execution: Execution) -> None:
+    def __init__(
+        self, code: Function, points_to: PointsTo, layout: DataLayout, execution: Execution, later: LaterWrites
+    ) -> None:
+        self._later_writes = later
+        self._writes: list[Access] = []
         self._code = code
         self._points_to = points_to
         self._execution = execution
@@ -51,6 +57,7 @@ class ReloadCheck:
 
     def _number(self, write: Access) -> int:
         bit = self._everywhere + 1
+        self._writes.append(write)
         self._everywhere |= bit
         for item in write.objects:
             self._to_object[item] = self._to_object.get(item, 0) | bit
@@ -101,6 +108,7 @@ class ReloadCheck:
         is_shared = any(map(self._execution.shares, self._points_to.of(pointer)))
         if self._code is self._points_to.root and not is_shared:
             writes &= self._later(load)
+            writes = self._met(load, writes)
         if writes:
             raise EmissionError(self._code, f"%{load.name} is loaded again although it may have been overwritten")
 
@@ -109,6 +117,17 @@ class ReloadCheck:
         here = self._from[block]
         count = bisect_left(here, -position, key=lambda entry: -entry[0])
         return self._after[block] | (here[count - 1][1] if count else 0)
+
+    def _met(self, load: I.Load, writes: int) -> int:
+        """Those of some writes that may touch what a load reads, by the iterations in which they run."""
+        rest = writes
+        while rest:
+            bit = rest & -rest
+            rest -= bit
+            write = self._writes[bit.bit_length() - 1]
+            if write.instruction in self._home and self._later_writes.miss(load, write):
+                writes -= bit
+        return writes
 
     def _aliases(self, roots: set[Value], pointer: Value) -> int:
         """By where both pointers come from; by what they may point to only where that does not tell."""

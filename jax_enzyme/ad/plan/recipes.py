@@ -23,6 +23,7 @@ from jax_enzyme.ad.facts.room import measured_memory
 from jax_enzyme.analysis.accesses import Access, accesses
 from jax_enzyme.analysis.extents import allocation_size, extent
 from jax_enzyme.analysis.flow import rule_of
+from jax_enzyme.analysis.later_writes import LaterWrites
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.memory import PointsTo
@@ -105,6 +106,8 @@ Recipe = Repeat | Reload | Closed | Gate | Forward | Resident
 _SAFE_DEPTH = 8
 _GATE_BLOCKS = 24
 """What is computed from more, or chosen by more branches, is not computed again by the reverse sweep: it is kept."""
+_MANY_WRITES = 64
+"""Of more writes into one object than this, it is not asked which iterations they meet."""
 _COST = {"fdiv": 8.0, "frem": 30.0, "sdiv": 12.0, "udiv": 12.0, "srem": 12.0, "urem": 12.0}
 _CHEAP_CALLS = frozenset(
     "fabs fma fmuladd copysign floor ceil trunc rint nearbyint maxnum minnum abs smax smin".split()
@@ -165,6 +168,7 @@ class Recipes:
         for access in self._writes:
             for item in access.objects:
                 self._writes_to.setdefault(item, []).append(access)
+        self.later_writes = LaterWrites(recurrences, layout)
         self._last_writes: dict[tuple[MemoryObject, bool], _LastWrites] = {}
         self._plain_frees: dict[Access, bool] = {}
         self._sizes: dict[MemoryObject, int | None] = {}
@@ -296,7 +300,10 @@ class Recipes:
             self._last_writes[key] = _LastWrites(positions, self.code.cfg.set_of(positions))
         last, block = self._last_writes[key], self.block_of[instruction]
         later = last.positions.get(block, -1) > self._position[instruction]
-        return later or self.code.cfg.reaches_any(block, last.blocks)
+        if not later and not self.code.cfg.reaches_any(block, last.blocks):
+            return False
+        counted = [a for a in self._writes_to[item] if a.instruction in self.block_of and (kills_count or not a.kills)]
+        return len(counted) > _MANY_WRITES or not all(self.later_writes.miss(instruction, a) for a in counted)
 
     def writes_after(self, instruction: I.Instruction) -> Iterator[Access]:
         """The writes of this function that control may come to after an instruction."""

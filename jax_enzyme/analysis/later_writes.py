@@ -1,0 +1,188 @@
+"""Writes that come after a load and still never touch what it read: affine addresses in nested loops.
+
+    for k: for i > k: for j > k: a[i][j] -= a[i][k] * a[k][j]     what is written later lies below row k
+
+A later run of the write is one with the same iteration numbers in the outer d-1 loops that are around both, and a
+larger one in the d-th; or with the same ones in all of them. For each d the distance of the two addresses is a
+polynomial in iteration numbers: those that both share, those of the load, those of the write, and how much later the
+d-th is. It is bounded by replacing one number after the other, innermost loops first, by zero or by the last iteration,
+which may depend on the numbers of outer loops (P. Feautrier 1991 asks the same exactly, by integer programming).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import takewhile
+
+from jax_enzyme.analysis.accesses import Access
+from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.loops import Loop
+from jax_enzyme.analysis.polynomials import Atom, Leaf, Polynomial, TooComplex
+from jax_enzyme.analysis.recurrences import Recurrences
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.values import Argument
+
+_NO_WRAP = 1 << 62
+_FRESH = 1 << 20
+"""Ranks of atoms that stand for the numbers of the later run: behind those of the function."""
+
+_Range = tuple[Atom, Polynomial]
+"""A number from zero to a bound."""
+
+
+class LaterWrites:
+    """Facts about one function."""
+
+    def __init__(self, facts: Recurrences, layout: DataLayout) -> None:
+        self._facts = facts
+        self._layout = layout
+        self._known: dict[tuple[I.Instruction, I.Instruction], bool] = {}
+
+    def miss(self, load: I.Instruction, write: Access) -> bool:
+        """Whether no run of a write that comes after a run of a load touches what that run of the load read."""
+        key = (load, write.instruction)
+        if key not in self._known:
+            try:
+                self._known[key] = self._miss(load, write)
+            except TooComplex:
+                self._known[key] = False
+        return self._known[key]
+
+    def _miss(self, load: I.Instruction, write: Access) -> bool:
+        facts = self._facts
+        blocks = facts.block_of.get(load), facts.block_of.get(write.instruction)
+        if blocks[0] is None or blocks[1] is None or write.size is None or write.kills or not isinstance(load, I.Load):
+            return False
+        read = facts.form_at(load.operands[0], blocks[0]).polynomial
+        written = facts.form_at(write.pointer, blocks[1]).polynomial
+        nests = self._nest(load), self._nest(write.instruction)
+        common = [a for a, _ in takewhile(lambda pair: pair[0] is pair[1], zip(*nests, strict=False))]
+        size = self._layout.store_size(load.type)
+        levels = range(len(common) + (0 if self._precedes(write.instruction, load, len(common)) else 1))
+        return all(
+            self._is_apart(*self._distance(read, written, nests, common, level), size, write.size) for level in levels
+        )
+
+    def _precedes(self, write: I.Instruction, load: I.Instruction, common: int) -> bool:
+        """Whether all runs of a write in an iteration of the loops that both are in come before those of the load: the
+        write, or the outermost loop around it alone, is passed on every way to the load. (If control could come back to
+        it without a new iteration, there would be one more loop around both.)"""
+        block_of = self._facts.block_of
+        alone = self._nest(write)[common:]
+        first = alone[0].header if alone else block_of[write]
+        if first is block_of[load]:
+            instructions = first.instructions
+            return not alone and instructions.index(write) < instructions.index(load)
+        return self._facts.dominators.dominates(first, block_of[load])
+
+    @staticmethod
+    def _is_apart(distance: Polynomial | None, ranges: Sequence[_Range], read: int, written: int) -> bool:
+        """Whether a distance is never one at which the two meet: by what it is at least and at most, or by what remains
+        of it when it is divided by the length of a row (any coefficient may be that)."""
+        if distance is None:
+            return False
+        for row in (_NO_WRAP, *sorted({abs(c) for c in distance.terms.values() if abs(c) > read})):
+            rest = Polynomial({m: r for m, c in distance.terms.items() if (r := (c + row // 2) % row - row // 2)})
+            low, most = _least(rest, ranges), _least(-rest, ranges)
+            if low is None or most is None or max(abs(low), abs(most)) >= _NO_WRAP // 2:
+                continue
+            whole = (low - read) // row * row  # the last row that starts early enough
+            if -most <= whole + row - written:
+                return True
+        return False
+
+    def _nest(self, instruction: I.Instruction) -> list[Loop]:
+        loop = self._facts.loops.loop_of[self._facts.block_of[instruction]]
+        return [] if loop is None else list(loop.ancestors)[::-1]
+
+    def _distance(
+        self,
+        read: Polynomial,
+        written: Polynomial,
+        nests: tuple[list[Loop], list[Loop]],
+        common: Sequence[Loop],
+        level: int,
+    ) -> tuple[Polynomial | None, list[_Range]]:
+        """The distance in bytes from what is read to what is written later, in a later iteration of `common[level]` or
+        in the same ones of all that are common, and the numbers that it depends on; None where it is not known."""
+        facts = self._facts
+        shared = common[:level]
+        ranges: list[_Range] = []  # outermost first
+        moved: list[tuple[Atom, Polynomial]] = []
+
+        def later(polynomial: Polynomial) -> Polynomial:
+            for atom, replacement in moved:
+                polynomial = polynomial.substitute(atom, replacement)
+            return polynomial
+
+        for loop in nests[0]:
+            if not self._add(ranges, facts.iteration(loop), loop, shared, lambda p: p):
+                return None, ranges
+        rest = nests[1][level:]
+        if level < len(common):
+            atom = facts.iteration(common[level])
+            last = self._last(common[level], shared)
+            if last is None:
+                return None, ranges
+            more = _fresh(0)
+            own = Polynomial.atom(atom)
+            ranges.insert(level + 1, (more, (last - own).add_constant(-1)))
+            moved.append((atom, own + Polynomial.atom(more).add_constant(1)))
+            rest = nests[1][level + 1 :]
+        for number, loop in enumerate(rest, 1):
+            atom = _fresh(number)
+            if not self._add(ranges, atom, loop, shared, later):
+                return None, ranges
+            moved.append((facts.iteration(loop), Polynomial.atom(atom)))
+        if not (self._is_same(read, shared) and self._is_same(written, shared)):
+            return None, ranges
+        return later(written) - read, ranges
+
+    def _add(
+        self,
+        ranges: list[_Range],
+        atom: Atom,
+        loop: Loop,
+        shared: Sequence[Loop],
+        moved: Callable[[Polynomial], Polynomial],
+    ) -> bool:
+        last = self._last(loop, shared)
+        if last is not None:
+            ranges.append((atom, moved(last)))
+        return last is not None
+
+    def _last(self, loop: Loop, shared: Sequence[Loop]) -> Polynomial | None:
+        """The number of the last iteration, or a larger one."""
+        count = self._facts.trip_count(loop)
+        if count.exact is not None and self._is_same(count.exact, shared):
+            return count.exact
+        return None if count.maximum is None else Polynomial.constant(count.maximum)
+
+    def _is_same(self, polynomial: Polynomial, shared: Sequence[Loop]) -> bool:
+        """Whether the values in it are the same ones in both runs."""
+        return all(loop in shared for leaf in _leaves(polynomial) for loop in self._around(leaf))
+
+    def _around(self, leaf: Leaf) -> Iterator[Loop]:
+        block = self._facts.block_of.get(leaf.value)
+        loop = self._facts.loops.loop_of.get(block) if block is not None else None
+        return iter(()) if loop is None else loop.ancestors
+
+
+def _leaves(polynomial: Polynomial) -> list[Leaf]:
+    return [atom for atom in polynomial.atoms if isinstance(atom, Leaf) and atom.rank < _FRESH]
+
+
+def _fresh(number: int) -> Leaf:
+    return Leaf(Argument(T.I64), _FRESH + number)
+
+
+def _least(polynomial: Polynomial, ranges: Sequence[_Range]) -> int | None:
+    """A number that a polynomial is never below, where each atom is in its range."""
+    for atom, last in reversed(ranges):
+        first, *slopes = polynomial.coefficients(atom)
+        slope = slopes[0].value if len(slopes) == 1 else 0 if not slopes else None
+        if slope is None:
+            return None
+        polynomial = first if slope >= 0 else first + last.scale(slope)
+    return polynomial.value

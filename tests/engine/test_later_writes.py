@@ -1,0 +1,65 @@
+"""What no later iteration overwrites is read again instead of being kept: gradients stay right, tapes become small."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from jax_enzyme.ir.arrays import Augmented
+from tests.kernels.case import Case
+from tests.kernels.corpus import case
+from tests.support import three_way, through_engine
+from tests.support.through_engine import Specialised
+
+OWN = str(Path(__file__).parent / "later_writes.c")
+
+
+def _case(name: str, signature: str, **inputs: int | tuple[int, ...]) -> Case:
+    """Numbers in the inputs are passed, shapes are filled."""
+
+    def values(r: np.random.Generator) -> dict[str, object]:
+        return {k: v if isinstance(v, int) else r.uniform(0.3, 0.9, v) for k, v in inputs.items()}
+
+    return Case(name, signature, values, file=OWN)
+
+
+SCAN = "n: i32, x: f64[n], out y: f64[n]"
+ONCE = [
+    _case("scan", SCAN, x=(12,)),
+    _case("back", SCAN, x=(12,)),
+    _case("table", "n: i32, m: i32, inout t: f64[n,m]", t=(6, 7)),
+    _case("triangle", "n: i32, inout a: f64[n,n]", a=(9, 9)),
+]
+AGAIN = [
+    _case("sweeps", "n: i32, count: i32, inout u: f64[n]", count=3, u=(9,)),
+    _case("ring", "n: i32, size: i32, x: f64[n], inout r: f64[size]", x=(9,), r=(4,)),
+    _case("overlapping", "m: i32, n: i32, inout a: f64[27]", m=5, n=4, a=(27,)),
+    _case("rolling", "n: i32, m: i32, x: f64[n], inout now: f64[m], scratch next: f64[m]", x=(4,), now=(5,)),
+]
+
+
+def _tape_bytes(row: Case) -> int:
+    kernel = Specialised.of(row)
+    step = Augmented(kernel.vjp.wanted, kernel.vjp.seeded)
+    return sum(b.nbytes for b in kernel.build(step).buffers if b.role == "tape")
+
+
+@pytest.mark.parametrize("row", ONCE, ids=str)
+def test_what_is_written_once_is_not_kept(row: Case) -> None:
+    three_way.check(through_engine.subject(row, split=True), row)
+    assert _tape_bytes(row) <= 128  # ways that control took
+
+
+@pytest.mark.parametrize("row", AGAIN, ids=str)
+def test_what_is_written_again_is_kept(row: Case) -> None:
+    three_way.check(through_engine.subject(row, split=True), row)
+    assert _tape_bytes(row) > 0
+
+
+def test_the_tape_of_lu_grows_with_the_matrix() -> None:
+    """Factors that the inner loops read stay: nothing is kept per innermost iteration."""
+    row = Case("lu", case("lu").signature, lambda r: {"a": r.normal(size=(12, 12)) + 12 * np.eye(12)}, file="lu.c")
+    three_way.check(through_engine.subject(row, split=True), row)
+    assert _tape_bytes(row) <= 12 * 12 * 8 + 64
