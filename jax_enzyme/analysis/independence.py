@@ -26,6 +26,7 @@ from math import gcd
 
 from jax_enzyme.analysis.accesses import Access, accesses
 from jax_enzyme.analysis.accumulation import Chain, Uses, chain
+from jax_enzyme.analysis.apart import Apart
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.flow import rule_of
@@ -56,6 +57,8 @@ ones iterations may meet, and the loop stays serial."""
 CALL = 20
 """A call, in instructions."""
 _UNKNOWN_TRIPS = 16
+_MOVING = "moving"
+"""The kind of what one pointer leads to, which may lead to one object or another."""
 _VECTOR = 64
 """A loop that may be vectorised is cut at multiples of this, so that the same iterations are vectors wherever it is
 cut, and the result is the same to the last bit."""
@@ -107,6 +110,12 @@ class Independence:
         self._cfg = Cfg(function)
         self.loops = Loops(self._cfg, Dominators(self._cfg))
         self._facts = Recurrences(function, self._cfg, self.loops, module)
+
+        self._of_loops: dict[Loop, tuple[Access, ...]] = {}
+
+    @cached_property
+    def _apart(self) -> Apart:
+        return Apart(self._points_to, self._facts.block_of)
 
     @cached_property
     def _points_to(self) -> PointsTo:
@@ -192,9 +201,9 @@ class Independence:
         of private memory, which its iterations use in turn, and of what they add to."""
         common = {*share.private, *(site for site, _ in share.added), *share.near}
         found: dict[I.Instruction, None] = {}
-        for access in self._accesses:
+        for access in self._inside(share.loop):
             instruction = access.instruction
-            if self._facts.block_of[instruction] not in share.loop or not isinstance(instruction, I.Load | I.Store):
+            if not isinstance(instruction, I.Load | I.Store):
                 continue
             if self._points_to.unknown not in access.objects and all(o.site not in common for o in access.objects):
                 found[instruction] = None
@@ -229,9 +238,7 @@ class Independence:
         stores: set[I.Instruction] = set()
         reached: set[I.Instruction] = set()
         types: set[T.Type] = set()
-        for access, block in self._of(item):
-            if block not in loop:
-                continue
+        for access in self._of(item, loop):
             if len(access.objects) != 1:
                 return None
             match access.instruction:
@@ -272,7 +279,7 @@ class Independence:
         reverse several iterations may add to one place, but clear only their own."""
         if Mark.EXCLUSIVE not in marks or not isinstance(item.site, Argument):
             return False
-        writes = [a for a, block in self._of(item) if block in loop and a.writes]
+        writes = [a for a in self._of(item, loop) if a.writes]
         if any(not self._is_inside(a.pointer, loop) for a in writes):
             return False
         return Mark.REVERSED not in marks or all(_clears(a.instruction) for a in writes)
@@ -323,15 +330,39 @@ class Independence:
     def _accesses(self) -> tuple[Access, ...]:
         return tuple(accesses(self._points_to, self._function, self._layout))
 
-    def _of(self, item: MemoryObject) -> Iterable[tuple[Access, BasicBlock]]:
-        for access in self._accesses:
+    def _inside(self, loop: Loop) -> tuple[Access, ...]:
+        """The accesses in a loop. Where a pointer that may lead to several objects is the same throughout, and all else
+        leads elsewhere, what it leads to counts as an object."""
+        if loop not in self._of_loops:
+            found = [a for a in self._accesses if self._facts.block_of[a.instruction] in loop]
+            moving = {I.base_of(a.pointer): a.objects for a in found if len(a.objects) > 1}
+            named = {
+                base: MemoryObject(_MOVING, base)
+                for base, objects in moving.items()
+                if not self._is_inside(base, loop)
+                and all(self._is_own(o) for o in objects)
+                and all(a.objects.isdisjoint(objects) or self._is_another(a.pointer, base) for a in found)
+            }
+            bases = [named.get(I.base_of(a.pointer)) for a in found]
+            self._of_loops[loop] = tuple(
+                a if item is None else replace(a, objects=frozenset({item}))
+                for a, item in zip(found, bases, strict=True)
+            )
+        return self._of_loops[loop]
+
+    def _is_another(self, pointer: Value, base: Value) -> bool:
+        return I.base_of(pointer) is base or self._apart.together(pointer, base)
+
+    def _of(self, item: MemoryObject, loop: Loop) -> Iterable[Access]:
+        """The accesses of an object in a loop."""
+        for access in self._inside(loop):
             if item in access.objects or self._points_to.unknown in access.objects:
-                yield access, self._facts.block_of[access.instruction]
+                yield access
 
     def _written(self, loop: Loop) -> list[MemoryObject]:
         found: dict[MemoryObject, None] = {}
-        for access in self._accesses:
-            if access.writes and self._facts.block_of[access.instruction] in loop:
+        for access in self._inside(loop):
+            if access.writes:
                 found |= dict.fromkeys(access.objects)
         return list(found)
 
@@ -340,13 +371,19 @@ class Independence:
         if not self._is_local(item) or any(item in held for held in self._points_to.contents.values()):
             return False
         assert loop.preheader is not None
-        for access, block in self._of(item):
+        for access in self._accesses:
+            block = self._facts.block_of[access.instruction]
+            if item not in access.objects and self._points_to.unknown not in access.objects:
+                continue
             if block in loop or access.kills:
                 continue
             before = self.loops.dominators.dominates(block, loop.preheader)
             if not (before and _clears(access.instruction)):
                 return False
         return True
+
+    def _is_own(self, item: MemoryObject) -> bool:
+        return isinstance(item.site, Argument | I.Alloca) or self._is_local(item)
 
     def _is_local(self, item: MemoryObject) -> bool:
         site = item.site
@@ -361,12 +398,11 @@ class Independence:
         """What iterations touch of an object, or why that is not known."""
         if item is self._points_to.unknown or item.site is None:
             return "nobody knows where a pointer leads"
-        if not isinstance(item.site, Argument | I.Alloca) and not self._is_local(item):
+        if item.kind != _MOVING and not self._is_own(item):
             return "it is memory of all blocks"
         places: list[_Place] = []
-        for access, block in self._of(item):
-            if block not in loop:
-                continue
+        for access in self._of(item, loop):
+            block = self._facts.block_of[access.instruction]
             if len(access.objects) != 1:
                 return "a pointer may lead to it or elsewhere"
             place = self._place(access, block, item.site, loop) if access.size is not None else None

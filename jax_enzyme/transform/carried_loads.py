@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from jax_enzyme.analysis.accesses import Access, accesses
+from jax_enzyme.analysis.apart import Apart
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.layout import DataLayout
@@ -207,12 +208,9 @@ class _Loading:
         here = place.first + Polynomial.atom(self._facts.iteration(loop)).scale(place.step)
         for access in self._accesses:
             block = self._facts.block_of[access.instruction]
-            if (
-                access is own
-                or not access.writes
-                or block not in loop
-                or not self._may_meet(access.objects, own.objects)
-            ):
+            if access is own or not access.writes or block not in loop:
+                continue
+            if not self._may_meet(access.objects, own.objects) or self._leads_elsewhere(access, own, loop):
                 continue
             if block is home and self._order[access.instruction] < self._order[own.instruction]:
                 continue
@@ -226,6 +224,13 @@ class _Loading:
     def _may_meet(self, a: Objects, b: Objects) -> bool:
         unknown = self._points_to.unknown
         return bool(a & b) or unknown in a or unknown in b
+
+    def _leads_elsewhere(self, access: Access, own: Access, loop: Loop) -> bool:
+        """Do two pointers that are the same throughout a loop, as far as it goes, lead to different objects?"""
+        bases = [I.base_of(a.pointer) for a in (access, own)]
+        if any(self._is_inside(b, loop) for b in bases):
+            return False
+        return Apart(self._points_to, self._facts.block_of).together(*bases)
 
     def _apart(self, access: Access, place: Polynomial, size: int) -> bool:
         """Do an access and a place have no byte in common?"""

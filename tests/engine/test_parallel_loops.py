@@ -240,6 +240,24 @@ void k(int n, const double *x, double *y) {
         "pjv",
         all=True,
     ),
+    "exchanged": Shared(
+        """#include <stdlib.h>
+void k(int n, const double *x, double *y) {
+  double *u = malloc(8 * n), *v = malloc(8 * n);
+  for (int i = 0; i < n; i++) u[i] = v[i] = x[i];
+  for (int t = 0; t < 5; t++) {
+#pragma omp parallel for
+    for (int i = 1; i < n - 1; i++) v[i] = u[i] + 0.1 * (u[i - 1] - 2 * u[i] * u[i] + u[i + 1]);
+    double *w = u;
+    u = v;
+    v = w;
+  }
+  for (int i = 0; i < n; i++) y[i] = u[i];
+  free(u);
+  free(v);
+}""",
+        "pjv",
+    ),
     "columns": Shared(
         """enum { M = 100 };
 void k(int n, const double *x, double *y) {
