@@ -25,6 +25,7 @@ from jax_enzyme.ir.values import BasicBlock, Value, int_value
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.table import Rules
 
+_TOUCHING = (I.Load, I.Store, I.CallBase, I.AtomicRMW, I.CmpXchg, I.Fence)
 _MOST_BLOCKS = 64
 """How many blocks back memory is looked at. What was written before is not known."""
 _MOST_PARTS = 200
@@ -67,6 +68,16 @@ class Program:
     def layout(self) -> DataLayout:
         return DataLayout(self.module)
 
+    def touching(self, block: BasicBlock) -> list[I.Instruction]:
+        """What of a block may read or write memory."""
+        if block not in self._touching:
+            self._touching[block] = [i for i in block.instructions if isinstance(i, _TOUCHING)]
+        return self._touching[block]
+
+    @cached_property
+    def _touching(self) -> dict[BasicBlock, list[I.Instruction]]:
+        return {}
+
     @cached_property
     def owners(self) -> dict[Hashable, Value]:
         """What memory has an address of its own, by identity: arguments that alias no other, variables."""
@@ -90,6 +101,7 @@ class Values:
         self._here: dict[Value, Term] = {}
         self._before: dict[Value, Term] = {}
         self._content: dict[tuple[Term, T.Type], Term | None] = {}
+        self._at_ends: dict[tuple[BasicBlock, Term, T.Type], Term | None] = {}
         self.loads: dict[Term, I.Load] = {}
         """Numbers that were read before, and from where."""
 
@@ -303,9 +315,17 @@ class Values:
         self.written.append(Written(address, None, length))
 
     def _at_end(self, block: BasicBlock, address: Term, type_: T.Type, budget: _Budget) -> Term | None:
-        """What is at a place at the end of a block that lies before the walk, in the same iteration of every loop."""
-        self.program.effort.spend(len(block.instructions))
-        for instruction in reversed(block.instructions):
+        """What is at a place at the end of a block that lies before the walk, in the same iteration of every loop: a
+        fact of the block, however many paths lead from it to where it is asked for."""
+        key = (block, address, type_)
+        if key not in self._at_ends:
+            self._at_ends[key] = self._find_at_end(block, address, type_, budget)
+        return self._at_ends[key]
+
+    def _find_at_end(self, block: BasicBlock, address: Term, type_: T.Type, budget: _Budget) -> Term | None:
+        touching = self.program.touching(block)
+        self.program.effort.spend(len(touching) + 1)
+        for instruction in reversed(touching):
             match instruction:
                 case I.Store():
                     value, pointer = instruction.operands

@@ -6,7 +6,9 @@ import pytest
 
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.dependence import Worklist
+from jax_enzyme.analysis.evaluation import Effort
 from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.shortcuts import Shortcuts
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.rules.table import standard
@@ -71,6 +73,48 @@ def test_records_that_lead_to_each_other(monkeypatch: pytest.MonkeyPatch) -> Non
     small = visits(40, monkeypatch)
     monkeypatch.undo()
     assert visits(80, monkeypatch) <= 2.2 * small
+
+
+DIAMOND = """
+  %c{i} = icmp eq i64 %n, {i}
+  br i1 %c{i}, label %a{i}, label %d{b}
+a{i}:
+  br label %d{b}
+d{b}:
+"""
+SKIPPED = """
+define void @f(ptr noalias %x, ptr noalias %y, i64 %n) {{
+  store double 1.0, ptr %y
+  br label %d0
+d0:
+{diamonds}
+  %v = load double, ptr %x
+  %z = fcmp oeq double %v, 0.0
+  br i1 %z, label %end, label %body
+body:
+  %t = fmul double %v, 3.0
+  %o = load double, ptr %y
+  %s = fadd double %o, %t
+  store double %s, ptr %y
+  br label %end
+end:
+  ret void
+}}
+"""
+
+
+def effort(count: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    spent: list[int] = []
+    monkeypatch.setattr(Effort, "spend", lambda _, count: spent.append(count))
+    diamonds = "".join(DIAMOND.format(i=i, b=i + 1) for i in range(count))
+    module = parse(SKIPPED.format(diamonds=diamonds))
+    verdicts = Shortcuts(module, module.functions["f"], standard(), lambda _: True).verdicts()
+    assert [*verdicts.values()] == ["proved"]
+    return sum(spent)
+
+
+def test_what_memory_holds_behind_paths_that_part_and_meet(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert effort(6, monkeypatch) <= 2.2 * effort(3, monkeypatch)
 
 
 def test_a_step_runs_again_for_what_it_read_and_for_nothing_else() -> None:
