@@ -78,6 +78,12 @@ double gap(int n, const double *x) {
     s += b[i]; /* unwritten_element */
   return s;
 }
+double lowest(int n, const double *x) {
+  struct { unsigned low : 5, high : 27; } word, other;
+  int parity[8];
+  word.high = n, other = word, parity[0] = other.high & 1;
+  return x[parity[0]] + x[parity[n] & 1]; /* unwritten_bit */
+}
 double shifted(int n, const double *x) { return (1 << 10 * n) * x[0]; } /* shift */
 double converted(int n, const double *x) { return (int)(x[0] * 1e10 * n); } /* conversion */
 double divided(int n, const double *x) { return 7 / (n - 4) * x[0]; } /* division */
@@ -102,6 +108,7 @@ BAD = [
     ("twice", "double_free", "frees memory that it has freed before"),
     ("sum", "unwritten_scalar", "reads what nothing wrote: local variable `s`"),
     ("gap", "unwritten_element", "reads what nothing wrote: local variable `b`, index 4"),
+    ("lowest", "unwritten_bit", "reads what nothing wrote: local variable `parity`, index 4"),
     ("shifted", "shift", "shifts a number of 32 bits"),
     ("converted", "conversion", "converts a number to 32 bits of signed integer that is out of range"),
     ("divided", "division", "integer division by zero"),

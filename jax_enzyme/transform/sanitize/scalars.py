@@ -49,7 +49,7 @@ def is_computed_with(
     load: I.Instruction, users: Uses, but: Callable[[Value], Value | None] = lambda user: None
 ) -> bool:
     """Whether a number that was read is used for more than to be moved, `but` by users for which that gives the number.
-    A word of which parts are kept is one of bit fields."""
+    A word that goes back with some bits changed is one of bit fields of which one is written."""
     for user, index in users.get(load, ()):
         match user:
             case _ if but(user) is load:
@@ -60,13 +60,26 @@ def is_computed_with(
                 continue
             case I.Select() if index > 0:
                 continue
-            case I.BinaryOp(opcode="and" | "or"):
+            case I.BinaryOp(opcode="and" | "or") if _goes_back(user, load.operands[0], users):
                 continue
             case I.CallBase() if not isinstance(user.callee, Function) or not user.callee.is_declaration:
                 continue
             case _:
                 return True
     return False
+
+
+def _goes_back(word: I.Instruction, address: Value, users: Uses) -> bool:
+    """Whether a word is, with more bits changed at most, written to an address, and nothing else."""
+    for user, index in users.get(word, ()):
+        match user:
+            case I.Store() if index == 0 and user.operands[1] is address:
+                continue
+            case I.BinaryOp(opcode="and" | "or") if _goes_back(user, address, users):
+                continue
+            case _:
+                return False
+    return True
 
 
 def start_unwritten(function: Function, runtime: Runtime, layout: DataLayout) -> None:
