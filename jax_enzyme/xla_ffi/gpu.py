@@ -25,7 +25,8 @@ def call(function: Function, batch: Batch, operands: Sequence[jax.Array], target
     """Runs a function on a batch; `operands` and what comes back are in the order of its `operands` and `results`.
 
     One whose tape has a size that only data tell is another target, which counts first: it cannot be recorded into a
-    command buffer. LoweringError for Options(sanitize=True), whose checks are for CPUs.
+    command buffer. LoweringError for Options(sanitize=True), whose checks are for CPUs, and for a tape that is larger
+    than the memory of the devices here.
     """
     from jax_enzyme.codegen.gpu.derived import call_layout  # LLVM takes a while to load
 
@@ -39,6 +40,7 @@ def call(function: Function, batch: Batch, operands: Sequence[jax.Array], target
         )
     register()
     layout = call_layout(base.program, base.signature, base.binding, function.steps, base.options)
+    _check_room(function, layout.tape_bytes * prod(batch.sizes))
     shape = layout.shape
     counting = (-1, 0) if layout.room is None else (layout.room, layout.count_shared)
     attributes = {
@@ -52,6 +54,29 @@ def call(function: Function, batch: Batch, operands: Sequence[jax.Array], target
     return invoke(
         function, Target(name, content_key(function), layout.buffers, layout.visible, attributes), batch, operands
     )
+
+
+def _check_room(function: Function, needed: int) -> None:
+    memory = device_memory() if needed else None
+    if memory is None or needed <= memory:
+        return
+    base = function.base
+    raise LoweringError(
+        f"the gradient of `{base.program.symbol}` keeps {needed} bytes for its reverse sweep, the device has {memory}",
+        base.program.source_name,
+        "differentiate it in parts, `jax.lax.map` over slices of a batch or several smaller launches; "
+        "`print(kernel.inspect(...))` says which lines are kept",
+    )
+
+
+def device_memory() -> int | None:
+    """Bytes that JAX may use on the largest GPU here; None where there is none, or none that says so."""
+    try:
+        devices = jax.local_devices(backend="cuda")
+    except RuntimeError:
+        return None
+    known = (device.memory_stats() for device in devices)
+    return max((s["bytes_limit"] for s in known if s and "bytes_limit" in s), default=None)
 
 
 def make_ptx(recipe: str, capability: int, dimensions: int, counts: bool = False) -> str:

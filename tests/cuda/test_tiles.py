@@ -1,9 +1,11 @@
-"""Tiles in shared memory that are copies of inputs: read at the source on the CPU, where that is right."""
+"""Tiles in shared memory that are copies of inputs: read at the source where that is right, on the CPU and, in reverse
+sweeps, on devices."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import jax
 import numpy as np
 import pytest
 from jax import numpy as jnp
@@ -11,12 +13,15 @@ from jax import numpy as jnp
 import jax_enzyme as je
 from jax_enzyme.codegen import derived
 from jax_enzyme.ir.instructions import Alloca
+from jax_enzyme.xla_ffi import gpu
+from tests.cuda.device import agree, three_way
+from tests.support.engine import Native
 
 
 @dataclass(frozen=True)
 class Tiled:
     """A kernel and what it computes; `tile`: the type of its tile, where nothing else has that type, and whether the
-    tile stays."""
+    tile stays. `taped`: bytes that a thread on a device keeps of tiles for its reverse sweep."""
 
     name: str
     source: str
@@ -27,6 +32,7 @@ class Tiled:
     expected: np.ndarray
     tile: tuple[str, bool] | None
     shared: int = 0
+    taped: int = 0
 
 
 _R = np.random.default_rng(17)
@@ -80,7 +86,7 @@ extern "C" __global__ void fields(int n, const Point *p, double *a) {
   a[i] = sum;
 }""",
         "n: i32, p: f64[n,2], out a: f64[n]", "n//4", 4, (_P,),
-        np.array([np.sum(_P[:, 1] * (_P[:, 0] - x) ** 2) for x in _P[:, 0]]), None, 64,
+        np.array([np.sum(_P[:, 1] * (_P[:, 0] - x) ** 2) for x in _P[:, 0]]), None, 64, 16,
     ),
     # What is read was stored in the round before.
     Tiled(
@@ -131,7 +137,7 @@ extern "C" __global__ void twice(const double *x, double *y) {
   y[t] = s[3 - t % 4] * s[3];
 }""",
         "x: f64[16], out y: f64[64]", 1, 64, (_X,), np.tile([_X[9], _X[8], _X[1], _X[0]], 16) * _X[9],
-        ("[80 x double]", True),
+        ("[80 x double]", True), taped=16,
     ),
     Tiled(
         "across", """
@@ -147,11 +153,41 @@ extern "C" __global__ void across(const double *x, double *y) {
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
-def test_tiles_hold_what_was_stored(case: Tiled) -> None:
-    kernel = je.kernel(
+def made(case: Tiled) -> je.Kernel:
+    return je.kernel(
         case.source, case.name, case.signature, lang="cuda", grid=case.grid, block=case.block, shared=case.shared
     )
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
+def test_reverse_sweeps_of_devices_read_the_same(case: Tiled) -> None:
+    kernel = made(case)
+    agree(three_way(Native(kernel.program, kernel.signature, kernel.binding(case.inputs)), list(case.inputs)))
+    report = kernel.inspect(*case.inputs).gpu
+    assert report.tape_bytes == case.taped * report.threads
+
+
+def test_a_tape_that_no_device_here_has_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = """extern "C" __global__ void chaos(double *x) {
+      for (int k = 0; k < 100; k++) x[threadIdx.x] = sin(3 * x[threadIdx.x]);
+    }"""
+    kernel = je.kernel(source, None, "inout x: f64[32]", lang="cuda", grid=1, block=32)
+    needed = kernel.inspect(_X.repeat(2)).gpu.tape_bytes
+    assert needed == 100 * 8 * 32
+
+    def lowered(room: int | None) -> object:
+        monkeypatch.setattr(gpu, "device_memory", lambda: room)
+        traced = jax.jit(jax.grad(lambda x: kernel(x).sum())).trace(_X.repeat(2))
+        return traced.lower(lowering_platforms=("cuda",))
+
+    assert lowered(None) and lowered(needed)
+    with pytest.raises(je.LoweringError, match=f"`chaos` keeps {needed} bytes .* has {needed - 1}"):
+        lowered(needed - 1)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
+def test_tiles_hold_what_was_stored(case: Tiled) -> None:
+    kernel = made(case)
     np.testing.assert_allclose(kernel(*case.inputs), case.expected, rtol=1e-12)
     je.check_grads(kernel, case.inputs)
     base = kernel.specialise(kernel.binding([jnp.asarray(a) for a in case.inputs])).base

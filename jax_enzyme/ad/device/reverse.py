@@ -37,6 +37,7 @@ from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.device.canonical import keep_aliases_true
 from jax_enzyme.transform.device.flat import SHARED, is_dynamic
 from jax_enzyme.transform.device.registers import thread_in_block
+from jax_enzyme.transform.device.sources import with_sources
 from jax_enzyme.transform.output import drop_output
 
 _LOCAL_BYTES = 512
@@ -116,7 +117,8 @@ def reversal_of(base: DeviceFunction, step: Vjp) -> Reversal:
 @lru_cache(maxsize=8)
 def _planned(base: DeviceFunction, wanted: tuple[bool, ...], seeded: tuple[bool, ...], local_tape: bool) -> Reversal:
     # What is printed has been printed by the primal.
-    module = drop_output(base.module)
+    unwritten = tuple(b.io == "in" for b in base.buffers)
+    module = with_sources(drop_output(base.module), base.symbols[0], base.shape, unwritten)
     function = ArrayFunction(module, base.symbols[0], base.buffers)
     execution = GridThreads(module, base.shape, local_tape)
     return plan_reversal(function, Vjp(wanted, seeded), rules_of(module), execution=execution)

@@ -34,6 +34,8 @@ class Execution:
     """Those that share the memory for loops without a bound."""
     moves_locals = True
     """Whether local objects may live in the tape."""
+    operations_per_byte = 1.0
+    """How many operations cost as much as a byte that is kept: written by one sweep, read by the other."""
 
     def shares(self, item: MemoryObject) -> bool:
         """Whether other threads may touch an object while this one runs."""

@@ -4,7 +4,8 @@
     Reload      a load again, from memory that nothing overwrites after it
     Closed      a polynomial in iteration numbers: integers and pointers that step through a loop
     Gate        a phi of an acyclic region as selects over the branch conditions that lead to it
-    Forward     a load as the value that an earlier loop stored there, computed for the iteration that stored it
+    Forward     a load as the value that an earlier loop stored there, computed for the iteration that stored it, or as
+                what another source has (`ir.sources`)
     Resident    the address of a local object that lives in the tape
 
 A recipe names the values that it reads; whether they are taped or have recipes themselves is the plan's business.
@@ -33,6 +34,7 @@ from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, GlobalVariable
+from jax_enzyme.ir.sources import noted_sources
 from jax_enzyme.ir.values import Argument, BasicBlock, Constant, Value
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.table import Rules
@@ -175,6 +177,7 @@ class Recipes:
         self._written_anywhere: Objects = frozenset().union(*writers.values())
         self._loop_of_phi: dict[Value, Loop] = {phi: loop for loop, phi in code.iteration.items()}
         self._recipes: dict[Value, Recipe | None] = {}
+        self._sources = noted_sources(code.function)
 
     def is_free(self, value: Value) -> bool:
         """Constants, parameters and iteration numbers are at hand wherever they mean something."""
@@ -323,6 +326,9 @@ class Recipes:
         match value:
             case I.Phi():
                 return self._gate(value)
+            case I.Load() if value in self._sources:
+                source = self._sources[value]
+                return Forward(source, None, Polynomial({}), (source,))
             case I.Load() if not value.ordering and "volatile" not in value.flags:
                 residents = self.reloadable(value, value.operands[0])
                 if residents == ():

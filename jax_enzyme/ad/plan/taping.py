@@ -75,7 +75,8 @@ def make_plan(
         seen.add(value)
         trips = tape.frequency(block_of(recipes, value))
         recipe = None if isinstance(value, ForwardPointer) else recipes.of(value)
-        capacity = inf if isinstance(recipe, Resident) else _taping_cost(tape, value) * trips
+        kept = _taping_cost(tape, value) * recipes.execution.operations_per_byte
+        capacity = inf if isinstance(recipe, Resident) else kept * trips
         network.edge(("in", value), ("out", value), capacity)
         if recipe is None:
             network.edge("source", ("in", value), inf)

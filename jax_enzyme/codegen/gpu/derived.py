@@ -54,6 +54,11 @@ class Layout:
     room: int | None = None
     count_shared: int = 0
 
+    @property
+    def tape_bytes(self) -> int:
+        """Bytes of tape that all threads take, as far as they are known before the launch."""
+        return sum(b.nbytes for b in self.buffers if b.role == "tape" and not b.grows)
+
     def to_bytes(self) -> bytes:
         return json.dumps(asdict(self), separators=(",", ":")).encode()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from math import prod
 
 from jax_enzyme.ad.device.report import reverse_report
 from jax_enzyme.ad.report import ReverseReport
@@ -32,6 +33,19 @@ class GpuReport:
         """The functions that there are."""
         return tuple(self._steps)
 
+    @property
+    def threads(self) -> int:
+        """How many threads a launch has."""
+        shape = self._job.layout().shape
+        return prod(shape.grid) * shape.threads
+
+    @property
+    def tape_bytes(self) -> int | None:
+        """Bytes that the tape of a gradient takes for this launch, of all threads together; without those of loops of
+        unknown length, which only a run counts. None where reverse mode is refused."""
+        name = "vjp" if self.counted else "augmented"
+        return self._of(name).layout().tape_bytes if name in self._steps else None
+
     def ptx(self, name: str, arch: str = "sm_90") -> str:
         """The PTX of one function."""
         return self._of(name).ptx(arch, 0, counts=False)
@@ -53,7 +67,7 @@ class GpuReport:
             yield "reverse: refused"
             yield from (f"  {line}" for line in (self.refusal or "").splitlines())
             return
-        kept = f"tape {self.reverse.tape_bytes} bytes per thread"
+        kept = f"tape {self.reverse.tape_bytes} bytes per thread, {self.tape_bytes} in all"
         if self.counted:
             yield f"reverse: one kernel that runs the forward sweep inside, {kept}, and more for each iteration of"
             yield "  loops of unknown length, which another kernel counts first"

@@ -15,7 +15,7 @@ stays: there the copy is of use.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from jax_enzyme.analysis.cfg import Cfg
@@ -29,7 +29,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import Cloner
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
-from jax_enzyme.ir.values import BasicBlock, Constant, ConstantExpr, Value
+from jax_enzyme.ir.values import Argument, BasicBlock, Constant, ConstantExpr, Value
 from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.cuda import marks
 from jax_enzyme.transform.cuda.group import Group, prepare
@@ -43,8 +43,14 @@ _ARITHMETIC = 2
 takes more, the load stays one from the tile."""
 
 
-def read_at_source(module: Module, kernel: Function, shape: Shape, shared: Iterable[GlobalVariable]) -> None:
-    """Changes the function of one thread in place."""
+Note = Callable[[I.Load, I.Instruction], None]
+
+
+def read_at_source(
+    module: Module, kernel: Function, shape: Shape, shared: Iterable[GlobalVariable], note: Note | None = None
+) -> None:
+    """Changes the function of one thread in place. With a `note`, loads stay, and it is told of each what else has the
+    same value, computed without branches."""
     variables = list(shared)
     dynamic = [v for v in variables if isinstance(v.value_type, T.ArrayType) and v.value_type.count == 0]
     if len(dynamic) > 1:  # they are the same memory
@@ -56,7 +62,7 @@ def read_at_source(module: Module, kernel: Function, shape: Shape, shared: Itera
         if uniform.leaving or uniform.decided:
             return
         if not any(_names(f, variable) for f in module.functions.values() if f is not kernel):
-            _Tile(module, kernel, shape, variable, uniform).run()
+            _Tile(module, kernel, shape, variable, uniform, straight=note is not None).run(note)
 
 
 def _names(function: Function, variable: GlobalVariable) -> bool:
@@ -97,8 +103,16 @@ class _Tile:
     """One array in shared memory."""
 
     def __init__(
-        self, module: Module, kernel: Function, shape: Shape, variable: GlobalVariable, uniform: Uniformity
+        self,
+        module: Module,
+        kernel: Function,
+        shape: Shape,
+        variable: GlobalVariable,
+        uniform: Uniformity,
+        *,
+        straight: bool,
     ) -> None:
+        self._straight = straight
         cfg = Cfg(kernel)
         self._kernel = kernel
         self._variable = variable
@@ -110,15 +124,32 @@ class _Tile:
         self._extents = {n: e for n, e in zip(marks.THREADS, shape.block, strict=True) if e > 1}
         self._counters: dict[Loop, Value] = {}
 
-    def run(self) -> None:
-        accesses = self._accesses()
-        if accesses is None:
+    def run(self, note: Note | None) -> None:
+        plans = self._plans()
+        for _, _, threads in plans:
+            for polynomial in threads.values():
+                for atom in polynomial.atoms:
+                    self._operand(atom)  # counters are added while blocks are still those that were analysed
+        replaced: dict[Value, Value] = {load: self._computed(load, s, q) for load, s, q in plans}
+        if note is not None:
+            for load, _, _ in plans:
+                value = replaced[load]
+                if isinstance(value, I.Instruction):
+                    note(load, value)
             return
+        for block in self._kernel.blocks:
+            block.instructions = [i for i in block.instructions if i not in replaced]
+        replace_values(self._kernel, replaced)
+
+    def _plans(self) -> list[tuple[I.Load, _Written, dict[str, Polynomial]]]:
+        """Every load of the array, the store that wrote what it reads, and the numbers of the thread that did; nothing
+        where that is not known of each."""
+        accesses = self._accesses() or []
         stores: list[_Written] = []
         for store in accesses:
             written = self._written(store) if isinstance(store, I.Store) else None
             if isinstance(store, I.Store) and written is None:
-                return
+                return []
             stores += [written] if written is not None else []
         plans: list[tuple[I.Load, _Written, dict[str, Polynomial]]] = []
         for load in accesses:
@@ -126,16 +157,9 @@ class _Tile:
                 continue
             found = self._source(load, stores)
             if found is None or not self._may_compute(load, *found):
-                return
+                return []
             plans.append((load, *found))
-        for _, _, threads in plans:
-            for polynomial in threads.values():
-                for atom in polynomial.atoms:
-                    self._operand(atom)  # counters are added while blocks are still those that were analysed
-        replaced: dict[Value, Value] = {load: self._computed(load, s, q) for load, s, q in plans}
-        for block in self._kernel.blocks:
-            block.instructions = [i for i in block.instructions if i not in replaced]
-        replace_values(self._kernel, replaced)
+        return plans
 
     # -- what there is
 
@@ -263,6 +287,8 @@ class _Tile:
             if isinstance(one, I.Load):
                 if not self._is_input(one) or not self._side_by_side(one, threads):
                     return False
+                if self._straight and not self._has_first(one):
+                    return False
             elif choice is None and (isinstance(one, I.Phi) or not speculatable(one)):
                 return False
             else:
@@ -297,6 +323,13 @@ class _Tile:
     def _is_input(value: Value) -> bool:
         return isinstance(value, I.Load) and marks.reads_only(I.base_of(value.operands[0]))
 
+    def _has_first(self, load: I.Load) -> bool:
+        """Is there something to read at the beginning of the memory that is loaded from?"""
+        base, size = I.base_of(load.operands[0]), self._layout.store_size(load.type)
+        words = base.attributes if isinstance(base, Argument) else ()
+        held = (w.removeprefix("dereferenceable(").rstrip(")") for w in words if w.startswith("dereferenceable("))
+        return any(int(n) >= size for n in held)
+
     def _choice(self, value: Value) -> tuple[Value, Value, Value] | None:
         """The condition of a phi behind an `if`, and its values where that holds and where it does not."""
         if not isinstance(value, I.Phi) or len(value.operands) != 2:
@@ -322,7 +355,7 @@ class _Tile:
         at = Builder(block)
         numbers = {n: emit(at, p, T.I32, self._operand) for n, p in threads.items()}
         here = self._facts.block_of[load]
-        at, value = self._again(at, written.store.operands[0], here, dict[Value, Value](), numbers)
+        at, value = self._again(at, written.store.operands[0], here, dict[Value, Value](), numbers, ())
         at.br(rest)
         return value
 
@@ -343,9 +376,16 @@ class _Tile:
         return self._counters[atom.loop]
 
     def _again(
-        self, at: Builder, value: Value, here: BasicBlock, made: dict[Value, Value], numbers: Mapping[str, Value]
+        self,
+        at: Builder,
+        value: Value,
+        here: BasicBlock,
+        made: dict[Value, Value],
+        numbers: Mapping[str, Value],
+        guards: tuple[Value, ...],
     ) -> tuple[Builder, Value]:
-        """The value as another thread computes it, and where to go on."""
+        """The value as another thread computes it, and where to go on. `guards` have to hold for what is read to be
+        there: where one does not, anything may be read instead."""
         if self._known(value, here) or value in made:
             return at, made.get(value, value)
         assert isinstance(value, I.Instruction)
@@ -354,13 +394,18 @@ class _Tile:
             return at, numbers[name]
         choice = self._choice(value)
         if choice is not None:
-            at, made[value] = self._chosen(at, choice, here, made, numbers)
+            choose = self._selected if self._straight else self._chosen
+            at, made[value] = choose(at, choice, here, made, numbers, guards)
             return at, made[value]
         copy = Cloner({}).shell(value)
         copy.operands = []
         for operand in value.operands:
-            at, again = self._again(at, operand, here, made, numbers)
+            at, again = self._again(at, operand, here, made, numbers, guards)
             copy.operands.append(again)
+        if isinstance(value, I.Load):
+            base = I.base_of(value.operands[0])
+            for guard in guards:
+                copy.operands[0] = at.select(guard, copy.operands[0], base)
         copy.targets, copy.records, copy.metadata = [], [], []
         made[value] = at.insert(copy)
         return at, copy
@@ -372,9 +417,10 @@ class _Tile:
         here: BasicBlock,
         made: dict[Value, Value],
         numbers: Mapping[str, Value],
+        guards: tuple[Value, ...],
     ) -> tuple[Builder, Value]:
         """The same branch as that thread has."""
-        at, condition = self._again(at, choice[0], here, made, numbers)
+        at, condition = self._again(at, choice[0], here, made, numbers, guards)
         arms = [BasicBlock(name="arm"), BasicBlock(name="arm")]
         joined = BasicBlock(name="joined")
         index = self._kernel.blocks.index(at.block) + 1
@@ -382,8 +428,24 @@ class _Tile:
         at.cond_br(condition, arms[0], arms[1])
         incoming: list[tuple[Value, BasicBlock]] = []
         for arm, value in zip(arms, choice[1:], strict=True):
-            end, again = self._again(Builder(arm), value, here, dict(made), numbers)
+            end, again = self._again(Builder(arm), value, here, dict(made), numbers, guards)
             end.br(joined)
             incoming.append((again, end.block))
         at = Builder(joined)
         return at, at.phi(incoming[0][0].type, incoming)
+
+    def _selected(
+        self,
+        at: Builder,
+        choice: tuple[Value, Value, Value],
+        here: BasicBlock,
+        made: dict[Value, Value],
+        numbers: Mapping[str, Value],
+        guards: tuple[Value, ...],
+    ) -> tuple[Builder, Value]:
+        """The value of the branch that thread takes, both being computed."""
+        at, condition = self._again(at, choice[0], here, made, numbers, guards)
+        not_ = at.binary("xor", condition, const_int(T.I1, 1))
+        at, first = self._again(at, choice[1], here, dict(made), numbers, (*guards, condition))
+        at, second = self._again(at, choice[2], here, dict(made), numbers, (*guards, not_))
+        return at, at.select(condition, first, second)
