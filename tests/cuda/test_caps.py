@@ -23,7 +23,7 @@ def _sources(distances: int) -> list[int]:
     return [(lane - lane % distances) % 32 for lane in range(32)]
 
 
-@pytest.mark.parametrize("distances", [shuffles._MOST_MOVES, shuffles._MOST_MOVES + 1, 32])
+@pytest.mark.parametrize("distances", [shuffles._MOST_MOVES, shuffles._MOST_MOVES + 1])
 def test_shuffles_over_many_distances(distances: int) -> None:
     found = moves(_sources(distances))
     assert (found is None) == (distances > shuffles._MOST_MOVES)
@@ -58,7 +58,7 @@ def test_guards_that_take_many_steps(steps: int) -> None:
     assert not is_of_the_thread(named["other"])
 
 
-@pytest.mark.parametrize("trips", [turning._UNROLLED - 1, turning._UNROLLED, turning._UNROLLED + 1])
+@pytest.mark.parametrize("trips", [turning._UNROLLED, turning._UNROLLED + 1])
 def test_loops_of_few_iterations(trips: int) -> None:
     _agrees(
         f"""extern "C" __global__ void f(const double *x, double *y) {{
