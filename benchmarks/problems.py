@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.gradients import Problem
+from benchmarks.shapes import shapes
 from tests.kernels.corpus import case
 
 KERNELS = Path(__file__).resolve().parent / "kernels"
@@ -145,6 +146,7 @@ def table() -> list[Problem]:
         brusselator(32),
         elementwise("relu3", 2**14),
         elementwise("norm", 2**14),
+        *shapes(),
     ]
 
 
