@@ -24,7 +24,7 @@ import jax_enzyme as je
 jax.config.update("jax_enable_x64", True)
 
 HERE = Path(__file__).parent
-POINTS, STEPS, DESCENTS = 48, 60, 40
+POINTS, STEPS, DESCENTS = 48, 40, 10
 # mpiexec tells its processes who they are: MPICH in these variables, Open MPI in those.
 RANK = int(os.environ.get("PMI_RANK", os.environ.get("OMPI_COMM_WORLD_RANK", "0")))
 SIZE = int(os.environ.get("PMI_SIZE", os.environ.get("OMPI_COMM_WORLD_SIZE", "1")))

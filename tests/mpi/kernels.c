@@ -83,19 +83,17 @@ void rotate(int n, const double *x, double *y) {
     for (int i = 0; i < n; i++) y[i] *= x[i];
 }
 
-void from_root(int n, const double *x, double *y) {
-    for (int i = 0; i < n; i++) y[i] = x[i] * x[i];
-    MPI_Bcast(y, n, MPI_DOUBLE, 1, WORLD);
-    for (int i = 0; i < n; i++) y[i] *= x[i];
-}
-
-/* Only the root has the sum, and only it uses it. */
-void to_root(int n, const double *x, double *y) {
-    double *squares = malloc(n * sizeof *squares), *sum = rank() == 1 ? malloc(n * sizeof *sum) : NULL;
-    for (int i = 0; i < n; i++) squares[i] = x[i] * x[i], y[i] = x[i];
-    MPI_Reduce(squares, sum, n, MPI_DOUBLE, MPI_SUM, 1, WORLD);
+/* From the root to all, an integer too, and from all to the root, where alone the sum is, and is used. */
+void rooted(int n, const double *x, double *y) {
+    double *own = malloc(n * sizeof *own), *sum = rank() == 1 ? malloc(n * sizeof *sum) : NULL;
+    int shift = rank() == 1 ? 2 : 0;
+    MPI_Bcast(&shift, 1, MPI_INT, 1, WORLD);
+    for (int i = 0; i < n; i++) own[i] = x[i] * x[i];
+    MPI_Bcast(own, n, MPI_DOUBLE, 1, WORLD);
+    for (int i = 0; i < n; i++) y[(i + shift) % n] = own[i] * x[i];
+    MPI_Reduce(y, sum, n, MPI_DOUBLE, MPI_SUM, 1, WORLD);
     for (int i = 0; rank() == 1 && i < n; i++) y[i] *= sum[i];
-    free(squares);
+    free(own);
     free(sum);
 }
 
@@ -171,13 +169,6 @@ void prefixes(int n, const double *x, double *y) {
     for (int i = 0; i < n; i++) y[i] = y[i] * x[i] + (rank() ? before[i] : 0) * in[size() - 1];
     free(squares);
     free(before);
-}
-
-/* Integers travel without derivative: how far to turn what each process has. */
-void shifted(int n, const double *x, double *y) {
-    int shift = 2;
-    MPI_Bcast(&shift, 1, MPI_INT, 0, WORLD);
-    for (int i = 0; i < n; i++) y[(i + shift) % n] = x[i] * x[i];
 }
 
 /* Fails on the last process, after a message to it. */

@@ -81,6 +81,15 @@ def prefixes(x: jax.Array) -> jax.Array:
     return upto * x + (upto - x**2) * last
 
 
+def rotate(x: jax.Array) -> jax.Array:
+    return jnp.roll(jnp.sin(x), 1, axis=0) * x
+
+
+def rooted(x: jax.Array) -> jax.Array:
+    y = jnp.roll(x[1] ** 2 * x, 2, axis=1)
+    return y.at[1].multiply(y.sum(0))
+
+
 def sums(x: jax.Array) -> jax.Array:
     return jnp.exp(x).sum(0) * x
 
@@ -94,15 +103,12 @@ WHOLE: dict[str, Callable[[jax.Array], jax.Array]] = {
     "pipeline": pipeline,
     "heat": heat,
     "two_begun": lambda x: jnp.roll(x**2 * jnp.sin(x), -1, axis=0) + x,
-    "rotate": lambda x: jnp.roll(jnp.sin(x), 1, axis=0) * x,
-    "from_root": lambda x: x[1] ** 2 * x,
-    "to_root": lambda x: x.at[1].multiply((x**2).sum(0)),
+    "rooted": rooted,
     "others": others,
     "in_place": in_place,
     "gathered": gathered,
     "uneven": uneven,
     "prefixes": prefixes,
-    "shifted": lambda x: jnp.roll(x**2, 2, axis=1),
 }
 
 
@@ -123,38 +129,38 @@ def check(processes: Processes, name: str) -> None:
 
     at = np.random.default_rng(len(name)).uniform(0.3, 1.2, (3, processes.size, N))
     ours = processes.compiled(lambda *at: derived(own, *at), *at[:, rank])
-    for found, expected in zip(ours(*at[:, rank]), derived(whole, *at), strict=True):
+    for found, expected in zip(ours(*at[:, rank]), jax.jit(lambda *at: derived(whole, *at))(*at), strict=True):
         close(found, expected[rank])
 
 
 def check_transformations(processes: Processes) -> None:
     """Two kernels in one program, in any of JAX's control flow, in the order of the program and once each."""
     rank, size = processes.rank, processes.size
-    rotate, total = processes.kernel("rotate"), processes.kernel("sums")
+    turn, total = processes.kernel("rotate"), processes.kernel("sums")
     x = np.random.default_rng(3).uniform(0.3, 1.2, (size, N))
 
-    def program(x: jax.Array, rotate: Callable[..., jax.Array], total: Callable[..., jax.Array]) -> jax.Array:
+    def program(x: jax.Array, turn: Callable[..., jax.Array], total: Callable[..., jax.Array]) -> jax.Array:
         def step(x: jax.Array, scale: jax.Array) -> tuple[jax.Array, jax.Array]:
             total(x)  # nobody reads it: other processes wait for it all the same
-            moved = lax.cond(scale > 1, rotate, lambda x: total(x) * 0.1, x)
+            moved = lax.cond(scale > 1, turn, lambda x: total(x) * 0.1, x)
             return moved * scale, moved.sum()
 
         last, each = lax.scan(step, x, jnp.array([0.5, 1.5, 0.7]))
         return (last**2).sum() + each.sum()
 
     def whole(x: jax.Array) -> jax.Array:
-        return program(x, WHOLE["rotate"], sums)
+        return program(x, rotate, sums)
 
     def own(x: jax.Array) -> jax.Array:
-        return program(x, rotate, total)
+        return program(x, turn, total)
 
-    expected = jax.grad(whole)(x)[rank]
+    expected = jax.jit(jax.grad(whole))(x)[rank]
     close(processes.compiled(jax.grad(own), x[rank])(x[rank]), expected)
     close(jax.grad(own)(x[rank]), expected)
     batch = np.stack([x, x * 0.9, x * 0.8])
     close(
-        jax.jit(jax.vmap(jax.grad(lambda x: total(rotate(x)).sum())))(batch[:, rank]),
-        jax.vmap(jax.grad(lambda x: sums(WHOLE["rotate"](x)).sum()))(batch)[:, rank],
+        jax.jit(jax.vmap(jax.grad(lambda x: total(turn(x)).sum())))(batch[:, rank]),
+        jax.vmap(jax.grad(lambda x: sums(rotate(x)).sum()))(batch)[:, rank],
     )
     # Each process has its own row of the Jacobian of all results, by all processes' directions.
     close(
