@@ -17,6 +17,7 @@ from jax_enzyme.ad.facts.causes import (
     ALLOCATOR,
     ASSEMBLY,
     BITS,
+    COMMUNICATION,
     DEVICE,
     GOTO,
     IN_ONE_PLACE,
@@ -92,6 +93,13 @@ REFUSED = (
         "double sin_of_nobody(double);\ndouble k(double x) {\n  return sin_of_nobody(x) * x;\n}",
         3,
         UNKNOWN_CALL,
+    ),
+    Program(
+        "bytes_between_processes",
+        "int MPI_Bcast(void *, int, int, int, int);\ndouble k(double x) {\n"
+        "  MPI_Bcast(&x, 8, 0x4c00010d, 0, 0x44000000);\n  return x * x;\n}",
+        3,
+        COMMUNICATION,
     ),
     Program(
         "unknown_call_through_memory",

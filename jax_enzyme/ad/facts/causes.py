@@ -58,11 +58,11 @@ UNKNOWN_CALL = Cause(
 COMMUNICATION = Cause(
     "unknown call of MPI",
     Kind.NO_RULE,
-    "numbers may pass between processes here, and there is no rule for this function with this datatype and operation",
+    "numbers may pass between processes, and there is no rule for it with this datatype and operation",
     "which numbers travel is told by the datatype, which has to be a constant; what other processes do with them is "
     "not known here, so that no such call is taken for one without derivative",
-    "docs/mpi.md lists what has rules: MPI_DOUBLE, MPI_FLOAT and their kin, named in the call or in the function that "
-    "calls it; one-sided calls and files of MPI have none",
+    "send MPI_DOUBLE, MPI_FLOAT or their kin, named in the call or in the function that calls it;\n"
+    "docs/mpi.md lists the functions that have rules",
 )
 UNKNOWN_POINTER_CALL = Cause(
     "call through a pointer",
