@@ -79,7 +79,8 @@ def called_routine(call: I.CallBase) -> Routine | None:
     callee = call.callee
     if isinstance(callee, Function) and callee.is_declaration:
         if is_mpi(callee.name):
-            return communication(callee.name, call.arguments, callee.attributes)
+            found = communication(callee.name, call.arguments, callee.attributes)
+            return found or declared_routine(callee.name, callee.attributes)
         return routine_named(callee.name, callee.function_type) or declared_routine(callee.name, callee.attributes)
     return None
 

@@ -50,7 +50,8 @@ class Specialised:
     @cached_property
     def communicates(self) -> bool:
         """Whether it calls MPI: its calls are in one order on all processes, and none is left out."""
-        return MPI in self.program.ir and any(map(is_mpi, linking.names(self.program.ir).needed))
+        ir = self.program.ir
+        return (MPI in ir or MPI.lower() in ir) and any(map(is_mpi, linking.names(ir).needed))
 
     @cached_property
     def maker(self) -> Backend:

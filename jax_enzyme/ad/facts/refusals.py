@@ -33,7 +33,7 @@ from jax_enzyme.analysis.files import Files
 from jax_enzyme.analysis.flow import holds_float, is_opaque_call, rule_of
 from jax_enzyme.analysis.fortran_io import hands_numbers_on, statement
 from jax_enzyme.analysis.memory import PointsTo
-from jax_enzyme.analysis.objects import MemoryObject, call_effect, called_routine, is_defined_call, is_memory_free
+from jax_enzyme.analysis.objects import MemoryObject, call_effect, is_defined_call, is_memory_free
 from jax_enzyme.analysis.words import Words
 from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.ir import instructions as I
@@ -118,7 +118,7 @@ class _Check:
             extra = call.arguments[named:] if call.function_type.variadic else []
             if any(map(self._reaches_varied, extra)) and not self._only_prints(call.callee):
                 raise self.refused(call, VARIADIC)
-        elif isinstance(call.callee, Function) and is_mpi(call.callee.name) and called_routine(call) is None:
+        elif is_opaque_call(call) and is_mpi(call.callee.name) and rule_of(call, self.rules) is None:
             raise refuse(self.module, self._original(call), COMMUNICATION)
         elif hands_numbers_on(self.module, call) and self._could_pass_on(call):
             raise refuse(self.module, self._original(call), UNKNOWN_CALL, name=call.callee.name)

@@ -110,8 +110,8 @@ class Communication(Routine):
 
 
 def is_mpi(symbol: str) -> bool:
-    """Whether a function is one of MPI's."""
-    return symbol.startswith((MPI, f"P{MPI}"))
+    """Whether a function is one of MPI's, in C or in Fortran."""
+    return symbol.startswith((MPI, f"P{MPI}", MPI.lower(), f"p{MPI.lower()}"))
 
 
 INTERFACE = '"je.mpi"='
