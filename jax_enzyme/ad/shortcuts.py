@@ -24,6 +24,7 @@ from jax_enzyme.analysis.flow import holds_float
 from jax_enzyme.analysis.memory import PointsTo, map_of
 from jax_enzyme.analysis.objects import call_effect
 from jax_enzyme.analysis.shortcuts import Decided, Shortcuts, Verdict
+from jax_enzyme.analysis.symbols import float_value
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Buffer, Derivation, Jvp, Step
@@ -32,7 +33,7 @@ from jax_enzyme.ir.clone import clone_with_map
 from jax_enzyme.ir.collector import collector_paused
 from jax_enzyme.ir.debug import function_location, location
 from jax_enzyme.ir.module import Function, Module
-from jax_enzyme.ir.values import Argument, ConstantInt, Value, int_value
+from jax_enzyme.ir.values import Argument, ConstantFloat, ConstantInt, Value, int_value
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.table import Rules
 from jax_enzyme.transform.equalities import ORDERED, name_equalities
@@ -116,7 +117,31 @@ class _Comparisons:
         first."""
         if function not in self._verdicts:
             self._verdicts[function] = self._shortcuts_of(function).verdicts()
-        return self._verdicts[function][comparison]
+        verdict = self._verdicts[function][comparison]
+        return "open" if verdict == "proved" and _divides_by_zero(comparison, function) else verdict
+
+
+def _is_size(instruction: I.Instruction) -> bool:
+    return isinstance(instruction, I.CallBase) and str(instruction.callee.name).startswith("llvm.fabs")
+
+
+def _divides_by_zero(comparison: I.Instruction, function: Function) -> bool:
+    """Whether what is compared is divided by a number that starts as zero in a loop, as the largest one so far does:
+    where both are zero, the side that divides has no value, and comparisons with that go any way."""
+    compared = {v for v in comparison.operands if not isinstance(v, ConstantFloat)}
+    for instruction in function.instructions():
+        if _is_size(instruction) and instruction.operands[0] in compared:
+            compared.add(instruction)
+        if instruction.opcode == "fdiv" and instruction.operands[0] in compared:
+            pending, seen = [instruction.operands[1]], set[Value]()
+            while pending:
+                value = pending.pop()
+                if isinstance(value, ConstantFloat) and float_value(value) == 0:
+                    return True
+                if isinstance(value, I.Phi) and value not in seen:
+                    seen.add(value)
+                    pending += value.operands
+    return False
 
 
 @lru_cache(maxsize=4)
