@@ -97,6 +97,7 @@ def test_a_loop_whose_end_the_block_votes_on() -> None:
         double next = 0.5 * (s[t] + s[(t + 1) % n]);
         __syncthreads();
         s[t] = next;
+        __syncthreads();
         rounds++;
       } while (__syncthreads_or(fabs(s[t] - s[0]) > 0.5));
       y[t] = s[t] + rounds;
