@@ -45,7 +45,7 @@ class Plan:
     recipes: Recipes
     tape: Tape
     taped: frozenset[Value]
-    residents: frozenset[MemoryObject]
+    residents: tuple[MemoryObject, ...]
     recomputed: frozenset[Value]
 
     def describe(self) -> str:
@@ -93,10 +93,11 @@ def make_plan(
         network.edge("source", ("object", item), float(recipes.object_size(item) or 0))
     side = network.source_side("source", "sink") if seen else set()
     taped = frozenset(v for v in seen if ("in", v) in side and ("out", v) not in side)
-    residents = recipes.freed_with([*(o for o in objects if ("object", o) not in side), *resident])
+    living = recipes.freed_with([*(o for o in objects if ("object", o) not in side), *resident])
+    residents = tuple(sorted(living, key=lambda o: _order(recipes, o.site)))
     for value in sorted(taped, key=lambda v: _order(recipes, v)):
         tape.add(value, block_of(recipes, value))
-    for item in sorted(residents, key=lambda o: _order(recipes, o.site)):
+    for item in residents:
         tape.add_bytes(item, recipes.object_size(item) or 0)
     recomputed = frozenset(v for v in seen if ("in", v) not in side)
     return Plan(recipes.code, recipes, tape, taped, residents, recomputed)
