@@ -13,18 +13,18 @@ decides as before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from threading import Lock
 
+from jax_enzyme.ad.quotients import keep_zeros
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.equality import compared_places, exact_comparisons, holds_at_equality
 from jax_enzyme.analysis.flow import holds_float
 from jax_enzyme.analysis.memory import PointsTo, map_of
 from jax_enzyme.analysis.objects import call_effect
 from jax_enzyme.analysis.shortcuts import Decided, Shortcuts, Verdict
-from jax_enzyme.analysis.symbols import float_value
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Buffer, Derivation, Jvp, Step
@@ -33,7 +33,7 @@ from jax_enzyme.ir.clone import clone_with_map
 from jax_enzyme.ir.collector import collector_paused
 from jax_enzyme.ir.debug import function_location, location
 from jax_enzyme.ir.module import Function, Module
-from jax_enzyme.ir.values import Argument, ConstantFloat, ConstantInt, Value, int_value
+from jax_enzyme.ir.values import Argument, ConstantInt, Value, int_value
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.table import Rules
 from jax_enzyme.transform.equalities import ORDERED, name_equalities
@@ -76,7 +76,7 @@ class _Comparisons:
         self._root = module.functions[base.symbol]
         self._shortcuts: dict[Function, Shortcuts] = {}
         self._verdicts: dict[Function, dict[I.Instruction, Verdict]] = {}
-        self._without: dict[tuple[I.Instruction, ...], ArrayFunction] = {(): base}
+        self._made: dict[tuple[I.Instruction, ...], ArrayFunction] = {(): base}
 
     @cached_property
     def _points_to(self) -> PointsTo:
@@ -84,10 +84,10 @@ class _Comparisons:
 
     def general(self, step: Step) -> General:
         if not any(True for f in self._base.module.functions.values() if f.blocks for _ in exact_comparisons(f)):
-            return General(self._without[()], ())
+            return General(self._made[()], ())
         activity = _activity(self._base, self._root, step, self._rules, self._points_to)
         found: list[ExactComparison] = []
-        proved: list[I.Instruction] = []
+        proved: dict[I.Instruction, Function] = {}
         for function in self._points_to.functions:
             for comparison in exact_comparisons(function):
                 if not _varies(comparison, activity, self._points_to):
@@ -98,13 +98,13 @@ class _Comparisons:
                 if verdict == "fails" or (verdict != "proved" and _orders(comparison)):
                     continue
                 if verdict == "proved":
-                    proved.append(comparison)
+                    proved[comparison] = function
                 place = _place(self._base.module, function, comparison, decided)
                 found.append(ExactComparison(place, verdict == "proved"))
         key = tuple(proved)
-        if key not in self._without:
-            self._without[key] = _without(self._base, proved)
-        return General(self._without[key], tuple(dict.fromkeys(found)))
+        if key not in self._made:
+            self._made[key] = self._without(proved)
+        return General(self._made[key], tuple(dict.fromkeys(found)))
 
     def _shortcuts_of(self, function: Function) -> Shortcuts:
         if function not in self._shortcuts:
@@ -117,31 +117,21 @@ class _Comparisons:
         first."""
         if function not in self._verdicts:
             self._verdicts[function] = self._shortcuts_of(function).verdicts()
-        verdict = self._verdicts[function][comparison]
-        return "open" if verdict == "proved" and _divides_by_zero(comparison, function) else verdict
+        return self._verdicts[function][comparison]
 
-
-def _is_size(instruction: I.Instruction) -> bool:
-    return isinstance(instruction, I.CallBase) and str(instruction.callee.name).startswith("llvm.fabs")
-
-
-def _divides_by_zero(comparison: I.Instruction, function: Function) -> bool:
-    """Whether what is compared is divided by a number that starts as zero in a loop, as the largest one so far does:
-    where both are zero, the side that divides has no value, and comparisons with that go any way."""
-    compared = {v for v in comparison.operands if not isinstance(v, ConstantFloat)}
-    for instruction in function.instructions():
-        if _is_size(instruction) and instruction.operands[0] in compared:
-            compared.add(instruction)
-        if instruction.opcode == "fdiv" and instruction.operands[0] in compared:
-            pending, seen = [instruction.operands[1]], set[Value]()
-            while pending:
-                value = pending.pop()
-                if isinstance(value, ConstantFloat) and float_value(value) == 0:
-                    return True
-                if isinstance(value, I.Phi) and value not in seen:
-                    seen.add(value)
-                    pending += value.operands
-    return False
+    def _without(self, comparisons: Mapping[I.Instruction, Function]) -> ArrayFunction:
+        """The function in which these values are never equal to the constants."""
+        module, copies = clone_with_map(self._base.module)
+        for comparison, function in comparisons.items():
+            keep_zeros(self._shortcuts_of(function), function, comparison, copies)
+        never = {copies[c]: ConstantInt(T.I1, int(not holds_at_equality(c))) for c in comparisons}
+        for function in module.functions.values():
+            if any(i in never for i in function.instructions()):
+                for instruction in function.instructions():
+                    instruction.operands = [never.get(v, v) for v in instruction.operands]
+                _go_straight(function)
+                remove_unused(function)
+        return replace(self._base, module=module)
 
 
 @lru_cache(maxsize=4)
@@ -234,19 +224,6 @@ def _is_active(instruction: I.Instruction, activity: Activity) -> bool:
             return any(T.is_pointer(a.type) and activity.memory(a) for a in instruction.arguments)
         case _:
             return False
-
-
-def _without(base: ArrayFunction, comparisons: list[I.Instruction]) -> ArrayFunction:
-    """The function in which these values are never equal to the constants."""
-    module, copies = clone_with_map(base.module)
-    never = {copies[c]: ConstantInt(T.IntType(1), int(not holds_at_equality(c))) for c in comparisons}
-    for function in module.functions.values():
-        if any(i in never for i in function.instructions()):
-            for instruction in function.instructions():
-                instruction.operands = [never.get(v, v) for v in instruction.operands]
-            _go_straight(function)
-            remove_unused(function)
-    return replace(base, module=module)
 
 
 def _go_straight(function: Function) -> None:

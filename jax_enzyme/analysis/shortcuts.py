@@ -163,6 +163,15 @@ class Shortcuts:
         if join is not None:
             yield from (i for i in join.instructions if isinstance(i, I.Phi))
 
+    def block_of(self, instruction: I.Instruction) -> BasicBlock:
+        return self._block_of[instruction]
+
+    def general_side(self, choice: Choice) -> Iterator[BasicBlock]:
+        """The blocks that only run where a branch goes to the general side."""
+        first = choice.instruction.targets[1 if choice.at_equality else 0]
+        if self._cfg.reachable_preds(first) == [self._block_of[choice.instruction]]:
+            yield from (b for b in self._cfg.rpo if self._program.dominators.dominates(first, b))
+
     @cached_property
     def _post_dominators(self) -> PostDominators:
         return PostDominators(self._cfg)

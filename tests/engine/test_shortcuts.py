@@ -111,6 +111,66 @@ def test_what_is_not_proved_is_warned_of(name: str) -> None:
             jax.linearize(f, *args)
 
 
+QUOTIENTS = """
+#include <math.h>
+double ratio(double x, double z) { double r = 0; if (x != 0) r = x / sqrt(x * x + z * z); return r; }
+double entropy(double x, double z) { double r = 0; if (x != 0) r = x * log(z); return r; }
+double chosen(double x, double z) { double q = x / z; return x == 0 ? 0 : q; }
+double sums(int n, const double *x, const double *y) {
+    double s = 0;
+    for (int i = 0; i < n; i++) {
+        if (x[i] == 0) continue;
+        s += x[i] / y[i];
+    }
+    return s > 1 ? 2 * s : s;
+}
+double size(int n, const double *x) {
+    double most = 0, s = 0;
+    for (int i = 0; i < n; i++) {
+        double a = fabs(x[i]);
+        if (a > most) {
+            s = 1 + s * (most / a) * (most / a);
+            most = a;
+        } else if (a != 0)
+            s += (a / most) * (a / most);
+    }
+    return most * sqrt(s);
+}"""
+
+
+@pytest.mark.parametrize("name", ["ratio", "entropy", "chosen"])
+def test_where_a_shortcut_avoids_what_is_no_number_values_stay(name: str) -> None:
+    """0 / 0, and 0 times an infinity, which the function never meets; beside a number the general side is taken."""
+    with jax.enable_x64(True):
+        f = je.kernel(QUOTIENTS, name, "x: f64, z: f64 -> f64", lang="c")
+        assert float(jax.value_and_grad(f, (0, 1))(0.0, 0.0)[0]) == 0
+        assert float(jax.jvp(f, (0.0, 0.0), (1.0, 0.5))[0]) == 0
+        slope = {"ratio": 0.5, "entropy": np.log(2), "chosen": 0.5}[name]
+        np.testing.assert_allclose(jax.grad(f, (0, 1))(0.0, 2.0), (slope, 0), rtol=1e-14)
+
+
+def test_branches_behind_a_quotient_of_zero_go_as_in_the_function() -> None:
+    with jax.enable_x64(True):
+        f = je.kernel(QUOTIENTS, "sums", "n: i32, x: f64[n], y: f64[n] -> f64", lang="c")
+        x, y = np.array([0.0, 1.0, 2.0]), np.array([0.0, 2.0, 1.0])
+        value, slopes = jax.value_and_grad(f, (0, 1))(x, y)
+        assert float(value) == float(f(x, y)) == 5
+        np.testing.assert_allclose(slopes, [[0, 1, 2], [0, -0.5, -4]], rtol=1e-14)
+        tangent = jax.jvp(lambda x: f(x, y), (x,), (np.ones(3),))[1]
+        np.testing.assert_allclose(tangent, 3, rtol=1e-14)
+
+
+@pytest.mark.filterwarnings("ignore::jax_enzyme.ShortcutWarning")
+def test_a_sum_scaled_by_the_largest_number_so_far() -> None:
+    with jax.enable_x64(True):
+        f = je.kernel(QUOTIENTS, "size", "n: i32, x: f64[n] -> f64", lang="c")
+        x = np.array([0.0, 3.0, 0.0, -4.0])
+        value, slope = jax.value_and_grad(f)(x)
+        np.testing.assert_allclose(value, 5, rtol=1e-14)
+        np.testing.assert_allclose(slope, x / 5, rtol=1e-14)
+        np.testing.assert_allclose(jax.jvp(f, (x,), (x,)), (5, 5), rtol=1e-14)
+
+
 @pytest.mark.parametrize("name", SILENT)
 def test_ordinary_comparisons_are_not_mentioned(name: str) -> None:
     assert kernel(name, SILENT).inspect(*SILENT[name][1]).comparisons == ()

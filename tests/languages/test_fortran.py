@@ -82,14 +82,14 @@ STATEMENTS = {name: (VECTOR, {"n": 3}, [positive(3)]) for name in ("text_decides
 LEGACY = {name: (VECTOR, {"n": 6}, [positive(6)]) for name in ("relaxd", "jumps", "twonam")}
 
 
-# norm2 passes over zeros, as it divides by the largest number so far, which may be zero as well.
+# norm2 asks whether the largest number so far is zero.
 @pytest.mark.filterwarnings(r"ignore:kernel .reductions_. compares .*\.f90.37.:jax_enzyme.ShortcutWarning")
 @pytest.mark.parametrize("name", ARRAYS)
 def test_arrays(name: str) -> None:
     check("arrays.f90", name, "fortran", *ARRAYS[name], order="F")
 
 
-# An arithmetic if has a way of its own for zero; norm2, as above.
+# An arithmetic if has a way of its own for zero; norm2 asks whether the largest number so far is zero.
 @pytest.mark.filterwarnings(r"ignore:kernel .control_and_output_. compares .*\.f90.151.:jax_enzyme.ShortcutWarning")
 @pytest.mark.filterwarnings(r"ignore:kernel .matrix_norms_. compares .*\.f90.22[23].:jax_enzyme.ShortcutWarning")
 @pytest.mark.parametrize("name", MODERN)
