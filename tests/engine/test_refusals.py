@@ -102,6 +102,13 @@ REFUSED = (
         COMMUNICATION,
     ),
     Program(
+        "integers_between_processes",
+        "int MPI_Bcast(void *, int, int, int, int);\ndouble k(double x) {\n"
+        "  MPI_Bcast(&x, 1, 0x4c000807, 0, 0x44000000);\n  return x * x;\n}",
+        3,
+        COMMUNICATION,
+    ),
+    Program(
         "unknown_call_through_memory",
         "void nobody(double *);\ndouble k(double x) {\n  double a[2] = {x, x};\n  nobody(a);\n  return a[1];\n}",
         4,

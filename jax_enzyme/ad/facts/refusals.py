@@ -33,7 +33,7 @@ from jax_enzyme.analysis.files import Files
 from jax_enzyme.analysis.flow import holds_float, is_opaque_call, rule_of
 from jax_enzyme.analysis.fortran_io import hands_numbers_on, statement
 from jax_enzyme.analysis.memory import PointsTo
-from jax_enzyme.analysis.objects import MemoryObject, call_effect, is_defined_call, is_memory_free
+from jax_enzyme.analysis.objects import MemoryObject, call_effect, called_routine, is_defined_call, is_memory_free
 from jax_enzyme.analysis.words import Words
 from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.ir import instructions as I
@@ -42,7 +42,7 @@ from jax_enzyme.ir.inlining import expanded_attributes
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import Argument, Constant, ConstantExpr, ConstantNull, Poison, Undef, Value
 from jax_enzyme.rules.effects import Effect
-from jax_enzyme.rules.mpi.table import is_mpi
+from jax_enzyme.rules.mpi.table import Communication, is_mpi
 from jax_enzyme.rules.table import Rules
 
 _RETURNS_TWICE = frozenset("setjmp _setjmp sigsetjmp __sigsetjmp getcontext vfork".split())
@@ -118,7 +118,7 @@ class _Check:
             extra = call.arguments[named:] if call.function_type.variadic else []
             if any(map(self._reaches_varied, extra)) and not self._only_prints(call.callee):
                 raise self.refused(call, VARIADIC)
-        elif is_opaque_call(call) and is_mpi(call.callee.name) and rule_of(call, self.rules) is None:
+        elif self._may_send(call):
             raise refuse(self.module, self._original(call), COMMUNICATION)
         elif hands_numbers_on(self.module, call) and self._could_pass_on(call):
             raise refuse(self.module, self._original(call), UNKNOWN_CALL, name=call.callee.name)
@@ -126,6 +126,13 @@ class _Check:
             active_rule(self.module, self._original(call), self.rules)
         elif (reader := self._reader_after(call)) is not None and self._could_pass_on(call):
             raise refuse(self.module, self._original(call), THROUGH_FILE, name=reader)
+
+    def _may_send(self, call: I.CallBase) -> bool:
+        """Whether a call of MPI may hand numbers to another process in a way that has no rule: also as integers."""
+        row = called_routine(call)
+        if isinstance(row, Communication) and not row.communicates:
+            return any(not self.activity.varied_objects.isdisjoint(self.points_to.of(a)) for a in call.arguments)
+        return is_opaque_call(call) and is_mpi(call.callee.name) and rule_of(call, self.rules) is None
 
     def _reader_after(self, call: I.CallBase) -> str | None:
         """The function that may read what a call prints to a file. Fortran's statements have been dealt with."""
