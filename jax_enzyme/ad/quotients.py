@@ -9,23 +9,27 @@ That a comparison is a shortcut is proved for finite numbers: zero times anythin
 is no number, the function, which does not come there, has values, and goes its ways by them: so must its derivative.
 What is no number becomes the zero that was proved, without a derivative, as on the side that the function takes.
 
-Of products, only those with what was divided or called for are looked at: numbers out of memory are taken for finite.
+Of products, fused or not, only those with what comes from a division or a call are looked at: numbers out of memory are
+taken for finite. Where `x == y` or `x == 1.5` is asked, zero is what the one is less the other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from jax_enzyme.analysis.equality import KNOWN, compared, holds_at_equality
 from jax_enzyme.analysis.shortcuts import Choice, Shortcuts
+from jax_enzyme.analysis.symbols import float_value
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_float
 from jax_enzyme.ir.module import Function, uses
-from jax_enzyme.ir.values import BasicBlock, Constant, ConstantInt, Value, is_zero
+from jax_enzyme.ir.values import BasicBlock, Constant, ConstantFloat, ConstantInt, Value, is_zero
 
 _Users = Mapping[Value, Sequence[tuple[I.Instruction, int]]]
+_ARITHMETIC = (I.BinaryOp, I.UnaryOp, I.Cast)
 
 
 def keep_zeros(
@@ -33,66 +37,154 @@ def keep_zeros(
 ) -> None:
     """Makes such quotients and products zeros in the copy of a function in which a shortcut is still asked for."""
     found = compared(comparison)
-    if found is None or not isinstance(comparison, I.Compare) or not is_zero(found[1]):
+    if found is None or not isinstance(comparison, I.Compare):
         return
     users = uses(function)
-    zeros = _zeros(found[0], users)
-    for choice in shortcuts.choices(comparison).choices:
+    choices = shortcuts.choices(comparison).choices
+    for choice in choices:
+        zeros = _zeros([found, *_equal_too(choice)], users)
         equal = _Equal(comparison, choice, copies)
         if isinstance(choice.instruction, I.CondBranch):
             general = [i for block in shortcuts.general_side(choice) for i in block.instructions]
         else:
-            general = [] if choice.facts else _chosen(choice, users)  # facts may be found out later than quotients
+            alike = [c for c in choices if isinstance(c.instruction, I.Select) and c.facts == choice.facts]
+            if alike[0] is not choice:
+                continue
+            general = _chosen(alike, users)
+            if choice.needed or _is_size(found[0]):
+                general = _put_off(alike, general, shortcuts, users, copies)
         for instruction in general:
             index = _other(instruction, zeros)
             if index is not None:
                 _keep_zero(instruction, index, shortcuts.block_of(instruction), equal)
 
 
-def _chosen(choice: Choice, users: _Users) -> list[I.Instruction]:
-    """What is computed for the general side of a select alone."""
-    found: dict[Value, None] = {choice.instruction: None}
-    work = [choice.instruction.operands[2 if choice.at_equality else 1]]
+def _chosen(choices: Sequence[Choice], users: _Users) -> list[I.Instruction]:
+    """What is computed for the general sides of selects alone."""
+    ends = {(c.instruction, 2 if c.at_equality else 1) for c in choices}
+    found: dict[I.Instruction, None] = {}
+    work = [select.operands[index] for select, index in ends]
     while work:
         value = work.pop()
-        if isinstance(value, I.Instruction) and all(user in found for user, _ in users[value]):
+        alone = all(user in found or (user, index) in ends for user, index in users.get(value, ()))
+        if isinstance(value, I.Instruction) and value not in found and alone:
             found[value] = None
             work += value.operands
-    return [i for i in found if isinstance(i, I.Instruction)]
+    return list(found)
 
 
-def _zeros(value: Value, users: _Users) -> set[Value]:
-    """What is zero where a value is, as long as all else is finite."""
+def _put_off(
+    choices: Sequence[Choice],
+    chosen: Sequence[I.Instruction],
+    shortcuts: Shortcuts,
+    users: _Users,
+    copies: Mapping[Value, Value],
+) -> list[I.Instruction]:
+    """The arithmetic among these that only others of it and selects of its block use, moved, in the copy, to the first
+    of these: facts, and the size of a number, may be found out later than quotients."""
+    block = shortcuts.block_of(choices[0].instruction)
+    selects = [c.instruction for c in choices if shortcuts.block_of(c.instruction) is block]
+    moved = {i for i in chosen if shortcuts.block_of(i) is block and (_is_fused(i) or isinstance(i, _ARITHMETIC))}
+    while stay := {i for i in moved if any(user not in moved and user not in selects for user, _ in users[i])}:
+        moved -= stay
+    here, first = copies[block], copies[min(selects, key=block.instructions.index)]
+    assert isinstance(here, BasicBlock) and isinstance(first, I.Instruction)
+    end = here.instructions.index(first)
+    late: dict[Value, None] = {copies[i]: None for i in moved}
+    for instruction in here.instructions[:end]:  # what was put in for another comparison goes along
+        if not late.keys().isdisjoint(instruction.operands):
+            late[instruction] = None
+    before = here.instructions[:end]
+    here.instructions[:end] = [*(i for i in before if i not in late), *(i for i in before if i in late)]
+    return [i for i in block.instructions if i in moved]
+
+
+def _equal_too(choice: Choice) -> Iterator[tuple[Value, Value]]:
+    """What else is known to be equal: `if (x != 0 || y != 0)` skips where both are zero."""
+    for fact, holds in choice.needed:
+        found = compared(fact) if isinstance(fact, I.Compare) and holds == holds_at_equality(fact) else None
+        if found is not None:
+            yield found
+
+
+def _zeros(equal: Iterable[tuple[Value, Value]], users: _Users) -> set[Value]:
+    """What is zero where values are constants, or other values, as long as all else is finite."""
     found = set[Value]()
-    work = [value]
-    if isinstance(value, I.Instruction) and _is_size(value):
-        work.append(value.operands[0])
+    work: list[Value] = []
+    for value, other in equal:
+        work += [value] if _is_zero(other) else _differences(value, other, users)
+        if _is_size(value) and _is_zero(other):
+            work.append(value.operands[0])
     while work:
         here = work.pop()
         found.add(here)
-        for user, index in users.get(here, ()):
-            product = user.opcode in ("fmul", "fneg", "fpext", "fptrunc") or (user.opcode == "fdiv" and index == 0)
-            if user not in found and (product or _is_size(user)):
-                work.append(user)
+        work += (user for user, index in users.get(here, ()) if user not in found and _is_zero_too(user, index, found))
     return found
 
 
-def _is_size(instruction: I.Instruction) -> bool:
-    return isinstance(instruction, I.CallBase) and instruction.callee.name.startswith("llvm.fabs")
+def _is_zero(value: Value) -> bool:
+    return is_zero(value) or (isinstance(value, ConstantFloat) and float_value(value) == 0)
+
+
+def _differences(value: Value, constant: Value, users: _Users) -> list[Value]:
+    """What a constant, or another value, is taken from a value, or the value from it."""
+    found: list[Value] = []
+    for user, index in users.get(value, ()):
+        other = user.operands[1 - index] if isinstance(user, I.BinaryOp) else None
+        numbers = [float_value(v) if isinstance(v, ConstantFloat) else None for v in (other, constant)]
+        negated = None not in numbers and numbers[0] == -(numbers[1] or 0)
+        same = other is constant or (None not in numbers and numbers[0] == numbers[1])
+        if (user.opcode == "fsub" and same) or (user.opcode == "fadd" and negated):
+            found.append(user)
+    return found
+
+
+def _is_zero_too(user: I.Instruction, index: int, zeros: set[Value]) -> bool:
+    if _is_fused(user):
+        return (user.operands[2] in zeros or _is_zero(user.operands[2])) and not zeros.isdisjoint(user.operands[:2])
+    if user.opcode in ("fadd", "fsub"):
+        return all(v in zeros or _is_zero(v) for v in user.operands)
+    return (
+        user.opcode in ("fmul", "fneg", "fpext", "fptrunc") or (user.opcode == "fdiv" and index == 0) or _is_size(user)
+    )
+
+
+def _is_size(value: Value) -> TypeGuard[I.CallBase]:
+    return isinstance(value, I.CallBase) and value.callee.name.startswith("llvm.fabs")
+
+
+def _is_fused(instruction: I.Instruction) -> TypeGuard[I.CallBase]:
+    return isinstance(instruction, I.CallBase) and instruction.callee.name.startswith(("llvm.fma.", "llvm.fmuladd."))
 
 
 def _other(instruction: I.Instruction, zeros: set[Value]) -> int | None:
     """Which operand is what zero is divided by, or multiplied with, where that may be no number."""
-    if not isinstance(instruction.type, T.FloatType) or instruction.opcode not in ("fdiv", "fmul"):
+    if not isinstance(instruction.type, T.FloatType):
         return None
-    operands = instruction.operands
+    operands = instruction.operands[:2]
     if instruction.opcode == "fdiv":
         return 1 if operands[0] in zeros and not isinstance(operands[1], Constant) else None
+    if instruction.opcode != "fmul" and not _is_fused(instruction):
+        return None
     for index, other in enumerate(operands):
-        made = isinstance(other, I.CallBase) or (isinstance(other, I.BinaryOp) and other.opcode == "fdiv")
-        if made and other not in zeros and operands[1 - index] in zeros:
+        if other not in zeros and operands[1 - index] in zeros and _is_made(other):
             return index
     return None
+
+
+def _is_made(value: Value) -> bool:
+    """Whether a number comes from a division or a call by arithmetic."""
+    found, work = set[Value](), [value]
+    while work:
+        here = work.pop()
+        if here in found or not isinstance(here, I.Instruction):
+            continue
+        found.add(here)
+        if here.opcode == "fdiv" or (isinstance(here, I.CallBase) and not _is_fused(here)):
+            return True
+        if isinstance(here, (*_ARITHMETIC, I.CallBase, I.Select)):
+            work += here.operands
+    return False
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,16 +196,27 @@ class _Equal:
     copies: Mapping[Value, Value]
 
     def build(self, at: Builder) -> Value:
-        left, right = (self.copies.get(v, v) for v in self.comparison.operands)
-        condition = _known(at.fcmp(self.comparison.predicate, left, right))
-        facts = ((condition, holds_at_equality(self.comparison)), *self._facts())
-        met = [value if holds else at.binary("xor", value, ConstantInt(T.I1, 1)) for value, holds in facts]
-        for more in met[1:]:
-            met[0] = at.binary("and", met[0], more)
-        return met[0]
+        facts = ((self.comparison, holds_at_equality(self.comparison)), *self.choice.needed)
+        met: Value = ConstantInt(T.I1, 1)
+        for fact, holds in facts:
+            value = self._again(at, fact)
+            met = at.binary("and", met, value if holds else at.binary("xor", value, ConstantInt(T.I1, 1)))
+        return met
 
-    def _facts(self) -> Iterator[tuple[Value, bool]]:
-        return ((self.copies.get(fact, fact), holds) for fact, holds in self.choice.facts)
+    def _again(self, at: Builder, fact: Value) -> Value:
+        """A condition as the function asks it: comparisons in it may be decided in the copy."""
+        match fact:
+            case I.Compare(opcode="fcmp"):
+                left, right = (self.copies.get(v, v) for v in fact.operands)
+                return _known(at.fcmp(fact.predicate, left, right))
+            case I.BinaryOp(opcode="and" | "or" | "xor"):
+                left, right = (self._again(at, v) for v in fact.operands)
+                return at.binary(fact.opcode, left, right)
+            case I.Select():
+                condition, then, other = (self._again(at, v) for v in fact.operands)
+                return at.select(condition, then, other)
+            case _:
+                return self.copies.get(fact, fact)
 
 
 def _keep_zero(original: I.Instruction, index: int, block: BasicBlock, equal: _Equal) -> None:
@@ -122,7 +225,7 @@ def _keep_zero(original: I.Instruction, index: int, block: BasicBlock, equal: _E
     at, other = Builder(BasicBlock()), instruction.operands[index]
     divides = instruction.opcode == "fdiv"
     bad = at.binary("and", equal.build(at), _is_no_divisor(at, other) if divides else _is_not_finite(at, other))
-    for n, operand in enumerate(instruction.operands):
+    for n, operand in enumerate(instruction.operands[:2]):
         instead = const_float(operand.type, 1.0 if divides and n == index else 0.0)
         instruction.operands[n] = at.select(bad, instead, operand)
     _insert(at, block, instruction, equal)

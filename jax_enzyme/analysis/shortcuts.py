@@ -46,11 +46,13 @@ Assumption = tuple[Term, bool]
 @dataclass(frozen=True, eq=False)
 class Choice:
     """A branch or select that a comparison decides: which operand or target is taken at equality, under `facts` about
-    other conditions."""
+    other conditions. Where one of those that are `needed` does not hold, the general side may be taken at equality;
+    where another one does not, the other side is."""
 
     instruction: I.Select | I.CondBranch
     at_equality: bool
     facts: tuple[Fact, ...]
+    needed: tuple[Fact, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,18 +104,20 @@ class Shortcuts:
     def choices(self, comparison: I.Instruction) -> Decided:
         """All that a comparison decides, and what it is used for otherwise."""
         found, others = list[Choice](), list[I.Instruction]()
-        work: list[tuple[Value, bool, tuple[Fact, ...]]] = [(comparison, holds_at_equality(comparison), ())]
+        first = (comparison, holds_at_equality(comparison), (), ())
+        work: list[tuple[Value, bool, tuple[Fact, ...], tuple[Fact, ...]]] = [first]
         while work:
-            value, truth, facts = work.pop()
+            value, truth, facts, needed = work.pop()
             for user, index in self._uses.get(value, ()):
                 if isinstance(user, I.CondBranch) or (_is_choice(user) and index == 0):
-                    found.append(Choice(user, truth, facts))
+                    found.append(Choice(user, truth, facts, needed))
                     continue
                 passed = _passed_on(user, index, truth)
                 if passed is None:
                     others.append(user)
                     continue
-                work.append((user, passed[0], (*facts, *passed[1])))
+                more = () if _decides_alone(user, index, truth) else passed[1]
+                work.append((user, passed[0], (*facts, *passed[1]), (*needed, *more)))
         return Decided(tuple(found), tuple(i for o in others for i in self._shown(o)))
 
     def _shown(self, user: I.Instruction) -> list[I.Instruction]:
@@ -392,3 +396,16 @@ def _passed_by_select(select: I.Select, index: int, truth: bool) -> tuple[bool, 
         value = bool(int_value(other))
         return (not truth if value else truth), ((then, not value),)
     return None
+
+
+def _decides_alone(user: I.Instruction, index: int, truth: bool) -> bool:
+    """Whether an operation on conditions is what it is at equality where the fact about the other one does not hold
+    either: both skip, `x == 0 || y == 0`."""
+    if isinstance(user, I.BinaryOp):
+        return user.opcode == ("or" if truth else "and")
+    if not isinstance(user, I.Select):
+        return False
+    _, then, other = user.operands
+    if index:
+        return int_value(other if index == 1 else then) == int(truth)
+    return truth if int_value(then) is not None else not truth
