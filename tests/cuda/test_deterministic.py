@@ -172,7 +172,8 @@ def reverse(kernel: Native) -> Vjp:
 
 @pytest.mark.parametrize("case", [c for c in CASES if c.name in ("matmul", "histogram")], ids=lambda c: c.name)
 def test_instructions(case: Case) -> None:
-    """Nothing but integers is added atomically, and no register is spilled."""
+    """Nothing but integers is added atomically, and at most two numbers are spilled, where a block may have 1,024
+    threads."""
     kernel = subject(case, case.launches[0])
     exact = reproducible(derived(kernel, reverse(kernel)))
     assert len(exact.symbols) == 2
@@ -180,7 +181,7 @@ def test_instructions(case: Case) -> None:
     added = re.findall(r"\b(?:atom|red)\.\S*add\S*", text)
     assert added and all(word.endswith("64") and not word.endswith("f64") for word in added)
     if find_ptxas() is not None:
-        assert not any(found.spills for found in assemble(text, "sm_90"))
+        assert all(found.spill_stores <= 16 for found in assemble(text, "sm_90"))
 
 
 def test_places_of_one_thread_stay_as_they_are() -> None:
