@@ -13,6 +13,7 @@ import atexit
 import ctypes
 import re
 import sys
+import time
 from functools import cache
 from pathlib import Path
 
@@ -54,6 +55,10 @@ _STANDARD_MULTIPLE = 4096
 """`MPI_THREAD_MULTIPLE` in the standard interface."""
 
 
+_HEARD = 0.5
+"""Seconds: a launcher that ends processes leaves unread what they said just before, such as the traceback."""
+
+
 def _is_standard(found: ctypes.CDLL) -> bool:
     return hasattr(found, "MPI_Abi_get_version") and "libmpi_abi" in str(getattr(found, "_name", ""))
 
@@ -61,7 +66,9 @@ def _is_standard(found: ctypes.CDLL) -> bool:
 def _end(found: ctypes.CDLL) -> None:
     if getattr(sys, "last_value", None) is None:
         found.MPI_Finalize()
-    elif hasattr(found, "ompi_mpi_comm_world"):
+        return
+    time.sleep(_HEARD)
+    if hasattr(found, "ompi_mpi_comm_world"):
         found.MPI_Abort(ctypes.byref(ctypes.c_char.in_dll(found, "ompi_mpi_comm_world")), 1)
     else:
         found.MPI_Abort(0x101 if _is_standard(found) else 0x44000000, 1)

@@ -155,14 +155,15 @@ def test_three_ways(loop: Loop) -> None:
 
 @pytest.mark.parametrize("loop", LOOPS)
 def test_second_order(loop: Loop) -> None:
-    """Forward over reverse gives what it gives on the CPU; the tangents of the tape grow with it."""
+    """Forward over reverse gives what it gives on the CPU; the tangents of the tape, where it holds numbers, grow with
+    it."""
     kernel, pull = loop.kernel, reverse(loop.kernel)
     rng = np.random.default_rng(1)
     seeds = [rng.normal(size=b.shape) for b in kernel.buffers if b.is_result and b.is_floating]
     tangents = [rng.normal(size=b.shape) for b in kernel.buffers if b.is_input and b.is_floating]
     mask = tuple(b.is_input and b.is_floating and b.role == "primal" for b in derived(kernel, pull).buffers)
     function = derived(kernel, pull, Jvp(mask))
-    assert sum(b.grows for b in function.buffers) == 2
+    assert sum(b.grows for b in function.buffers) == 1 + (loop.name != "a lookup in sorted tables")
     own = mask[: len(mask) - 2]
     expected = kernel.run((pull, Jvp(own)), [*loop.given, *seeds, *tangents])
     got = run(function, [*loop.given, *seeds, *tangents])

@@ -138,6 +138,8 @@ def test_numbers_that_are_written_and_read_again_are_refused(name: str) -> None:
     assert caught.value.place is not None and caught.value.place.startswith("kernel.f90:")
 
 
+# An arithmetic if has a way of its own for equality.
+@pytest.mark.filterwarnings(r"ignore:kernel .relaxd_. compares .*\.f90.22.:jax_enzyme.ShortcutWarning")
 @pytest.mark.parametrize("name", LEGACY)
 def test_legacy(name: str) -> None:
     check("legacy.f", name, "fortran", *LEGACY[name], order="F", flags=("-ffixed-form",))
@@ -168,6 +170,7 @@ def test_an_array_is_shifted_to_the_right() -> None:
     np.testing.assert_array_equal(y, [11.0, 2.0, 3.0, 5.0, 7.0])
 
 
+@pytest.mark.filterwarnings(r"ignore:kernel .single_precision_. compares .*\.f90.212.:jax_enzyme.ShortcutWarning")
 def test_single_precision() -> None:
     signature = "n: i32[], x: f32[n], out y: f32[n]"
     inputs = [positive(4).astype(np.float32)]

@@ -9,7 +9,7 @@
 #define JE_BACK (1 << 19)
 
 static void je_stop(handle comm, const char *why) {
-  puts(why);
+  dprintf(2, "%s\n", why);
   MPI_Abort(comm, 1);
 }
 
