@@ -13,9 +13,11 @@ from dataclasses import replace
 
 from jax_enzyme.analysis.independence import Independence
 from jax_enzyme.analysis.loops import Loop
+from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.marks import Mark, mark, marks_of, note_marks, unmark
+from jax_enzyme.ir.values import BasicBlock, int_value
 from jax_enzyme.transform.carried_loads import load_again
 
 _WORTH = 2_000_000
@@ -53,7 +55,26 @@ def _long(function: ArrayFunction) -> list[Loop]:
         and facts.count(loop) is not None
         and facts.work(loop) >= _WORTH
         and not marks_of(function.module, loop.latches[0].terminator)
+        and all(source is loop.latches[0] or _fails(source, target) for source, target in loop.exit_edges)
     ]
+
+
+def _fails(source: BasicBlock, target: BasicBlock) -> bool:
+    """Whether the way out of a loop leads to nothing but a status that is not 0: then nobody sees what other iterations
+    write. What the iterations after a `break` would write must not be written."""
+    seen: set[BasicBlock] = set()
+    while target not in seen:
+        seen.add(target)
+        last = target.terminator
+        if isinstance(last, I.Return):
+            status = last.operands[0] if last.operands else None
+            if isinstance(status, I.Phi) and status in target.instructions:
+                status = next((v for v, block in status.incoming if block is source), None)
+            return status is not None and int_value(status) not in (None, 0)
+        if not isinstance(last, I.Branch):
+            return isinstance(last, I.Unreachable)
+        source, target = target, last.targets[0]
+    return False
 
 
 def _keep_proved(function: ArrayFunction) -> bool:

@@ -406,6 +406,23 @@ void k(int n, const double *x, double *y) {
     assert derived.sharing(kernel.program, kernel.signature, kernel.binding, (), kernel.options) == ()
 
 
+def test_loops_without_a_directive_that_a_break_may_leave_are_not_shared() -> None:
+    source = """#include <math.h>
+void f(int n, const double *a, double *y) {
+    for (int i = 0; i < n; i++) {
+        LEAVE
+        for (int k = 0; k < n; k++) y[i] += sin(a[k] * a[i]);
+    }
+}"""
+    shared = []
+    for leave in ("", "if (a[i] > 3) break;", "if (a[i] > 3) abort();"):
+        text = "#include <stdlib.h>\n" + source.replace("LEAVE", leave)
+        f = je.kernel(text, "f", "n: i32, a: f64[n], inout y: f64[n]", lang="c")
+        loops = f.inspect(np.zeros(1500), np.zeros(1500)).loops
+        shared.append(any(said.endswith("on several threads") for name, said in loops if name == "primal"))
+    assert shared == [True, False, True]
+
+
 def test_inspect_says_which_loops_are_shared_and_why_others_are_not() -> None:
     source = """void k(int n, const double *x, double *y) {
 #pragma omp parallel for
