@@ -5,7 +5,6 @@
 extern void *malloc(unsigned long);
 extern void *calloc(unsigned long, unsigned long);
 extern void free(void *);
-extern int puts(const char *);
 extern int dprintf(int file, const char *format, ...);
 extern int usleep(unsigned microseconds);
 extern void *je_arena_allocate(void *arena, long bytes);
