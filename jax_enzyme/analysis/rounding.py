@@ -17,11 +17,12 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, GlobalVariable
 from jax_enzyme.ir.values import ConstantAggregate, ConstantFloat, ConstantSplat, Value
+from jax_enzyme.rules.names import canonical
 
 _DIGITS = {"double": 52, "float": 23, "half": 10, "bfloat": 7}
 _MOST_FRACTION = 7
 """How many binary digits behind the point may be left, for tables with 128 entries."""
-_SUMS = ("fma", "fmuladd")
+_SUMS = frozenset({"fma"})
 
 
 def rounds(instruction: I.Instruction) -> bool:
@@ -65,8 +66,7 @@ def _added(sum_: Value) -> list[Value]:
         case I.BinaryOp(opcode="fadd"):
             return sum_.operands
         case I.CallBase() if isinstance(sum_.callee, Function):
-            name = sum_.callee.name.removeprefix("llvm.").partition(".")[0]
-            return sum_.arguments[2:3] if name in _SUMS or name.removesuffix("f") in _SUMS else []
+            return sum_.arguments[2:3] if canonical(sum_.callee.name, _SUMS) is not None else []
         case _:
             return []
 

@@ -8,17 +8,19 @@ Exponentials are not meant: they are never 0, and a bound on one is a bound on i
 from __future__ import annotations
 
 from jax_enzyme.analysis.orders import GREATER, LESS, relation_table, same
-from jax_enzyme.analysis.symbols import float_value
+from jax_enzyme.analysis.symbols import NEVER_NEGATIVE, float_value
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import ConstantFloat, Value
+from jax_enzyme.rules.names import canonical
 
 _MOST_VALUES = 100
 """How many instructions are looked at. Where there are more, a number may be negative."""
-_NEVER = ("fabs", "sqrt", "hypot", "cabs")
-_OF_ALL = ("fmax", "fmin", "maxnum", "minnum", "maximum", "minimum", "maximumnum", "minimumnum")
+_NEVER = NEVER_NEGATIVE | {"cabs"}
+_OF_ALL = frozenset("fmax fmin maximum minimum".split())
 """Not negative where no argument is."""
+_KNOWN = _NEVER | _OF_ALL | {"fma"}
 _NEXT_TO_ZERO = {"double": 1.4e-154, "float": 1e-19}
 """Bounds below have no square, or none with all its digits: they stand for 0."""
 
@@ -71,18 +73,21 @@ def _parts(value: Value) -> list[Value] | None:
 
 
 def _parts_of_call(call: I.CallBase) -> list[Value] | None:
-    if not isinstance(call.callee, Function) or not isinstance(call.type, T.FloatType) or call.callee.blocks:
+    name = _called(call) if isinstance(call.type, T.FloatType) else None
+    if name is None:
         return None
-    name = call.callee.name.removeprefix("llvm.").partition(".")[0]
-    names = (name, name.removesuffix("f"), name.removesuffix("l"))
-    if any(n in _NEVER for n in names):
+    if name in _NEVER:
         return []
-    if any(n in _OF_ALL for n in names):
+    if name in _OF_ALL:
         return call.arguments
-    if name in ("fma", "fmuladd"):
-        x, y, z = call.arguments
-        return [z] if x is y else [x, y, z]
-    return None
+    x, y, z = call.arguments
+    return [z] if x is y else [x, y, z]
+
+
+def _called(call: I.CallBase) -> str | None:
+    """Which of the known functions a call is of."""
+    callee = call.callee
+    return canonical(callee.name, _KNOWN) if isinstance(callee, Function) and callee.is_declaration else None
 
 
 def _is_absolute(select: I.Select) -> bool:
@@ -101,10 +106,8 @@ def _is_absolute(select: I.Select) -> bool:
 def is_clamped(value: Value, constant: Value) -> bool:
     """Whether a number is the larger, or the smaller, of something and a constant: where it is the constant, that lies
     on one side of it, which is no equality."""
-    if isinstance(value, I.CallBase) and isinstance(value.callee, Function):
-        name = value.callee.name.removeprefix("llvm.").partition(".")[0]
-        found = name in _OF_ALL or name.removesuffix("f") in _OF_ALL or name.removesuffix("l") in _OF_ALL
-        return found and any(same(a, constant) for a in value.arguments)
+    if isinstance(value, I.CallBase):
+        return _called(value) in _OF_ALL and any(same(a, constant) for a in value.arguments)
     if not isinstance(value, I.Select):
         return False
     condition, then, other = value.operands

@@ -30,8 +30,8 @@ _STEEP = frozenset("sqrt cbrt".split())
 """Functions that have a value at zero, and no derivative."""
 _ALWAYS_FINITE = frozenset("fmax fmin maximum minimum hypot atan2 cos cosh exp exp2 acos floor ceil trunc rint".split())
 """Functions that are finite wherever an argument is zero."""
-_NEVER_NEGATIVE = frozenset("fabs sqrt hypot".split())
-_ONLY_ZERO_AT_ZERO = _NEVER_NEGATIVE | frozenset("cbrt tanh sinh atan asinh asin erf expm1 log1p".split())
+NEVER_NEGATIVE = frozenset("fabs sqrt hypot".split())
+_ONLY_ZERO_AT_ZERO = NEVER_NEGATIVE | frozenset("cbrt tanh sinh atan asinh asin erf expm1 log1p".split())
 """Functions that are zero where all their arguments are, and nowhere else."""
 _FORMATS = {"float": ">f", "half": ">e"}
 
@@ -377,7 +377,7 @@ def _is_never_negative(x: Term) -> bool:
         term = work.pop()
         if term.operation == "fadd":
             work += term.parts
-        elif not _is_square(term) and not (term.operation == "call" and term.detail in _NEVER_NEGATIVE):
+        elif not _is_square(term) and not (term.operation == "call" and term.detail in NEVER_NEGATIVE):
             return False
     return True
 

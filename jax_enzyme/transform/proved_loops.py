@@ -15,7 +15,7 @@ from jax_enzyme.analysis.independence import Independence
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.arrays import ArrayFunction
-from jax_enzyme.ir.clone import clone
+from jax_enzyme.ir.clone import clone_with_map
 from jax_enzyme.ir.marks import Mark, mark, marks_of, note_marks, unmark
 from jax_enzyme.ir.values import BasicBlock, int_value
 from jax_enzyme.transform.carried_loads import load_again
@@ -28,13 +28,15 @@ _MARKS = frozenset({Mark.PARALLEL, Mark.EXCLUSIVE})
 def mark_proved_loops(function: ArrayFunction) -> ArrayFunction:
     """The array function with marks on the outermost loops that take long and are proved independent, in a copy of the
     module; the function itself where there are none."""
-    if not _long(function):
+    long = _long(function)
+    if not long:
         return function
-    module = clone(function.module)
-    trial = replace(function, module=module)
-    for loop in _long(trial):
-        mark(module, loop.latches[0].terminator, _MARKS)
-    loaded = load_again(trial)
+    module, copies = clone_with_map(function.module)
+    for loop in long:
+        latch = copies[loop.latches[0].terminator]
+        assert isinstance(latch, I.Instruction)
+        mark(module, latch, _MARKS)
+    loaded = load_again(replace(function, module=module))
     if not _keep_proved(loaded):
         return function
     note_marks(loaded.module)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from jax_enzyme.ad.facts.copying import ALIGNMENT
+from jax_enzyme.analysis.lanes import size
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -41,7 +42,7 @@ def element_alignment(type_: T.Type, align: int | None) -> int:
         case T.StructType(elements):
             natural = min((element_alignment(e, None) for e in elements), default=1)
         case T.FloatType():
-            natural = type_.size if type_.size in (2, 4, 8) else ALIGNMENT
+            natural = size(type_) or ALIGNMENT
         case T.IntType(bits):
             natural = bits // 8 if bits in (8, 16, 32, 64) else 1
         case _:

@@ -77,6 +77,20 @@ def _names(function: Function, variable: GlobalVariable) -> bool:
     return False
 
 
+_Arms = tuple[Value, Value, Value]
+"""What a value is chosen by, and what it is where that holds and where not."""
+_Made = dict[Value, Value]
+_Guards = tuple[Value, ...]
+
+
+@dataclass(frozen=True)
+class _Thread:
+    """Another thread, as code in block `here` finds its numbers, by their names."""
+
+    here: BasicBlock
+    numbers: Mapping[str, Value]
+
+
 @dataclass(frozen=True)
 class _Written:
     """A store, and how its address follows from the thread's numbers: coefficients by axis, largest first."""
@@ -330,7 +344,7 @@ class _Tile:
         held = (w.removeprefix("dereferenceable(").rstrip(")") for w in words if w.startswith("dereferenceable("))
         return any(int(n) >= size for n in held)
 
-    def _choice(self, value: Value) -> tuple[Value, Value, Value] | None:
+    def _choice(self, value: Value) -> _Arms | None:
         """The condition of a phi behind an `if`, and its values where that holds and where it does not."""
         if not isinstance(value, I.Phi) or len(value.operands) != 2:
             return None
@@ -355,7 +369,7 @@ class _Tile:
         at = Builder(block)
         numbers = {n: emit(at, p, T.I32, self._operand) for n, p in threads.items()}
         here = self._facts.block_of[load]
-        at, value = self._again(at, written.store.operands[0], here, dict[Value, Value](), numbers, ())
+        at, value = self._again(at, written.store.operands[0], _Thread(here, numbers), {}, ())
         at.br(rest)
         return value
 
@@ -375,32 +389,24 @@ class _Tile:
             self._counters[loop] = number
         return self._counters[atom.loop]
 
-    def _again(
-        self,
-        at: Builder,
-        value: Value,
-        here: BasicBlock,
-        made: dict[Value, Value],
-        numbers: Mapping[str, Value],
-        guards: tuple[Value, ...],
-    ) -> tuple[Builder, Value]:
+    def _again(self, at: Builder, value: Value, thread: _Thread, made: _Made, guards: _Guards) -> tuple[Builder, Value]:
         """The value as another thread computes it, and where to go on. `guards` have to hold for what is read to be
         there: where one does not, anything may be read instead."""
-        if self._known(value, here) or value in made:
+        if self._known(value, thread.here) or value in made:
             return at, made.get(value, value)
         assert isinstance(value, I.Instruction)
         name = marks.called(value)
-        if name in numbers:
-            return at, numbers[name]
+        if name in thread.numbers:
+            return at, thread.numbers[name]
         choice = self._choice(value)
         if choice is not None:
             choose = self._selected if self._straight else self._chosen
-            at, made[value] = choose(at, choice, here, made, numbers, guards)
+            at, made[value] = choose(at, choice, thread, made, guards)
             return at, made[value]
         copy = Cloner({}).shell(value)
         copy.operands = []
         for operand in value.operands:
-            at, again = self._again(at, operand, here, made, numbers, guards)
+            at, again = self._again(at, operand, thread, made, guards)
             copy.operands.append(again)
         if isinstance(value, I.Load):
             base = I.base_of(value.operands[0])
@@ -411,16 +417,10 @@ class _Tile:
         return at, copy
 
     def _chosen(
-        self,
-        at: Builder,
-        choice: tuple[Value, Value, Value],
-        here: BasicBlock,
-        made: dict[Value, Value],
-        numbers: Mapping[str, Value],
-        guards: tuple[Value, ...],
+        self, at: Builder, choice: _Arms, thread: _Thread, made: _Made, guards: _Guards
     ) -> tuple[Builder, Value]:
         """The same branch as that thread has."""
-        at, condition = self._again(at, choice[0], here, made, numbers, guards)
+        at, condition = self._again(at, choice[0], thread, made, guards)
         arms = [BasicBlock(name="arm"), BasicBlock(name="arm")]
         joined = BasicBlock(name="joined")
         index = self._kernel.blocks.index(at.block) + 1
@@ -428,24 +428,18 @@ class _Tile:
         at.cond_br(condition, arms[0], arms[1])
         incoming: list[tuple[Value, BasicBlock]] = []
         for arm, value in zip(arms, choice[1:], strict=True):
-            end, again = self._again(Builder(arm), value, here, dict(made), numbers, guards)
+            end, again = self._again(Builder(arm), value, thread, dict(made), guards)
             end.br(joined)
             incoming.append((again, end.block))
         at = Builder(joined)
         return at, at.phi(incoming[0][0].type, incoming)
 
     def _selected(
-        self,
-        at: Builder,
-        choice: tuple[Value, Value, Value],
-        here: BasicBlock,
-        made: dict[Value, Value],
-        numbers: Mapping[str, Value],
-        guards: tuple[Value, ...],
+        self, at: Builder, choice: _Arms, thread: _Thread, made: _Made, guards: _Guards
     ) -> tuple[Builder, Value]:
         """The value of the branch that thread takes, both being computed."""
-        at, condition = self._again(at, choice[0], here, made, numbers, guards)
+        at, condition = self._again(at, choice[0], thread, made, guards)
         not_ = at.binary("xor", condition, const_int(T.I1, 1))
-        at, first = self._again(at, choice[1], here, dict(made), numbers, (*guards, condition))
-        at, second = self._again(at, choice[2], here, dict(made), numbers, (*guards, not_))
+        at, first = self._again(at, choice[1], thread, dict(made), (*guards, condition))
+        at, second = self._again(at, choice[2], thread, dict(made), (*guards, not_))
         return at, at.select(condition, first, second)
