@@ -14,6 +14,7 @@
 #include "gpu_driver.h"
 #include "gpu_handler.h"
 #include "gpu_kernels.h"
+#include "kept_memory.h"
 #include "kernel_table.h"
 
 namespace py = pybind11;
@@ -139,6 +140,16 @@ PYBIND11_MODULE(_ext, module) {
       "The stages of the CUDA handler, for jax.ffi.register_ffi_target. One that counts first finds out how much "
       "memory "
       "the kernel needs; those for platform cpu are for tests.");
+  module.def(
+      "kept_memory",
+      [] {
+        const KeptMemory kept = Kept();
+        return py::make_tuple(kept.blocks, kept.bytes, kept.asked);
+      },
+      "The large blocks that are kept between calls, their bytes, and how many the C library has been asked for so "
+      "far.");
+  module.def("release_memory", &ReleaseKept,
+             "Gives what is kept between calls back to the C library. Returns its bytes.");
   module.def(
       "cuda_driver_error",
       [] {

@@ -29,8 +29,10 @@ _RUST = re.compile(r"^_ZN.*17h[0-9a-f]{16}E$")
 _OF_THREADS = re.compile(r"__kmpc_|__tgt_|kmp_|GOMP_|GOACC_|omp_(get|set|in|is|init|destroy|unset|test|target)_")
 # What starts threads that nothing here knows of: of C++'s libraries, of POSIX and C11.
 _STARTS_THREADS = re.compile(r"_ZNSt(3__1)?6thread|_ZNSt3__115__thread_struct|pthread_create$|thrd_create$")
-# What sanitized kernels call is part of the extension, whose symbols the process does not show.
+# What sanitized kernels call, and what keeps memory, is part of the extension, whose symbols the process does not show.
 _CHECKS, _EXTENSION = "je_checked_", "jax_enzyme.xla_ffi._ext"
+# Large blocks of memory stay with the process between calls (`csrc/kept_memory.h`).
+_KEPT_MEMORY = {name: f"je_memory_{name}" for name in ("malloc", "calloc", "free")}
 # What compilers call for arithmetic that the processor has not, and mathematics on vectors.
 _ARITHMETIC = re.compile(r"^(__[a-z]+[bhsdxt][fc]([bhsdxt]f)?\d?|__(mul|div)[hsdxt]c3|_ZGV\w+|sincos[fl]?|bcmp)$")
 # Data of the C++ and C run times, and what the unwinder calls.
@@ -84,8 +86,9 @@ def _listed(names: Iterable[str]) -> str:
 
 def address_of(name: str) -> int | None:
     """The address of a function or variable by its name in object code, or None."""
-    if name.startswith(_CHECKS):
-        return ctypes.cast(ctypes.CDLL(importlib.import_module(_EXTENSION).__file__)[name], ctypes.c_void_p).value
+    if name.startswith(_CHECKS) or name in _KEPT_MEMORY:
+        extension = ctypes.CDLL(importlib.import_module(_EXTENSION).__file__)
+        return _address(extension, _KEPT_MEMORY.get(name, name))
     if mpi.of_mpi(name):
         found = mpi.library()
         return _address(found, name) if found is not None else None

@@ -21,3 +21,10 @@ def cuda_handlers(counts: bool = False, on_host: bool = False) -> dict[str, Any]
 
 def cuda_driver_error() -> str:
     """What is wrong with NVIDIA's driver; an empty string where there is one."""
+
+def kept_memory() -> tuple[int, int, int]:
+    """The large blocks that are kept between calls, their bytes, and how many the C library has been asked for so
+    far."""
+
+def release_memory() -> int:
+    """Gives what is kept between calls back to the C library. Returns its bytes."""

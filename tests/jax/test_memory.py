@@ -18,6 +18,7 @@ from jax import numpy as jnp
 
 import jax_enzyme as je
 from jax_enzyme.primitives.calls import _GONE, Calls, calls_of
+from jax_enzyme.xla_ffi._ext import kept_memory, release_memory
 
 
 @cache
@@ -80,6 +81,58 @@ def test_a_pullback_can_be_called_often_and_in_threads() -> None:
     with ThreadPoolExecutor(8) as pool:
         for scale, found in zip(range(64), pool.map(call, range(64)), strict=True):
             np.testing.assert_allclose(found, scale * expected)
+
+
+@cache
+def _steep() -> je.Kernel:
+    """Its tape has no static size, and takes half a megabyte for each 1,000 rounds."""
+    return je.kernel(
+        """
+        #include <math.h>
+        #include <stdlib.h>
+        int steep(int rounds, const double *x, double *y) {
+            double *s = malloc(20000 * sizeof *s);
+            if (!s) return 1;
+            for (int i = 0; i < 20000; i++) s[i] = x[i % 64];
+            for (int k = 0; k < rounds; k++)
+                for (int i = 0; i < 64; i++) s[i] = sin(s[i]);
+            for (int i = 0; i < 64; i++) y[i] = s[i];
+            free(s);
+            return *y > 2;
+        }
+        """,
+        "steep",
+        "rounds: i32, x: f64[64], out y: f64[64] -> status",
+        lang="c",
+    )
+
+
+def test_large_blocks_stay_between_calls() -> None:
+    """The memory of the kernel, of its tape and of shadows: a second call asks the C library for none. Of calls in
+    several threads each has its own, and what a failed one had is back."""
+
+    gradient = jax.jit(jax.grad(lambda x, rounds: jnp.sum(_steep()(rounds, x))))
+    x = jnp.linspace(0.1, 1, 64)
+
+    def check(rounds: int) -> None:
+        slope, y = np.ones(64), np.array(x)
+        for _ in range(rounds):
+            slope, y = slope * np.cos(y), np.sin(y)
+        np.testing.assert_allclose(gradient(x, jnp.int32(rounds)), slope)
+
+    counts = (1500, 2500, 4500)
+    for rounds in counts:
+        check(rounds)
+    blocks, kept, asked = kept_memory()
+    assert blocks > 3
+    assert kept > 4e6
+    for rounds in counts:
+        check(rounds)
+    assert kept_memory()[2] == asked
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(check, counts * 8))
+    assert release_memory() >= kept
+    assert kept_memory()[:2] == (0, 0)
 
 
 def test_first_calls_in_threads() -> None:
