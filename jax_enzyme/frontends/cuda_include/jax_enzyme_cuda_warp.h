@@ -36,3 +36,17 @@ __JE_REDUCE(__reduce_and_sync, unsigned, total & other)
 __JE_REDUCE(__reduce_or_sync, unsigned, total | other)
 __JE_REDUCE(__reduce_xor_sync, unsigned, total ^ other)
 #undef __JE_REDUCE
+
+// Anything that may be copied as bytes goes from lane to lane in words; numbers as themselves.
+template <class T> __JE T __je_move_any(unsigned mask, T value, int source) {
+  if constexpr (__is_arithmetic(T)) {
+    return __je_move(mask, value, source);
+  } else {
+    static_assert(__is_trivially_copyable(T), "what lanes exchange is copied as bytes");
+    unsigned words[(sizeof(T) + 3) / 4] = {};
+    __builtin_memcpy(words, &value, sizeof(T));
+    for (unsigned i = 0; i < (sizeof(T) + 3) / 4; i++) words[i] = __je_move(mask, words[i], source);
+    __builtin_memcpy(&value, words, sizeof(T));
+    return value;
+  }
+}
