@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jax_enzyme.errors import CompileError
+from jax_enzyme.frontends.constant_memory import with_constants
 from jax_enzyme.frontends.gathering import Flags, gather
 from jax_enzyme.frontends.numba import load_numba
 from jax_enzyme.frontends.numba_cuda import is_for_cuda, load_numba_cuda
@@ -13,7 +14,18 @@ from jax_enzyme.frontends.source import Language, identify
 from jax_enzyme.frontends.source_set import FRONTENDS, Blas, SourceSet
 from jax_enzyme.signature import Signature
 
-__all__ = ["FRONTENDS", "Blas", "Flags", "Language", "Program", "SourceSet", "load", "load_function", "source_set"]
+__all__ = [
+    "FRONTENDS",
+    "Blas",
+    "Flags",
+    "Language",
+    "Program",
+    "SourceSet",
+    "load",
+    "load_function",
+    "source_set",
+    "with_constants",
+]
 
 
 def source_set(

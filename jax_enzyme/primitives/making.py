@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from jax_enzyme.errors import JaxEnzymeError, SignatureError
-from jax_enzyme.frontends import Blas, Flags, Language, Program, SourceSet, load_function, source_set
+from jax_enzyme.frontends import Blas, Flags, Language, Program, SourceSet, load_function, source_set, with_constants
 from jax_enzyme.options import Options
 from jax_enzyme.primitives import compat
 from jax_enzyme.primitives.arguments import (
@@ -146,6 +146,7 @@ class _Given:
         return given.kernel(sources.program(symbol, tuple(functions_of(parsed.formals)), ruled), parsed)
 
     def kernel(self, program: Program, signature: Signature) -> Kernel:
+        program = with_constants(program, signature)
         program = replace(program, ir=attached(program.ir, self.rules))
         _check_rules(self.rules, program)
         if program.lang == "cuda" and not program.device:

@@ -46,6 +46,7 @@ class Declaration:
     is_pointer: bool = False
     value: int | None = None
     members: tuple[Declaration, ...] = ()
+    is_variable: bool = False
 
 
 class DeclarationError(Exception):

@@ -42,7 +42,8 @@ class Signature:
 
     `result` is a dtype (the return value is an output), `"status"` (a non-zero int return is a failure) or None.
     `formals` are the parameters of the function where those are not `params` themselves (see `formals`), else empty.
-    `structure` is what the function returns by value, where that is a structure; `result` is None then.
+    `structure` is what the function returns by value, where that is a structure; `result` is None then. `variables` are
+    the last parameters, which are variables of the source (`const`).
     `str()` gives the text in canonical form; parsing that gives an equal signature.
     """
 
@@ -51,19 +52,21 @@ class Signature:
     order: Order = "C"
     formals: tuple[Formal, ...] = ()
     structure: Record | None = None
+    variables: tuple[str, ...] = ()
     _by_name: dict[str, Param] = field(init=False, repr=False, compare=False, hash=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_by_name", {param.name: param for param in self.params})
 
     def __str__(self) -> str:
-        listed = [f.text("in") for f in self.formals] if self.formals else map(str, self.params)
-        text = ", ".join(listed)
+        listed = [f.text("in") for f in self.formals] if self.formals else list(map(str, self.params))
+        first = len(listed) - len(self.variables)
+        text = ", ".join((*listed[:first], *(f"const {variable}" for variable in listed[first:])))
         result = self.result if self.structure is None else self.structure.braces
         return text if result is None else f"{text} -> {result}"
 
     def __reduce__(self) -> tuple[type[Signature], tuple[object, ...]]:
-        return (Signature, (self.params, self.result, self.order, self.formals, self.structure))
+        return (Signature, (self.params, self.result, self.order, self.formals, self.structure, self.variables))
 
     def __getitem__(self, name: str) -> Param:
         return self._by_name[name]

@@ -1,13 +1,14 @@
 """Reads the text of a signature: a recursive descent parser with one function per line of the grammar.
 
 signature := param ("," param)* [ "->" dtype | "->" "status" | "->" "{" member ("," member)* "}" ]
-param     := [ "in" | "out" | "inout" | "scratch" ] name ":" type
+param     := [ "in" | "out" | "inout" | "scratch" | "const" ] name ":" type
 type      := dtype ("[" dims "]")* [ "=" integer ] | record | "null" | "fn" "(" name ")" | string | "status" "[" "]"
 record    := "{" member ("," member)* "}" [ "[" dims "]" ] [ "*" ]
 member    := param, where a "*" behind a dtype with brackets is a pointer, and brackets alone an array in place
 dims      := [ expression ("," expression)* ]           (expressions: see the module `expressions`)
 
-Names in expressions may have dots (`p.n`). What stands between `#` and the end of its line is a comment.
+A `const` parameter is a variable of the source, and comes behind all others wherever it stands. Names in expressions
+may have dots (`p.n`). What stands between `#` and the end of its line is a comment.
 """
 
 from __future__ import annotations
@@ -130,7 +131,7 @@ class _Parser:
     # -- the grammar
 
     def signature(self, order: Order, constants: Mapping[str, int]) -> Signature:
-        declarations = self.declarations(in_structure=False)
+        declarations = sorted(self.declarations(in_structure=False), key=lambda d: d.is_variable)
         result = self.result() if self.accept("->") else None
         structure: Record | None = None
         try:
@@ -142,7 +143,8 @@ class _Parser:
         if self.token.kind != "end":
             shown = formals[-1].text("in") if formals else str(params[-1])
             self.fail(f"expected `,` or `->` or the end after `{shown}`, found `{self.token.text}`", self.token.start)
-        return Signature(params, result, order, formals, structure)
+        variables = tuple(d.name for d in declarations if d.is_variable)
+        return Signature(params, result, order, formals, structure, variables)
 
     def declarations(self, *, in_structure: bool) -> tuple[Declaration, ...]:
         found = [self.declaration(in_structure)]
@@ -169,6 +171,7 @@ class _Parser:
                 self.advance()
                 direction = word
                 break
+        is_variable = self.variable(in_structure)
         token = self.advance()
         if token.kind != "name":
             self.index -= 1
@@ -194,10 +197,32 @@ class _Parser:
             is_pointer = self.pointer(name, dtype, groups, in_structure)
             kind = "record" if members else "number"
             value = self.integer(name) if kind == "number" and self.accept("=") else None
-            return Declaration(name, start, kind, direction, dtype, groups, is_pointer, value, members)
+            if is_variable:
+                self.check_variable(name, start, kind, groups)
+                groups = groups or ((),)
+            return Declaration(name, start, kind, direction, dtype, groups, is_pointer, value, members, is_variable)
+        if is_variable:
+            self.fail(f"`const {name}` is an array or a number", start)
         if direction is not None:
             self.fail(f"`{name}` is the same in every call, and no {direction}put", start, f"leave `{direction}` out")
         return special
+
+    def variable(self, in_structure: bool) -> bool:
+        """Whether a parameter is a variable of the source."""
+        if self.token.text != "const" or self.tokens[self.index + 1].kind != "name":
+            return False
+        start = self.advance().start
+        if in_structure:
+            self.fail("`const` is for variables, and members of a structure are none", start, "leave `const` out")
+        return True
+
+    def check_variable(self, name: str, start: int, kind: str, groups: tuple[Dims, ...]) -> None:
+        if kind != "number" or len(groups) > 1:
+            self.fail(
+                f"`const {name}` is an array or a number",
+                start,
+                "a structure of numbers of one type is an array of them, as `f32[4]` for a float4",
+            )
 
     def members(self, name: str, start: int) -> tuple[Declaration, ...]:
         self.deeper(start)

@@ -20,6 +20,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import prod
 
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.errors import SignatureError
@@ -33,7 +34,9 @@ from jax_enzyme.ir.module import Function, GlobalAlias, GlobalVariable, Module
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantAggregate, ConstantNull, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.signature import RETURN, Binding, Param, Signature
+from jax_enzyme.signature.expressions import names_in
 from jax_enzyme.signature.formals import Formal, FunctionOf, Null, Plain, Record, Status, Text
+from jax_enzyme.transform.constant_variables import size_of_variable
 from jax_enzyme.transform.declared import (
     Mismatch,
     by_value,
@@ -82,6 +85,8 @@ def bind(module: Module, symbol: str, signature: Signature, binding: Binding) ->
     """The array function `je.primal` in a copy of the module. SignatureError if the kernel is not what it should be."""
     copy = clone(module)
     kernel = _definition(copy, symbol)
+    dims = dict(binding.dims)
+    _check_variables(kernel, signature, {n: signature.shape(n, dims) for n in signature.variables})
     return _Binder(copy, kernel, signature, buffers_of(signature, binding), signature.constants(binding)).bind()
 
 
@@ -92,7 +97,23 @@ def check_signature(module: Module, symbol: str, signature: Signature) -> None:
     given = [p for p in signature.params if p.name not in constants]
     buffers = [Buffer(p.name, p.dtype, (), p.direction, of=i) for i, p in enumerate(given)]
     buffers += [Buffer(p.name, p.dtype, (), "out", of=len(buffers) + i) for i, p in enumerate(signature.returned)]
-    _Binder(module, _definition(module, symbol), signature, tuple(buffers), constants).bind()
+    kernel = _definition(module, symbol)
+    fixed = [n for n in signature.variables if not any(names_in(dim) for dim in signature[n].dims or ())]
+    _check_variables(kernel, signature, {n: signature.shape(n, {}) for n in fixed})
+    _Binder(module, kernel, signature, tuple(buffers), constants).bind()
+
+
+def _check_variables(kernel: Function, signature: Signature, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """The array that takes the place of a variable is as large as that."""
+    count = len(signature.variables)
+    for name, argument in zip(signature.variables, kernel.arguments[len(kernel.arguments) - count :], strict=True):
+        size = size_of_variable(argument)
+        given = ITEM_BYTES[signature[name].dtype] * prod(shapes.get(name, ()))
+        if name in shapes and size is not None and given != size:
+            raise SignatureError(
+                f"the variable `{name}` has {size} bytes in the source, and `const {signature[name]}` has {given}",
+                remedy="pass all of it: what a kernel does not read may be anything",
+            )
 
 
 def _definition(module: Module, symbol: str) -> Function:
