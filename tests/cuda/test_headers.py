@@ -27,14 +27,20 @@ def test_cooperative_groups() -> None:
         """auto block = cg::this_thread_block();
         auto tile = cg::tiled_partition<8>(block);
         __shared__ double s[32];
-        s[block.thread_rank()] = cg::reduce(tile, x[t] * x[t], cg::plus<double>());
+        Pair pair = cg::reduce(tile, Pair{x[t] * x[t], 1}, Joined());
+        s[block.thread_rank()] = pair.total * pair.count;
         block.sync();
         double up = tile.shfl_up(x[t], 1), bits = tile.ballot(t % 3 == 0);
         y[t] = s[31 - t] * up + bits * x[t] + tile.meta_group_rank();""",
-        "#include <cooperative_groups.h>\n#include <cooperative_groups/reduce.h>\nnamespace cg = cooperative_groups;",
+        """#include <cooperative_groups.h>
+        #include <cooperative_groups/reduce.h>
+        namespace cg = cooperative_groups;
+        struct Pair { double total; int count; };
+        struct Joined { __device__ Pair operator()(Pair a, Pair b) const {
+          return {a.total + b.total, a.count + b.count}; } };""",
     )
     x, t = values(), np.arange(32)
-    total = (x * x).reshape(4, 8).sum(1).repeat(8)
+    total = 8 * (x * x).reshape(4, 8).sum(1).repeat(8)
     bits = ((t % 3 == 0).reshape(4, 8) @ 2 ** np.arange(8)).repeat(8)
     expected = total[::-1] * x[np.where(t % 8, t - 1, t)] + bits * x + t // 8
     np.testing.assert_allclose(subject.run((), [x])[0], expected, rtol=1e-13)

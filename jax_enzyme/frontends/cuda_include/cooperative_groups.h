@@ -62,16 +62,15 @@ template <unsigned Size, class Parent = void> struct thread_block_tile : __je_la
   __JE_MEMBER static unsigned mask() {
     return Size == 32 ? 0xffffffffu : ((1u << (Size & 31)) - 1u) << (__je_lane() & ~(Size - 1));
   }
-  template <class T> __JE_MEMBER T shfl(T value, unsigned rank) const { return __shfl_sync(mask(), value, rank, Size); }
-  template <class T> __JE_MEMBER T shfl_up(T value, unsigned by) const {
-    return __shfl_up_sync(mask(), value, by, Size);
+  // A structure too goes from lane to lane; one that asks a lane outside of its tile gets its own.
+  template <class T> __JE_MEMBER T from(T value, int rank) const {
+    int self = __je_lane(), inside = rank >= 0 && rank < (int)Size;
+    return __je_move_any(mask(), value, inside ? (self & ~(int)(Size - 1)) + rank : self);
   }
-  template <class T> __JE_MEMBER T shfl_down(T value, unsigned by) const {
-    return __shfl_down_sync(mask(), value, by, Size);
-  }
-  template <class T> __JE_MEMBER T shfl_xor(T value, unsigned bits) const {
-    return __shfl_xor_sync(mask(), value, bits, Size);
-  }
+  template <class T> __JE_MEMBER T shfl(T value, unsigned rank) const { return from(value, rank & (Size - 1)); }
+  template <class T> __JE_MEMBER T shfl_up(T value, unsigned by) const { return from(value, (int)thread_rank() - (int)by); }
+  template <class T> __JE_MEMBER T shfl_down(T value, unsigned by) const { return from(value, thread_rank() + by); }
+  template <class T> __JE_MEMBER T shfl_xor(T value, unsigned bits) const { return from(value, thread_rank() ^ bits); }
   __JE_MEMBER unsigned ballot(int predicate) const {
     return (__ballot_sync(mask(), predicate) & mask()) >> (Size == 32 ? 0 : __je_lane() & ~(Size - 1));
   }
@@ -96,7 +95,7 @@ struct coalesced_group : __je_lanes<coalesced_group> {
   }
   __JE_MEMBER unsigned ballot(int predicate) const { return packed(__ballot_sync(lanes, predicate)); }
   template <class T> __JE_MEMBER T shfl(T value, unsigned rank) const {
-    return __shfl_sync(lanes, value, (int)__fns(lanes, 0, (int)rank + 1));
+    return __je_move_any(lanes, value, (int)__fns(lanes, 0, (int)rank + 1) & 31);
   }
   template <class T> __JE_MEMBER T shfl_down(T value, unsigned by) const {
     unsigned rank = thread_rank() + by;
