@@ -5,6 +5,7 @@ one of a program. What its pointers lead to is the caller's (`memory.OPEN`), and
 made sure that no derivative passes where the caller has given no memory for it:
 
     parameters      one that is const leads to no memory with derivatives
+    result          a pointer that the function returns leads to parameters, or to what has no derivatives
     caller          memory behind pointers in memory has no derivatives: nothing active is stored there, and no pointer
                     that may lead there may lead to memory with derivatives as well
     variables       file-scope variables that are parameters of the array function have shadows of their own, which
@@ -16,7 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from jax_enzyme.ad.facts.causes import CALLERS_VARIABLE, INACTIVE_PARAMETER, POINTER_PARAMETER
+from jax_enzyme.ad.facts.causes import (
+    CALLERS_VARIABLE,
+    INACTIVE_PARAMETER,
+    POINTER_PARAMETER,
+    RETURNED_POINTER,
+)
 from jax_enzyme.analysis.accesses import accesses
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.layout import DataLayout
@@ -62,6 +68,7 @@ class Assumptions:
                     place=self._place(item), number=parameter.index + 1, name=self._function.name
                 )
         self._check_rows(objects)
+        self._check_result(objects, activity)
         self._check_variables(shadowed)
         self._check_apart(activity)
 
@@ -77,6 +84,15 @@ class Assumptions:
                     if active and item in points_to.of(load.operands[0]) and isinstance(item.site, Argument):
                         place, number = location(self._module, load), item.site.index + 1
                         raise POINTER_PARAMETER.error(place=place, number=number, name=self._function.name)
+
+    def _check_result(self, objects: Sequence[MemoryObject], activity: Activity) -> None:
+        """A derivative returns no pointer to derivatives: memory that the function makes, and returns, has none."""
+        if not T.is_pointer(self._function.function_type.result):
+            return
+        parameters = len(self._function.arguments)
+        held = self._points_to.contents.get(objects[parameters], frozenset()) - set(objects[:parameters])
+        for item in held & activity.varied_objects:
+            raise RETURNED_POINTER.error(place=self._place(item), name=self._function.name)
 
     def _refuse_callers_memory(self, objects: Sequence[MemoryObject], shadowed: frozenset[MemoryObject]) -> None:
         points_to = self._points_to

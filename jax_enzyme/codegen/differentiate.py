@@ -39,6 +39,8 @@ from jax_enzyme.options import Options
 Word = Literal["const", "active"]
 
 _LEFT_OUT = ("llvm.global_ctors", "llvm.global_dtors", "llvm.used")
+_SUFFIXES = {"forward": ("_jvp",), "reverse": ("_vjp",), "split": ("_augmented", "_pullback", "_tape_size")}
+"""Of the names that a mode defines."""
 
 
 def differentiate(
@@ -87,6 +89,7 @@ def differentiate(
     if mode not in ("forward", "reverse", "split"):
         raise CompileError(f"there is no mode {mode!r}", remedy="forward, reverse or split")
     plain = PlainFunction(source, function, _words(function, activity), options or Options())
+    _check_names_are_free(text, [symbol + suffix for suffix in _SUFFIXES[mode]])
     return _linked(text, symbol, list(plain.derivatives(mode)))
 
 
@@ -95,6 +98,15 @@ def _text(module: Module | str | bytes) -> str:
         return upgraded(to_text(module) if isinstance(module, Module) else module)
     except ReadError as error:
         raise CompileError(str(error), "the given module") from error
+
+
+def _check_names_are_free(text: str, names: Sequence[str]) -> None:
+    """CompileError where the program defines what derivatives would be called. It may declare, and call, them."""
+    module = llvm.parse_assembly(text, llvm.create_context())
+    for value in (*module.functions, *module.global_variables):
+        if value.name in names and not value.is_declaration:
+            what = f"the module defines `{value.name}` already, which is what a derivative would be called"
+            raise CompileError(what, remedy="give that another name, or differentiate a module without it")
 
 
 def _needed(text: str, symbol: str) -> Module:
@@ -140,6 +152,9 @@ def _names(module: Module) -> str:
 
 def _words(function: Function, activity: Sequence[Word] | None) -> tuple[bool, ...]:
     """Which parameters are active."""
+    if function.function_type.variadic:
+        what = f"`{function.name}` takes arguments without names (`...`), which its derivatives could not be given"
+        raise CompileError(what, remedy="differentiate a function of named parameters that calls it")
     types = [a.type for a in function.arguments]
     for index, type_ in enumerate((*types, function.function_type.result)):
         if not isinstance(type_, T.PointerType | T.FloatType | T.IntType | T.VoidType):

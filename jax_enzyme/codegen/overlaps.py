@@ -25,7 +25,8 @@ from itertools import combinations
 from jax_enzyme.analysis.accesses import accesses
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import map_of
-from jax_enzyme.codegen.plain_wrapper import distance, say_and_abort
+from jax_enzyme.codegen.plain_wrapper import distance, extension, say_and_abort
+from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder, const_int
@@ -89,7 +90,7 @@ class Choice:
         apart.name = name + APART
         apart.prefix = ("internal",)
         module.functions[apart.name] = apart
-        arguments = [Argument(a.type, (), i, name=a.name) for i, a in enumerate(apart.arguments)]
+        arguments = [Argument(a.type, extension(a.attributes), i, name=a.name) for i, a in enumerate(apart.arguments)]
         own, companions = self._places(arguments, suffix)
         entry, separate = BasicBlock(name="entry"), BasicBlock(name="apart")
         blocks = [entry]
@@ -97,7 +98,8 @@ class Choice:
         if self.group:
             shared = BasicBlock(name="shared")
             declared = Function(T.PTR, apart.value_type, name=name + SHARED)
-            declared.arguments = [Argument(a.type, index=a.index) for a in arguments]
+            declared.arguments = [Argument(a.type, a.attributes, a.index) for a in arguments]
+            declared.return_attributes = apart.return_attributes
             module.functions[declared.name] = declared
             near = _all(at, [self._is_near(at, own, companions, k) for k in self.group[1:]])
             checked = BasicBlock(name="checked")
@@ -113,7 +115,9 @@ class Choice:
             at = Builder(following)
         at.br(separate)
         _forward(Builder(separate), apart, arguments)
-        module.functions[name] = Function(T.PTR, apart.value_type, arguments, [*blocks, separate], name=name)
+        chosen = Function(T.PTR, apart.value_type, arguments, [*blocks, separate], name=name)
+        chosen.return_attributes = apart.return_attributes
+        module.functions[name] = chosen
 
     def _clashes(self, module: Module, own: dict[int, Value]) -> Iterator[tuple[Callable[[Builder], Value], str]]:
         """What must not be, and how to say it."""
@@ -159,4 +163,7 @@ def _all(at: Builder, conditions: Sequence[Value]) -> Value:
 
 def _forward(at: Builder, target: Function, arguments: Sequence[Value]) -> None:
     result = at.call(target, arguments)
+    assert isinstance(result, I.Call)
+    result.parameter_attributes = [extension(a.attributes) for a in target.arguments]
+    result.return_attributes = target.return_attributes
     at.ret(None if isinstance(target.function_type.result, T.VoidType) else result)

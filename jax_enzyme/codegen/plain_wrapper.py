@@ -43,12 +43,14 @@ class Wrapper:
         self._name = name
         self._suffix = suffix
         self._result = function.function_type.result
+        self._result_attributes = extension(function.return_attributes)
         self._at = Builder(BasicBlock(name="entry"))
         self._arguments: list[Argument] = []
         self._own: dict[int, Value] = {}
         self._companions: dict[int, Value] = {}
         for index, (parameter, is_active) in enumerate(zip(function.arguments, active, strict=True)):
-            self._own[index] = self._memory(self._argument(parameter.type, parameter.name))
+            own = self._argument(parameter.type, parameter.name, extension(parameter.attributes))
+            self._own[index] = self._memory(own)
             if is_active and suffix != "augmented":
                 by_value = suffix == "jvp" and not T.is_pointer(parameter.type)
                 companion = self._argument(parameter.type if by_value else T.PTR, f"{parameter.name}.companion")
@@ -62,8 +64,8 @@ class Wrapper:
         self._of_result = first - 1
         self._tape = self._argument(T.PTR, "tape") if suffix in ("augmented", "pullback") else None
 
-    def _argument(self, type_: T.Type, name: str) -> Argument:
-        self._arguments.append(Argument(type_, (), len(self._arguments), name=name))
+    def _argument(self, type_: T.Type, name: str, attributes: tuple[str, ...] = ()) -> Argument:
+        self._arguments.append(Argument(type_, attributes, len(self._arguments), name=name))
         return self._arguments[-1]
 
     def _memory(self, value: Value) -> Value:
@@ -115,6 +117,8 @@ class Wrapper:
         result = self._returned()
         type_ = T.FunctionType(T.VOID if result is None else result.type, tuple(a.type for a in self._arguments))
         function = Function(T.PTR, type_, arguments=self._arguments, blocks=blocks, name=self._name)
+        if result is not None and T.is_int(result.type):
+            function.return_attributes = self._result_attributes
         self._at.ret(result)
         self._module.functions[self._name] = function
 
@@ -128,6 +132,11 @@ class Wrapper:
         pair: Value = zero(T.StructType((self._result, self._result)))
         pair = self._at.insert_value(pair, result, 0)
         return self._at.insert_value(pair, self._at.load(self._result, self._companions[index]), 1)
+
+
+def extension(attributes: Sequence[str]) -> tuple[str, ...]:
+    """How callers and functions agree to pass an integer that is narrower than a register."""
+    return tuple(word for word in attributes if word in ("zeroext", "signext"))
 
 
 class _Failures:

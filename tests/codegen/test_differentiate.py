@@ -13,6 +13,7 @@ import pytest
 
 import jax_enzyme as je
 from jax_enzyme.frontends import load
+from jax_enzyme.ir import types as T
 from jax_enzyme.ir.instructions import Call
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.reader import read
@@ -200,6 +201,26 @@ def test_an_integer_result_has_no_derivative(module: Module) -> None:
 def test_bad_requests(module: Module, arguments: tuple[object, ...], message: str) -> None:
     with pytest.raises(je.CompileError, match=message):
         je.ad.differentiate(module, *arguments)
+
+
+@pytest.mark.parametrize("taken", ["define double @f_jvp() { ret double 1.0 }", "@f_jvp = global double 1.0"])
+def test_names_that_are_taken(taken: str) -> None:
+    with pytest.raises(je.CompileError, match="defines `f_jvp` already"):
+        je.ad.differentiate(f"{taken} define double @f(double %x) {{ ret double %x }}", "f", "forward")
+
+
+def test_arguments_without_names() -> None:
+    with pytest.raises(je.CompileError, match="arguments without names"):
+        je.ad.differentiate("define double @f(double %x, ...) { ret double %x }", "f")
+
+
+def test_narrow_integers_are_passed_as_the_function_passes_them() -> None:
+    body = "%y = load double, ptr %p store double %y, ptr %q ret i8 %n"
+    text = f"define signext i8 @f(ptr %p, ptr %q, i8 signext %n) {{ {body} }}"
+    for mode in ("forward", "split"):
+        derived = je.ad.differentiate(text, "f", mode).functions["f_jvp" if mode == "forward" else "f_augmented"]
+        assert derived.return_attributes == ("signext",)
+        assert [a.attributes for a in derived.arguments if T.is_int(a.type)] == [("signext",)]
 
 
 def test_memory_that_needs_a_shadow(module: Module) -> None:

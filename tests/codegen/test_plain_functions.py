@@ -175,6 +175,11 @@ REFUSED = {
         ("active", "const"),
         "file-scope variable `p` may hold, or share",
     ),
+    "pointer to a variable, returned": (
+        "double *f(double x) {\n  static double room[2]; room[0] = x * x;\n  return room; }",
+        ("active",),
+        "`f` returns a pointer to memory with derivatives",
+    ),
     "rows of an active table": (
         "double f(double **rows, double x) {\n  return rows[1][0] * x; }",
         ("active", "active"),

@@ -430,6 +430,11 @@ def callers_variable() -> None:
     je.ad.differentiate(text, "f")
 
 
+def returned_pointer() -> None:
+    body = "  %p = call ptr @malloc(i64 8)\n  %b = fmul double %x, %x\n  store double %b, ptr %p\n  ret ptr %p"
+    je.ad.differentiate(f"declare ptr @malloc(i64)\ndefine ptr @f(double %x) {{\n{body}\n}}", "f", "forward")
+
+
 ELSEWHERE: dict[Callable[[], None], Cause] = {
     pointers_in_vectors: causes.POINTERS_AS_VECTORS,
     split_with_a_tape_of_unknown_size: causes.SPLIT,
@@ -439,6 +444,7 @@ ELSEWHERE: dict[Callable[[], None], Cause] = {
     inactive_parameter: causes.INACTIVE_PARAMETER,
     parameter_with_pointers: causes.POINTER_PARAMETER,
     callers_variable: causes.CALLERS_VARIABLE,
+    returned_pointer: causes.RETURNED_POINTER,
 }
 
 

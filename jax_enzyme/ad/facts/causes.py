@@ -257,6 +257,13 @@ POINTER_PARAMETER = Cause(
     "their shadows would be somebody else's to make (`je.ad.differentiate`)",
     "pass the memory that they lead to as parameters of its own",
 )
+RETURNED_POINTER = Cause(
+    "pointer as a result",
+    Kind.LIMIT,
+    "`{name}` returns a pointer to memory with derivatives that is no parameter",
+    "the memory for its derivatives would be lost (`je.ad.differentiate`)",
+    "write to memory that is passed as a parameter",
+)
 CALLERS_VARIABLE = Cause(
     "file-scope variable of a program",
     Kind.LIMIT,
@@ -389,6 +396,7 @@ CAUSES = (
     UNKNOWN_CALL, COMMUNICATION, UNKNOWN_POINTER_CALL, ASSEMBLY, BITS, MADE, PARTS, GOTO, SETJMP, VARIADIC,
     THROUGH_FILE, VOLATILE, DEVICE, ORIGIN, POINTERS_AS_VECTORS, IN_ONE_PLACE, ALLOCATOR, SPLIT, NO_LOOP,
     NOT_CHECKPOINTED, NEVER_RETURNS, INACTIVE_PARAMETER, POINTER_PARAMETER, CALLERS_VARIABLE,
+    RETURNED_POINTER,
 )  # fmt: skip
 """Those of functions that one thread runs, in the order of the page."""
 
