@@ -14,7 +14,8 @@ Andersen's analysis with offsets, insensitive to flow and calling context:
     allocate    a new object, for each place in the code
     free        changes nothing: what was there may be asked for at other times
     call        into a defined function: arguments into parameters, what is returned into the result; of a function that
-                is not there: any pointer that it is given may be stored anywhere in what it is given
+                is not there: any pointer that it is given may be stored anywhere in what it is given, so that all of
+                it is one class from then on (`analysis.escaped`)
 
 So a counter beside a pointer does not move it, a member of a structure in an array has its offset modulo the size of
 the structure, however the loop is written, and the elements of a small array in it have theirs. What a program's source
@@ -32,6 +33,7 @@ from functools import lru_cache
 
 from jax_enzyme.analysis.congruence import ANY, Congruence, copied_to, overlap
 from jax_enzyme.analysis.dependence import Worklist
+from jax_enzyme.analysis.escaped import Escaped
 from jax_enzyme.analysis.layout import DataLayout, addresses
 from jax_enzyme.analysis.named_integers import NamedIntegers
 from jax_enzyme.analysis.objects import (
@@ -125,12 +127,15 @@ class PointsTo:
         self._leads: dict[Value, Objects] = {}
         self._fields: dict[MemoryObject, dict[Congruence, Place]] = {}
         self._compacted: set[MemoryObject] = set()
+        self._outside: dict[I.CallBase, MemoryObject] = {}
+        """The class of what each call of a function that is not there can reach."""
         self._counters: dict[I.Phi, Offsets | None] = {}
         self._named = NamedIntegers(module, self.functions)
         self._returned = {f: f.returned() for f in self.functions}
         instructions = [i for f in self.functions for i in f.instructions()]
         # What is written to memory waits, so that addresses that a loop moves are known up to their stride.
         self._work: Worklist[I.Instruction] = Worklist(instructions, self._visit, _writes)
+        self._escaped = Escaped(self.unknown, self.contents, self._work.changed)
         self._start()
         # At first, a pointer that is called leads to what was found for it so far, integers lead nowhere, and what is
         # called an integer is one. Only if that does not hold in the end may they lead anywhere.
@@ -140,6 +145,9 @@ class PointsTo:
         self._trusts_names = not self._named.are_addresses(self.of)
         self._is_settled = True
         self._work.run()
+        for item, held in self.contents.items():
+            name = self._escaped.of(item)
+            self.contents[item] = self._escaped.expanded(held if name is None else frozenset([name, self.unknown]))
 
     def _start(self) -> None:
         for argument in self.root.arguments:
@@ -165,11 +173,11 @@ class PointsTo:
         if isinstance(value, Constant):
             return objects_in(self._place(value))
         self._work.read(value)
-        return self._leads.get(value, NOTHING)
+        return self._expanded(self._leads.get(value, NOTHING))
 
     def within(self, pointer: Value) -> Mapping[MemoryObject, Offsets]:
         """The offsets in each object that a pointer may point to, with bounds where they are known."""
-        return {o: cs or ANYWHERE for o, cs in self._place(pointer).items() if o is not None}
+        return self._members(self._targets(pointer))
 
     def places(self, pointer: Value) -> Mapping[MemoryObject, Offsets]:
         """The same without bounds."""
@@ -191,11 +199,32 @@ class PointsTo:
                 held = self.within(value)
                 if held:
                     lines.append(f"{function.name}: {value.name} -> {text(held)}")
-        for item, fields in self._fields.items():
-            lines += [f"{item} at {at}: {text(held)}" for at, held in fields.items()]
+        for item in self.objects.values():
+            name = self._escaped.of(item)
+            fields = self._fields.get(item, {}) if name is None else {ANY: self._escaped.place(name)}
+            lines += [f"{item} at {at}: {text(self._members(held))}" for at, held in fields.items()]
         return "\n".join(lines)
 
     # -- the lattice
+
+    def _targets(self, pointer: Value) -> Mapping[MemoryObject, Offsets]:
+        """Objects, and classes of them, that a pointer may point into, and where."""
+        return {o: cs or ANYWHERE for o, cs in self._place(pointer).items() if o is not None}
+
+    def _expanded(self, objects: Objects) -> Objects:
+        for item in self._escaped.names_in(objects):
+            self._work.read(item)
+        return self._escaped.expanded(objects)
+
+    def _members(self, place: Mapping[MemoryObject, Offsets] | Place) -> Mapping[MemoryObject, Offsets]:
+        """A place with the members of classes in place of the classes."""
+        held = {o: cs for o, cs in place.items() if o is not None}
+        objects = frozenset(held)
+        members = self._expanded(objects)
+        if members is objects:
+            return held
+        whole = self._escaped.expanded(self._escaped.names_in(objects))
+        return {o: ANYWHERE if o in whole else held[o] for o in members}
 
     def _object(self, kind: str, site: Value) -> MemoryObject:
         if site not in self.objects:
@@ -248,6 +277,7 @@ class PointsTo:
 
     def _join(self, value: Value, place: Place) -> None:
         known = self._values.setdefault(value, {})
+        place = self._escaped.shortened(place, known)
         before = len(known)
         most = _MANY_JOINED if isinstance(value, I.Phi) else MOST
         if merge(known, place, most if before < _MANY_OBJECTS else 1):
@@ -259,6 +289,10 @@ class PointsTo:
         """A pointer is stored somewhere."""
         objects = objects_in(place)
         if item is self.unknown or not objects:
+            return
+        name = self._escaped.of(item)
+        if name is not None:
+            self._escape(name, objects)
             return
         fields = self._fields.setdefault(item, {})
         changed = False
@@ -276,13 +310,15 @@ class PointsTo:
     def _held(self, pointer: Value, size: int | None) -> Iterator[tuple[Congruence, Congruence, Place]]:
         """The pointers in so many bytes behind an address (None: in what it leads to): where they are, from which place
         of the address on, and where they lead."""
-        for item, offsets in self.within(pointer).items():
+        for item, offsets in self._targets(pointer).items():
             if item is self.unknown:
                 yield ANY, ANY, {item: ANYWHERE}
                 continue
             self._work.read(item)
+            name = self._escaped.of(item)
+            fields = self._fields.get(item, {}) if name is None else {ANY: self._escaped.place(name)}
             for here in offsets:
-                for at, held in list(self._fields.get(item, {}).items()):
+                for at, held in list(fields.items()):
                     if size is None or overlap(at, _POINTER, here, size):
                         yield at, here, dict(held)
 
@@ -321,7 +357,7 @@ class PointsTo:
         if not is_address(value.type):
             place = anywhere(value.type, place)
             place.pop(None, None)
-        for target, offsets in self.within(pointer).items():
+        for target, offsets in self._targets(pointer).items():
             for at in offsets if not target.is_constant else ():
                 for part in range(0, size, _POINTER):
                     self._add(target, at + Congruence(part, 0), place)
@@ -468,7 +504,7 @@ class PointsTo:
     def _copy(self, target: Value, source: Value, length: int | None) -> None:
         """So many bytes are copied."""
         for at, here, held in list(self._held(source, length)):
-            for to, offsets in self.within(target).items():
+            for to, offsets in self._targets(target).items():
                 for there in offsets if not to.is_constant else ():
                     self._add(to, copied_to(at, _POINTER, here, there, length), held)
 
@@ -480,27 +516,21 @@ class PointsTo:
         if leaves_pointers(call):
             return
         given = [a for a in call.arguments if not isinstance(a.type, T.FloatType)]
-        place = self._reached({**self._parts(T.PTR, *given), self.unknown: ANYWHERE})
-        for target in objects_in(place):
-            if not target.is_constant:
-                self._add(target, ANY, place)
-            if isinstance(target.site, Function):
-                for parameter in target.site.arguments:
-                    self._join(parameter, place if T.is_pointer(parameter.type) else {None: ANYWHERE})
+        reached = objects_in(self._parts(T.PTR, *given))
+        place: Place = {None: ANYWHERE, self.unknown: ANYWHERE}
+        if reached:
+            name = self._outside[call] if call in self._outside else self._escaped.new()
+            self._outside[call] = name
+            self._escape(name, reached)
+            place = self._escaped.place(name)
         if T.is_pointer(call.type):
             self._join(call, place)
 
-    def _reached(self, place: Place) -> Place:
-        """A place, and anywhere in all that the pointers there lead to, and those behind them."""
-        found = dict(place)
-        pending = list(objects_in(place))
-        while pending:
-            item = pending.pop()
-            self._work.read(item)
-            for further in self.contents.get(item, NOTHING) - found.keys():
-                found[further] = ANYWHERE
-                pending.append(further)
-        return found
+    def _escape(self, name: MemoryObject, objects: Objects) -> None:
+        """Code that is not there can reach objects, and may call the functions among them with what else it reaches."""
+        for function in self._escaped.add(name, objects):
+            for parameter in function.arguments:
+                self._join(parameter, self._escaped.place(name) if T.is_pointer(parameter.type) else {None: ANYWHERE})
 
     def callees(self, call: I.CallBase) -> list[Function]:
         """The functions with a body that a call enters; none where there may be others that are not known. A pointer is

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from jax_enzyme.analysis import memory
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.dependence import Worklist
 from jax_enzyme.analysis.evaluation import Effort
@@ -73,6 +74,46 @@ def test_records_that_lead_to_each_other(monkeypatch: pytest.MonkeyPatch) -> Non
     small = visits(40, monkeypatch)
     monkeypatch.undo()
     assert visits(80, monkeypatch) <= 2.2 * small
+
+
+GIVEN = """
+  %r{i} = call ptr @malloc(i64 16)
+  store ptr %q{b}, ptr %r{i}
+  %q{i} = call ptr @outside(ptr %r{i})
+  %p{i} = load ptr, ptr %q{i}
+  store ptr %p{i}, ptr %p{b}
+"""
+CALLS = """
+declare ptr @malloc(i64)
+declare ptr @outside(ptr)
+define void @f(ptr noalias %x) {{
+  %q0 = call ptr @outside(ptr %x)
+  %p0 = load ptr, ptr %q0
+{calls}
+  ret void
+}}
+"""
+
+
+def sizes(count: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    """The sizes of all sets of objects that are joined to others."""
+    joined: list[int] = []
+    merge = memory.merge
+    monkeypatch.setattr(memory, "merge", lambda into, more, most: joined.append(len(more)) or merge(into, more, most))
+    module = parse(CALLS.format(calls="".join(GIVEN.format(i=i, b=i - 1) for i in range(1, count + 1))))
+    function = module.functions["f"]
+    points_to = PointsTo(module, function)
+    pointers = [i for i in function.instructions() if i.name.startswith("p")]
+    every = {points_to.unknown, *points_to.objects.values()}
+    assert len(every) == count + 2
+    assert all(points_to.of(pointer) == every for pointer in pointers)
+    return sum(joined)
+
+
+def test_records_that_unknown_calls_are_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    small = sizes(40, monkeypatch)
+    monkeypatch.undo()
+    assert sizes(80, monkeypatch) <= 2.2 * small
 
 
 DIAMOND = """

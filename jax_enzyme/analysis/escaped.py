@@ -1,0 +1,125 @@
+"""Memory that code outside of the module may reach, in classes.
+
+    call @unknown(ptr %p)     what %p leads to, and all behind it, is one class from here on: whatever pointer leads
+                              into it may lead anywhere in it, and to what the code outside has (`unknown`)
+
+A call of unknown code may store any pointer that it can reach anywhere that it can reach. So each object of a class
+holds the same pointers, and the class stands for them under one name: pointers that lead into it take constant room
+however many its members are. Classes that share memory are one (union-find, the smaller one into the larger one);
+constants and functions, where nothing is stored, may be in several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from jax_enzyme.analysis.objects import NOTHING, MemoryObject, Objects
+from jax_enzyme.analysis.offsets import ANYWHERE, merge
+from jax_enzyme.analysis.points_to_sets import Place
+from jax_enzyme.ir.module import Function
+
+
+class Escaped:
+    """The classes, which only grow. `contents` are the objects (and classes) that the pointers in an object lead to,
+    `changed` is told of each object and class that is not what it was."""
+
+    def __init__(
+        self,
+        unknown: MemoryObject,
+        contents: Mapping[MemoryObject, Objects],
+        changed: Callable[[MemoryObject], None],
+    ) -> None:
+        self._unknown = unknown
+        self._contents = contents
+        self._changed = changed
+        self._class: dict[MemoryObject, MemoryObject] = {}
+        """What an object, or a class that is no more, belongs to."""
+        self._members: dict[MemoryObject, set[MemoryObject]] = {}
+        self._names: set[MemoryObject] = set()
+        self._expanded: dict[Objects, Objects] = {}
+
+    def new(self) -> MemoryObject:
+        """The name of a class without members yet."""
+        name = MemoryObject("escaped")
+        self._names.add(name)
+        self._members[name] = set()
+        return name
+
+    def is_class(self, item: MemoryObject) -> bool:
+        """Whether this is the name of a class."""
+        return item in self._names
+
+    def names_in(self, objects: Objects) -> Objects:
+        """The classes among objects."""
+        return objects & self._names if self._names else NOTHING
+
+    def of(self, item: MemoryObject | None) -> MemoryObject | None:
+        """The class of an object, or the one that a class is part of now."""
+        found = item if item in self._members else None
+        while item in self._class:
+            found = item = self._class[item]
+        return found
+
+    def place(self, name: MemoryObject) -> Place:
+        """Where a pointer from memory of a class may lead."""
+        return {None: ANYWHERE, name: ANYWHERE, self._unknown: ANYWHERE}
+
+    def add(self, name: MemoryObject, objects: Iterable[MemoryObject]) -> list[Function]:
+        """Objects, and all behind them, belong to a class; the functions among those that are new."""
+        found: list[Function] = []
+        pending = list(objects)
+        while pending:
+            item = pending.pop()
+            name = self.of(name) or name
+            other = self.of(item)
+            if other is not None:
+                self._unite(name, other)
+            elif item is not self._unknown and item not in self._members[name]:
+                self._members[name].add(item)
+                if isinstance(item.site, Function):
+                    found.append(item.site)
+                elif not item.is_constant:
+                    self._class[item] = name
+                    self._changed(item)
+                self._changes(name)
+                pending += self._contents.get(item, NOTHING)
+        return found
+
+    def _unite(self, one: MemoryObject, other: MemoryObject) -> None:
+        if one is other:
+            return
+        if len(self._members[one]) < len(self._members[other]):
+            one, other = other, one
+        self._members[one] |= self._members.pop(other)
+        self._class[other] = one
+        self._changes(one)
+        self._changes(other)
+
+    def _changes(self, name: MemoryObject) -> None:
+        self._expanded.clear()
+        self._changed(name)
+
+    def shortened(self, place: Place, known: Place) -> Place:
+        """A place without the objects of classes that are in it (or in what is known already) as a whole."""
+        named = self._names & place.keys()
+        whole = {n for o in named.union(self._names & known.keys()) if (n := self.of(o)) is not None}
+        if not whole:
+            return place
+        for item in [o for o in known if o not in self._names and any(o in self._members[name] for name in whole)]:
+            del known[item]
+        members = [self._members[name] for name in whole]
+        found = {o: cs for o, cs in place.items() if o not in named and not any(o in each for each in members)}
+        for name in named:
+            merge(found, {self.of(name): place[name]}, 1)
+        return found
+
+    def expanded(self, objects: Objects) -> Objects:
+        """The same objects with the members of classes in place of the classes."""
+        if self._names.isdisjoint(objects):
+            return objects
+        found = self._expanded.get(objects)
+        if found is None:
+            classes = {name for o in objects & self._names if (name := self.of(o)) is not None}
+            found = (objects - self._names).union(*(self._members[c] for c in classes))
+            self._expanded[objects] = found
+        return found
