@@ -35,18 +35,21 @@ def program_module(
     constants = _constants(program, signature, binding, module)
     triple, data_layout = _target()
     if program.launch is None:
-        device = with_device_math(program.device, reader.parse(program.device))
-        literal_structures(device)
+        device = _read_device(program)
         return cuda.host_function(module, device, program.symbol, constants, triple, data_layout, as_written=as_written)
     shape = program.launch.shape(dict(binding.dims))
     return cuda.lower(module, program.symbol, shape, constants, triple, data_layout, log, as_written=as_written)
 
 
 def shared_overlaps(program: Program, signature: Signature, binding: Binding) -> list[cuda.Overlap]:
-    """The accesses of shared memory in a CUDA kernel that are not proved apart (`transform.cuda.overlaps`)."""
-    assert program.launch is not None
+    """The accesses of shared memory in a CUDA kernel, or in those that a host function launches, that are not proved
+    apart (`transform.cuda.overlaps`)."""
+    if program.launch is None and not program.device:
+        return []
     module = _read(program)
     constants = _constants(program, signature, binding, module)
+    if program.launch is None:
+        return cuda.launched_overlaps(module, _read_device(program), program.symbol, constants, *_target())
     shape = program.launch.shape(dict(binding.dims))
     return cuda.shared_overlaps(module, program.symbol, shape, constants, *_target())
 
@@ -57,6 +60,12 @@ def _read(program: Program) -> Module:
         module = with_device_math(program.ir, module)
     literal_structures(module)
     return module
+
+
+def _read_device(program: Program) -> Module:
+    device = with_device_math(program.device, reader.parse(program.device))
+    literal_structures(device)
+    return device
 
 
 def _constants(program: Program, signature: Signature, binding: Binding, module: Module) -> dict[int, int]:

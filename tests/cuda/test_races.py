@@ -108,6 +108,17 @@ def test_one_warning_when_a_kernel_is_built() -> None:
     assert [w.filename for w in caught if w.category is je.RaceWarning] == [__file__]
 
 
+def test_kernels_that_a_host_function_launches() -> None:
+    source = (
+        f"__global__ void k{TILE} __global__ void other{TILE.replace('PLACE', 'k%2')}"
+        + """
+      void all(int n, const double *x, double *y) { other<<<1, 64>>>(n, x, y); k<<<n / 64, 64>>>(n, x, y); }"""
+    )
+    kernel = je.kernel(source, "all", ELEMENTWISE, lang="cuda", flags=("-DPLACE=0",))
+    with pytest.warns(je.RaceWarning, match=r"kernels that `all` launches .*:5:.*:7:[0-9]* \(kernel `k`\)\. If"):
+        kernel(np.arange(64.0))
+
+
 REDUCTION = """(int n, const double *x, double *y) {
   __shared__ double s[64];
   int t = threadIdx.x;

@@ -11,8 +11,8 @@ launches    a host function, whose launches become calls of what `lower` makes o
 """
 
 from jax_enzyme.transform.cuda.accesses import AccessLog
-from jax_enzyme.transform.cuda.launches import host_function
+from jax_enzyme.transform.cuda.launches import host_function, launched_overlaps
 from jax_enzyme.transform.cuda.lower import lower, shared_overlaps
 from jax_enzyme.transform.cuda.overlaps import Overlap
 
-__all__ = ["AccessLog", "Overlap", "host_function", "lower", "shared_overlaps"]
+__all__ = ["AccessLog", "Overlap", "host_function", "launched_overlaps", "lower", "shared_overlaps"]

@@ -32,8 +32,9 @@ from jax_enzyme.ir.writer import to_text
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.signature.launch import MAX_BLOCK, MAX_GRID, MAX_SHARED, MAX_THREADS, Shape, kernel_of_stub
 from jax_enzyme.transform.cuda import marks
-from jax_enzyme.transform.cuda.lower import lower
+from jax_enzyme.transform.cuda.lower import lower, shared_overlaps
 from jax_enzyme.transform.cuda.objects import aliased_pointers
+from jax_enzyme.transform.cuda.overlaps import Overlap
 from jax_enzyme.transform.cuda.spaces import SHARED
 from jax_enzyme.transform.rewriting import place, remove_unreachable, replace_values
 
@@ -44,6 +45,7 @@ _NUMBERS = (T.I32,) * 6 + (T.I64,)
 _FOREIGN = re.compile(r"(cuda|cublas|cufft|curand|cusparse|cusolver|cudnn|nccl|cu)[A-Z]\w*$")
 _BY_VALUE = re.compile(r"byval\(%(.*)\)$")
 _ALIGN = 16
+_SOME_BLOCKS = (2, 1, 1)
 _FEW = 4
 """A kernel that is launched with more different numbers than so many is lowered for all of them at once."""
 
@@ -61,8 +63,37 @@ def host_function(
     """A new module, in which `symbol` has the parameters that it has in `host`. `constants` are the values of integer
     parameters, by position. LoweringError for a launch whose block the sizes do not say, and for what there is no
     definition of. `as_written`: as for `lower`."""
+    work, device = _prepared(host, device, symbol, constants, (triple, data_layout))
+    libraries: list[str] = []
+    for number, (key, same) in enumerate(_grouped(_launches(work)).items()):
+        name = f"je.kernel.{number}"
+        libraries.append(_lowered(device, key, same, name, triple, data_layout, as_written))
+        _call(work, key, same, name)
+    work.functions = {n: f for n, f in work.functions.items() if not n.startswith(_DIRECT)}
+    return parse(linking.link(to_text(work), libraries)) if libraries else work
+
+
+def launched_overlaps(
+    host: Module, device: Module, symbol: str, constants: Mapping[int, int], triple: str, data_layout: str
+) -> list[Overlap]:
+    """The accesses of shared memory that are not proved apart in the kernels that a host function launches. A kernel of
+    which nobody knows the grid is looked at as one of a few blocks."""
+    if not any(SHARED in variable.prefix for variable in device.globals.values()):
+        return []
+    work, own = _prepared(host, device, symbol, constants, (triple, data_layout))
+    found: list[Overlap] = []
+    for version in _grouped(_launches(work)):
+        shape = Shape(version.grid or _SOME_BLOCKS, version.block, version.shared)
+        found += shared_overlaps(own, version.kernel, shape, dict(version.constants), triple, data_layout)
+    return list({(o.first_place, o.second_place): o for o in found}.values())
+
+
+def _prepared(
+    host: Module, device: Module, symbol: str, constants: Mapping[int, int], target: tuple[str, str]
+) -> tuple[Module, Module]:
+    """Copies of both modules, in which variables are shared, and launches have the kernel's own parameters."""
     work = clone(host)
-    work.triple, work.data_layout = triple, data_layout
+    work.triple, work.data_layout = target
     function = work.functions[symbol]
     _bind(function, constants)
     device = clone(device)
@@ -79,14 +110,11 @@ def host_function(
         if not each.is_declaration:
             remove_unreachable(each)
     _refuse_foreign(work)
-    launches = [Launched.of(work, i) for f in work.functions.values() for i in f.instructions() if _is_direct(i)]
-    libraries: list[str] = []
-    for number, (key, same) in enumerate(_grouped(launches).items()):
-        name = f"je.kernel.{number}"
-        libraries.append(_lowered(device, key, same, name, triple, data_layout, as_written))
-        _call(work, key, same, name)
-    work.functions = {n: f for n, f in work.functions.items() if not n.startswith(_DIRECT)}
-    return parse(linking.link(to_text(work), libraries)) if libraries else work
+    return work, device
+
+
+def _launches(work: Module) -> list[Launched]:
+    return [Launched.of(work, i) for f in work.functions.values() for i in f.instructions() if _is_direct(i)]
 
 
 def _bind(function: Function, constants: Mapping[int, int]) -> None:

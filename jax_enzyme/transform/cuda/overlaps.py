@@ -35,9 +35,10 @@ Numbers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Overlap:
-    """Two accesses that are not proved apart: what each does, in words, and its source line where that is known.
-    `proved`: two threads certainly have the same address, if they come there."""
+    """Two accesses of one kernel that are not proved apart: what each does, in words, and its source line where that is
+    known. `proved`: two threads certainly have the same address, if they come there."""
 
+    kernel: str
     first: str
     first_place: str | None
     second: str
@@ -62,7 +63,8 @@ def overlaps(module: Module, kernel: Function, shape: Shape, shared: Sequence[Gl
         for one, other, proved in _Compared(accesses).pairs():
             places = sorted(((location(module, i), w) for i, w in (one, other)), key=str)
             (first_place, first), (second_place, second) = places
-            found.setdefault((first_place, second_place), Overlap(first, first_place, second, second_place, proved))
+            overlap = Overlap(kernel.name, first, first_place, second, second_place, proved)
+            found.setdefault((first_place, second_place), overlap)
     return list(found.values())
 
 
