@@ -25,7 +25,7 @@ from jax_enzyme.codegen.memo import Memo
 from jax_enzyme.codegen.native_bodies import with_native_bodies
 from jax_enzyme.codegen.object import Built, compiled, loaded
 from jax_enzyme.codegen.primal import Primal, primal
-from jax_enzyme.codegen.programs import program_module, specialisation_key
+from jax_enzyme.codegen.programs import has_teams, program_module, specialisation_key
 from jax_enzyme.codegen.stored import Stored
 from jax_enzyme.codegen.tape_bodies import with_tape_bodies
 from jax_enzyme.codegen.vector_math import vector_library
@@ -148,7 +148,8 @@ class _Job:
     def base_key(self) -> str:
         """Says which specialisation of which kernel."""
         key = specialisation_key(self.program, self.signature, self.binding)
-        return digest("whole", key) if self.whole else key
+        team = self.options.threads if has_teams(self.program) else None
+        return digest("whole" if self.whole else "", key, str(team)) if self.whole or team else key
 
     @cached_property
     def key(self) -> str:
@@ -198,7 +199,7 @@ class _Job:
         """The kernel itself as an array function, as its compiler left it."""
 
         def make() -> ArrayFunction:
-            module = program_module(self.program, self.signature, self.binding)
+            module = program_module(self.program, self.signature, self.binding, threads=self.options.threads or 1)
             if not self.whole:
                 module = withhold(module, self.program.symbol)
             library.link_bodies(module)
@@ -295,7 +296,8 @@ class _Job:
         if any(isinstance(step, Pullback) for step in self.steps):
             return guard_divisions(function)
         limit = self.options.time_limit
-        module = program_module(self.program, self.signature, self.binding, as_written=True)
+        threads = self.options.threads or 1
+        module = program_module(self.program, self.signature, self.binding, threads=threads, as_written=True)
         library.link_bodies(module)
         plain = prepare_calls(bind(module, self.program.symbol, self.signature, self.binding))
         checked = sanitized(plain, 0 if limit is None else max(1, round(1000 * limit)))

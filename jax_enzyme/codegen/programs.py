@@ -10,6 +10,7 @@ from jax_enzyme.ir import reader
 from jax_enzyme.ir.module import Module
 from jax_enzyme.signature import Binding, Signature
 from jax_enzyme.transform import cuda
+from jax_enzyme.transform.openmp import TEAM, lower_teams
 from jax_enzyme.transform.retyping import literal_structures
 
 
@@ -18,20 +19,27 @@ def specialisation_key(program: Program, signature: Signature, binding: Binding)
     return digest(program.key, str(signature), signature.order, repr(binding))
 
 
+def has_teams(program: Program) -> bool:
+    """Whether a program's meaning may depend on how many threads there are."""
+    return f"@{TEAM}(" in program.ir
+
+
 def program_module(
     program: Program,
     signature: Signature,
     binding: Binding,
     log: cuda.AccessLog | None = None,
     *,
+    threads: int = 1,
     as_written: bool = False,
 ) -> Module:
-    """The module of a program. A CUDA kernel becomes the function of its whole grid, of the same parameters, and one
+    """The module of a program. Regions of OpenMP's that ask for their thread have `threads` of them, where they say
+    nothing else. A CUDA kernel becomes the function of its whole grid, of the same parameters, and one
     more with a `log`; a host function calls such functions where it launches. `as_written`: threads access shared
     memory wherever the source does."""
     module = _read(program)
     if program.launch is None and not program.device:
-        return module
+        return lower_teams(module, threads)
     constants = _constants(program, signature, binding, module)
     triple, data_layout = _target()
     if program.launch is None:

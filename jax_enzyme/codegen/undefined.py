@@ -17,6 +17,7 @@ from jax_enzyme.ir.values import ConstantAggregate, ConstantExpr, Value
 from jax_enzyme.rules.blas.table import bodies, routines
 from jax_enzyme.rules.effects import effect
 from jax_enzyme.rules.table import standard
+from jax_enzyme.transform.openmp import TEAM
 
 _REMEDY = (
     "add the sources that define them; or give rules (je.rule, je.inactive); or load the library that has them "
@@ -66,6 +67,7 @@ def _is_known(name: str) -> bool:
         or name in routines()
         or name in bodies()
         or standard().for_call(name) is not None
+        or name == TEAM
         or is_defined(name)
     )
 

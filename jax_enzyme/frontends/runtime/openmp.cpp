@@ -1,5 +1,5 @@
-// OpenMP's functions for the one thread that runs a kernel: XLA has its own threads, for batches. They never come from
-// a library in the process, which knows of other threads. Those with a `_` are what Fortran calls without its module.
+// OpenMP's functions for the one thread that runs a kernel, and the members of a team that it plays (openmp_team.cpp):
+// XLA has threads of its own. They never come from a library in the process, which knows of other threads. Those with a `_` are what Fortran calls without its module.
 // provides: omp_(get|set|in|is|init|destroy|unset|test)_\w+
 #include <time.h>
 
@@ -13,38 +13,45 @@ struct Lock {
 
 extern "C" {
 
+int je_member(void);
+int je_members(void);
+int je_within(void);
+int je_get_threads(void);
+void je_set_threads(int);
+
 #define NUMBER(name, value) \
   int name(void) { return value; } \
   int name##_(void) { return value; }
 
-NUMBER(omp_get_thread_num, 0)
-NUMBER(omp_get_num_threads, 1)
-NUMBER(omp_get_max_threads, 1)
+NUMBER(omp_get_thread_num, je_member())
+NUMBER(omp_get_num_threads, je_members())
+NUMBER(omp_get_max_threads, je_get_threads())
 NUMBER(omp_get_num_procs, 1)
 NUMBER(omp_get_thread_limit, 1)
-NUMBER(omp_get_level, 0)
-NUMBER(omp_get_active_level, 0)
+NUMBER(omp_get_level, je_within())
+NUMBER(omp_get_active_level, je_members() > 1)
 NUMBER(omp_get_team_num, 0)
 NUMBER(omp_get_num_teams, 1)
 NUMBER(omp_get_num_devices, 0)
 NUMBER(omp_get_initial_device, 0)
 NUMBER(omp_is_initial_device, 1)
-NUMBER(omp_in_parallel, 0)
+NUMBER(omp_in_parallel, je_members() > 1)
 NUMBER(omp_get_dynamic, 0)
 NUMBER(omp_get_nested, 0)
 NUMBER(omp_get_max_active_levels, 1)
 NUMBER(omp_get_supported_active_levels, 1)
 
-int omp_get_ancestor_thread_num(int level) { return level ? -1 : 0; }
-int omp_get_ancestor_thread_num_(const int *level) { return *level ? -1 : 0; }
-int omp_get_team_size(int level) { return level ? -1 : 1; }
-int omp_get_team_size_(const int *level) { return *level ? -1 : 1; }
+int omp_get_ancestor_thread_num(int level) { return level == 0 ? 0 : level == 1 && je_within() ? je_member() : -1; }
+int omp_get_ancestor_thread_num_(const int *level) { return omp_get_ancestor_thread_num(*level); }
+int omp_get_team_size(int level) { return level == 0 ? 1 : level == 1 && je_within() ? je_members() : -1; }
+int omp_get_team_size_(const int *level) { return omp_get_team_size(*level); }
+void omp_set_num_threads(int count) { je_set_threads(count); }
+void omp_set_num_threads_(const int *count) { je_set_threads(*count); }
 
 #define IGNORED(name) \
   void name(int) {} \
   void name##_(const int *) {}
 
-IGNORED(omp_set_num_threads)
 IGNORED(omp_set_dynamic)
 IGNORED(omp_set_nested)
 IGNORED(omp_set_max_active_levels)

@@ -1,5 +1,8 @@
-// What compilers call for OpenMP's directives, for a team of one thread. Parallel regions, tasks and loops over chunks
-// are taken apart in transform/openmp.
+// What compilers call for OpenMP's directives, for one member of a team. Parallel regions, tasks and loops over chunks
+// are taken apart in transform/openmp. A team has one member, number 0, but for regions that ask for their thread: those
+// have as many as they want, and `je_member`, `je_members` and `je_meet` are told what they are there
+// (transform/openmp/teams.py).
+// provides: je_(member|members|meet|slot|within|threads|most|team_size|set_threads|get_threads)
 // provides: __kmpc_(global_thread_num|ok_to_fork|in_parallel|serialized_parallel|end_serialized_parallel)
 // provides: __kmpc_(push_\w+|barrier|flush|critical|critical_with_hint|end_critical|ordered|end_ordered|doacross_\w+)
 // provides: __kmpc_(master|end_master|masked|end_masked|single|end_single|copyprivate|for_static_fini|distribute_fini)
@@ -15,7 +18,12 @@ namespace {
 
 using Id = int32_t;
 
-// A team's only member has all iterations, in one chunk. A loop over chunks divides by the distance between two.
+constexpr int kChunked = 33, kDistributeChunks = 91, kDistribute = 92, kKinds = 0xFFFF;
+
+int pushed, wanted;  // by num_threads(...), by omp_set_num_threads
+void *copied;        // by `single copyprivate`
+
+// Who has all iterations has them in one chunk. A loop over chunks divides by the distance between two.
 template <typename T, typename Signed>
 void All(T lower, T upper, Signed step, int32_t *last, Signed *stride) {
   const bool any = step > 0 ? lower <= upper : lower >= upper;
@@ -28,17 +36,85 @@ void All(T lower, T upper, Signed step, int32_t *last, Signed *stride) {
 
 extern "C" {
 
-Id __kmpc_global_thread_num(void *) { return 0; }
+// Weak, so that nothing is concluded from a body that is not the last word.
+#define REPLACED __attribute__((weak))
+
+REPLACED int je_member(void) { return 0; }
+REPLACED int je_members(void) { return 1; }
+REPLACED int je_slot(void) { return 0; }    // of memory that each thread has of its own
+REPLACED int je_within(void) { return 0; }  // Is this in a region that has a team?
+REPLACED int je_threads(void) { return 1; }
+REPLACED int je_most(void) { return 1; }
+REPLACED void je_meet(void) {}
+
+void __assert_fail(const char *, const char *, unsigned, const char *) __attribute__((noreturn));
+
+void je_set_threads(int count) { wanted = count; }
+int je_get_threads(void) { return wanted > 0 ? wanted : je_threads(); }
+
+// How many members the team of the next region wants; in a region that has a team, one.
+int je_team_size(void) {
+  const int count = pushed > 0 ? pushed : je_get_threads();
+  pushed = 0;
+  if (je_within()) return 1;
+  if (je_most() > 1 && count > je_most()) {
+    __assert_fail("a region that asks for its thread, and how many only the run knows, has 64 at most", "", 0, "");
+  }
+  return count;
+}
+
+}  // extern "C"
+
+namespace {
+
+// The member's iterations, as LLVM's run-time library shares them out (openmp/runtime/src/kmp_sched.cpp): chunks in
+// turn, or one range each, those of the first members longer by one where they do not divide.
+template <typename T, typename Signed>
+void Share(int32_t schedule, T *lower, T *upper, Signed step, Signed chunk, int32_t *last, Signed *stride) {
+  const int members = je_members(), kind = schedule & kKinds;
+  if (members == 1 || kind == kDistributeChunks || kind == kDistribute) {
+    All(*lower, *upper, step, last, stride);
+    return;
+  }
+  *last = 0;
+  *stride = 1;
+  if (step > 0 ? *lower > *upper : *lower < *upper) return;
+  using Count = uint64_t;
+  const Count count = step > 0 ? static_cast<Count>(*upper - *lower) / static_cast<Count>(step) + 1
+                               : static_cast<Count>(*lower - *upper) / static_cast<Count>(-step) + 1;
+  const Count member = je_member(), all = members;
+  if (kind == kChunked) {
+    if (chunk < 1) chunk = 1;
+    const Signed span = chunk * step;
+    *last = member == (count - 1) / chunk % all;
+    *stride = span * static_cast<Signed>(all);
+    *lower += span * static_cast<Signed>(member);
+    *upper = *lower + span - step;
+    return;
+  }
+  const Count each = count / all, more = count % all;
+  const Count begin = member * each + (member < more ? member : more), length = each + (member < more);
+  *stride = static_cast<Signed>(count) * step;
+  *last = length > 0 && begin + length == count;
+  *lower += step * static_cast<Signed>(begin);
+  *upper = *lower + step * static_cast<Signed>(length) - step;
+}
+
+}  // namespace
+
+extern "C" {
+
+Id __kmpc_global_thread_num(void *) { return je_member(); }
 int32_t __kmpc_ok_to_fork(void *) { return 1; }
-int32_t __kmpc_in_parallel(void *) { return 0; }
+int32_t __kmpc_in_parallel(void *) { return je_members() > 1; }
 void __kmpc_serialized_parallel(void *, Id) {}
 void __kmpc_end_serialized_parallel(void *, Id) {}
-void __kmpc_push_num_threads(void *, Id, int32_t) {}
-void __kmpc_push_num_threads_strict(void *, Id, int32_t, int32_t, const char *) {}
+void __kmpc_push_num_threads(void *, Id, int32_t count) { pushed = count; }
+void __kmpc_push_num_threads_strict(void *, Id, int32_t count, int32_t, const char *) { pushed = count; }
 void __kmpc_push_num_teams(void *, Id, int32_t, int32_t) {}
 void __kmpc_push_num_teams_51(void *, Id, int32_t, int32_t, int32_t) {}
 void __kmpc_push_proc_bind(void *, Id, int32_t) {}
-void __kmpc_barrier(void *, Id) {}
+void __kmpc_barrier(void *, Id) { je_meet(); }
 void __kmpc_flush(void *) {}
 void __kmpc_critical(void *, Id, void *) {}
 void __kmpc_critical_with_hint(void *, Id, void *, int32_t) {}
@@ -49,20 +125,26 @@ void __kmpc_doacross_init(void *, Id, int32_t, const void *) {}
 void __kmpc_doacross_wait(void *, Id, const int64_t *) {}
 void __kmpc_doacross_post(void *, Id, const int64_t *) {}
 void __kmpc_doacross_fini(void *, Id) {}
-int32_t __kmpc_master(void *, Id) { return 1; }
+int32_t __kmpc_master(void *, Id) { return je_member() == 0; }
 void __kmpc_end_master(void *, Id) {}
-int32_t __kmpc_masked(void *, Id, int32_t filter) { return filter == 0; }
+int32_t __kmpc_masked(void *, Id, int32_t filter) { return filter == je_member(); }
 void __kmpc_end_masked(void *, Id) {}
-int32_t __kmpc_single(void *, Id) { return 1; }
+int32_t __kmpc_single(void *, Id) { return je_member() == 0; }
 void __kmpc_end_single(void *, Id) {}
-void __kmpc_copyprivate(void *, Id, size_t, void *, void (*)(void *, void *), int32_t) {}
+void __kmpc_copyprivate(void *, Id, size_t, void *data, void (*copy)(void *, void *), int32_t had_it) {
+  if (je_members() == 1) return;
+  copied = had_it ? data : copied;  // of a branch and a meeting behind it an optimiser could make two meetings
+  je_meet();
+  if (!had_it) copy(data, copied);
+  je_meet();
+}
 void __kmpc_for_static_fini(void *, Id) {}
 void __kmpc_distribute_static_fini(void *, Id) {}
 
 #define STATIC_INIT(suffix, T, Signed) \
-  void __kmpc_for_static_init_##suffix(void *, Id, int32_t, int32_t *last, T *lower, T *upper, Signed *stride, \
-                                       Signed step, Signed) { \
-    All(*lower, *upper, step, last, stride); \
+  void __kmpc_for_static_init_##suffix(void *, Id, int32_t schedule, int32_t *last, T *lower, T *upper, \
+                                       Signed *stride, Signed step, Signed chunk) { \
+    Share(schedule, lower, upper, step, chunk, last, stride); \
   } \
   void __kmpc_dist_for_static_init_##suffix(void *, Id, int32_t, int32_t *last, T *lower, T *upper, T *whole, \
                                             Signed *stride, Signed step, Signed) { \
@@ -80,7 +162,7 @@ void __kmpc_dispatch_deinit(void *, Id) {}
 
 int32_t __kmpc_reduce(void *, Id, int32_t, size_t, void *, void (*)(void *, void *), void *) { return 1; }
 int32_t __kmpc_reduce_nowait(void *, Id, int32_t, size_t, void *, void (*)(void *, void *), void *) { return 1; }
-void __kmpc_end_reduce(void *, Id, void *) {}
+void __kmpc_end_reduce(void *, Id, void *) { je_meet(); }
 void __kmpc_end_reduce_nowait(void *, Id, void *) {}
 
 void *__kmpc_threadprivate_cached(void *, Id, void *data, size_t, void ***) { return data; }

@@ -1,5 +1,8 @@
-"""OpenMP's directives as compilers lower them: first their serial meaning, then marks on the loops that were shared."""
+"""OpenMP's directives as compilers lower them: first their serial meaning, then marks on the loops that were shared;
+and teams, for regions that ask for their thread."""
 
+from jax_enzyme.transform.openmp.calls import TEAM
 from jax_enzyme.transform.openmp.serial import make_serial
+from jax_enzyme.transform.openmp.teams import lower_teams
 
-__all__ = ["make_serial"]
+__all__ = ["TEAM", "lower_teams", "make_serial"]

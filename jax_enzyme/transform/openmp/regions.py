@@ -8,6 +8,11 @@
               %task = alloca [56 x i8]                                             with the address of the last 8
               call i32 @entry(i32 0, ptr %task)
 
+Where a module names a number of threads, or asks for its own, the call says which team it wants, until the whole
+program is there (`teams`):
+
+              call void (i32, ptr, ...) @je_team(i32 %size, ptr @f.omp_outlined, ptr %id, ptr %bound, ptr %x, ptr %n)
+
 A task is run where it is created: a team of one may do so, and every dependence then holds by itself. What
 `__kmpc_taskloop` would divide is one task. The layout of a task's head is that of `kmp_task_t` (kmp.h of LLVM).
 """
@@ -21,7 +26,16 @@ from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
-from jax_enzyme.transform.openmp.calls import callee_name, calls_of, local, replace_call
+from jax_enzyme.transform.openmp.calls import (
+    TEAM,
+    TEAM_SIZE,
+    TEAM_TYPE,
+    callee_name,
+    calls_of,
+    declared,
+    local,
+    replace_call,
+)
 from jax_enzyme.transform.rewriting import replace_values
 
 _FORKS = ("__kmpc_fork_call", "__kmpc_fork_teams")
@@ -40,14 +54,14 @@ def forked(module: Module) -> dict[Function, None]:
     return found
 
 
-def call_regions(module: Module) -> None:
-    """Makes calls of parallel regions, in place."""
+def call_regions(module: Module, *, teams: bool) -> None:
+    """Makes calls of parallel regions, in place; with `teams`, of regions that may have one."""
     for function in list(module.functions.values()):
         for block, call in calls_of(function, *_FORKS):
-            _call_region(module, function, block, call)
+            _call_region(module, function, block, call, teams)
 
 
-def _call_region(module: Module, function: Function, block: BasicBlock, call: I.CallBase) -> None:
+def _call_region(module: Module, function: Function, block: BasicBlock, call: I.CallBase, teams: bool) -> None:
     body = call.operands[2]
     if not isinstance(body, Function):
         raise CompileError(
@@ -56,8 +70,9 @@ def _call_region(module: Module, function: Function, block: BasicBlock, call: I.
             "compile the source itself, rather than IR that was optimised before",
         )
     captured = call.arguments[3:]
+    condition: Value | None = None
     if callee_name(call) == "__kmpc_fork_call_if":
-        captured = captured[1:]
+        condition, *captured = captured
     at = Builder(BasicBlock())
     ids = [local(function, T.I32, 4), local(function, T.I32, 4)]
     for memory in ids:
@@ -65,7 +80,14 @@ def _call_region(module: Module, function: Function, block: BasicBlock, call: I.
     wanted = body.function_type.parameters
     if len(wanted) != 2 + len(captured):
         raise CompileError("a parallel region takes other values than it is given", location(module, call))
-    at.call(body, [*ids, *captured])
+    if teams and callee_name(call) != "__kmpc_fork_teams":
+        size = at.call(declared(module, TEAM_SIZE, T.FunctionType(T.I32, ())), [])
+        if condition is not None:
+            size = at.select(at.icmp("ne", condition, const_int(T.I32, 0)), size, const_int(T.I32, 1))
+        team = declared(module, TEAM, TEAM_TYPE)
+        at.insert(I.Call(T.VOID, "call", [size, body, *ids, *captured, team], TEAM_TYPE))
+    else:
+        at.call(body, [*ids, *captured])
     replace_call(block, call, at.block.instructions)
 
 

@@ -1,8 +1,9 @@
 """The serial meaning of a program that was compiled for OpenMP's threads, with marks on its worksharing loops.
 
 A team has one member, number 0, which executes every parallel region, task, section and iteration, in the order of the
-source. That is an execution that OpenMP allows. What is a plain call or a loop over chunks becomes one here
-(`regions`, `sharing`); the other functions of the run-time library have bodies in `frontends/runtime/openmp_team.cpp`.
+source. That is an execution that OpenMP allows. Regions that ask for their thread get teams later (`teams`).
+What is a plain call or a loop over chunks becomes one here (`regions`, `sharing`); the other functions of the run-time
+library have bodies in `frontends/runtime/openmp_team.cpp`.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ from jax_enzyme.transform.openmp.sharing import Worksharing, worksharing_loops
 _CANCEL = ("__kmpc_cancel", "__kmpc_cancellationpoint")
 _IDENTITY = ("omp_get_thread_num", "omp_get_ancestor_thread_num", "omp_get_place_num")
 """Who asks for its number may share out memory by it, and memory that looks shared then is a thread's own."""
+_SIZES = ("__kmpc_push_num_threads", "omp_set_num_threads", "omp_get_num_threads", "omp_get_team_size")
+_MEETINGS = tuple(PREFIX + name for name in ("barrier", "copyprivate", "end_reduce"))
+"""Calls that all members of a team come to, and that no optimiser may have two of."""
 _HARMLESS = ("global_thread_num", "for_static_", "dist_for_static_", "fork_", "push_", "barrier", "flush")
 
 
@@ -35,15 +39,20 @@ def make_serial(module: Module, name: str) -> Module:
     module = clone(module)
     _refuse_cancellation(module, name)
     regions = _within_regions(module)
-    alone = _knows_its_number(module) or _asks_for_one(module)
-    loops = worksharing_loops(module)
+    numbered = _knows_its_number(module)
+    alone = numbered or _asks_for_one(module)
+    teams = _may_have_teams(module)
+    loops = worksharing_loops(module, teams=teams, by_number=numbered)
     marks = [(found, _marks(module, found, regions, alone)) for found in loops]
     for found, words in marks:
         for latch in found.loop.latches:
             if words:
                 mark(module, latch.terminator, words)
     call_tasks(module)
-    call_regions(module)
+    call_regions(module, teams=teams)
+    for function in module.functions.values():
+        if teams and function.name.startswith(_MEETINGS) and not _is_convergent(module, function):
+            function.attributes = ("convergent", *function.attributes)
     return module
 
 
@@ -68,6 +77,15 @@ def _marks(module: Module, found: Worksharing, regions: frozenset[Function], alo
 
 def _knows_its_number(module: Module) -> bool:
     return any(f.startswith(_IDENTITY) for f in module.functions)
+
+
+def _may_have_teams(module: Module) -> bool:
+    """Does a source name a number of threads, or ask for its thread's, so that it may mean more than one?"""
+    return any(f.startswith((*_SIZES, *_IDENTITY)) for f in module.functions)
+
+
+def _is_convergent(module: Module, function: Function) -> bool:
+    return "convergent" in expanded_attributes(module, function.attributes)
 
 
 def _asks_for_one(module: Module) -> bool:

@@ -27,14 +27,16 @@ from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
-from jax_enzyme.transform.openmp.calls import callee_name, calls_of, local, replace_call
+from jax_enzyme.transform.openmp.calls import callee_name, calls_of, declared, local, replace_call
 from jax_enzyme.transform.rewriting import replace_values
 
 _STATIC = ("__kmpc_for_static_init_", "__kmpc_dist_for_static_init_")
 _START = "__kmpc_dispatch_init_"
 _NEXT = "__kmpc_dispatch_next_"
-_CHUNKED = frozenset({33, 65, 91})
+_CHUNKS = 33
+_CHUNKED = frozenset({_CHUNKS, 65, 91})
 _ORDERED = range(64, 72)
+_EVENLY = 34
 _MODIFIERS = 0xFFFF
 
 
@@ -49,18 +51,21 @@ class Worksharing:
     ordered: bool
 
 
-def worksharing_loops(module: Module) -> list[Worksharing]:
-    """Takes the loops over chunks away, in place; what is left of each worksharing construct."""
+def worksharing_loops(module: Module, *, teams: bool, by_number: bool) -> list[Worksharing]:
+    """Takes the loops over chunks away, in place; what is left of each worksharing construct. In `teams` each member
+    gets a part of what a dynamic schedule shares out. With `by_number` static chunks stay, of which members take
+    turns: the program may ask who has which."""
     found: list[Worksharing] = []
     for function in list(module.functions.values()):
         starts = list(calls_of(function, *_STATIC, _START))
         if not starts:
             continue
-        _dispatch(module, function)
+        _dispatch(module, function, teams)
         kinds = [(block, int_value(call.arguments[2]), callee_name(call)) for block, call in starts]
+        chunked = _CHUNKED - {_CHUNKS} if by_number else _CHUNKED
         for block, kind, name in kinds:
             loop = _after(function, block)
-            if loop is not None and (name.startswith(_START) or (kind or 0) & _MODIFIERS in _CHUNKED):
+            if loop is not None and (name.startswith(_START) or (kind or 0) & _MODIFIERS in chunked):
                 _once(module, function, loop)
         for block, call in calls_of(function, _START):
             block.instructions.remove(call)
@@ -115,7 +120,7 @@ def _catches(block: BasicBlock) -> bool:
     return any(isinstance(i, I.LandingPad) for i in block.instructions)
 
 
-def _dispatch(module: Module, function: Function) -> None:
+def _dispatch(module: Module, function: Function, teams: bool) -> None:
     """`next` answers with all iterations, if there are any."""
     dominators = Dominators(Cfg(function))
     starts = [(b, c) for b, c in calls_of(function, _START)]
@@ -126,6 +131,8 @@ def _dispatch(module: Module, function: Function) -> None:
         kept[call] = [local(function, v.type) for v in bounds]
         for value, memory in zip(bounds, kept[call], strict=True):
             at.store(value, memory)
+        if teams:
+            _share(module, function, at, call, kept[call])
         index = block.instructions.index(call)
         block.instructions[index:index] = at.block.instructions
     replaced: dict[Value, Value] = {}
@@ -141,15 +148,26 @@ def _dispatch(module: Module, function: Function) -> None:
     replace_values(function, replaced)
 
 
+def _share(module: Module, function: Function, at: Builder, call: I.CallBase, kept: list[Value]) -> None:
+    """The bounds become those of the member's part; `kept` gets whether that has the last iteration."""
+    suffix, type_ = callee_name(call).removeprefix(_START), call.arguments[3].type
+    kind = T.FunctionType(T.VOID, (T.PTR, T.I32, T.I32, T.PTR, T.PTR, T.PTR, T.PTR, type_, type_))
+    last, stride = local(function, T.I32), local(function, type_)
+    loc, thread, _, _, _, step, _ = call.arguments
+    evenly = [loc, thread, const_int(T.I32, _EVENLY), last, *kept[:2], stride, step, const_int(type_, 1)]
+    at.call(declared(module, _STATIC[0] + suffix, kind), evenly)
+    kept.append(last)
+
+
 def _answer(block: BasicBlock, call: I.CallBase, kept: list[Value], type_: T.Type) -> Value:
     at = Builder(BasicBlock())
-    lower, upper, step = (at.load(type_, memory) for memory in kept)
+    lower, upper, step = (at.load(type_, memory) for memory in kept[:3])
     sign = "u" if callee_name(call).endswith("u") else "s"
     up = at.icmp("sgt", step, const_int(type_, 0))
     more = at.select(up, at.icmp(f"{sign}le", lower, upper), at.icmp(f"{sign}ge", lower, upper))
     result = at.cast("zext", more, T.I32)
     last, *bounds = call.arguments[2:6]
-    at.store(result, last)
+    at.store(result if len(kept) == 3 else at.load(T.I32, kept[3]), last)
     for value, place in zip((lower, upper, step), bounds, strict=True):
         at.store(value, place)
     replace_call(block, call, at.block.instructions)
