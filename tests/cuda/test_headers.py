@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -201,6 +203,87 @@ def test_halves_between_lanes() -> None:
         x[np.maximum(np.arange(32) - 1, 0), 0].astype(np.float32)
     )
     np.testing.assert_allclose(subject.run((), [x])[0], expected, rtol=3e-3)
+
+
+def test_directed_rounding() -> None:
+    """Beside exact fractions; derivatives are those of the operations."""
+    subject = kernel(
+        """double a = x[t], b = x[(t + 1) % 32] - 0.5, c = -x[(t + 7) % 32];
+        double found[6] = {__dadd_rd(a, b), __dsub_ru(a, b), __dmul_rz(a, b), __ddiv_ru(a, b),
+                           __fma_rd(a, b, c), __dsqrt_ru(a)};
+        y[t] = found[t % 6];""",
+        "",
+    )
+    x, t = values(), np.arange(32)
+    (y,) = subject.run((), [x])
+    for i, (a, b, c) in enumerate(zip(x, x[(t + 1) % 32] - 0.5, -x[(t + 7) % 32], strict=True)):
+        a, b, c = Fraction(a), Fraction(b), Fraction(c)
+        found, below, above = (Fraction(v) for v in (y[i], np.nextafter(y[i], -np.inf), np.nextafter(y[i], np.inf)))
+        exact = (a + b, a - b, a * b, a / b, a * b + c, None)[i % 6]
+        match i % 6:
+            case 0 | 4:
+                assert found <= exact < above
+            case 1 | 3:
+                assert below < exact <= found
+            case 2:
+                assert (found <= exact < above) if exact > 0 else (below < exact <= found)
+            case _:
+                assert below * below < a <= found * found
+    agree(three_way(subject, [x]))
+
+
+@pytest.mark.parametrize("way", ["thread", "block"])
+def test_copies_beside_other_work(way: str) -> None:
+    """Each thread by itself, in two halves; and all of a block, with a barrier that counts."""
+    body = {
+        "thread": """__shared__ double s[2][32];
+        __pipeline_memcpy_async(&s[0][t], x + t, 8);
+        for (int i = 0; i < 3; i++) {
+          if (i < 2) __pipeline_memcpy_async(&s[(i + 1) & 1][t], x + 32 * (i + 1) + t, 8);
+          __pipeline_commit();
+          __pipeline_wait_prior(i < 2);
+          __syncthreads();
+          y[32 * i + t] = s[i & 1][31 - t] * x[t];
+          __syncthreads();
+        }""",
+        "block": """auto block = cooperative_groups::this_thread_block();
+        __shared__ double s[32];
+        __shared__ cuda::barrier<cuda::thread_scope_block> all;
+        if (t == 0) init(&all, block.size());
+        block.sync();
+        for (int i = 0; i < 3; i++) {
+          cuda::memcpy_async(block, s, x + 32 * i, 32 * sizeof(double), all);
+          all.arrive_and_wait();
+          y[32 * i + t] = s[31 - t] * x[t];
+          all.wait(all.arrive());
+        }""",
+    }[way]
+    subject = kernel(body, "#include <cuda_pipeline.h>\n#include <cuda/barrier>", n=96)
+    x = values(96)
+    expected = (x.reshape(3, 32)[:, ::-1] * x[:32]).ravel()
+    np.testing.assert_allclose(subject.run((), [x])[0], expected, rtol=1e-13)
+    agree(three_way(subject, [x]))
+
+
+def test_several_integers_in_a_word() -> None:
+    subject = kernel(
+        """unsigned a = 0x80ff017fu + t, b = 0x7f01ff80u, low = 0xffu;
+        y[t] = (__vadd4(a, b) & low) + (__vmaxs2(a, b) >> 16) + __vsadu4(a, b) + (__vcmpgtu2(a, b) & 7)
+          + (__vabsdiffs4(a, b) & low) + (__vaddss2(a, b) >> 16) + (__vavgu4(a, b) & low) + (__vnegss4(a) & low);""",
+        "",
+    )
+    t = np.arange(32)
+    low = (0x7F + t) & 0xFF  # the lowest byte of a; its upper half is 0x80ff
+    signed = low.astype(np.int8).astype(int)
+    expected = (low + 0x80) % 256 + 0x7F01 + (1 + 254 + 254) + abs(low - 0x80) + 7 * (0x17F + t > 0xFF80)
+    expected = (
+        expected
+        + abs(signed + 128) % 256
+        + (0x80FF + 0x7F01) % 65536
+        + (low + 0x81) // 2
+        + np.minimum(-signed, 127) % 256
+    )
+    np.testing.assert_array_equal(subject.run((), [values()])[0], expected)
 
 
 def test_functions_of_the_host_are_not_for_kernels() -> None:

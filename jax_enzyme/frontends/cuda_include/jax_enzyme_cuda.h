@@ -237,6 +237,8 @@ extern "C" __attribute__((device)) void free(void *);
 #include <utility>
 #include "jax_enzyme_cuda_own_math.h"
 #include "jax_enzyme_cuda_bits.h"
+#include "jax_enzyme_cuda_directed.h"
+#include "jax_enzyme_cuda_simd.h"
 
 __JE void __trap() { __builtin_trap(); }
 __JE void __brkpt() {}
