@@ -17,6 +17,7 @@ from jax_enzyme.frontends.source import Source
 _C_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
 _DECLARED = re.compile(r"\bextern\b[^;{}=\"]*;")
 _FORTRAN = re.compile(r"\b(?:subroutine|function|entry|procedure)\b([^\n!]*)", re.I)
+_CONTINUED = re.compile(r"&[ \t]*(?:![^\n]*)?\n[ \t]*&?|\n[ ]{5}[^\s0]")
 _COMMON = re.compile(r"\bcommon\b([^\n!]*)", re.I)
 _BLOCK_DATA = re.compile(r"^[ \t]*block[ \t]*data\b", re.I | re.M)
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -39,6 +40,12 @@ def likely(source: Source) -> frozenset[str] | None:
             lines += [match[1] for match in _COMMON.finditer(text)]
         return frozenset(word.lower() for line in lines for word in _WORD.findall(line))
     return frozenset(_defined(_DECLARED.sub(" ", _C_COMMENT.sub(" ", text))))
+
+
+def bound(source: Source) -> frozenset[str]:
+    """All words, in lower case, of statements of a Fortran source that bind something to C."""
+    text = _CONTINUED.sub(" ", source.contents.decode(errors="replace").lower())
+    return frozenset(word for line in text.splitlines() if "bind" in line for word in _WORD.findall(line))
 
 
 def parts(name: str) -> list[str]:

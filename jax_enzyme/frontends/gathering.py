@@ -13,7 +13,7 @@ from typing import cast
 
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends.compile_commands import Commands, read_commands
-from jax_enzyme.frontends.definitions import likely, mentioned
+from jax_enzyme.frontends.definitions import bound, likely, mentioned
 from jax_enzyme.frontends.objects import ARCHIVES, OBJECTS, SHARED, read_archive, read_object, refuse_shared
 from jax_enzyme.frontends.source import SUFFIXES, Source, identify, looks_like_path
 
@@ -43,6 +43,14 @@ class Unit:
     def likely(self) -> frozenset[str] | None:
         """The names that the source may define, None where its text does not tell."""
         return likely(self.source)
+
+    @cached_property
+    def bound(self) -> frozenset[str] | None:
+        """The names that a Fortran source may give to symbols as they are. None in other languages, and where flags say
+        what symbols are called."""
+        if self.source.lang != "fortran" or any("underscoring" in flag for flag in self.flags):
+            return None
+        return bound(self.source)
 
     @cached_property
     def mentioned(self) -> frozenset[str] | None:

@@ -265,8 +265,7 @@ class SourceSet:
         while True:
             members, missing, unset = self._closure(roots)
             waiting = self._waiting()
-            asked = [_plain(name) for name in (*missing, *unset)]
-            wanted = [unit for unit in waiting if any(_may_define(unit, name) for name in asked)]
+            wanted = [unit for unit in waiting if any(_may_have(unit, name) for name in (*missing, *unset))]
             if not wanted and (unknown := [_plain(name) for name in missing if not _is_known(name)]):
                 wanted = {unit: None for name in unknown for unit in _with_part_of(name, waiting)}
             if not wanted:
@@ -452,6 +451,13 @@ def _plain(symbol: str) -> str:
 
 def _may_define(unit: Unit, name: str) -> bool:
     return unit.likely is None or name in unit.likely or f"{name}_" in unit.likely
+
+
+def _may_have(unit: Unit, symbol: str) -> bool:
+    """Whether a unit may define a symbol. What Fortran calls `free` is no `free` of C's unless the source binds it."""
+    name = _plain(symbol)
+    of_fortran = symbol.endswith("_") or symbol.startswith("_Q")
+    return (of_fortran or unit.bound is None or name in unit.bound) and _may_define(unit, name)
 
 
 def _with_part_of(name: str, units: Sequence[Unit]) -> list[Unit]:

@@ -100,16 +100,18 @@ def test_names_that_macros_rename_do_not_need_the_whole_folder(
 ) -> None:
     write(
         names__h="#define half my_half\n#define step my_step\nextern double shift, scale;\n",
-        step__c='#include "names.h"\ndouble half(double); void report(void);\n'
-        "double step(double x) { if (x < shift) report(); return half(x); }\n",
+        step__c='#include "names.h"\ndouble half(double); void report(void); void free(void *);\n'
+        "double step(double x) { if (x < shift) report(); free(0); return half(x); }\n",
         half__c='#include "names.h"\ndouble half(double x) { return x / 2; }\n',
         shift__c='#include "names.h"\ndouble shift = 1;\n',
+        table__f90="module table\n type t\n contains\n  procedure :: free\n end type\nend\n",
         other__c='#include "names.h"\nextern double shift;\ndouble other(void) { return shift + 1; }\n',
     )
     with caplog.at_level(logging.DEBUG, "jax_enzyme"):
         assert functions(source_set(tmp_path).program("my_step").ir) == {"my_step", "my_half"}
     assert "half.c ..." in caplog.text
     assert "other.c" not in caplog.text
+    assert "table.f90" not in caplog.text  # whose symbols are not those of C
 
 
 def test_fortran_modules_in_order(write: Write, tmp_path: Path) -> None:
