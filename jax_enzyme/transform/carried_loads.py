@@ -1,4 +1,4 @@
-"""Values that a marked loop carries from one iteration to the next, though memory holds them, are loaded again.
+"""Values that a loop carries from one iteration to the next, though memory holds them, are loaded again.
 
 LLVM saves loads: what the next iteration will read at another place it keeps in a phi.
 
@@ -6,12 +6,15 @@ LLVM saves loads: what the next iteration will read at another place it keeps in
               %pb = getelementptr double, ptr %x, i64 %i                    %a = load double, ptr %pa
               %b = load double, ptr %pb                                     %b = load double, ptr %pb
 
-An iteration then needs the one before, and neither may the loop run in any order, nor its reverse. So in marked loops
-and those inside them, a phi of a header becomes a load of what lies a step behind where
+An iteration then needs the one before, and neither may the loop run in any order, nor its reverse, nor can the reverse
+be vectorised. So in marked loops and those inside them, and in short innermost loops, a phi of a header becomes a load
+of what lies a step behind where
 
 - what it carries was loaded, or stored, once in every iteration at an address with a constant step,
 - nothing writes there behind that in the same iteration,
 - what the first iteration begins with is what lies there when the loop begins.
+
+In loops without marks, values that were stored stay: one element of an array may follow from the one before.
 """
 
 from __future__ import annotations
@@ -42,6 +45,10 @@ from jax_enzyme.ir.values import BasicBlock, Value, int_value, is_zero
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.transform.rewriting import phis, replace_values
 
+LENGTHS = range(8, 2049)
+"""Of innermost loops without marks whose adjoints can wait for the end of the loop (`ad.plan.late_sums`): shorter ones
+are no faster as vectors, for longer ones the memory would be too large."""
+_NO_MARKS: Marks = frozenset()
 _DEEPEST = 4
 """How many iterations back a value may come from: each takes a round."""
 _NO_WRAP = Interval(-(1 << 62), 1 << 62)
@@ -50,9 +57,10 @@ _PLAIN = (I.GetElementPtr, I.Cast, I.BinaryOp)
 
 
 def load_again(function: ArrayFunction) -> ArrayFunction:
-    """The array function whose marked loops load what they carried around, in a copy of the module; the function itself
-    where there is nothing of the kind."""
-    if not has_marks(function.module):
+    """The array function whose loops load what they carried around, in a copy of the module; the function itself where
+    there is nothing of the kind."""
+    given = function.module
+    if not has_marks(given) and not _Loading(given, given.functions[function.symbol]).may_find():
         return function
     module = clone(function.module)
     root = module.functions[function.symbol]
@@ -88,10 +96,13 @@ class _Loading:
 
     def run(self) -> bool:
         """Whether anything was replaced."""
-        wanted = [(loop, phi, marks) for loop, marks in self._marked() for phi in self._carried(loop)]
+        self._facts = Recurrences(self._root, self._cfg, self._loops, self._module)
+        marked = dict(self._marked())
+        wanted = [(loop, phi, marks) for loop, marks in marked.items() for phi in self._carried(loop)]
+        short = [loop for loop in self._loops.all if loop not in marked and self._loaded(loop) and self._is_short(loop)]
+        wanted += [(loop, phi, _NO_MARKS) for loop in short for phi in self._loaded(loop)]
         if not wanted:
             return False
-        self._facts = Recurrences(self._root, self._cfg, self._loops, self._module)
         self._layout = DataLayout(self._module)
         self._points_to = PointsTo(self._module, self._root)
         self._accesses = tuple(accesses(self._points_to, self._root, self._layout))
@@ -150,6 +161,20 @@ class _Loading:
             latch = next((v for v, b in phi.incoming if b in loop), None)
             if isinstance(latch, I.Instruction) and not T.is_pointer(phi.type):
                 yield phi
+
+    def may_find(self) -> bool:
+        """Whether there may be anything without marks to replace, as far as can be told without facts."""
+        return any(map(self._loaded, self._loops.all))
+
+    def _loaded(self, loop: Loop) -> list[I.Phi]:
+        """The phis of an innermost loop, left at its end alone, that carry loads."""
+        if loop.children or loop.preheader is None or loop.exiting != loop.latches:
+            return []
+        return [phi for phi in self._carried(loop) if any(isinstance(v, I.Load) for v, b in phi.incoming if b in loop)]
+
+    def _is_short(self, loop: Loop) -> bool:
+        repeats = self._facts.trip_count(loop).exact
+        return repeats is not None and repeats.value is not None and repeats.value + 1 in LENGTHS
 
     # -- where it lies
 

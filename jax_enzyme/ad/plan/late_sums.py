@@ -26,10 +26,8 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.marks import marks_of
 from jax_enzyme.ir.values import Value
+from jax_enzyme.transform.carried_loads import LENGTHS
 
-_FEWEST = 8
-"""Shorter loops are no faster as vectors."""
-_MOST = 2048
 _BUFFERS = 1 << 18
 """Bytes of local memory, of all loops of a function together."""
 _NEAR = 4096
@@ -86,7 +84,7 @@ def _count(recipes: Recipes, loop: Loop) -> int | None:
         return None
     repeats = recipes.recurrences.trip_count(loop).exact
     count = None if repeats is None or repeats.value is None else repeats.value + 1
-    return count if count is not None and _FEWEST <= count <= _MOST else None
+    return count if count is not None and count in LENGTHS else None
 
 
 def _latches(loop: Loop) -> list[I.Instruction]:
