@@ -101,6 +101,8 @@ class Escaped:
 
     def shortened(self, place: Place, known: Place) -> Place:
         """A place without the objects of classes that are in it (or in what is known already) as a whole."""
+        if not self._names:
+            return place
         named = self._names & place.keys()
         whole = {n for o in named.union(self._names & known.keys()) if (n := self.of(o)) is not None}
         if not whole:

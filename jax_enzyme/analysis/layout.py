@@ -6,7 +6,7 @@ Pointers are 8 bytes; integers and floats are aligned to their size, up to 16 by
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Module
@@ -22,6 +22,7 @@ class DataLayout:
     """Answers for the types of one module (named structures have their bodies there)."""
 
     module: Module
+    _structures: dict[T.StructType, tuple[list[int], int, int]] = field(default_factory=dict, init=False, repr=False)
 
     def body(self, type_: T.Type) -> T.Type:
         """A named structure's body, any other type itself."""
@@ -57,8 +58,8 @@ class DataLayout:
         match self.body(type_):
             case T.ArrayType(_, element):
                 return self.align(element)
-            case T.StructType(elements, packed):
-                return 1 if packed else max((self.align(e) for e in elements), default=1)
+            case T.StructType() as structure:
+                return self._struct(structure)[2]
             case other:
                 size = 1
                 while size < self.store_size(other):
@@ -117,15 +118,20 @@ class DataLayout:
                 steps.append((index, size))
         return constant, steps
 
-    def _struct(self, structure: T.StructType) -> tuple[list[int], int]:
+    def _struct(self, structure: T.StructType) -> tuple[list[int], int, int]:
+        """Offsets of the elements, size and alignment; the offsets are not to be changed."""
+        known = self._structures.get(structure)
+        if known is not None:
+            return known
         offsets: list[int] = []
-        end = 0
+        end, most = 0, 1
         for element in structure.elements:
-            if not structure.packed:
-                end = _round_up(end, self.align(element))
+            align = 1 if structure.packed else self.align(element)
+            end, most = _round_up(end, align), max(most, align)
             offsets.append(end)
             end += self.alloc_size(element)
-        return offsets, end if structure.packed else _round_up(end, self.align(structure))
+        found = self._structures[structure] = offsets, _round_up(end, most), most
+        return found
 
 
 def addresses(layout: DataLayout, value: Constant, offset: int = 0) -> Iterator[tuple[int, Constant]]:

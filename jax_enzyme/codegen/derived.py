@@ -204,7 +204,7 @@ class _Job:
                 module = withhold(module, self.program.symbol)
             library.link_bodies(module)
             function = bind(module, self.program.symbol, self.signature, self.binding)
-            keep_places(function.module)  # of which `bind` made a copy
+            keep_places(function.module)
             return function
 
         return _bound.get(self.base_key, make)

@@ -27,7 +27,6 @@ from jax_enzyme.errors import SignatureError
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ITEM_BYTES, ArrayFunction, Buffer
 from jax_enzyme.ir.builder import Builder, const_int
-from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.instructions import Call
 from jax_enzyme.ir.metadata import MDValue
 from jax_enzyme.ir.module import Function, GlobalAlias, GlobalVariable, Module
@@ -82,12 +81,12 @@ of them."""
 
 
 def bind(module: Module, symbol: str, signature: Signature, binding: Binding) -> ArrayFunction:
-    """The array function `je.primal` in a copy of the module. SignatureError if the kernel is not what it should be."""
-    copy = clone(module)
-    kernel = _definition(copy, symbol)
+    """The array function `je.primal` in the module itself, which nobody else may have. SignatureError if the kernel is
+    not what it should be."""
+    kernel = _definition(module, symbol)
     dims = dict(binding.dims)
     _check_variables(kernel, signature, {n: signature.shape(n, dims) for n in signature.variables})
-    return _Binder(copy, kernel, signature, buffers_of(signature, binding), signature.constants(binding)).bind()
+    return _Binder(module, kernel, signature, buffers_of(signature, binding), signature.constants(binding)).bind()
 
 
 def check_signature(module: Module, symbol: str, signature: Signature) -> None:

@@ -53,6 +53,8 @@ _CONSTRUCTORS = "llvm.global_ctors"
 _AT_EXIT = "__cxa_atexit"
 _ONCE = "je.constructors"
 _NOTHING = T.FunctionType(T.VOID, ())
+_NAMING = (GlobalVariable, GlobalAlias, ConstantExpr, ConstantAggregate, ConstantSplat)
+"""Constants that may name variables."""
 
 
 def own_static_objects(function: ArrayFunction) -> ArrayFunction:
@@ -177,7 +179,8 @@ def _may_run_once(unit: Function, kernel: set[Function]) -> bool:
     if any(not isinstance(c.callee, Function) for c in calls) or any(_opaque(c.callee) for c in calls):
         return False
     variables = _variables(own)
-    return all(_only_reads(f, variables) for f in kernel - own)
+    known: dict[Constant, set[Value]] = {}
+    return all(_only_reads(f, variables, known) for f in kernel - own)
 
 
 def _opaque(callee: Value) -> bool:
@@ -189,11 +192,15 @@ def _opaque(callee: Value) -> bool:
     return not T.is_float(kind.result) or not all(T.is_float(t) or T.is_int(t) for t in kind.parameters)
 
 
-def _only_reads(function: Function, variables: set[Value]) -> bool:
+def _only_reads(function: Function, variables: set[Value], known: dict[Constant, set[Value]]) -> bool:
+    """Whether a function does nothing but load from variables; `known` is what each constant leads to."""
     pointers: set[Value] = set()
     for instruction in function.instructions():
-        named = [v for v in instruction.operands if isinstance(v, Constant) and not isinstance(v, Function)]
-        reached = _reached(named)
+        named = [v for v in instruction.operands if isinstance(v, _NAMING)]
+        for constant in named:
+            if constant not in known:
+                known[constant] = _reached([constant])
+        reached = set[Value]().union(*(known[constant] for constant in named))
         if variables.isdisjoint(reached) and pointers.isdisjoint(instruction.operands):
             continue
         through_table = any(isinstance(v, GlobalVariable) and v.is_constant for v in reached)

@@ -56,11 +56,11 @@ def split_struct_copies(function: ArrayFunction, uniform: int = 0) -> ArrayFunct
     if not found:
         return function
     copy, copied = clone_with_map(module)
+    calls = {copied[c]: m for c, m in found.items()}
     for caller in callers:
         twin = copied[caller]
         assert isinstance(twin, Function)
-        calls = {copied[c]: m for c, m in found.items()}
-        rewrite(twin, lambda instruction, calls=calls: _change(instruction, calls.get(instruction)))
+        rewrite(twin, lambda instruction: _change(instruction, calls.get(instruction)))
     return ArrayFunction(copy, function.symbol, function.buffers)
 
 
