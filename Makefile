@@ -96,7 +96,8 @@ bench: $(VENV)/.installed $(VENV)/.group-bench
 	$(VENV)/bin/python -m benchmarks
 
 fuzz: $(VENV)/.installed $(VENV)/.group-test
-	$(VENV)/bin/python -m pytest tests/engine/test_generated.py tests/engine/test_wild.py --hypothesis-profile=long $(PYTEST_ARGS)
+	$(VENV)/bin/python -m pytest tests/engine/test_generated.py tests/engine/test_wild.py \
+		tests/engine/test_parallel_programs.py --hypothesis-profile=long $(PYTEST_ARGS)
 
 table: $(VENV)/.installed $(VENV)/.group-test
 	-$(VENV)/bin/python -m pytest $(PYTEST_ARGS) tests/jax --junitxml=build/jax.xml

@@ -130,6 +130,29 @@ end subroutine
 """
 
 
+CLASSES = """
+#include <omp.h>
+#include <numeric>
+#include <vector>
+extern "C" void k(int n, const double *x, double *y) {
+  const std::vector<double> v(x, x + n);
+  std::vector<double> part(3);
+#pragma omp parallel num_threads(3)
+  {
+    std::vector<double> mine;
+    const int t = omp_get_thread_num();
+    for (int i = t; i < n; i += 3) { mine.push_back(v.at(i) * v.at(i)); part[t] += mine.back(); }
+#pragma omp barrier
+    const double all = std::accumulate(part.begin(), part.end(), 0.0);
+    for (int i = t; i < n; i += 3) y[i] = mine[i / 3] * all;
+  }
+}"""
+
+
+def classes(x: np.ndarray) -> np.ndarray:
+    return x**2 * np.sum(x**2)
+
+
 def fortran(x: np.ndarray) -> np.ndarray:
     t = np.arange(N) % 4
     part = np.array([np.sum(x[t * N // 4 : (t + 1) * N // 4] ** 2) for t in range(4)])
@@ -137,10 +160,11 @@ def fortran(x: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    "source, lang, expected", [(SHARES, "c", shares), (OWN, "c", own), (FORTRAN, "fortran", fortran)]
+    "source, lang, expected",
+    [(SHARES, "c", shares), (OWN, "c", own), (CLASSES, "c++", classes), (FORTRAN, "fortran", fortran)],
 )
 def test_members_of_a_team_share_out_work_by_their_numbers(source: str, lang: str, expected) -> None:
-    signature = SIGNATURE if lang == "c" else SIGNATURE.replace("i32", "i32[]")
+    signature = SIGNATURE if lang != "fortran" else SIGNATURE.replace("i32", "i32[]")
     kernel = native(source, "k", signature, {"n": N}, lang=lang, flags=("-fopenmp",))
     np.testing.assert_allclose(kernel.run((), [X])[0], expected(X), rtol=1e-13)
     agree(three_way(kernel, [X]))

@@ -1,4 +1,4 @@
-"""A team of two threads in Python, for functions whose loops several threads may share (csrc/abi.h)."""
+"""A team of threads in Python, for functions whose loops several threads may share (csrc/abi.h)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ class _Struct(ctypes.Structure):
 
 @dataclass
 class Team:
-    """Two threads, the second of which starts at the end of the loop. `ran` has, by thread, the iterations it ran."""
+    """Two threads or more, which start at the end of the loop. `ran` has, by thread, the iterations it ran."""
 
+    threads: int = 2
     ran: dict[int, list[tuple[int, int]]] = field(default_factory=dict[int, list[tuple[int, int]]])
 
     def __post_init__(self) -> None:
@@ -33,14 +34,14 @@ class Team:
     def _run(self, _: int, stretch: int, context: int, count: int, grain: int) -> int:
         starts = list(range(0, count, max(grain, -(-count // (8 * grain)) * grain)))
         parts = [(a, min(count, b)) for a, b in zip(starts, [*starts[1:], count], strict=True)]
-        half = len(parts) // 2
-        barrier = threading.Barrier(2)
+        shares = [parts[n :: self.threads][::-1] for n in reversed(range(self.threads))]
+        barrier = threading.Barrier(self.threads)
 
         def work(mine: list[tuple[int, int]]) -> list[tuple[int, int]]:
             barrier.wait()
             self.ran.setdefault(threading.get_ident(), []).extend(mine)
             return [(a, _STRETCH(stretch)(context, a, b)) for a, b in mine]
 
-        with ThreadPoolExecutor(2) as pool:
-            left = sorted(sum(pool.map(work, (parts[half:][::-1], parts[:half][::-1])), list[tuple[int, int]]()))
+        with ThreadPoolExecutor(self.threads) as pool:
+            left = sorted(sum(pool.map(work, shares), list[tuple[int, int]]()))
         return next((status for _, status in left if status), 0)

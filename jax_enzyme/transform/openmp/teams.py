@@ -14,6 +14,7 @@ for each member.
 
 from __future__ import annotations
 
+from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.errors import LoweringError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import linking
@@ -216,6 +217,9 @@ def _with_team(module: Module, name: str, team: str, most: int) -> Module:
     _be_member(part, most)
     mark_for_inlining(part, [team])
     part = optimise_meetings(part, _meets, _differs)
+    if any(isinstance(i, I.Invoke) for i in part.functions[team].instructions()):
+        _check_exceptions(part, part.functions[team])
+        part = run(part, ("lower-invoke",))
     body = part.functions[team]
     remove_unreachable(body)
     _check_inlined(part, body)
@@ -273,6 +277,20 @@ def _meets(instruction: I.Instruction) -> bool:
 
 def _differs(instruction: I.Instruction) -> bool:
     return marks.called(instruction) == _MEMBER
+
+
+def _check_exceptions(module: Module, body: Function) -> None:
+    """No exception leaves a region, so that one which nobody catches ends the program, with or without a way for it."""
+    cfg = Cfg(body)
+    ends = [b for b in body.blocks if isinstance(b.terminator, I.Return)]
+    for block in body.blocks:
+        pad = next((i for i in block.instructions if isinstance(i, I.LandingPad)), None)
+        if pad is not None and any(cfg.reaches(block, end) for end in ends):
+            raise LoweringError(
+                "an exception is caught in a parallel region that asks for its thread",
+                location(module, pad),
+                "let what may fail say so by its result, or by a flag of the thread's",
+            )
 
 
 def _check_inlined(module: Module, body: Function) -> None:
