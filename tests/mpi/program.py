@@ -35,6 +35,8 @@ class Processes:
         self.size = self._asked("size")
 
     def kernel(self, name: str, signature: str = "n: i32, x: f64[n], out y: f64[n]") -> je.Kernel:
+        if name == "fortran":
+            return je.kernel(SOURCE.with_suffix(".f90"), name, signature.replace("n: i32", "n: i32[]"))
         return je.kernel(SOURCE, name, signature, flags=(f"-I{self._include}",))
 
     def compiled(self, function: Callable[..., object], *arguments: object) -> Callable[..., object]:
@@ -75,6 +77,11 @@ def uneven(x: jax.Array) -> jax.Array:
     return jnp.where(jnp.arange(x.shape[1]) <= jnp.arange(x.shape[0])[:, None], y**2, y)
 
 
+def halos(x: jax.Array) -> jax.Array:
+    wide = jnp.pad(x.reshape(-1), 1)
+    return (x**2).sum() * x + (wide[:-2] * wide[2:]).reshape(x.shape)
+
+
 def prefixes(x: jax.Array) -> jax.Array:
     upto = jnp.cumsum(x**2, axis=0)
     last = x[-1, : x.shape[0]][:, None]
@@ -109,6 +116,7 @@ WHOLE: dict[str, Callable[[jax.Array], jax.Array]] = {
     "gathered": gathered,
     "uneven": uneven,
     "prefixes": prefixes,
+    "fortran": halos,
 }
 
 
@@ -162,6 +170,9 @@ def check_transformations(processes: Processes) -> None:
         jax.jit(jax.vmap(jax.grad(lambda x: total(turn(x)).sum())))(batch[:, rank]),
         jax.vmap(jax.grad(lambda x: sums(rotate(x)).sum()))(batch)[:, rank],
     )
+    # The second derivative, forward over reverse.
+    turned = jax.jvp(jax.grad(lambda x: (sums(x) ** 2).sum()), (x,), (np.cos(x),))[1][rank]
+    close(jax.jvp(jax.grad(lambda x: (total(x) ** 2).sum()), (x[rank],), (np.cos(x[rank]),))[1], turned)
     # Each process has its own row of the Jacobian of all results, by all processes' directions.
     close(
         jax.jacfwd(total)(x[rank]),

@@ -51,6 +51,7 @@ def launched(count: int, *arguments: str) -> Ran:
 def compiled() -> None:
     """All kernels are in the disk cache once one process has compiled them; what has no derivative is refused there."""
     need("mpiexec of `pip install mpich`", LIBRARY.exists())
+    need("flang-22")
     first = run(1, "compile", *WHOLE, "transformations", "fails", "refused")
     assert first.code == 0 and first.right("refused") == 1, first.out
 
