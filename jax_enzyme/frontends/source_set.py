@@ -201,7 +201,12 @@ class SourceSet:
             one = self._done[self.units[0]]
             if isinstance(one, CompileError):
                 raise one
-            return load_host_function(one.unit.source, symbol, one.ir, one.unit.flags)
+            try:
+                return load_host_function(one.unit.source, symbol, one.ir, one.unit.flags)
+            except CompileError:
+                if self._instance(symbol, []) is None:
+                    raise
+                return None  # an instance of a kernel
         if any(is_on_device(one.ir, symbol, one.unit.source, kernels=True) for one in compiled):
             return None
         on_device = any(is_on_device(one.ir, symbol, one.unit.source, kernels=False) for one in compiled)
@@ -244,7 +249,7 @@ class SourceSet:
         """A function that no source emits by itself: of a template, or static and unused. None where none has it;
         `meant` is then what the compiler thinks is meant."""
         name = written(symbol).name.encode()
-        able = [unit for unit in self.units if unit.source.lang in ("c", "c++")]
+        able = [unit for unit in self.units if unit.source.lang in ("c", "c++", "cuda")]
         for unit in sorted(able, key=lambda unit: name not in unit.source.contents):
             done = self._done.get(unit)
             asked = instance(done.unit if isinstance(done, Compiled) else unit, symbol)

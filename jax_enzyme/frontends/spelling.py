@@ -14,6 +14,9 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 
 _DIGEST = re.compile(r"h[0-9a-f]{16}")
+_NUMBER = re.compile(r"(\d+)[ul]+", re.IGNORECASE)
+_NEWER = (("DF16_", "Dh", "half"), ("DF16b", "Df", "decimal32"))
+"""Types that demanglers before 2023 do not know, types that they know, and what they call those."""
 _FORTRAN = re.compile(r"([MSFP])([a-z0-9_]+)")
 _ALIASES = {
     "size_t": "unsigned long", "std::size_t": "unsigned long", "ptrdiff_t": "long", "std::ptrdiff_t": "long",
@@ -21,6 +24,7 @@ _ALIASES = {
     "uint16_t": "unsigned short", "uint32_t": "unsigned int", "uint64_t": "unsigned long", "unsigned": "unsigned int",
     "signed": "int", "long int": "long", "short int": "short", "unsigned long int": "unsigned long",
     "long unsigned int": "unsigned long", "long long int": "long long", "signed int": "int",
+    "__half": "_Float16", "__nv_bfloat16": "__bf16", "DF16_": "_Float16", "DF16b": "__bf16",
 }  # fmt: skip
 
 
@@ -64,6 +68,8 @@ def spelling(symbol: str) -> Spelling:
     """What a symbol is called in its source; the symbol itself where it is plain."""
     if symbol.startswith("_Z"):
         plain = _demangled(symbol)
+        for newer, older, called in () if plain else _NEWER:
+            plain = plain or _demangled(symbol.replace(newer, older)).replace(called, _ALIASES[newer])
         return _parsed(plain) if plain else Spelling((), symbol)
     if symbol.startswith("_Q"):
         parts = _FORTRAN.findall(symbol)
@@ -111,7 +117,7 @@ def _parsed(text: str) -> Spelling:
     arguments = None
     if name.endswith(">") and "<" in name and not name.startswith("operator"):
         name, _, listed = name[:-1].partition("<")
-        arguments = tuple(map(_type, _split(listed, ",")))
+        arguments = tuple(_NUMBER.sub(r"\1", a) if _NUMBER.fullmatch(a) else a for a in map(_type, _split(listed, ",")))
     scopes = [_simple(part) for part in parts if part]
     if _DIGEST.fullmatch(name) and scopes:
         name = scopes.pop()

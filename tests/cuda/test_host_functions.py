@@ -141,11 +141,12 @@ def test_blocks_that_change_from_launch_to_launch() -> None:
 @pytest.mark.parametrize(
     ("symbol", "more", "message", "line"),
     [
-        ("block_of_data", ", threads: i32[1]", "number of threads of a block .* is not known", 15),
-        ("no_shared", "", "gives its blocks none", 17),
-        ("too_many", "", "block.x = 2048", 18),
-        ("graph", "", "`cudaGraphCreate` has no meaning on the CPU", 22),
-        ("peer", "", "`cudaMemcpyPeer` has no meaning on the CPU", 24),
+        ("block_of_data", ", threads: i32[1]", "number of threads of a block .* is not known", 16),
+        ("no_shared", "", "gives its blocks none", 18),
+        ("too_many", "", "block.x = 2048", 19),
+        ("graph", "", "`cudaGraphCreate` has no meaning on the CPU", 23),
+        ("peer", "", "`cudaMemcpyPeer` has no meaning on the CPU", 25),
+        ("mixed", "", "`cublasDotEx` has no meaning on the CPU", 28),
     ],
 )
 def test_what_a_host_function_cannot_do(symbol: str, more: str, message: str, line: int) -> None:

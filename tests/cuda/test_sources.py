@@ -125,3 +125,12 @@ def test_types_are_held_against_the_source() -> None:
     kernel = native(program, "n: i32, x: f64[n], out y: f64[n]", {"n": 3}, 1, 1)
     with pytest.raises(SignatureError, match=r"`x` is f64\[n\] in the signature"):
         kernel.run((), [np.zeros(3)])
+
+
+def test_templates_that_nobody_launches() -> None:
+    """An instance is made where it is asked for; numbers among its arguments may have suffixes, as demanglers write."""
+    source = """#include <cuda_fp16.h>
+    template <class T, class S, unsigned N> __global__ void k(T *y, const S *x) { *y = N * (T)*x; }"""
+    for asked in ("k<double, __half, 3>", "k<double, _Float16, 3u>"):
+        subject = native(load(source, asked, "cuda"), "out y: f64[], x: f16[]", {}, 1, 1)
+        np.testing.assert_array_equal(subject.run((), [np.float16(2)])[0], 6)

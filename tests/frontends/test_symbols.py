@@ -23,6 +23,8 @@ from jax_enzyme.frontends.symbols import external_functions
         ("dgemv_", "dgemv"),
         ("_QMphysicsPforce", "physics::force"),
         ("_QMphysicsFhostPinner", "physics::host::inner"),
+        ("_Z1kIDF16bLj3EEvPDF16b", "k<__bf16, 3>(__bf16*)"),
+        ("_Z1kIDF16_EvPKDF16_", "k<_Float16>(_Float16 const*)"),
     ],
 )
 def test_spelling(symbol: str, spelled: str) -> None:

@@ -22,6 +22,36 @@ typedef enum { CUBLAS_SIDE_LEFT, CUBLAS_SIDE_RIGHT } cublasSideMode_t;
 typedef enum { CUBLAS_POINTER_MODE_HOST, CUBLAS_POINTER_MODE_DEVICE } cublasPointerMode_t;
 typedef enum { CUBLAS_DEFAULT_MATH, CUBLAS_TENSOR_OP_MATH, CUBLAS_PEDANTIC_MATH, CUBLAS_TF32_TENSOR_OP_MATH } cublasMath_t;
 
+enum cudaDataType {
+  CUDA_R_32F, CUDA_R_64F, CUDA_R_16F, CUDA_R_8I, CUDA_C_32F, CUDA_C_64F, CUDA_C_16F, CUDA_C_8I, CUDA_R_8U, CUDA_C_8U,
+  CUDA_R_32I, CUDA_C_32I, CUDA_R_32U, CUDA_C_32U, CUDA_R_16BF, CUDA_C_16BF, CUDA_R_8F_E4M3 = 28, CUDA_R_8F_E5M2
+};
+typedef enum cudaDataType cudaDataType_t;
+enum cublasComputeType_t {
+  CUBLAS_COMPUTE_16F = 64, CUBLAS_COMPUTE_16F_PEDANTIC, CUBLAS_COMPUTE_32F = 68, CUBLAS_COMPUTE_32F_PEDANTIC,
+  CUBLAS_COMPUTE_64F, CUBLAS_COMPUTE_64F_PEDANTIC, CUBLAS_COMPUTE_32I, CUBLAS_COMPUTE_32I_PEDANTIC,
+  CUBLAS_COMPUTE_32F_FAST_16F, CUBLAS_COMPUTE_32F_FAST_16BF, CUBLAS_COMPUTE_32F_FAST_TF32
+};
+enum cublasGemmAlgo_t { CUBLAS_GEMM_DFALT = -1, CUBLAS_GEMM_DEFAULT = -1, CUBLAS_GEMM_DEFAULT_TENSOR_OP = 99 };
+
+// Declared, and refused where a host function calls them: what has several types, half precision, batches of pointers.
+extern "C" {
+cublasStatus_t cublasDotEx(cublasHandle_t, int n, const void *x, cudaDataType, int ix, const void *y, cudaDataType, int iy,
+                           void *result, cudaDataType, cudaDataType);
+cublasStatus_t cublasHgemm(cublasHandle_t, cublasOperation_t, cublasOperation_t, int m, int n, int k, const __half *alpha,
+                           const __half *a, int lda, const __half *b, int ldb, const __half *beta, __half *c, int ldc);
+cublasStatus_t cublasGemmEx(cublasHandle_t, cublasOperation_t, cublasOperation_t, int m, int n, int k, const void *alpha,
+                            const void *a, cudaDataType, int lda, const void *b, cudaDataType, int ldb, const void *beta,
+                            void *c, cudaDataType, int ldc, cublasComputeType_t, cublasGemmAlgo_t);
+#define __JE_BATCHED(L, T)                                                                                           \
+  cublasStatus_t cublas##L##gemmBatched(cublasHandle_t, cublasOperation_t, cublasOperation_t, int m, int n, int k,   \
+                                        const T *alpha, const T *const a[], int lda, const T *const b[], int ldb,    \
+                                        const T *beta, T *const c[], int ldc, int count);
+__JE_BATCHED(H, __half)
+__JE_BATCHED(S, float)
+__JE_BATCHED(D, double)
+#undef __JE_BATCHED
+}
 extern "C" {
 cublasStatus_t cublasCreate_v2(cublasHandle_t *);
 cublasStatus_t cublasDestroy_v2(cublasHandle_t);

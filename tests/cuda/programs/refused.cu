@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cuda_runtime.h>
+#include <cublas_v2.h>
 
 __global__ void twice(double *x, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -22,6 +23,10 @@ void graph(double *, int) {
   cudaGraphCreate(&graph, 0);
 }
 void peer(double *x, int n) { cudaMemcpyPeer(x, 0, x, 1, n); }
+
+void mixed(double *x, int n) {
+  cublasDotEx(nullptr, n, x, CUDA_R_64F, 1, x, CUDA_R_64F, 1, x, CUDA_R_64F, CUDA_R_64F);
+}
 
 void exits(double *x, int n) {
   if (x[0] > 3) {
