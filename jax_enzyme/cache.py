@@ -164,6 +164,7 @@ def _is_private(folder: Path) -> bool:
     try:
         status = folder.lstat()
         if not stat.S_ISDIR(status.st_mode):
+            _warn(folder, "is no folder, or a link to one")
             return False
         if status.st_uid != os.geteuid():
             _warn(folder, "belongs to another user")

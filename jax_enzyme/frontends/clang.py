@@ -17,8 +17,9 @@ _READ = (
 _WRITE = (
     # What an optimiser is to see (lifetimes, type-based aliasing, no `optnone`), but not optimised yet.
     "-S", "-emit-llvm", "-Xclang", "-disable-llvm-passes",
-    # Of classes only the functions that are used: all of them are several times as long as the code.
-    "-g", "-gomit-unreferenced-methods", "-fdebug-compilation-dir=.",
+    # Classes are described wherever they are used, but only those of their functions that are: all of them are several
+    # times as long as the code.
+    "-g", "-fstandalone-debug", "-gomit-unreferenced-methods", "-fdebug-compilation-dir=.",
     # `errno` is what keeps libm calls from being pure; no value changes. zig adds the traps and the protector.
     "-fno-math-errno", "-fno-sanitize=all", "-fno-stack-protector", "-fomit-frame-pointer",
     "-fno-color-diagnostics", "-fspell-checking", "-Wno-error=date-time", "-w",

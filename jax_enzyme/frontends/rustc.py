@@ -15,7 +15,7 @@ from jax_enzyme.frontends.source import Source
 _ARGUMENTS = (
     "--crate-type=lib", "--crate-name=kernel", "--edition=2021", "--emit=llvm-ir={output},dep-info={dependencies}",
     # As optimised code is written, but without LLVM's passes; one module; a panic is an abort.
-    "-Copt-level=3", "-Cno-prepopulate-passes", "-Ccodegen-units=1", "-Cpanic=abort", "-Cdebuginfo=1",
+    "-Copt-level=3", "-Cno-prepopulate-passes", "-Ccodegen-units=1", "-Cpanic=abort", "-Cdebuginfo=2",
     "--color=never",
     "{flags}", "{source}",
 )  # fmt: skip

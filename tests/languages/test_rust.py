@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import jax_enzyme as je
 from tests.languages.conftest import check
 
 NAMES = (
@@ -18,3 +19,19 @@ X = np.array([0.9, 0.4, 1.3, 0.7, 1.1])
 @pytest.mark.parametrize("name", NAMES)
 def test_rust(name: str) -> None:
     check("library.rs", name, "rust", "x: f64[n], n: i64, out y: f64[n]", {"n": 5}, [X])
+
+
+@pytest.mark.parametrize(
+    ("parameter", "signature", "message"),
+    [
+        ("x: *const f32", "x: f64[2] -> f64", r"`x` is f64\[2\].*`f32 \*`"),
+        ("x: *const *const f64", "x: f64[2] -> f64", "leads to pointers"),
+        ("x: *const Mixed", "x: f64[2] -> f64", "member `b` is `i32`"),
+        ("x: *const f64", "out x: f64[2] -> f64", "where it cannot write"),
+    ],
+)
+def test_signatures_that_differ(parameter: str, signature: str, message: str) -> None:
+    mixed = "#[repr(C)] pub struct Mixed { a: f64, b: i32 }"
+    source = f'{mixed}\n#[no_mangle] pub unsafe extern "C" fn f({parameter}) -> f64 {{ 0.0 }}'
+    with pytest.raises(je.SignatureError, match=f"(?s){message}"):
+        je.kernel(source, "f", signature, lang="rust")

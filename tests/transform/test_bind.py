@@ -392,6 +392,13 @@ def test_what_debug_information_tells(declaration: str, signature: str, found: s
     assert caught.value.remedy
 
 
+@pytest.mark.parametrize("members", ["virtual double g() { return a; } double a;", "shown(); double a; int k;"])
+def test_classes_that_are_made_elsewhere(members: str) -> None:
+    source = f'struct shown {{ {members} }}; extern "C" double f(shown *p) {{ return p->a; }}'
+    with pytest.raises(SignatureError, match="a structure whose member"):
+        fits(source, "p: f64[2] -> f64", "c++")
+
+
 def test_the_sign_of_a_result() -> None:
     with pytest.raises(SignatureError, match=r"says `-> i32`, but `f` returns `unsigned int`"):
         fits("unsigned f(double x) { return x; }", "x: f64 -> i32")
