@@ -28,13 +28,22 @@ LOOPS = {
     "backwards": (MADE, "for (int i = n - 1; i > -2; i--) s += a[i];", OUTSIDE),
     "on_a_condition": (MADE, "for (int i = 0; i < n; i++) if (x[i] > 3.5) s += a[2 * i];", OUTSIDE),
     "until_a_break": (MADE, "for (int i = 0; i < 99; i++) { s += a[i]; if (s > 1e9) break; }", OUTSIDE),
-    "row_that_moves": (ROWS, "for (int i = 0; i < n; i++) { s += a[1][i]; if (i == 1) a[1] += 2; }", OUTSIDE),
+    "row_that_moves": (
+        ROWS,
+        "for (int i = 0; i < n; i++) { s += a[1][i]; if (i == 1) a[1] += 2; s += a[1][i]; }",
+        OUTSIDE,
+    ),
     "bound_that_moves": (
         "struct { int m; double *p; } t = {n, malloc(8 * n)}; double s = 0;",
         "for (int i = 0; i < t.m; i++) { t.p[i] = x[i]; if (i == 2) t.m += 3; }",
         OUTSIDE,
     ),
     "row_that_is_freed": (ROWS, "for (int i = 0; i < n; i++) { s += a[1][i]; if (i == 1) free(a[1]); }", FREED),
+    "new_in_each_iteration": (
+        "double s = 0;",
+        "for (int i = 0; i < n; i++) { double *p = malloc(8); if (i < 3) *p = x[i]; s += 2 * *p; free(p); }",
+        "reads what nothing wrote",
+    ),
     "written_behind_the_read": (
         "double *a = malloc(8 * n), s = 0;",
         "for (int i = 0; i < n; i++) { s += 2 * a[i]; a[i] = 1; }",

@@ -97,6 +97,13 @@ def _is_plain_shift(value: I.BinaryOp) -> bool:
     return value.opcode == "shl" and places is not None and 0 <= places < 20
 
 
+def _key(value: I.Instruction, operands: list[Value]) -> tuple[object, ...]:
+    """What is equal for instructions that give the same."""
+    given = tuple((v.type, int_value(v)) if int_value(v) is not None else v for v in operands)
+    source = value.source_type if isinstance(value, I.GetElementPtr) else None
+    return (value.opcode, value.type, source, *given)
+
+
 class Affine:
     """What can be said of one loop. Instructions are appended to `at`, which is in front of the loop."""
 
@@ -111,6 +118,7 @@ class Affine:
         self._layout = layout
         self._counter = counter
         self._before: dict[Value, Value] = {}
+        self._made: dict[tuple[object, ...], Value] = {}
         self._inside = {i for block in loop.blocks for i in block.instructions}
         self._linear: dict[Value, bool] = {}
         self._fixed: dict[Value, bool] = {}
@@ -196,6 +204,14 @@ class Affine:
         if value not in self._before:
             assert isinstance(value, I.Instruction)
             operands = [self.fixed(v) for v in value.operands]
+            # What is computed or read twice is the same, as no value changes in front of the loop: that two addresses
+            # are one is what LLVM has to see, to vectorise.
+            key = _key(value, operands)
+            if key in self._made:
+                made = self._before[value] = self._made[key]
+                if isinstance(value, I.Load):
+                    self.loads[value] = made
+                return made
             match value:
                 case I.Load():
                     assert self._load is not None
@@ -208,7 +224,7 @@ class Affine:
                     made = self.at.gep(value.source_type, operands[0], operands[1:], ())
                 case _:
                     raise AssertionError(value)
-            self._before[value] = made
+            self._before[value] = self._made[key] = made
         return self._before[value]
 
     def ends(self) -> tuple[Value, Value]:

@@ -33,6 +33,7 @@ from jax_enzyme.transform.sanitize.scalars import holds_pattern, is_computed_wit
 
 Checks = dict[I.Instruction, list[Check]]
 _FREES = ("je_checked_free", "je_checked_realloc")
+_ALLOCATES = ("je_checked_malloc", "je_checked_calloc", "je_checked_aligned_alloc")
 _PLAIN = {"malloc": "malloc", "calloc": "calloc", "aligned_alloc": "aligned_alloc", "memalign": "aligned_alloc"}
 
 
@@ -164,7 +165,8 @@ def _is_inside(access: Access, place: Place) -> bool:
 
 
 def keep_from_records(function: Function, module: Module, records: MDRef) -> None:
-    """Says of all that a kernel does to memory that it leaves the records alone, in place."""
+    """Says of all that a kernel does to memory that it leaves the records alone, and of what allocates memory that it
+    changes nothing but them of what there was before, in place."""
     for instruction in function.instructions():
         moves = isinstance(instruction, I.Call) and instruction.callee.name.startswith((*COPIES, *SETS))
         if moves or isinstance(instruction, I.Load | I.Store):
@@ -172,6 +174,8 @@ def keep_from_records(function: Function, module: Module, records: MDRef) -> Non
             scopes = MDNode(operands=[*own.operands, *module.metadata[records.number].operands]) if own else records
             kept = [(kind, n) for kind, n in instruction.metadata if kind != "noalias"]
             instruction.metadata = [*kept, ("noalias", scopes)]
+        elif isinstance(instruction, I.Call) and instruction.callee.name in _ALLOCATES:
+            instruction.metadata = [*instruction.metadata, ("alias.scope", records)]
 
 
 def _record(place: Place) -> Value:

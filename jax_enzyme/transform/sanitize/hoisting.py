@@ -27,6 +27,7 @@ from jax_enzyme.transform.sanitize.scalars import holds_pattern, pattern_of
 from jax_enzyme.transform.sanitize.versions import Version, split_loops
 
 _ZERO = const_int(T.I64, 0)
+_WHERE = ("dbg", "tbaa", "alias.scope", "noalias")  # what is said of where a read lies, and not of what it gives
 _ANYWHERE = Known(ConstantNull(T.PTR), 0, "", 1, False)
 """Where nothing that is read in front of a loop is known to be apart from."""
 
@@ -133,6 +134,8 @@ class Hoisting:
         inside = self._inside(at, slot)
         affine.demand(lambda _: inside)
         made = at.load(old.type, at.select(inside, address, self._safe()), old.align)
+        assert isinstance(made, I.Load)
+        made.metadata = [(kind, node) for kind, node in old.metadata if kind in _WHERE]
         if pattern_of(old.type) is not None:
             affine.demand(lambda at: at.icmp("eq", holds_pattern(at, made), const_int(T.I1, 0)))
         return made

@@ -75,6 +75,7 @@ def sanitized(function: ArrayFunction, milliseconds: int) -> ArrayFunction:
     move_locals_of(module, _users(module, function.symbol))
     module.functions[SYMBOL] = _call(module, flat, milliseconds, exposed)
     module.functions[function.symbol].prefix = ("internal",)
+    mark_for_inlining(module, [SYMBOL])  # run-time libraries know what they are called with, as without checks
     return ArrayFunction(module, SYMBOL, function.buffers)
 
 

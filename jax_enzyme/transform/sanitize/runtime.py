@@ -15,7 +15,12 @@ _ACTS = ("nounwind",)
 # What allocates and frees is handed the tables, which it changes; of what is not said it changes nothing that the
 # kernel reads: memory that is freed stays as it is as long as a check lets a read of it pass.
 _KEEPS = ("nounwind", "willreturn", "memory(argmem: readwrite, inaccessiblemem: readwrite)")
+# What tells of a failure reads memory, and writes none that the kernel can reach: where a status of 0 lets the kernel
+# go on, all that it has read is still so.
+_TELLS = ("nounwind", "willreturn", "cold", "memory(read, inaccessiblemem: readwrite)")
+_ASKS = ("nounwind", "willreturn", "memory(read, inaccessiblemem: readwrite)")
 _KEEPING = frozenset(("object", "malloc", "calloc", "aligned_alloc", "free", "realloc"))
+_FRESH = frozenset(("malloc", "calloc", "aligned_alloc", "realloc"))  # what they give lies where nothing else does
 _TYPES: dict[str, tuple[T.Type, tuple[T.Type, ...], tuple[str, ...]]] = {
     "begin": (T.VOID, (T.I64,), _ACTS),
     "end": (T.VOID, (), _ACTS),
@@ -28,13 +33,13 @@ _TYPES: dict[str, tuple[T.Type, tuple[T.Type, ...], tuple[str, ...]]] = {
     "aligned_alloc": (T.PTR, (T.PTR, T.I64, T.I64), _KEEPS),
     "free": (T.I64, (T.PTR, T.PTR, T.PTR), _KEEPS),
     "realloc": (T.PTR, (T.PTR, T.PTR, T.I64, T.PTR, T.PTR), _KEEPS),
-    "outside": (T.I64, (T.PTR, T.I64, T.I64, T.I64, T.I64, T.I64, T.I32, T.PTR, T.PTR), ("nounwind", "cold")),
-    "region": (T.I64, (T.PTR, T.I64, T.I64, T.I32, T.PTR), _ACTS),
-    "text": (T.I64, (T.PTR, T.I64, T.I64, T.PTR), _ACTS),
-    "length": (T.I64, (T.I64, T.I64), _ACTS),
-    "unwritten": (T.I64, (T.PTR, T.I64, T.I64, T.I64, T.PTR, T.PTR), ("nounwind", "cold")),
-    "scan": (T.I64, (T.PTR, *(T.I64,) * 5, T.PTR, T.PTR, T.I64), ("nounwind", "cold")),
-    "written": (T.I64, (T.PTR, T.I64, T.I64, T.PTR), _ACTS),
+    "outside": (T.I64, (T.PTR, T.I64, T.I64, T.I64, T.I64, T.I64, T.I32, T.PTR, T.PTR), _TELLS),
+    "region": (T.I64, (T.PTR, T.I64, T.I64, T.I32, T.PTR), _ASKS),
+    "text": (T.I64, (T.PTR, T.I64, T.I64, T.PTR), _ASKS),
+    "length": (T.I64, (T.I64, T.I64), _ASKS),
+    "unwritten": (T.I64, (T.PTR, T.I64, T.I64, T.I64, T.PTR, T.PTR), _TELLS),
+    "scan": (T.I64, (T.PTR, *(T.I64,) * 5, T.PTR, T.PTR, T.I64), _TELLS),
+    "written": (T.I64, (T.PTR, T.I64, T.I64, T.PTR), _ASKS),
 }
 
 
@@ -50,6 +55,8 @@ class Runtime:
     def call(self, at: Builder, name: str, *arguments: Value) -> Value:
         result, parameters, attributes = _TYPES[name]
         function = self._declarations.function(f"je_checked_{name}", T.FunctionType(result, parameters), attributes)
+        if name in _FRESH:
+            function.return_attributes = ("noalias",)
         tables = [self.call(at, "flag")] if name in _KEEPING else []
         return at.call(function, [*tables, *arguments])
 

@@ -24,6 +24,7 @@ from jax_enzyme.transform.sanitize.runtime import Runtime
 
 _WORD = 0xFFB5A5A5
 _INLINE_BYTES = 64
+_PARTS = ((8, T.I64, _WORD << 32 | _WORD), (4, T.I32, _WORD), (1, T.I8, _WORD & 0xFF))
 _MOVES = ("llvm.memcpy.", "llvm.memmove.", "llvm.memset.")
 HIDE = "je.hide"
 Uses = dict[Value, list[tuple[I.Instruction, int]]]
@@ -158,16 +159,14 @@ def _fill(at: Builder, alloca: I.Alloca, runtime: Runtime, layout: DataLayout) -
         runtime.call(at, "fill", alloca, at.binary("mul", wide, const_int(T.I64, size)))
         return
     total = count * size
-    if total > _INLINE_BYTES or total % 4:
+    if total > _INLINE_BYTES:
         runtime.call(at, "fill", alloca, const_int(T.I64, total))
         return
-    align = alloca.align or 1
-    step = 8 if total % 8 == 0 else 4
-    type_ = T.I64 if step == 8 else T.I32
-    found = pattern_of(type_)
-    assert found is not None
-    for offset in range(0, total, step):
-        at.store(found[1], at.offset(alloca, offset), min(align, step))
+    align, offset = alloca.align or 1, 0
+    for step, type_, number in _PARTS:
+        while total - offset >= step:
+            at.store(const_int(type_, number), at.offset(alloca, offset), min(align, step))
+            offset += step
 
 
 def _declared(function: Function, module: Module) -> dict[Value, str]:
