@@ -15,7 +15,7 @@ taken for finite. Where `x == y` or `x == 1.5` is asked, zero is what the one is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TypeGuard
 
@@ -26,6 +26,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_float
 from jax_enzyme.ir.module import Function, uses
+from jax_enzyme.ir.reach import Reached, reached
 from jax_enzyme.ir.values import BasicBlock, Constant, ConstantFloat, ConstantInt, Value, is_zero
 
 _Users = Mapping[Value, Sequence[tuple[I.Instruction, int]]]
@@ -109,17 +110,14 @@ def _equal_too(choice: Choice) -> Iterator[tuple[Value, Value]]:
 
 def _zeros(equal: Iterable[tuple[Value, Value]], users: _Users) -> set[Value]:
     """What is zero where values are constants, or other values, as long as all else is finite."""
-    found = set[Value]()
-    work: list[Value] = []
+    found = Reached[Value]([])
     for value, other in equal:
-        work += [value] if _is_zero(other) else _differences(value, other, users)
+        found.add([value] if _is_zero(other) else _differences(value, other, users))
         if _is_size(value) and _is_zero(other):
-            work.append(value.operands[0])
-    while work:
-        here = work.pop()
-        found.add(here)
-        work += (user for user, index in users.get(here, ()) if user not in found and _is_zero_too(user, index, found))
-    return found
+            found.add(value.operands[:1])
+    for here in found:
+        found.add([user for user, index in users.get(here, ()) if _is_zero_too(user, index, found.all.keys())])
+    return set(found.all)
 
 
 def _is_zero(value: Value) -> bool:
@@ -139,7 +137,7 @@ def _differences(value: Value, constant: Value, users: _Users) -> list[Value]:
     return found
 
 
-def _is_zero_too(user: I.Instruction, index: int, zeros: set[Value]) -> bool:
+def _is_zero_too(user: I.Instruction, index: int, zeros: Set[Value]) -> bool:
     if _is_fused(user):
         return (user.operands[2] in zeros or _is_zero(user.operands[2])) and not zeros.isdisjoint(user.operands[:2])
     if user.opcode in ("fadd", "fsub"):
@@ -174,17 +172,15 @@ def _other(instruction: I.Instruction, zeros: set[Value]) -> int | None:
 
 def _is_made(value: Value) -> bool:
     """Whether a number comes from a division or a call by arithmetic."""
-    found, work = set[Value](), [value]
-    while work:
-        here = work.pop()
-        if here in found or not isinstance(here, I.Instruction):
-            continue
-        found.add(here)
-        if here.opcode == "fdiv" or (isinstance(here, I.CallBase) and not _is_fused(here)):
-            return True
-        if isinstance(here, (*_ARITHMETIC, I.CallBase, I.Select)):
-            work += here.operands
-    return False
+    through = (*_ARITHMETIC, I.CallBase, I.Select)
+    made = reached([value], lambda v: v.operands if isinstance(v, through) and not _is_source(v) else ())
+    return any(map(_is_source, made))
+
+
+def _is_source(value: Value) -> bool:
+    return isinstance(value, I.Instruction) and (
+        value.opcode == "fdiv" or (isinstance(value, I.CallBase) and not _is_fused(value))
+    )
 
 
 @dataclass(frozen=True, eq=False)

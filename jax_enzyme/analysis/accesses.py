@@ -11,6 +11,7 @@ from jax_enzyme.analysis.objects import NOTHING, MemoryObject, Objects, call_eff
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import Value, int_value
 from jax_enzyme.rules.effects import Effect
 
@@ -22,14 +23,7 @@ def reachable_objects(points_to: PointsTo, call: I.CallBase) -> Objects:
 
 def closure(points_to: PointsTo, objects: Iterable[MemoryObject]) -> Objects:
     """These objects and all that the pointers in them lead to."""
-    found = set(objects)
-    work = list(found)
-    while work:
-        for item in points_to.contents.get(work.pop(), NOTHING):
-            if item not in found:
-                found.add(item)
-                work.append(item)
-    return frozenset(found)
+    return frozenset(reached(objects, lambda item: points_to.contents.get(item, NOTHING)))
 
 
 @dataclass(frozen=True, eq=False)

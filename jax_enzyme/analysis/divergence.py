@@ -16,6 +16,7 @@ from functools import cached_property
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dominators import PostDominators
 from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, Value
 
 Which = Callable[[I.Instruction], bool]
@@ -70,12 +71,4 @@ class Divergence:
 
     def _until(self, ways: Iterable[BasicBlock], join: BasicBlock | None) -> set[BasicBlock]:
         """The blocks from some on up to another, which is included."""
-        found: set[BasicBlock] = set()
-        pending = list(ways)
-        while pending:
-            following = pending.pop()
-            if following not in found:
-                found.add(following)
-                if following is not join:
-                    pending += self._cfg.succs[following]
-        return found
+        return set(reached(ways, lambda block: self._cfg.succs[block] if block is not join else ()))

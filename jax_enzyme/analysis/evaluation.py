@@ -21,6 +21,7 @@ from jax_enzyme.analysis.writes import Written
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.table import Rules
@@ -395,14 +396,8 @@ def is_silent(call: I.CallBase) -> bool:
 
 def read_from(values: Values, term: Term) -> Iterator[Value | None]:
     """The memory that a term was read from; None for memory that is not known."""
-    stack, seen = [term], set[Term]()
-    while stack:
-        top = stack.pop()
-        if top in seen:
-            continue
-        seen.add(top)
-        if top.operation == "memory":
-            yield values.root(top.parts[0])
-        elif top in values.loads:
-            yield values.root(values.of(values.loads[top].operands[0]))
-        stack += top.parts
+    for part in reached([term], lambda t: t.parts):
+        if part.operation == "memory":
+            yield values.root(part.parts[0])
+        elif part in values.loads:
+            yield values.root(values.of(values.loads[part].operands[0]))

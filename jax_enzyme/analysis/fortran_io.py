@@ -15,6 +15,7 @@ from collections.abc import Iterator
 
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import Value, int_value
 
 _PREFIX = "_FortranAio"
@@ -67,17 +68,12 @@ def _kind(begin: I.CallBase | None) -> Statement:
 
 def _begins(call: I.CallBase) -> Iterator[I.CallBase | None]:
     """The calls that begin the statement of this one; None for what is not found."""
-    pending: list[Value] = [call if call.callee.name.startswith(f"{_PREFIX}Begin") else call.operands[0]]
-    seen: set[Value] = set()
-    while pending:
-        value = pending.pop()
-        if value in seen:
-            continue
-        seen.add(value)
+    found = Reached[Value]([call if call.callee.name.startswith(f"{_PREFIX}Begin") else call.operands[0]])
+    for value in found:
         match value:
             case I.CallBase() if _is_part(value) and value.callee.name.startswith(f"{_PREFIX}Begin"):
                 yield value
             case I.Phi() | I.Select() | I.Freeze():
-                pending += value.operands[isinstance(value, I.Select) :]
+                found.add(value.operands[isinstance(value, I.Select) :])
             case _:
                 yield None

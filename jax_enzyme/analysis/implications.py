@@ -11,6 +11,7 @@ from jax_enzyme.analysis.polynomials import Atom, Iteration, Polynomial, TooComp
 from jax_enzyme.analysis.ranges import Interval
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
+from jax_enzyme.ir.reach import Reached, made_of
 from jax_enzyme.ir.values import Value
 
 
@@ -109,22 +110,17 @@ def _mentions(facts: IntegerFacts, condition: Condition, atoms: set[Atom]) -> bo
 
 def _sources(facts: IntegerFacts, condition: Condition) -> frozenset[Value] | None:
     """What both sides of a condition are computed from, and the blocks of the phis among that; None if it is much."""
-    seen: set[Value] = set()
+    seen = Reached([condition.x, condition.y])
     headers: set[Value] = set()
-    pending = [condition.x, condition.y]
-    while pending:
-        value = pending.pop()
-        if value in seen:
-            continue
-        seen.add(value)
+    for value in seen:
         if len(seen) > _LOOKED_THROUGH:
             return None
         home = facts.block_of.get(value)
-        if home is not None and isinstance(value, I.Instruction):
-            pending += value.operands
+        if home is not None:
+            seen.add(made_of(value))
             if isinstance(value, I.Phi):
                 headers.add(home)
-    return frozenset(seen | headers)
+    return frozenset(headers.union(seen.all))
 
 
 def _narrow(facts: IntegerFacts, natural: Polynomial, atom: Atom, narrowed: dict[Atom, Interval]) -> None:

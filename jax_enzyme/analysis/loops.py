@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dominators import Dominators
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock
 
 Edge = tuple[BasicBlock, BasicBlock]
@@ -128,11 +129,4 @@ class Loops:
 
 
 def _body(cfg: Cfg, header: BasicBlock, latches: list[BasicBlock]) -> set[BasicBlock]:
-    body = {header}
-    stack = list(latches)
-    while stack:
-        block = stack.pop()
-        if block not in body:
-            body.add(block)
-            stack.extend(cfg.reachable_preds(block))
-    return body
+    return {header, *reached(latches, cfg.reachable_preds, lambda block: block is not header)}

@@ -8,6 +8,7 @@ from jax_enzyme.analysis.ranges import Interval, full_range
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import Value
 
 _LONGEST = 40
@@ -54,20 +55,12 @@ def _choices(value: Value) -> list[Value] | None:
 
 def _chosen(facts: IntegerFacts, phi: I.Phi) -> Interval | None:
     """The hull of everything that flows into the phi, if there is nothing but choosing on the way."""
-    seen: set[Value] = set()
-    stack: list[Value] = [phi]
     known: Interval | None = None
-    while stack:
-        value = stack.pop()
-        if value in seen:
-            continue
-        seen.add(value)
-        choices = _choices(value)
-        if choices is not None:
-            stack.extend(choices)
-            continue
-        here = facts.range_of(value)
-        known = here if known is None else known.hull(here)
+    start: list[Value] = [phi]
+    for value in reached(start, lambda v: _choices(v) or ()):
+        if _choices(value) is None:
+            here = facts.range_of(value)
+            known = here if known is None else known.hull(here)
     return known
 
 

@@ -28,6 +28,7 @@ from jax_enzyme.analysis.writes import same_zeros
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, Module, uses
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, Constant, Value, int_value
 from jax_enzyme.rules.table import Rules
 
@@ -138,15 +139,12 @@ class Shortcuts:
 
     def _reached(self, start: list[Value], goes_on: Callable[[I.Instruction], bool]) -> list[I.Instruction]:
         """The instructions that use values, or what such instructions make of them."""
-        found: dict[I.Instruction, None] = {}
-        work = list(start)
-        while work:
-            for user, _ in self._uses.get(work.pop(), ()):
-                if user not in found:
-                    found[user] = None
-                    if goes_on(user):
-                        work.append(user)
-        return list(found)
+
+        def users(value: Value) -> list[I.Instruction]:
+            return [user for user, _ in self._uses.get(value, ())]
+
+        first = [user for value in start for user in users(value)]
+        return list(reached(first, lambda user: users(user) if goes_on(user) else ()))
 
     def guarded(self, choice: Choice) -> Iterator[I.Instruction]:
         """What runs or not, or is one thing or another, as a choice goes."""
@@ -155,14 +153,9 @@ class Shortcuts:
             return
         source = self._block_of[choice.instruction]
         join = self._post_dominators.idom.get(source)
-        inside: set[BasicBlock] = set()
-        work = [t for t in choice.instruction.targets if t is not join]
-        while work:
-            block = work.pop()
-            if block not in inside and block is not source:
-                inside.add(block)
-                work += [s for s in self._cfg.succs[block] if s is not join]
-        for block in inside:
+        for block in reached(
+            choice.instruction.targets, self._cfg.succs.__getitem__, lambda b: b not in (source, join)
+        ):
             yield from (i for i in block.instructions if not isinstance(i, I.Phi) or len(i.operands) > 1)
         if join is not None:
             yield from (i for i in join.instructions if isinstance(i, I.Phi))

@@ -12,6 +12,7 @@ from jax_enzyme.analysis.symbols import NEVER_NEGATIVE, float_value
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import ConstantFloat, Value
 from jax_enzyme.rules.names import canonical
 
@@ -36,17 +37,12 @@ def is_next_to_zero(value: Value, compared: Value) -> bool:
 def is_never_negative(value: Value) -> bool:
     """Whether a number is seen to be at least 0 (or a NaN). What is the larger of a number and 0 does not count: where
     it is 0 the number may be anything below."""
-    seen: set[Value] = set()
-    work = [value]
-    while work:
-        number = work.pop()
-        if number in seen:
-            continue
-        seen.add(number)
+    seen = Reached([value])
+    for number in seen:
         parts = _parts(number)
         if parts is None or len(seen) > _MOST_VALUES:
             return False
-        work += parts
+        seen.add(parts)
     return True
 
 

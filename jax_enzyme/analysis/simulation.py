@@ -10,6 +10,7 @@ from jax_enzyme.analysis.folding import folded
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.ranges import Interval
 from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
 
 MAX_ITERATIONS = 4096
@@ -63,21 +64,16 @@ def simulate(facts: LoopFacts, loop: Loop, source: BasicBlock) -> Simulation | N
 def _driving_phis(facts: LoopFacts, loop: Loop, condition: Value) -> dict[I.Phi, tuple[Value, Value]]:
     """The header's phis that the condition rests on, with their values on entry and from the latch."""
     phis: dict[I.Phi, tuple[Value, Value]] = {}
-    seen: set[Value] = set()
-    stack = [condition]
-    while stack:
-        value = stack.pop()
-        if value in seen or int_value(value) is not None:
-            continue
-        seen.add(value)
+    seen = Reached([condition], lambda v: int_value(v) is None)
+    for value in seen:
         if isinstance(value, I.Phi) and facts.block_of.get(value) is loop.header:
             ends = facts.header_operands(value, loop)
             if ends is None:
                 raise _Opaque
             phis[value] = (ends[0][0], ends[1][0])
-            stack.extend(phis[value])
+            seen.add(phis[value])
         elif isinstance(value, I.BinaryOp | I.Cast | I.Compare | I.Select) and facts.block_of.get(value) in loop.blocks:
-            stack.extend(value.operands)
+            seen.add(value.operands)
         else:
             raise _Opaque
     return phis

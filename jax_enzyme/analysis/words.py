@@ -28,6 +28,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import Buffer
 from jax_enzyme.ir.module import GlobalVariable
+from jax_enzyme.ir.reach import Reached, made_of
 from jax_enzyme.ir.values import (
     Argument,
     Constant,
@@ -112,31 +113,25 @@ class Words:
 
     def may_be_pointer(self, value: Value) -> bool:
         """Whether an integer may be a pointer that was loaded as one, or a part of it, or be computed from such."""
-        pending, seen = [value], set[Value]()
-        while pending:
-            item = pending.pop()
-            if item in seen or not isinstance(item, I.Instruction) or not self.points_to.of(item):
-                continue
-            seen.add(item)
+        seen = Reached([value], lambda v: isinstance(v, I.Instruction) and bool(self.points_to.of(v)))
+        for item in seen:
             if isinstance(item, I.Load):
                 if self.pointers(item.operands[0], self._layout.store_size(item.type)) != frozenset():
                     return True
-            elif item.opcode in ("ptrtoint", "ptrtoaddr") or isinstance(item, I.CallBase):
+            elif isinstance(item, I.CallBase) or (
+                isinstance(item, I.Cast) and item.opcode in ("ptrtoint", "ptrtoaddr")
+            ):
                 return True
             else:
-                pending += item.operands
+                seen.add(made_of(item))
         return False
 
     def may_be_bits(self, value: Value) -> bool:
         """Whether an integer may be the bits of a number, or an address, or be computed from such bits."""
         if self.points_to.of(value):
             return True
-        pending, seen = [value], set[Value]()
-        while pending:
-            item = pending.pop()
-            if item in seen or item in self._integers or isinstance(item, Constant):
-                continue
-            seen.add(item)
+        seen = Reached([value], lambda v: v not in self._integers and not isinstance(v, Constant))
+        for item in seen:
             match item:
                 case I.Load():
                     held = self.numbers(item.operands[0], self._layout.store_size(item.type), item)
@@ -148,14 +143,14 @@ class Words:
                 case I.CallBase():
                     if not item.callee.name.startswith("llvm.") or any(holds_float(a.type) for a in item.arguments):
                         return True
-                    pending += item.arguments
+                    seen.add(item.arguments)
                 case I.Compare():
                     pass
                 case I.Instruction() if item.opcode in _INTEGER_ARITHMETIC:
-                    pending += item.operands
+                    seen.add(item.operands)
                 case _:
                     return True
-        self._integers |= seen
+        self._integers |= seen.all.keys()
         return False
 
     def of(self, item: MemoryObject) -> frozenset[T.FloatType]:

@@ -21,6 +21,7 @@ from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import NOTHING, MemoryObject, Objects, call_effect, is_defined_call, is_memory_free
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.module import GlobalVariable
+from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import (
     Constant,
     ConstantAggregate,
@@ -79,17 +80,13 @@ class Zeros:
             return True
         if not isinstance(pointer, I.Load):
             return False
-        pending = list(self._places(pointer.operands[0], self._layout.store_size(pointer.type)))
-        seen = set(pending)
-        if not pending:
-            return False
-        while pending:
-            sources = self._sources(pending.pop())
+        seen = Reached(self._places(pointer.operands[0], self._layout.store_size(pointer.type)))
+        for place in seen:
+            sources = self._sources(place)
             if sources is None or len(seen) > _MOST:
                 return False
-            pending += [s for s in sources if s not in seen]
-            seen.update(sources)
-        return True
+            seen.add(sources)
+        return len(seen) > 0
 
     @cached_property
     def _reached(self) -> Objects:

@@ -16,6 +16,7 @@ import struct
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import const_float, const_int, zero
+from jax_enzyme.ir.reach import made_of, reached
 from jax_enzyme.ir.values import (
     Constant,
     ConstantFloat,
@@ -65,14 +66,8 @@ def parts_of_signs(value: Value) -> list[I.Instruction]:
     if not signs_of(value):
         return []
     assert isinstance(value, I.BinaryOp)
-    found: list[I.Instruction] = [value]
-    pending = [value.operands[0]]
-    while pending:
-        item = pending.pop()
-        if isinstance(item, I.BinaryOp) and _is_product(item):
-            found.append(item)
-            pending += item.operands
-    return found
+    products = reached(value.operands[:1], made_of, _is_product)
+    return [value, *(p for p in products if isinstance(p, I.Instruction))]
 
 
 def _factors(value: Value) -> list[Value]:

@@ -41,6 +41,7 @@ from jax_enzyme.ir.clone import Cloner, clone
 from jax_enzyme.ir.debug import NOTED
 from jax_enzyme.ir.marks import Mark, Marks, has_marks, marks_of
 from jax_enzyme.ir.module import Function, Module, uses
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, Value, int_value, is_zero
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.transform.rewriting import phis, replace_values
@@ -324,14 +325,8 @@ class _Loading:
 
     def _between(self, above: BasicBlock, block: BasicBlock) -> set[BasicBlock]:
         """The blocks on paths from one to the other."""
-        found: set[BasicBlock] = set()
-        pending = [block]
-        while pending:
-            for before in self._cfg.reachable_preds(pending.pop()):
-                if before is not above and before not in found:
-                    found.add(before)
-                    pending.append(before)
-        return found
+        before = self._cfg.reachable_preds
+        return set(reached(before(block), before, lambda b: b is not above))
 
     # -- loading it
 

@@ -33,6 +33,7 @@ from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone_with_map
 from jax_enzyme.ir.debug import NOTED, note_places
 from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.failing import address_taken
@@ -108,26 +109,24 @@ def _endless_blocks(root: Function) -> Iterator[tuple[Function, BasicBlock]]:
     """The blocks that come to no end, and those of functions that are called there."""
     functions = reachable_functions(root)
     endless = {f: _without_end(f) for f in functions}
-    pending = [f for f in functions if endless[f]]
-    while pending:
-        for block in endless[pending.pop()]:
-            for callee in (i.callee for i in block.instructions if isinstance(i, I.CallBase)):
-                if isinstance(callee, Function) and callee.blocks and endless.get(callee) != callee.blocks:
-                    endless[callee] = callee.blocks
-                    pending.append(callee)
-    for target, blocks in endless.items():
+    called = reached(
+        (c for blocks in endless.values() for c in _called(blocks)),
+        lambda f: _called(f.blocks),
+        lambda f: bool(f.blocks),
+    )
+    for target, blocks in {**endless, **{f: f.blocks for f in called}}.items():
         yield from ((target, block) for block in blocks)
+
+
+def _called(blocks: Sequence[BasicBlock]) -> list[Function]:
+    callees = (i.callee for b in blocks for i in b.instructions if isinstance(i, I.CallBase))
+    return [callee for callee in callees if isinstance(callee, Function)]
 
 
 def _without_end(function: Function) -> list[BasicBlock]:
     """The blocks from which control can come to no end of the function."""
     cfg = Cfg(function)
-    stack = [b for b in function.blocks if not cfg.succs[b]]
-    ends = set(stack)
-    while stack:
-        new = [b for b in cfg.preds[stack.pop()] if b not in ends]
-        ends.update(new)
-        stack += new
+    ends = reached((b for b in function.blocks if not cfg.succs[b]), cfg.preds.__getitem__)
     return [b for b in cfg.rpo if b not in ends]
 
 

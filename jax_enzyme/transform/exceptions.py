@@ -7,6 +7,7 @@ library's they are known; where nothing is known, an exception matches nothing b
 from __future__ import annotations
 
 from jax_enzyme.ir.module import GlobalVariable, Module
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import ConstantNull, Value
 from jax_enzyme.transform.class_hierarchy import defined_bases
 
@@ -24,16 +25,7 @@ _STANDARD = "_ZTISt"
 
 def is_kind_of(module: Module, thrown: str, caught: str) -> bool:
     """Whether an exception of the one type is certainly caught as the other, at the same address."""
-    seen: set[str] = set()
-    pending = [thrown]
-    while pending:
-        name = pending.pop()
-        if name == caught:
-            return True
-        if name not in seen:
-            seen.add(name)
-            pending += _bases(module, name)
-    return False
+    return caught in reached([thrown], lambda name: _bases(module, name))
 
 
 def clause_type(clause: Value) -> str | None:

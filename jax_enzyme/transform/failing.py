@@ -9,6 +9,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.clone import clone_function
 from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import Argument, BasicBlock, Value
 from jax_enzyme.transform.failure_sites import EXCEPTION, Site, add_message, constant_text, describe, site
 from jax_enzyme.transform.rewriting import kept_attributes
@@ -74,15 +75,12 @@ class Failures:
 
     def _live(self, function: Function) -> Iterator[I.Instruction]:
         """The instructions that control can reach, if nothing throws but what is known to."""
-        seen = {function.entry}
-        pending = [function.entry]
-        while pending:
-            block = pending.pop()
+
+        def following(block: BasicBlock) -> list[BasicBlock]:
+            return [s for s in block.successors if not self._never_taken(block.terminator, s)]
+
+        for block in reached([function.entry], following):
             yield from block.instructions
-            for successor in block.successors:
-                if successor not in seen and not self._never_taken(block.terminator, successor):
-                    seen.add(successor)
-                    pending.append(successor)
 
     def _never_taken(self, last: I.Instruction, successor: BasicBlock) -> bool:
         if not isinstance(last, I.Invoke) or successor is last.targets[0]:

@@ -30,6 +30,7 @@ from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.dominance import Dominance
 from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, ConstantNull, Poison, Value, int_value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.rewriting import place, replace_values
@@ -151,17 +152,7 @@ class _Move:
         """Whether the variable can be made twice without the `stacksave` in between."""
         home, _ = self._dominance.position[alloca]
         wall = None if save is None else self._dominance.position[save][0]
-        seen: set[BasicBlock] = set()
-        pending = list(home.successors)
-        while pending:
-            block = pending.pop()
-            if block in seen or block is wall:
-                continue
-            if block is home:
-                return True
-            seen.add(block)
-            pending += block.successors
-        return False
+        return home in reached(home.successors, lambda block: block.successors, lambda block: block is not wall)
 
     def _allocate(self, alloca: I.Alloca) -> Value:
         block = self._block(alloca)

@@ -22,6 +22,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.passes import optimise, run
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock
 
 _JOIN = "je.join"
@@ -57,13 +58,7 @@ def _joining(function: Function, meets: Which, differs: Which) -> list[BasicBloc
     if not function.blocks:
         return []
     cfg = Cfg(function)
-    pending = [b for b in cfg.rpo if any(map(meets, b.instructions))]
-    before = set(pending)
-    while pending:
-        for block in cfg.reachable_preds(pending.pop()):
-            if block not in before:
-                before.add(block)
-                pending.append(block)
+    before = reached((b for b in cfg.rpo if any(map(meets, b.instructions))), cfg.reachable_preds)
     divergence = Divergence(cfg, differs, meets)
     choices = [b for b in cfg.rpo if b in before and len(cfg.succs[b]) > 1 and _has_several_ways(cfg, b)]
     return [b for b in choices if not divergence.parts(b)]

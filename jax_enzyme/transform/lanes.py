@@ -45,6 +45,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.reach import made_of, reached
 from jax_enzyme.ir.values import BasicBlock, Constant, Value
 from jax_enzyme.transform.parts import Parts
 from jax_enzyme.transform.rewriting import remove_dead, replace_values
@@ -211,13 +212,8 @@ class _Splitting:
             return isinstance(value.type, T.IntType) and value.operands[0] not in wholes
         if not all(isinstance(w, Value) and (T.is_float(w.type) or _is_bits(w)) for w in wholes if w is not True):
             return False
-        pending, seen = [value], set[Value]()
-        while pending:
-            item = pending.pop()
-            if item not in seen and isinstance(item, I.Instruction) and self._lanes.is_move(item):
-                seen.add(item)
-                pending += item.operands
-        return any(T.is_int(item.type) for item in seen)
+        moves = reached([value], made_of, lambda v: isinstance(v, I.Instruction) and self._lanes.is_move(v))
+        return any(T.is_int(item.type) for item in moves)
 
     def _is_part(self, value: Value) -> bool:
         """Whether a value is made of others of a different size, or of parts."""
@@ -276,16 +272,13 @@ def _origins(value: Value) -> Iterator[Value]:
 
 def _leaves(value: Value, parts: Callable[[Value], list[Value]]) -> Iterator[Value]:
     """Where a value comes from: its parts, and what those merge."""
-    pending, seen = [value], set[Value]()
-    while pending:
-        for item in parts(pending.pop()):
-            if item in seen:
-                continue
-            seen.add(item)
-            if isinstance(item, _MERGES):
-                pending += item.operands[1:] if isinstance(item, I.Select) else item.operands
-            else:
-                yield item
+
+    def sources(item: Value) -> list[Value]:
+        if not isinstance(item, _MERGES):
+            return []
+        return [p for v in item.operands[isinstance(item, I.Select) :] for p in parts(v)]
+
+    return (item for item in reached(parts(value), sources) if not isinstance(item, _MERGES))
 
 
 def _side_by_side(numbers: frozenset[Piece], total: int, layout: DataLayout) -> bool:

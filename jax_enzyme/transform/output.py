@@ -17,6 +17,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int, zero
 from jax_enzyme.ir.clone import clone_with_map
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
+from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import ConstantString, Value, int_value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.rules.effects import Effect, effect
@@ -115,22 +116,17 @@ def _prints(module: Module, files: Files, instruction: I.Instruction) -> bool:
 
 def _is_global_stream(stream: Value) -> bool:
     """Whether a stream is one of the process. What goes into a local one is text that the kernel may read."""
-    seen: set[Value] = set()
-    pending = [stream]
-    while pending:
-        value = pending.pop()
+    found = Reached([stream])
+    for value in found:
         match value:
-            case _ if value in seen:
-                continue
             case GlobalVariable(initializer=None):
                 pass
             case I.GetElementPtr():
-                pending.append(value.operands[0])
+                found.add(value.operands[:1])
             case I.Phi() | I.Select():
-                pending += value.operands[isinstance(value, I.Select) :]
+                found.add(value.operands[isinstance(value, I.Select) :])
             case I.Call(callee=Function(name=name)) if puts_out(name):
-                pending.append(value.operands[0])  # it returns its stream
+                found.add(value.operands[:1])  # it returns its stream
             case _:
                 return False
-        seen.add(value)
     return True

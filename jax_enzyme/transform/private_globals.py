@@ -34,6 +34,7 @@ from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder, instruction_of, zero
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import (
     Argument,
     BasicBlock,
@@ -113,13 +114,7 @@ def _possible(leads: Mapping[GlobalVariable, set[Value]]) -> set[GlobalVariable]
 
 
 def _with_callers(functions: set[Function], callers: Mapping[Function, set[Function]]) -> set[Function]:
-    found, pending = set[Function](), list(functions)
-    while pending:
-        function = pending.pop()
-        if function not in found:
-            found.add(function)
-            pending += callers.get(function, ())
-    return found
+    return set(reached(functions, lambda function: callers.get(function, ())))
 
 
 def pass_on(module: Module, root: Function, variable: GlobalVariable, users: list[Function]) -> None:

@@ -19,8 +19,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from jax_enzyme.analysis.accesses import closure
 from jax_enzyme.analysis.memory import PointsTo
-from jax_enzyme.analysis.objects import MemoryObject, call_effect
+from jax_enzyme.analysis.objects import Objects, call_effect
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
@@ -76,22 +77,16 @@ def _addresses(access: I.Instruction) -> list[Value]:
             return [v for v in access.operands[:2] if T.is_pointer(v.type)]
 
 
-def _is_private(points_to: PointsTo, pointer: Value, seen: set[MemoryObject]) -> bool:
+def _is_private(points_to: PointsTo, pointer: Value, seen: Objects) -> bool:
     objects = points_to.of(pointer)
     return bool(objects) and all(o.kind in ("stack", "heap") and o not in seen for o in objects)
 
 
-def _seen_by_others(points_to: PointsTo) -> set[MemoryObject]:
+def _seen_by_others(points_to: PointsTo) -> Objects:
     """The objects that something outside of the kernel's own code may reach."""
     unknown = points_to.unknown
-    pending = [o for o, held in points_to.contents.items() if o.kind not in ("stack", "heap") or unknown in held]
-    seen: set[MemoryObject] = set()
-    while pending:
-        item = pending.pop()
-        if item not in seen:
-            seen.add(item)
-            pending += points_to.contents.get(item, ())
-    return seen
+    shared = (o for o, held in points_to.contents.items() if o.kind not in ("stack", "heap") or unknown in held)
+    return closure(points_to, shared)
 
 
 def _settle(function: Function, settled: set[Value], declarations: Declarations) -> None:

@@ -20,6 +20,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import BasicBlock, ConstantNull, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.rewriting import place, replace_values
@@ -58,17 +59,12 @@ def _traceable(instruction: I.Instruction) -> bool:
     """A `realloc` of memory all of whose origins are in sight."""
     if _name(instruction) not in _RESIZING:
         return False
-    seen: set[Value] = set()
-    pending = [instruction.operands[0]]
-    while pending:
-        value = pending.pop()
-        if value in seen:
-            continue
-        seen.add(value)
+    found = Reached(instruction.operands[:1])
+    for value in found:
         if isinstance(value, I.Phi | I.Freeze):
-            pending += value.operands
+            found.add(value.operands)
         elif isinstance(value, I.Select):
-            pending += value.operands[1:]
+            found.add(value.operands[1:])
         elif not isinstance(value, ConstantNull) and _name(value) not in _ALLOCATORS:
             return False
     return True

@@ -27,6 +27,7 @@ from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.dominance import Dominance, reverse_post_order
 from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, Value
 from jax_enzyme.transform.rewriting import phis, remove_unreachable
 
@@ -72,17 +73,15 @@ def _components(cfg: Cfg, region: set[BasicBlock]) -> list[set[BasicBlock]]:
     order = [block for block in reverse_post_order(start, following) if block is not None]
     found: list[set[BasicBlock]] = []
     placed: set[BasicBlock] = set()
+
+    def is_free(block: BasicBlock) -> bool:
+        return block in region and block not in placed
+
     for root in order:
         if root in placed:
             continue
-        part, pending = {root}, [root]
-        placed.add(root)
-        while pending:
-            for pred in cfg.preds[pending.pop()]:
-                if pred in region and pred not in placed:
-                    placed.add(pred)
-                    part.add(pred)
-                    pending.append(pred)
+        part = set(reached([root], cfg.preds.__getitem__, is_free))
+        placed |= part
         if len(part) > 1 or root in root.successors:
             found.append(part)
     return found

@@ -10,6 +10,7 @@ from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.metadata import DebugRecord, MDConstant, MDNode, MDNull, MDValue
 from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.reach import made_of, reached
 from jax_enzyme.ir.values import BasicBlock, Value
 from jax_enzyme.rules.declare import Declarations
 
@@ -118,20 +119,17 @@ def remove_unused(function: Function) -> None:
 def remove_dead(function: Function) -> None:
     """Removes loads and arithmetic that nothing needs, also where they need one another in a circle."""
     pure = (*_WITHOUT_EFFECT, I.Load, I.ExtractElement, I.InsertElement, I.ShuffleVector)
-    alive: set[Value] = set()
-    pending: list[Value] = [
+
+    def needs(value: Value) -> list[Value]:
+        held = [v for _, values in value.bundles for v in values] if isinstance(value, I.CallBase) else []
+        return [*made_of(value), *held]
+
+    needed: list[Value] = [
         i
         for i in function.instructions()
         if not isinstance(i, pure) or (isinstance(i, I.Load) and (i.ordering or "volatile" in i.flags))
     ]
-    while pending:
-        value = pending.pop()
-        if value in alive or not isinstance(value, I.Instruction):
-            continue
-        alive.add(value)
-        pending += value.operands
-        if isinstance(value, I.CallBase):
-            pending += [v for _, values in value.bundles for v in values]
+    alive = reached(needed, needs)
     dead: set[Value] = {i for i in function.instructions() if i not in alive}
     if dead:
         for block in function.blocks:

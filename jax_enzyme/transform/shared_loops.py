@@ -31,6 +31,7 @@ from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import Cloner, clone
 from jax_enzyme.ir.marks import marks_of, separate
 from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.reach import Reached, made_of, reached
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.rewriting import phis, redirect_phis
@@ -124,23 +125,19 @@ class Sharing:
         """The values from before that become parameters: buffers, local memory and numbers. None where there is another
         address among them."""
         found: dict[Value, None] = {}
-        pending = [self._start(phi) for phi, _ in self._share.counters]
-        for block in self._blocks:
-            for instruction in block.instructions:
-                pending += [v for v in instruction.operands if not self._is_counter_start(instruction, v)]
-        seen: set[Value] = set()
-        while pending:
-            value = pending.pop()
-            if value in seen or value in self._inside or value in self._share.private:
-                continue
-            seen.add(value)
-            if not isinstance(value, Argument | I.Instruction):
-                continue
+        needed = Reached[Value](
+            (self._start(phi) for phi, _ in self._share.counters),
+            lambda v: (
+                v not in self._inside and v not in self._share.private and isinstance(v, Argument | I.Instruction)
+            ),
+        )
+        for instruction in (i for b in self._blocks for i in b.instructions):
+            needed.add(v for v in instruction.operands if not self._is_counter_start(instruction, v))
+        for value in needed:
             if not T.is_pointer(value.type) or isinstance(value, Argument) or self._is_local(value):
                 found[value] = None
             elif self._made_again(value):
-                assert isinstance(value, I.Instruction)
-                pending += value.operands
+                needed.add(made_of(value))
             elif marks_of(self._module, self._share.loop.latches[0].terminator):
                 found[value] = None
                 self._raw = True
@@ -264,15 +261,8 @@ class Sharing:
 
     def _needed_addresses(self) -> list[I.Instruction]:
         """Addresses that were computed before the loop and are computed again, definitions first."""
-        needed: set[Value] = set()
-        pending = [o for b in self._blocks for i in b.instructions for o in i.operands]
-        while pending:
-            value = pending.pop()
-            if value in needed or value in self._inside or not self._made_again(value):
-                continue
-            needed.add(value)
-            assert isinstance(value, I.Instruction)
-            pending += value.operands
+        operands = (o for b in self._blocks for i in b.instructions for o in i.operands)
+        needed = reached(operands, made_of, lambda v: v not in self._inside and self._made_again(v))
         return [i for i in self._root.instructions() if i in needed]
 
     def _counter_starts(self, cloner: Cloner, at: Builder, first: Argument) -> dict[I.Phi, Value]:

@@ -37,6 +37,7 @@ from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone, clone_function
 from jax_enzyme.ir.module import Function, GlobalAlias, GlobalVariable, Module
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import (
     BasicBlock,
     Constant,
@@ -133,29 +134,22 @@ def _variables(functions: Iterable[Function]) -> set[Value]:
 
 def _reached(values: Iterable[Value]) -> set[Value]:
     """Functions with bodies and variables to which constants lead."""
-    found: set[Value] = set()
-    pending = [*values]
-    while pending:
-        value = pending.pop()
+
+    def leads_to(value: Value) -> Iterable[Value]:
         match value:
-            case Function() | GlobalVariable() if value in found:
-                pass
             case Function():
-                if not value.is_declaration:
-                    found.add(value)
-                    pending += (v for i in value.instructions() for v in i.operands if isinstance(v, Constant))
-            case GlobalVariable(initializer=held):
-                found.add(value)
-                pending += [held] if held is not None else []
-            case GlobalAlias(target=Constant() as target):
-                pending.append(target)
+                return (v for i in value.instructions() for v in i.operands if isinstance(v, Constant))
+            case GlobalVariable(initializer=Constant() as part) | GlobalAlias(target=Constant() as part):
+                return [part]
             case ConstantExpr(operands=parts) | ConstantAggregate(elements=parts):
-                pending += parts
+                return parts
             case ConstantSplat(element=element):
-                pending.append(element)
+                return [element]
             case _:
-                pass
-    return found
+                return ()
+
+    found = reached(values, leads_to)
+    return {v for v in found if isinstance(v, GlobalVariable) or (isinstance(v, Function) and not v.is_declaration)}
 
 
 def _hidden_uses(root: Function, units: Sequence[Function]) -> bool:

@@ -22,6 +22,7 @@ from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import MemoryObject, call_effect
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.module import Function, GlobalVariable
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, Value
 from jax_enzyme.rules.effects import Effect
 
@@ -166,23 +167,19 @@ def _called_writes(points_to: PointsTo, own: dict[Function, int]) -> dict[Functi
 
 def _roots(pointer: Value) -> set[Value]:
     """What a pointer is computed from, through address arithmetic, choices and merges."""
-    found: set[Value] = set()
-    pending, seen = [pointer], {pointer}
-    while pending:
-        value = pending.pop()
-        match value:
-            case I.GetElementPtr() | I.Freeze():
-                sources = value.operands[:1]
-            case I.Select():
-                sources = value.operands[1:]
-            case I.Phi():
-                sources = value.operands
-            case _:
-                found.add(value)
-                continue
-        pending += [v for v in sources if v not in seen]
-        seen.update(sources)
-    return found
+    return {v for v in reached([pointer], _address_of) if not _address_of(v)}
+
+
+def _address_of(value: Value) -> list[Value]:
+    match value:
+        case I.GetElementPtr() | I.Freeze():
+            return value.operands[:1]
+        case I.Select():
+            return value.operands[1:]
+        case I.Phi():
+            return value.operands
+        case _:
+            return []
 
 
 def _is_object(root: Value) -> bool:

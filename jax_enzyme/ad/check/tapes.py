@@ -47,6 +47,7 @@ from jax_enzyme.analysis.objects import MemoryObject
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, uses
+from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import BasicBlock, Value, int_value, is_zero
 
 
@@ -474,17 +475,14 @@ class _ReverseCheck(_Sweep):
 
     def _is_chosen(self, load: I.Load) -> bool:
         """Whether nothing depends on a value but by way of a `select`."""
-        pending: list[Value] = [load]
-        seen: set[Value] = set(pending)
-        while pending:
-            for user, _ in self.users.get(pending.pop(), ()):
+        found = Reached[Value]([load])
+        for value in found:
+            for user, _ in self.users.get(value, ()):
                 if isinstance(user, I.Select):
                     continue
                 if isinstance(user, I.Load | I.Store | I.CallBase | I.Phi) or user.is_terminator:
                     return isinstance(user, I.Call) and "memory(none)" in " ".join(user.attributes)
-                if user not in seen:
-                    seen.add(user)
-                    pending.append(user)
+                found.add([user])
         return True
 
     def _check_source(self, load: I.Load, place: _Place | None) -> None:

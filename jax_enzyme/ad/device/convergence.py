@@ -21,6 +21,7 @@ from jax_enzyme.analysis.divergence import Divergence
 from jax_enzyme.analysis.objects import call_effect, is_memory_free
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, Value
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.transform.device.registers import LANE, REGISTER
@@ -89,14 +90,7 @@ class Convergence:
 
     def _without(self, start: BasicBlock, meetings: set[BasicBlock]) -> set[BasicBlock]:
         """The blocks from `start` on, up to the next meetings."""
-        found: set[BasicBlock] = set()
-        pending = [start]
-        while pending:
-            block = pending.pop()
-            if block not in found and block not in meetings:
-                found.add(block)
-                pending += self.cfg.succs[block]
-        return found
+        return set(reached([start], self.cfg.succs.__getitem__, lambda block: block not in meetings))
 
     def _parts_warps(self, block: BasicBlock) -> bool:
         return self.diverges(block) and not all(map(self._agreeing.agree, block.terminator.operands))
@@ -136,14 +130,7 @@ class Convergence:
 
     def _within(self, start: BasicBlock, region: set[BasicBlock]) -> set[BasicBlock]:
         """The blocks of a region that control comes to from one of them, without leaving it."""
-        found: set[BasicBlock] = set()
-        pending = [start]
-        while pending:
-            block = pending.pop()
-            if block in region and block not in found:
-                found.add(block)
-                pending += self.cfg.succs[block]
-        return found
+        return set(reached([start], self.cfg.succs.__getitem__, region.__contains__))
 
     def _differs(self, instruction: I.Instruction) -> bool:
         """A value that may differ although the operands do not."""

@@ -37,6 +37,7 @@ from jax_enzyme.ir.builder import Builder, const_int, zero
 from jax_enzyme.ir.device import Count, DeviceFunction
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.passes import run
+from jax_enzyme.ir.reach import made_of, reached
 from jax_enzyme.ir.values import Argument, BasicBlock, Constant, Value
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.transform.device import restore
@@ -144,16 +145,14 @@ class _Needed:
         self._check()
 
     def _need(self, pending: Sequence[Value]) -> None:
-        waiting = list(pending)
-        while waiting:
-            value = waiting.pop()
-            if value in self.found or not isinstance(value, I.Instruction):
-                continue
-            self.found.add(value)
-            for access in self._accesses.get(value, ()):
-                self._read |= access.objects if access.reads else frozenset()
-            if not isinstance(value, I.Return):
-                waiting += value.operands
+        needed = reached(
+            pending,
+            lambda v: made_of(v) if not isinstance(v, I.Return) else (),
+            lambda v: v not in self.found and isinstance(v, I.Instruction),
+        )
+        self.found.update(needed)
+        for access in (a for value in needed for a in self._accesses.get(value, ())):
+            self._read |= access.objects if access.reads else frozenset()
 
     def _is_read(self, instruction: Value) -> bool:
         unknown = self._facts.points_to.unknown

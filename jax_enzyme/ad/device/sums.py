@@ -31,6 +31,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int, zero
 from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import Argument, ConstantInt, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.signature.launch import Shape
@@ -124,16 +125,15 @@ class SharedPlaces:
 
 def is_of_the_thread(value: Value) -> bool:
     """Whether a value is computed from the thread's number alone."""
-    stack, seen = [value], {value}
-    while stack:
-        match stack.pop():
+    found = Reached([value])
+    for part in found:
+        match part:
             case ConstantInt():
-                continue
-            case I.Call() as call if call.callee.name.startswith((f"{REGISTER}tid.", f"{REGISTER}ctaid.")):
-                continue
-            case I.BinaryOp() | I.Compare() | I.Select() | I.Cast() | I.Freeze() as computed:
-                stack += [v for v in computed.operands if v not in seen]
-                seen.update(computed.operands)
+                pass
+            case I.Call() if part.callee.name.startswith((f"{REGISTER}tid.", f"{REGISTER}ctaid.")):
+                pass
+            case I.BinaryOp() | I.Compare() | I.Select() | I.Cast() | I.Freeze():
+                found.add(part.operands)
             case _:
                 return False
     return True

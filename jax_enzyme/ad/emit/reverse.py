@@ -24,6 +24,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.marks import of_reverse
 from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, ConstantInt, Value
 
 
@@ -55,17 +56,8 @@ class Work:
             assert target is not None
         if loop_of(target) is not loop_of(block):
             return None
-        seen = {target, block}
-        stack = list(cfg.preds[block])
-        while stack:
-            between = stack.pop()
-            if between in seen:
-                continue
-            if between in self.blocks:
-                return None
-            seen.add(between)
-            stack.extend(cfg.preds[between])
-        return target
+        between = reached(cfg.preds[block], cfg.preds.__getitem__, lambda b: b not in (target, block))
+        return None if any(b in self.blocks for b in between) else target
 
 
 class Sweep:

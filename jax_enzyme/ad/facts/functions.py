@@ -20,6 +20,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.reach import made_of, reached
 from jax_enzyme.ir.values import Value
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.table import Rules
@@ -130,21 +131,14 @@ class Facts:
     def _reversed_functions(self) -> frozenset[Function]:
         """The functions in which, or below which, something has an adjoint, or a pointer moves whose shadow has to move
         along with it."""
-        found = {
-            f
-            for f in self.points_to.functions
-            if any(self._own_adjoint(i) or self._moves_shadow(i) for i in f.instructions())
-        }
-        changed = True
-        while changed:
-            callers = {
-                f
-                for f in self.points_to.functions
-                if any(isinstance(i, I.CallBase) and i.callee in found for i in f.instructions())
-            }
-            changed = not callers <= found
-            found |= callers
-        return frozenset(found)
+        callers: dict[Value, list[Function]] = {}
+        own: list[Function] = []
+        for function in self.points_to.functions:
+            if any(self._own_adjoint(i) or self._moves_shadow(i) for i in function.instructions()):
+                own.append(function)
+            for callee in {i.callee for i in function.instructions() if isinstance(i, I.CallBase)}:
+                callers.setdefault(callee, []).append(function)
+        return frozenset(reached(own, lambda f: callers.get(f, ())))
 
     def has_reverse(self, function: Function) -> bool:
         """Whether the reverse of a function with a body does anything."""
@@ -213,16 +207,10 @@ class Facts:
 
     @cached_property
     def _select_operands(self) -> frozenset[Value]:
-        found: set[Value] = set()
-        for function in self.points_to.functions:
-            work = [v for i in function.instructions() if isinstance(i, I.Select) for v in i.operands[1:]]
-            while work:
-                value = work.pop()
-                if value in found or not isinstance(value, I.Instruction) or isinstance(value, I.Phi | I.Load):
-                    continue
-                found.add(value)
-                work.extend(value.operands)
-        return frozenset(found)
+        selects = [i for f in self.points_to.functions for i in f.instructions() if isinstance(i, I.Select)]
+        chosen = [v for select in selects for v in select.operands[1:]]
+        ends = I.Phi | I.Load
+        return frozenset(reached(chosen, made_of, lambda v: isinstance(v, I.Instruction) and not isinstance(v, ends)))
 
     def refused(self, instruction: I.Instruction, cause: Cause, **words: object) -> DifferentiationError:
         return refuse(self.module, self.origin.get(instruction, instruction), cause, **words)

@@ -27,7 +27,7 @@ from jax_enzyme.ad.facts.causes import (
     Cause,
 )
 from jax_enzyme.ad.facts.errors import active_rule, refuse
-from jax_enzyme.analysis.accesses import accesses
+from jax_enzyme.analysis.accesses import accesses, closure
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.files import Files
 from jax_enzyme.analysis.flow import holds_float, is_opaque_call, rule_of
@@ -40,6 +40,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.inlining import expanded_attributes
 from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.reach import Reached, made_of, reached
 from jax_enzyme.ir.values import Argument, Constant, ConstantExpr, ConstantNull, Poison, Undef, Value
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.mpi.table import Communication, is_mpi
@@ -184,16 +185,7 @@ class _Check:
     def _reaches_varied(self, value: Value) -> bool:
         if value in self.activity.varied:
             return True
-        pending = list(self.points_to.of(value))
-        seen: set[MemoryObject] = set()
-        while pending:
-            item = pending.pop()
-            if item in self.activity.varied_objects:
-                return True
-            if item not in seen:
-                seen.add(item)
-                pending += self.points_to.contents.get(item, ())
-        return False
+        return not closure(self.points_to, self.points_to.of(value)).isdisjoint(self.activity.varied_objects)
 
     # -- memory
 
@@ -232,39 +224,30 @@ class _Check:
 
     def _is_of_pieces(self, pointer: I.Cast) -> bool:
         """Whether a pointer is put together from parts of an address, which have no shadow each."""
-        pending, seen = [pointer.operands[0]], set[Value]()
-        while pending:
-            value = pending.pop()
-            if value in seen or not isinstance(value, I.Instruction) or not self.points_to.of(value):
-                continue
-            seen.add(value)
-            if isinstance(value, I.Cast) and value.opcode in ("zext", "sext"):
-                return True
-            if isinstance(value, I.BinaryOp | I.Phi | I.Freeze | I.Select):
-                pending += value.operands
-        return False
+        through = I.BinaryOp | I.Phi | I.Freeze | I.Select
+        parts = reached(
+            pointer.operands[:1],
+            lambda v: made_of(v) if isinstance(v, through) else (),
+            lambda v: isinstance(v, I.Instruction) and bool(self.points_to.of(v)),
+        )
+        return any(isinstance(part, I.Cast) and part.opcode in ("zext", "sext") for part in parts)
 
     def _is_nowhere(self, pointer: Value, objects: frozenset[MemoryObject]) -> bool:
         """Whether an address can only be null, made of it, or what nobody has written: no program that is right comes
         to that access."""
-        pending = [] if objects else [pointer]
-        seen: set[Value] = set()
-        while pending:
-            value = pending.pop()
-            if value in seen:
-                continue
-            seen.add(value)
+        found = Reached([] if objects else [pointer])
+        for value in found:
             match value:
                 case ConstantNull() | Poison() | Undef():
                     pass
                 case I.Phi() | I.Select():
-                    pending += value.operands[isinstance(value, I.Select) :]
+                    found.add(value.operands[isinstance(value, I.Select) :])
                 case I.GetElementPtr() | I.Freeze() | ConstantExpr(opcode="getelementptr"):
-                    pending.append(value.operands[0])
+                    found.add(value.operands[:1])
                 case Argument() if (given := self._given.get(value)) is not None:
-                    pending += given
+                    found.add(given)
                 case I.Load() if (stored := self._stored_pointers(value)) is not None:
-                    pending += stored
+                    found.add(stored)
                 case _:
                     return False
         return not objects

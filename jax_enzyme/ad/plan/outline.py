@@ -30,6 +30,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import Argument, BasicBlock, Constant, ConstantInt, Value
 from jax_enzyme.rules.effects import Effect
 
@@ -221,10 +222,7 @@ def _declared(name: str, types: list[T.Type], slots: int) -> Function:
 
 
 def _header_first(loop: Loop) -> list[BasicBlock]:
-    seen = [loop.header]
-    for block in seen:
-        seen += [s for s in block.successors if s in loop.blocks and s not in seen]
-    return seen
+    return list(reached([loop.header], lambda block: block.successors, loop.blocks.__contains__))
 
 
 def _mapped(value: Value, values: dict[Value, Value]) -> Value:

@@ -34,6 +34,7 @@ from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, GlobalVariable
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.sources import noted_sources
 from jax_enzyme.ir.values import Argument, BasicBlock, Constant, Value
 from jax_enzyme.rules.effects import Effect
@@ -245,13 +246,8 @@ class Recipes:
 
     def freed_with(self, items: Iterable[MemoryObject]) -> frozenset[MemoryObject]:
         """`items`, and the objects that the same calls free: if one lives in the tape, so do all."""
-        found = frozenset(items)
-        changed = True
-        while changed:
-            more = [a.objects for a in self._accesses if a.kills and not found.isdisjoint(a.objects)]
-            grown = found.union(*more)
-            changed, found = grown != found, grown
-        return found
+        freed = [a.objects for a in self._accesses if a.kills]
+        return frozenset(reached(items, lambda item: [o for objects in freed if item in objects for o in objects]))
 
     def reloadable(self, load: I.Instruction, pointer: Value) -> tuple[MemoryObject, ...] | None:
         """Where a load can be done again in the reverse sweep: the local objects that must be resident; else None."""

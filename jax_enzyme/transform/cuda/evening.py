@@ -22,6 +22,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import Cloner
 from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.reach import made_of, reached
 from jax_enzyme.ir.values import BasicBlock, Constant, Value
 from jax_enzyme.transform.cuda.uniform import speculatable
 from jax_enzyme.transform.rewriting import phis, redirect_phis, replace_values, split_before
@@ -259,30 +260,16 @@ def _leaves_only(kernel: Function, loop: Loop, values: Iterable[Value]) -> bool:
 
 def _computed(loop: Loop, value: Value, known: Mapping[Value, Counter]) -> bool:
     """Is a value computed from counters and from what does not change in the loop, without memory?"""
-    pending = [value]
-    while pending:
-        one = pending.pop()
-        if one in known or not any(one in b.instructions for b in loop.blocks):
-            continue
-        if isinstance(one, I.Phi) or not isinstance(one, I.Instruction) or not speculatable(one):
-            return False
-        pending += one.operands
-    return True
+    inside = {i for b in loop.blocks for i in b.instructions}
+    needed = reached([value], made_of, lambda v: v not in known and v in inside)
+    return all(isinstance(v, I.Instruction) and not isinstance(v, I.Phi) and speculatable(v) for v in needed)
 
 
 def _is_of_launch(value: Value) -> bool:
     """Does a value follow from the launch alone? Where data decide how often a thread goes on, the most that any may go
     on says nothing: all would idle for long."""
-    pending, seen = [value], set[Value]()
-    while pending:
-        one = pending.pop()
-        if one in seen or isinstance(one, Constant):
-            continue
-        seen.add(one)
-        if not isinstance(one, I.Instruction) or not (isinstance(one, I.Phi) or speculatable(one)):
-            return False
-        pending += one.operands
-    return True
+    needed = reached([value], made_of, lambda v: not isinstance(v, Constant))
+    return all(isinstance(v, I.Instruction) and (isinstance(v, I.Phi) or speculatable(v)) for v in needed)
 
 
 def _again(at: Builder, loop: Loop, value: Value, known: Mapping[Value, Counter], number: Value) -> Value:

@@ -31,6 +31,7 @@ from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
+from jax_enzyme.ir.reach import Reached, made_of
 from jax_enzyme.ir.values import Argument, BasicBlock, Value, int_value
 from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.cuda import marks
@@ -126,21 +127,18 @@ class _Lockstep:
     def _slice(self) -> tuple[set[Value], set[BasicBlock]]:
         """The values that are followed, and the blocks whose branch is: others go straight to where their ways join."""
         events = {b: [i for i in b.instructions if self._is_event(i)] for b in self._cfg.rpo}
-        needed: set[Value] = set()
-        pending: list[Value] = [o for e in events.values() for i in e for o in i.operands if o.type == T.PTR]
+        pointers = (o for e in events.values() for i in e for o in i.operands if o.type == T.PTR)
+        needed = Reached(pointers, lambda v: isinstance(v, I.Instruction))
         branches: set[BasicBlock] = set()
         while True:
-            while pending:
-                value = pending.pop()
-                if value not in needed and isinstance(value, I.Instruction):
-                    needed.add(value)
-                    pending += value.operands[:1] if isinstance(value, I.Load) else value.operands
-            for block in self._cfg.rpo:
-                if len(self._cfg.succs[block]) > 1 and block not in branches and self._matters(block, events, needed):
-                    branches.add(block)
-                    pending += block.terminator.operands
-            if not pending:
-                return needed, branches
+            for value in needed:
+                needed.add(made_of(value)[:1] if isinstance(value, I.Load) else made_of(value))
+            matter = [b for b in self._cfg.rpo if len(self._cfg.succs[b]) > 1 and b not in branches]
+            matter = [b for b in matter if self._matters(b, events, set(needed.all))]
+            if not matter:
+                return set(needed.all), branches
+            branches.update(matter)
+            needed.add(o for b in matter for o in b.terminator.operands)
 
     def _matters(self, block: BasicBlock, events: Mapping[BasicBlock, list[I.Instruction]], needed: set[Value]) -> bool:
         between = self._divergence.between(block)

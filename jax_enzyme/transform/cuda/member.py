@@ -11,6 +11,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import Cloner
 from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.reach import made_of, reached
 from jax_enzyme.ir.values import BasicBlock, Constant, Value
 from jax_enzyme.transform.cuda import marks
 from jax_enzyme.transform.cuda.group import Emitter, Group, prepare
@@ -97,19 +98,12 @@ class Member:
 
     @cached_property
     def _wanted_locals(self) -> set[Value]:
-        pending = [*self.live, *(o for i in self.own for o in i.operands)]
-        found: set[Value] = set()
-        seen: set[Value] = set()
-        while pending:
-            value = pending.pop()
-            if value in seen:
-                continue
-            seen.add(value)
-            if isinstance(value, I.Alloca):
-                found.add(value)
-            elif isinstance(value, I.Instruction) and value not in self.own and self.group.recomputed(value):
-                pending += value.operands
-        return found
+        def needs(value: Value) -> list[Value]:
+            kept = isinstance(value, I.Alloca) or value in self.own
+            return made_of(value) if not kept and self.group.recomputed(value) else []
+
+        used = [*self.live, *(o for i in self.own for o in i.operands)]
+        return {v for v in reached(used, needs) if isinstance(v, I.Alloca)}
 
     def skip_the_absent(self, at: Builder, done: BasicBlock) -> Builder:
         """Goes to `done` for a member that takes no part; the builder where the others go on."""

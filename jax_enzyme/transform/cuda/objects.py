@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import Argument, ConstantNull, Value
 from jax_enzyme.rules.effects import Effect, effect
 
@@ -23,21 +24,11 @@ def aliased_pointers(arguments: Sequence[Value]) -> list[int]:
 def objects(pointer: Value) -> set[Value] | None:
     """The allocations, local variables and parameters of the host function that a pointer may lead into; None where it
     may be others. Parameters are arrays of JAX's, which do not overlap."""
-    found: set[Value] = set()
-    seen: set[Value] = set()
-    pending = [pointer]
-    while pending:
-        one = pending.pop()
-        if one in seen:
-            continue
-        seen.add(one)
-        following = _bases(one)
-        if following is None:
-            return None
-        pending += following
-        if not following and not isinstance(one, ConstantNull):
-            found.add(one)
-    return found
+    found = reached([pointer], lambda value: _bases(value) or ())
+    starts = {value: _bases(value) for value in found}
+    if None in starts.values():
+        return None
+    return {value for value, bases in starts.items() if not bases and not isinstance(value, ConstantNull)}
 
 
 def _bases(value: Value) -> Iterable[Value] | None:

@@ -29,6 +29,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import Cloner
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
+from jax_enzyme.ir.reach import Reached, reached
 from jax_enzyme.ir.values import Argument, BasicBlock, Constant, ConstantExpr, Value
 from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.cuda import marks
@@ -67,14 +68,8 @@ def read_at_source(
 
 def _names(function: Function, variable: GlobalVariable) -> bool:
     """Does a function use a variable, in whatever expression?"""
-    pending = [o for i in function.instructions() for o in i.operands if isinstance(o, Constant)]
-    while pending:
-        one = pending.pop()
-        if one is variable:
-            return True
-        if isinstance(one, ConstantExpr):
-            pending += one.operands
-    return False
+    operands = (o for i in function.instructions() for o in i.operands if isinstance(o, Constant))
+    return variable in reached(operands, lambda v: v.operands if isinstance(v, ConstantExpr) else ())
 
 
 _Arms = tuple[Value, Value, Value]
@@ -243,15 +238,7 @@ class _Tile:
             return home.instructions.index(other.store) > home.instructions.index(store.store)
         if there is here and here.instructions.index(other.store) < here.instructions.index(load):
             return True
-        pending, seen = list(there.successors), {home}
-        while pending:
-            block = pending.pop()
-            if block is here and block is not home:
-                return True
-            if block not in seen:
-                seen.add(block)
-                pending += block.successors
-        return False
+        return here in reached(there.successors, lambda block: block.successors, lambda block: block is not home)
 
     def _thread_of(self, load: I.Load, written: _Written) -> dict[str, Polynomial] | None:
         """The numbers of the thread that wrote what is loaded."""
@@ -285,12 +272,9 @@ class _Tile:
         """Can the value be computed again where it is loaded, without more work than a few additions, and from memory
         that neighbouring threads read side by side?"""
         here = self._facts.block_of[load]
-        pending, seen, floating = [written.store.operands[0]], set[Value](), 0
-        while pending:
-            one = pending.pop()
-            if one in seen or self._known(one, here):
-                continue
-            seen.add(one)
+        seen = Reached([written.store.operands[0]], lambda v: not self._known(v, here))
+        floating = 0
+        for one in seen:
             if not isinstance(one, I.Instruction) or len(seen) > _LONGEST:
                 return False
             if marks.called(one) in self._extents:
@@ -307,7 +291,7 @@ class _Tile:
                 return False
             else:
                 floating += T.is_float(one.type) and choice is None
-            pending += choice if choice is not None else one.operands
+            seen.add(choice if choice is not None else one.operands)
         return floating <= _ARITHMETIC
 
     def _known(self, value: Value, here: BasicBlock) -> bool:

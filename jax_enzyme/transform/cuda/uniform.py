@@ -25,6 +25,7 @@ from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.dominance import immediate_dominators, reverse_post_order
 from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, Constant, Value, int_value
 from jax_enzyme.transform.cuda import marks
 
@@ -127,14 +128,7 @@ class Uniformity:
 
     def _before(self, blocks: set[BasicBlock]) -> set[BasicBlock]:
         """Some blocks, and all from which control may come to them."""
-        found = set(blocks)
-        pending = list(found)
-        while pending:
-            for pred in self.cfg.reachable_preds(pending.pop()):
-                if pred not in found:
-                    found.add(pred)
-                    pending.append(pred)
-        return found
+        return set(reached(blocks, self.cfg.reachable_preds))
 
     # -- values
 
@@ -173,8 +167,8 @@ class Uniformity:
                 self.decided.add(block)
                 continue
             self.local[block] = join
-            for reached in (*region, join):
-                self.divergent.update(i for i in reached.instructions if isinstance(i, I.Phi))
+            for merged in (*region, join):
+                self.divergent.update(i for i in merged.instructions if isinstance(i, I.Phi))
         return before != (len(self.divergent), len(self.leaving), len(self.decided))
 
     def _branches_divergently(self, block: BasicBlock) -> bool:
@@ -217,12 +211,8 @@ class Uniformity:
 
     def _between(self, block: BasicBlock, join: BasicBlock | None) -> set[BasicBlock]:
         """The blocks that control may pass from a branch to where its ways join."""
-        found: set[BasicBlock] = set()
-        pending = [w for w in self.ways(block) if w is not join]
-        while pending:
-            node = pending.pop()
-            if node is None or node in found:
-                continue
-            found.add(node)
-            pending += [w for w in self.ways(node) if w is not join]
-        return found
+
+        def ways(node: BasicBlock) -> list[BasicBlock]:
+            return [w for w in self.ways(node) if w is not None and w is not join]
+
+        return set(reached(ways(block), ways))

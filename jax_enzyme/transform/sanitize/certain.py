@@ -11,6 +11,7 @@ from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.module import Function, uses
+from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import ConstantFloat, ConstantInt, Value, int_value
 from jax_enzyme.transform.rewriting import drop_edge, redirect_phis, remove_unreachable, replace_values
 from jax_enzyme.transform.sanitize.scalars import Uses, is_computed_with, pattern_of
@@ -51,18 +52,13 @@ def _checked(condition: Value) -> Value | None:
 
 def _is_certain(value: Value, users: Uses) -> bool:
     """Whether a number has been computed, or comes from memory where it is checked itself."""
-    seen: set[Value] = set()
-    pending = [value]
-    while pending:
-        source = pending.pop()
-        if source in seen:
-            continue
-        seen.add(source)
+    found = Reached([value])
+    for source in found:
         match source:
             case I.Phi():
-                pending += source.operands
+                found.add(source.operands)
             case I.Select():
-                pending += source.operands[1:]
+                found.add(source.operands[1:])
             case I.UnaryOp() | I.Compare():
                 pass
             case I.BinaryOp() if source.opcode not in ("and", "or"):  # they may move parts
