@@ -138,13 +138,9 @@ class Sweeps:
         addresses = (a for a in source.arguments if T.is_pointer(a.type) or (a.type == T.I64 and not is_segment))
         shadowed = tuple(a for a in addresses if facts.shadowed_memory(a))
         result = source.function_type.result
-        returned = [
-            b.terminator.operands[0]
-            for b in source.blocks
-            if isinstance(b.terminator, I.Return) and b.terminator.operands
-        ]
+
         holds = result != T.I64 and holds_address(routine.plan.recipes.layout, result)
-        shadow = holds and any(map(facts.shadowed_memory, returned))
+        shadow = holds and any(map(facts.shadowed_memory, source.returned()))
         results = [] if isinstance(result, T.VoidType) else [result]
         packed = T.StructType((*results, *([result] if shadow else []), T.PTR))
         types = [*(a.type for a in source.arguments), *(a.type for a in shadowed), T.PTR]
@@ -186,11 +182,7 @@ class Sweeps:
         return self._function(f"{source.name}.reverse", result, types)
 
     def _returns_active(self, routine: Routine) -> bool:
-        return any(self.reversal.facts.activity.value(v) for v in self._returned(routine))
-
-    def _returned(self, routine: Routine) -> list[Value]:
-        last = [b.terminator for b in routine.function.blocks if isinstance(b.terminator, I.Return)]
-        return [v for instruction in last for v in instruction.operands]
+        return any(self.reversal.facts.activity.value(v) for v in routine.function.returned())
 
     def _emit_reverse(self, routine: Routine, target: Function) -> None:
         frame, *rest = target.arguments
@@ -254,7 +246,7 @@ class Sweeps:
 
         sweep = Sweep(routine.work, sources, adjoints, builder, iterations, finish)
         if seed is not None:
-            for value in self._returned(routine):
+            for value in routine.function.returned():
                 adjoints.add(value, seed)
             adjoints.leave_block()
         start = sweep.run()

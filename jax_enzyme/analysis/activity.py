@@ -27,7 +27,7 @@ from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.table import Rules
 
 _PACKED = "bits in aggregates"
-_TOUCHES_MEMORY = (I.Load, I.Store, I.AtomicRMW, I.CmpXchg, I.CallBase)
+
 _BIT_COPIES = frozenset(["load", "phi", "select", "freeze", "bitcast", "extractvalue", "insertvalue"])
 
 
@@ -48,7 +48,7 @@ class Activity:
         self._returned = {f: f.returned() for f in points_to.functions}
         every = (i for f in points_to.functions for i in f.instructions())
         self._flows = {i: tuple(i.operands[n] for n in flow(i, rules)) for i in every}
-        instructions = [i for i, through in self._flows.items() if through or isinstance(i, _TOUCHES_MEMORY)]
+        instructions = [i for i, through in self._flows.items() if through or isinstance(i, I.TOUCHES_MEMORY)]
         self._packs_bits = any(map(_is_aggregate_load, instructions))
         self._work = Worklist(instructions, self._varied_step)
         self._work.run()

@@ -26,7 +26,6 @@ from jax_enzyme.ir.values import BasicBlock, Value, int_value
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.table import Rules
 
-_TOUCHING = (I.Load, I.Store, I.CallBase, I.AtomicRMW, I.CmpXchg, I.Fence)
 _MOST_BLOCKS = 64
 """How many blocks back memory is looked at. What was written before is not known."""
 _MOST_PARTS = 200
@@ -72,7 +71,7 @@ class Program:
     def touching(self, block: BasicBlock) -> list[I.Instruction]:
         """What of a block may read or write memory."""
         if block not in self._touching:
-            self._touching[block] = [i for i in block.instructions if isinstance(i, _TOUCHING)]
+            self._touching[block] = [i for i in block.instructions if isinstance(i, I.TOUCHES_MEMORY)]
         return self._touching[block]
 
     @cached_property

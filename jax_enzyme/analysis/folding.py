@@ -1,4 +1,5 @@
-"""What an instruction makes of constants: integers of any width by their signed value, an i1 as 0 or 1.
+"""What an instruction makes of constants: integers of any width by their signed value, an i1 as 0 or 1. Of one number
+each, or of arrays (int64) that have one for each thread.
 
 add i8 127, 1      -128                  icmp ult i8 -1, 0      0
 sdiv i32 7, 0      None                  zext i8 -1 to i32      255
@@ -8,89 +9,111 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
+from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import Value
 
-_TOTAL: dict[str, Callable[[int, int], int]] = {
+Numbers = NDArray[np.int64]
+N = TypeVar("N", int, Numbers)
+
+_TOTAL: dict[str, Callable[[Any, Any], Any]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul,
     "and": operator.and_, "or": operator.or_, "xor": operator.xor,
 }  # fmt: skip
+_RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
+}  # fmt: skip
+_EXTREMA = ("llvm.smin.", "llvm.smax.", "llvm.umin.", "llvm.umax.")
 
 
-def folded(value: I.Instruction, operands: Sequence[int]) -> int | None:
-    """The result for such operands; None where there is none, or where the instruction does something else."""
+def folded(value: I.Instruction, operands: Sequence[N]) -> N | None:
+    """The result for such operands (of a call, for its arguments); None where there is none, for some of an array, or
+    where the instruction does something else."""
     bits = _bits(value)
     widths = [_bits(operand) for operand in value.operands]
-    if not bits or not all(widths):
+    if not bits or not all(widths) or (isinstance(operands[0], np.ndarray) and max(bits, *widths) > 64):
         return None
+    numbers: Sequence[Any] = operands
     match value:
         case I.Select():
-            return operands[1] if operands[0] else operands[2]
+            return numbers[2] + numbers[0] * (numbers[1] - numbers[2])
         case I.Compare(opcode="icmp"):
-            return int(_compare(value.predicate, operands[0], operands[1], widths[0]))
+            return _compare(value.predicate, numbers[0], numbers[1], widths[0]) * 1
         case I.BinaryOp():
-            result = _binary(value.opcode, operands[0], operands[1], bits)
+            result = _binary(value.opcode, numbers[0], numbers[1], bits)
             return None if result is None else wrapped(result, bits)
         case I.Cast(opcode="zext"):
-            return operands[0] % (1 << widths[0])
+            return _unsigned(numbers[0], widths[0])
         case I.Cast(opcode="sext"):
-            return -operands[0] if widths[0] == 1 else operands[0]
+            return -numbers[0] if widths[0] == 1 else numbers[0]
         case I.Cast(opcode="trunc"):
-            return wrapped(operands[0], bits)
+            return wrapped(numbers[0], bits)
         case I.Freeze():
-            return operands[0]
+            return numbers[0]
+        case I.Call(callee=Function(name=name)) if name.startswith(_EXTREMA):
+            x, y = numbers
+            first = _compare(f"{name[5]}{'le' if name[6:9] == 'min' else 'ge'}", x, y, bits)
+            return y + first * (x - y)
         case _:
             return None
 
 
-def wrapped(x: int, bits: int) -> int:
+def wrapped(x: Any, bits: int) -> Any:
     """What so many bits keep of a number."""
+    if bits >= 64 and isinstance(x, np.ndarray) and x.dtype == np.int64:
+        return x  # as int64 does
     half = 1 << (bits - 1)
-    return x & 1 if bits == 1 else (x + half) % (2 * half) - half
+    kept = x & 1 if bits == 1 else (x + half) % (2 * half) - half
+    return kept.astype(np.int64) if isinstance(kept, np.ndarray) else kept
+
+
+def _wide(x: Any, bits: int) -> Any:
+    """With room for the size of any number of so many bits: for 64, Python's numbers alone have it."""
+    return x.astype(object) if bits >= 64 and isinstance(x, np.ndarray) else x
+
+
+def _unsigned(x: Any, bits: int) -> Any:
+    return _wide(x, bits) % (1 << bits)
 
 
 def _bits(value: Value) -> int:
+    if T.is_pointer(value.type):
+        return 64
     return value.type.bits if isinstance(value.type, T.IntType) else 0
 
 
-def _compare(predicate: str, x: int, y: int, bits: int) -> bool:
+def _compare(predicate: str, x: Any, y: Any, bits: int) -> Any:
     if predicate[0] == "u" or bits == 1:
         sign = -1 if predicate[0] == "s" else 1
-        x, y = sign * (x % (1 << bits)), sign * (y % (1 << bits))
-    match predicate[-2:]:
-        case "eq":
-            return x == y
-        case "ne":
-            return x != y
-        case "lt":
-            return x < y
-        case "le":
-            return x <= y
-        case "gt":
-            return x > y
-        case _:
-            return x >= y
+        x, y = sign * _unsigned(x, bits), sign * _unsigned(y, bits)
+    return _RELATIONS[predicate[-2:]](x, y)
 
 
-def _binary(opcode: str, x: int, y: int, bits: int) -> int | None:
-    ux, uy = x % (1 << bits), y % (1 << bits)
+def _binary(opcode: str, x: Any, y: Any, bits: int) -> Any:
     if opcode in _TOTAL:
         return _TOTAL[opcode](x, y)
+    if not np.all((y >= 0) & (y < bits) if opcode in ("shl", "lshr", "ashr") else y != 0):
+        return None
     match opcode:
-        case "shl" if uy < bits:
-            return x << uy
-        case "lshr" if uy < bits:
-            return ux >> uy
-        case "ashr" if uy < bits and bits > 1:
-            return x >> uy
-        case "udiv" if uy:
-            return ux // uy
-        case "urem" if uy:
-            return ux % uy
-        case "sdiv" | "srem" if y and bits > 1:
-            quotient = abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1)
+        case "shl":
+            return x << y
+        case "lshr":
+            return _unsigned(x, bits) >> y
+        case "ashr" if bits > 1:
+            return x >> y
+        case "udiv":
+            return _unsigned(x, bits) // _unsigned(y, bits)
+        case "urem":
+            return _unsigned(x, bits) % _unsigned(y, bits)
+        case "sdiv" | "srem" if bits > 1:
+            x, y = _wide(x, bits), _wide(y, bits)
+            quotient = abs(x) // abs(y) * (1 - 2 * ((x < 0) != (y < 0)))
             return quotient if opcode == "sdiv" else x - quotient * y
         case _:
             return None

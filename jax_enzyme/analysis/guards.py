@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from jax_enzyme.analysis.cfg import Cfg
@@ -55,41 +56,44 @@ class Guards:
         return (*_of_branch(source, target), *self.at(source))
 
 
-def _of_branch(source: BasicBlock, target: BasicBlock) -> list[Condition]:
+def taken(source: BasicBlock, target: BasicBlock) -> tuple[Value, bool] | None:
+    """What was asked where control goes from one block to another, and the answer."""
     branch = source.terminator
     if not isinstance(branch, I.CondBranch) or branch.targets[0] is branch.targets[1]:
-        return []
-    known, _ = conjuncts(branch.operands[0], branch.targets[0] is target, source)
-    return known
+        return None
+    return branch.operands[0], branch.targets[0] is target
+
+
+def _of_branch(source: BasicBlock, target: BasicBlock) -> list[Condition]:
+    asked = taken(source, target)
+    return [] if asked is None else conjuncts(*asked, source)[0]
 
 
 def conjuncts(value: Value, truth: bool, block: BasicBlock) -> tuple[list[Condition], bool]:
     """Integer comparisons that hold if `value` is `truth`, and whether they say all that it says."""
-    match value:
-        case I.Compare(opcode="icmp"):
-            predicate = value.predicate if truth else INVERSE[value.predicate]
-            return [Condition(predicate, value.operands[0], value.operands[1], block)], True
-        case I.BinaryOp(opcode="xor") if int_value(value.operands[1]) == 1:
-            return conjuncts(value.operands[0], not truth, block)
-        case _:
-            parts = _parts(value, truth)
-    if parts is None:
-        return [], False
-    left, left_whole = conjuncts(parts[0], truth, block)
-    right, right_whole = conjuncts(parts[1], truth, block)
-    return left + right, left_whole and right_whole
+    parts = list(known_with(value, truth))
+    found = [
+        Condition(part.predicate if holds else INVERSE[part.predicate], part.operands[0], part.operands[1], block)
+        for part, holds in parts
+        if isinstance(part, I.Compare) and part.opcode == "icmp"
+    ]
+    return found, len(found) == len(parts)
 
 
-def _parts(value: Value, truth: bool) -> tuple[Value, Value] | None:
-    """The sides of a conjunction that is true or a disjunction that is false (`and`, `or`, `select`)."""
-    match value:
-        case I.BinaryOp(opcode="and") if truth:
-            return value.operands[0], value.operands[1]
-        case I.BinaryOp(opcode="or") if not truth:
-            return value.operands[0], value.operands[1]
-        case I.Select() if truth and int_value(value.operands[2]) == 0:
-            return value.operands[0], value.operands[1]
-        case I.Select() if not truth and int_value(value.operands[1]) == 1:
-            return value.operands[0], value.operands[2]
-        case _:
-            return None
+def known_with(condition: Value, truth: bool) -> Iterator[tuple[Value, bool]]:
+    """The conditions that are known with one: both sides of a conjunction that holds, of a disjunction that does not
+    (`and`, `or`, `select`)."""
+    work = [(condition, truth)]
+    while work:
+        value, holds = work.pop()
+        match value:
+            case I.BinaryOp(opcode="xor") if int_value(value.operands[1]) is not None:
+                work.append((value.operands[0], holds != bool(int_value(value.operands[1]))))
+            case I.BinaryOp(opcode="and" | "or") if (value.opcode == "and") == holds:
+                work += [(v, holds) for v in reversed(value.operands)]
+            case I.Select() if holds and int_value(value.operands[2]) == 0:
+                work += [(value.operands[1], True), (value.operands[0], True)]
+            case I.Select() if not holds and int_value(value.operands[1]) not in (None, 0):
+                work += [(value.operands[2], False), (value.operands[0], False)]
+            case _:
+                yield value, holds

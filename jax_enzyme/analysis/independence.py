@@ -27,12 +27,10 @@ from math import gcd
 from jax_enzyme.analysis.accesses import Access, accesses
 from jax_enzyme.analysis.accumulation import Chain, Uses, chain
 from jax_enzyme.analysis.apart import Apart
-from jax_enzyme.analysis.cfg import Cfg
-from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.flow import rule_of
 from jax_enzyme.analysis.implications import implied
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.loops import Loop, Loops
+from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import MemoryObject, call_effect, is_memory_free
 from jax_enzyme.analysis.polynomials import Iteration, Leaf, Polynomial, TooComplex
@@ -107,9 +105,8 @@ class Independence:
         self._module = module
         self._function = function
         self._layout = DataLayout(module)
-        self._cfg = Cfg(function)
-        self.loops = Loops(self._cfg, Dominators(self._cfg))
-        self._facts = Recurrences(function, self._cfg, self.loops, module)
+        self._facts = Recurrences.of(function, module)
+        self.loops = self._facts.loops
 
         self._of_loops: dict[Loop, tuple[Access, ...]] = {}
 
@@ -216,7 +213,7 @@ class Independence:
         return uses(self._function)
 
     def _left(self, loop: Loop) -> tuple[Value, ...]:
-        outside = (i for b in self._cfg.rpo if b not in loop for i in b.instructions)
+        outside = (i for b in self._facts.cfg.rpo if b not in loop for i in b.instructions)
         return tuple(dict.fromkeys(o for i in outside for o in i.operands if self._is_inside(o, loop)))
 
     def _sums(self, loop: Loop) -> dict[I.Phi, Chain]:

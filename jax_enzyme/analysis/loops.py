@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dominators import Dominators
+from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock
 
@@ -60,6 +61,12 @@ class Loops:
     `irreducible` are the retreating edges that are no back edges: their target does not dominate their source, so the
     cycle that they close has several entries and belongs to no loop here.
     """
+
+    @staticmethod
+    def of(function: Function) -> Loops:
+        """Those of a function as it is now."""
+        cfg = Cfg(function)
+        return Loops(cfg, Dominators(cfg))
 
     def __init__(self, cfg: Cfg, dominators: Dominators) -> None:
         self.cfg = cfg

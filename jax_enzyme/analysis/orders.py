@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.folding import folded
+from jax_enzyme.analysis.guards import known_with, taken
 from jax_enzyme.analysis.symbols import float_value
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -129,7 +130,7 @@ class Relations:
         """The relations of a table's numbers that are possible where its value is used and matters."""
         found = ALL
         for condition, truth in self._conditions(user, index):
-            for part, holds in _parts(condition, truth):
+            for part, holds in known_with(condition, truth):
                 known = relation_table(part)
                 if known is None:
                     continue
@@ -155,34 +156,16 @@ class Relations:
                 return
 
     def _on_edge(self, source: BasicBlock, target: BasicBlock) -> Iterator[tuple[Value, bool]]:
-        last = source.terminator
-        if isinstance(last, I.CondBranch) and last.targets[0] is not last.targets[1]:
-            yield last.operands[0], last.targets[0] is target
+        asked = taken(source, target)
+        if asked is not None:
+            yield asked
         yield from self._above(source)
 
     def _above(self, block: BasicBlock) -> Iterator[tuple[Value, bool]]:
         place: BasicBlock | None = block
         while place is not None:
             sources = self._cfg.reachable_preds(place)
-            last = sources[0].terminator if len(sources) == 1 else None
-            if isinstance(last, I.CondBranch) and last.targets[0] is not last.targets[1]:
-                yield last.operands[0], last.targets[0] is place
+            asked = taken(sources[0], place) if len(sources) == 1 else None
+            if asked is not None:
+                yield asked
             place = self._dominators.idom.get(place)
-
-
-def _parts(condition: Value, truth: bool) -> Iterator[tuple[Value, bool]]:
-    """Conditions that are known with one: both sides of a conjunction that holds, of a disjunction that does not."""
-    work = [(condition, truth)]
-    while work:
-        value, holds = work.pop()
-        match value:
-            case I.BinaryOp(opcode="xor") if int_value(value.operands[1]) is not None:
-                work.append((value.operands[0], holds != bool(int_value(value.operands[1]))))
-            case I.BinaryOp(opcode="and" | "or") if (value.opcode == "and") == holds:
-                work += [(v, holds) for v in value.operands]
-            case I.Select() if holds and int_value(value.operands[2]) == 0:
-                work += [(v, True) for v in value.operands[:2]]
-            case I.Select() if not holds and int_value(value.operands[1]) not in (None, 0):
-                work += [(value.operands[0], False), (value.operands[2], False)]
-            case _:
-                yield value, holds

@@ -50,6 +50,12 @@ class Recurrence:
 class Recurrences:
     """Facts about the integers of a function. `module`, where given, is asked for `!range` nodes and struct sizes."""
 
+    @staticmethod
+    def of(function: Function, module: Module | None = None) -> Recurrences:
+        """Those of a function as it is now."""
+        loops = Loops.of(function)
+        return Recurrences(function, loops.cfg, loops, module)
+
     def __init__(self, function: Function, cfg: Cfg, loops: Loops, module: Module | None = None) -> None:
         self.function = function
         self.cfg = cfg

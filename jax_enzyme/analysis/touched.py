@@ -12,10 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from jax_enzyme.analysis.cfg import Cfg
-from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.loops import Loop, Loops
+from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.polynomials import Iteration, Leaf, Polynomial, TooComplex
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.ir import instructions as I
@@ -74,10 +72,9 @@ class _Place:
 class _Touching:
     def __init__(self, module: Module, function: Function) -> None:
         self.function = function
-        self.cfg = Cfg(function)
-        self.dominators = Dominators(self.cfg)
-        self.loops = Loops(self.cfg, self.dominators)
-        self.facts = Recurrences(function, self.cfg, self.loops, module)
+        self.facts = Recurrences.of(function, module)
+        self.loops = self.facts.loops
+        self.dominators = self.facts.dominators
         self.layout = DataLayout(module)
         self.found: dict[Root, Touched] = {}
         self.places: dict[Root, list[_Place]] = {}
@@ -86,10 +83,9 @@ class _Touching:
         for block in self.function.blocks:
             for instruction in block.instructions:
                 match instruction:
-                    case I.Load():
-                        self._touch(instruction, block, instruction.operands[0], instruction.type)
-                    case I.Store():
-                        self._touch(instruction, block, instruction.operands[1], instruction.operands[0].type)
+                    case I.Load() | I.Store():
+                        value, pointer = I.accessed_value(instruction), instruction.operands[-1]
+                        self._touch(instruction, block, pointer, value.type)
                     case I.CallBase():
                         self._call(instruction, block)
                     case _:

@@ -23,7 +23,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
 from jax_enzyme.rules.effects import Effect
 
-_UNCLEAR = (I.Load, I.Store, I.CallBase, I.Alloca, I.AtomicRMW, I.CmpXchg, I.Fence, I.VAArg)
+_UNCLEAR = (*I.TOUCHES_MEMORY, I.Alloca, I.VAArg)
 
 Edge = tuple[BasicBlock, BasicBlock]
 

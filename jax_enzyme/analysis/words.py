@@ -73,7 +73,6 @@ class Words:
         self._aligned: dict[T.Type, bool] = {}
         self._extents: dict[MemoryObject, int | None] = {}
         self._integers: set[Value] = set()
-        self._answers: dict[tuple[Value, int], tuple[frozenset[_Fact], frozenset[tuple[int, _Fact]]] | None] = {}
 
     def numbers(self, pointer: Value, size: int, access: I.Instruction | None = None) -> frozenset[Piece] | None:
         """The numbers that may lie, wholly or partly, within `size` bytes behind a pointer; of those that `access` may
@@ -239,15 +238,10 @@ class Words:
                 return
 
     def _note_access(self, facts: dict[MemoryObject, set[_Fact]], instruction: I.Instruction) -> None:
-        match instruction:
-            case I.Load():
-                pointer, type_ = instruction.operands[0], instruction.type
-            case I.Store():
-                pointer, type_ = instruction.operands[1], instruction.operands[0].type
-            case I.AtomicRMW() | I.CmpXchg():
-                pointer, type_ = instruction.operands[0], instruction.operands[1].type
-            case _:
-                return
+        accessed = I.accessed(instruction)
+        if accessed is None or not isinstance(instruction, I.Load | I.Store | I.AtomicRMW | I.CmpXchg):
+            return
+        pointer, type_ = accessed
         align = instruction.align or self._layout.align(type_)
         named = accessed_type(self.points_to.module, instruction)
         for offset, scalar in self._layout.scalars(type_):

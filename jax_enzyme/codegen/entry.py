@@ -110,8 +110,7 @@ def _answer(question: BasicBlock, number: Value, texts: tuple[GlobalVariable, ..
         known = BasicBlock(name=f"text{index}")
         at = Builder(known)
         at.ret(at.cast("ptrtoint", text, T.I64))
-        branch.operands.append(const_int(T.I64, FIRST_MESSAGE + index))
-        branch.targets.append(known)
+        branch.add(const_int(T.I64, FIRST_MESSAGE + index), known)
         blocks.append(known)
     return [*blocks, unknown]
 
@@ -175,8 +174,7 @@ def _entry(
 
     at = Builder(step)
     following = at.binary("add", number, const_int(T.I64, 1), ("nsw",))
-    number.operands.append(following)
-    number.targets.append(step)
+    number.add(following, step)
     at.cond_br(at.icmp("slt", following, high), body, done)
 
     kind = T.FunctionType(T.I64, (T.PTR, T.PTR, T.I64, T.I64, T.PTR))

@@ -187,6 +187,12 @@ class Builder:
     def cond_br(self, condition: Value, then: BasicBlock, other: BasicBlock) -> None:
         self.insert(I.CondBranch(T.VOID, "br", [condition], targets=[then, other]))
 
+    def count_on(self, counter: I.Phi, body: BasicBlock, bound: Value, after: BasicBlock) -> None:
+        """The end of a loop: its counter goes on, and `body` runs again while that is below an unsigned bound."""
+        following = self.binary("add", counter, const_int(counter.type, 1), ("nuw", "nsw"))
+        counter.add(following, self.block)
+        self.cond_br(self.icmp("ult", following, bound), body, after)
+
     def ret(self, value: Value | None = None) -> None:
         self.insert(I.Return(T.VOID, "ret", [] if value is None else [value]))
 

@@ -114,6 +114,11 @@ class Phi(Instruction):
     def incoming(self) -> list[tuple[Value, BasicBlock]]:
         return list(zip(self.operands, self.targets, strict=True))
 
+    def add(self, value: Value, block: BasicBlock) -> None:
+        """One more incoming edge."""
+        self.operands.append(value)
+        self.targets.append(block)
+
 
 @dataclass(eq=False, slots=True)
 class Freeze(Instruction):
@@ -205,6 +210,11 @@ class Switch(Instruction):
     @property
     def cases(self) -> list[tuple[Value, BasicBlock]]:
         return list(zip(self.operands[1:], self.targets[1:], strict=True))
+
+    def add(self, case: Value, block: BasicBlock) -> None:
+        """One more case."""
+        self.operands.append(case)
+        self.targets.append(block)
 
 
 @dataclass(eq=False, slots=True)
@@ -302,6 +312,10 @@ class FuncletReturn(Instruction):
     pass
 
 
+TOUCHES_MEMORY = (Load, Store, CallBase, AtomicRMW, CmpXchg, Fence)
+"""Instructions that may read or write memory, or put accesses in order."""
+
+
 def base_of(pointer: Value) -> Value:
     """The address that `getelementptr` instructions start from."""
     while isinstance(pointer, GetElementPtr):
@@ -312,3 +326,16 @@ def base_of(pointer: Value) -> Value:
 def accessed_value(access: Load | Store) -> Value:
     """What is loaded or stored."""
     return access if isinstance(access, Load) else access.operands[0]
+
+
+def accessed(instruction: Instruction) -> tuple[Value, T.Type] | None:
+    """The address that a load, a store or an atomic operation accesses, and the type of what is there."""
+    match instruction:
+        case Load():
+            return instruction.operands[0], instruction.type
+        case Store():
+            return instruction.operands[1], instruction.operands[0].type
+        case AtomicRMW() | CmpXchg():
+            return instruction.operands[0], instruction.operands[1].type
+        case _:
+            return None

@@ -183,7 +183,9 @@ def is_zero(value: Value) -> bool:
             return value.value == 0
         case ConstantFloat():
             # In decimal -0.0 has a sign; in hexadecimal the digits are the bits.
-            digits = value.text.lower().removeprefix("0x").lstrip("hrkl")
-            return set(digits) == {"0"} or digits == "0.000000e+00"
+            text = value.text
+            return (
+                set(text[2:].lstrip("HRKLM")) == {"0"} if text.startswith("0x") else text[0] != "-" and float(text) == 0
+            )
         case _:
             return False

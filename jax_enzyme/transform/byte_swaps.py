@@ -45,7 +45,7 @@ from jax_enzyme.transform.rewriting import forget_records, place
 _MOST_BYTES = 256
 """Longer swaps stay as they are: numbers that move byte by byte are refused."""
 _WORDS = (8, 4, 2, 1)
-_TOUCHING = (I.Load, I.Store, I.CallBase, I.AtomicRMW, I.CmpXchg)
+
 _Quad = tuple[I.Instruction, ...]
 
 
@@ -104,7 +104,7 @@ def _swaps(function: Function) -> Iterator[_Swap]:
         if any(len(users.get(load, ())) != 1 for quad in quads for load in quad[:2]):
             continue
         loop = _Loop(block)
-        touching = sum(isinstance(i, _TOUCHING) for i in block.instructions)
+        touching = sum(isinstance(i, I.TOUCHES_MEMORY) for i in block.instructions)
         if len(quads) == 1 and touching == 4 and loop.length > 1:
             one, other = (loop.address(load.operands[0]) for load in quads[0][:2])
             own = set(block.instructions)
@@ -117,7 +117,7 @@ def _swaps(function: Function) -> Iterator[_Swap]:
 
 def _quads(block: BasicBlock) -> Iterator[_Quad]:
     """Two loads of a byte and two stores that put them into each other's place, nothing between them."""
-    touching = [i for i in block.instructions if isinstance(i, _TOUCHING)]
+    touching = [i for i in block.instructions if isinstance(i, I.TOUCHES_MEMORY)]
     at = 0
     while at + 4 <= len(touching):
         if _is_quad(touching[at : at + 4]):
@@ -141,7 +141,7 @@ def _is_quad(four: Sequence[I.Instruction]) -> bool:
 
 def _unrolled(function: Function, block: BasicBlock, quads: list[_Quad]) -> Iterator[_Swap]:
     """Runs of quads of neighbouring bytes, with nothing between them that touches memory."""
-    touching = [i for i in block.instructions if isinstance(i, _TOUCHING)]
+    touching = [i for i in block.instructions if isinstance(i, I.TOUCHES_MEMORY)]
     order: dict[I.Instruction, int] = {access: position for position, access in enumerate(touching)}
     run: list[tuple[_Quad, _Address, _Address]] = []
 

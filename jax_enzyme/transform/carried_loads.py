@@ -24,8 +24,6 @@ from dataclasses import dataclass, replace
 
 from jax_enzyme.analysis.accesses import Access, accesses
 from jax_enzyme.analysis.apart import Apart
-from jax_enzyme.analysis.cfg import Cfg
-from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.memory import PointsTo
@@ -92,12 +90,11 @@ class _Loading:
     def __init__(self, module: Module, root: Function) -> None:
         self._module = module
         self._root = root
-        self._cfg = Cfg(root)
-        self._loops = Loops(self._cfg, Dominators(self._cfg))
+        self._loops = Loops.of(root)
 
     def run(self) -> bool:
         """Whether anything was replaced."""
-        self._facts = Recurrences(self._root, self._cfg, self._loops, self._module)
+        self._facts = Recurrences(self._root, self._loops.cfg, self._loops, self._module)
         marked = dict(self._marked())
         wanted = [(loop, phi, marks) for loop, marks in marked.items() for phi in self._carried(loop)]
         short = [loop for loop in self._loops.all if loop not in marked and self._loaded(loop) and self._is_short(loop)]
@@ -125,7 +122,7 @@ class _Loading:
     def _drop(self, starts: list[Value]) -> None:
         """Removes the loads of what loops began with, and stores of what is there already."""
         used = uses(self._root)
-        facts = Recurrences(self._root, self._cfg, self._loops, self._module)
+        facts = Recurrences(self._root, self._loops.cfg, self._loops, self._module)
         for block in self._root.blocks:
             block.instructions = [
                 i
@@ -325,7 +322,7 @@ class _Loading:
 
     def _between(self, above: BasicBlock, block: BasicBlock) -> set[BasicBlock]:
         """The blocks on paths from one to the other."""
-        before = self._cfg.reachable_preds
+        before = self._loops.cfg.reachable_preds
         return set(reached(before(block), before, lambda b: b is not above))
 
     # -- loading it

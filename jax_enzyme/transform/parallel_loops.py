@@ -32,7 +32,7 @@ from jax_enzyme.ir.marks import Mark, has_marks, marks_of
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, Value, int_value
 from jax_enzyme.rules.declare import Declarations
-from jax_enzyme.transform.shared_loops import RUN, STRETCH, Sharing, structure, take_team
+from jax_enzyme.transform.shared_loops import RUN, Sharing, stretch_arguments, structure, take_team
 
 _WORTH = 20_000
 """A loop that executes fewer instructions than this takes less than the 20 microseconds that threads are worth."""
@@ -199,46 +199,30 @@ class _InRanges(Sharing):
 
     def _stretch(self, passed: list[Value], body: Function, name: str) -> Function:
         """Runs ranges, one after the other; the last field of the context leads to their results."""
-        context, first, last = arguments = [
-            Argument(T.PTR, ("noalias", "readonly"), 0, name="context"),
-            Argument(T.I64, (), 1, name="first"),
-            Argument(T.I64, (), 2, name="last"),
-        ]
-        entry, each, step, end = (BasicBlock(name=n) for n in ("entry", "each", "step", "end"))
-        at = Builder(entry)
+        context, first, last = arguments = stretch_arguments()
+        at = Builder(BasicBlock(name="entry"))
         kind = self._context(passed)
-        values = [at.load(v.type, self._field(at, kind, context, n)) for n, v in enumerate(passed)]
+        given = [at.load(v.type, self._field(at, kind, context, n)) for n, v in enumerate(passed)]
         slots = at.load(T.PTR, self._field(at, kind, context, len(passed)))
         phase = at.load(T.I64, self._field(at, kind, context, len(passed) + 1))
-        at.br(each)
-        at = Builder(each)
-        counted = at.phi(T.I64, [(first, entry)])
-        number = at.binary("add", at.binary("mul", counted, const_int(T.I64, self._phases)), phase)
-        for index, value in enumerate(passed):
-            size = self._ranges.copies.get(value)
-            if size is not None:
-                own = at.gep(T.I8, values[index], [at.binary("mul", number, const_int(T.I64, size))])
-                Declarations(self._module).memory(at, "memset", own, const_int(T.I8, 0), const_int(T.I64, size))
-                values[index] = own
-        low = at.binary("mul", number, const_int(T.I64, self._ranges.length))
-        behind = at.binary("add", low, const_int(T.I64, self._ranges.length))
-        whole = const_int(T.I64, self._share.count)
-        high = at.select(at.icmp("ult", behind, whole), behind, whole)
-        slot = at.gep(T.I8, slots, [at.binary("mul", number, const_int(T.I64, self._slot_size))])
-        way = at.call(body, [*values, low, high, slot])
-        at.cond_br(at.icmp("eq", way, const_int(T.I64, 0)), step, end)
-        at = Builder(step)
-        following = at.binary("add", counted, const_int(T.I64, 1), ("nuw", "nsw"))
-        counted.operands.append(following)
-        counted.targets.append(step)
-        at.cond_br(at.icmp("ult", following, last), each, end)
-        at = Builder(end)
-        at.ret(at.phi(T.I64, [(way, each), (const_int(T.I64, 0), step)]))
-        function = Function(
-            T.PTR, STRETCH, arguments, [entry, each, step, end], ("internal",), (), ("uwtable",), name=name
-        )
-        self._module.functions[name] = function
-        return function
+
+        def run(at: Builder, counted: Value, _: Value) -> Value:
+            values = list(given)
+            number = at.binary("add", at.binary("mul", counted, const_int(T.I64, self._phases)), phase)
+            for index, value in enumerate(passed):
+                size = self._ranges.copies.get(value)
+                if size is not None:
+                    own = at.gep(T.I8, values[index], [at.binary("mul", number, const_int(T.I64, size))])
+                    Declarations(self._module).memory(at, "memset", own, const_int(T.I8, 0), const_int(T.I64, size))
+                    values[index] = own
+            low = at.binary("mul", number, const_int(T.I64, self._ranges.length))
+            behind = at.binary("add", low, const_int(T.I64, self._ranges.length))
+            whole = const_int(T.I64, self._share.count)
+            high = at.select(at.icmp("ult", behind, whole), behind, whole)
+            slot = at.gep(T.I8, slots, [at.binary("mul", number, const_int(T.I64, self._slot_size))])
+            return at.call(body, [*values, low, high, slot])
+
+        return self._define(name, arguments, self._in_turn(at, first, last, 1, run))
 
     @staticmethod
     def _context(passed: list[Value]) -> T.StructType:
@@ -350,10 +334,7 @@ class _InRanges(Sharing):
                     "fadd", total, at.load(type_, at.gep(type_, at.offset(memory, number * size), [index]), each)
                 )
             at.store(total, place, each)
-            following = at.binary("add", index, const_int(T.I64, 1), ("nuw", "nsw"))
-            index.operands.append(following)
-            index.targets.append(loop)
-            at.cond_br(at.icmp("ult", following, const_int(T.I64, size // each)), loop, behind)
+            at.count_on(index, loop, const_int(T.I64, size // each), behind)
             blocks += [loop, behind]
             at = Builder(behind)
         self._free(at, copies)

@@ -325,10 +325,7 @@ class Composer:
         self._enter(loop)
         index = self.at.phi(T.I64, [(const_int(T.I64, 0), before)])
         body(index)
-        following = self.at.binary("add", index, const_int(T.I64, 1), ("nuw", "nsw"))
-        index.operands.append(following)
-        index.targets.append(self.at.block)
-        self.at.cond_br(self.at.icmp("ult", following, const_int(T.I64, count)), loop, done)
+        self.at.count_on(index, loop, const_int(T.I64, count), done)
         self._enter(done)
 
     def _enter(self, block: BasicBlock) -> None:

@@ -142,8 +142,7 @@ def _dispatch(function: Function, entries: list[BasicBlock]) -> None:
                 Builder(edge).br(dispatch)
                 function.blocks.insert(function.blocks.index(dispatch), edge)
                 last.targets[index] = edge
-                chosen.operands.append(const_int(T.I32, entries.index(target)))
-                chosen.targets.append(edge)
+                chosen.add(const_int(T.I32, entries.index(target)), edge)
 
 
 def _defined_before_use(function: Function) -> None:

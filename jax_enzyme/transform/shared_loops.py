@@ -19,7 +19,7 @@ own. Where the loop is left early, by a failure, the stretch returns the number 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from jax_enzyme.analysis.independence import CALL, Independence, Independent
@@ -42,7 +42,6 @@ _PIECE, _MOST_GRAINS = 1 << 12, 16
 """About the instructions of a piece, and the most grains that it has."""
 _ADDRESSES = (I.GetElementPtr, I.Cast, I.BinaryOp)
 RUN = T.FunctionType(T.I64, (T.PTR, T.PTR, T.PTR, T.I64, T.I64))
-STRETCH = T.FunctionType(T.I64, (T.PTR, T.I64, T.I64))
 
 
 def share_loops(function: ArrayFunction, extents: Sequence[int]) -> tuple[ArrayFunction, tuple[str, ...]]:
@@ -199,9 +198,13 @@ class Sharing:
         end.ret(const_int(T.I64, 0))
         self._free_at_end(cloner, [done, *ways])
         parameters = [*arguments, first, last, *results]
-        kind = T.FunctionType(T.I64, tuple(a.type for a in parameters))
-        words = ("noinline", "uwtable")
-        function = Function(T.PTR, kind, parameters, [entry, *blocks, done, *ways], ("internal",), (), words, name=name)
+        return self._define(name, parameters, [entry, *blocks, done, *ways], ("noinline", "uwtable"))
+
+    def _define(
+        self, name: str, arguments: list[Argument], blocks: list[BasicBlock], words: tuple[str, ...] = ("uwtable",)
+    ) -> Function:
+        kind = T.FunctionType(T.I64, tuple(a.type for a in arguments))
+        function = Function(T.PTR, kind, arguments, blocks, ("internal",), (), words, name=name)
         self._module.functions[name] = function
         return function
 
@@ -292,10 +295,7 @@ class Sharing:
         header.instructions.insert(0, number)
         del latch.instructions[-1]
         at = Builder(latch)
-        following = at.binary("add", number, const_int(T.I64, 1), ("nuw", "nsw"))
-        number.operands.append(following)
-        number.targets.append(latch)
-        at.cond_br(at.icmp("ult", following, last), header, done)
+        at.count_on(number, header, last, done)
         apart = [cloner.value(access) for access in self._facts.separate(self._share)]
         separate(self._module, latch.terminator, [a for a in apart if isinstance(a, I.Instruction)])
 
@@ -324,45 +324,44 @@ class Sharing:
         arguments = [Argument(v.type, (), n, name=v.name) for n, v in enumerate(passed)]
         first = Argument(T.I64, (), len(arguments), name="first")
         last = Argument(T.I64, (), len(arguments) + 1, name="last")
-        entry, each, step, end = (BasicBlock(name=n) for n in ("entry", "each", "step", "end"))
-        Builder(entry).br(each)
+        at = Builder(BasicBlock(name="entry"))
+
+        def run(at: Builder, low: Value, high: Value) -> Value:
+            return at.call(body, [*arguments, low, high])
+
+        blocks = self._in_turn(at, first, last, self._piece(), run)
+        return self._define(f"{body.name}.pieces", [*arguments, first, last], blocks)
+
+    @staticmethod
+    def _in_turn(
+        at: Builder, first: Value, last: Value, length: int, run: Callable[[Builder, Value, Value], Value]
+    ) -> list[BasicBlock]:
+        """The blocks of a function that runs parts of so many, from the first to the last, until one is left early."""
+        entry, each, step, end = at.block, *(BasicBlock(name=n) for n in ("each", "step", "end"))
+        at.br(each)
         at = Builder(each)
         low = at.phi(T.I64, [(first, entry)])
-        behind = at.binary("add", low, const_int(T.I64, self._piece()), ("nuw", "nsw"))
+        behind = at.binary("add", low, const_int(T.I64, length), ("nuw", "nsw"))
         high = at.select(at.icmp("ult", behind, last), behind, last)
-        way = at.call(body, [*arguments, low, high])
+        way = run(at, low, high)
         at.cond_br(at.icmp("eq", way, const_int(T.I64, 0)), step, end)
         at = Builder(step)
-        low.operands.append(high)
-        low.targets.append(step)
+        low.add(high, step)
         at.cond_br(at.icmp("ult", high, last), each, end)
         at = Builder(end)
         at.ret(at.phi(T.I64, [(way, each), (const_int(T.I64, 0), step)]))
-        parameters = [*arguments, first, last]
-        kind = T.FunctionType(T.I64, tuple(a.type for a in parameters))
-        name = f"{body.name}.pieces"
-        function = Function(
-            T.PTR, kind, parameters, [entry, each, step, end], ("internal",), (), ("uwtable",), name=name
-        )
-        self._module.functions[name] = function
-        return function
+        return [entry, each, step, end]
 
     # -- the call
 
     def _stretch(self, passed: list[Value], body: Function, name: str) -> Function:
         """The function that a team calls."""
-        context, first, last = arguments = [
-            Argument(T.PTR, ("noalias", "readonly"), 0, name="context"),
-            Argument(T.I64, (), 1, name="first"),
-            Argument(T.I64, (), 2, name="last"),
-        ]
+        context, first, last = arguments = stretch_arguments()
         at = Builder(BasicBlock(name="entry"))
         kind = structure(passed)
         values = [at.load(v.type, self._field(at, kind, context, n)) for n, v in enumerate(passed)]
         at.ret(at.call(body, [*values, first, last]))
-        function = Function(T.PTR, STRETCH, arguments, [at.block], ("internal",), (), ("uwtable",), name=name)
-        self._module.functions[name] = function
-        return function
+        return self._define(name, arguments, [at.block])
 
     @staticmethod
     def _field(at: Builder, kind: T.StructType, pointer: Value, number: int) -> Value:
@@ -407,14 +406,22 @@ class Sharing:
             Builder(block).br(target)
             for phi in phis(target):
                 phi.targets = [block if b is source else b for b in phi.targets]
-            switch.operands.append(const_int(T.I64, number))
-            switch.targets.append(block)
+            switch.add(const_int(T.I64, number), block)
             blocks.append(block)
         end.insert(switch)
         index = self._root.blocks.index(loop.preheader) + 1
         self._root.blocks[index:index] = blocks
         self._root.blocks = [b for b in self._root.blocks if b not in loop.blocks]
         self._root.trailing_records = []
+
+
+def stretch_arguments() -> list[Argument]:
+    """The parameters of what a team calls: the context, and which iterations."""
+    return [
+        Argument(T.PTR, ("noalias", "readonly"), 0, name="context"),
+        Argument(T.I64, (), 1, name="first"),
+        Argument(T.I64, (), 2, name="last"),
+    ]
 
 
 def structure(values: Sequence[Value]) -> T.StructType:

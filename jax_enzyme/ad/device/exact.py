@@ -463,8 +463,7 @@ class _Sums:
             memory = at.gep(place.kind.type, given[place.base], [number])
             at.store(at.binary("fadd", at.load(place.kind.type, memory), value), memory)
             following = at.binary("add", number, step, ("nuw", "nsw"))
-            number.operands.append(following)
-            number.targets.append(loop)
+            number.add(following, loop)
             at.cond_br(at.icmp("ult", following, count), loop, after)
             at = Builder(after)
             blocks += [loop, after]

@@ -25,6 +25,8 @@ from jax_enzyme.rules.effects import Effect
 from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.device.registers import REGISTER
 
+_AS_A_WHOLE = (Effect.MEMORY_COPY, Effect.MEMORY_SET)
+
 
 @dataclass(frozen=True)
 class _Places:
@@ -75,23 +77,14 @@ class Ownership:
 
     def _accesses(self, item: MemoryObject) -> Iterator[tuple[Value, int | None]]:
         for instruction in self._facts.points_to.root.instructions():
-            match instruction:
-                case I.Load():
-                    pointer, size = instruction.operands[0], self._layout.store_size(instruction.type)
-                case I.Store():
-                    pointer = instruction.operands[1]
-                    size = self._layout.store_size(instruction.operands[0].type)
-                case I.AtomicRMW() | I.CmpXchg():
-                    pointer, size = instruction.operands[0], None
-                case I.CallBase() if call_effect(instruction) in (Effect.MEMORY_COPY, Effect.MEMORY_SET):
-                    for operand in instruction.operands[:2]:
-                        if item in self._facts.points_to.of(operand):
-                            yield operand, None
-                    continue
-                case _:
-                    continue
-            if item in self._facts.points_to.of(pointer) and self._facts.has_adjoint(instruction):
-                yield pointer, size
+            accessed = I.accessed(instruction)
+            if accessed is not None:
+                pointer, type_ = accessed
+                if item in self._facts.points_to.of(pointer) and self._facts.has_adjoint(instruction):
+                    plain = isinstance(instruction, I.Load | I.Store)
+                    yield pointer, self._layout.store_size(type_) if plain else None
+            elif isinstance(instruction, I.CallBase) and call_effect(instruction) in _AS_A_WHOLE:
+                yield from ((o, None) for o in instruction.operands[:2] if item in self._facts.points_to.of(o))
 
     def _places(self, pointer: Value, size: int, site: Value) -> _Places | None:
         polynomial = self._recurrences.form(pointer).polynomial - Polynomial.atom(Leaf(site))

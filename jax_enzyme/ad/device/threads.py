@@ -27,10 +27,8 @@ from jax_enzyme.ad.facts.functions import Execution, Facts
 from jax_enzyme.ad.facts.threads import Sums, Threads
 from jax_enzyme.ad.plan.recipes import written_objects
 from jax_enzyme.analysis.cfg import Cfg
-from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.flow import is_shuffle
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.analysis.objects import MemoryObject, call_effect
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.errors import DifferentiationError
@@ -194,8 +192,7 @@ class GridThreads(Execution):
 def recurrences_of(facts: Facts) -> Recurrences:
     """What is known of the loops of a thread."""
     code = facts.points_to.root
-    cfg = Cfg(code)
-    return Recurrences(code, cfg, Loops(cfg, Dominators(cfg)), facts.module)
+    return Recurrences.of(code, facts.module)
 
 
 def add_atomically(builder: Builder, pointer: Value, term: Value) -> None:

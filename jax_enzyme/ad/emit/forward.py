@@ -211,11 +211,7 @@ class _Shared:
         return self._derived[source]
 
     def returns_both(self, source: Function) -> bool:
-        return any(
-            self.carries(block.terminator.operands[0])
-            for block in source.blocks
-            if isinstance(block.terminator, I.Return) and block.terminator.operands
-        )
+        return any(map(self.carries, source.returned()))
 
 
 class _Emitter:

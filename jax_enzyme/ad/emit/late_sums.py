@@ -62,10 +62,7 @@ class LateSums:
         old = self._load(pointer, load.type, align)
         kept = self._load(builder.gep(load.type, buffer, [number]), load.type, None)
         self._store(builder.binary("fadd", old, kept, SUM_FLAGS), pointer, load.type, align)
-        following = builder.binary("add", number, ConstantInt(T.I64, 1), ("nuw", "nsw"))
-        number.operands.append(following)
-        number.targets.append(body)
-        builder.cond_br(builder.icmp("ult", following, ConstantInt(T.I64, late.count)), body, after)
+        builder.count_on(number, body, ConstantInt(T.I64, late.count), after)
         builder.block = after
 
     def _load(self, pointer: Value, type_: T.Type, align: int | None) -> Value:

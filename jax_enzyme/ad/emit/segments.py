@@ -147,8 +147,7 @@ class LoopSweeps:
         before = builder.load(T.PTR, record)
         run.drop(builder, record)
         for phi, value in ((record, before), (bound, start)):
-            phi.operands.append(value)
-            phi.targets.append(again)
+            phi.add(value, again)
         builder.cond_br(builder.icmp("eq", before, ConstantNull(T.PTR)), leave, over)
         target.blocks += [again, leave]
         builder = Builder(leave)
@@ -304,8 +303,7 @@ class _Forward:
         else:
             record, end, way, least, builder = self._growing(target, builder, over, entry, start, before)
         for phi, value in ((start, end), (before, record)):
-            phi.operands.append(value)
-            phi.targets.append(builder.block)
+            phi.add(value, builder.block)
         builder.cond_br(builder.icmp("eq", way, ConstantInt(T.I64, 0)), over, leave)
         target.blocks.append(leave)
         last = Builder(leave)
@@ -366,8 +364,7 @@ class _Forward:
         least = builder.binary("udiv", builder.binary("mul", allowed, self._size), measured)
         least = builder.binary("add", least, one)
         for phi, value in ((length, stride), (count, now), (limit, allowed), (weight, measured)):
-            phi.operands.append(value)
-            phi.targets.append(ran)
+            phi.add(value, ran)
         target.blocks += [full, fewer, more, take, first, others, ran]
         return record, end, way, least, builder
 

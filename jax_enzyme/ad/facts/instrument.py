@@ -129,8 +129,7 @@ def _count_iterations(loop: Loop) -> I.Phi:
     phi = _phi(loop.header, T.I64, [(ConstantInt(T.I64, 0), loop.preheader)], f"{loop.header.name}.iteration")
     following = I.BinaryOp(T.I64, "add", [phi, ConstantInt(T.I64, 1)], flags=("nuw", "nsw"))
     latch.instructions.insert(len(latch.instructions) - 1, following)
-    phi.operands.append(following)
-    phi.targets.append(latch)
+    phi.add(following, latch)
     return phi
 
 

@@ -21,7 +21,6 @@ from jax_enzyme.ad.facts.copying import copied, extended
 from jax_enzyme.ad.facts.hindrances import JOINED_EXITS, LOCAL_ARRAYS, SEVERAL_WAYS, USED_ELSEWHERE, Hindrance
 from jax_enzyme.ad.facts.instrument import clone
 from jax_enzyme.analysis.cfg import Cfg
-from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import Objects, call_effect
@@ -101,8 +100,7 @@ def outline(base: ArrayFunction, headers: Sequence[int]) -> tuple[ArrayFunction,
     function.attributes = source.attributes
     function.prefix = source.prefix
     module.functions[base.symbol] = function
-    cfg = Cfg(function)
-    loops = {loop.header: loop for loop in Loops(cfg, Dominators(cfg))}
+    loops = {loop.header: loop for loop in Loops.of(function)}
     wanted = [loops[function.blocks[header]] for header in headers]
     found: list[Outlined] = []
     for loop in wanted:
@@ -253,10 +251,7 @@ def _count(
     counter = I.Phi(T.I64, "phi", [arguments[0]], targets=[entry])
     header.instructions.insert(0, counter)
     builder = Builder(turn)
-    following = builder.binary("add", counter, ConstantInt(T.I64, 1), ("nuw", "nsw"))
-    counter.operands.append(following)
-    counter.targets.append(turn)
-    builder.cond_br(builder.icmp("ult", following, arguments[1]), header, pause)
+    builder.count_on(counter, header, arguments[1], pause)
     return turn, pause
 
 
@@ -273,8 +268,7 @@ def _whole(segment: Function, name: str) -> Function:
     builder.insert(start)
     end = builder.binary("add", start, ConstantInt(T.I64, 1), ("nuw", "nsw"))
     way = builder.call(segment, [start, end, *function.arguments])
-    start.operands.append(end)
-    start.targets.append(over)
+    start.add(end, over)
     builder.cond_br(builder.icmp("eq", way, ConstantInt(T.I64, 0)), over, leave)
     builder = Builder(leave)
     builder.ret(builder.phi(T.I64, [(way, over)]))

@@ -69,13 +69,10 @@ class AccessLog:
         kernel.entry.instructions[first:first] = top.block.instructions
 
     def _note(self, module: Module, layout: DataLayout, at: Builder, instruction: I.Instruction, rows: _Rows) -> None:
+        accessed = I.accessed(instruction)
         match instruction:
-            case I.Load():
-                made = [(instruction.operands[0], layout.store_size(instruction.type), READ)]
-            case I.Store():
-                made = [(instruction.operands[1], layout.store_size(instruction.operands[0].type), WRITE)]
-            case I.AtomicRMW() | I.CmpXchg():
-                made = [(instruction.operands[0], layout.store_size(instruction.operands[1].type), ATOMIC)]
+            case _ if accessed is not None:
+                made = [(accessed[0], layout.store_size(accessed[1]), doing(instruction))]
             case I.Call() if marks.is_meeting(instruction):
                 rows.add(at, rows.log, 0, MEET_BLOCK if marks.group_of(instruction) == marks.MEET_BLOCK else MEET_WARP)
                 return
@@ -93,6 +90,11 @@ class AccessLog:
         self.places.append(location(module, instruction))
         for pointer, size, kind in made:
             rows.add(at, pointer, size, kind | number << 8)
+
+
+def doing(access: I.Instruction) -> int:
+    """What a load, a store or an atomic operation does."""
+    return READ if isinstance(access, I.Load) else WRITE if isinstance(access, I.Store) else ATOMIC
 
 
 def note_shared(module: Module, at: Builder, kernel: Function, pointer: Value, size: int) -> None:

@@ -142,8 +142,7 @@ class Dispatcher(Emitter):
         high = at.select(further, place, most)
         following = at.binary("add", lane, const_int(T.I32, 1), ("nuw", "nsw"))
         for phi, value in ((lane, following), (least, low), (most, high)):
-            phi.operands.append(value)
-            phi.targets.append(body)
+            phi.add(value, body)
         at.cond_br(at.icmp("ult", following, self.limits[self.group.axes[0].index]), body, after)
         at = Builder(after)
         return at, at.phi(T.I32, [(low, body)]), at.phi(T.I32, [(high, body)])

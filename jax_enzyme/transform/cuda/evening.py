@@ -108,8 +108,7 @@ def _count_on(number: I.Phi, latch: BasicBlock) -> Value:
     end = Builder(BasicBlock())
     following = end.binary("add", number, const_int(T.I64, 1), ("nuw", "nsw"))
     latch.instructions[-1:-1] = end.block.instructions
-    number.operands.append(following)
-    number.targets.append(latch)
+    number.add(following, latch)
     return following
 
 

@@ -422,12 +422,8 @@ class Emitter(ABC):
         new = at.binary(opcode, sum_, given)
         at.br(step)
         at = Builder(step)
-        following = at.binary("add", member, const_int(T.I32, 1), ("nuw", "nsw"))
-        member.operands.append(following)
-        sum_.operands.append(new)
-        member.targets.append(step)
-        sum_.targets.append(step)
-        at.cond_br(at.icmp("ult", following, total), body, after)
+        sum_.add(new, step)
+        at.count_on(member, body, total, after)
         at = Builder(after)
         return at, at.phi(T.I32, [(new, step)])
 
@@ -473,12 +469,7 @@ class Emitter(ABC):
         if not latches:
             Builder(inner).br(after)
         for number, (index, body, latch, limit) in reversed(list(enumerate(latches))):
-            step = Builder(latch)
-            following = step.binary("add", index, const_int(T.I32, 1), ("nuw", "nsw"))
-            index.operands.append(following)
-            index.targets.append(latch)
-            leave = latches[number - 1][2] if number else after
-            step.cond_br(step.icmp("ult", following, limit), body, leave)
+            Builder(latch).count_on(index, body, limit, latches[number - 1][2] if number else after)
         return Builder(after)
 
     def member_number(self, at: Builder, indices: dict[str, Value]) -> Value:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.analysis.dataflow import Problem, solve
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import BasicBlock, Value
@@ -18,7 +19,7 @@ def live_at_starts(function: Function, starts: Sequence[BasicBlock]) -> dict[Bas
     defined: dict[BasicBlock, set[Value]] = {}
     for block in cfg.rpo:
         here: set[Value] = set(block.instructions)
-        wanted = {
+        wanted: set[Value] = {
             o
             for i in block.instructions
             if not isinstance(i, I.Phi)
@@ -30,22 +31,16 @@ def live_at_starts(function: Function, starts: Sequence[BasicBlock]) -> dict[Bas
                 if not isinstance(phi, I.Phi):
                     break
                 wanted |= {v for v, b in phi.incoming if b is block and isinstance(v, I.Instruction) and v not in here}
-        used[block] = {v for v in wanted}
+        used[block] = wanted
         defined[block] = here
-    live: dict[BasicBlock, set[Value]] = {b: set(used[b]) for b in cfg.rpo}
-    changed = True
-    while changed:
-        changed = False
-        for block in reversed(cfg.rpo):
-            new = set(used[block])
-            for successor in cfg.succs[block]:
-                new |= live[successor]
-            new -= defined[block]
-            if len(new) != len(live[block]):
-                live[block] = new
-                changed = True
+    nothing = frozenset[Value]()
+
+    def before(block: BasicBlock, after: frozenset[Value]) -> frozenset[Value]:
+        return (after | used[block]) - defined[block]
+
+    live = solve(cfg, Problem("backward", nothing, nothing, frozenset.union, before)).entry
     order: dict[Value, int] = {value: n for n, value in enumerate(function.instructions())}
-    return {s: sorted(live.get(s, set()), key=lambda v: order[v]) for s in starts}
+    return {s: sorted(live.get(s, nothing), key=lambda v: order[v]) for s in starts}
 
 
 def coalesced(values: Sequence[Value], live: Sequence[Sequence[Value]]) -> list[list[Value]]:

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.divergence import Divergence
 from jax_enzyme.analysis.dominators import Dominators, PostDominators
+from jax_enzyme.analysis.folding import Numbers, folded
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.ir import instructions as I
@@ -35,8 +36,7 @@ from jax_enzyme.ir.reach import Reached, made_of
 from jax_enzyme.ir.values import Argument, BasicBlock, Value, int_value
 from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.cuda import marks
-from jax_enzyme.transform.cuda.accesses import ATOMIC, READ, WRITE, moved
-from jax_enzyme.transform.cuda.vectors import cast_of, compared, computed
+from jax_enzyme.transform.cuda.accesses import doing, moved
 
 ANYTHING = -1
 REGION = 40
@@ -50,7 +50,7 @@ _ROUNDS = 2
 _MIXING = 0x9E3779B1
 """Threads that take different ways are spread as by dice, whatever pairs of them meet in memory."""
 
-Numbers = NDArray[np.int64]
+
 Lanes = NDArray[np.bool_]
 
 
@@ -151,8 +151,8 @@ class _Lockstep:
     def _is_event(self, instruction: I.Instruction) -> bool:
         if _meets(instruction) or (isinstance(instruction, I.Call) and moved(instruction)):
             return True
-        pointer = _pointer(instruction)
-        return pointer is not None and self._may_be_shared(I.base_of(pointer))
+        accessed = I.accessed(instruction)
+        return accessed is not None and self._may_be_shared(I.base_of(accessed[0]))
 
     def _may_be_shared(self, base: Value) -> bool:
         return base in self._regions or not isinstance(base, Argument | GlobalVariable | I.Alloca)
@@ -250,20 +250,13 @@ class _Lockstep:
             if marks.is_meeting(instruction) and marks.group_of(instruction) == marks.MEET_BLOCK:
                 self._epoch[lanes] += 1
             return
-        match instruction:
-            case I.Load():
-                self._access(instruction, instruction.operands[0], instruction.type, READ, lanes)
-            case I.Store():
-                self._access(instruction, instruction.operands[1], instruction.operands[0].type, WRITE, lanes)
-            case I.AtomicRMW() | I.CmpXchg():
-                self._access(instruction, instruction.operands[0], instruction.operands[1].type, ATOMIC, lanes)
-            case I.Call():
-                for pointer, size, kind in moved(instruction):
-                    count = size if isinstance(size, int) else int_value(size)
-                    if count is not None:
-                        self._access(instruction, pointer, T.ArrayType(count, T.I8), kind, lanes)
-            case _:
-                pass
+        accessed = I.accessed(instruction)
+        if accessed is not None:
+            self._access(instruction, *accessed, doing(instruction), lanes)
+        for pointer, size, kind in moved(instruction) if isinstance(instruction, I.Call) else ():
+            count = size if isinstance(size, int) else int_value(size)
+            if count is not None:
+                self._access(instruction, pointer, T.ArrayType(count, T.I8), kind, lanes)
 
     def _access(self, instruction: I.Instruction, pointer: Value, type_: T.Type, kind: int, lanes: Lanes) -> None:
         if not self._may_be_shared(I.base_of(pointer)):
@@ -394,7 +387,7 @@ class _Lockstep:
             if made.tokens is not None:
                 return made
         if all(v.tokens is None for v in values):
-            numbers = self._known_numbers(instruction, [v.numbers for v in values])
+            numbers = folded(instruction, [v.numbers for v in values])
             return self._token(ANYTHING) if numbers is None else _Known(numbers)
         if instruction.opcode in ("mul", "shl"):
             factor = self._one(values[1], lanes)
@@ -406,15 +399,6 @@ class _Lockstep:
                 return self._token(self._name((instruction.opcode, token)), values[0].numbers)
         return self._opaque(instruction, lanes)
 
-    def _known_numbers(self, instruction: I.Instruction, values: list[Numbers]) -> Numbers | None:
-        match instruction:
-            case I.Compare(opcode="icmp"):
-                return compared(instruction, *values)
-            case I.Cast():
-                return cast_of(instruction, values[0])
-            case _:
-                return computed(instruction, values)
-
     def _opaque(self, instruction: I.Instruction, lanes: Lanes) -> _Known:
         """The same for all threads where the operands are."""
         ones = [self._one(self._value(o), lanes) for o in instruction.operands]
@@ -422,16 +406,6 @@ class _Lockstep:
             return self._token(ANYTHING)
         how: Any = instruction.predicate if isinstance(instruction, I.Compare) else ""
         return self._token(self._name((instruction.opcode, how, *ones)))
-
-
-def _pointer(instruction: I.Instruction) -> Value | None:
-    match instruction:
-        case I.Load() | I.AtomicRMW() | I.CmpXchg():
-            return instruction.operands[0]
-        case I.Store():
-            return instruction.operands[1]
-        case _:
-            return None
 
 
 def _meets(instruction: I.Instruction) -> bool:

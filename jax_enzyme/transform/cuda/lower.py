@@ -29,7 +29,6 @@ from jax_enzyme.transform.cuda.accesses import AccessLog, note_arguments, note_s
 from jax_enzyme.transform.cuda.dispatch import for_divergent_group, may_diverge
 from jax_enzyme.transform.cuda.group import Axis, Group
 from jax_enzyme.transform.cuda.halves import MARKED, shuffle_numbers
-from jax_enzyme.transform.cuda.heap import large_to_heap
 from jax_enzyme.transform.cuda.host import to_host
 from jax_enzyme.transform.cuda.member import for_group
 from jax_enzyme.transform.cuda.overlaps import Overlap, overlaps
@@ -38,6 +37,7 @@ from jax_enzyme.transform.cuda.spaces import SHARED, drop_spaces, expand, uses
 from jax_enzyme.transform.cuda.tiles import read_at_source
 from jax_enzyme.transform.cuda.trimming import trim_loops
 from jax_enzyme.transform.cuda.turning import turn_loops
+from jax_enzyme.transform.heap_locals import move_locals_of
 from jax_enzyme.transform.joins import optimise_meetings
 from jax_enzyme.transform.rewriting import forget_tails, remove_unreachable, replace_values
 
@@ -92,7 +92,7 @@ def lower(
     trim_loops(kernel)
     kernel = for_group(work, kernel, _blocks(work, shape, open_grid))
     _reveal(kernel)
-    large_to_heap(work, kernel)
+    move_locals_of(work, [kernel])  # threads that run kernels have small stacks
     if log is not None:
         note_arguments(work, kernel)
     for block in kernel.blocks:

@@ -22,7 +22,7 @@ INDICES = frozenset((*THREADS, *BLOCKS, *GRID, WARP, LANE))
 
 MEET_WARP = "je.meet.warp"
 MEET_BLOCK = "je.meet.block"
-VOTES = ("count", "and", "or", "sum", "ballot", "any", "all")
+
 SHUFFLE = "je.shuffle"
 SHUFFLE_SUM = "je.shuffle.sum"
 """The sum of what the lanes of a mask have, in place of one lane's."""

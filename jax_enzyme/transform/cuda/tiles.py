@@ -366,8 +366,7 @@ class _Tile:
             entries = [b for b in self._kernel.blocks if b not in loop and loop.header in b.successors]
             number = I.Phi(T.I64, "phi", [const_int(T.I64, 0) for _ in entries], targets=entries)
             end = Builder(BasicBlock())
-            number.operands.append(end.binary("add", number, const_int(T.I64, 1), ("nuw", "nsw")))
-            number.targets.append(latch)
+            number.add(end.binary("add", number, const_int(T.I64, 1), ("nuw", "nsw")), latch)
             latch.instructions[-1:-1] = end.block.instructions
             loop.header.instructions.insert(0, number)
             self._counters[loop] = number

@@ -8,8 +8,6 @@ A reduction in shared memory consists of such loops.
 
 from __future__ import annotations
 
-from jax_enzyme.analysis.cfg import Cfg
-from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.builder import const_int
@@ -21,8 +19,7 @@ from jax_enzyme.transform.rewriting import phis
 
 def trim_loops(function: Function) -> None:
     """Changes the loops of an optimised function in place."""
-    cfg = Cfg(function)
-    for loop in Loops(cfg, Dominators(cfg)):
+    for loop in Loops.of(function):
         _trim(function, loop)
 
 

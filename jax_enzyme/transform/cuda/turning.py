@@ -12,17 +12,14 @@ not done where most accesses would lie further apart than before, and where a th
 
 from __future__ import annotations
 
-from jax_enzyme.analysis.cfg import Cfg
-from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.loops import Loop, Loops
+from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.polynomials import Leaf
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.clone import clone_function
 from jax_enzyme.ir.module import Function, Module
-from jax_enzyme.ir.values import Value
 from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.cuda import marks
 from jax_enzyme.transform.cuda.evening import count_once, counters_of, even_loop, with_preheaders
@@ -39,10 +36,10 @@ def turn_loops(module: Module, kernel: Function, shape: Shape) -> Function:
     """The function of one thread, without warp operations, with barriers added. It takes the place of the given one."""
     if shape.block[0] == 1 or any(isinstance(i, I.Alloca) for i in kernel.instructions()):
         return kernel
-    with_preheaders(kernel, _facts(module, kernel).loops)
+    with_preheaders(kernel, Recurrences.of(kernel, module).loops)
     number = 0
     while True:
-        facts = _facts(module, kernel)
+        facts = Recurrences.of(kernel, module)
         if number == len(facts.loops.all):
             module.functions[kernel.name] = kernel
             return kernel
@@ -51,17 +48,12 @@ def turn_loops(module: Module, kernel: Function, shape: Shape) -> Function:
         number += 1
 
 
-def _facts(module: Module, kernel: Function) -> Recurrences:
-    cfg = Cfg(kernel)
-    return Recurrences(kernel, cfg, Loops(cfg, Dominators(cfg)), module)
-
-
 def _turned(module: Module, kernel: Function, number: int, evened: bool) -> Function | None:
     """A copy of the function in which one loop is turned, after making all threads run it equally often if need be.
     None where threads that have not left may miss an iteration of it."""
     copy = clone_function(kernel, kernel.name)
     copy.metadata = list(kernel.metadata)  # there is one function of this name still
-    facts = _facts(module, copy)
+    facts = Recurrences.of(copy, module)
     loop = facts.loops.all[number]
     counters = counters_of(facts, loop)
     latch = loop.latches[0]
@@ -98,7 +90,7 @@ def _gains(module: Module, facts: Recurrences, loop: Loop) -> bool:
                 case I.Load() | I.Store():
                     step = _step(facts, instruction)
                     total += step is not None
-                    apart += step not in (None, 0, layout.alloc_size(_accessed(instruction)[1]))
+                    apart += step not in (None, 0, layout.alloc_size(I.accessed_value(instruction).type))
                 case _:
                     pass
     # Where addresses are data, one order is as good as the other.
@@ -112,7 +104,7 @@ def _alongside(module: Module, facts: Recurrences, loop: Loop) -> bool:
     for block in loop.blocks:
         for instruction in block.instructions:
             if isinstance(instruction, I.Load | I.Store):
-                pointer, type_ = _accessed(instruction)
+                pointer, type_ = instruction.operands[-1], I.accessed_value(instruction).type
                 steps = facts.form_at(pointer, block).polynomial.coefficients(k)[1:]
                 if any(s.value is None or abs(s.value) > layout.alloc_size(type_) for s in steps):
                     return False
@@ -121,7 +113,7 @@ def _alongside(module: Module, facts: Recurrences, loop: Loop) -> bool:
 
 def _step(facts: Recurrences, access: I.Load | I.Store) -> int | None:
     """How far apart the places of neighbouring threads are; None where that depends on data."""
-    polynomial = facts.form_at(_accessed(access)[0], facts.block_of[access]).polynomial
+    polynomial = facts.form_at(access.operands[-1], facts.block_of[access]).polynomial
     step = 0
     for atom in polynomial.atoms:
         if not isinstance(atom, Leaf) or not isinstance(atom.value, I.Instruction):
@@ -135,9 +127,3 @@ def _step(facts: Recurrences, access: I.Load | I.Store) -> int | None:
         elif name not in marks.INDICES:
             return None
     return abs(step)
-
-
-def _accessed(access: I.Load | I.Store) -> tuple[Value, T.Type]:
-    if isinstance(access, I.Load):
-        return access.operands[0], access.type
-    return access.operands[1], access.operands[0].type

@@ -31,13 +31,10 @@ class Access:
 def accesses(instructions: Iterable[I.Instruction], layout: DataLayout) -> Iterator[Access]:
     """Everything that instructions do to memory."""
     for i in instructions:
+        accessed = I.accessed(i)
         match i:
-            case I.Load():
-                yield Access(i, i.operands[0], layout.store_size(i.type), False)
-            case I.Store():
-                yield Access(i, i.operands[1], layout.store_size(i.operands[0].type), True)
-            case I.AtomicRMW() | I.CmpXchg():
-                yield Access(i, i.operands[0], layout.store_size(i.operands[1].type), True)
+            case _ if accessed is not None:
+                yield Access(i, accessed[0], layout.store_size(accessed[1]), not isinstance(i, I.Load))
             case I.Call() if i.callee.name.startswith(COPIES):
                 to, source, size = i.arguments[:3]
                 known = int_value(size)

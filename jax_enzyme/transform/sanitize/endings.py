@@ -7,8 +7,6 @@ their frame with the end of their thread's stack.
 
 from __future__ import annotations
 
-from jax_enzyme.analysis.cfg import Cfg
-from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -25,8 +23,7 @@ Checks = dict[I.Instruction, list[Check]]
 
 def ending_checks(function: Function, runtime: Runtime, *, recursive: bool) -> Checks:
     """The checks, by the instruction that they come before. Inserts, in place, what they read."""
-    cfg = Cfg(function)
-    loops = Loops(cfg, Dominators(cfg))
+    loops = Loops.of(function)
     headers = [loop.header for loop in loops.all if not _counts(loop)]
     headers += [target for _, target in loops.irreducible]
     checks: Checks = {}
@@ -46,12 +43,11 @@ def ending_checks(function: Function, runtime: Runtime, *, recursive: bool) -> C
 
 def counting_loops(function: Function) -> list[Loop]:
     """The innermost loops that count to a bound, and are left for blocks that nothing else leads to."""
-    cfg = Cfg(function)
-    loops = Loops(cfg, Dominators(cfg))
+    loops = Loops.of(function)
     return [
         loop
         for loop in loops.all
-        if _counts(loop) and all(source in loop.blocks for exit_ in loop.exits for source in cfg.preds[exit_])
+        if _counts(loop) and all(source in loop.blocks for exit_ in loop.exits for source in loops.cfg.preds[exit_])
     ]
 
 

@@ -110,8 +110,7 @@ def _split(function: Function, loop: Loop, counter: Counter) -> Version:
         for phi in phis(exit_):
             for value, block in list(phi.incoming):
                 if block in loop.blocks:
-                    phi.operands.append(cloner.map.get(value, value))
-                    phi.targets.append(_block(cloner.map[block]))
+                    phi.add(cloner.map.get(value, value), _block(cloner.map[block]))
     place = function.blocks.index(loop.preheader) + 1
     function.blocks[place:place] = [quick, *blocks, plain]
     exits = [block for block in loop.exits if not isinstance(block.terminator, I.Unreachable)]
