@@ -74,6 +74,6 @@ def _begins(call: I.CallBase) -> Iterator[I.CallBase | None]:
             case I.CallBase() if _is_part(value) and value.callee.name.startswith(f"{_PREFIX}Begin"):
                 yield value
             case I.Phi() | I.Select() | I.Freeze():
-                found.add(value.operands[isinstance(value, I.Select) :])
+                found.add(I.merged(value))
             case _:
                 yield None

@@ -26,6 +26,7 @@ from jax_enzyme.analysis.tbaa import accessed_type, common_share, copied_type
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Module
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import ConstantNull, Poison, Undef, Value
 
 _ENDLESS = 1 << 62
@@ -275,13 +276,12 @@ class ByteRanges:
     @cached_property
     def _grown(self) -> Set[Value]:
         """Phis of pointers that may be null, by way of other phis too."""
-        found: set[Value] = set()
-        phis = [i for f in self._points_to.functions for i in f.instructions() if isinstance(i, I.Phi)]
-        roots = {p: [self._root(v)[0] for v in p.operands] for p in phis if T.is_pointer(p.type)}
-        before = -1
-        while before != (before := len(found)):
-            found.update(p for p, rs in roots.items() if any(r in found or isinstance(r, ConstantNull) for r in rs))
-        return found
+        users: dict[Value, list[Value]] = {}
+        for phi in (i for f in self._points_to.functions for i in f.instructions() if isinstance(i, I.Phi)):
+            for value in phi.operands if T.is_pointer(phi.type) else ():
+                users.setdefault(self._root(value)[0], []).append(phi)
+        null = [phi for root, phis in users.items() if isinstance(root, ConstantNull) for phi in phis]
+        return reached(null, lambda phi: users.get(phi, ())).keys()
 
 
 class NumberBytes:
@@ -340,7 +340,7 @@ class NumberBytes:
             case I.Load():
                 return self.are_read(value)
             case I.Phi() | I.Select() | I.Freeze():
-                return any(self._are_bits(v, seen) for v in value.operands[isinstance(value, I.Select) :])
+                return any(self._are_bits(v, seen) for v in I.merged(value))
             case _:
                 return False
 

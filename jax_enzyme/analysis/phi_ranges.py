@@ -43,10 +43,8 @@ def _simulated(facts: IntegerFacts, phi: I.Phi, loop: Loop) -> Interval | None:
 def _choices(value: Value) -> list[Value] | None:
     """The values one of which this one is."""
     match value:
-        case I.Phi():
-            return value.operands
-        case I.Select():
-            return value.operands[1:]
+        case I.Phi() | I.Select():
+            return I.merged(value)
         case I.Call() if isinstance(value.callee, Function) and value.callee.name.startswith(_PICKS_ONE):
             return value.arguments
         case _:

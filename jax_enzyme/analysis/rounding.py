@@ -16,7 +16,7 @@ from jax_enzyme.analysis.symbols import float_value
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, GlobalVariable
-from jax_enzyme.ir.values import ConstantAggregate, ConstantFloat, ConstantSplat, Value
+from jax_enzyme.ir.values import ConstantAggregate, ConstantFloat, ConstantSplat, Value, lane_of
 from jax_enzyme.rules.names import canonical
 
 _DIGITS = {"double": 52, "float": 23, "half": 10, "bfloat": 7}
@@ -80,8 +80,7 @@ def _same(x: Value, y: Value, sign: int) -> bool:
 
 
 def _number(value: Value) -> float | None:
-    if isinstance(value, ConstantSplat):
-        return _number(value.element)
+    value = lane_of(value)
     return float_value(value) if isinstance(value, ConstantFloat) else None
 
 

@@ -80,6 +80,16 @@ def clone_function(function: Function, name: str, substitution: dict[V.Value, V.
     return copy
 
 
+def with_operands(instruction: Instruction, operands: Iterable[V.Value]) -> Instruction:
+    """A copy of one instruction with other operands: the same targets and metadata, without debug records."""
+    copy = Cloner({}).shell(instruction)
+    copy.operands, copy.targets = list(operands), list(instruction.targets)
+    copy.metadata, copy.records = list(instruction.metadata), []
+    if isinstance(copy, CallBase):
+        copy.parameter_attributes, copy.bundles = list(copy.parameter_attributes), []
+    return copy
+
+
 class Cloner:
     """`map` takes every value that has been copied, or is to be replaced, to what stands in its place."""
 

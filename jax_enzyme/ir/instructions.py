@@ -312,6 +312,13 @@ class FuncletReturn(Instruction):
     pass
 
 
+def merged(value: Value) -> list[Value]:
+    """The values one of which a phi, a select or a `freeze` is; none for others."""
+    if isinstance(value, Phi | Freeze):
+        return value.operands
+    return value.operands[1:] if isinstance(value, Select) else []
+
+
 TOUCHES_MEMORY = (Load, Store, CallBase, AtomicRMW, CmpXchg, Fence)
 """Instructions that may read or write memory, or put accesses in order."""
 

@@ -174,6 +174,11 @@ def int_value(value: Value) -> int | None:
     return None
 
 
+def lane_of(value: Value) -> Value:
+    """What stands in every lane of a constant vector that is the same everywhere; the value itself for others."""
+    return value.element if isinstance(value, ConstantSplat) else value
+
+
 def is_zero(value: Value) -> bool:
     """Whether a value is the constant of which all bits are zero."""
     match value:

@@ -21,12 +21,12 @@ from jax_enzyme.ir.values import (
     Constant,
     ConstantFloat,
     ConstantInt,
-    ConstantSplat,
     Poison,
     Undef,
     Value,
     ZeroInitializer,
     int_value,
+    lane_of,
 )
 
 
@@ -84,8 +84,7 @@ def _is_product(value: Value) -> bool:
 
 def _is_positive(value: Value) -> bool:
     """A constant without a sign."""
-    if isinstance(value, ConstantSplat):
-        value = value.element
+    value = lane_of(value)
     return (
         isinstance(value, ConstantInt)
         and isinstance(value.type, T.IntType)
@@ -100,8 +99,7 @@ def _masked(value: Value, mask: int) -> Value | None:
 
 
 def _is(value: Value, bits: int) -> bool:
-    if isinstance(value, ConstantSplat):
-        value = value.element
+    value = lane_of(value)
     number = int_value(value)
     return number is not None and isinstance(value.type, T.IntType) and number == int_value(const_int(value.type, bits))
 

@@ -22,7 +22,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.module import Function
-from jax_enzyme.ir.values import BasicBlock, ConstantSplat, Value, int_value
+from jax_enzyme.ir.values import BasicBlock, Value, int_value, lane_of
 from jax_enzyme.transform.rewriting import place, remove_unused, replace_values
 
 _UPPER = 16
@@ -132,4 +132,4 @@ def _is(value: Value, opcode: str, by: int) -> bool:
 
 
 def _constant(value: Value) -> int | None:
-    return int_value(value.element if isinstance(value, ConstantSplat) else value)
+    return int_value(lane_of(value))

@@ -124,7 +124,7 @@ def _is_global_stream(stream: Value) -> bool:
             case I.GetElementPtr():
                 found.add(value.operands[:1])
             case I.Phi() | I.Select():
-                found.add(value.operands[isinstance(value, I.Select) :])
+                found.add(I.merged(value))
             case I.Call(callee=Function(name=name)) if puts_out(name):
                 found.add(value.operands[:1])  # it returns its stream
             case _:

@@ -61,10 +61,8 @@ def _traceable(instruction: I.Instruction) -> bool:
         return False
     found = Reached(instruction.operands[:1])
     for value in found:
-        if isinstance(value, I.Phi | I.Freeze):
-            found.add(value.operands)
-        elif isinstance(value, I.Select):
-            found.add(value.operands[1:])
+        if isinstance(value, I.Phi | I.Freeze | I.Select):
+            found.add(I.merged(value))
         elif not isinstance(value, ConstantNull) and _name(value) not in _ALLOCATORS:
             return False
     return True

@@ -158,10 +158,8 @@ class _Retyping:
                     self._note_access(web, value, value.operands[0], value.type)
                 case I.Cast():
                     web.known.add(T.scalar(value.operands[0].type))
-                case I.Phi() | I.Freeze():
-                    pending += self._origins(web, value.operands)
-                case I.Select():
-                    pending += self._origins(web, value.operands[1:])
+                case I.Phi() | I.Freeze() | I.Select():
+                    pending += self._origins(web, I.merged(value))
                 case _:
                     pending += self._origins(web, _carried(value))
             for user, index in users.get(value, ()):

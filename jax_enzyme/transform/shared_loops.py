@@ -28,7 +28,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder, const_int
-from jax_enzyme.ir.clone import Cloner, clone
+from jax_enzyme.ir.clone import Cloner, clone, with_operands
 from jax_enzyme.ir.marks import marks_of, separate
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.reach import Reached, made_of, reached
@@ -176,7 +176,8 @@ class Sharing:
         blocks = [cloner.shell(b) for b in self._blocks]
         copies: list[I.Instruction] = []
         for block, source in zip(blocks, self._blocks, strict=True):
-            block.instructions = [cloner.shell(i) for i in source.instructions]
+            block.instructions = [with_operands(i, ()) for i in source.instructions]
+            cloner.map.update(zip(source.instructions, block.instructions, strict=True))
             copies += block.instructions
         for value in self._needed_addresses():
             at.insert(_filled(cloner, value))
@@ -188,7 +189,9 @@ class Sharing:
                 copy.operands = [starts[source], cloner.value(latch)]
                 copy.targets = [entry, _block(cloner, loop.latches[0])]
             else:
-                _fill(cloner, copy, self._ways, source)
+                # Ways out of the loop stay as they are for now.
+                copy.operands = [cloner.value(v) for v in source.operands]
+                copy.targets = [_block(cloner, b) if b in loop else b for b in source.targets]
         done = BasicBlock(name="done")
         ways = self._leave_early(cloner)
         self._count(cloner, first, last, done, entry)
@@ -437,20 +440,5 @@ def _block(cloner: Cloner, block: BasicBlock) -> BasicBlock:
 
 def _filled(cloner: Cloner, source: I.Instruction) -> I.Instruction:
     """A copy of an instruction whose operands have copies."""
-    copy = cloner.shell(source)
-    _fill(cloner, copy, (), source)
+    cloner.map[source] = copy = with_operands(source, [cloner.value(v) for v in source.operands])
     return copy
-
-
-def _fill(
-    cloner: Cloner, copy: I.Instruction, ways: Sequence[tuple[BasicBlock, BasicBlock]], source: I.Instruction
-) -> None:
-    """Operands and targets of a copy. Ways out of the loop stay as they are for now."""
-    copy.operands = [cloner.value(v) for v in source.operands]
-    targets = [cloner.map.get(b, b) for b in source.targets]
-    copy.targets = [t for t in targets if isinstance(t, BasicBlock)]
-    copy.metadata = list(source.metadata)
-    copy.records = []
-    if isinstance(copy, I.CallBase):
-        copy.parameter_attributes = list(copy.parameter_attributes)
-        copy.bundles = []

@@ -171,15 +171,7 @@ def _roots(pointer: Value) -> set[Value]:
 
 
 def _address_of(value: Value) -> list[Value]:
-    match value:
-        case I.GetElementPtr() | I.Freeze():
-            return value.operands[:1]
-        case I.Select():
-            return value.operands[1:]
-        case I.Phi():
-            return value.operands
-        case _:
-            return []
+    return value.operands[:1] if isinstance(value, I.GetElementPtr) else I.merged(value)
 
 
 def _is_object(root: Value) -> bool:

@@ -29,7 +29,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import Buffer
 from jax_enzyme.ir.module import Function, Module, uses
-from jax_enzyme.ir.values import Constant, ConstantSplat, Value, int_value
+from jax_enzyme.ir.values import Value, int_value, lane_of
 from jax_enzyme.rules.effects import Effect
 
 _DECIDES = (I.Compare, I.Switch, I.CondBranch, I.GetElementPtr)
@@ -308,9 +308,7 @@ class BitChecks:
 
 
 def _constant(value: Value) -> int | None:
-    return (
-        int_value(value.element if isinstance(value, ConstantSplat) else value) if isinstance(value, Constant) else None
-    )
+    return int_value(lane_of(value))
 
 
 def _low_bits(value: Value, whole: Mapping[Value, int]) -> int:

@@ -241,7 +241,7 @@ class _Check:
                 case ConstantNull() | Poison() | Undef():
                     pass
                 case I.Phi() | I.Select():
-                    found.add(value.operands[isinstance(value, I.Select) :])
+                    found.add(I.merged(value))
                 case I.GetElementPtr() | I.Freeze() | ConstantExpr(opcode="getelementptr"):
                     found.add(value.operands[:1])
                 case Argument() if (given := self._given.get(value)) is not None:

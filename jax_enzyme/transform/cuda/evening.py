@@ -20,7 +20,7 @@ from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
-from jax_enzyme.ir.clone import Cloner
+from jax_enzyme.ir.clone import with_operands
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.reach import made_of, reached
 from jax_enzyme.ir.values import BasicBlock, Constant, Value
@@ -277,9 +277,8 @@ def _again(at: Builder, loop: Loop, value: Value, known: Mapping[Value, Counter]
         return known[value].after(at, number, ())
     if not isinstance(value, I.Instruction) or not any(value in b.instructions for b in loop.blocks):
         return value
-    copy = Cloner({}).shell(value)
-    copy.operands = [_again(at, loop, o, known, number) for o in value.operands]
-    copy.targets, copy.records, copy.metadata, copy.flags = [], [], [], ()
+    copy = with_operands(value, [_again(at, loop, o, known, number) for o in value.operands])
+    copy.metadata, copy.flags = [], ()
     return at.insert(copy)
 
 

@@ -19,7 +19,7 @@ from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int, zero
-from jax_enzyme.ir.clone import Cloner
+from jax_enzyme.ir.clone import with_operands
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantString, Value
 from jax_enzyme.rules.declare import Declarations
@@ -342,7 +342,7 @@ class Emitter(ABC):
                 continue
             if instruction.type == T.VOID or not self.facts.uniform(instruction):
                 continue
-            copy = _copied(instruction, self.value)
+            copy = with_operands(instruction, map(self.value, instruction.operands))
             self.skeleton[instruction] = copy
             if isinstance(copy, I.Phi):
                 at.block.instructions.insert(len(phis(at.block)), copy)
@@ -369,7 +369,7 @@ class Emitter(ABC):
                 I.Switch(T.VOID, "switch", [decision, *cases], targets=[place_of(None), *(place_of(w) for w in ways)])
             )
         else:
-            copy = _copied(terminator, self.value)
+            copy = with_operands(terminator, map(self.value, terminator.operands))
             turns = block in facts.turning
             copy.targets = [place_of(t if turns or t in facts.skeleton else None) for t in terminator.targets]
             at.insert(copy)
@@ -509,16 +509,3 @@ def _floating(value: Value) -> bool:
 def _stored(type_: T.Type) -> T.Type:
     """The type that a value has in memory."""
     return T.I8 if type_ == T.I1 else type_
-
-
-def _copied(instruction: I.Instruction, value: Callable[[Value], Value]) -> I.Instruction:
-    """A copy of an instruction with other operands."""
-    copy = Cloner({}).shell(instruction)
-    copy.operands = [value(o) for o in instruction.operands]
-    copy.targets = list(instruction.targets)
-    copy.metadata = list(instruction.metadata)
-    copy.records = []
-    if isinstance(copy, I.CallBase):
-        copy.parameter_attributes = list(copy.parameter_attributes)
-        copy.bundles = []
-    return copy

@@ -9,7 +9,7 @@ from functools import cached_property
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
-from jax_enzyme.ir.clone import Cloner
+from jax_enzyme.ir.clone import with_operands
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.reach import made_of, reached
 from jax_enzyme.ir.values import BasicBlock, Constant, Value
@@ -168,23 +168,9 @@ class Member:
             return self.group.value(value)
         if self.group.facts.uniform(value):
             return self.group.value(value)
-        copy = self._shell(value)
-        copy.operands = [self._again(at, o) for o in value.operands]
-        return at.insert(copy)
+        return at.insert(with_operands(value, [self._again(at, o) for o in value.operands]))
 
     # -- the blocks
-
-    @staticmethod
-    def _shell(instruction: I.Instruction) -> I.Instruction:
-        copy = Cloner({}).shell(instruction)
-        copy.operands = list(instruction.operands)
-        copy.targets = list(instruction.targets)
-        copy.metadata = list(instruction.metadata)
-        copy.records = []
-        if isinstance(copy, I.CallBase):
-            copy.parameter_attributes = list(copy.parameter_attributes)
-            copy.bundles = []
-        return copy
 
     def _copy(self, block: BasicBlock, place: BasicBlock, copies: list[tuple[I.Instruction, BasicBlock]]) -> None:
         for instruction in block.instructions[:-1]:
@@ -194,7 +180,7 @@ class Member:
             if name in self.indices:
                 self.known[instruction] = self.indices[name]
                 continue
-            copy = self._shell(instruction)
+            copy = with_operands(instruction, instruction.operands)
             self.known[instruction] = copy
             place.instructions.append(copy)
             copies.append((copy, block))
@@ -231,7 +217,7 @@ class Member:
         if block in group.facts.turning:
             at.br(self._stop(block, dict.fromkeys(terminator.targets), done))
             return
-        copy = self._shell(terminator)
+        copy = with_operands(terminator, terminator.operands)
         copy.operands = [self._mapped(o) for o in terminator.operands]
         stops: dict[BasicBlock, BasicBlock] = {}
         for target in dict.fromkeys(terminator.targets):

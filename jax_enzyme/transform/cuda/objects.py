@@ -36,12 +36,10 @@ def _bases(value: Value) -> Iterable[Value] | None:
     match value:
         case Argument() | I.Alloca() | ConstantNull():
             return []
-        case I.GetElementPtr() | I.Freeze():
-            return [value.operands[0]]
-        case I.Phi():
-            return value.operands
-        case I.Select():
-            return value.operands[1:]
+        case I.GetElementPtr():
+            return value.operands[:1]
+        case I.Phi() | I.Select() | I.Freeze():
+            return I.merged(value)
         case I.Call() if _allocates(value):
             return []
         case _:

@@ -27,7 +27,7 @@ from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
-from jax_enzyme.ir.clone import Cloner
+from jax_enzyme.ir.clone import with_operands
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.ir.reach import Reached, reached
 from jax_enzyme.ir.values import Argument, BasicBlock, Constant, ConstantExpr, Value
@@ -386,8 +386,7 @@ class _Tile:
             choose = self._selected if self._straight else self._chosen
             at, made[value] = choose(at, choice, thread, made, guards)
             return at, made[value]
-        copy = Cloner({}).shell(value)
-        copy.operands = []
+        copy = with_operands(value, [])
         for operand in value.operands:
             at, again = self._again(at, operand, thread, made, guards)
             copy.operands.append(again)
@@ -395,7 +394,7 @@ class _Tile:
             base = I.base_of(value.operands[0])
             for guard in guards:
                 copy.operands[0] = at.select(guard, copy.operands[0], base)
-        copy.targets, copy.records, copy.metadata = [], [], []
+        copy.metadata = []
         made[value] = at.insert(copy)
         return at, copy
 

@@ -55,10 +55,8 @@ def _is_certain(value: Value, users: Uses) -> bool:
     found = Reached([value])
     for source in found:
         match source:
-            case I.Phi():
-                found.add(source.operands)
-            case I.Select():
-                found.add(source.operands[1:])
+            case I.Phi() | I.Select():
+                found.add(I.merged(source))
             case I.UnaryOp() | I.Compare():
                 pass
             case I.BinaryOp() if source.opcode not in ("and", "or"):  # they may move parts
