@@ -195,7 +195,7 @@ def _kept(routine: Routine, places: _Places) -> Iterator[Kept]:
         elif isinstance(key, Value):
             size = slot.step * prod(counts)
             place = places.of_value(key, plan.recipes)
-            yield Kept(place, _spelled(key), _kind(slot), counts, size, per_iteration, _why_taped(plan, key))
+            yield Kept(place, _spelled(key), str(slot.type), counts, size, per_iteration, _why_taped(plan, key))
         else:
             yield _chain(key, slot, places)
 
@@ -210,10 +210,6 @@ def _chain(key: object, slot: Slot, places: _Places) -> Kept:
     return Kept(
         place, "the last iteration of a loop", "ptr", counts, 8 * prod(counts), slot.frame.loop is not None, why
     )
-
-
-def _kind(slot: Slot) -> str:
-    return str(slot.type)
 
 
 def _why_taped(plan: Plan, value: Value) -> str:

@@ -14,6 +14,11 @@ INVERSE = {
     "eq": "ne", "ne": "eq", "slt": "sge", "sge": "slt", "sgt": "sle", "sle": "sgt",
     "ult": "uge", "uge": "ult", "ugt": "ule", "ule": "ugt",
 }  # fmt: skip
+SWAPPED = {
+    "eq": "eq", "ne": "ne", "slt": "sgt", "sgt": "slt", "sle": "sge", "sge": "sle",
+    "ult": "ugt", "ugt": "ult", "ule": "uge", "uge": "ule",
+}  # fmt: skip
+"""What holds of two numbers the other way round."""
 MAX_CONDITIONS = 24
 """Those further away are left out: what holds is then known to hold less narrowly."""
 

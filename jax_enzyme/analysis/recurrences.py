@@ -98,16 +98,6 @@ class Recurrences:
 
         return self._memo.get(("trips", loop), compute, lambda: UNKNOWN, cut=True)
 
-    def value_as_polynomial(self, value: Value) -> Polynomial | None:
-        """An integer as a polynomial in the iteration numbers of the loops around its definition and in leaves, modulo
-        2**bits; `polynomials.emit` computes it. None for a value that is a leaf itself, and for what is no integer.
-
-        Each leaf dominates the value; it stands for the leaf's value in the same iterations."""
-        if not isinstance(value.type, T.IntType) or self.bits(value.type) is None:
-            return None
-        polynomial = self.form(value).polynomial
-        return None if polynomial.is_atom(self.leaf(value)) else polynomial
-
     def range_of(self, value: Value) -> Interval:
         """The signed range of a scalar integer, where it is defined."""
         assert isinstance(value.type, T.IntType)
@@ -156,7 +146,9 @@ class Recurrences:
         return 64 if isinstance(type_, T.PointerType) and type_.address_space == 0 else None
 
     def form(self, value: Value) -> Form:
-        """The closed form of an integer (2 to 64 bits) or pointer, where it is defined."""
+        """The closed form of an integer (2 to 64 bits) or pointer, where it is defined: a polynomial in the iteration
+        numbers of the loops around it and in leaves, modulo 2**bits (`polynomials.emit` computes it). Each leaf
+        dominates the value; it stands for the leaf's value in the same iterations."""
         constant = int_value(value)
         if constant is not None:
             return Form(Polynomial.constant(constant), True, constant >= 0)

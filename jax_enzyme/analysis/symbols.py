@@ -15,6 +15,7 @@ import struct
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
+from jax_enzyme.analysis.folding import wrapped
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.values import ConstantFloat, ConstantInt, ConstantNull, Value, is_zero
 
@@ -78,9 +79,7 @@ class Terms:
     def number(self, type_: T.Type, value: float) -> Term:
         """A number as its type holds it; both zeros are one."""
         if isinstance(type_, T.IntType):
-            half = 1 << (type_.bits - 1)
-            whole = int(value)
-            return self.term("number", (), whole & 1 if type_.bits == 1 else (whole + half) % (2 * half) - half, type_)
+            return self.term("number", (), wrapped(int(value), type_.bits), type_)
         return self.term("number", (), float(value) + 0.0, type_)
 
     def truth(self, value: bool) -> Term:
@@ -233,7 +232,7 @@ class Terms:
         if not parts and isinstance(type_, T.IntType):
             return self.number(type_, constant)
         bits = type_.bits if isinstance(type_, T.IntType) else 64
-        constant = (constant + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
+        constant = wrapped(constant, bits)
         if constant == 0 and len(parts) == 1 and found[parts[0]] == 1:
             return parts[0]
         return self.term("sum", tuple(parts), (constant, *(found[p] for p in parts)), type_)

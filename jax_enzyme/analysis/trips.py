@@ -23,7 +23,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from math import gcd
 
-from jax_enzyme.analysis.guards import Condition, conjuncts
+from jax_enzyme.analysis.guards import SWAPPED, Condition, conjuncts
 from jax_enzyme.analysis.integer_facts import UNKNOWN, Form, IntegerFacts, TripCount
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.polynomials import Iteration, Polynomial
@@ -32,7 +32,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.values import BasicBlock
 
-_SWAP = {"sgt": "slt", "sge": "sle", "ugt": "ult", "uge": "ule"}
+_GREATER = ("sgt", "sge", "ugt", "uge")
 
 
 def trip_count(facts: IntegerFacts, loop: Loop) -> TripCount:
@@ -103,8 +103,8 @@ def exit_count(facts: IntegerFacts, loop: Loop, source: BasicBlock, alone: bool)
 def _count(facts: IntegerFacts, loop: Loop, condition: Condition, alone: bool) -> TripCount:
     """The first iteration in which the condition fails; `alone` if nothing else ends the loop."""
     predicate, x, y = condition.predicate, condition.x, condition.y
-    if predicate in _SWAP:
-        predicate, x, y = _SWAP[predicate], y, x
+    if predicate in _GREATER:
+        predicate, x, y = SWAPPED[predicate], y, x
     bits = facts.bits(x.type)
     if bits is None or (isinstance(x.type, T.PointerType) and predicate[0] == "s"):
         return UNKNOWN

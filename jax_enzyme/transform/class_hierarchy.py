@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from jax_enzyme.analysis.folding import wrapped
 from jax_enzyme.ir.module import GlobalVariable, Module
 from jax_enzyme.ir.values import Constant, ConstantAggregate, ConstantExpr, ConstantNull, int_value
 
@@ -59,7 +60,7 @@ def defined_bases(module: Module, type_: str) -> list[Base] | None:
     for base, place in zip(fields[4::2], fields[5::2], strict=False):
         word = int_value(place)
         if isinstance(base, GlobalVariable) and word is not None:
-            packed = _signed(word)
+            packed = wrapped(word, 64)
             found.append(Base(base.name, packed >> 8, bool(packed & _VIRTUAL), bool(packed & _PUBLIC)))
     return found
 
@@ -92,11 +93,7 @@ def number(word: Constant) -> int | None:
     if isinstance(word, ConstantNull):
         return 0
     value = int_value(word.operands[0]) if isinstance(word, ConstantExpr) and word.opcode == "inttoptr" else None
-    return None if value is None else _signed(value)
-
-
-def _signed(value: int) -> int:
-    return (value + (1 << 63)) % (1 << 64) - (1 << 63)
+    return None if value is None else wrapped(value, 64)
 
 
 def parts(module: Module, class_tables: Mapping[int, Table], type_: str, wanted: str) -> dict[int, bool] | None:

@@ -111,9 +111,10 @@ def leaves_are_at_hand(function: Function, facts: Recurrences) -> None:
     """A value's closed form is in iteration numbers of loops around it, and in values that dominate it."""
     home = facts.block_of
     for value in function.instructions():
-        if value not in home or value.type == T.VOID or home[value] not in facts.cfg.index:
+        if value not in home or not isinstance(value.type, T.IntType) or home[value] not in facts.cfg.index:
             continue
-        for atom in (facts.value_as_polynomial(value) or Polynomial({})).atoms:
+        polynomial = facts.form(value).polynomial
+        for atom in () if polynomial.is_atom(facts.leaf(value)) else polynomial.atoms:
             if isinstance(atom, Iteration):
                 assert home[value] in atom.loop
             elif isinstance(atom.value, I.Instruction):

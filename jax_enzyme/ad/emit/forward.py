@@ -342,7 +342,7 @@ class _Emitter:
         if self.shared.returns_both(self.source) and self.source is not self.shared.points_to.root:
             companion = self._constant_companion(instruction.operands[0])
             type_ = T.StructType((result.type, result.type))
-            pair = self.builder.insert_value(zero_pair(type_), result, 0)
+            pair = self.builder.insert_value(zero(type_), result, 0)
             result = self.builder.insert_value(pair, companion, 1)
         self.builder.ret(result)
 
@@ -535,8 +535,3 @@ def _is_near_null(pointer: Value) -> bool:
         at = int_value(pointer.operands[0])
         return at is not None and 0 <= at < _PAGE
     return isinstance(pointer, ConstantNull)
-
-
-def zero_pair(type_: T.Type) -> Constant:
-    """The starting value of a pair that is filled element by element."""
-    return zero(type_)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from jax_enzyme.analysis.guards import INVERSE, SWAPPED
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.ir import instructions as I
@@ -40,12 +41,6 @@ class Counter:
     ahead: bool
 
 
-_INVERSE = {"slt": "sge", "sge": "slt", "sgt": "sle", "sle": "sgt", "ult": "uge", "uge": "ult", "ugt": "ule",
-            "ule": "ugt", "eq": "ne", "ne": "eq"}  # fmt: skip
-_SWAPPED = {"slt": "sgt", "sgt": "slt", "sle": "sge", "sge": "sle", "ult": "ugt", "ugt": "ult", "ule": "uge",
-            "uge": "ule", "eq": "eq", "ne": "ne"}  # fmt: skip
-
-
 def counter_of(loop: Loop) -> Counter | None:
     """What an innermost loop counts, where it has a preheader and one latch."""
     if loop.children or loop.preheader is None or len(loop.latches) != 1:
@@ -58,10 +53,10 @@ def counter_of(loop: Loop) -> Counter | None:
         test = last.operands[0]
         if test.opcode != "icmp" or inside[0] == inside[1]:
             continue
-        predicate = test.predicate if inside[0] else _INVERSE[test.predicate]
+        predicate = test.predicate if inside[0] else INVERSE[test.predicate]
         for counted, bound, own in (
             (test.operands[0], test.operands[1], predicate),
-            (test.operands[1], test.operands[0], _SWAPPED[predicate]),
+            (test.operands[1], test.operands[0], SWAPPED[predicate]),
         ):
             found = _counted(loop, counted, bound, own, late=block is not loop.header or block is loop.latches[0])
             if found is not None:
