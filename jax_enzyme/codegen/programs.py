@@ -10,7 +10,7 @@ from jax_enzyme.ir import reader
 from jax_enzyme.ir.module import Module
 from jax_enzyme.signature import Binding, Signature
 from jax_enzyme.transform import cuda
-from jax_enzyme.transform.openmp import TEAM, lower_teams
+from jax_enzyme.transform.openmp import TEAM, check_exclusive, lower_teams
 from jax_enzyme.transform.retyping import literal_structures
 
 
@@ -39,6 +39,7 @@ def program_module(
     memory wherever the source does."""
     module = _read(program)
     if program.launch is None and not program.device:
+        check_exclusive(module)
         return lower_teams(module, threads)
     constants = _constants(program, signature, binding, module)
     triple, data_layout = _target()

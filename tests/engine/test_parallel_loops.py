@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -421,6 +422,25 @@ void f(int n, const double *a, double *y) {
         loops = f.inspect(np.zeros(1500), np.zeros(1500)).loops
         shared.append(any(said.endswith("on several threads") for name, said in loops if name == "primal"))
     assert shared == [True, False, True]
+
+
+def test_loops_whose_iterations_synchronise_in_another_source_are_not_taken_at_their_word(tmp_path: Path) -> None:
+    (tmp_path / "loop.c").write_text("""
+    void add(double *bins, int i, double v);
+    void f(int n, const double *x, double *bins) {
+      for (int i = 0; i < 8; i++) bins[i] = 0;
+    #pragma omp parallel for
+      for (int i = 0; i < n; i++) add(bins, i, x[i] * x[i]);
+    }""")
+    (tmp_path / "add.c").write_text("""
+    void add(double *bins, int i, double v) {
+    #pragma omp critical
+      bins[i % 8] = bins[i % 8] * 0.5 + v;
+    }""")
+    sources = [tmp_path / "loop.c", tmp_path / "add.c"]
+    f = je.kernel(sources, "f", "n: i32, x: f64[n], out bins: f64[8]", flags=("-fopenmp",))
+    said = [text for name, text in f.inspect(_inputs(40000)).loops if name == "primal"]
+    assert said and all("on one thread" in text for text in said), said
 
 
 def test_inspect_says_which_loops_are_shared_and_why_others_are_not() -> None:

@@ -68,6 +68,8 @@ static void add(double d) { state += d * d; count++; }
 void k(int n, const double *x, double *y) {
   for (int i = 0; i < n; i++) y[i] = 0;
   state = x[0];
+#pragma omp parallel num_threads(3)
+  count = 1;
 #pragma omp parallel num_threads(3) copyin(state)
   {
     double c = 0;
@@ -91,7 +93,7 @@ void k(int n, const double *x, double *y) {
 def own(x: np.ndarray) -> np.ndarray:
     y = np.zeros(N)
     for t in range(3):
-        y[t] = (x[0] + np.sum(x[t::3] ** 2)) * x[1] * x[2] * len(x[t::3])
+        y[t] = (x[0] + np.sum(x[t::3] ** 2)) * x[1] * x[2] * (1 + len(x[t::3]))
     y[3:7] = *x[:3], x[6]
     return y
 

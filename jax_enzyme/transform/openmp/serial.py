@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.analysis.dominators import Dominators
+from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.errors import CompileError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.inlining import expanded_attributes
-from jax_enzyme.ir.marks import Mark, Marks, mark
+from jax_enzyme.ir.marks import Mark, Marks, mark, marks_of, unmark
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import BasicBlock, GlobalValue, Value, int_value
 from jax_enzyme.transform.openmp.calls import PREFIX, calls_of
@@ -54,6 +57,22 @@ def make_serial(module: Module, name: str) -> Module:
         if teams and function.name.startswith(_MEETINGS) and not _is_convergent(module, function):
             function.attributes = ("convergent", *function.attributes)
     return module
+
+
+def check_exclusive(module: Module) -> None:
+    """Takes back, in place, what was said of loops that call functions of other sources: where those synchronise, or
+    ask for their thread, iterations may write what others access. The module is that of a whole program."""
+    numbered = _knows_its_number(module)
+    for function in module.functions.values():
+        if not any(Mark.EXCLUSIVE in marks_of(module, b.terminator) for b in function.blocks):
+            continue
+        cfg = Cfg(function)
+        for loop in Loops(cfg, Dominators(cfg)).all:
+            for latch in loop.latches:
+                held = marks_of(module, latch.terminator)
+                if Mark.EXCLUSIVE in held and (numbered or _synchronises(module, loop.blocks)):
+                    unmark(module, latch.terminator)
+                    mark(module, latch.terminator, held - {Mark.EXCLUSIVE})
 
 
 def _refuse_cancellation(module: Module, name: str) -> None:
@@ -129,9 +148,11 @@ def _synchronises(module: Module, blocks: set[BasicBlock]) -> bool:
             if value in seen:
                 continue
             seen.add(value)
-            pending += value.instructions()
-            if value.is_declaration and not _is_plain(module, value):
+            of_openmp = value.name.startswith((PREFIX, "omp_"))
+            if (of_openmp or value.is_declaration) and not _is_plain(module, value):
                 return True
+            if not of_openmp:  # whose bodies are ours
+                pending += value.instructions()
     return False
 
 

@@ -41,6 +41,7 @@ _NAMES = (f"{PREFIX}push_num_threads", "omp_set_num_threads")
 _MEMBER, _MEMBERS = marks.THREADS[0], marks.GRID[0]
 _SLOT, _OUTER, _WITHIN, _MEET = "je_slot", "je_slot.outer", "je_within", "je_meet"
 _ADDRESS = "llvm.threadlocal.address"
+_OWN = (_ADDRESS, f"{PREFIX}threadprivate_cached")
 _MOST = 64
 """Members of a team whose number only the run knows."""
 
@@ -55,6 +56,8 @@ def lower_teams(module: Module, threads: int) -> Module:
     most = _most(work, threads)
     if most > 1:
         asking = _reaching(work, _ASKS)
+        if any(body in asking for body in _inner_first(work)):  # then what each thread has of its own is asked for too
+            asking = _reaching(work, (*_ASKS, *_OWN))
         names = [f.name for f in _inner_first(work) if f in asking]
         _return(work, "je_most", most)
         if names:
