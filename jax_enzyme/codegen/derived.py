@@ -402,14 +402,16 @@ def own_digest() -> str:
 
 
 def _sources(root: str, prefix: str = "") -> Iterator[tuple[str, int, int]]:
-    """The files that decide what code is made: path, size, nanoseconds of the last change."""
+    """The package's files, its headers without a suffix among them: path, size, nanoseconds of the last change."""
     with os.scandir(root) as scan:
         for entry in scan:
-            if entry.name.endswith((".py", ".ll", ".c", ".h", ".cu")):
+            if entry.name == "__pycache__":
+                continue
+            if entry.is_dir():
+                yield from _sources(entry.path, f"{prefix}{entry.name}/")
+            else:
                 status = entry.stat()
                 yield prefix + entry.name, status.st_size, status.st_mtime_ns
-            elif entry.name != "__pycache__" and entry.is_dir():
-                yield from _sources(entry.path, f"{prefix}{entry.name}/")
 
 
 _LOADED = time.time() - 1.0

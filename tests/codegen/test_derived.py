@@ -117,6 +117,14 @@ def test_the_sources_of_the_package_are_read_once(tmp_path: Path) -> None:
     assert derived.own_digest() == "what was found the first time"
 
 
+def test_every_file_of_the_package_decides(tmp_path: Path) -> None:
+    """Run-time libraries in C++ and headers without a suffix too."""
+    for name in ("runtime/team.cpp", "include/barrier", "__pycache__/module.pyc"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).touch()
+    assert {name for name, _, _ in derived._sources(str(tmp_path))} == {"runtime/team.cpp", "include/barrier"}
+
+
 def test_layouts_without_a_tape_need_no_engine() -> None:
     program = Program("not even IR", "f", "c", "f.c")
     base = derived.layout(program, SIGNATURE, BINDING)

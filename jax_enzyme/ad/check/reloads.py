@@ -102,11 +102,14 @@ class ReloadCheck:
         """Raises EmissionError where something that may write the memory that a load reads can come after the load; in
         a function that is called, and of memory that other threads touch, where anything may write it at all."""
         pointer = load.operands[0]
+        objects = self._points_to.of(pointer)
+        if objects and all(item.is_constant for item in objects):
+            return
         roots = _roots(pointer)
         writes = self._aliases(roots, pointer)
         if not any(isinstance(root, Argument) for root in roots):
             writes &= ~self._killing  # what is freed late is there still
-        is_shared = any(map(self._execution.shares, self._points_to.of(pointer)))
+        is_shared = any(map(self._execution.shares, objects))
         if self._code is self._points_to.root and not is_shared:
             writes &= self._later(load)
             writes = self._met(load, writes)
