@@ -162,7 +162,10 @@ class _Suggestion:
         plain = plain_type(self.module, behind)
         if plain is not None and plain.kind == "DISubroutineType":
             return f"{name}: fn({UNKNOWN})"
-        prefix = self._direction(root, name, source_type(self.module, node).is_const)
+        known = source_type(self.module, node)
+        if known.special is not None and described_rank(self.module, node) is None:
+            return f"{name}: {UNKNOWN}"  # no plain memory can be passed
+        prefix = self._direction(root, name, known.is_const)
         record = record_type(self.module, behind)
         if record is not None and self.known.is_fortran and self._pointee(node):
             return f"{name}: {{{UNKNOWN}}}*"  # a descriptor
@@ -184,7 +187,7 @@ class _Suggestion:
         further = self._pointee(behind)
         if further is None:
             dtype = self._dtype(behind)
-            return f"{dtype}{self._dims(root, name, ITEM_BYTES[dtype], node)}"
+            return f"{dtype}{self._dims(root, name, ITEM_BYTES[dtype], node) if dtype != UNKNOWN else '[?]'}"
         rows = self._dims(root, name, 8, node)
         inner = self._array(Root(root.index, (*root.path, ROWS)), name, behind, further[0])
         dtype, _, dims = inner.partition("[")
@@ -229,7 +232,7 @@ class _Suggestion:
             text, size = (f"u{8 * member.size}", member.size) if member.size in (1, 2, 4, 8) else ("u8", 1)
         else:
             text = self._dtype(inner)
-            size = ITEM_BYTES[text]
+            size = ITEM_BYTES.get(text, member.size)
         return text if member.size <= size else f"{text}[{member.size // max(size, 1)}]"
 
     def _mentioned(self, name: str) -> bool:
@@ -237,8 +240,17 @@ class _Suggestion:
 
     def _dtype(self, value: MDValue | str | None) -> str:
         pieces = source_type(self.module, value).pieces
-        number = next((p for p in pieces if p.kind == "number" and p.dtypes), None)
-        return number.dtypes[0] if number is not None else "i8"
+        numbers = [p for p in pieces if p.kind == "number"]
+        if not numbers:
+            return "i8"
+        known = next((p.dtypes[0] for p in numbers if p.dtypes), None)
+        if known is None and self.given is not None:
+            raise SignatureError(
+                f"no dtype stands for `{numbers[0].text}`",
+                f"{self.known.place}: {self.known}",
+                "write a function beside it that takes double, and converts",
+            )
+        return known or UNKNOWN
 
     # -- guesses
 
@@ -313,8 +325,9 @@ class _Suggestion:
             return f" -> {self._structure(record, 'return', Root(len(self.known.nodes)))}"
         if known is None or known.is_pointer:
             return ""
-        number = next((p for p in known.pieces if p.dtypes), None)
-        return "" if number is None else f" -> {number.dtypes[0]}"
+        if not any(piece.kind == "number" for piece in known.pieces):
+            return ""
+        return f" -> {self._dtype(self.known.result_node)}"
 
 
 def _allowed(name: str) -> str:

@@ -1,7 +1,9 @@
-"""Says of a header or module that a compiler did not find where it was looked for, and where there is one."""
+"""Says of a header or module that a compiler did not find where it was looked for, and where there is one; and of a
+function that no header declares whether the C library has it."""
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import sysconfig
@@ -15,14 +17,15 @@ _MISSING = re.compile(
     r"fatal error: '(?P<c>[^']+)' file not found|Source file '(?P<fortran>[^']+)' was not found"
     r"|Cannot parse module file for module '(?P<module>[^']+)': Source file"
 )
+_UNDECLARED = re.compile(r"call to undeclared (?:library )?function '(\w+)'")
 _MAX_FOLDERS = 400
 
 
 def with_advice(error: CompileError, unit: Unit, units: Sequence[Unit]) -> CompileError:
-    """The error, with what is known of a file that is missing. Others stay as they are."""
+    """The error, with what is known of a file or a declaration that is missing. Others stay as they are."""
     match = _MISSING.search(error.cause)
     if match is None:
-        return error
+        return _with_extensions(error)
     if name := match["module"]:
         cause = f"{unit.name} uses the module `{name}`, which none of the sources defines, and there is no {name}.mod"
         remedy = "add the file that has it to the sources, or name the folder of its .mod file: flags=('-Ifolder',)"
@@ -36,6 +39,18 @@ def with_advice(error: CompileError, unit: Unit, units: Sequence[Unit]) -> Compi
     else:
         remedy = f"it is in {' and '.join(found)}: flags=('-I{found[0]}',)"
     return CompileError(f"{cause}\n{error.cause}", error.place, remedy)
+
+
+def _with_extensions(error: CompileError) -> CompileError:
+    """Advice for functions that glibc declares only to those who ask for them."""
+    match = _UNDECLARED.search(error.cause)
+    if match is None or not hasattr(ctypes.CDLL(None), match[1]):
+        return error
+    remedy = (
+        f"the C library has `{match[1]}`: include its header, and where that declares it as an extension only, "
+        "flags=('-D_GNU_SOURCE',)"
+    )
+    return CompileError(error.cause, error.place, remedy)
 
 
 def _of_python(name: str) -> Iterator[str]:

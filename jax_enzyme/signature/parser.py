@@ -95,7 +95,7 @@ class _Parser:
                 break  # nothing but a comment
             start = match.start(match.lastgroup)
             if match["bad"] == "?":
-                self.fail("`?` stands for what nobody knows but you", start, "write the size")
+                self.fail("`?` stands for what nobody knows but you", start, "write the size, or the type")
             if match.lastgroup == "bad":
                 self.fail(f"unexpected character {match['bad']!r}", start)
             tokens.append(_Token(match.lastgroup, match[match.lastgroup], start))

@@ -58,7 +58,9 @@ def prototype(module: Module, function: Function) -> Prototype:
         _place(module, subprogram),
         types[0] if types else None,
         None if types is None else tuple(t or SourceType("...") for t in types[1:]),
-        _names(module, function),
+        _names(
+            module, function, hidden=is_fortran and types is not None and types[0] is None, count=len(types or ()) - 1
+        ),
         is_fortran,
         tuple(nodes or ())[1:],
         nodes[0] if nodes else None,
@@ -85,16 +87,23 @@ def _is_fortran(module: Module, subprogram: MDNode) -> bool:
     return unit is not None and str(unit.get("language")).startswith("DW_LANG_Fortran")
 
 
-def _names(module: Module, function: Function) -> dict[int, str]:
-    """Front ends differ in where they list a function's variables; the variables all name the function."""
+def _names(module: Module, function: Function, *, hidden: bool, count: int) -> dict[int, str]:
+    """Front ends differ in where they list a function's variables; the variables all name the function. `hidden`: of
+    `count` parameters the first may be where the result goes, which flang does not number among the variables; every
+    parameter has one, used or not."""
     subprogram = dict(function.metadata).get("dbg")
     found: dict[int, str] = {}
+    others: list[str] = []
     for node in module.metadata.values():
         if node.kind == "DILocalVariable" and node.get("scope") == subprogram:
             number, name = node.number("arg"), node.string("name")
             if number is not None and name is not None:
                 found[number - 1] = name
-    return found
+            elif name is not None and node.get("flags") is None:
+                others.append(name)
+    if not hidden or max(found, default=-1) != count - 2:
+        return found
+    return {0: others[0] if len(others) == 1 else "result"} | {index + 1: name for index, name in found.items()}
 
 
 def _nodes(module: Module, subprogram: MDNode) -> list[MDValue] | None:

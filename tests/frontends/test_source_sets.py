@@ -267,6 +267,14 @@ def test_a_header_that_is_elsewhere(write: Write, tmp_path: Path) -> None:
     assert f"-I{tmp_path / 'include' / 'deep'}" in (caught.value.remedy or "")
 
 
+def test_a_function_that_no_header_declares(write: Write) -> None:
+    text = "#include <stdio.h>\nint step(char **text, double x) {{ return {}(text, x); }}\n"
+    for name, advised in (("asprintf", True), ("nobody_has_this", False)):
+        with pytest.raises(CompileError, match=f"undeclared .*{name}") as caught:
+            load(write(step__c=text.format(name)), "step")
+        assert ("-D_GNU_SOURCE" in (caught.value.remedy or "")) is advised
+
+
 def test_modules_in_a_circle(write: Write) -> None:
     need("flang-22")
     paths = write(a__f90="module a\n use b\nend module\n", b__f90="module b\n use a\nend module\n")

@@ -77,6 +77,38 @@ def test_fortran() -> None:
     np.testing.assert_allclose(smooth(x), (x**2).sum(0))
 
 
+def test_fortran_functions_of_arrays_and_what_is_no_plain_memory() -> None:
+    """The result comes first, under its own name."""
+    need("flang-22")
+    source = """
+    function squares(n, x) result(r)
+      integer, intent(in) :: n
+      real(8), intent(in) :: x(n)
+      real(8) :: r(n)
+      r = x**2
+    end function
+    module m
+    contains
+      subroutine grow(n, x)
+        integer, intent(in) :: n
+        real(8), allocatable, intent(out) :: x(:)
+        allocate (x(n), source=1.0d0)
+      end subroutine
+    end module"""
+    text = je.suggest_signature(source, "squares", lang="fortran")
+    assert text.startswith("out r: f64[n], n: i32[], x: f64[n]  # guessed")
+    x = jnp.arange(3.0)
+    np.testing.assert_allclose(je.kernel(source, "squares", text, lang="fortran")(x), x**2)
+    assert je.suggest_signature(source, "m::grow", lang="fortran") == "n: i32[], x: ?"
+
+
+def test_numbers_without_a_dtype() -> None:
+    source = "long double mean(int n, const long double *x) { return (x[0] + x[n - 1]) / 2; }"
+    assert suggested(source, "mean") == "n: i32, x: ?[?] -> ?"
+    with pytest.raises(je.SignatureError, match="no dtype stands for `long double`"):
+        je.kernel(source, "mean", lang="c", shapes="x[n]")
+
+
 def test_the_rest_is_filled_in() -> None:
     f = je.kernel(MATVEC, "matvec", lang="c", shapes="x[m+1], A[n,m]", out="y")
     assert str(f.signature) == "n: i32, m: i32, A: f64[n,m], x: f64[m+1], out y: f64[n], e: f64[]"
