@@ -233,6 +233,8 @@ class _Suggestion:
         else:
             text = self._dtype(inner)
             size = ITEM_BYTES.get(text, member.size)
+        if member.size == 0:
+            return f"{text}[{UNKNOWN}]"  # a flexible array member
         return text if member.size <= size else f"{text}[{member.size // max(size, 1)}]"
 
     def _mentioned(self, name: str) -> bool:

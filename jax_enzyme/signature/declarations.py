@@ -9,7 +9,7 @@ Names with a fixed value (`n: i32 = 3`) become numbers.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Literal as Choice
 
@@ -104,13 +104,15 @@ def _check_returned(record: Record, declaration: Declaration) -> None:
 @dataclass(frozen=True)
 class _Place:
     """Where a declaration stands: in the structure named `scope`, of this direction; `outer` are the dimensions of the
-    arrays of structures around it; `writable`: not in a structure that is passed by value."""
+    arrays of structures around it; `writable`: not in a structure that is passed by value; `is_tail`: as the last
+    member of the one structure that a pointer leads to."""
 
     scope: str
     direction: Direction
     outer: Dims
     in_structure: bool
     writable: bool
+    is_tail: bool = False
 
 
 @dataclass
@@ -187,7 +189,9 @@ class _Resolver:
             )
         writable = behind or (place.writable and place.in_structure)
         inner = _Place(f"{name}.", direction, self._joined(place.outer, count or ()), True, writable)
-        members = tuple(self.formal(member, inner) for member in declaration.members)
+        *first, last = declaration.members
+        alone = declaration.is_pointer and count is None and not place.in_structure
+        members = (*(self.formal(member, inner) for member in first), self.formal(last, replace(inner, is_tail=alone)))
         return Record(name, direction, members, count, behind, place.in_structure)
 
     def _plain(self, declaration: Declaration, name: str, direction: Direction, place: _Place) -> Plain:
@@ -205,7 +209,8 @@ class _Resolver:
                 declaration.start,
                 f"behind a pointer it is `{declaration.name}: {declaration.what}[...][...]*`",
             )
-        if in_place and own:
+        is_tail = in_place and bool(own) and place.is_tail and any(names_in(dim) for dim in own or ())
+        if in_place and own and not is_tail:
             self._check_fixed(declaration, name, own)
         value = self._value(declaration, name, direction)
         if declaration.direction is None and name in self._dimension_names():
@@ -224,7 +229,8 @@ class _Resolver:
             )
         outer = place.outer
         dims = own if not outer else self._joined(outer, own or ())
-        return Plain(Param(name, declaration.what, direction, dims, value), own, levels, in_place, place.in_structure)
+        param = Param(name, declaration.what, direction, dims, value)
+        return Plain(param, own, levels, in_place, place.in_structure, is_tail)
 
     def _joined(self, outer: Dims, own: Dims) -> Dims:
         return (*own, *outer) if self.order == "F" else (*outer, *own)

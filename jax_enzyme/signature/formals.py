@@ -28,13 +28,15 @@ from jax_enzyme.signature.params import Direction, Param
 class Plain:
     """A number or an array. `own` are its dimensions without those of the arrays of structures around it, None for a
     number by value or in a structure; `levels` the ranks of its leading groups of dimensions, which are arrays of
-    pointers. `in_place`: it lies in a structure itself, not behind a pointer there."""
+    pointers. `in_place`: it lies in a structure itself, not behind a pointer there; `is_tail`: as its last member, of
+    any size (C's flexible array member)."""
 
     param: Param
     own: tuple[Expression, ...] | None
     levels: tuple[int, ...] = ()
     in_place: bool = False
     in_structure: bool = False
+    is_tail: bool = False
 
     @property
     def name(self) -> str:

@@ -68,7 +68,7 @@ def natural(record: Record) -> Layout:
 def _space(member: Formal, nested: Layout | None) -> tuple[int, int]:
     if isinstance(member, Plain) and member.in_place:
         item = ITEM_BYTES[member.param.dtype]
-        return item * extent(member.own), item // 2 if member.param.dtype in _COMPLEX else item
+        return 0 if member.is_tail else item * extent(member.own), item // 2 if member.param.dtype in _COMPLEX else item
     if isinstance(member, Record) and nested is not None and not member.is_pointer:
         return nested.size * extent(member.count), nested.align
     return POINTER_BYTES, POINTER_BYTES
@@ -242,7 +242,9 @@ def _member_layout(module: Module, formal: Formal, found: Member) -> Layout | No
     node = plain_type(module, found.type)
     is_pointer = node is not None and node.get("tag") in POINTERS
     if isinstance(formal, Plain) and formal.in_place:
-        size = ITEM_BYTES[formal.param.dtype] * extent(formal.own)
+        item = ITEM_BYTES[formal.param.dtype]
+        # An array of any size is declared without one, or with one element.
+        size = min(found.size, item) if formal.is_tail else item * extent(formal.own)
         if found.room is not None:
             if formal.param.dtype not in INTEGERS or not found.size <= size <= found.room:
                 raise _Wrong

@@ -176,7 +176,7 @@ class Composer:
 
     def _structures(self, record: Record, layout: Layout, outer: int) -> Blocks:
         size = prod(self._size(dim) for dim in record.count or ())
-        room = self.slot(outer * size * layout.size)
+        room = self.slot(max(outer * size * layout.size, self._end_of_tail(record, layout)))
         self._prepare(record, layout, outer * size)
         whole = Blocks(room, layout.size)
         self._repeat(outer * size, lambda index: self._fill(record, layout, self._at(whole, index), index))
@@ -188,6 +188,13 @@ class Composer:
                 )
             )
         return Blocks(room, size * layout.size)
+
+    def _end_of_tail(self, record: Record, layout: Layout) -> int:
+        """The bytes of a structure up to the end of an array of any size in it; 0 where it has none."""
+        last = record.members[-1]
+        if not isinstance(last, Plain) or not last.is_tail:
+            return 0
+        return layout.offsets[-1] + prod(self._size(dim) for dim in last.own or ()) * ITEM_BYTES[last.param.dtype]
 
     def _prepare(self, record: Record, layout: Layout, outer: int) -> None:
         """What the members of so many structures lead to."""

@@ -398,6 +398,25 @@ def test_unions_and_bit_fields() -> None:
     assert jax.value_and_grad(lambda w: integer({"n_scale": whole, "is_": np.asarray(3), "w": w}))(w) == (30, 15)
 
 
+@pytest.mark.parametrize("debug", [(), ("-g0",)])
+@pytest.mark.parametrize("size", ["", "1"])
+def test_arrays_of_any_size_at_the_end(size: str, debug: tuple[str, ...]) -> None:
+    source = f"""struct series {{ int n; float w; double x[{size}]; }};
+    double energy(struct series *p) {{
+      double e = 0;
+      for (int i = 0; i < p->n; i++) {{ e += p->w * p->x[i] * p->x[i]; p->x[i] = 2 * e; }}
+      return e;
+    }}"""
+    energy = je.kernel(source, "energy", "p: {n: i32, w: f32, inout x: f64[n]}* -> f64", lang="c", flags=debug)
+    series = {"w": jnp.float32(1.5), "x": jnp.arange(1.0, 6.0)}
+    result, p = energy(series)
+    np.testing.assert_allclose(result, 82.5)
+    np.testing.assert_allclose(p["x"], 3 * np.cumsum(np.arange(1.0, 6.0) ** 2))
+    je.check_grads(energy, (series,))
+    with pytest.raises(je.SignatureError, match="its size is a number"):
+        je.kernel(source, "energy", "p: {x: f64[n], n: i32}* -> f64", lang="c")
+
+
 def test_packed_structures_lie_as_the_source_says() -> None:
     source = """struct __attribute__((packed)) rec { char tag; double a; short s; float b; };
     double f(const struct rec *p, int n) {
