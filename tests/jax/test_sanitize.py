@@ -84,6 +84,24 @@ double lowest(int n, const double *x) {
   word.high = n, other = word, parity[0] = other.high & 1;
   return x[parity[0]] + x[parity[n] & 1]; /* unwritten_bit */
 }
+static double *table(double x) {
+  double t[4] = {x, 2 * x, 3 * x, 4 * x}, *first = t;
+  return first;
+}
+double returned(int n, const double *x) {
+  double *t = table(x[0]), s = 0;
+  for (int i = 0; i < n; i++)
+    s += t[i]; /* after_return */
+  return s;
+}
+static void keep(double **where, double x) { double t = x; *where = &t; }
+double kept(int n, const double *x) {
+  double *p = 0, again = 0;
+  for (int i = 0; i < n; i++) { double own = x[i]; again += own; p = &own; again += *p; }
+  keep(&p, x[n - 1]);
+  *p = again; /* after_block */
+  return *p;
+}
 double shifted(int n, const double *x) { return (1 << 10 * n) * x[0]; } /* shift */
 double converted(int n, const double *x) { return (int)(x[0] * 1e10 * n); } /* conversion */
 double divided(int n, const double *x) { return 7 / (n - 4) * x[0]; } /* division */
@@ -109,6 +127,8 @@ BAD = [
     ("sum", "unwritten_scalar", "reads what nothing wrote: local variable `s`"),
     ("gap", "unwritten_element", "reads what nothing wrote: local variable `b`, index 4"),
     ("lowest", "unwritten_bit", "reads what nothing wrote: local variable `parity`, index 4"),
+    ("returned", "after_return", "reads local variable `t` after the block or function that it belongs to has ended"),
+    ("kept", "after_block", "writes local variable `t` after the block or function that it belongs to has ended"),
     ("shifted", "shift", "shifts a number of 32 bits"),
     ("converted", "conversion", "converts a number to 32 bits of signed integer that is out of range"),
     ("divided", "division", "integer division by zero"),

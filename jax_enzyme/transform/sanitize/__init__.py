@@ -3,6 +3,7 @@
 before anything is optimised, with everything inlined that is not recursive:
 
 scalars      local variables start with a pattern; reads of it are failures
+lifetimes    uses of local variables whose block or function has ended
 certain      those of them that cannot fail are removed
 arithmetic   integer divisions, shifts, conversions of floating-point numbers that have no result
 provenance   which object a pointer leads to

@@ -43,6 +43,7 @@ from jax_enzyme.transform.sanitize.bounds import BoundsOfFunction, own_memory
 from jax_enzyme.transform.sanitize.certain import drop_certain_checks
 from jax_enzyme.transform.sanitize.endings import ending_checks
 from jax_enzyme.transform.sanitize.insertion import Check, insert_checks
+from jax_enzyme.transform.sanitize.lifetimes import check_lifetimes
 from jax_enzyme.transform.sanitize.lookup import scope_of_records
 from jax_enzyme.transform.sanitize.runtime import Runtime
 from jax_enzyme.transform.sanitize.scalars import is_lifetime, reveal, start_unwritten, unhide
@@ -62,9 +63,14 @@ def sanitized(function: ArrayFunction, milliseconds: int) -> ArrayFunction:
         start_unwritten(target, runtime, layout)
     module = run(module, ["sroa"])
     layout, runtime = DataLayout(module), Runtime(module)
-    if any([reveal(f, runtime, layout) for f in _users(module, function.symbol)]):
-        module = run(module, ["sroa"])
     own = _users(module, function.symbol)
+    for target in own:
+        check_lifetimes(target, runtime)
+    if any([reveal(target, runtime, layout) for target in own]):
+        module = run(module, ["sroa"])
+        own, runtime = _users(module, function.symbol), Runtime(module)
+        for target in own:
+            check_lifetimes(target, runtime)
     for target in own:
         drop_certain_checks(target)
     module = run(module, ["loop-simplify", "lcssa"], [target.name for target in own])
