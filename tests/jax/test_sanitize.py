@@ -103,6 +103,11 @@ double kept(int n, const double *x) {
   return *p;
 }
 double shifted(int n, const double *x) { return (1 << 10 * n) * x[0]; } /* shift */
+double constant(int n, const double *x) {
+  int i = (int)(x[0] * __builtin_nan("")); /* constant_conversion */
+  int k = 1 << 40; /* constant_shift */
+  return n > 2 ? x[i & 1] : x[k & 1];
+}
 double converted(int n, const double *x) { return (int)(x[0] * 1e10 * n); } /* conversion */
 double divided(int n, const double *x) { return 7 / (n - 4) * x[0]; } /* division */
 static double odd(double x, int n);
@@ -130,6 +135,7 @@ BAD = [
     ("returned", "after_return", "reads local variable `t` after the block or function that it belongs to has ended"),
     ("kept", "after_block", "writes local variable `t` after the block or function that it belongs to has ended"),
     ("shifted", "shift", "shifts a number of 32 bits"),
+    ("constant", "constant_conversion", "uses an integer without a value"),
     ("converted", "conversion", "converts a number to 32 bits of signed integer that is out of range"),
     ("divided", "division", "integer division by zero"),
     ("deep", None, "the recursion has used up the stack"),

@@ -1,5 +1,6 @@
 """Arithmetic that has no result: integer division by zero and its overflow, shifts by too many places, floating-point
-numbers that the integers they become cannot hold. Of numbers, not of vectors, in which no source language has these."""
+numbers that the integers they become cannot hold. Of numbers, not of vectors, in which no source language has these.
+Of constants a compiler, and LLVM when it inlines, computes that there is no result: `poison`."""
 
 from __future__ import annotations
 
@@ -8,7 +9,8 @@ from collections.abc import Callable
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_float, const_int
-from jax_enzyme.ir.values import ConstantFloat, Value, int_value
+from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.values import ConstantFloat, Poison, Value, int_value
 from jax_enzyme.transform.divisions import division_failures
 from jax_enzyme.transform.failure_sites import DIVISIONS
 from jax_enzyme.transform.sanitize.insertion import Check
@@ -17,6 +19,22 @@ from jax_enzyme.transform.sanitize.runtime import Runtime
 _DIVISIONS = ("sdiv", "srem", "udiv", "urem")
 _SHIFTS = ("shl", "lshr", "ashr")
 _WIDENED = frozenset({"half", "bfloat", "float", "double"})
+
+
+def constant_checks(function: Function, runtime: Runtime) -> dict[I.Instruction, list[Check]]:
+    """What is to be checked before instructions that use a constant without a value, before SROA, which has such
+    constants for the padding of structures."""
+    true = const_int(T.I1, 1)
+    checks: dict[I.Instruction, list[Check]] = {}
+    for instruction in function.instructions():
+        uses = isinstance(instruction, I.Store | I.BinaryOp | I.Cast | I.Compare | I.GetElementPtr)
+        if uses and any(isinstance(o, Poison) and T.is_int(o.type) for o in instruction.operands):
+            status = runtime.failure(
+                "uses an integer without a value: a conversion, shift or division of constants has no result",
+                instruction,
+            )
+            checks[instruction] = [Check(lambda at: true, _constant(status))]
+    return checks
 
 
 def arithmetic_checks(instruction: I.Instruction, runtime: Runtime) -> list[Check]:

@@ -38,7 +38,7 @@ from jax_enzyme.transform.failure_sites import FIRST_MESSAGE, append_messages, m
 from jax_enzyme.transform.failures import lower_failures
 from jax_enzyme.transform.heap_locals import move_locals_of
 from jax_enzyme.transform.private_globals import privatise
-from jax_enzyme.transform.sanitize.arithmetic import arithmetic_checks
+from jax_enzyme.transform.sanitize.arithmetic import arithmetic_checks, constant_checks
 from jax_enzyme.transform.sanitize.bounds import BoundsOfFunction, own_memory
 from jax_enzyme.transform.sanitize.certain import drop_certain_checks
 from jax_enzyme.transform.sanitize.endings import ending_checks
@@ -60,6 +60,7 @@ def sanitized(function: ArrayFunction, milliseconds: int) -> ArrayFunction:
     module = privatise(replace(function, module=module)).module
     layout, runtime = DataLayout(module), Runtime(module)
     for target in _users(module, function.symbol):
+        insert_checks(target, constant_checks(target, runtime), {}, Declarations(module))
         start_unwritten(target, runtime, layout)
     module = run(module, ["sroa"])
     layout, runtime = DataLayout(module), Runtime(module)
