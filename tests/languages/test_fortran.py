@@ -227,10 +227,12 @@ end subroutine
 
 
 @pytest.mark.parametrize("flags", [("-fopenmp",), ("-Xflang", "-fopenmp", "-O1"), ()])
-def test_openmp_runs_on_one_thread(flags: tuple[str, ...]) -> None:
+def test_openmp_has_the_threads_that_it_names_and_never_a_library(flags: tuple[str, ...]) -> None:
+    """Without the flag directives are comments, and there is one thread."""
     kernel = native(OPENMP, "k", VECTOR, {"n": 5}, lang="fortran", flags=flags)
     x = positive(5)
-    np.testing.assert_allclose(kernel.run((), [x])[0], np.sum(x**2) * x + 1 + 2 * np.sum(x))
+    threads = np.array([0, 0, 1, 2, 3]) + 4 if flags else 1
+    np.testing.assert_allclose(kernel.run((), [x])[0], np.sum(x**2) * x + threads + 2 * np.sum(x))
     if flags == ("-fopenmp",):
         agree(three_way(kernel, [x]))
 
