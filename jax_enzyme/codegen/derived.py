@@ -161,7 +161,7 @@ class _Job:
             return _alive.get(self.key) or loaded(self._stored(), self.key)
 
         built = _alive.setdefault(self.key, _built.get(self.key, make))
-        race_warnings.warn(self.program, self.signature, self.binding, own_digest())
+        race_warnings.warn(self.program, self.signature, self.binding, own_digest)
         if self.steps:
             shortcut_warnings.warn(self.program.key, self.program.symbol, self.program.source_name, self.comparisons())
         return built

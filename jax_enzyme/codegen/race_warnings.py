@@ -4,6 +4,7 @@ apart: one warning, which names the lines."""
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 
 from jax_enzyme.cache import DiskCache, digest
 from jax_enzyme.codegen.callers import callers
@@ -21,12 +22,12 @@ _found: Memo[str] = Memo(4096)
 _said: Memo[None] = Memo(4096)
 
 
-def warn(program: Program, signature: Signature, binding: Binding, version: str) -> None:
+def warn(program: Program, signature: Signature, binding: Binding, version: Callable[[], str]) -> None:
     """One warning for a kernel in this process. `version` says which version of us looks: what was found stays on disk.
     A kernel that does not run on the CPU, where it is looked at, is not looked at."""
     if (program.launch is None and not program.device) or _said.has(program.key):
         return
-    key = digest("overlaps", specialisation_key(program, signature, binding), version)
+    key = digest("overlaps", specialisation_key(program, signature, binding), version())
     found = _found.get(key, lambda: _stored(key, program, signature, binding))
     if found:
         _say(program, found)  # may raise, where warnings are errors

@@ -107,7 +107,7 @@ def call_layout(
 ) -> Layout:
     """All that a call has to know."""
     job = Job(program, signature, binding, steps, options or Options())
-    race_warnings.warn(program, signature, binding, own_digest())
+    race_warnings.warn(program, signature, binding, own_digest)
     if steps:
         shortcut_warnings.warn(program.key, program.symbol, program.source_name, job.comparisons())
     return job.layout()
