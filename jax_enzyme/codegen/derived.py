@@ -48,7 +48,8 @@ from jax_enzyme.ir.marks import has_marks
 from jax_enzyme.options import Options
 from jax_enzyme.rules.user import rules_of, withholds
 from jax_enzyme.signature import Binding, Signature
-from jax_enzyme.transform.bind import bind, buffers_of
+from jax_enzyme.transform.bind import bind
+from jax_enzyme.transform.buffers import buffers_of
 from jax_enzyme.transform.divisions import guard_divisions
 from jax_enzyme.transform.parallel_loops import share_marked_loops
 from jax_enzyme.transform.places import keep_places

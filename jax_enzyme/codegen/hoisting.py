@@ -16,6 +16,7 @@ from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.ir.inlining import without_attributes
 from jax_enzyme.ir.instructions import Alloca, Call, Cast, GetElementPtr, Store
 from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, Value
 
 _INLINE = "alwaysinline"
@@ -23,10 +24,10 @@ _INLINE = "alwaysinline"
 
 def keep_invariant_calls(module: Module) -> bool:
     """Changes a module that is marked for inlining: calls in loops of functions with loops stay. False: none."""
-    heavy = {f for f in module.functions.values() if not f.is_declaration and any(_cyclic_blocks(f))}
-    _add_callers(module, heavy)
-    writing = {f for f in module.functions.values() if _writes(f)}
-    _add_callers(module, writing)
+    callers = _callers(module)
+    cyclic = (f for f in module.functions.values() if not f.is_declaration and any(_cyclic_blocks(f)))
+    heavy = reached(cyclic, lambda f: callers.get(f, ()))
+    writing = reached((f for f in module.functions.values() if _writes(f)), lambda f: callers.get(f, ()))
     repeated = {
         callee
         for caller in module.functions.values()
@@ -49,19 +50,14 @@ def keep_invariant_calls(module: Module) -> bool:
     return bool(repeated)
 
 
-def _add_callers(module: Module, heavy: set[Function]) -> None:
-    """Adds the functions that call one of the set, and so on."""
+def _callers(module: Module) -> dict[Function, list[Function]]:
+    """Who calls each function."""
     callers: dict[Function, list[Function]] = {}
     for caller in module.functions.values():
         for block in caller.blocks:
             for _, callee in _calls(block):
                 callers.setdefault(callee, []).append(caller)
-    pending = list(heavy)
-    while pending:
-        for caller in callers.get(pending.pop(), ()):
-            if caller not in heavy:
-                heavy.add(caller)
-                pending.append(caller)
+    return callers
 
 
 def _writes(function: Function) -> bool:

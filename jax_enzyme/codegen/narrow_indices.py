@@ -20,6 +20,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.reach import made_of, reached
 from jax_enzyme.ir.values import Argument, BasicBlock, InlineAsm, Value, int_value
 
 _WIDE = 32
@@ -75,16 +76,8 @@ class _Function:
         for value in values:
             for operand in value.operands if isinstance(value, I.Instruction) else ():
                 users.setdefault(operand, []).append(value)
-        pending: list[Value] = [
-            v for v in users if isinstance(v, I.Phi) or (self._is_inlined and isinstance(v, Argument))
-        ]
-        found: set[Value] = set()
-        while pending:
-            for user in users.get(pending.pop(), ()):
-                if user not in found:
-                    found.add(user)
-                    pending.append(user)
-        return found
+        starts = [v for v in users if isinstance(v, I.Phi) or (self._is_inlined and isinstance(v, Argument))]
+        return set(reached((user for v in starts for user in users[v]), lambda value: users.get(value, ())))
 
     def _hide(self, instruction: I.Instruction, made: list[I.Instruction]) -> None:
         kind = instruction.operands[0].type
@@ -111,14 +104,7 @@ class _Function:
 
 def _operands_of(roots: Iterable[Value]) -> set[Value]:
     """Some values, and all from which they are computed without memory."""
-    found: set[Value] = set()
-    pending = list(roots)
-    while pending:
-        value = pending.pop()
-        if value not in found and isinstance(value, _PASSED_ON):
-            found.add(value)
-            pending += value.operands
-    return found
+    return set(reached(roots, made_of, lambda value: isinstance(value, _PASSED_ON)))
 
 
 def _is_narrow(instruction: I.Instruction) -> bool:

@@ -20,7 +20,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import prod
 
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.errors import SignatureError
@@ -33,9 +32,9 @@ from jax_enzyme.ir.module import Function, GlobalAlias, GlobalVariable, Module
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantAggregate, ConstantNull, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.signature import RETURN, Binding, Param, Signature
-from jax_enzyme.signature.expressions import names_in
 from jax_enzyme.signature.formals import Formal, FunctionOf, Null, Plain, Record, Status, Text
-from jax_enzyme.transform.constant_variables import size_of_variable
+from jax_enzyme.transform.buffers import buffers_of
+from jax_enzyme.transform.constant_variables import check_sizes
 from jax_enzyme.transform.declared import (
     Mismatch,
     by_value,
@@ -84,8 +83,7 @@ def bind(module: Module, symbol: str, signature: Signature, binding: Binding) ->
     """The array function `je.primal` in the module itself, which nobody else may have. SignatureError if the kernel is
     not what it should be."""
     kernel = _definition(module, symbol)
-    dims = dict(binding.dims)
-    _check_variables(kernel, signature, {n: signature.shape(n, dims) for n in signature.variables})
+    check_sizes(kernel, signature, dict(binding.dims))
     return _Binder(module, kernel, signature, buffers_of(signature, binding), signature.constants(binding)).bind()
 
 
@@ -97,22 +95,8 @@ def check_signature(module: Module, symbol: str, signature: Signature) -> None:
     buffers = [Buffer(p.name, p.dtype, (), p.direction, of=i) for i, p in enumerate(given)]
     buffers += [Buffer(p.name, p.dtype, (), "out", of=len(buffers) + i) for i, p in enumerate(signature.returned)]
     kernel = _definition(module, symbol)
-    fixed = [n for n in signature.variables if not any(names_in(dim) for dim in signature[n].dims or ())]
-    _check_variables(kernel, signature, {n: signature.shape(n, {}) for n in fixed})
+    check_sizes(kernel, signature, {})
     _Binder(module, kernel, signature, tuple(buffers), constants).bind()
-
-
-def _check_variables(kernel: Function, signature: Signature, shapes: Mapping[str, tuple[int, ...]]) -> None:
-    """The array that takes the place of a variable is as large as that."""
-    count = len(signature.variables)
-    for name, argument in zip(signature.variables, kernel.arguments[len(kernel.arguments) - count :], strict=True):
-        size = size_of_variable(argument)
-        given = ITEM_BYTES[signature[name].dtype] * prod(shapes.get(name, ()))
-        if name in shapes and size is not None and given != size:
-            raise SignatureError(
-                f"the variable `{name}` has {size} bytes in the source, and `const {signature[name]}` has {given}",
-                remedy="pass all of it: what a kernel does not read may be anything",
-            )
 
 
 def _definition(module: Module, symbol: str) -> Function:
@@ -122,20 +106,6 @@ def _definition(module: Module, symbol: str) -> Function:
     if not isinstance(value, Function) or value.is_declaration:
         raise SignatureError(f"the module defines no function `{symbol}`")
     return value
-
-
-def buffers_of(signature: Signature, binding: Binding) -> tuple[Buffer, ...]:
-    """The buffers of the primal array function."""
-    dims, constants = dict(binding.dims), signature.constants(binding)
-    buffers = [
-        Buffer(p.name, p.dtype, signature.shape(p.name, dims), p.direction, of=i, zero=p.direction == "out")
-        for i, p in enumerate(p for p in signature.params if p.name not in constants)
-    ]
-    returned = [
-        Buffer(p.name, p.dtype, signature.extents(p, dims), "out", of=len(buffers) + i, zero=True)
-        for i, p in enumerate(signature.returned)
-    ]
-    return (*buffers, *returned)
 
 
 class _Binder:

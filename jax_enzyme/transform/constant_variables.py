@@ -12,17 +12,22 @@ type is held against the signature like all others.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import prod
 
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.errors import SignatureError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir import values as V
+from jax_enzyme.ir.arrays import ITEM_BYTES
 from jax_enzyme.ir.debug import location, resolve
 from jax_enzyme.ir.metadata import MDNode, MDNull, MDRef, MDValue
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
+from jax_enzyme.ir.reach import reached
+from jax_enzyme.signature import Signature
+from jax_enzyme.signature.expressions import names_in
 from jax_enzyme.transform.cuda.spaces import expand, uses
 from jax_enzyme.transform.layouts import elements_of
 
@@ -53,7 +58,23 @@ def to_parameters(module: Module, symbol: str, variables: Sequence[str]) -> None
         _describe(module, kernel, variable)
 
 
-def size_of_variable(parameter: V.Argument) -> int | None:
+def check_sizes(kernel: Function, signature: Signature, dims: Mapping[str, int]) -> None:
+    """SignatureError where an array that takes the place of a variable is not as large as that, as far as `dims` say
+    how large it is."""
+    variables = signature.variables
+    for name, argument in zip(variables, kernel.arguments[len(kernel.arguments) - len(variables) :], strict=True):
+        size = _size_of_variable(argument)
+        if size is None or not all(names_in(dim) <= dims.keys() for dim in signature[name].dims or ()):
+            continue
+        given = ITEM_BYTES[signature[name].dtype] * prod(signature.shape(name, dims))
+        if given != size:
+            raise SignatureError(
+                f"the variable `{name}` has {size} bytes in the source, and `const {signature[name]}` has {given}",
+                remedy="pass all of it: what a kernel does not read may be anything",
+            )
+
+
+def _size_of_variable(parameter: V.Argument) -> int | None:
     """The bytes of the variable that a parameter was."""
     words = (w for w in parameter.attributes if w.startswith(f"{_SIZE}("))
     return next((int(w.removeprefix(f"{_SIZE}(").rstrip(")")) for w in words), None)
@@ -61,13 +82,12 @@ def size_of_variable(parameter: V.Argument) -> int | None:
 
 def _reached(module: Module, kernel: Function, variable: GlobalVariable) -> list[Function]:
     """The functions that use a variable or call one that does, and the kernel."""
-    found = {f for f in module.functions.values() if not f.is_declaration and uses(f, variable)}
-    while True:
-        callers = {f for f in module.functions.values() if f not in found and any(c.callee in found for c in _calls(f))}
-        if not callers:
-            break
-        found |= callers
-    found.add(kernel)
+    callers: dict[V.Value, list[Function]] = {}
+    for function in module.functions.values():
+        for call in _calls(function):
+            callers.setdefault(call.callee, []).append(function)
+    own = (f for f in module.functions.values() if not f.is_declaration and uses(f, variable))
+    found = {*reached(own, lambda f: callers.get(f, ())), kernel}
     for function in module.functions.values():
         for instruction in function.instructions():
             values = instruction.arguments if isinstance(instruction, I.CallBase) else instruction.operands
@@ -103,17 +123,14 @@ def _pass(call: I.CallBase, parameter: V.Argument) -> None:
 
 def _casts(function: Function, variable: GlobalVariable) -> set[V.Value]:
     """The constants of a function that are the variable's address as a plain pointer."""
-    found: set[V.Value] = set()
-    pending: list[V.Value] = [o for i in function.instructions() for o in i.operands if isinstance(o, V.ConstantExpr)]
-    while pending:
-        value = pending.pop()
-        if not isinstance(value, V.ConstantExpr):
-            continue
-        if value.opcode == "addrspacecast" and value.operands[0] is variable:
-            found.add(value)
-        else:
-            pending += value.operands
-    return found
+
+    def is_cast(value: V.Value) -> bool:
+        return isinstance(value, V.ConstantExpr) and value.opcode == "addrspacecast" and value.operands[0] is variable
+
+    def inside(value: V.Value) -> Iterable[V.Value]:
+        return value.operands if isinstance(value, V.ConstantExpr) and not is_cast(value) else ()
+
+    return {v for v in reached((o for i in function.instructions() for o in i.operands), inside) if is_cast(v)}
 
 
 def _refuse_left(module: Module, function: Function, variable: GlobalVariable) -> None:

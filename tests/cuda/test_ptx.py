@@ -22,7 +22,7 @@ from jax_enzyme.ir.arrays import Augmented, Jvp, Pullback
 from jax_enzyme.ir.device import DeviceFunction
 from jax_enzyme.ir.reader import parse as parse_ir
 from jax_enzyme.signature import Binding, parse, parse_launch
-from jax_enzyme.transform.bind import buffers_of
+from jax_enzyme.transform.buffers import buffers_of
 from tests.cuda.cases import CASES, Case, Launch
 from tests.support.tools import need
 

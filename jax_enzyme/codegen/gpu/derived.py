@@ -34,7 +34,7 @@ from jax_enzyme.options import Options
 from jax_enzyme.rules.user import rules_of
 from jax_enzyme.signature import Binding, Signature
 from jax_enzyme.signature.launch import Shape
-from jax_enzyme.transform.bind import buffers_of
+from jax_enzyme.transform.buffers import buffers_of
 from jax_enzyme.working import working
 
 REMEDY = 'run it on the CPU, where more is differentiable: jax.default_device(jax.devices("cpu")[0])'

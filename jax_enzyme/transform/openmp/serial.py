@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jax_enzyme.analysis.cfg import Cfg
-from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.errors import CompileError
 from jax_enzyme.ir import instructions as I
@@ -66,8 +64,7 @@ def check_exclusive(module: Module) -> None:
     for function in module.functions.values():
         if not any(Mark.EXCLUSIVE in marks_of(module, b.terminator) for b in function.blocks):
             continue
-        cfg = Cfg(function)
-        for loop in Loops(cfg, Dominators(cfg)).all:
+        for loop in Loops.of(function).all:
             for latch in loop.latches:
                 held = marks_of(module, latch.terminator)
                 if Mark.EXCLUSIVE in held and (numbered or _synchronises(module, loop.blocks)):

@@ -14,6 +14,8 @@ for each member.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.errors import LoweringError
 from jax_enzyme.ir import instructions as I
@@ -26,6 +28,7 @@ from jax_enzyme.ir.inlining import mark_for_inlining
 from jax_enzyme.ir.keywords import LINKAGE
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.ir.passes import run
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantAggregate, Value, int_value
 from jax_enzyme.ir.writer import to_text
@@ -82,14 +85,8 @@ def _reaching(module: Module, prefixes: tuple[str, ...]) -> set[Value]:
             for value in instruction.operands:
                 if isinstance(value, Function):
                     users.setdefault(value, []).append(function)
-    pending: list[Value] = [f for name, f in module.functions.items() if name.startswith(prefixes)]
-    found = set(pending)
-    while pending:
-        for user in users.get(pending.pop(), ()):
-            if user not in found:
-                found.add(user)
-                pending.append(user)
-    return found
+    asked: list[Value] = [f for name, f in module.functions.items() if name.startswith(prefixes)]
+    return set(reached(asked, lambda value: users.get(value, ())))
 
 
 def _inner_first(module: Module) -> list[Function]:
@@ -101,15 +98,9 @@ def _inner_first(module: Module) -> list[Function]:
     return sorted(found, key=lambda body: len(_below(body)))
 
 
-def _below(function: Function) -> set[Function]:
-    """What a function calls, directly or not."""
-    pending, found = [function], set[Function]()
-    while pending:
-        for instruction in pending.pop().instructions():
-            more = {v for v in instruction.operands if isinstance(v, Function)} - found
-            found |= more
-            pending += more
-    return found
+def _below(function: Function) -> Collection[Function]:
+    """A function and what it calls, directly or not."""
+    return reached([function], lambda f: (v for i in f.instructions() for v in i.operands if isinstance(v, Function)))
 
 
 def _most(module: Module, threads: int) -> int:

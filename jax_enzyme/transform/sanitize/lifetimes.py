@@ -26,9 +26,7 @@ from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.sanitize.insertion import Check, insert_checks
 from jax_enzyme.transform.sanitize.provenance import root_of
 from jax_enzyme.transform.sanitize.runtime import Runtime
-from jax_enzyme.transform.sanitize.scalars import is_lifetime, variable_name
-
-_MOVES = ("llvm.memcpy.", "llvm.memmove.", "llvm.memset.")
+from jax_enzyme.transform.sanitize.scalars import MOVES, is_lifetime, variable_name
 
 
 def check_lifetimes(function: Function, runtime: Runtime) -> None:
@@ -80,7 +78,7 @@ def _accesses(instruction: I.Instruction) -> Iterator[tuple[Value, str]]:
     accessed = I.accessed(instruction)
     if accessed is not None:
         yield accessed[0], "reads" if isinstance(instruction, I.Load) else "writes"
-    elif isinstance(instruction, I.Call) and instruction.callee.name.startswith(_MOVES):
+    elif isinstance(instruction, I.Call) and instruction.callee.name.startswith(MOVES):
         yield instruction.arguments[0], "writes"
         if instruction.arguments[1].type == T.PTR:
             yield instruction.arguments[1], "reads"

@@ -25,7 +25,7 @@ from jax_enzyme.transform.sanitize.runtime import Runtime
 _WORD = 0xFFB5A5A5
 _INLINE_BYTES = 64
 _PARTS = ((8, T.I64, _WORD << 32 | _WORD), (4, T.I32, _WORD), (1, T.I8, _WORD & 0xFF))
-_MOVES = ("llvm.memcpy.", "llvm.memmove.", "llvm.memset.")
+MOVES = ("llvm.memcpy.", "llvm.memmove.", "llvm.memset.")
 HIDE = "je.hide"
 Uses = dict[Value, list[tuple[I.Instruction, int]]]
 
@@ -206,7 +206,7 @@ def _whole_accesses(alloca: I.Alloca, users: Uses, layout: DataLayout) -> list[I
                     size = layout.store_size(user.operands[0].type)
                 case I.GetElementPtr() if (step := _constant_offset(user, layout)) is not None:
                     pending.append((user, offset + step))
-                case I.Call() if user.callee.name.startswith(_MOVES) and index < 2:
+                case I.Call() if user.callee.name.startswith(MOVES) and index < 2:
                     size = int_value(user.arguments[2]) or extent + 1
                 case _ if is_lifetime(user) or _hides(user):
                     pass
