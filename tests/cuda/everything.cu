@@ -1,4 +1,5 @@
-// Device math in full, threads that meet, atomics, printf, assert, inline PTX, narrow numbers, recursion: for PTX only.
+// Device math in full, threads that meet, atomics, printf, assert, inline PTX, narrow numbers, recursion. With PORTABLE
+// what every GPU has: no PTX and no printf.
 #include <assert.h>
 #include <cuda_fp16.h>
 #include <cuda_bf16.h>
@@ -38,7 +39,9 @@ extern "C" __global__ void all(int n, double a, const double *x, const __half *h
   v += __shfl_xor_sync(~0u, f, 1) + __shfl_sync(~0u, (long long)i, 3) + __shfl_up_sync(~0u, i, 1) + __shfl_down_sync(~0u, v, 2);
   __syncwarp();
   __threadfence();
+#ifndef PORTABLE
   if (z > 1e10) printf("large: %d %f\n", i, z);
+#endif
   assert(z < 1e30);
   atomicAdd(&kept, 1.0), atomicAdd((float *)&dynamic[3], 1.0f), atomicAdd((int *)&dynamic[4], 1), atomicMax((int *)&dynamic[0], 3);
   atomicMin((unsigned *)&dynamic[1], 3u), atomicCAS((int *)&dynamic[1], 1, 2), atomicInc((unsigned *)&dynamic[2], 3u);
@@ -46,7 +49,9 @@ extern "C" __global__ void all(int n, double a, const double *x, const __half *h
   double local[10];
   for (int k = 0; k < 10; k++) local[k] = x[(i + k) % n];
   v += local[(int)z % 10];
+#ifndef PORTABLE
   asm volatile("add.f64 %0, %0, %0;" : "+d"(v));
+#endif
   ho[i] = __float2half(f * 2.0f + (float)h[i]);
   bo[i] = __float2bfloat16(__bfloat162float(b[i]) * f);
   y[i] = v + dynamic[threadIdx.x];

@@ -17,6 +17,7 @@ import pytest
 
 from jax_enzyme.codegen.copying import private_copy
 from jax_enzyme.codegen.gpu import derived
+from jax_enzyme.codegen.gpu.architecture import OLDEST, target
 from jax_enzyme.codegen.gpu.entry import add_entries
 from jax_enzyme.codegen.host import host, target_machine
 from jax_enzyme.codegen.object import Built, build_function
@@ -117,7 +118,7 @@ def _lowered(recipe: str, dimensions: int, counts: bool, name: str, geometry: tu
         made = made.count.function
     module = private_copy(made.module)
     link(module)
-    add_entries(module, made, dimensions)
+    add_entries(module, made, dimensions, target(f"sm_{OLDEST}"))
     shape = Shape(geometry[0:3], geometry[3:6], geometry[6])  # pyright: ignore[reportArgumentType]
     module = inline_everything(module, [name])
     lowered = cuda.lower(module, name, shape, {}, host().triple, str(target_machine().target_data))

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
+from math import prod
 from types import MappingProxyType
+from typing import Literal
 
 import llvmlite.binding as llvm
 
 from jax_enzyme.errors import LoweringError
-
-TRIPLE = "nvptx64-nvidia-cuda"
 
 PTX_VERSIONS: Mapping[int, int] = MappingProxyType(
     {80: 70, 86: 71, 87: 74, 89: 78, 90: 78, 100: 86, 103: 88, 110: 90, 120: 87, 121: 88}
@@ -18,6 +19,48 @@ PTX_VERSIONS: Mapping[int, int] = MappingProxyType(
 """Compute capability (80 is 8.0) to the first PTX version that knows it, so that the oldest driver reads the PTX."""
 
 OLDEST = min(PTX_VERSIONS)
+AMD = ("gfx90a", "gfx942")
+"""MI200 and MI300: wavefronts of 64 threads."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """What code generation has to know of a device. The engine knows none of it: device functions are of one dialect,
+    NVVM's, for all devices. `buffers` is the address space of what a kernel is given, `locals` that of local variables,
+    and `convention` the calling convention of kernels."""
+
+    vendor: Literal["NVIDIA", "AMD"]
+    arch: str
+    triple: str
+    features: str
+    convention: str
+    buffers: int
+    locals: int
+
+    def machine(self) -> llvm.TargetMachine:
+        """A new target machine."""
+        _start()
+        found = llvm.Target.from_triple(self.triple)
+        return found.create_target_machine(cpu=self.arch, features=self.features, opt=3, reloc="pic")
+
+    def launch_words(self, block: tuple[int, int, int]) -> tuple[str, ...]:
+        """The attributes by which a kernel is for blocks of one shape."""
+        if self.vendor == "NVIDIA":
+            return (f'"nvvm.reqntid"="{",".join(map(str, block))}"',)
+        threads = prod(block)
+        return f'"amdgpu-flat-work-group-size"="{threads},{threads}"', '"uniform-work-group-size"="true"'
+
+
+def target(arch: str) -> Target:
+    """What there is to know of an architecture such as `sm_90` or `gfx90a`. LoweringError where there is no code."""
+    if arch in AMD:
+        return Target("AMD", arch, "amdgcn-amd-amdhsa", "", "amdgpu_kernel", buffers=1, locals=5)
+    number = arch.removeprefix("sm_")
+    version = PTX_VERSIONS.get(int(number)) if number.isdecimal() else None
+    if version is None:
+        listed = ", ".join((*(f"sm_{c}" for c in PTX_VERSIONS), *AMD))
+        raise LoweringError(f"there is no code for {arch}", remedy=f"architectures: {listed}")
+    return Target("NVIDIA", arch, "nvptx64-nvidia-cuda", f"+ptx{version}", "ptx_kernel", buffers=0, locals=0)
 
 
 def architecture(capability: int) -> str:
@@ -31,19 +74,6 @@ def architecture(capability: int) -> str:
             'jax.default_device(jax.devices("cpu")[0])',
         )
     return f"sm_{max(known)}"
-
-
-def machine(arch: str) -> llvm.TargetMachine:
-    """A new target machine for an architecture such as `sm_90`."""
-    number = arch.removeprefix("sm_")
-    version = PTX_VERSIONS.get(int(number)) if number.isdecimal() else None
-    if version is None:
-        raise LoweringError(
-            f"there is no code for {arch}",
-            remedy=f"architectures: {', '.join(f'sm_{c}' for c in PTX_VERSIONS)}",
-        )
-    _start()
-    return llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=arch, features=f"+ptx{version}", opt=3)
 
 
 @cache

@@ -18,8 +18,9 @@ from jax_enzyme.ad.shortcuts import ExactComparison, general, later, varied_inpu
 from jax_enzyme.cache import DiskCache, digest
 from jax_enzyme.codegen import race_warnings, shortcut_warnings
 from jax_enzyme.codegen.derived import check_buffers, own_digest, predicted
-from jax_enzyme.codegen.gpu.architecture import architecture
-from jax_enzyme.codegen.gpu.library import libdevice
+from jax_enzyme.codegen.gpu.architecture import architecture, target
+from jax_enzyme.codegen.gpu.code_object import code_object
+from jax_enzyme.codegen.gpu.library import library_path
 from jax_enzyme.codegen.gpu.primal import device_primal
 from jax_enzyme.codegen.gpu.ptx import ptx
 from jax_enzyme.codegen.host import host
@@ -162,14 +163,32 @@ class Job:
         return Layout.from_bytes(stored)
 
     def ptx(self, arch: str, dimensions: int, counts: bool) -> str:
-        def make() -> bytes:
+        """PTX; the assembly of GPUs of AMD's."""
+
+        def make(function: DeviceFunction) -> bytes:
+            return ptx(function, arch, dimensions=dimensions, fast_math=self.options.fast_math).encode()
+
+        return self._code("assembly", arch, dimensions, counts, make).decode()
+
+    def code_object(self, arch: str, dimensions: int, counts: bool) -> bytes:
+        """What GPUs of AMD's load."""
+
+        def make(function: DeviceFunction) -> bytes:
+            return code_object(function, arch, dimensions=dimensions, fast_math=self.options.fast_math)
+
+        return self._code("code object", arch, dimensions, counts, make)
+
+    def _code(
+        self, what: str, arch: str, dimensions: int, counts: bool, make: Callable[[DeviceFunction], bytes]
+    ) -> bytes:
+        def made() -> bytes:
             function = self.launched().function
             if counts:
                 assert function.count is not None
                 function = function.count.function
-            return ptx(function, arch, dimensions=dimensions, fast_math=self.options.fast_math).encode()
+            return make(function)
 
-        return self._stored(f"{arch} {dimensions} {counts} {_library()}", make).decode()
+        return self._stored(f"{what} {arch} {dimensions} {counts} {_library(arch)}", made)
 
     def split(self) -> bool:
         (step,) = self.steps
@@ -307,6 +326,6 @@ def _environment() -> str:
 
 
 @cache
-def _library() -> str:
-    path = libdevice()
+def _library(arch: str) -> str:
+    path = library_path(target(arch))
     return "" if path is None else digest(path.read_bytes())

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jax_enzyme.codegen.gpu.architecture import Target
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir import values as V
 from jax_enzyme.ir.builder import Builder, const_int
@@ -41,7 +42,7 @@ def entry_name(stage: int) -> str:
     return f"je_kernel_{stage}"
 
 
-def add_entries(module: Module, function: DeviceFunction, dimensions: int) -> None:
+def add_entries(module: Module, function: DeviceFunction, dimensions: int, target: Target) -> None:
     """Adds the kernels of all stages to a private copy of the function's module, for so many batch dimensions."""
     block = Declarations(module).function(_BLOCK_INDEX, T.FunctionType(T.I32, ()))
     block.return_attributes = ()  # the range is that of the grid without a batch
@@ -53,7 +54,7 @@ def add_entries(module: Module, function: DeviceFunction, dimensions: int) -> No
         _share_written(module, function)
     for stage, symbol in enumerate(function.symbols):
         name = entry_name(stage)
-        module.functions[name] = _entry(module, name, module.functions[symbol], function, block, dimensions)
+        module.functions[name] = _entry(module, name, module.functions[symbol], function, block, dimensions, target)
 
 
 def _meets(instruction: Instruction) -> bool:
@@ -94,10 +95,16 @@ def _wrap_block_index(module: Module, block: Function, extent: int) -> None:
 
 
 def _entry(
-    module: Module, name: str, thread: Function, function: DeviceFunction, block: Function, dimensions: int
+    module: Module,
+    name: str,
+    thread: Function,
+    function: DeviceFunction,
+    block: Function,
+    dimensions: int,
+    target: Target,
 ) -> Function:
     pointers = [
-        Argument(T.PTR, a.attributes, i, name=b.name)
+        Argument(T.PointerType(target.buffers), a.attributes, i, name=b.name)
         for i, (a, b) in enumerate(zip(thread.arguments, function.buffers, strict=True))
     ]
     count = len(pointers)
@@ -105,7 +112,7 @@ def _entry(
     extra = [Argument(T.I64, (), count + i) for i in range(numbers)]
     start, trap, done = BasicBlock(name="start"), BasicBlock(name="trap"), BasicBlock(name="done")
     at = Builder(start)
-    operands: list[Value] = list(pointers)
+    operands: list[Value] = [p if p.type == T.PTR else at.cast("addrspacecast", p, T.PTR) for p in pointers]
     if dimensions:
         element = at.binary("udiv", at.call(block, []), const_int(T.I32, function.shape.grid[0]))
         operands = _shifted(at, operands, at.cast("zext", element, T.I64), extra, dimensions)
@@ -115,9 +122,9 @@ def _entry(
     Builder(trap).unreachable()
     Builder(done).ret()
     kind = T.FunctionType(T.VOID, tuple(a.type for a in (*pointers, *extra)))
-    threads = ",".join(map(str, function.shape.block))
-    words = ("nounwind", f'"nvvm.reqntid"="{threads}"')
-    return Function(T.PTR, kind, [*pointers, *extra], [start, trap, done], ("ptx_kernel",), (), words, name=name)
+    words = ("nounwind", *target.launch_words(function.shape.block))
+    blocks = [start, trap, done]
+    return Function(T.PTR, kind, [*pointers, *extra], blocks, (target.convention,), (), words, name=name)
 
 
 def _shifted(

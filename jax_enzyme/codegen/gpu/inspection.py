@@ -8,6 +8,9 @@ from math import prod
 
 from jax_enzyme.ad.device.report import reverse_report
 from jax_enzyme.ad.report import ReverseReport
+from jax_enzyme.codegen.gpu.architecture import target
+from jax_enzyme.codegen.gpu.code_object import Resources as AmdResources
+from jax_enzyme.codegen.gpu.code_object import inspected
 from jax_enzyme.codegen.gpu.derived import Job
 from jax_enzyme.codegen.gpu.ptxas import Resources, assemble
 from jax_enzyme.errors import DifferentiationError
@@ -47,13 +50,23 @@ class GpuReport:
         return self._of(name).layout().tape_bytes if name in self._steps else None
 
     def ptx(self, name: str, arch: str = "sm_90") -> str:
-        """The PTX of one function."""
+        """The PTX of one function; for GPUs of AMD's (`gfx90a`) their assembly."""
         return self._of(name).ptx(arch, 0, counts=False)
 
-    def resources(self, arch: str = "sm_90") -> dict[str, Resources]:
-        """Registers, spills and shared memory of every function, by NVIDIA's assembler. LoweringError where that is not
-        installed."""
-        return {name: assemble(self.ptx(name, arch), arch)[0] for name in self._steps}
+    def code_object(self, name: str, arch: str) -> bytes:
+        """The linked code object of one function for a GPU of AMD's (`gfx90a`, `gfx942`)."""
+        return self._of(name).code_object(arch, 0, counts=False)
+
+    def resources(self, arch: str = "sm_90") -> dict[str, Resources | AmdResources]:
+        """Registers, spills and shared memory of every function: by NVIDIA's assembler, which has to be installed, or
+        of code objects for GPUs of AMD's. LoweringError where there is none."""
+        return {name: self._resources(name, arch) for name in self._steps}
+
+    def _resources(self, name: str, arch: str) -> Resources | AmdResources:
+        if target(arch).vendor == "NVIDIA":
+            return assemble(self.ptx(name, arch), arch)[0]
+        job = self._of(name)
+        return inspected(job.launched().function, arch, fast_math=job.options.fast_math).kernels[0]
 
     def sections(self) -> Iterator[tuple[str, list[str]]]:
         """Titles and rows of a report."""

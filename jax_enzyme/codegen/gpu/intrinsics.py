@@ -1,4 +1,4 @@
-"""Which of LLVM's intrinsics NVPTX has instructions for, and what the others are called in the library.
+"""Which of LLVM's intrinsics devices have instructions for, and what the others are called in the library.
 
 LLVM ends the process over an intrinsic that it cannot select: so what is left at the end is looked at by name.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import llvmlite.binding as llvm
 
+from jax_enzyme.codegen.gpu.architecture import Target
 from jax_enzyme.errors import LoweringError
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, Module
@@ -30,6 +31,11 @@ _DEVICE = (
     "d2ull.", "ll2d.", "ull2d.", "f2ll.", "f2ull.", "ll2f.", "ull2f.", "d2f.", "f2h.", "fns", "bitcast.", "ldg.",
     "ldu.", "atomic.", "reflect", "exit", "idp", "neg.", "isspacep.", "ptr.", "mapa",
 )  # fmt: skip
+_OF_AMD = (
+    "amdgcn.", "exp2.f32", "log2.f32", "exp.f32", "log.f32", "exp10.f32", "log10.f32", "ldexp.", "frexp.", "round.",
+    "lrint.", "llrint.", "lround.", "llround.",
+)  # fmt: skip
+_WHOSE = {"NVIDIA": "GPUs", "AMD": "GPUs of AMD's"}
 _OF_THE_DRIVER = frozenset(("vprintf", "malloc", "free", "__assertfail"))
 
 
@@ -61,24 +67,30 @@ def _library_name(name: str, function: Function) -> str | None:
     return stem + ("f" if first == T.FLOAT else "")
 
 
-def refuse_unknown(native: llvm.ModuleRef) -> None:
+def refuse_unknown(native: llvm.ModuleRef, target: Target) -> None:
     """LoweringError for what the device has no code for."""
     unknown: list[str] = []
     for function in native.functions:
-        if function.is_declaration and not _known(function.name):
-            unknown.append(function.name)
+        if function.is_declaration and not _known(function.name, target):
+            unknown.append(_in_the_source(function.name))
     if unknown:
         listed = ", ".join(f"`{n}`" for n in sorted(unknown))
         raise LoweringError(
-            f"the kernel calls {listed}, which GPUs have no code for",
+            f"the kernel calls {listed}, which {_WHOSE[target.vendor]} have no code for",
             remedy="define it in the source as a `__device__` function; one of the host runs on the CPU only",
         )
 
 
-def _known(name: str) -> bool:
+def _in_the_source(name: str) -> str:
+    return f"llvm.{name}" if name.startswith("nvvm.") else name
+
+
+def _known(name: str, target: Target) -> bool:
     if not name.startswith("llvm."):
-        return name in _OF_THE_DRIVER
+        return target.vendor == "NVIDIA" and name in _OF_THE_DRIVER
     stem = name.removeprefix("llvm.")
+    if target.vendor == "AMD" and stem.startswith(_OF_AMD):
+        return True
     if stem.startswith("nvvm."):
-        return stem.removeprefix("nvvm.").startswith(_DEVICE)
+        return target.vendor == "NVIDIA" and stem.removeprefix("nvvm.").startswith(_DEVICE)
     return stem.split(".")[0] in _SELECTED or any(stem.startswith(s) for s in _SELECTED if "." in s)

@@ -1,6 +1,6 @@
-"""From a device function to PTX.
+"""From a device function to code of a device.
 
-link helpers -> entries -> one module for the architecture -> run time and libdevice -> -O3 -> NVPTX
+link helpers -> entries -> one module for the architecture -> run time and library -> -O3 -> PTX, or AMD's objects
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from __future__ import annotations
 import llvmlite.binding as llvm
 
 from jax_enzyme.codegen.copying import private_copy
-from jax_enzyme.codegen.gpu.architecture import machine
+from jax_enzyme.codegen.gpu import amd
+from jax_enzyme.codegen.gpu.architecture import Target, target
 from jax_enzyme.codegen.gpu.entry import add_entries, entry_name
 from jax_enzyme.codegen.gpu.intrinsics import name_library_calls, refuse_unknown
 from jax_enzyme.codegen.gpu.library import complete
@@ -24,38 +25,52 @@ from jax_enzyme.transform.device.registers import EXACT
 
 
 def ptx(function: DeviceFunction, arch: str, *, dimensions: int = 0, fast_math: bool = False) -> str:
-    """The PTX of a device function for an architecture (`sm_90`) and a batch of so many dimensions: one kernel per
-    stage, `entry_name(stage)`."""
-    target = machine(arch)
-    module = _entry_module(function, dimensions)
-    retarget(module, target)
+    """The assembly of a device function for an architecture and a batch of so many dimensions: one kernel per stage,
+    `entry_name(stage)`. For NVIDIA's (`sm_90`) that is PTX, and what a driver takes."""
+    machine, native = optimised(function, target(arch), dimensions, fast_math)
+    return machine.emit_assembly(native)
+
+
+def optimised(
+    function: DeviceFunction, device: Target, dimensions: int, fast_math: bool
+) -> tuple[llvm.TargetMachine, llvm.ModuleRef]:
+    """The module of these kernels, optimised, and what makes code of it."""
+    module = _entry_module(function, dimensions, device)
+    machine = device.machine()
+    retarget(module, machine)
     if fast_math:
         relax(module)
-    native = _optimised(module, target, frozenset(entry_name(s) for s in range(len(function.symbols))))
-    refuse_unknown(native)
-    return target.emit_assembly(native)
+    native = _optimised(module, device, machine, frozenset(entry_name(s) for s in range(len(function.symbols))))
+    refuse_unknown(native, device)
+    return machine, native
 
 
-def _entry_module(function: DeviceFunction, dimensions: int) -> Module:
+def _entry_module(function: DeviceFunction, dimensions: int, device: Target) -> Module:
+    if device.vendor == "AMD":
+        amd.refuse_assembly(function.module)
     module = private_copy(function.module)
     link(module)
     module.named_metadata = {k: v for k, v in module.named_metadata.items() if not k.startswith("nvvm")}
     for name in ("llvm.used", "llvm.compiler.used"):
         module.globals.pop(name, None)
     name_library_calls(module)
-    add_entries(module, function, dimensions)
+    if device.vendor == "AMD":
+        amd.one_form(module, function.shape)
+    add_entries(module, function, dimensions, device)
     mark_for_inlining(module, [entry_name(s) for s in range(len(function.symbols))])
     for helper in module.functions.values():
         if helper.name.startswith(EXACT):  # long, and called in many places
             helper.attributes = ("nounwind", "noinline")
+    if device.vendor == "AMD":
+        amd.translate(module)
     return module
 
 
-def _optimised(module: Module, target: llvm.TargetMachine, keep: frozenset[str]) -> llvm.ModuleRef:
+def _optimised(module: Module, device: Target, machine: llvm.TargetMachine, keep: frozenset[str]) -> llvm.ModuleRef:
     context = llvm.create_context()
     try:
         native = llvm.parse_assembly(to_text(module), context)
-        complete(native, context, target)
+        complete(native, context, device)
         for function in native.functions:
             if not function.is_declaration and function.name not in keep:
                 function.linkage = llvm.Linkage.internal
@@ -68,6 +83,6 @@ def _optimised(module: Module, target: llvm.TargetMachine, keep: frozenset[str])
     options = llvm.create_pipeline_tuning_options(speed_level=3)
     options.slp_vectorization = True
     options.loop_unrolling = True
-    builder = llvm.create_pass_builder(target, options)
+    builder = llvm.create_pass_builder(machine, options)
     run_on_module(builder.getModulePassManager(), native, builder)
     return native

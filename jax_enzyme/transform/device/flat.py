@@ -68,7 +68,7 @@ def _merge_dynamic(module: Module) -> None:
         first = dynamic[0]
         first.suffix = (f"align {_ALIGN}",)
         merged: dict[V.Value, V.Constant] = dict.fromkeys(dynamic[1:], first)
-        _replace(module, merged.get)
+        replace_globals(module, merged.get)
 
 
 def restore(module: Module, shape: Shape) -> tuple[Module, Shape]:
@@ -105,7 +105,7 @@ def restore(module: Module, shape: Shape) -> tuple[Module, Shape]:
             f"shadow; no device has more than {MAX_SHARED}",
             remedy="smaller tiles",
         )
-    _replace(work, places.get)
+    replace_globals(work, places.get)
     return work, replace(shape, shared=shared)
 
 
@@ -140,7 +140,7 @@ def _behind(
     return used
 
 
-def _replace(module: Module, place: Callable[[V.Value], V.Constant | None]) -> None:
+def replace_globals(module: Module, place: Callable[[V.Value], V.Constant | None]) -> None:
     """Puts constants in the place of globals, wherever a private module names them."""
     for variable in module.globals.values():
         if variable.initializer is not None:
