@@ -12,7 +12,7 @@ from jax_enzyme.analysis.layout import DataLayout, addresses
 from jax_enzyme.analysis.objects import MemoryObject
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import Buffer
-from jax_enzyme.ir.builder import Builder, zero
+from jax_enzyme.ir.builder import Builder, const_int, zero
 from jax_enzyme.ir.module import Function, GlobalVariable
 from jax_enzyme.ir.values import BasicBlock, ConstantExpr, ConstantNull, Value
 
@@ -55,10 +55,14 @@ class Frame:
             clean = self._runtime.allocate if zeroed else self._runtime.take
             self._heap.append(clean(self.builder, size))
             return self._heap[-1]
-        type_ = T.ArrayType(size, T.I8)
-        memory = self.builder.alloca(type_, align=16)
+        return self._local(size, zeroed)
+
+    def _local(self, size: int, zeroed: bool) -> Value:
+        """Memory of constant size on the stack. It is cleared by `memset`: of a store of an array of bytes, LLVM makes
+        one store for each."""
+        memory = self.builder.alloca(T.ArrayType(size, T.I8), align=16)
         if zeroed:
-            self.builder.store(zero(type_), memory)
+            self._runtime.clear(self.builder, memory, const_int(T.I64, size))
         return memory
 
     def arena(self) -> Value:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from jax_enzyme.ad.check.errors import EmissionError
 from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function
-from jax_enzyme.ir.values import is_zero
+from jax_enzyme.ir.values import int_value
 
 
 def check_shadows(caller: Function, callee: Function, first: int, count: int) -> None:
@@ -18,13 +19,17 @@ def check_shadows(caller: Function, callee: Function, first: int, count: int) ->
                 continue
             if isinstance(value, I.Alloca):
                 users = [i for i in block.instructions if value in i.operands]
-                start = users[0]
-                if isinstance(start, I.Store) and is_zero(start.operands[0]) and _fills(start, value):
+                if _clears(users[0], value):
                     continue
             elif not isinstance(value, I.Instruction):
                 continue
             raise EmissionError(caller, "a shadow is not zero when the reverse begins")
 
 
-def _fills(store: I.Store, variable: I.Alloca) -> bool:
-    return store.operands[1] is variable and store.operands[0].type == variable.allocated_type
+def _clears(start: I.Instruction, variable: I.Alloca) -> bool:
+    """Whether an instruction fills a local array of bytes with zeros."""
+    if not isinstance(start, I.Call) or not start.callee.name.startswith("llvm.memset"):
+        return False
+    target, byte, length = start.arguments[:3]
+    size = variable.allocated_type.count if isinstance(variable.allocated_type, T.ArrayType) else None
+    return target is variable and int_value(byte) == 0 and int_value(length) == size

@@ -188,11 +188,7 @@ class DeviceFrame(Frame):
     def room(self, size: int, zeroed: bool = False) -> Value:
         if size == 0:
             return ConstantNull(T.PTR)
-        type_ = T.ArrayType(size, T.I8)
-        memory = self.builder.alloca(type_, align=16)
-        if zeroed:
-            self.builder.store(zero(type_), memory)
-        return memory
+        return self._local(size, zeroed)
 
     def shadows(self) -> list[Value]:
         found = super().shadows()

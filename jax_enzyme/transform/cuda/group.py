@@ -18,7 +18,7 @@ from typing import Protocol, TypeGuard
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.builder import Builder, const_int, zero
+from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import with_operands
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantString, Value
@@ -210,7 +210,8 @@ class Emitter(ABC):
             made.name = instruction.name
             self.locals[instruction] = made
             if instruction in self.common:
-                self.top.store(zero(kind), made)  # what a shuffle reads from a lane that is not there
+                # What a shuffle reads from a lane that is not there.
+                self.fill(self.top, made, 0, self.layout.alloc_size(kind))
 
     def _stride(self, variable: I.Alloca) -> T.Type:
         """The type of a local variable, padded so that each member's is aligned as the first is."""
