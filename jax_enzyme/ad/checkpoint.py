@@ -117,8 +117,8 @@ def candidates(reversal: Reversal) -> tuple[list[Candidate], list[tuple[str | No
     found: list[Candidate] = []
     hindrances: list[tuple[str | None, Hindrance]] = []
     for loop in root.code.loops:
-        count = root.plan.recipes.recurrences.trip_count(loop).exact
-        known = count.value + 1 if count is not None and count.value is not None else None
+        repeats = root.plan.recipes.recurrences.repeats(loop)
+        known = None if repeats is None else repeats + 1
         tape = taped_bytes(root.plan.tape, loop)
         if not tape or (known is not None and known < _FEWEST):
             continue

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from jax_enzyme.analysis.counters import step_to
 from jax_enzyme.analysis.folding import folded, wrapped
 from jax_enzyme.analysis.objects import reachable_functions
 from jax_enzyme.ir import instructions as I
@@ -121,10 +122,9 @@ def _counter(phi: I.Phi) -> tuple[Value, int] | None:
     if len(phi.operands) != 2:
         return None
     for start, next_ in (phi.operands, reversed(phi.operands)):
-        if isinstance(next_, I.BinaryOp) and next_.opcode in ("add", "sub") and next_.operands[0] is phi:
-            step = int_value(next_.operands[1])
-            if step is not None:
-                return start, step if next_.opcode == "add" else -step
+        step = step_to(next_, phi)
+        if step is not None:
+            return start, step
     return None
 
 

@@ -1,4 +1,5 @@
-"""Counters of loops in terms of one another: `p` and `i` of `for (i = 0, p = x; i < n; i++, p++)` move together."""
+"""Counters of loops: by how much they go on, and in terms of one another: `p` and `i` of
+`for (i = 0, p = x; i < n; i++, p++)` move together."""
 
 from __future__ import annotations
 
@@ -28,10 +29,11 @@ def followers(loops: Loops) -> dict[Value, Follower]:
 def _of_loop(loop: Loop) -> dict[Value, Follower]:
     counters: list[tuple[I.Phi, Value, int]] = []
     for phi in loop.header.instructions:
-        moved = _step(loop, phi) if isinstance(phi, I.Phi) else None
-        if moved is not None:
+        ends = loop.ends(phi) if isinstance(phi, I.Phi) else None
+        step = None if ends is None else step_to(ends[1], phi)
+        if ends is not None and step:
             assert isinstance(phi, I.Phi)
-            counters.append((phi, *moved))
+            counters.append((phi, ends[0], step))
     leaders = [(phi, first, step) for phi, start, step in counters if (first := int_value(start)) is not None]
     if not leaders:
         return {}
@@ -44,18 +46,14 @@ def _of_loop(loop: Loop) -> dict[Value, Follower]:
     return result
 
 
-def _step(loop: Loop, phi: I.Phi) -> tuple[Value, int] | None:
-    """What a phi starts with, and the constant that is added in every iteration."""
-    inside = [v for v, source in phi.incoming if source in loop.blocks]
-    outside = [v for v, source in phi.incoming if source not in loop.blocks]
-    if len(inside) != 1 or len(outside) != 1:
+def step_to(following: Value, phi: Value) -> int | None:
+    """The constant that a value is more than a phi, in bytes where that is an address; None where it is anything else
+    than such a sum."""
+    if not isinstance(following, I.BinaryOp | I.GetElementPtr) or len(following.operands) != 2:
         return None
-    (next_,) = inside
-    if not isinstance(next_, I.BinaryOp | I.GetElementPtr) or len(next_.operands) != 2 or next_.operands[0] is not phi:
+    before, by = following.operands[0], int_value(following.operands[1])
+    if before is not phi or by is None:
         return None
-    step = int_value(next_.operands[1])
-    if isinstance(next_, I.GetElementPtr):
-        return (outside[0], step) if step and next_.source_type == T.I8 else None
-    if not step or next_.opcode not in ("add", "sub"):
-        return None
-    return outside[0], step if next_.opcode == "add" else -step
+    if isinstance(following, I.GetElementPtr):
+        return by if following.source_type == T.I8 else None
+    return {"add": by, "sub": -by}.get(following.opcode)

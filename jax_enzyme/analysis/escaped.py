@@ -45,10 +45,6 @@ class Escaped:
         self._members[name] = set()
         return name
 
-    def is_class(self, item: MemoryObject) -> bool:
-        """Whether this is the name of a class."""
-        return item in self._names
-
     def names_in(self, objects: Objects) -> Objects:
         """The classes among objects."""
         return objects & self._names if self._names else NOTHING

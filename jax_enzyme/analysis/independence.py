@@ -298,9 +298,7 @@ class Independence:
                 break
             if phi in sums:
                 continue
-            recurrence = self._facts.closed_form(phi, loop)
-            parts = recurrence.coefficients if recurrence is not None else ()
-            step = parts[1].value if len(parts) == 2 else None
+            step = self._facts.step(phi, loop)
             if step is None or not isinstance(phi.type, T.IntType):
                 return "each iteration needs a value from the one before, such as a sum"
             found.append((phi, step))

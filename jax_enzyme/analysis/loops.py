@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dominators import Dominators
+from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.reach import reached
-from jax_enzyme.ir.values import BasicBlock
+from jax_enzyme.ir.values import BasicBlock, Value
 
 Edge = tuple[BasicBlock, BasicBlock]
 
@@ -41,6 +42,12 @@ class Loop:
     def encloses(self, other: Loop | None) -> bool:
         """Is `other` this loop or one inside it?"""
         return other is not None and other.header in self.blocks and other.depth >= self.depth
+
+    def ends(self, phi: I.Phi) -> tuple[Value, Value] | None:
+        """What a phi of the header starts with, and what it goes on with; None where either is not one value."""
+        inside = [v for v, source in phi.incoming if source in self.blocks]
+        outside = [v for v, source in phi.incoming if source not in self.blocks]
+        return (outside[0], inside[0]) if len(outside) == len(inside) == 1 else None
 
     @property
     def ancestors(self) -> Iterator[Loop]:

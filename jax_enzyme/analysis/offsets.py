@@ -12,6 +12,7 @@ from math import gcd
 from typing import TypeVar
 
 from jax_enzyme.analysis.congruence import ANY, Congruence
+from jax_enzyme.analysis.counters import step_to
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.values import Value, int_value
@@ -128,11 +129,8 @@ def values_of_counter(phi: I.Phi) -> Offsets | None:
         return None
     for start, (following, latch) in zip(phi.operands, reversed(phi.incoming), strict=True):
         first = int_value(start)
-        if first is None or not isinstance(following, I.BinaryOp) or following.opcode != "add":
-            continue
-        step = int_value(following.operands[1])
-        last = latch.terminator
-        if following.operands[0] is not phi or step not in (1, -1) or not isinstance(last, I.CondBranch):
+        step, last = step_to(following, phi), latch.terminator
+        if first is None or step not in (1, -1) or not isinstance(last, I.CondBranch):
             continue
         test = last.operands[0]
         if not isinstance(test, I.Compare) or test.opcode != "icmp" or test.operands[0] not in (phi, following):

@@ -98,6 +98,17 @@ class Recurrences:
 
         return self._memo.get(("trips", loop), compute, lambda: UNKNOWN, cut=True)
 
+    def repeats(self, loop: Loop) -> int | None:
+        """How often the loop's back edge is taken, where that is a constant."""
+        exact = self.trip_count(loop).exact
+        return None if exact is None else exact.value
+
+    def step(self, phi: I.Phi, loop: Loop) -> int | None:
+        """The constant by which a phi of the loop's header goes on in each iteration; None where it does otherwise."""
+        recurrence = self.closed_form(phi, loop)
+        parts = () if recurrence is None else recurrence.coefficients
+        return parts[1].value if len(parts) == 2 else None
+
     def range_of(self, value: Value) -> Interval:
         """The signed range of a scalar integer, where it is defined."""
         assert isinstance(value.type, T.IntType)

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from jax_enzyme.analysis.counters import step_to
 from jax_enzyme.analysis.evaluation import Program, Unclear, Values, is_pure, is_silent
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.objects import call_effect
@@ -323,7 +324,7 @@ def _is_counter(loop: Loop, value: Value) -> bool:
         match value:
             case I.Phi():
                 return value in loop.header.instructions and all(
-                    _is_step(next_, value) for next_, source in value.incoming if source in loop.blocks
+                    step_to(next_, value) for next_, source in value.incoming if source in loop.blocks
                 )
             case I.Cast() | I.BinaryOp(opcode="add" | "sub") | I.GetElementPtr() if value.operands:
                 variable = [v for v in value.operands if isinstance(v, I.Instruction)]
@@ -333,9 +334,3 @@ def _is_counter(loop: Loop, value: Value) -> bool:
             case _:
                 return False
     return False
-
-
-def _is_step(value: Value, phi: I.Phi) -> bool:
-    if not isinstance(value, I.BinaryOp | I.GetElementPtr) or value.opcode not in ("add", "sub", "getelementptr"):
-        return False
-    return value.operands[0] is phi and int_value(value.operands[1]) not in (None, 0) and len(value.operands) == 2

@@ -52,8 +52,7 @@ def _latches(module: Module, function: Function) -> Iterator[BasicBlock]:
         body = sum(len(b.instructions) for b in loop.blocks)
         if body > _INSTRUCTIONS or _spoken_of(module, loop.latches[0].terminator):
             continue  # before any time is spent on how often it runs
-        repeats = recurrences.trip_count(loop).exact
-        again = None if repeats is None else repeats.value
+        again = recurrences.repeats(loop)
         if again is None or not 0 <= again < _ITERATIONS:
             continue
         if (again + 1) * body <= _INSTRUCTIONS:

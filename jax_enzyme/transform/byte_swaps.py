@@ -32,6 +32,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from math import gcd
 
+from jax_enzyme.analysis.counters import step_to
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -232,7 +233,7 @@ class _Loop:
             return None
         before, onward = phi.operands if phi.targets[1] is self.block else reversed(phi.operands)
         start = self.address(before)
-        step = _step(phi, onward)
+        step = step_to(onward, phi)
         return None if start is None or start.step or step is None else replace(start, step=step)
 
     def _moved(self, value: Value, by: Value) -> _Address | None:
@@ -240,16 +241,6 @@ class _Loop:
         if a is None or b is None or b.base is not None:
             return None
         return _Address(a.base, a.start + b.start, a.step + b.step)
-
-
-def _step(phi: I.Phi, onward: Value) -> int | None:
-    match onward:
-        case I.BinaryOp(opcode="add", operands=[x, by]) if x is phi:
-            return int_value(by)
-        case I.GetElementPtr(operands=[x, by]) if x is phi and onward.source_type == T.I8:
-            return int_value(by)
-        case _:
-            return None
 
 
 # -- rewriting -------------------------------------------------------------------------------------------------------

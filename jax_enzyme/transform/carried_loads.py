@@ -171,8 +171,8 @@ class _Loading:
         return [phi for phi in self._carried(loop) if any(isinstance(v, I.Load) for v, b in phi.incoming if b in loop)]
 
     def _is_short(self, loop: Loop) -> bool:
-        repeats = self._facts.trip_count(loop).exact
-        return repeats is not None and repeats.value is not None and repeats.value + 1 in LENGTHS
+        repeats = self._facts.repeats(loop)
+        return repeats is not None and repeats + 1 in LENGTHS
 
     # -- where it lies
 

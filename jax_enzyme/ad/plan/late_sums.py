@@ -82,9 +82,8 @@ def _count(recipes: Recipes, loop: Loop) -> int | None:
     """The iterations of a loop with one latch, at which alone it is left, where they are few enough to wait."""
     if len(loop.latches) != 1 or loop.exiting != loop.latches or loop.preheader is None:
         return None
-    repeats = recipes.recurrences.trip_count(loop).exact
-    count = None if repeats is None or repeats.value is None else repeats.value + 1
-    return count if count is not None and count in LENGTHS else None
+    repeats = recipes.recurrences.repeats(loop)
+    return repeats + 1 if repeats is not None and repeats + 1 in LENGTHS else None
 
 
 def _latches(loop: Loop) -> list[I.Instruction]:

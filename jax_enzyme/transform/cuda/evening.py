@@ -54,12 +54,8 @@ def counters_of(facts: Recurrences, loop: Loop) -> list[Counter]:
     """The counters of a loop with one latch."""
     found: list[Counter] = []
     for phi in phis(loop.header):
-        recurrence = facts.closed_form(phi, loop)
-        ends = facts.header_operands(phi, loop)
-        if recurrence is None or ends is None or len(recurrence.coefficients) != 2:
-            continue
-        step = recurrence.coefficients[1].value
-        if step is not None:
+        step, ends = facts.step(phi, loop), facts.header_operands(phi, loop)
+        if step is not None and ends is not None:
             steps = Polynomial.atom(facts.iteration(loop)).scale(step)
             narrow = full_range(facts.bits(phi.type) or 0)
             exact = facts.form(phi).signed and facts.interval(steps).within(narrow)

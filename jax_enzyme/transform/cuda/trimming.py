@@ -8,6 +8,7 @@ A reduction in shared memory consists of such loops.
 
 from __future__ import annotations
 
+from jax_enzyme.analysis.counters import step_to
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.builder import const_int
@@ -48,16 +49,15 @@ def _counter(loop: Loop) -> tuple[I.Phi, I.Compare, int] | None:
     if len(found) != 1 or not isinstance(condition, I.Compare) or condition.opcode != "icmp":
         return None
     (phi,) = found
-    start = next(v for v, b in phi.incoming if b not in loop)
-    following = next(v for v, b in phi.incoming if b in loop)
-    steps = isinstance(following, I.BinaryOp) and following.opcode == "add" and following.operands[0] is phi
+    around = loop.ends(phi)
+    if around is None or int_value(around[0]) != 0 or step_to(around[1], phi) != 1:
+        return None
     count = int_value(condition.operands[1])
     ends = condition.predicate == "eq" and branch.targets[0] not in loop
     continues = condition.predicate in ("ne", "ult") and branch.targets[0] in loop
-    if not steps or int_value(start) != 0 or condition.operands[0] is not following or not (ends or continues):
+    if condition.operands[0] is not around[1] or not (ends or continues):
         return None
-    one = int_value(following.operands[1]) if isinstance(following, I.BinaryOp) else None
-    return (phi, condition, count) if one == 1 and count is not None and count > 1 else None
+    return (phi, condition, count) if count is not None and count > 1 else None
 
 
 def _busy(test: I.CondBranch, phi: I.Phi, latch: BasicBlock) -> int | None:

@@ -73,8 +73,8 @@ def _turned(module: Module, kernel: Function, number: int, evened: bool) -> Func
 
 def _gains(module: Module, facts: Recurrences, loop: Loop) -> bool:
     """Whether threads side by side are better than iterations side by side."""
-    trips = facts.trip_count(loop).exact
-    unrolled = trips is not None and trips.value is not None and trips.value < _UNROLLED
+    trips = facts.repeats(loop)
+    unrolled = trips is not None and trips < _UNROLLED
     if loop.preheader is None or len(loop.latches) != 1 or unrolled:
         return False
     carried = [i for i in loop.header.instructions if isinstance(i, I.Phi) and facts.closed_form(i, loop) is None]

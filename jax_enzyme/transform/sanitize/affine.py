@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from jax_enzyme.analysis.counters import step_to
 from jax_enzyme.analysis.guards import INVERSE, SWAPPED
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
@@ -72,19 +73,15 @@ def _counted(loop: Loop, value: Value, bound: Value, predicate: str, *, late: bo
         value, added = value.operands[0], int_value(value.operands[1])
     if not isinstance(value, I.Phi) or value not in loop.header.instructions or value.type not in _WIDTHS:
         return None
-    start = next(v for v, block in value.incoming if block is loop.preheader)
-    steps = [v for v, block in value.incoming if block is not loop.preheader]
-    following = steps[0] if len(steps) == 1 else None
-    if not isinstance(following, I.BinaryOp) or following.opcode != "add" or following.operands[0] is not value:
-        return None
-    step = int_value(following.operands[1])
-    if not step or abs(step) > 1 << 16 or added not in (0, step):
+    ends = loop.ends(value)
+    step = None if ends is None else step_to(ends[1], value)
+    if ends is None or not step or abs(step) > 1 << 16 or added not in (0, step):
         return None
     up = {"slt", "sle", "ult", "ule"} | ({"ne"} if step == 1 else set())
     down = {"sgt", "sge", "ugt", "uge"} | ({"ne"} if step == -1 else set())
     if predicate not in (up if step > 0 else down):
         return None
-    return Counter(value, start, step, predicate, bound, late, added == step)
+    return Counter(value, ends[0], step, predicate, bound, late, added == step)
 
 
 def _is_plain_shift(value: I.BinaryOp) -> bool:

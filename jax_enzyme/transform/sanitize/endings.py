@@ -7,6 +7,7 @@ their frame with the end of their thread's stack.
 
 from __future__ import annotations
 
+from jax_enzyme.analysis.counters import step_to
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -96,13 +97,9 @@ def _is_counter(loop: Loop, value: Value) -> bool:
         value = value.operands[0]
     if isinstance(value, I.BinaryOp) and value.opcode == "add" and int_value(value.operands[1]):
         value = value.operands[0]
-    if not isinstance(value, I.Phi) or value not in loop.header.instructions:
+    if not isinstance(value, I.Phi) or value not in loop.header.instructions or not T.is_int(value.type):
         return False
-    steps = [v for v, block in value.incoming if block in loop.blocks]
-    return all(
-        isinstance(s, I.BinaryOp) and s.opcode == "add" and s.operands[0] is value and bool(int_value(s.operands[1]))
-        for s in steps
-    )
+    return all(step_to(v, value) for v, block in value.incoming if block in loop.blocks)
 
 
 def _is_invariant(loop: Loop, value: Value) -> bool:
