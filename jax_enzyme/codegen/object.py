@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 
 from jax_enzyme.cache import digest
 from jax_enzyme.codegen.assembly import check_assembly
-from jax_enzyme.codegen.copying import private_copy
 from jax_enzyme.codegen.entry import ENTRY, INITIALISER, add_entry, add_initialiser
 from jax_enzyme.codegen.jit import Code, jit
 from jax_enzyme.codegen.library import link_failure
 from jax_enzyme.codegen.optimise import object_code
 from jax_enzyme.codegen.stored import Stored
 from jax_enzyme.ir.arrays import ArrayFunction, Buffer
+from jax_enzyme.ir.clone import clone_without_debug
 from jax_enzyme.ir.module import Module
 from jax_enzyme.options import Options
 from jax_enzyme.rules.helpers import link
@@ -39,7 +39,7 @@ def entry_module(function: ArrayFunction, threads: int | None = None) -> Module:
     """A module of its own, to be changed at will, that exports the entry (and the initialiser, where there is something
     to initialise) of an array function, and nothing else. `threads`: how many may run it, if not all. What calls MPI
     runs the elements of a batch in order."""
-    module = private_copy(function.module)
+    module = clone_without_debug(function.module)
     link(module)
     module = emulate_thread_locals(module)
     interface = binary_interface(module)

@@ -25,7 +25,6 @@ from jax_enzyme.analysis.words import Words
 from jax_enzyme.codegen import library, shortcut_warnings
 from jax_enzyme.codegen.assumptions import Assumptions
 from jax_enzyme.codegen.canonical import canonical
-from jax_enzyme.codegen.copying import private_copy
 from jax_enzyme.codegen.overlaps import SHARED, Choice, overlapping
 from jax_enzyme.codegen.plain_wrapper import Wrapper
 from jax_enzyme.errors import DifferentiationError
@@ -33,7 +32,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Augmented, Buffer, Io, Jvp, Pullback, Step, Vjp
 from jax_enzyme.ir.builder import Builder, const_int
-from jax_enzyme.ir.clone import clone
+from jax_enzyme.ir.clone import clone, clone_without_debug
 from jax_enzyme.ir.inlining import mark_for_inlining
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.ir.values import Argument, BasicBlock, Value, int_value
@@ -182,7 +181,7 @@ class PlainFunction:
         return result
 
     def _wrapped(self, derived: ArrayFunction, suffix: str) -> Module:
-        module = private_copy(derived.module)
+        module = clone_without_debug(derived.module)
         link(module)
         mark_for_inlining(module, [])
         _may_share_derivatives(module)

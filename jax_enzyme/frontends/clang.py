@@ -25,7 +25,8 @@ _WRITE = (
     "-fno-color-diagnostics", "-fspell-checking", "-Wno-error=date-time", "-w",
     "{source}", "-o", "{output}",
 )  # fmt: skip
-_LIST = ("-w", "-M", "-MF", "{dependencies}", "{source}")
+LIST_HEADERS = ("-Xclang", "-header-include-file", "-Xclang", "{headers}", "-Xclang", "-sys-header-deps")
+"""Has clang write which headers it reads. The driver of zig takes `-M` and its like for a wish to preprocess only."""
 
 
 def compile_c(source: Source, flags: Sequence[str]) -> str:
@@ -37,5 +38,5 @@ def compile_cpp(source: Source, flags: Sequence[str]) -> str:
 
 
 def _compile(source: Source, driver: tuple[str, ...], flags: Sequence[str]) -> str:
-    recipe = toolchain.Recipe(toolchain.zig(), (*driver, *_READ, *_WRITE), (*driver, *_READ, *_LIST))
+    recipe = toolchain.Recipe(toolchain.zig(), (*driver, *_READ, *LIST_HEADERS, *_WRITE))
     return serial(toolchain.compile_cached(source, recipe, on_the_host(flags)), source.name)

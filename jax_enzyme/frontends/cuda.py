@@ -15,6 +15,7 @@ from pathlib import Path
 
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends import toolchain
+from jax_enzyme.frontends.clang import LIST_HEADERS
 from jax_enzyme.frontends.llvm import read_ir
 from jax_enzyme.frontends.source import Source
 from jax_enzyme.frontends.system_headers import system_headers
@@ -44,7 +45,6 @@ _WRITE = (
     # As clang does for C: a product and a sum of one expression are fused where the processor can, on every platform.
     "-ffp-contract=on", "-fno-color-diagnostics", "-w", "{source}", "-o", "{output}",
 )  # fmt: skip
-_LIST = ("-w", "-M", "-MF", "{dependencies}", "{source}")
 _TEXT_STARTS = ("; ModuleID", "target datalayout", "target triple", "source_filename")
 
 
@@ -66,7 +66,7 @@ def _compiled(source: Source, flags: Sequence[str], side: Sequence[str]) -> str:
         raise CompileError("a Python function is compiled for a signature", source.name, "pass it to je.kernel")
     zig = toolchain.zig()
     read = ("clang", "-x", "cuda", *side, *_reading(flags))
-    recipe = toolchain.Recipe(zig, (*read, *_WRITE), (*read, *_LIST))
+    recipe = toolchain.Recipe(zig, (*read, *LIST_HEADERS, *_WRITE))
     named = source if source.path is not None else replace(source, name="kernel.cu")
     return linking.without_imports(toolchain.compile_cached(named, recipe, flags))
 

@@ -61,17 +61,16 @@ def program(names: tuple[str, ...], purpose: str, remedy: str) -> Tool:
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to call a compiler. Words of `compile` and `list_files` may hold `{source}`, `{folder}` (a temporary one) and
-    `{output}`, the IR's file; the word `{flags}` stands for the user's flags.
+    """How to call a compiler. Words of `compile` may hold `{source}`, `{folder}` (a temporary one) and `{output}`, the
+    IR's file; the word `{flags}` stands for the user's flags. The files that the compiler read it writes to
+    `{dependencies}`, as a Makefile rule, or to `{headers}`, one a line, or nowhere.
 
-    `list_files` is a second command that writes, to `{dependencies}`, a Makefile rule with all files that the compiler
-    read; empty where `compile` writes that itself, or nothing. `finish` does to the IR what is left to do, and
-    `version` says in which way. `keeps` is the suffix of files that the compiler writes besides into `{folder}`.
+    `finish` does to the IR what is left to do, and `version` says in which way. `keeps` is the suffix of files that the
+    compiler writes besides into `{folder}`.
     """
 
     tool: Tool
     compile: tuple[str, ...]
-    list_files: tuple[str, ...] = ()
     finish: Callable[[str], str] | None = None
     version: str = ""
     keeps: str | None = None
@@ -113,16 +112,14 @@ def compile_beside(
             path.write_bytes(source.contents)
         for file, contents in given.items():
             (folder / file).write_bytes(contents)
-        output, dependencies = folder / "output.ll", folder / "output.d"
-        places = {"source": path, "output": output, "folder": folder, "dependencies": dependencies}
-        for template in (recipe.compile, recipe.list_files):
-            words = [*template] and [*recipe.tool.command]
-            for word in template:
-                words.extend(flags if word == "{flags}" else [word.format(**places)])
-            if words:
-                _run(source, words, folder)
+        output, rule, listed = folder / "output.ll", folder / "output.d", folder / "output.headers"
+        places = {"source": path, "output": output, "folder": folder, "dependencies": rule, "headers": listed}
+        words = [*recipe.tool.command]
+        for word in recipe.compile:
+            words.extend(flags if word == "{flags}" else [word.format(**places)])
+        _run(source, words, folder)
         ir = portable(_without_folder(output.read_text(), folder))
-        headers = [*_dependencies(dependencies, path), *(reads or ())]
+        headers = [*_dependencies(rule, path), *_listed(listed), *(reads or ())]
         kept: dict[str, bytes] = {}
         if recipe.keeps is not None:
             written = (file for file in folder.glob(f"*{recipe.keeps}") if file.name not in given)
@@ -207,6 +204,14 @@ def _dependencies(rule: Path, source: Path) -> list[str]:
     _, _, listed = text.replace("\\\n", " ").partition(": ")
     names = [name.replace("\\ ", " ").replace("$$", "$") for name in re.findall(r"(?:\\ |\S)+", listed)]
     return [os.path.abspath(name) for name in names if name != str(source)]
+
+
+def _listed(file: Path) -> list[str]:
+    """The files that a list has, one a line, each once."""
+    try:
+        return [os.path.abspath(name) for name in dict.fromkeys(file.read_text().splitlines())]
+    except OSError:
+        return []
 
 
 def _file_digest(path: str) -> str:

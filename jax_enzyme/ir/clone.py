@@ -7,13 +7,15 @@ names no value.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TypeVar
 
 from jax_enzyme.ir import values as V
 from jax_enzyme.ir.collector import collector_paused
-from jax_enzyme.ir.instructions import CallBase, Instruction
-from jax_enzyme.ir.metadata import DebugRecord, MDConstant, MDNode, MDValue, MetadataOperand
+from jax_enzyme.ir.instructions import Call, CallBase, Instruction
+from jax_enzyme.ir.metadata import DebugRecord, MDConstant, MDNode, MDRef, MDValue, MetadataOperand
 from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.unused_metadata import drop_unused_metadata
 
 _T = TypeVar("_T")
 
@@ -26,11 +28,16 @@ def clone(module: Module) -> Module:
 def clone_with_map(module: Module) -> tuple[Module, dict[V.Value, V.Value]]:
     """A deep copy, and for every global, argument, block and instruction of the original its copy."""
     with collector_paused():
-        return _clone(module)
+        return _clone(module, Cloner())
 
 
-def _clone(module: Module) -> tuple[Module, dict[V.Value, V.Value]]:
-    cloner = Cloner()
+def clone_without_debug(module: Module) -> Module:
+    """A deep copy without debug records, locations and debug calls, and without the metadata that only they used."""
+    with collector_paused():
+        return _clone(module, _WithoutDebug())[0]
+
+
+def _clone(module: Module, cloner: Cloner) -> tuple[Module, dict[V.Value, V.Value]]:
     copy = Module(
         module.source_filename,
         module.identifier,
@@ -43,7 +50,8 @@ def _clone(module: Module) -> tuple[Module, dict[V.Value, V.Value]]:
     )
     copy.globals = {name: cloner.shell(g) for name, g in module.globals.items()}
     copy.aliases = {name: cloner.shell(a) for name, a in module.aliases.items()}
-    copy.functions = {name: cloner.function_shell(f) for name, f in module.functions.items()}
+    functions = {name: f for name, f in module.functions.items() if cloner.keeps(name)}
+    copy.functions = {name: cloner.function_shell(f) for name, f in functions.items()}
     for variable in copy.globals.values():
         if variable.initializer is not None:
             variable.initializer = cloner.constant(variable.initializer)
@@ -51,10 +59,11 @@ def _clone(module: Module) -> tuple[Module, dict[V.Value, V.Value]]:
     for alias in copy.aliases.values():
         if alias.target is not None:
             alias.target = cloner.constant(alias.target)
-    for name, function in module.functions.items():
+    for name, function in functions.items():
         cloner.fill(function, copy.functions[name])
-    copy.named_metadata = {name: cloner.metadata_list(nodes) for name, nodes in module.named_metadata.items()}
-    copy.metadata = {number: cloner.node(node) for number, node in module.metadata.items()}
+    named = {name: nodes for name, nodes in module.named_metadata.items() if cloner.keeps(name)}
+    copy.named_metadata = {name: cloner.metadata_list(nodes) for name, nodes in named.items()}
+    copy.metadata = {number: cloner.node(node) for number, node in cloner.numbered(module, copy).items()}
     return copy, cloner.map
 
 
@@ -134,7 +143,7 @@ class Cloner:
         """The bodies of the blocks, and all else that refers to values."""
         shells: list[Instruction] = []
         for block, target in zip(function.blocks, copy.blocks, strict=True):
-            target.instructions = [self.shell(i) for i in block.instructions]
+            target.instructions = [self.shell(i) for i in self.body(block)]
             shells += target.instructions
         for instruction in shells:
             self._operands(instruction)
@@ -201,7 +210,19 @@ class Cloner:
     def _constants(self, values: Iterable[V.Constant]) -> list[V.Constant]:
         return [self.constant(v) for v in values]
 
+    def body(self, block: V.BasicBlock) -> list[Instruction]:
+        """The instructions that are copied."""
+        return block.instructions
+
     # Metadata
+
+    def keeps(self, name: str) -> bool:
+        """Whether a function, or a list of metadata, of that name is copied."""
+        return True
+
+    def numbered(self, module: Module, copy: Module) -> dict[str, MDNode]:
+        """The numbered nodes that are copied, once the rest of `copy` is there."""
+        return module.metadata
 
     def metadata(self, value: MDValue) -> MDValue:
         if isinstance(value, MDConstant):
@@ -226,3 +247,36 @@ class Cloner:
 
     def _records(self, records: Iterable[DebugRecord]) -> list[DebugRecord]:
         return [DebugRecord(r.kind, self.metadata_list(r.operands)) for r in records]
+
+
+class _WithoutDebug(Cloner):
+    def keeps(self, name: str) -> bool:
+        return not name.startswith("llvm.dbg.")
+
+    def body(self, block: V.BasicBlock) -> list[Instruction]:
+        return [i for i in block.instructions if not isinstance(i, Call) or not self._is_debug(i.callee)]
+
+    def _is_debug(self, callee: V.Value) -> bool:
+        return isinstance(callee, Function) and not self.keeps(callee.name)
+
+    def attachments(self, pairs: Iterable[tuple[str, MDValue]]) -> list[tuple[str, MDValue]]:
+        return super().attachments((kind, node) for kind, node in pairs if kind != "dbg")
+
+    def _records(self, records: Iterable[DebugRecord]) -> list[DebugRecord]:
+        return []
+
+    def numbered(self, module: Module, copy: Module) -> dict[str, MDNode]:
+        copy.metadata = {number: _without_locations(node, module) for number, node in module.metadata.items()}
+        drop_unused_metadata(copy)
+        return copy.metadata
+
+
+def _without_locations(node: MDNode, module: Module) -> MDNode:
+    """Those in tuples go: loops carry two."""
+    kept = [operand for operand in node.operands if not _is_location(operand, module)]
+    return node if len(kept) == len(node.operands) else replace(node, operands=kept)
+
+
+def _is_location(value: MDValue, module: Module) -> bool:
+    node = module.metadata.get(value.number) if isinstance(value, MDRef) else value
+    return isinstance(node, MDNode) and node.kind == "DILocation"

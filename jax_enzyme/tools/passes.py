@@ -10,11 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from jax_enzyme.codegen.copying import private_copy
 from jax_enzyme.codegen.optimise import optimised_text
 from jax_enzyme.codegen.vector_math import add_vector_math
 from jax_enzyme.ir import passes as llvm_passes
-from jax_enzyme.ir.clone import clone
+from jax_enzyme.ir.clone import clone, clone_without_debug
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.rules.helpers import link
@@ -90,7 +89,7 @@ def _with_vector_math(module: Module) -> Module:
 
 
 def _for_this_machine(module: Module) -> Module:
-    return parse(optimised_text(private_copy(module)))
+    return parse(optimised_text(clone_without_debug(module)))
 
 
 OURS = (
@@ -101,7 +100,7 @@ OURS = (
     OwnPass("withhold-streams", "functions over C++ streams lose their bodies", withhold_streams),
     OwnPass("thread-locals", "thread-local variables by calls of the run time", emulate_thread_locals),
     OwnPass("drop-scopes", "remove alias scopes", _without_scopes),
-    OwnPass("strip-debug", "remove debug information", private_copy),
+    OwnPass("strip-debug", "remove debug information", clone_without_debug),
     OwnPass("link-helpers", "add the bodies of the `je.*` helpers that are called", _linked),
     OwnPass("vector-math", "name the vector variants of calls of math.h", _with_vector_math),
     OwnPass("optimise", "-O3 with both vectorisers, for this machine", _for_this_machine),

@@ -15,7 +15,6 @@ import jax
 import numpy as np
 import pytest
 
-from jax_enzyme.codegen.copying import private_copy
 from jax_enzyme.codegen.gpu import derived
 from jax_enzyme.codegen.gpu.architecture import OLDEST, target
 from jax_enzyme.codegen.gpu.entry import add_entries
@@ -25,6 +24,7 @@ from jax_enzyme.codegen.primal import primal
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Buffer
 from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.clone import clone_without_debug
 from jax_enzyme.ir.module import Function as IRFunction
 from jax_enzyme.ir.passes import inline_everything
 from jax_enzyme.ir.values import Argument, BasicBlock
@@ -116,7 +116,7 @@ def _lowered(recipe: str, dimensions: int, counts: bool, name: str, geometry: tu
     if counts:
         assert made.count is not None
         made = made.count.function
-    module = private_copy(made.module)
+    module = clone_without_debug(made.module)
     link(module)
     add_entries(module, made, dimensions, target(f"sm_{OLDEST}"))
     shape = Shape(geometry[0:3], geometry[3:6], geometry[6])  # pyright: ignore[reportArgumentType]

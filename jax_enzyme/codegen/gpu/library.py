@@ -15,7 +15,6 @@ from pathlib import Path
 import llvmlite.binding as llvm
 
 from jax_enzyme.cache import DiskCache, digest
-from jax_enzyme.codegen.copying import private_copy
 from jax_enzyme.codegen.gpu import architecture
 from jax_enzyme.codegen.gpu.architecture import Target
 from jax_enzyme.codegen.host import host
@@ -24,6 +23,7 @@ from jax_enzyme.errors import LoweringError
 from jax_enzyme.frontends import toolchain
 from jax_enzyme.frontends.cuda import compile_cuda
 from jax_enzyme.frontends.source import Source
+from jax_enzyme.ir.clone import clone_without_debug
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.writer import to_text
 
@@ -112,7 +112,7 @@ def runtime_text(target: Target) -> str:
     key = digest(_FORMAT, toolchain.zig().version, host().compiler, contents)
     entry = cache.get(key)
     if entry is None:
-        module = private_copy(parse(compile_cuda(Source("cuda", "runtime.cu", contents), ())))
+        module = clone_without_debug(parse(compile_cuda(Source("cuda", "runtime.cu", contents), ())))
         retarget(module, architecture.target(f"sm_{architecture.OLDEST}").machine())
         entry = to_text(module).encode()
         cache.put(key, entry)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import llvmlite.binding as llvm
 
-from jax_enzyme.codegen.copying import private_copy
 from jax_enzyme.codegen.gpu import amd
 from jax_enzyme.codegen.gpu.architecture import Target, target
 from jax_enzyme.codegen.gpu.entry import add_entries, entry_name
@@ -15,6 +14,7 @@ from jax_enzyme.codegen.gpu.intrinsics import name_library_calls, refuse_unknown
 from jax_enzyme.codegen.gpu.library import complete
 from jax_enzyme.codegen.optimise import relax, retarget
 from jax_enzyme.errors import LoweringError
+from jax_enzyme.ir.clone import clone_without_debug
 from jax_enzyme.ir.device import DeviceFunction
 from jax_enzyme.ir.inlining import mark_for_inlining
 from jax_enzyme.ir.module import Module
@@ -48,7 +48,7 @@ def optimised(
 def _entry_module(function: DeviceFunction, dimensions: int, device: Target) -> Module:
     if device.vendor == "AMD":
         amd.refuse_assembly(function.module)
-    module = private_copy(function.module)
+    module = clone_without_debug(function.module)
     link(module)
     module.named_metadata = {k: v for k, v in module.named_metadata.items() if not k.startswith("nvvm")}
     for name in ("llvm.used", "llvm.compiler.used"):
