@@ -29,6 +29,7 @@ from jax_enzyme.codegen.overlaps import SHARED
 from jax_enzyme.codegen.plain import Mode, PlainFunction
 from jax_enzyme.errors import CompileError
 from jax_enzyme.ir import types as T
+from jax_enzyme.ir.aliases import name_what_aliases_name
 from jax_enzyme.ir.keywords import LINKAGE
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.pass_managers import run_on_module
@@ -120,7 +121,9 @@ def _needed(text: str, symbol: str) -> Module:
     passes.add_global_dead_code_eliminate_pass()
     passes.add_strip_dead_prototype_pass()
     run_on_module(passes, module, llvm.create_pass_builder(target_machine(), llvm.create_pipeline_tuning_options()))
-    return parse(str(module))
+    needed = parse(str(module))
+    name_what_aliases_name(needed)
+    return needed
 
 
 def _linked(text: str, symbol: str, pieces: Sequence[Module]) -> Module:

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from jax_enzyme.ir.aliases import name_what_aliases_name
 from jax_enzyme.ir.instructions import CallBase
 from jax_enzyme.ir.keywords import LINKAGE
 from jax_enzyme.ir.module import Function, GlobalAlias, GlobalVariable, Module
-from jax_enzyme.ir.values import Value
 
 _AGAINST = frozenset(("noinline", "optnone", "alwaysinline", "inlinehint", "optsize", "minsize"))
 
 
 def mark_for_inlining(module: Module, keep: Collection[str]) -> None:
-    """Changes the module: definitions become `alwaysinline` unless recursive, all but `keep` internal; calls name
-    functions rather than aliases of them, and no longer forbid inlining."""
-    aliases: dict[Value, Value] = {a: t for a in module.aliases.values() if (t := _aliased(a)) is not None}
+    """Changes the module: definitions become `alwaysinline` unless recursive, all but `keep` internal; what
+    aliases name is named itself, and calls no longer forbid inlining."""
+    name_what_aliases_name(module)
     for function in module.functions.values():
         for instruction in function.instructions():
             if isinstance(instruction, CallBase):
-                callee = instruction.operands[-1]
-                instruction.operands[-1] = aliases.get(callee, callee)
                 instruction.attributes = without_attributes(module, instruction.attributes, frozenset(("noinline",)))
     recursive = recursive_functions(module)
     for name, function in module.functions.items():
@@ -36,13 +34,6 @@ def mark_for_inlining(module: Module, keep: Collection[str]) -> None:
         defined = isinstance(value, GlobalAlias) or value.initializer is not None
         if defined and name not in keep and not name.startswith("llvm."):
             _internalise(value)
-
-
-def _aliased(alias: GlobalAlias) -> Function | None:
-    target: object = alias.target
-    while isinstance(target, GlobalAlias) and target.keyword == "alias":
-        target = target.target
-    return target if isinstance(target, Function) and alias.keyword == "alias" else None
 
 
 def _internalise(value: Function | GlobalVariable | GlobalAlias) -> None:

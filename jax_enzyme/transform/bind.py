@@ -24,6 +24,7 @@ from dataclasses import replace
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.errors import SignatureError
 from jax_enzyme.ir import types as T
+from jax_enzyme.ir.aliases import name_what_aliases_name
 from jax_enzyme.ir.arrays import ITEM_BYTES, ArrayFunction, Buffer
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.instructions import Call
@@ -82,6 +83,7 @@ of them."""
 def bind(module: Module, symbol: str, signature: Signature, binding: Binding) -> ArrayFunction:
     """The array function `je.primal` in the module itself, which nobody else may have. SignatureError if the kernel is
     not what it should be."""
+    name_what_aliases_name(module)
     kernel = _definition(module, symbol)
     check_sizes(kernel, signature, dict(binding.dims))
     return _Binder(module, kernel, signature, buffers_of(signature, binding), signature.constants(binding)).bind()

@@ -33,9 +33,10 @@ from __future__ import annotations
 
 from jax_enzyme.analysis.objects import reachable_functions
 from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir.aliases import name_what_aliases_name
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.clone import clone
-from jax_enzyme.ir.module import Function, GlobalAlias, Module
+from jax_enzyme.ir.module import Module
 from jax_enzyme.transform.failing import PLACE, Failures, stays_true
 from jax_enzyme.transform.failure_rewriting import Rewriter
 from jax_enzyme.transform.failure_sites import site
@@ -50,7 +51,7 @@ def lower_failures(function: ArrayFunction) -> ArrayFunction:
     if not any(_concerns(function.module, i) for f in reachable_functions(root) for i in f.instructions()):
         return function
     module = clone(function.module)
-    _call_functions_not_aliases(module)
+    name_what_aliases_name(module)
     root = module.functions[function.symbol]
     root.attributes = kept_attributes(module, root.attributes, stays_true)
     failures = Failures(module, root)
@@ -68,14 +69,3 @@ def lower_failures(function: ArrayFunction) -> ArrayFunction:
 
 def _concerns(module: Module, instruction: I.Instruction) -> bool:
     return isinstance(instruction, I.Invoke) or site(module, instruction) is not None
-
-
-def _call_functions_not_aliases(module: Module) -> None:
-    for function in module.functions.values():
-        for instruction in function.instructions():
-            if isinstance(instruction, I.CallBase):
-                target: object = instruction.callee
-                while isinstance(target, GlobalAlias) and target.keyword == "alias":
-                    target = target.target
-                if isinstance(target, Function):
-                    instruction.operands[-1] = target

@@ -114,20 +114,23 @@ extern "C" void value_arrays(int n, const double *x, double *y) {
     for (int i = 0; i < n; i++) y[i] = w[i] * s;
 }
 
-namespace {
 struct B {
     virtual ~B() {}
     virtual double f(double) const = 0;
 };
+struct D : B {
+    double k;
+    D(double k);
+    double f(double) const override;
+};
+// As in a file of their own: compilers make aliases of constructors that are not inline.
+D::D(double k) : k(k) {}
+double D::f(double t) const { return k + t; }
+namespace {
 struct C : B {
     double k;
     C(double k) : k(k) {}
     double f(double t) const override { return k * t * t; }
-};
-struct D : B {
-    double k;
-    D(double k) : k(k) {}
-    double f(double t) const override { return k + t; }
 };
 } // namespace
 extern "C" void virtual_functions(int n, const double *x, double *y) {
