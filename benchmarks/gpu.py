@@ -20,7 +20,7 @@ import numpy as np
 from jax import numpy as jnp
 
 import jax_enzyme as je
-from jax_enzyme.codegen.gpu.derived import build_ptx
+from jax_enzyme.codegen.gpu.derived import build_code
 from jax_enzyme.codegen.gpu.ptxas import Resources, assemble, find_ptxas
 from jax_enzyme.ir.arrays import Augmented, Derivation, Pullback
 from jax_enzyme.options import Options
@@ -205,7 +205,8 @@ def _resources(kernel: je.Kernel, given: list[jax.Array]) -> tuple[tuple[Resourc
     capability = int(jax.devices("cuda")[0].compute_capability.replace(".", ""))
 
     def of(steps: Derivation) -> Resources:
-        text = build_ptx(base.program, base.signature, base.binding, steps, Options(), capability, 0)
+        text = build_code(base.program, base.signature, base.binding, steps, Options(), f"sm_{capability}", 0)
+        assert isinstance(text, str)
         arch = next(line.split()[1] for line in text.splitlines() if line.startswith(".target"))
         return assemble(text, arch.rstrip(","))[0]
 

@@ -1,7 +1,8 @@
-// The part of the CUDA driver's interface that launching a kernel takes.
+// The part of the drivers' interfaces that launching a kernel takes: CUDA's, and HIP's, whose functions have the same
+// parameters under other names.
 //
-// The driver is opened at run time, so that one build serves machines with and without a GPU, and no header of CUDA's
-// is needed: the few types and prototypes are declared here. They are part of the driver's stable binary interface.
+// A driver is opened at run time, so that one build serves machines with and without a GPU, and no header of a vendor's
+// is needed: the few types and prototypes are declared here. They are part of the drivers' stable binary interfaces.
 
 #ifndef JAX_ENZYME_GPU_DRIVER_H_
 #define JAX_ENZYME_GPU_DRIVER_H_
@@ -20,23 +21,29 @@ using CUmodule = struct CUmod_st*;
 using CUfunction = struct CUfunc_st*;
 using CUstream = struct CUstream_st*;
 
-// CUdevice_attribute
-constexpr int kMaxThreadsPerBlock = 1;
-constexpr int kMaxBlockX = 2;  // y and z follow
-constexpr int kMaxGridX = 5;   // y and z follow
+enum class Vendor { kNvidia = 0, kAmd = 1 };
+
+// CUdevice_attribute, hipDeviceAttribute_t
+struct DeviceAttributes {
+  int max_threads_per_block;
+  int max_block_x;  // y and z follow
+  int max_grid_x;   // y and z follow
+  int max_shared_per_block;
+};
 constexpr int kCapabilityMajor = 75;
 constexpr int kCapabilityMinor = 76;
-constexpr int kMaxSharedPerBlockOptIn = 97;
-// CUfunction_attribute
+// CUfunction_attribute, hipFunction_attribute
 constexpr int kFunctionMaxThreads = 0;
 constexpr int kFunctionStaticShared = 1;
 constexpr int kFunctionMaxDynamicShared = 8;
-// CUjit_option
+// CUjit_option, hipJitOption
 constexpr int kJitErrorLog = 5;
 constexpr int kJitErrorLogSize = 6;
 
-// Every function by name; those whose meaning changed once are found by their newer name.
+// Every function by CUDA's name; those whose meaning changed once are found by their newer name.
 struct Driver {
+  Vendor vendor;
+  DeviceAttributes attributes;
   CUresult (*cuInit)(unsigned flags);
   CUresult (*cuGetErrorName)(CUresult error, const char** text);
   CUresult (*cuGetErrorString)(CUresult error, const char** text);
@@ -48,7 +55,8 @@ struct Driver {
   CUresult (*cuModuleLoadDataEx)(CUmodule* module, const void* image, unsigned count, int* options, void** values);
   CUresult (*cuModuleGetFunction)(CUfunction* function, CUmodule module, const char* name);
   CUresult (*cuFuncGetAttribute)(int* value, int attribute, CUfunction function);
-  CUresult (*cuFuncSetAttribute)(CUfunction function, int attribute, int value);
+  CUresult (*cuFuncSetAttribute)(CUfunction function, int attribute, int value);  // CUDA's alone
+  CUresult (*hipGetDeviceProperties)(void* properties, int ordinal);              // HIP's alone
   CUresult (*cuMemsetD8Async)(CUdeviceptr to, unsigned char value, size_t bytes, CUstream stream);
   CUresult (*cuMemcpyDtoDAsync)(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream);
   CUresult (*cuMemcpyDtoHAsync)(void* to, CUdeviceptr from, size_t bytes, CUstream stream);
@@ -57,8 +65,12 @@ struct Driver {
                              unsigned block_y, unsigned block_z, unsigned shared, CUstream stream, void** parameters,
                              void** extra);
 
-  // The driver of this process, opened and initialised by the first call; null and what is wrong where there is none.
-  static const Driver* Get(std::string* error);
+  // A vendor's driver in this process, opened and initialised by the first call; null and what is wrong where there is
+  // none.
+  static const Driver* Get(Vendor vendor, std::string* error);
+
+  // What code for a device is made for: `sm_90`, `gfx90a:sramecc+:xnack-`.
+  CUresult Architecture(CUdevice device, std::string* name) const;
 
   // What the driver says of an error: its name and a sentence.
   std::string Describe(CUresult error) const;

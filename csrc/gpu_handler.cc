@@ -17,10 +17,12 @@ namespace {
 
 namespace ffi = xla::ffi;
 
+constexpr const char* kState = "jax_enzyme_cuda_state";
+constexpr const char* kHostState = "jax_enzyme_cuda_on_host_state";
 constexpr int64_t kAlignment = 256;               // of what XLA allocates
 constexpr int64_t kMostBytes = int64_t{1} << 50;  // no device has as much
 
-enum class Platform { kCuda, kHost };
+enum class Platform { kGpu, kHost };
 
 // Everything about one custom call that does not change from run to run.
 struct GpuCall {
@@ -38,7 +40,7 @@ struct GpuState : GpuCall {
   static ffi::TypeId id;
 };
 template <>
-ffi::TypeId GpuState<Platform::kCuda>::id = {};
+ffi::TypeId GpuState<Platform::kGpu>::id = {};
 template <>
 ffi::TypeId GpuState<Platform::kHost>::id = {};
 
@@ -46,7 +48,7 @@ ffi::Error Failed(const GpuCall& call, ffi::ErrorCode code, const std::string& t
   return ffi::Error(code, "kernel `" + call.kernel.name + "`: " + text);
 }
 
-template <Platform P>
+template <Platform P, Vendor V>
 ffi::ErrorOr<std::unique_ptr<GpuState<P>>> Instantiate(std::string_view key, std::string_view name,
                                                        std::string_view recipe, ffi::Span<const int32_t> arguments,
                                                        ffi::Span<const int32_t> results, ffi::Span<const int32_t> zero,
@@ -71,6 +73,7 @@ ffi::ErrorOr<std::unique_ptr<GpuState<P>>> Instantiate(std::string_view key, std
   std::copy(launch.begin() + 3, launch.begin() + 6, kernel.block.begin());
   kernel.shared = launch[6];
   kernel.stages = launch[7];
+  kernel.vendor = V;
   kernel.batch = Batch::Merged(sizes.begin(), strides.begin(), sizes.size(), buffers);
   state->room = launch[8];
   state->counter = kernel;
@@ -194,15 +197,18 @@ auto InstantiateBinding() {
       .template Attr<ffi::Span<const int64_t>>("launch");
 }
 
-XLA_FFI_DEFINE_HANDLER(kInstantiate, Instantiate<Platform::kCuda>, InstantiateBinding<Platform::kCuda>());
+XLA_FFI_DEFINE_HANDLER(kInstantiate, (Instantiate<Platform::kGpu, Vendor::kNvidia>),
+                       InstantiateBinding<Platform::kGpu>());
+XLA_FFI_DEFINE_HANDLER(kRocmInstantiate, (Instantiate<Platform::kGpu, Vendor::kAmd>),
+                       InstantiateBinding<Platform::kGpu>());
 XLA_FFI_DEFINE_HANDLER(
-    kInitialize, [](GpuState<Platform::kCuda>* state, int32_t device) { return InitializeOn(*state, device); },
-    ffi::Ffi::BindInitialize().Ctx<ffi::State<GpuState<Platform::kCuda>>>().Ctx<ffi::DeviceOrdinal>());
+    kInitialize, [](GpuState<Platform::kGpu>* state, int32_t device) { return InitializeOn(*state, device); },
+    ffi::Ffi::BindInitialize().Ctx<ffi::State<GpuState<Platform::kGpu>>>().Ctx<ffi::DeviceOrdinal>());
 XLA_FFI_DEFINE_HANDLER(kExecute,
-                       [](GpuState<Platform::kCuda>* state, int32_t device, CUstream stream, ffi::RemainingArgs args,
+                       [](GpuState<Platform::kGpu>* state, int32_t device, CUstream stream, ffi::RemainingArgs args,
                           ffi::RemainingRets rets) { return ExecuteOn(*state, device, stream, args, rets, nullptr); },
                        ffi::Ffi::Bind()
-                           .Ctx<ffi::State<GpuState<Platform::kCuda>>>()
+                           .Ctx<ffi::State<GpuState<Platform::kGpu>>>()
                            .Ctx<ffi::DeviceOrdinal>()
                            .Ctx<ffi::PlatformStream<CUstream>>()
                            .RemainingArgs()
@@ -210,20 +216,23 @@ XLA_FFI_DEFINE_HANDLER(kExecute,
                        {ffi::Traits::kCmdBufferCompatible});
 XLA_FFI_DEFINE_HANDLER(
     kCountAndExecute,
-    [](GpuState<Platform::kCuda>* state, int32_t device, CUstream stream, ffi::ScratchAllocator scratch,
+    [](GpuState<Platform::kGpu>* state, int32_t device, CUstream stream, ffi::ScratchAllocator scratch,
        ffi::RemainingArgs args, ffi::RemainingRets rets) {
       const Take take = [&](size_t bytes) { return scratch.Allocate(bytes, kAlignment).value_or(nullptr); };
       return ExecuteOn(*state, device, stream, args, rets, take);
     },
     ffi::Ffi::Bind()
-        .Ctx<ffi::State<GpuState<Platform::kCuda>>>()
+        .Ctx<ffi::State<GpuState<Platform::kGpu>>>()
         .Ctx<ffi::DeviceOrdinal>()
         .Ctx<ffi::PlatformStream<CUstream>>()
         .Ctx<ffi::ScratchAllocator>()
         .RemainingArgs()
         .RemainingRets());
 
-XLA_FFI_DEFINE_HANDLER(kHostInstantiate, Instantiate<Platform::kHost>, InstantiateBinding<Platform::kHost>());
+XLA_FFI_DEFINE_HANDLER(kHostInstantiate, (Instantiate<Platform::kHost, Vendor::kNvidia>),
+                       InstantiateBinding<Platform::kHost>());
+XLA_FFI_DEFINE_HANDLER(kRocmOnHostInstantiate, (Instantiate<Platform::kHost, Vendor::kAmd>),
+                       InstantiateBinding<Platform::kHost>());
 XLA_FFI_DEFINE_HANDLER(
     kHostInitialize, [](GpuState<Platform::kHost>* state) { return InitializeOn(*state, 0); },
     ffi::Ffi::BindInitialize().Ctx<ffi::State<GpuState<Platform::kHost>>>());
@@ -245,19 +254,24 @@ XLA_FFI_DEFINE_HANDLER(
 }  // namespace
 
 XLA_FFI_Error* GpuInstantiate(XLA_FFI_CallFrame* call_frame) {
-  if (XLA_FFI_Error* error = RegisterState<GpuState<Platform::kCuda>>(call_frame, "jax_enzyme_cuda_state"))
-    return error;
-  return kInstantiate(call_frame);
+  XLA_FFI_Error* error = RegisterState<GpuState<Platform::kGpu>>(call_frame, kState);
+  return error != nullptr ? error : kInstantiate(call_frame);
+}
+XLA_FFI_Error* RocmInstantiate(XLA_FFI_CallFrame* call_frame) {
+  XLA_FFI_Error* error = RegisterState<GpuState<Platform::kGpu>>(call_frame, kState);
+  return error != nullptr ? error : kRocmInstantiate(call_frame);
 }
 XLA_FFI_Error* GpuInitialize(XLA_FFI_CallFrame* call_frame) { return kInitialize(call_frame); }
 XLA_FFI_Error* GpuExecute(XLA_FFI_CallFrame* call_frame) { return kExecute(call_frame); }
 XLA_FFI_Error* GpuCountAndExecute(XLA_FFI_CallFrame* call_frame) { return kCountAndExecute(call_frame); }
 
 XLA_FFI_Error* GpuOnHostInstantiate(XLA_FFI_CallFrame* call_frame) {
-  if (XLA_FFI_Error* error = RegisterState<GpuState<Platform::kHost>>(call_frame, "jax_enzyme_cuda_on_host_state")) {
-    return error;
-  }
-  return kHostInstantiate(call_frame);
+  XLA_FFI_Error* error = RegisterState<GpuState<Platform::kHost>>(call_frame, kHostState);
+  return error != nullptr ? error : kHostInstantiate(call_frame);
+}
+XLA_FFI_Error* RocmOnHostInstantiate(XLA_FFI_CallFrame* call_frame) {
+  XLA_FFI_Error* error = RegisterState<GpuState<Platform::kHost>>(call_frame, kHostState);
+  return error != nullptr ? error : kRocmOnHostInstantiate(call_frame);
 }
 XLA_FFI_Error* GpuOnHostInitialize(XLA_FFI_CallFrame* call_frame) { return kHostInitialize(call_frame); }
 XLA_FFI_Error* GpuOnHostExecute(XLA_FFI_CallFrame* call_frame) { return kHostExecute(call_frame); }

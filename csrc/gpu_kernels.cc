@@ -1,5 +1,6 @@
 #include "gpu_kernels.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -12,7 +13,7 @@ constexpr int kMaxSharedByDefault = 48 * 1024;  // more than that has to be aske
 constexpr size_t kLogBytes = 16 * 1024;
 constexpr size_t kSignatureBytes = 100;
 
-MakePtx g_make_ptx = nullptr;
+MakeCode g_make_code = nullptr;
 
 std::string Numbers(const std::array<int64_t, 3>& n) {
   return std::to_string(n[0]) + " x " + std::to_string(n[1]) + " x " + std::to_string(n[2]);
@@ -39,7 +40,7 @@ struct Limits {
   int block[3] = {};
   std::array<int64_t, 3> grid = {};
   int shared = 0;
-  int capability = 0;
+  std::string architecture;
 };
 
 class Loader {
@@ -49,15 +50,15 @@ class Loader {
 
   // The kernel's code. Needs no lock: that is Python's to take.
   bool Compile() {
-    driver_ = Driver::Get(error_);
+    driver_ = Driver::Get(kernel_.vendor, error_);
     if (driver_ == nullptr) return false;
     if (!Works(driver_->cuDeviceGet(&device_, ordinal_), "find GPU " + std::to_string(ordinal_)) || !Measure() ||
         !FitsDevice()) {
       return false;
     }
-    if (g_make_ptx == nullptr) return Refuse("the extension is not initialised");
-    ptx_ = g_make_ptx(kernel_.recipe, limits_.capability, kernel_.dimensions(), kernel_.counts, error_);
-    return !ptx_.empty();
+    if (g_make_code == nullptr) return Refuse("the extension is not initialised");
+    code_ = g_make_code(kernel_.recipe, limits_.architecture, kernel_.dimensions(), kernel_.counts, error_);
+    return !code_.empty();
   }
 
   // The compiled kernel on the device; null where that fails.
@@ -81,18 +82,23 @@ class Loader {
   }
 
   bool Measure() {
-    int major = 0, minor = 0;
+    const DeviceAttributes& known_as = driver_->attributes;
+    const std::string what = "ask the GPU for its limits";
     const auto get = [&](int attribute, int* value) {
-      return Works(driver_->cuDeviceGetAttribute(value, attribute, device_), "ask the GPU for its limits");
+      return Works(driver_->cuDeviceGetAttribute(value, attribute, device_), what);
     };
-    bool known = get(kMaxThreadsPerBlock, &limits_.threads) && get(kMaxSharedPerBlockOptIn, &limits_.shared) &&
-                 get(kCapabilityMajor, &major) && get(kCapabilityMinor, &minor);
+    bool known = get(known_as.max_threads_per_block, &limits_.threads) &&
+                 get(known_as.max_shared_per_block, &limits_.shared) &&
+                 Works(driver_->Architecture(device_, &limits_.architecture), what);
     for (int axis = 0; known && axis < 3; ++axis) {
       int blocks = 0;
-      known = get(kMaxBlockX + axis, &limits_.block[axis]) && get(kMaxGridX + axis, &blocks);
+      known = get(known_as.max_block_x + axis, &limits_.block[axis]) && get(known_as.max_grid_x + axis, &blocks);
       limits_.grid[axis] = blocks;
+      // HIP counts threads, in 32 bits.
+      if (driver_->vendor == Vendor::kAmd && kernel_.block[axis] > 0) {
+        limits_.grid[axis] = std::min<int64_t>(blocks, UINT32_MAX / kernel_.block[axis]);
+      }
     }
-    limits_.capability = 10 * major + minor;
     return known;
   }
 
@@ -115,7 +121,7 @@ class Loader {
     int options[] = {kJitErrorLog, kJitErrorLogSize};
     void* values[] = {log.data(), reinterpret_cast<void*>(kLogBytes)};
     CUmodule module = nullptr;
-    if (const CUresult failed = driver_->cuModuleLoadDataEx(&module, ptx_.c_str(), 2, options, values); failed != 0) {
+    if (const CUresult failed = driver_->cuModuleLoadDataEx(&module, code_.data(), 2, options, values); failed != 0) {
       return Refuse("the driver rejects its code (" + driver_->Describe(failed) + "): " + log.c_str());
     }
     for (int64_t stage = 0; stage < kernel_.stages; ++stage) {
@@ -146,7 +152,7 @@ class Loader {
       return Refuse("it needs " + std::to_string(fixed) + " bytes of static and " + std::to_string(kernel_.shared) +
                     " bytes of dynamic shared memory per block: this GPU has " + std::to_string(limits_.shared));
     }
-    if (fixed + kernel_.shared <= kMaxSharedByDefault) return true;
+    if (driver_->vendor == Vendor::kAmd || fixed + kernel_.shared <= kMaxSharedByDefault) return true;
     const int dynamic = static_cast<int>(kernel_.shared);
     return Works(driver_->cuFuncSetAttribute(function, kFunctionMaxDynamicShared, dynamic), "have its shared memory");
   }
@@ -157,7 +163,7 @@ class Loader {
   const Driver* driver_ = nullptr;
   CUdevice device_ = 0;
   Limits limits_;
-  std::string ptx_;
+  std::string code_;
 };
 
 // What has been loaded into this process. A kernel is loaded once, however many programs and threads ask for it.
@@ -166,7 +172,7 @@ class LoadedKernels {
   const LoadedKernel* Get(const GpuKernel& kernel, int device, std::string* error) {
     // With the signature that the recipe starts with: no stored program can put its code under another one's key.
     const std::string key = kernel.key + kernel.recipe.substr(0, kSignatureBytes);
-    Slot* slot = Find({key, kernel.counts, kernel.dimensions(), device});
+    Slot* slot = Find({kernel.vendor, key, kernel.counts, kernel.dimensions(), device});
     if (const LoadedKernel* known = slot->Get()) return GridFits(kernel, known->grid, error) ? known : nullptr;
     Loader loader(kernel, device, error);
     if (!loader.Compile()) return nullptr;
@@ -176,7 +182,7 @@ class LoadedKernels {
   }
 
  private:
-  using Key = std::tuple<std::string, bool, size_t, int>;
+  using Key = std::tuple<Vendor, std::string, bool, size_t, int>;
   struct Slot {
     std::mutex mutex;
     std::unique_ptr<LoadedKernel> loaded;
@@ -200,7 +206,7 @@ class LoadedKernels {
 
 }  // namespace
 
-void SetMakePtx(MakePtx make) { g_make_ptx = make; }
+void SetMakeCode(MakeCode make) { g_make_code = make; }
 
 const LoadedKernel* Load(const GpuKernel& kernel, int device, std::string* error) {
   static auto* kernels = new LoadedKernels();  // never destroyed: XLA's threads may outlive static destructors

@@ -1,4 +1,4 @@
-// Kernels on GPUs: PTX that is loaded once per device, and launches.
+// Kernels on GPUs: code that is loaded once per device, and launches.
 
 #ifndef JAX_ENZYME_GPU_KERNELS_H_
 #define JAX_ENZYME_GPU_KERNELS_H_
@@ -14,15 +14,16 @@
 
 namespace jax_enzyme {
 
-// Makes the PTX of what a recipe describes, or of what counts the memory that this needs, for a compute capability (90
-// is 9.0) and a batch of so many dimensions. Empty and an error text if that fails. Called without any lock, from a
-// thread of XLA's.
-using MakePtx = std::string (*)(std::string_view recipe, int capability, size_t dimensions, bool counts,
-                                std::string* error);
-void SetMakePtx(MakePtx make);
+// Makes the code of what a recipe describes, or of what counts the memory that this needs, for a device
+// (`Driver::Architecture`) and a batch of so many dimensions: PTX, or a code object for AMD's. Empty and an error text
+// if that fails. Called without any lock, from a thread of XLA's.
+using MakeCode = std::string (*)(std::string_view recipe, const std::string& device, size_t dimensions, bool counts,
+                                 std::string* error);
+void SetMakeCode(MakeCode make);
 
 // One function of ours on GPUs: what does not change from run to run.
 struct GpuKernel {
+  Vendor vendor = Vendor::kNvidia;
   std::string name;
   std::string key;
   std::string recipe;

@@ -86,13 +86,13 @@ std::shared_ptr<Code> RebuildInPython(std::string_view key, std::string_view rec
   return nullptr;
 }
 
-// Calls jax_enzyme.xla_ffi.gpu.make_ptx(recipe, capability, dimensions, counts), likewise.
-std::string MakePtxInPython(std::string_view recipe, int capability, size_t dimensions, bool counts,
-                            std::string* error) {
+// Calls jax_enzyme.xla_ffi.gpu.make_code(recipe, device, dimensions, counts), likewise.
+std::string MakeCodeInPython(std::string_view recipe, const std::string& device, size_t dimensions, bool counts,
+                             std::string* error) {
   py::gil_scoped_acquire lock;
   try {
-    py::object make = py::module_::import("jax_enzyme.xla_ffi.gpu").attr("make_ptx");
-    return make(py::str(recipe.data(), recipe.size()), capability, dimensions, counts).cast<std::string>();
+    py::object make = py::module_::import("jax_enzyme.xla_ffi.gpu").attr("make_code");
+    return make(py::str(recipe.data(), recipe.size()), device, dimensions, counts).cast<std::string>();
   } catch (py::error_already_set& exception) {
     *error = Message(exception);
   } catch (const std::exception& exception) {
@@ -109,7 +109,7 @@ py::capsule Capsule(T* pointer) {
 PYBIND11_MODULE(_ext, module) {
   module.doc() = "The run time of jax_enzyme: one XLA FFI handler per platform.";
   SetRebuild(&RebuildInPython);
-  SetMakePtx(&MakePtxInPython);
+  SetMakeCode(&MakeCodeInPython);
   py::class_<Code, std::shared_ptr<Code>>(module, "Code", "Machine code that is known as long as this lives.");
   module.def("publish", &Publish, py::arg("key"), py::arg("address"), py::arg("owner"),
              "Makes an entry point known under its content key, as long as what is returned or an executable of XLA's "
@@ -127,17 +127,18 @@ PYBIND11_MODULE(_ext, module) {
       },
       "The stages of the CPU handler, for jax.ffi.register_ffi_target.");
   module.def(
-      "cuda_handlers",
-      [](bool counts, bool on_host) {
+      "gpu_handlers",
+      [](bool counts, bool on_host, bool amd) {
         py::dict handlers;
-        handlers["instantiate"] = Capsule(on_host ? &GpuOnHostInstantiate : &GpuInstantiate);
+        handlers["instantiate"] = Capsule(on_host ? (amd ? &RocmOnHostInstantiate : &GpuOnHostInstantiate)
+                                                  : (amd ? &RocmInstantiate : &GpuInstantiate));
         handlers["initialize"] = Capsule(on_host ? &GpuOnHostInitialize : &GpuInitialize);
         handlers["execute"] = Capsule(on_host ? (counts ? &GpuOnHostCountAndExecute : &GpuOnHostExecute)
                                               : (counts ? &GpuCountAndExecute : &GpuExecute));
         return handlers;
       },
-      py::arg("counts") = false, py::arg("on_host") = false,
-      "The stages of the CUDA handler, for jax.ffi.register_ffi_target. One that counts first finds out how much "
+      py::arg("counts") = false, py::arg("on_host") = false, py::arg("amd") = false,
+      "The stages of the handler for GPUs, for jax.ffi.register_ffi_target. One that counts first finds out how much "
       "memory "
       "the kernel needs; those for platform cpu are for tests.");
   module.def(
@@ -151,12 +152,12 @@ PYBIND11_MODULE(_ext, module) {
   module.def("release_memory", &ReleaseKept,
              "Gives what is kept between calls back to the C library. Returns its bytes.");
   module.def(
-      "cuda_driver_error",
-      [] {
+      "driver_error",
+      [](bool amd) {
         std::string error;
-        return Driver::Get(&error) == nullptr ? error : std::string();
+        return Driver::Get(amd ? Vendor::kAmd : Vendor::kNvidia, &error) == nullptr ? error : std::string();
       },
-      "What is wrong with NVIDIA's driver; an empty string where there is one.");
+      py::arg("amd") = false, "What is wrong with NVIDIA's driver, or AMD's; an empty string where there is one.");
 }
 
 }  // namespace

@@ -270,6 +270,8 @@ def install(
     primitive.def_impl(run)
     for platform in (None, *PLATFORMS):
         mlir.register_lowering(primitive, _lowering(lower, ordered, platform), platform=platform)
+    # One program for all GPUs: which code runs is decided on the device.
+    mlir.register_lowering(primitive, _lowering(lower, ordered, "cuda"), platform="rocm")
     ad.primitive_jvps[primitive] = jvp
     ad.primitive_transposes[primitive] = transpose
     batching.primitive_batchers[primitive] = batch

@@ -15,12 +15,12 @@ def is_published(key: str) -> bool:
 def cpu_handlers() -> dict[str, Any]:
     """The stages of the CPU handler, for jax.ffi.register_ffi_target."""
 
-def cuda_handlers(counts: bool = False, on_host: bool = False) -> dict[str, Any]:
-    """The stages of the CUDA handler, for jax.ffi.register_ffi_target. One that counts first finds out how much memory
-    the kernel needs; those for platform cpu are for tests."""
+def gpu_handlers(counts: bool = False, on_host: bool = False, amd: bool = False) -> dict[str, Any]:
+    """The stages of the handler for GPUs, for jax.ffi.register_ffi_target. One that counts first finds out how much
+    memory the kernel needs; those for platform cpu are for tests."""
 
-def cuda_driver_error() -> str:
-    """What is wrong with NVIDIA's driver; an empty string where there is one."""
+def driver_error(amd: bool = False) -> str:
+    """What is wrong with NVIDIA's driver, or AMD's; an empty string where there is one."""
 
 def kept_memory() -> tuple[int, int, int]:
     """The large blocks that are kept between calls, their bytes, and how many the C library has been asked for so

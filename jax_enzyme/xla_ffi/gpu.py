@@ -1,8 +1,8 @@
-"""Calls of functions on GPUs: the custom call for platform CUDA, and PTX for its handler.
+"""Calls of functions on GPUs: the custom call for platforms CUDA and ROCm, and code for its handler.
 
-Nothing is compiled when JAX lowers a program: which GPU it will run on is only known there. The custom call carries the
-function's recipe and launch, and the handler asks for PTX when XLA prepares the program for a device. So programs are
-lowered and exported where there is no GPU.
+Nothing is compiled when JAX lowers a program: which GPU it will run on, and of which vendor, is only known there. The
+custom call carries the function's recipe and launch, and the handler asks for code when XLA prepares the program for a
+device. So programs are lowered and exported where there is no GPU.
 """
 
 from __future__ import annotations
@@ -72,20 +72,20 @@ def _check_room(function: Function, needed: int) -> None:
 def device_memory() -> int | None:
     """Bytes that JAX may use on the largest GPU here; None where there is none, or none that says so."""
     try:
-        devices = jax.local_devices(backend="cuda")
+        devices = jax.local_devices(backend="gpu")
     except RuntimeError:
         return None
     known = (device.memory_stats() for device in devices)
     return max((s["bytes_limit"] for s in known if s and "bytes_limit" in s), default=None)
 
 
-def make_ptx(recipe: str, capability: int, dimensions: int, counts: bool = False) -> str:
-    """The PTX of what a recipe describes, or of what `counts` the memory that this needs. The extension calls this when
-    a program is prepared for a device."""
-    from jax_enzyme.codegen.gpu.derived import build_ptx
+def make_code(recipe: str, device: str, dimensions: int, counts: bool = False) -> str | bytes:
+    """The code of what a recipe describes, or of what `counts` the memory that this needs, for a device (`sm_87`,
+    `gfx90a:sramecc+:xnack-`). The extension calls this when a program is prepared for it."""
+    from jax_enzyme.codegen.gpu.derived import build_code
 
     function = decode(recipe)
     base = function.base
-    return build_ptx(
-        base.program, base.signature, base.binding, function.steps, base.options, capability, dimensions, counts
+    return build_code(
+        base.program, base.signature, base.binding, function.steps, base.options, device, dimensions, counts
     )

@@ -18,5 +18,6 @@ COUNTED = "_counted"
 def register() -> None:
     """Makes the handlers known to XLA. Needs no client: where there is none yet, JAX keeps them for the first."""
     jax.ffi.register_ffi_target(CPU_TARGET, _ext.cpu_handlers(), platform="cpu")
-    jax.ffi.register_ffi_target(CUDA_TARGET, _ext.cuda_handlers(), platform="CUDA")
-    jax.ffi.register_ffi_target(CUDA_TARGET + COUNTED, _ext.cuda_handlers(counts=True), platform="CUDA")
+    for counts, name in ((False, CUDA_TARGET), (True, CUDA_TARGET + COUNTED)):
+        jax.ffi.register_ffi_target(name, _ext.gpu_handlers(counts), platform="CUDA")
+        jax.ffi.register_ffi_target(name, _ext.gpu_handlers(counts, amd=True), platform="ROCM")

@@ -1,6 +1,27 @@
-// A library in the place of NVIDIA's driver: it notes what it is asked, keeps the rules that a driver keeps (a context
-// has to be current, the block has to be the one that was compiled for), and has a registered function do the work of a
-// launch. Memory is that of the host.
+// A library in the place of NVIDIA's driver, or, with HIP defined, of AMD's: it notes what it is asked, keeps the rules
+// that a driver keeps (a context has to be current, the block has to be the one that was compiled for), and has a
+// registered function do the work of a launch. Memory is that of the host.
+
+#ifdef HIP
+#define cuInit hipInit
+#define cuGetErrorName hipDrvGetErrorName
+#define cuGetErrorString hipDrvGetErrorString
+#define cuDeviceGet hipDeviceGet
+#define cuDeviceGetAttribute hipDeviceGetAttribute
+#define cuDevicePrimaryCtxRetain hipDevicePrimaryCtxRetain
+#define cuCtxPushCurrent_v2 hipCtxPushCurrent
+#define cuCtxPopCurrent_v2 hipCtxPopCurrent
+#define cuModuleLoadDataEx hipModuleLoadDataEx
+#define cuModuleGetFunction hipModuleGetFunction
+#define cuFuncGetAttribute hipFuncGetAttribute
+#define cuMemsetD8Async hipMemsetD8Async
+#define cuMemcpyDtoDAsync_v2 hipMemcpyDtoDAsync
+#define cuMemcpyDtoHAsync_v2 hipMemcpyDtoHAsync
+#define cuStreamSynchronize hipStreamSynchronize
+#define cuLaunchKernel hipModuleLaunchKernel
+#endif
+
+#include <elf.h>
 
 #include <cstdint>
 #include <cstring>
@@ -13,8 +34,9 @@ namespace {
 
 enum { kInvalidValue = 1, kInvalidContext = 201, kInvalidPtx = 218, kNotFound = 500, kInvalidDevice = 101 };
 
+// PTX, or a code object.
 struct Module {
-    std::string ptx;
+    std::string code;
 };
 struct Function {
     Module *module;
@@ -22,13 +44,19 @@ struct Function {
     int dynamic_limit;
 };
 
-using Run = int (*)(const char *ptx, const char *name, const unsigned *geometry, void **parameters);
+using Run = int (*)(const char *code, size_t size, const char *name, const unsigned *geometry, void **parameters);
 
 std::recursive_mutex g_mutex;
 std::string g_log;
 std::map<std::string, int> g_failures;
+#ifdef HIP
+std::map<int, int> g_device = {{56, 1024},       {26, 1024},  {27, 1024},  {28, 1024},
+                               {29, 2147483647}, {30, 65535}, {31, 65535}, {74, 65536}};
+#else
 std::map<int, int> g_device = {{1, 1024},  {2, 1024},  {3, 1024}, {4, 64}, {5, 2147483647},
                                {6, 65535}, {7, 65535}, {75, 9},   {76, 0}, {97, 232448}};
+#endif
+std::string g_architecture = "gfx90a:sramecc+:xnack-";
 std::map<int, int> g_function = {{0, 1024}, {1, 0}};
 thread_local std::vector<void *> g_stack;
 Run g_run = nullptr;
@@ -40,6 +68,25 @@ int Note(const char *name, const std::string &detail = "") {
     const auto found = g_failures.find(name);
     return found == g_failures.end() ? 0 : found->second;
 }
+
+#ifdef HIP
+// The section headers are the last thing in a linked object.
+size_t Size(const void *image) {
+    Elf64_Ehdr header;
+    std::memcpy(&header, image, sizeof(header));
+    return header.e_shoff + static_cast<size_t>(header.e_shentsize) * header.e_shnum;
+}
+bool Has(const std::string &code, const std::string &kernel) { return code.find(kernel + ".kd") != std::string::npos; }
+bool IsFor(const std::string &code, const std::string &) { return std::memcmp(code.data(), ELFMAG, SELFMAG) == 0; }
+#else
+size_t Size(const void *image) { return std::strlen(static_cast<const char *>(image)); }
+bool Has(const std::string &code, const std::string &kernel) {
+    return code.find(".entry " + kernel + "(") != std::string::npos;
+}
+bool IsFor(const std::string &code, const std::string &block) {
+    return code.find(".reqntid " + block) != std::string::npos;
+}
+#endif
 
 std::string Number(long long n) { return std::to_string(n); }
 
@@ -87,6 +134,14 @@ int cuDeviceGetAttribute(int *value, int attribute, int) {
     *value = found->second;
     return 0;
 }
+#ifdef HIP
+int hipGetDevicePropertiesR0600(void *properties, int) {
+    std::strcpy(static_cast<char *>(properties), "A GPU that stands in, no gfx");
+    std::strcpy(static_cast<char *>(properties) + 1160, g_architecture.c_str());
+    return 0;
+}
+void stand_in_architecture(const char *name) { g_architecture = name; }
+#endif
 int cuDevicePrimaryCtxRetain(void **context, int device) {
     *context = &g_contexts[device];
     return Note("cuDevicePrimaryCtxRetain", Number(device));
@@ -110,12 +165,12 @@ int cuModuleLoadDataEx(void **module, const void *image, unsigned count, int *op
         }
         return failed;
     }
-    *module = new Module{static_cast<const char *>(image)};
+    *module = new Module{std::string(static_cast<const char *>(image), Size(image))};
     return 0;
 }
 int cuModuleGetFunction(void **function, void *module, const char *name) {
     auto *found = static_cast<Module *>(module);
-    if (found->ptx.find(std::string(".entry ") + name + "(") == std::string::npos) return kNotFound;
+    if (!Has(found->code, name)) return kNotFound;
     *function = new Function{found, name, 48 * 1024};
     return Note("cuModuleGetFunction", name);
 }
@@ -157,11 +212,13 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
     text += " device " + Device() + " stream " + Number(static_cast<long long>(reinterpret_cast<intptr_t>(stream)));
     const int failed = Note("cuLaunchKernel", text);
     if (failed != 0) return failed;
-    const std::string block = ".reqntid " + Number(bx) + ", " + Number(by) + ", " + Number(bz);
-    if (found->module->ptx.find(block) == std::string::npos || shared > static_cast<unsigned>(found->dynamic_limit)) {
+    const std::string block = Number(bx) + ", " + Number(by) + ", " + Number(bz);
+    if (!IsFor(found->module->code, block) || shared > static_cast<unsigned>(found->dynamic_limit)) {
         return kInvalidValue;
     }
-    return g_run == nullptr ? 0 : g_run(found->module->ptx.c_str(), found->name.c_str(), geometry, parameters);
+    return g_run == nullptr ? 0
+                            : g_run(found->module->code.data(), found->module->code.size(), found->name.c_str(),
+                                    geometry, parameters);
 }
 
 } // extern "C"

@@ -211,9 +211,9 @@ def test_programs_for_gpus_are_made_without_one() -> None:
     assert len(recipes) == 2 and text.count(f"@{CUDA_TARGET}") == 2
     maker = """
 import sys
-from jax_enzyme.xla_ffi.gpu import make_ptx
+from jax_enzyme.xla_ffi.gpu import make_code
 for recipe in sys.stdin.read().splitlines():
-    print(make_ptx(recipe, 90, 1))
+    print(make_code(recipe, "sm_90", 1))
 """
     done = subprocess.run([sys.executable, "-c", maker], input="\n".join(recipes), text=True, capture_output=True)
     assert done.stdout.count(".visible .entry je_kernel_0(") == 2, done.stderr
@@ -317,7 +317,7 @@ class TestErrors:
 
     def test_missing_driver(self, tmp_path: Path) -> None:
         """In a process of its own: the driver is looked for once."""
-        program = "from jax_enzyme.xla_ffi import _ext; print(_ext.cuda_driver_error())"
+        program = "from jax_enzyme.xla_ffi import _ext; print(_ext.driver_error())"
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
         if not done.stdout.strip():
             pytest.skip("NVIDIA's driver is here")

@@ -189,10 +189,16 @@ define ptx_kernel void @f(ptr %y) {
 
     def test_old_architectures(self) -> None:
         with pytest.raises(LoweringError, match=r"compute capability 7\.5"):
-            architecture(75)
+            architecture("sm_75")
 
     def test_newer_architectures_run_older_code(self) -> None:
-        assert [architecture(c) for c in (80, 89, 90, 95, 150)] == ["sm_80", "sm_89", "sm_90", "sm_90", "sm_121"]
+        assert [architecture(f"sm_{c}") for c in (80, 89, 90, 95, 150)] == [
+            "sm_80",
+            "sm_89",
+            "sm_90",
+            "sm_90",
+            "sm_121",
+        ]
 
     def test_too_many_threads(self) -> None:
         source = 'extern "C" __global__ void f(int n, double *x) { x[threadIdx.x] = 1; }'

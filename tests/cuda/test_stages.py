@@ -79,11 +79,11 @@ def handlers(runtime: ctypes.CDLL) -> dict[str, Any]:
     """The stages for platform CUDA, each of which has been asked about itself, as XLA does when it is registered."""
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    found = {k: ctypes.c_void_p(pointer(v, None)) for k, v in _ext.cuda_handlers().items()}
+    found = {k: ctypes.c_void_p(pointer(v, None)) for k, v in _ext.gpu_handlers().items()}
     asked = {k: runtime.runtime_ask(v) for k, v in found.items()}
     assert asked["instantiate"] & HAS_STATE and min(asked.values()) >= 0
     assert asked["execute"] & COMMAND_BUFFER_COMPATIBLE
-    counted = ctypes.c_void_p(pointer(_ext.cuda_handlers(counts=True)["execute"], None))
+    counted = ctypes.c_void_p(pointer(_ext.gpu_handlers(counts=True)["execute"], None))
     assert runtime.runtime_ask(counted) == 0, "one that waits for a count cannot be recorded"
     return found
 

@@ -1,5 +1,6 @@
-"""A library in the place of NVIDIA's driver, whose launches run on the CPU: the entry of the very module that PTX was
-made of (batch, pointers and all) is lowered for the grid that is launched, and called with the launch's parameters."""
+"""A library in the place of a vendor's driver, whose launches run on the CPU: the entry of the very module that
+code was made of (batch, pointers and all) is lowered for the grid that is launched, and called with the launch's
+parameters."""
 
 from __future__ import annotations
 
@@ -43,37 +44,34 @@ SOURCE = Path(__file__).parents[1] / "cuda" / "stand_in_driver.cpp"
 _GRID = "je.grid"
 TARGET = "jax_enzyme_cuda_on_host"
 _RUN = ctypes.CFUNCTYPE(
-    ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_uint), ctypes.POINTER(ctypes.c_void_p)
+    ctypes.c_int,
+    ctypes.c_void_p,
+    ctypes.c_size_t,
+    ctypes.c_char_p,
+    ctypes.POINTER(ctypes.c_uint),
+    ctypes.POINTER(ctypes.c_void_p),
 )
 
 
 class StandIn:
-    """The library, loaded in the place of the driver, and the handler registered for the CPU."""
+    """The library, loaded in the place of a vendor's driver, and the handler registered for the CPU."""
 
-    def __init__(self, folder: Path) -> None:
-        path = folder / "libcuda.so.1"
-        words = [
-            "g++",
-            "-std=c++17",
-            "-O1",
-            "-shared",
-            "-fPIC",
-            "-Wl,-soname,libcuda.so.1",
-            str(SOURCE),
-            "-o",
-            str(path),
-        ]
-        subprocess.run(words, check=True)
+    def __init__(self, folder: Path, *, amd: bool = False) -> None:
+        name = "libamdhip64.so.6" if amd else "libcuda.so.1"
+        path = folder / name
+        words = ["g++", "-std=c++17", "-O1", "-shared", "-fPIC", f"-Wl,-soname,{name}", str(SOURCE), "-o", str(path)]
+        subprocess.run([*words, "-DHIP"] if amd else words, check=True)
         self.library = ctypes.CDLL(str(path))
         self.library.stand_in_log.restype = ctypes.c_char_p
-        self.made: dict[str, tuple[str, int, bool]] = {}
+        self.made: dict[bytes, tuple[str, int, bool]] = {}
         self.errors: list[BaseException] = []
         self._run = _RUN(self._launched)
         self.library.stand_in_run(self._run)
-        assert _ext.cuda_driver_error() == "", "another driver was there first"
-        jax.ffi.register_ffi_target(TARGET, _ext.cuda_handlers(on_host=True), platform="cpu")
-        counted = _ext.cuda_handlers(counts=True, on_host=True)
-        jax.ffi.register_ffi_target(TARGET + COUNTED, counted, platform="cpu")
+        assert _ext.driver_error(amd) == "", "another driver was there first"
+        self.target = TARGET + ("_amd" if amd else "")
+        for counts, name in ((False, self.target), (True, self.target + COUNTED)):
+            handlers = _ext.gpu_handlers(counts, on_host=True, amd=amd)
+            jax.ffi.register_ffi_target(name, handlers, platform="cpu")
 
     @property
     def log(self) -> list[str]:
@@ -86,15 +84,15 @@ class StandIn:
         """The launches since the last look: name, grid, block, shared."""
         return [line.split()[1:9] for line in self.log if line.startswith("cuLaunchKernel")]
 
-    def make_ptx(self, recipe: str, capability: int, dimensions: int, counts: bool) -> str:
-        """`gpu.make_ptx`, remembered."""
-        text = _original_make_ptx(recipe, capability, dimensions, counts)
-        self.made[text] = (recipe, dimensions, counts)
-        return text
+    def make_code(self, recipe: str, device: str, dimensions: int, counts: bool) -> str | bytes:
+        """`gpu.make_code`, remembered."""
+        code = _original_make_code(recipe, device, dimensions, counts)
+        self.made[code.encode() if isinstance(code, str) else code] = (recipe, dimensions, counts)
+        return code
 
-    def _launched(self, ptx: bytes, name: bytes, geometry: Any, parameters: Any) -> int:
+    def _launched(self, code: int, size: int, name: bytes, geometry: Any, parameters: Any) -> int:
         try:
-            built = _lowered(*self.made[ptx.decode()], name.decode(), tuple(geometry[:7]))
+            built = _lowered(*self.made[ctypes.string_at(code, size)], name.decode(), tuple(geometry[:7]))
             (buffer,) = built.buffers
             values = [ctypes.cast(parameters[i], ctypes.POINTER(ctypes.c_uint64))[0] for i in range(buffer.shape[0])]
             native.call(built, [np.array(values, np.uint64)])
@@ -103,8 +101,12 @@ class StandIn:
             return 999
         return 0
 
+    def call(self, function: Function, batch: Batch, operands: Sequence[jax.Array]) -> list[jax.Array]:
+        """`gpu.call`, of the handler for the CPU."""
+        return gpu.call(function, batch, operands, self.target)
 
-_original_make_ptx = gpu.make_ptx
+
+_original_make_code = gpu.make_code
 
 
 @cache
@@ -134,20 +136,15 @@ def _lowered(recipe: str, dimensions: int, counts: bool, name: str, geometry: tu
     return build_function(primal(ArrayFunction(lowered, _GRID, buffers)).canonical)
 
 
-def call(function: Function, batch: Batch, operands: Sequence[jax.Array]) -> list[jax.Array]:
-    """`gpu.call`, of the handler for the CPU."""
-    return gpu.call(function, batch, operands, TARGET)
-
-
 @contextmanager
 def launching(library: StandIn) -> Iterator[StandIn]:
     """Kernels that JAX lowers for its CPU are those for GPUs meanwhile, and launched by the library."""
     original = Specialised.on
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gpu, "make_ptx", library.make_ptx)
+        patch.setattr(gpu, "make_code", library.make_code)
         patch.setattr(compat, "default_platform", lambda: "cuda")
         patch.setattr(Specialised, "on", lambda self, _: original(self, "cuda"))
-        patch.setattr(bound, "call_on", lambda _: call)
+        patch.setattr(bound, "call_on", lambda _: library.call)
         jax.clear_caches()
         library.library.stand_in_forget()
         yield library
@@ -157,10 +154,10 @@ def launching(library: StandIn) -> Iterator[StandIn]:
     assert library.library.stand_in_depth() == 0, "a context was left current"
 
 
-def is_driver_there() -> bool:
-    """Whether this machine has NVIDIA's own driver."""
+def is_driver_there(name: str = "libcuda.so.1") -> bool:
+    """Whether this machine has a vendor's own driver."""
     try:
-        ctypes.CDLL("libcuda.so.1")
+        ctypes.CDLL(name)
     except OSError:
         return False
     return True

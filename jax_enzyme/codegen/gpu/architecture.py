@@ -63,15 +63,25 @@ def target(arch: str) -> Target:
     return Target("NVIDIA", arch, "nvptx64-nvidia-cuda", f"+ptx{version}", "ptx_kernel", buffers=0, locals=0)
 
 
-def architecture(capability: int) -> str:
-    """What to compile for on a device of this compute capability (major * 10 + minor): it, or the newest one before it
-    that LLVM knows, as drivers translate PTX of older architectures."""
+def architecture(device: str) -> str:
+    """What to compile for on a device. On one of NVIDIA's (`sm_87`: compute capability 8.7) it, or the newest one that
+    LLVM knows before it, as drivers translate PTX of older architectures; on one of AMD's (`gfx90a:sramecc+:xnack-`)
+    its own, whatever its settings. LoweringError where there is none."""
+    on_cpu = 'run on the CPU: jax.default_device(jax.devices("cpu")[0])'
+    if not device.startswith("sm_"):
+        own = device.partition(":")[0]
+        if own not in AMD:
+            raise LoweringError(
+                f"there is no code for this GPU, {own or 'which does not say what it is'}",
+                remedy=f"of AMD's there is code for {' and '.join(AMD)}; {on_cpu}",
+            )
+        return own
+    capability = int(device.removeprefix("sm_"))
     known = [c for c in PTX_VERSIONS if c <= capability]
     if not known:
         raise LoweringError(
             f"this GPU has compute capability {capability // 10}.{capability % 10}",
-            remedy=f"{OLDEST // 10}.{OLDEST % 10} is the oldest that there is code for; run on the CPU: "
-            'jax.default_device(jax.devices("cpu")[0])',
+            remedy=f"{OLDEST // 10}.{OLDEST % 10} is the oldest that there is code for; {on_cpu}",
         )
     return f"sm_{max(known)}"
 

@@ -121,19 +121,22 @@ def derived(
     return Job(program, signature, binding, steps, options or Options()).launched()
 
 
-def build_ptx(
+def build_code(
     program: Program,
     signature: Signature,
     binding: Binding,
     steps: Derivation,
     options: Options,
-    capability: int,
+    device: str,
     dimensions: int,
     counts: bool = False,
-) -> str:
-    """The PTX of a derivative for GPUs of this compute capability, and a batch of so many dimensions; or of what
-    `counts` the memory that it needs."""
-    return Job(program, signature, binding, steps, options).ptx(architecture(capability), dimensions, counts)
+) -> str | bytes:
+    """The code of a derivative for a device, and a batch of so many dimensions, or of what `counts` the memory that it
+    needs: PTX for one of NVIDIA's (`sm_87`), a code object for one of AMD's (`gfx90a:sramecc+:xnack-`)."""
+    job = Job(program, signature, binding, steps, options)
+    arch = architecture(device)
+    make = job.ptx if target(arch).vendor == "NVIDIA" else job.code_object
+    return make(arch, dimensions, counts)
 
 
 _canonical: Memo[Derived] = Memo(64)
