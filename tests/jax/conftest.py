@@ -116,6 +116,11 @@ class Subject:
         return tuple(jnp.asarray(other[i]) for i in self.floats)
 
 
+def compiled(build: Callable[[Callable[..., Any]], Any], function: Callable[..., Any]) -> Any:
+    """`build(function)` as one program: by itself each operation of JAX around a kernel would be compiled alone."""
+    return jax.jit(lambda: build(function))()
+
+
 def make(example: Example, backend: str) -> Subject:
     """A kernel with the engine or a stand-in behind it."""
     args = example.args(np.random.default_rng(7))

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import pytest
 
-from tests.jax.conftest import Subject, by_turns
+from tests.jax.conftest import Subject, by_turns, compiled
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def test_hessian(chosen_subject: Subject, order: str) -> None:
     def hessian(function: Transform) -> Any:
         return outer(inner(subject.scalar(subject.vary(function)), which), which)(*subject.points)
 
-    subject.close(hessian(subject.kernel), hessian(subject.expected))
+    subject.close(compiled(hessian, subject.kernel), compiled(hessian, subject.expected))
 
 
 def test_hessian_vector_products(subject: Subject) -> None:
@@ -59,9 +59,9 @@ def test_hessian_vector_products(subject: Subject) -> None:
             jax.jvp(slope, subject.points, along),
         )
 
-    expected = products(subject.expected)
+    expected = compiled(products, subject.expected)
     subject.close(products(subject.kernel), expected)
-    subject.close(jax.jit(lambda: products(subject.kernel))(), expected)
+    subject.close(compiled(products, subject.kernel), expected)
 
 
 def test_third_derivatives(subject: Subject) -> None:
@@ -86,7 +86,7 @@ def test_third_derivatives(subject: Subject) -> None:
         out.append(slope(slope(slope(f)))(*subject.points))
         return out
 
-    subject.close(jax.jit(lambda: thirds(subject.kernel))(), thirds(subject.expected))
+    subject.close(compiled(thirds, subject.kernel), compiled(thirds, subject.expected))
 
 
 def test_vmap_of_hessian(subject: Subject) -> None:
@@ -105,7 +105,7 @@ def test_vmap_of_hessian(subject: Subject) -> None:
 
         return jax.vmap(product)(*args)
 
-    subject.close(hessian(subject.kernel), hessian(subject.expected))
+    subject.close(compiled(hessian, subject.kernel), compiled(hessian, subject.expected))
 
 
 def test_linearize_of_grad_and_vjp_of_linear(subject: Subject) -> None:
@@ -118,4 +118,4 @@ def test_linearize_of_grad_and_vjp_of_linear(subject: Subject) -> None:
         back = jax.linear_transpose(linear, *subject.points)
         return y, linear(*along), back(along)
 
-    subject.close(products(subject.kernel), products(subject.expected))
+    subject.close(compiled(products, subject.kernel), compiled(products, subject.expected))
