@@ -63,7 +63,7 @@ NAMES = ("scan", "cond", "switch", "fori", "map", "scan of checkpoint", "checkpo
 @pytest.mark.parametrize(("chosen_subject", "name"), by_turns(NAMES), indirect=["chosen_subject"])
 def test_value_and_both_modes(chosen_subject: Subject, name: str) -> None:
     subject = chosen_subject
-    ours, theirs = _programs(subject, subject.kernel)[name], _programs(subject, subject.expected)[name]
+    ours, theirs = _programs(subject, subject.kernel)[name], jax.jit(_programs(subject, subject.expected)[name])
     points, along = subject.points, subject.directions(3)
     subject.close(ours(*points), theirs(*points))
     subject.close(jax.jvp(ours, points, along), jax.jvp(theirs, points, along))
@@ -74,7 +74,7 @@ def test_value_and_both_modes(chosen_subject: Subject, name: str) -> None:
 
         return jax.grad(total, tuple(range(len(points))))
 
-    expected = gradient(theirs)(*points)
+    expected = jax.jit(gradient(theirs))(*points)
     subject.close(gradient(ours)(*points), expected)
     subject.close(jax.jit(gradient(ours))(*points), expected)
 
@@ -91,7 +91,7 @@ def test_while_loop_in_forward_mode(few_subject: Subject) -> None:
         return run
 
     at, along = subject.points[:1], subject.directions(3)[:1]
-    ours, theirs = loop(subject.kernel), loop(subject.expected)
+    ours, theirs = loop(subject.kernel), jax.jit(loop(subject.expected))
     subject.close(jax.jvp(ours, at, along), jax.jvp(theirs, at, along))
     y, linear = jax.linearize(ours, *at)
     expected_y, expected = jax.linearize(theirs, *at)
