@@ -23,10 +23,10 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ITEM_BYTES
 from jax_enzyme.ir.metadata import MDNode, MDValue
 from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.transform.descriptors import described
 from jax_enzyme.transform.layouts import (
     Member,
     declared_counts,
-    described_rank,
     elements_of,
     members_of,
     pointed_at,
@@ -163,7 +163,7 @@ class _Suggestion:
         if plain is not None and plain.kind == "DISubroutineType":
             return f"{name}: fn({UNKNOWN})"
         known = source_type(self.module, node)
-        if known.special is not None and described_rank(self.module, node) is None:
+        if known.special is not None and described(self.module, node) is None:
             return f"{name}: {UNKNOWN}"  # no plain memory can be passed
         prefix = self._direction(root, name, known.is_const)
         record = record_type(self.module, behind)
@@ -266,8 +266,9 @@ class _Suggestion:
         return "out " if known.written_first else "inout "
 
     def _dims(self, root: Root, name: str, item: int, node: MDValue | str | None) -> str:
-        rank = described_rank(self.module, node)
-        if rank is not None:
+        known_shape = described(self.module, node)
+        if known_shape is not None:
+            rank = known_shape.rank
             return f"[{','.join(f'{name}_{axis}' for axis in range(rank))}]" if rank > 1 else f"[{name}_size]"
         counts = declared_counts(self.module, node)
         if counts:

@@ -45,11 +45,11 @@ from jax_enzyme.transform.declared import (
     result_mismatch,
     unlike_memory,
 )
+from jax_enzyme.transform.descriptors import Kind, assumed_shape, described, exchanged
 from jax_enzyme.transform.failure_sites import FAILS, TERMINATED, add_message
 from jax_enzyme.transform.layouts import (
     Differs,
     Layout,
-    described_rank,
     elements_of,
     fits_behind,
     is_unknown,
@@ -200,21 +200,25 @@ class _Binder:
         if not isinstance(formal, Plain | Record) or len(nodes) != len(self.formals):
             return None
         dims = formal.count if isinstance(formal, Record) else None if formal.levels else formal.own
-        rank = described_rank(self.module, nodes[index])
-        if dims is None or rank is None:
+        known = described(self.module, nodes[index])
+        if dims is None or known is None:
             return None
-        if rank != len(dims):
+        if known.rank != len(dims):
             raise self._other_kind(index, formal)
+        fastest_first = self.composer.extents(dims if self.signature.order == "F" else dims[::-1])
         if isinstance(formal, Record):
+            if known.kind is not Kind.ASSUMED_SHAPE:
+                return None
             layout = self._layout(index, formal)
-            item, address = layout.size, self.composer.structures(formal, layout)
-        else:
-            element = source_type(self.module, elements_of(self.module, nodes[index]))
-            if mismatch(replace(formal.param, dims=()), element, is_dimension=False):
-                raise self._other_kind(index, formal)
-            item, address = ITEM_BYTES[formal.param.dtype], self.composer.pointer(formal)
-        fastest_first = dims if self.signature.order == "F" else dims[::-1]
-        return self.composer.descriptor(formal, item, self.composer.extents(fastest_first), address)
+            address = self.composer.structures(formal, layout)
+            return assumed_shape(self.composer, formal, layout.size, fastest_first, address)
+        element = source_type(self.module, elements_of(self.module, nodes[index]))
+        if mismatch(replace(formal.param, dims=()), element, is_dimension=False):
+            raise self._other_kind(index, formal)
+        if known.kind is not Kind.ASSUMED_SHAPE:
+            return exchanged(self.composer, self.module, formal, fastest_first, known.kind)
+        item, address = ITEM_BYTES[formal.param.dtype], self.composer.pointer(formal)
+        return assumed_shape(self.composer, formal, item, fastest_first, address)
 
     def _fail(self, text: str) -> None:
         fails = Declarations(self.module).function(FAILS, T.FunctionType(T.VOID, (T.I64,)))
@@ -537,7 +541,9 @@ class _Binder:
         return SignatureError(
             f"{given} parameter{'s' if given != 1 else ''} in the signature, but `{self.kernel.name}` has {there}",
             f"{self._place()}\nsignature: {self.signature}",
-            "the signature lists the source's parameters, all of them, in the source's order",
+            "a Fortran function takes the derived type that it returns as its first parameter: `out p: {...}*`"
+            if self.prototype.is_fortran and self.signature.structure is not None
+            else "the signature lists the source's parameters, all of them, in the source's order",
         )
 
     def _wrong_type(self, index: int, param: Param, kind: T.Type, expected: str) -> SignatureError:

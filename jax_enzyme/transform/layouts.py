@@ -160,16 +160,6 @@ def elements_of(module: Module, value: MDValue | str | None) -> MDValue | str | 
     return node.get("baseType") if node is not None and node.get("tag") == "DW_TAG_array_type" else value
 
 
-def described_rank(module: Module, value: MDValue | str | None) -> int | None:
-    """The dimensions of an array of assumed shape, which Fortran passes with a descriptor; None for other types, and
-    for those whose memory the function may exchange (allocatable, pointer)."""
-    node = plain_type(module, value)
-    if node is None or node.get("tag") != "DW_TAG_array_type" or not node.get("dataLocation"):
-        return None
-    listed = resolve(module, node.get("elements"))
-    return None if listed is None or node.get("allocated") or node.get("associated") else len(listed.operands)
-
-
 def declared_counts(module: Module, value: MDValue | str | None) -> list[int]:
     """The extents of an array, fastest first in Fortran, where all of them are numbers; else nothing."""
     node = plain_type(module, value)

@@ -18,9 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
 from math import gcd, prod
-from operator import mul
 
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ITEM_BYTES
@@ -41,14 +39,6 @@ PARTS: dict[str, T.Type] = {"c64": T.FLOAT, "c128": T.DOUBLE}
 _STRAIGHT = 8
 """So few repetitions are written one after the other, so that nothing is in memory that could be in registers."""
 _ALIGN = 16
-_CFI_VERSION = 20240719
-_CFI_DIMENSIONS = 24
-_CFI_STRUCTURE = 42
-_CFI_TYPES = {
-    "bool": 39, "i8": 7, "i16": 8, "i32": 9, "i64": 10, "u8": 7, "u16": 8, "u32": 9, "u64": 10, "f16": 25, "bf16": 26,
-    "f32": 27, "f64": 28, "c64": 34, "c128": 35,
-}  # fmt: skip
-"""Descriptors of flang: version, the place of the dimensions, the codes of types (its ISO_Fortran_binding.h)."""
 
 
 def is_pair(kind: T.Type, part: T.Type) -> bool:
@@ -89,22 +79,6 @@ class Composer:
         """A pointer to structures with their contents."""
         return self._structures(record, layout, 1).base
 
-    def descriptor(self, formal: Plain | Record, item: int, extents: Sequence[int], address: Value) -> Value:
-        """A descriptor as Fortran has it for arrays of assumed shape: `item` are the bytes of an element, `extents`
-        begin with the dimension that moves fastest."""
-        kind = _CFI_TYPES[formal.param.dtype] if isinstance(formal, Plain) else _CFI_STRUCTURE
-        made = self.slot(_CFI_DIMENSIONS + 24 * len(extents))
-        self.at.store(address, made, 8)
-        self.at.store(const_int(T.I64, item), self.at.offset(made, 8), 8)
-        self.at.store(const_int(T.I32, _CFI_VERSION), self.at.offset(made, 16), 4)
-        for offset, byte in enumerate((len(extents), kind, 0, 0), 20):
-            self.at.store(const_int(T.I8, byte), self.at.offset(made, offset), 1)
-        for axis, (size, step) in enumerate(zip(extents, accumulate((item, *extents), mul), strict=False)):
-            for field_, value in enumerate((1, size, step)):
-                place = self.at.offset(made, _CFI_DIMENSIONS + 24 * axis + 8 * field_)
-                self.at.store(const_int(T.I64, value), place, 8)
-        return made
-
     def extents(self, dims: Sequence[Expression]) -> list[int]:
         """The values of dimensions."""
         return [self._size(dim) for dim in dims]
@@ -131,6 +105,15 @@ class Composer:
     def drain(self, record: Record, layout: Layout, place: Value) -> None:
         """Copies the members of one structure into their buffers."""
         self._drain(record, layout, place, _FIRST)
+
+    def require(self, holds: Value, text: str) -> None:
+        """Ends the call with a message where something does not hold."""
+        fails, goes_on = BasicBlock(), BasicBlock()
+        self.at.cond_br(holds, goes_on, fails)
+        self._enter(fails)
+        self.fail(text)
+        self.at.unreachable()
+        self._enter(goes_on)
 
     # -- arrays
 
@@ -239,7 +222,7 @@ class Composer:
             value = const_int(SCALARS[param.dtype], self.constants[param.name])
             self.at.store(value, place, min(align, ITEM_BYTES[param.dtype]))
         elif param.direction != "scratch":
-            self._copy(member, self._own(member, block), place, align)
+            self.copy(member, self._own(member, block), place, align)
 
     def _drain(self, record: Record, layout: Layout, address: Value, block: Value) -> None:
         for member, offset, inner in zip(record.members, layout.offsets, layout.inner, strict=True):
@@ -248,7 +231,7 @@ class Composer:
                 if member.param.direction not in ("out", "inout"):
                     continue
                 if member.in_place:
-                    self._copy(member, place, self._own(member, block), gcd(offset, layout.size, _ALIGN))
+                    self.copy(member, place, self._own(member, block), gcd(offset, layout.size, _ALIGN))
                 elif record.is_pointer:
                     self._check_pointer(member.param, place, self._leading(member, block))
             elif isinstance(member, Record) and inner is not None and not member.is_pointer:
@@ -256,12 +239,8 @@ class Composer:
 
     def _check_pointer(self, param: Param, place: Value, wanted: Value) -> None:
         now = self.at.load(T.PTR, place, 1)
-        moved, kept = BasicBlock(), BasicBlock()
-        self.at.cond_br(self.at.icmp("ne", now, wanted), moved, kept)
-        self._enter(moved)
-        self.fail(f"the kernel made `{param.name}` another pointer, and the results behind it are lost")
-        self.at.unreachable()
-        self._enter(kept)
+        lost = f"the kernel made `{param.name}` another pointer, and the results behind it are lost"
+        self.require(self.at.icmp("eq", now, wanted), lost)
 
     def _drained(self, record: Record) -> bool:
         return any(
@@ -302,7 +281,8 @@ class Composer:
         nbytes = prod(self._size(dim) for dim in member.own or ()) * ITEM_BYTES[param.dtype]
         return self._at(Blocks(self.buffers[param.name], nbytes), block)
 
-    def _copy(self, member: Plain, source: Value, target: Value, align: int) -> None:
+    def copy(self, member: Plain, source: Value, target: Value, align: int) -> None:
+        """Copies the elements of a number or array from one place to another."""
         dtype, count = member.param.dtype, prod(self._size(dim) for dim in member.own or ())
         kind = PARTS.get(dtype) or SCALARS.get(dtype, T.I8)
         if dtype in PARTS:

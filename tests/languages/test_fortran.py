@@ -7,11 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import jax_enzyme as je
 from jax_enzyme.errors import DifferentiationError, NoRuleError
 from jax_enzyme.ir.arrays import Vjp
 from tests.languages.conftest import KERNELS, check, positive
 from tests.support.engine import agree, native, pulled, three_way
 from tests.support.native import KernelStatus
+from tests.support.tools import need
 
 VECTOR = "n: i32[], x: f64[n], out y: f64[n]"
 TWO = "n: i32[], x: f64[n], y: f64[n], out r: f64[]"
@@ -74,6 +76,11 @@ OBJECTS = {
     "shifted_grid": (VECTOR, {"n": 5}, [positive(5)]),
     "cells": (VECTOR, {"n": 5}, [positive(5)]),
 }
+EXCHANGED = {
+    "grown": "x: f64[n], out y: c128[2,n+2]",
+    "led": "x: f64[n], out here: f64[n], out there: f64[n], out every: f64[n]",
+    "sines": "out y: f64[n], x: f64[n]",
+}
 RECORDS = {
     name: (VECTOR, {"n": 6}, [positive(6)])
     for name in ("search_tree", "held_shapes", "sorted_with_indices", "shared_variables", "pivoted")
@@ -105,6 +112,27 @@ def test_objects(name: str) -> None:
 @pytest.mark.parametrize("name", RECORDS)
 def test_records(name: str) -> None:
     check("records.f90", name, "fortran", *RECORDS[name], order="F")
+
+
+@pytest.mark.parametrize("name", EXCHANGED)
+def test_memory_that_the_procedure_exchanges(name: str) -> None:
+    check("exchanged.f90", name, "fortran", EXCHANGED[name], {"n": 3}, [positive(3)], order="F")
+
+
+@pytest.mark.parametrize(
+    ("name", "signature", "x", "cause"),
+    [
+        ("grown", "inout x: f64[n], out y: c128[2,n+2]", 1.0, r"`x` in another shape: dimension 1 of \(3\)"),
+        ("grown", "x: f64[n], out y: c128[2,n]", 1.0, r"`y` in another shape: dimension 2 of \(2, 3\)"),
+        ("led", EXCHANGED["led"], -0.5, "`every` as a pointer to every so many elements"),
+        ("led", EXCHANGED["led"], -2.0, "`every` without memory"),
+    ],
+)
+def test_memory_that_is_no_result(name: str, signature: str, x: float, cause: str) -> None:
+    need("flang-22")
+    kernel = je.kernel(KERNELS / "exchanged.f90", name, signature, order="F")
+    with pytest.raises(Exception, match=cause):
+        kernel(np.full(3, x))
 
 
 @pytest.mark.parametrize("name", STATEMENTS)
