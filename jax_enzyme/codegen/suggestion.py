@@ -162,8 +162,9 @@ class _Suggestion:
         plain = plain_type(self.module, behind)
         if plain is not None and plain.kind == "DISubroutineType":
             return f"{name}: fn({UNKNOWN})"
-        known = source_type(self.module, node)
-        if known.special is not None and described(self.module, node) is None:
+        known = (self.known.parameters or ())[index]
+        special = source_type(self.module, node).special if known.is_record else known.special
+        if special is not None and described(self.module, node) is None:
             return f"{name}: {UNKNOWN}"  # no plain memory can be passed
         prefix = self._direction(root, name, known.is_const)
         record = record_type(self.module, behind)

@@ -68,11 +68,16 @@ def prototype(module: Module, function: Function) -> Prototype:
 
 
 def _of_fortran(module: Module, known: SourceType | None, node: MDValue) -> SourceType | None:
-    """Arguments of derived type are described as such; as pointers to it those of which a descriptor is passed."""
+    """Arguments are described as what they are, and all passed by reference; as pointers, or as texts that lie
+    elsewhere, those of which a descriptor is passed."""
     plain = plain_type(module, node)
-    if known is None or not known.is_record or plain is None or plain.get("tag") not in POINTERS:
+    if known is None or plain is None:
         return known
-    return replace(known, special="passed with a descriptor (`class`, or a pointer)")
+    if plain.kind == "DIStringType" and plain.get("stringLocationExpression"):
+        return replace(known, special="passed with a descriptor (a text of any length)")
+    if plain.get("tag") not in POINTERS or any(piece.kind == "function" for piece in known.pieces):
+        return known
+    return replace(known, special="passed with a descriptor (`class`, allocatable or pointer)")
 
 
 def _place(module: Module, subprogram: MDNode) -> str | None:

@@ -99,7 +99,10 @@ def test_fortran_functions_of_arrays_and_what_is_no_plain_memory() -> None:
     assert text.startswith("out r: f64[n], n: i32[], x: f64[n]  # guessed")
     x = jnp.arange(3.0)
     np.testing.assert_allclose(je.kernel(source, "squares", text, lang="fortran")(x), x**2)
-    assert je.suggest_signature(source, "m::grow", lang="fortran") == "n: i32[], x: ?"
+    assert (
+        je.suggest_signature(source, "m::grow", lang="fortran")
+        == "n: i32[], inout x: f64[x_size]  # guessed: directions of x"
+    )
 
 
 def test_numbers_without_a_dtype() -> None:
