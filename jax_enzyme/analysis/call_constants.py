@@ -19,6 +19,7 @@ from jax_enzyme.analysis.objects import reachable_functions
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, GlobalVariable
+from jax_enzyme.ir.reach import bottom_up
 from jax_enzyme.ir.values import Argument, Constant, Value, int_value
 
 Progression = tuple[int, int]
@@ -50,17 +51,8 @@ class CallConstants:
 
     def of(self, value: Value) -> Progression | None:
         """The signed values that an integer may have, by the first call and the first store that there is."""
-        pending, begun = [value], set[Value]()
-        while pending:
-            item = pending[-1]
-            missing = [o for o in self._operands(item) if o not in self._found] if item not in self._found else []
-            if missing and item not in begun:
-                begun.add(item)
-                pending += missing
-                continue
-            pending.pop()
-            if item not in self._found:
-                self._found[item] = None if missing else self._evaluated(item)
+        for item, is_circular in bottom_up(value, self._operands, self._found):
+            self._found[item] = None if is_circular else self._evaluated(item)
         return self._found[value]
 
     def _operands(self, value: Value) -> list[Value]:

@@ -21,6 +21,7 @@ from itertools import chain
 
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
+from jax_enzyme.ir.reach import bottom_up
 from jax_enzyme.ir.values import (
     Constant,
     ConstantAggregate,
@@ -71,17 +72,8 @@ class Lanes:
 
     def of(self, value: Value) -> Bytes:
         """The bytes of a value, the lowest first; none where it does not consist of whole bytes."""
-        pending, begun = [value], set[Value]()
-        while pending:
-            item = pending[-1]
-            missing = [o for o in _moved_operands(item) if o not in self._found] if item not in self._found else []
-            if missing and item not in begun:
-                begun.add(item)
-                pending += missing
-                continue
-            pending.pop()
-            if item not in self._found:  # what is still missing is not reached by control
-                self._found[item] = _own(item) if missing else self._lanes(item)
+        for item, is_unreached in bottom_up(value, _moved_operands, self._found):
+            self._found[item] = _own(item) if is_unreached else self._lanes(item)
         return self._found[value]
 
     def is_move(self, value: Value) -> bool:

@@ -9,7 +9,7 @@ for item in found:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator
 from typing import Generic, TypeVar
 
 from jax_enzyme.ir.instructions import Instruction
@@ -58,6 +58,22 @@ def reached(
     for item in found:
         found.add(onward(item))
     return found.all
+
+
+def bottom_up(start: N, parts: Callable[[N], Iterable[N]], known: Container[N]) -> Iterator[tuple[N, bool]]:
+    """A thing, and what it is made of that is not `known` yet, each behind its parts, to be known before the next one
+    is asked for; and whether parts of it are not known all the same, as it is one of theirs."""
+    pending, begun = [start], set[N]()
+    while pending:
+        item = pending[-1]
+        missing = [] if item in known else [part for part in parts(item) if part not in known]
+        if missing and item not in begun:
+            begun.add(item)
+            pending += missing
+            continue
+        pending.pop()
+        if item not in known:
+            yield item, bool(missing)
 
 
 def made_of(value: Value) -> list[Value]:
