@@ -8,7 +8,7 @@
             NotDifferentiableError  the function has no derivative there: no rule could help
             NoRuleError             a derivative may exist, but nobody told the engine
         LoweringError               code generation and the call from XLA
-        RaceError                   threads of a CUDA kernel race (`check_races`)
+        RaceError                   threads of a CUDA kernel or iterations of a loop race (`check_races`)
 
 ShortcutWarning is no error: a kernel that looks for exact values may hide a derivative there.
 
@@ -94,7 +94,8 @@ class LoweringError(JaxEnzymeError):
 
 
 class RaceError(JaxEnzymeError):
-    """Threads of a CUDA kernel race. `report` has all that was found."""
+    """Threads of a CUDA kernel race, or iterations of a loop that a directive shares out. `report` has all
+    that was found."""
 
     def __init__(self, cause: str, place: str | None = None, remedy: str | None = None, *, report: Any = None) -> None:
         super().__init__(cause, place, remedy)

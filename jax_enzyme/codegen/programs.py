@@ -10,7 +10,7 @@ from jax_enzyme.ir import reader
 from jax_enzyme.ir.module import Module
 from jax_enzyme.signature import Binding, Signature
 from jax_enzyme.transform import cuda
-from jax_enzyme.transform.openmp import TEAM, check_exclusive, lower_teams
+from jax_enzyme.transform.openmp import TEAM, LoopLog, check_exclusive, lower_teams
 from jax_enzyme.transform.retyping import literal_structures
 
 
@@ -28,19 +28,23 @@ def program_module(
     program: Program,
     signature: Signature,
     binding: Binding,
-    log: cuda.AccessLog | None = None,
+    log: cuda.AccessLog | LoopLog | None = None,
     *,
     threads: int = 1,
     as_written: bool = False,
 ) -> Module:
     """The module of a program. Regions of OpenMP's that ask for their thread have `threads` of them, where they say
     nothing else. A CUDA kernel becomes the function of its whole grid, of the same parameters, and one
-    more with a `log`; a host function calls such functions where it launches. `as_written`: threads access shared
-    memory wherever the source does."""
+    more with a `log`, as any program has with one of its loops; a host function calls such functions where it launches.
+    `as_written`: threads access shared memory wherever the source does."""
     module = _read(program)
     if program.launch is None and not program.device:
         check_exclusive(module)
-        return lower_teams(module, threads)
+        serial = lower_teams(module, threads)
+        if isinstance(log, LoopLog):
+            log.watch(serial, program.symbol)
+        return serial
+    assert not isinstance(log, LoopLog)
     constants = _constants(program, signature, binding, module)
     triple, data_layout = _target()
     if program.launch is None:

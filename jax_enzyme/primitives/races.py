@@ -23,86 +23,40 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import jax
 import numpy as np
 from numpy.typing import NDArray
 
 from jax_enzyme.codegen.programs import program_module
-from jax_enzyme.errors import RaceError, SignatureError
+from jax_enzyme.errors import SignatureError
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.primitives.kernels import Kernel
-from jax_enzyme.signature import Binding, Signature, parse
+from jax_enzyme.primitives.loop_races import check_loops
+from jax_enzyme.primitives.race_report import (
+    Access,
+    Numbers,
+    Race,
+    RaceReport,
+    Rows,
+    element,
+    expanded,
+    kind_of,
+    raised_if_any,
+    run_with_log,
+    with_log,
+)
+from jax_enzyme.signature import Binding, Signature
 from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.cuda import AccessLog
 from jax_enzyme.transform.cuda import accesses as kinds
 from jax_enzyme.transform.cuda.conflicts import conflicts
 
 _WARP = 32
-_ROWS = 1 << 16
-_MOST_ROWS = 1 << 26
-_SHOWN = 8
-_HEADER = np.dtype([("written", "u8"), ("room", "u8"), ("unused", "u8")])
-_ROW = np.dtype([("address", "u8"), ("size", "u4"), ("what", "u4"), ("block", "u4"), ("thread", "u4")])
 _DOING = {kinds.READ: "read", kinds.WRITE: "write", kinds.ATOMIC: "atomic update"}
-
-Rows = NDArray[Any]
-Numbers = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Access:
-    """What one thread did: "read", "write" or "atomic update"; its thread and block (x, y, z); the source line."""
-
-    kind: str
-    thread: tuple[int, int, int]
-    block: tuple[int, int, int]
-    place: str | None
-
-    def __str__(self) -> str:
-        where = f" at {self.place}" if self.place else ""
-        return f"{self.kind} by thread {self.thread} of block {self.block}{where}"
-
-
-@dataclass(frozen=True)
-class Race:
-    """Two accesses that nothing puts in order. `memory` is `y[12]` for an argument, or "shared memory + 16 bytes";
-    `bytes` counts all bytes at which two accesses of these two source lines race."""
-
-    memory: str
-    first: Access
-    second: Access
-    bytes: int
-
-    def __str__(self) -> str:
-        return f"{self.memory}: {self.first}\n    and {self.second} ({self.bytes} bytes in all)"
-
-
-@dataclass(frozen=True)
-class RaceReport:
-    """What `check_races` found for one run. `unwritten` are accesses, one per source line, to shared memory that no
-    thread of the block had written: it holds anything. Prints as a list."""
-
-    kernel: str
-    accesses: int
-    races: tuple[Race, ...]
-    unwritten: tuple[Access, ...]
-
-    @property
-    def ok(self) -> bool:
-        return not self.races and not self.unwritten
-
-    def __str__(self) -> str:
-        found = f"{len(self.races)} pairs of source lines race" if self.races else "no race"
-        lines = [f"{self.kernel}: {self.accesses} accesses to global and shared memory, {found}"]
-        lines += [f"  {race}" for race in self.races[:_SHOWN]]
-        if len(self.races) > _SHOWN:
-            lines.append(f"  ... and {len(self.races) - _SHOWN} more in .races")
-        lines += [f"  shared memory that nothing wrote before: {access}" for access in self.unwritten[:_SHOWN]]
-        return "\n".join(lines)
 
 
 def check_races(kernel: Kernel, args: Sequence[Any]) -> RaceReport:
-    """Runs a CUDA kernel once, on the CPU, and compares what its threads do to memory.
+    """Runs a kernel once, on the CPU, and compares what its threads do to memory: those of a CUDA kernel, or the
+    iterations of loops that directives of OpenMP share out (`docs/parallel.md`).
 
         >>> source = "__global__ void next(int n, float *x) { int i = threadIdx.x; if (i + 1 < n) x[i] = x[i + 1]; }"
         >>> shift = je.kernel(source, "next", "n: i32, inout x: f32[n]", lang="cuda", grid=1, block="n")
@@ -116,62 +70,32 @@ def check_races(kernel: Kernel, args: Sequence[Any]) -> RaceReport:
     that these values take. Order that threads make themselves, with atomics and `__threadfence`, is not seen: such a
     kernel is reported. A value that is written twice alike is a race too.
     """
-    if kernel.program.launch is None:
-        is_host = bool(kernel.program.device)
+    if kernel.program.device:
         raise SignatureError(
-            f"`{kernel.__name__}` is {'a host function' if is_host else 'no CUDA kernel'}: it runs in one thread",
+            f"`{kernel.__name__}` is a host function: it runs in one thread",
             kernel.program.source_name,
-            "check the kernels that it launches one by one, with grid= and block=" if is_host else None,
+            "check the kernels that it launches one by one, with grid= and block=",
+        )
+    if kernel.program.launch is None:
+        return raised_if_any(
+            check_loops(kernel, args), "give each iteration memory of its own, name a reduction, or use atomics"
         )
     binding = kernel.binding(args)
     shape = kernel.program.launch.shape(dict(binding.dims))
     log = AccessLog()
     module = program_module(kernel.program, kernel.signature, binding, log)
     program = replace(kernel.program, ir=to_text(module), lang="llvm", launch=None)
-    logging = Kernel(program, _with_log(kernel.signature), kernel.options)
-    rows = _run(logging, args)
+    logging = Kernel(program, with_log(kernel.signature), kernel.options)
+    rows = run_with_log(logging, args)
     accesses = _accesses(rows)
     report = RaceReport(
         kernel.__name__,
-        int(np.count_nonzero(_kind(rows) <= kinds.ATOMIC)),
-        _races(accesses, rows[_kind(rows) == kinds.ARGUMENT], log, kernel.signature, binding, shape),
+        int(np.count_nonzero(kind_of(rows) <= kinds.ATOMIC)),
+        _races(accesses, rows[kind_of(rows) == kinds.ARGUMENT], log, kernel.signature, binding, shape),
         tuple(_shown(accesses, n, log, shape) for n in _unwritten(accesses)),
     )
-    if report.ok:
-        return report
     separate = "put __syncthreads() between the two, give each thread memory of its own, or use atomics"
-    raise RaceError(
-        str(report), report=report, remedy=separate if report.races else "write it first, or fill it with 0"
-    )
-
-
-def _with_log(signature: Signature) -> Signature:
-    log = parse("inout race_log: u32[race_words]").params[0]
-    return Signature((*signature.params, log), signature.result, signature.order)
-
-
-def _run(kernel: Kernel, args: Sequence[Any]) -> Rows:
-    """The rows of the log, without its header. A log that turns out too small is made as large as it has to be."""
-    room = _ROWS
-    cpu = jax.devices("cpu")[0]
-    with jax.default_device(cpu):
-        while True:
-            log = np.zeros(room, _ROW)
-            log.view(_HEADER)[0] = (0, room, 0)
-            results = jax.tree.leaves(kernel(*args, log.view(np.uint32)))
-            filled = np.asarray(results[-1]).view(_ROW)
-            written = int(filled.view(_HEADER)[0]["written"])
-            if written < room:
-                return filled[1 : written + 1]
-            room = written + 1
-            if room > _MOST_ROWS:
-                raise SignatureError(
-                    f"{written} accesses are too many to compare", kernel.__name__, "give smaller arrays"
-                )
-
-
-def _kind(rows: Rows) -> Numbers:
-    return (rows["what"] & 0xFF).astype(np.int64)
+    return raised_if_any(report, separate if report.races else "write it first, or fill it with 0")
 
 
 # -- epochs and bytes
@@ -197,7 +121,7 @@ class _Accesses:
 
 
 def _accesses(rows: Rows) -> _Accesses:
-    kind = _kind(rows)
+    kind = kind_of(rows)
     owner = rows["block"].astype(np.int64) << 32 | rows["thread"]
     epoch = _met(owner, kind == kinds.MEET_BLOCK)
     turn = epoch + _met(owner, kind == kinds.MEET_WARP)
@@ -205,15 +129,10 @@ def _accesses(rows: Rows) -> _Accesses:
     shared, private = (_inside(rows["address"], *region) for region in regions)
     kept = (kind <= kinds.ATOMIC) & ~private & (rows["size"] > 0)
     address, size = rows["address"][kept].astype(np.int64), rows["size"][kept].astype(np.int64)
-    granule = 8
-    while np.any((address | size) % granule):
-        granule //= 2
-    counts = size // granule
-    which = np.repeat(np.flatnonzero(kept), counts)
-    ends = np.cumsum(counts)
-    within = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - counts, counts)
+    which, pieces, granule = expanded(address, size)
+    which = np.flatnonzero(kept)[which]
     return _Accesses(
-        np.repeat(address, counts) + granule * within,
+        pieces,
         shared[which],
         kind[which],
         (rows["what"][which] >> 8).astype(np.int64),
@@ -286,8 +205,9 @@ def _races(
             if sites in found:
                 continue
             accesses = [_shown(all_[chosen], i, log, shape) for i in (first, second)]
-            memory = _memory(all_[chosen], first, arguments, signature, binding)
-            found[sites] = Race(memory, accesses[0], accesses[1], count * all_.granule)
+            memory = "shared memory" if all_.shared[chosen][first] else None
+            memory = memory or element(int(all_.address[chosen][first]), arguments, signature, binding)
+            found[sites] = Race(memory or "global memory", accesses[0], accesses[1], count * all_.granule)
     return tuple(found.values())
 
 
@@ -306,19 +226,3 @@ def _shown(accesses: _Accesses, n: int, log: AccessLog, shape: Shape) -> Access:
 def _coordinates(number: int, extents: tuple[int, int, int]) -> tuple[int, int, int]:
     x, y, _ = extents
     return number % x, number // x % y, number // (x * y)
-
-
-def _memory(accesses: _Accesses, n: int, arguments: Rows, signature: Signature, binding: Binding) -> str:
-    """What lies at an address, in the user's words."""
-    address = int(accesses.address[n])
-    if accesses.shared[n]:
-        return "shared memory"
-    for row in arguments:
-        param = signature.params[int(row["what"]) >> 8]
-        extents = signature.shape(param.name, binding.constants)
-        item = 1 if param.dtype == "bool" else int(param.dtype.lstrip("abcdefghijklmnopqrstuvwxyz")) // 8
-        offset = address - int(row["address"])
-        if 0 <= offset < item * int(np.prod(extents, dtype=np.int64)):
-            index = np.unravel_index(offset // item, extents, order=signature.order) if extents else ()
-            return f"{param.name}[{', '.join(str(int(i)) for i in index)}]"
-    return "global memory"

@@ -53,7 +53,7 @@ class AccessLog:
         """Every access of one thread and every meeting is noted first. What is its own for certain is left out."""
         layout = DataLayout(module)
         top = Builder(BasicBlock())
-        rows = _Rows(module, kernel.arguments[-1], *_who(module, top, shape))
+        rows = Rows(module, kernel.arguments[-1], *_who(module, top, shape))
         for block in kernel.blocks:
             kept: list[I.Instruction] = []
             for instruction in block.instructions:
@@ -68,7 +68,7 @@ class AccessLog:
         first = next(n for n, i in enumerate(kernel.entry.instructions) if not isinstance(i, I.Alloca))
         kernel.entry.instructions[first:first] = top.block.instructions
 
-    def _note(self, module: Module, layout: DataLayout, at: Builder, instruction: I.Instruction, rows: _Rows) -> None:
+    def _note(self, module: Module, layout: DataLayout, at: Builder, instruction: I.Instruction, rows: Rows) -> None:
         accessed = I.accessed(instruction)
         match instruction:
             case _ if accessed is not None:
@@ -100,13 +100,13 @@ def doing(access: I.Instruction) -> int:
 def note_shared(module: Module, at: Builder, kernel: Function, pointer: Value, size: int) -> None:
     """Says that memory is shared by a block."""
     nobody = const_int(T.I32, 0)
-    _Rows(module, kernel.arguments[-1], nobody, nobody).add(at, pointer, size, SHARED)
+    Rows(module, kernel.arguments[-1], nobody, nobody).add(at, pointer, size, SHARED)
 
 
 def note_arguments(module: Module, kernel: Function) -> None:
     """Says where the arrays are that the kernel was given; once, when the function is that of the grid."""
     at, nobody = Builder(BasicBlock()), const_int(T.I32, 0)
-    rows = _Rows(module, kernel.arguments[-1], nobody, nobody)
+    rows = Rows(module, kernel.arguments[-1], nobody, nobody)
     for number, argument in enumerate(kernel.arguments[:-1]):
         if argument.type == T.PTR:
             rows.add(at, argument, 0, ARGUMENT | number << 8)
@@ -114,7 +114,7 @@ def note_arguments(module: Module, kernel: Function) -> None:
 
 
 @dataclass(frozen=True)
-class _Rows:
+class Rows:
     """What the rows of one function have in common."""
 
     module: Module

@@ -24,6 +24,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.debug import location
+from jax_enzyme.ir.inlining import expanded_attributes
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
 from jax_enzyme.transform.openmp.calls import (
@@ -40,6 +41,7 @@ from jax_enzyme.transform.rewriting import replace_values
 
 _FORKS = ("__kmpc_fork_call", "__kmpc_fork_teams")
 _TASKS = ("__kmpc_omp_task", "__kmpc_omp_task_with_deps", "__kmpc_taskloop", "__kmpc_taskloop_5")
+_REGION = '"je-region"'
 _SHARED_AT, _LAST_AT = 0, 64
 _ALIGN = 16
 
@@ -54,8 +56,15 @@ def forked(module: Module) -> dict[Function, None]:
     return found
 
 
+def is_region(module: Module, function: Function) -> bool:
+    """Whether a function is what a parallel region does."""
+    return _REGION in expanded_attributes(module, function.attributes)
+
+
 def call_regions(module: Module, *, teams: bool) -> None:
     """Makes calls of parallel regions, in place; with `teams`, of regions that may have one."""
+    for body in forked(module):
+        body.attributes = (*body.attributes, _REGION)
     for function in list(module.functions.values()):
         for block, call in calls_of(function, *_FORKS):
             _call_region(module, function, block, call, teams)

@@ -162,10 +162,11 @@ def _is_synchronisation(instruction: I.Instruction) -> bool:
                 return True
         case _:
             pass
-    return any(isinstance(v, GlobalValue) and _is_thread_local(v) for v in instruction.operands)
+    return any(isinstance(v, GlobalValue) and is_thread_local(v) for v in instruction.operands)
 
 
-def _is_thread_local(value: GlobalValue) -> bool:
+def is_thread_local(value: GlobalValue) -> bool:
+    """Has each thread a variable of this name of its own?"""
     return any(word.startswith("thread_local") for word in getattr(value, "prefix", ()))
 
 

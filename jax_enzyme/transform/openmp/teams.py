@@ -45,6 +45,7 @@ _MEMBER, _MEMBERS = marks.THREADS[0], marks.GRID[0]
 _SLOT, _OUTER, _WITHIN, _MEET = "je_slot", "je_slot.outer", "je_within", "je_meet"
 _ADDRESS = "llvm.threadlocal.address"
 _OWN = (_ADDRESS, f"{PREFIX}threadprivate_cached")
+TEAM_FUNCTION = "je.team."
 _MOST = 64
 """Members of a team whose number only the run knows."""
 
@@ -66,7 +67,7 @@ def lower_teams(module: Module, threads: int) -> Module:
         if names:
             _give_each_its_own(work, most)
         for number, name in enumerate(names):
-            team = f"je.team.{number}"
+            team = f"{TEAM_FUNCTION}{number}"
             work = _with_team(work, name, team, most)
     _call_plainly(work)
     _return(work, _SLOT, 0)

@@ -1,0 +1,105 @@
+"""`je.check_races` of loops that directives share out: both accesses, lines and iterations; quiet where none race."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import jax_enzyme as je
+from tests.languages.test_openmp import REGION
+from tests.support.parallel_programs import SIZE, programs
+
+SIGNATURE = "n: i32, x: f64[n], out y: f64[n]"
+X = np.random.default_rng(1).uniform(0.2, 1.4, 13)
+
+RACING = """#include <stdlib.h>
+double total;
+static void add(double *p, double v) { *p += v; }
+void k(int n, const double *x, double *y) {
+  double s = 0, t;
+#pragma omp parallel for private(t) reduction(+ : s)
+  for (int i = 0; i < n; i++) { t = x[i]; add(&t, 1); s += t; y[i] = t; }
+#pragma omp parallel for private(t)
+  for (int i = 1; i < n; i++) {
+    t = x[i];
+    y[i] = t + y[i - 1];  // another one's
+  }
+#pragma omp parallel for
+  for (int i = 0; i < n; i++) { double *w = malloc(16); w[0] = x[i]; y[i] = w[0] * s; free(w); }
+#pragma omp parallel for
+  for (int i = 0; i < n; i++)
+    add(&total, x[i]);
+#pragma omp parallel for
+  for (int i = 0; i < n; i++) {
+#pragma omp critical
+    s += x[i];
+#pragma omp atomic
+    total += x[i];
+  }
+#pragma omp parallel
+  {
+    double own = 0;
+#pragma omp for collapse(2)
+    for (int i = 0; i < 2; i++)
+      for (int j = 0; j < 2; j++) add(&own, x[i + j]);
+#pragma omp for
+    for (int i = 0; i < n; i++) {
+      t = own;  // one for all
+      if (i > 3) y[i] += t;
+    }
+  }
+}"""
+
+
+def check(source: str, lang: str = "c") -> je.RaceReport:
+    return je.check_races(je.kernel(source, "k", SIGNATURE, lang=lang, flags=("-fopenmp",)), [X])
+
+
+def test_both_accesses_are_named() -> None:
+    with pytest.raises(je.RaceError) as caught:
+        check(RACING)
+    found = {
+        (r.memory, *(int(str(a.place).split(":")[1]) for a in (r.first, r.second))) for r in caught.value.report.races
+    }
+    assert found == {("y[1]", 11, 11), ("variable `total`", 3, 3), ("memory of the kernel's own", 33, 33)}
+    assert "write at kernel.c:11:10 by iteration 0 of the loop at kernel.c:8:1" in str(caught.value)
+
+
+FORTRAN = """subroutine k(n, x, y) bind(c)
+  use iso_c_binding
+  integer(c_int), value :: n
+  real(c_double) :: x(n), y(n), t
+  integer :: i
+  !$omp parallel do private(t)
+  do i = 1, n
+    t = x(i)
+    y(i) = t * SHIFTED
+  end do
+end subroutine"""
+
+
+def test_fortran() -> None:
+    assert check(FORTRAN.replace("SHIFTED", "x(1)"), "fortran").ok
+    with pytest.raises(je.RaceError, match=r"y\[\d+\]: .* at .*f90:9:.* by iteration \d+ of the loop at .*f90:6:"):
+        check(FORTRAN.replace("SHIFTED", "y(mod(i, n) + 1)"), "fortran")
+
+
+def test_a_region_with_every_construct_has_no_race() -> None:
+    assert check(REGION).ok
+
+
+@settings(max_examples=2)
+@given(programs())
+def test_generated_programs_have_no_race(source: str) -> None:
+    assert check(source.replace(f"N = {SIZE}", "N = 8")).ok
+
+
+def test_regions_that_ask_for_their_thread_are_refused() -> None:
+    source = """#include <omp.h>
+void k(int n, const double *x, double *y) {
+#pragma omp parallel num_threads(2)
+  for (int i = omp_get_thread_num(); i < n; i += 2) y[i] = x[i];
+}"""
+    with pytest.raises(je.SignatureError, match="asks for its thread"):
+        check(source)
