@@ -20,7 +20,7 @@ SUFFIXES = {
     ".ftn": "fortran", ".fpp": "fortran",
     ".rs": "rust",
     ".ll": "llvm", ".bc": "llvm",
-    ".cu": "cuda",
+    ".cu": "cuda", ".hip": "cuda",
 }  # fmt: skip
 """The language of a path, by its suffix."""
 

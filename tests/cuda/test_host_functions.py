@@ -209,3 +209,14 @@ def test_beside_sources_of_other_languages(tmp_path: Path) -> None:
     x = np.asarray([1.0, 2.0])
     np.testing.assert_array_equal(top(x), [9, 4])
     np.testing.assert_array_equal(jax.grad(lambda x: top(x).sum())(x), [18, 4])
+
+
+def test_hip() -> None:
+    """A `.hip` file: launches by HIP's macro, its names for functions, shuffles without masks."""
+    path, x = PROGRAMS / "reduction.hip", uniform(150)
+    check(je.kernel(path, "square_norm", "x: f64[n], n: i32 -> f64"), (x,), np.sum(x * x))
+    kernel = je.kernel(path, "partial<64>", "n: i32, x: f64[n], out sums: f64[(n+63)//64]", grid="(n+63)//64", block=64)
+    padded = np.concatenate([x, np.zeros(42)]).reshape(3, 64)
+    check(kernel, (x,), np.sum(padded * padded, axis=1))
+    with pytest.raises(jax.errors.JaxRuntimeError, match="too_far"):
+        je.kernel(path, "too_far", "inout x: f64[64]", grid=1, block=64)(np.ones(64))
