@@ -22,12 +22,14 @@ from jax_enzyme.ad.facts.causes import (
     INACTIVE_PARAMETER,
     POINTER_PARAMETER,
     RETURNED_POINTER,
+    UNKNOWN_CALL,
 )
+from jax_enzyme.ad.facts.errors import refuse
 from jax_enzyme.analysis.accesses import accesses
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import map_of
-from jax_enzyme.analysis.objects import MemoryObject
+from jax_enzyme.analysis.objects import MemoryObject, call_effect, leaves_pointers
 from jax_enzyme.analysis.shadows import shadowed_objects
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -64,6 +66,8 @@ class Assumptions:
                     place=self._place(item), number=parameter.index + 1, name=self._function.name
                 )
             if points_to.contents.get(item, frozenset()) - {points_to.caller}:
+                if item in shadowed:
+                    self._refuse_unknown_calls(item)
                 raise POINTER_PARAMETER.error(
                     place=self._place(item), number=parameter.index + 1, name=self._function.name
                 )
@@ -71,6 +75,16 @@ class Assumptions:
         self._check_result(objects, activity)
         self._check_variables(shadowed)
         self._check_apart(activity)
+
+    def _refuse_unknown_calls(self, item: MemoryObject) -> None:
+        """Code that is not there may leave pointers in memory that it is given. Where it is given numbers with
+        derivatives, these are what it may not have."""
+        for call in self._instructions():
+            if not isinstance(call, I.CallBase) or call_effect(call) is not None or leaves_pointers(call):
+                continue
+            given = [a for a in call.arguments if T.is_pointer(a.type) and item in self._points_to.of(a)]
+            if given and isinstance(call.callee, Function) and call.callee.is_declaration:
+                raise refuse(self._module, call, UNKNOWN_CALL, name=call.callee.name)
 
     def _check_rows(self, objects: Sequence[MemoryObject]) -> None:
         """What is active has derivatives all through: numbers are not read behind pointers in its memory."""

@@ -266,5 +266,6 @@ def test_only_what_a_derivative_needs_is_declared(
     made = je.ad.differentiate(_ENDING.replace("CALL", call), "f", mode)
     derived = [f for f in made.functions.values() if f.name != "f"]
     called = {i.callee.name for f in derived for i in f.instructions() if isinstance(i, Call)}
+    called = {name for name in called if not name.startswith("llvm.")}
     assert {n for n, f in made.functions.items() if f.is_declaration} & called == declared
     assert len(made.globals) == texts

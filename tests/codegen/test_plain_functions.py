@@ -185,6 +185,11 @@ REFUSED = {
         ("active", "active"),
         "parameter 1 of `f` leads to memory that holds pointers",
     ),
+    "memory that unknown code is given": (
+        "void order(double *); double f(double *x) {\n  order(x); return x[0] * x[1]; }",
+        ("active",),
+        "call of `order`: a derivative depends on it",
+    ),
     "function of the caller's": (
         "typedef double (*fun)(double); double f(fun g, double x) {\n  return 2 * g(x); }",
         ("const", "active"),
