@@ -81,6 +81,16 @@ def canonical(function: ArrayFunction) -> ArrayFunction:
     return replace(function, module=module)
 
 
+def with_regular_loops(function: ArrayFunction) -> ArrayFunction:
+    """A derivative of a function in canonical form, optimised and inlined, its loops regular: what has to be known to
+    tell whether their iterations are independent. It is not differentiated again in this form."""
+    module = clone(function.module)
+    keep_failures_apart(module)
+    module = flat(module, function.symbol)
+    drop_scopes(module)
+    return replace(function, module=module)
+
+
 def flat(module: Module, symbol: str) -> Module:
     """A module in which a function of any parameters is optimised and inlined, and its loops are regular."""
     copy = clone(module)

@@ -19,7 +19,7 @@ from jax_enzyme import ad
 from jax_enzyme.ad.shortcuts import ExactComparison, General, general, later, varied_inputs
 from jax_enzyme.cache import DiskCache, digest
 from jax_enzyme.codegen import library, race_warnings, shortcut_warnings
-from jax_enzyme.codegen.canonical import canonical
+from jax_enzyme.codegen.canonical import canonical, with_regular_loops
 from jax_enzyme.codegen.host import host
 from jax_enzyme.codegen.memo import Memo
 from jax_enzyme.codegen.native_bodies import with_native_bodies
@@ -318,7 +318,7 @@ class _Job:
             return function, ()
         if has_state(self.before_all().bound()):
             return function, ("on one thread: `__device__` variables pass from block to block",)
-        regular = canonical(function) if self.steps else function
+        regular = with_regular_loops(function) if self.steps else function
         shared, verdicts = share_loops(regular, extents)
         return (function if shared is regular else shared), verdicts
 
