@@ -168,6 +168,11 @@ class TestRefusals:
         source = 'extern "C" __device__ double lookup(int); extern "C" __global__ void f(double *y) { *y = lookup(3); }'
         with pytest.raises(LoweringError, match="`lookup`, which GPUs have no code for"):
             text_of(source, "f", "inout y: f64[]", {})
+        wait = (
+            "#include <cooperative_groups.h>\n__global__ void f(double *y) { cooperative_groups::this_grid().sync(); }"
+        )
+        with pytest.raises(LoweringError, match="are not cooperative"):
+            text_of(wait, "f", "inout y: f64[]", {})
 
     def test_unknown_intrinsics_are_refused_by_name(self) -> None:
         """LLVM would end the process."""

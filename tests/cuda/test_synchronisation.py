@@ -265,9 +265,38 @@ def test_special_functions() -> None:
 
 
 def test_what_a_cpu_cannot_do_is_refused_by_name() -> None:
-    source = """(int n, int *y) { asm("membar.gl;"); y[threadIdx.x] = 1; }"""
-    with pytest.raises(LoweringError, match="inline PTX"):
+    source = """(int n, int *y) { asm("membar.gl; bar.arrive 1, 64;"); y[threadIdx.x] = 1; }"""
+    with pytest.raises(LoweringError, match=r"inline PTX `bar\.arrive 1, 64`") as caught:
         run(source, "n: i32, inout y: i32[n]", {"n": 3}, 1, 3, np.zeros(3, np.int32))
+    assert "kernel.cu:1:" in str(caught.value)
+
+
+def test_inline_ptx() -> None:
+    source = r"""(int n, const double *x, double *y) {
+      unsigned t, low, odd, three; int middle; double v, w, z; float f;
+      asm volatile("mov.u32 %0, %%tid.x;" : "=r"(t));
+      asm("{\n\t.reg .u32 k, j;\n\tmov.u32 k, %%laneid; // a lane\n\tadd.u32 j, k, 3;\n\tand.b32 %0, j, 7;\n}"
+          : "=r"(low));
+      asm("lop3.b32 %0, %1, %2, %3, 0x96;" : "=r"(odd) : "r"(t), "r"(low), "r"(9));
+      asm("bfe.s32 %0, %1, 1, 3;" : "=r"(middle) : "r"(t));
+      asm("{ .reg .pred p; setp.lt.s32 p, %1, 0; selp.u32 %0, 1, %2, p; }" : "=r"(three) : "r"(middle), "r"(3));
+      asm("ld.global.nc.L1::no_allocate.v2.f64 {%0, %1}, [%2+16];" : "=d"(v), "=d"(w) : "l"(x + 2 * (t / 2)));
+      asm("prefetch.global.L2 [%0];" :: "l"(x));
+      asm("fma.rn.f64 %0, %1, %2, 0d3FE0000000000000;" : "=d"(z) : "d"(v), "d"(w));
+      asm("mul.f64 %0, %0, %1;" : "+d"(z) : "d"(x[t]));
+      f = (float)z;
+      asm volatile("shfl.sync.bfly.b32 %0, %0, 1, 0x1f, 0xffffffff;" : "+f"(f));
+      asm("shl.b32 %0, %0, 40; add.u32 %0, %0, 5;" : "+r"(low));
+      asm("st.global.f64 [%0], %1;" :: "l"(y + t), "d"(z * f + (int)odd * middle + three * low) : "memory");
+    }"""
+    x, t = np.random.default_rng(1).uniform(0.5, 1, 36), np.arange(32)
+    kernel = native('extern "C" __global__ void k' + source, "n: i32, x: f64[n], out y: f64[n]", {"n": 36}, 1, 32)
+    start = t // 2 * 2
+    z = (x[start + 2] * x[start + 3] + 0.5) * x[:32]
+    middle = (t >> 1 & 7) - 8 * (t >> 3 & 1)
+    expected = z * z[t ^ 1] + (t ^ (t + 3 & 7) ^ 9) * middle + np.where(middle < 0, 1, 3) * 5
+    np.testing.assert_allclose(kernel.run((), [x])[0][:32], expected, rtol=1e-6)
+    agree(three_way(kernel, [x]), 1e-5, 1e-3)
 
 
 def test_threads_that_part_before_a_barrier_are_an_error() -> None:

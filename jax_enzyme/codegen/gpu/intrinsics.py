@@ -73,6 +73,11 @@ def refuse_unknown(native: llvm.ModuleRef, target: Target) -> None:
     for function in native.functions:
         if function.is_declaration and not _known(function.name, target):
             unknown.append(_in_the_source(function.name))
+    if "__je_grid_sync" in unknown:
+        raise LoweringError(
+            "launches on GPUs here are not cooperative: `grid.sync()` has nothing to wait for",
+            remedy="split the kernel where the blocks wait, or run it on the CPU",
+        )
     if unknown:
         listed = ", ".join(f"`{n}`" for n in sorted(unknown))
         raise LoweringError(

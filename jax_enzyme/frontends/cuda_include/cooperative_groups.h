@@ -21,8 +21,10 @@ struct thread_block {
 };
 __JE thread_block this_thread_block() { return {}; }
 
-// Blocks do not wait for each other here: there is no `sync`.
+__JE_CONVERGENT void __je_grid_sync();
 struct grid_group {
+  __JE_MEMBER static void sync() { __je_grid_sync(); }
+  __JE_MEMBER static bool is_valid() { return true; }
   __JE_MEMBER static unsigned long long block_rank() {
     return blockIdx.x + (unsigned long long)gridDim.x * (blockIdx.y + (unsigned long long)gridDim.y * blockIdx.z);
   }

@@ -291,6 +291,8 @@ template <class T, int X, int N, bool = false, int Y = 1, int Z = 1, int = 0> cl
   __JE_MEMBER void BlockedToStriped(T (&items)[N]) { BlockedToStriped(items, items); }
   __JE_MEMBER void StripedToBlocked(T (&items)[N]) { StripedToBlocked(items, items); }
 };
-#undef __JE_COLLECTIVE
 
 } // namespace cub
+
+#include "jax_enzyme_cub_sort.h"
+#undef __JE_COLLECTIVE

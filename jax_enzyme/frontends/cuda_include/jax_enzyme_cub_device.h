@@ -75,6 +75,135 @@ struct DeviceScan {
     return InclusiveScan(memory, bytes, from, to, cub::Sum(), n);
   }
 };
+
+// A stable order by merging longer and longer runs: `order` and `other` are n numbers each.
+template <class K> __attribute__((global)) void __je_order_all(const K *keys, int *order, int *other, int n, bool down,
+                                                               bool whole, int first, int end) {
+  for (int i = 0; i < n; i++) order[i] = i;
+  for (long long width = 1; width < n; width *= 2) {
+    for (long long start = 0; start < n; start += 2 * width) {
+      long long middle = start + width < n ? start + width : n, stop = start + 2 * width < n ? start + 2 * width : n;
+      long long a = start, b = middle;
+      for (long long to = start; to < stop; to++) {
+        bool second = a >= middle;
+        if (!second && b < stop) {
+          K left = keys[order[a]], right = keys[order[b]];
+          if (whole) {
+            second = down ? __je_before(left, right) : __je_before(right, left);
+          } else {
+            unsigned long long x = __je_digits(left, first, end), y = __je_digits(right, first, end);
+            second = down ? x < y : y < x;
+          }
+        }
+        other[to] = order[second ? b++ : a++];
+      }
+    }
+    for (int i = 0; i < n; i++) order[i] = other[i];
+  }
+}
+template <class T> __attribute__((global)) void __je_gather_all(const T *from, T *to, const int *order, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) to[i] = from[order[i]];
+}
+
+template <class T> struct DoubleBuffer {
+  T *d_buffers[2];
+  int selector = 0;
+  DoubleBuffer() = default;
+  DoubleBuffer(T *current, T *alternate) : d_buffers{current, alternate} {}
+  T *Current() { return d_buffers[selector]; }
+  T *Alternate() { return d_buffers[selector ^ 1]; }
+};
+
+struct DeviceRadixSort {
+#define __JE_SORT(name, down)                                                                                          \
+  template <class K>                                                                                                   \
+  static cudaError_t name##Keys##down(void *memory, size_t &bytes, const K *from, K *to, int n, int first = 0,         \
+                                      int end = 8 * sizeof(K), cudaStream_t = 0) {                                     \
+    return sort<K, char>(memory, bytes, from, to, nullptr, nullptr, n, __je_is_##down, first, end);                    \
+  }                                                                                                                    \
+  template <class K, class V>                                                                                          \
+  static cudaError_t name##Pairs##down(void *memory, size_t &bytes, const K *from, K *to, const V *values, V *sorted,  \
+                                       int n, int first = 0, int end = 8 * sizeof(K), cudaStream_t = 0) {              \
+    return sort(memory, bytes, from, to, values, sorted, n, __je_is_##down, first, end);                               \
+  }                                                                                                                    \
+  template <class K>                                                                                                   \
+  static cudaError_t name##Keys##down(void *memory, size_t &bytes, DoubleBuffer<K> &keys, int n, int first = 0,        \
+                                      int end = 8 * sizeof(K), cudaStream_t = 0) {                                     \
+    sort<K, char>(memory, bytes, keys.Current(), keys.Alternate(), nullptr, nullptr, n, __je_is_##down, first, end);   \
+    if (memory) keys.selector ^= 1;                                                                                    \
+    return cudaSuccess;                                                                                                \
+  }                                                                                                                    \
+  template <class K, class V>                                                                                          \
+  static cudaError_t name##Pairs##down(void *memory, size_t &bytes, DoubleBuffer<K> &keys, DoubleBuffer<V> &values,    \
+                                       int n, int first = 0, int end = 8 * sizeof(K), cudaStream_t = 0) {              \
+    sort(memory, bytes, keys.Current(), keys.Alternate(), values.Current(), values.Alternate(), n, __je_is_##down,     \
+         first, end);                                                                                                  \
+    if (memory) keys.selector ^= 1, values.selector ^= 1;                                                              \
+    return cudaSuccess;                                                                                                \
+  }
+  static constexpr bool __je_is_ = false, __je_is_Descending = true;
+  __JE_SORT(Sort, )
+  __JE_SORT(Sort, Descending)
+#undef __JE_SORT
+
+ private:
+  template <class K, class V>
+  static cudaError_t sort(void *memory, size_t &bytes, const K *from, K *to, const V *values, V *sorted, int n, bool down,
+                          int first, int end) {
+    __JE_ASKED(memory, bytes)
+    if (n <= 0) return cudaSuccess;
+    int *order, *other;
+    cudaMalloc(&order, n * sizeof(int));
+    cudaMalloc(&other, n * sizeof(int));
+    __je_order_all<<<1, 1>>>(from, order, other, n, down, first == 0 && end >= (int)(8 * sizeof(K)), first, end);
+    __je_gather_all<<<(n + 255) / 256, 256>>>(from, to, order, n);
+    if (values) __je_gather_all<<<(n + 255) / 256, 256>>>(values, sorted, order, n);
+    cudaFree(order);
+    cudaFree(other);
+    return cudaSuccess;
+  }
+};
+
+// Samples outside of the levels are in no bin.
+template <class I, class C, class L>
+__attribute__((global)) void __je_even_bins(I samples, C *histogram, int bins, L lower, L upper, int n) {
+  for (int bin = 0; bin < bins; bin++) histogram[bin] = 0;
+  for (int i = 0; i < n; i++) {
+    L sample = samples[i];
+    if (sample < lower || !(sample < upper)) continue;
+    int bin;
+    if constexpr (std::is_floating_point<L>::value) bin = (int)((sample - lower) * (bins / (upper - lower)));
+    else bin = (int)((unsigned long long)(sample - lower) * bins / (unsigned long long)(upper - lower));
+    histogram[bin < bins ? bin : bins - 1] += 1;
+  }
+}
+template <class I, class C, class L>
+__attribute__((global)) void __je_bins_of_levels(I samples, C *histogram, int bins, const L *levels, int n) {
+  for (int bin = 0; bin < bins; bin++) histogram[bin] = 0;
+  for (int i = 0; i < n; i++) {
+    L sample = samples[i];
+    int bin = -1;
+    for (int level = 0; level <= bins; level++) bin += !(sample < levels[level]);
+    if (bin >= 0 && bin < bins) histogram[bin] += 1;
+  }
+}
+struct DeviceHistogram {
+  template <class I, class C, class L>
+  static cudaError_t HistogramEven(void *memory, size_t &bytes, I samples, C *histogram, int levels, L lower, L upper,
+                                   int n, cudaStream_t = 0) {
+    __JE_ASKED(memory, bytes)
+    __je_even_bins<<<1, 1>>>(samples, histogram, levels - 1, lower, upper, n);
+    return cudaSuccess;
+  }
+  template <class I, class C, class L>
+  static cudaError_t HistogramRange(void *memory, size_t &bytes, I samples, C *histogram, int count, const L *levels,
+                                    int n, cudaStream_t = 0) {
+    __JE_ASKED(memory, bytes)
+    __je_bins_of_levels<<<1, 1>>>(samples, histogram, count - 1, levels, n);
+    return cudaSuccess;
+  }
+};
 #undef __JE_ASKED
 
 } // namespace cub

@@ -34,7 +34,6 @@ typedef struct CUstream_st *cudaStream_t;
 typedef struct CUevent_st *cudaEvent_t;
 typedef struct CUgraph_st *cudaGraph_t;
 typedef struct CUgraphExec_st *cudaGraphExec_t;
-typedef unsigned long long cudaTextureObject_t;
 typedef unsigned long long cudaSurfaceObject_t;
 typedef void (*cudaStreamCallback_t)(cudaStream_t, cudaError_t, void *);
 typedef void (*cudaHostFn_t)(void *);
@@ -109,6 +108,8 @@ struct cudaExtent { size_t width, height, depth; };
 extern "C" {
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared = 0, void *stream = 0);
 cudaError_t cudaLaunchKernel(const void *, dim3 grid, dim3 block, void **arguments, size_t shared, cudaStream_t);
+cudaError_t cudaLaunchCooperativeKernel(const void *, dim3 grid, dim3 block, void **arguments, size_t shared = 0,
+                                        cudaStream_t = 0);
 
 cudaError_t cudaMalloc(void **, size_t);
 cudaError_t cudaMallocManaged(void **, size_t, unsigned flags = 1);
@@ -188,7 +189,6 @@ cudaError_t cudaEventQuery(cudaEvent_t);
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t, cudaEvent_t);
 
 // Declared, and refused.
-cudaError_t cudaLaunchCooperativeKernel(const void *, dim3, dim3, void **, size_t = 0, cudaStream_t = 0);
 cudaError_t cudaDeviceCanAccessPeer(int *, int, int);
 cudaError_t cudaDeviceEnablePeerAccess(int, unsigned);
 cudaError_t cudaMemcpyPeer(void *, int, const void *, int, size_t);
@@ -248,6 +248,11 @@ template <class T> cudaError_t cudaLaunchKernel(T *kernel, dim3 grid, dim3 block
                                                 cudaStream_t stream = 0) {
   return cudaLaunchKernel((const void *)kernel, grid, block, arguments, shared, stream);
 }
+template <class T>
+cudaError_t cudaLaunchCooperativeKernel(T *kernel, dim3 grid, dim3 block, void **arguments, size_t shared = 0,
+                                        cudaStream_t stream = 0) {
+  return cudaLaunchCooperativeKernel((const void *)kernel, grid, block, arguments, shared, stream);
+}
 template <class T> cudaError_t cudaFuncSetCacheConfig(T *kernel, cudaFuncCache config) {
   return cudaFuncSetCacheConfig((const void *)kernel, config);
 }
@@ -267,3 +272,4 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, T, int th
 }
 inline cudaPitchedPtr make_cudaPitchedPtr(void *p, size_t pitch, size_t x, size_t y) { return {p, pitch, x, y}; }
 inline cudaExtent make_cudaExtent(size_t width, size_t height, size_t depth) { return {width, height, depth}; }
+#include "jax_enzyme_cuda_texture.h"

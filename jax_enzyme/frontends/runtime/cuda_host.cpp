@@ -50,7 +50,7 @@ int attribute(int number) {
     case 8: return 49152;
     case 10: return 32;
     case 16: return 16;
-    case 31: case 41: case 83: case 89: return 1;
+    case 31: case 41: case 83: case 89: case 95: return 1;
     case 39: return 2048;
     case 75: return 8;
     case 97: return 232448;
@@ -69,6 +69,10 @@ void __je_launch(const void *kernel, unsigned grid_x, unsigned grid_y, unsigned 
 int cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared, void *) {
   __je_launch(kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared, arguments);
   return 0;
+}
+int cudaLaunchCooperativeKernel(const void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared,
+                                void *stream) {
+  return cudaLaunchKernel(kernel, grid, block, arguments, shared, stream);
 }
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, void *stream) {
   configuration = {grid, block, shared, stream};

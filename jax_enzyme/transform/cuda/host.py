@@ -18,7 +18,7 @@ from jax_enzyme.ir.builder import Builder, const_int, zero
 from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.signature.launch import Shape
-from jax_enzyme.transform.cuda import marks
+from jax_enzyme.transform.cuda import marks, ptx
 from jax_enzyme.transform.cuda.library import library_call
 from jax_enzyme.transform.cuda.shuffles import source_lane
 from jax_enzyme.transform.rewriting import place, replace_values
@@ -47,6 +47,7 @@ _MEETINGS: Mapping[str, tuple[str, str]] = {
     "llvm.nvvm.vote.any.sync": (marks.MEET_WARP, "any"),
     "llvm.nvvm.vote.all.sync": (marks.MEET_WARP, "all"),
 }
+_GRID_SYNC = "__je_grid_sync"
 _SHUFFLES = re.compile(r"llvm\.nvvm\.shfl\.sync\.(up|down|bfly|idx)\.([if]32)(p?)$")
 _SUMS = {"__je_shuffle_sum_f32", "__je_shuffle_sum_f64"}
 _PLAIN_SHUFFLES = {"__je_shuffle_i32", "__je_shuffle_i64", "__je_shuffle_f32", "__je_shuffle_f64", *_SUMS}
@@ -128,11 +129,15 @@ class _Host:
     def _call(self, call: I.Call) -> V.Value | None:
         call.attributes = _kept(call.attributes)
         if isinstance(call.callee, V.InlineAsm):
-            raise self._refused(call, f"inline PTX `{call.callee.template}`", "write it in C++, or run on a GPU")
+            return self._statements(call, call.callee)
         name = marks.called(call)
         register = _REGISTER.match(name)
         if register:
             return self._register(call, register[1])
+        if name == _GRID_SYNC:
+            # Those of a block meet first, so that what looks at one block sees a barrier of it.
+            self.at.call(marks.meeting(self.module, marks.MEET_BLOCK), [])
+            return self.at.call(marks.meeting(self.module, marks.MEET_GRID), [])
         if name in _MEETINGS:
             return self._meet(call, *_MEETINGS[name])
         if name == "__je_lane":
@@ -152,6 +157,16 @@ class _Host:
             remedy = "a barrier of a whole block, __syncthreads(), has" if barrier else None
             raise self._refused(call, f"`{name}`", remedy)
         return call
+
+    def _statements(self, call: I.Call, asm: V.InlineAsm) -> V.Value | None:
+        def shuffled(mode: str, value: V.Value, offset: V.Value, clamp: V.Value) -> V.Value:
+            return self._moved(value, self._source(mode, offset, clamp)[0])
+
+        try:
+            made = ptx.Statements(self.module, self.at, lambda name: self._register(call, name), shuffled)
+            return made.run(asm, call.arguments, call.type)
+        except ptx.Unknown as unknown:
+            raise self._refused(call, f"inline PTX `{unknown}`", "write it in C++, or run on a GPU") from None
 
     def _refused(self, call: I.Call, what: str, remedy: str | None) -> LoweringError:
         return LoweringError(f"{what} has no meaning on the CPU", location(self.module, call), remedy)
@@ -214,16 +229,19 @@ class _Host:
         inside: V.Value = const_int(T.I1, 1)
         if match:
             source, inside = self._source(match[1], source, call.arguments[3])
-        mark = f"{marks.SHUFFLE}.{value.type}"
+        mark = marks.SHUFFLE
         if name in _SUMS:
-            mark, source = f"{marks.SHUFFLE_SUM}.{value.type}", call.arguments[0]
-        kind = T.FunctionType(value.type, (value.type, T.I32))
-        callee = marks.declare(self.module, mark, kind, ("convergent", "nounwind"))
-        made = self.at.call(callee, [value, source])
+            mark, source = marks.SHUFFLE_SUM, call.arguments[0]
+        made = self._moved(value, source, mark)
         if not (match and match[3]):
             return made
         pair = self.at.insert_value(V.Poison(call.type), made, 0)
         return self.at.insert_value(pair, inside, 1)
+
+    def _moved(self, value: V.Value, source: V.Value, mark: str = marks.SHUFFLE) -> V.Value:
+        kind = T.FunctionType(value.type, (value.type, T.I32))
+        callee = marks.declare(self.module, f"{mark}.{value.type}", kind, ("convergent", "nounwind"))
+        return self.at.call(callee, [value, source])
 
     def _source(self, mode: str, offset: V.Value, clamp: V.Value) -> tuple[V.Value, V.Value]:
         lane = self.at.call(marks.index(self.module, marks.LANE, 32), [])

@@ -66,31 +66,32 @@ def lower(
     target = (triple, data_layout)
     work, kernel, shared = _of_one_thread(module, symbol, shape, constants, target, log, open_grid, aliased)
     attributes = [a.attributes for a in module.functions[symbol].arguments]
+    waits = _blocks_wait(kernel, log, open_grid)
     if log is not None:
         attributes.append(())
         log.watch(work, kernel, shape)
-    elif not as_written:
+    elif not as_written and not waits:
         read_at_source(work, kernel, shape, [work.globals[n] for n in shared if n in work.globals])
     if any(_warp_operation(i) for i in kernel.instructions()):
         _linear_to_warps(work, kernel, shape)
         work = optimise_meetings(work, _meets, _differs)
         kernel = work.functions[symbol]
-        kernel = _warp(work, kernel, shape)
+        kernel = _warp(work, kernel, shape, waits)
         work = _cleaned(work, symbol)
         kernel = work.functions[symbol]
-        block = Group((Axis(marks.WARP, -(-shape.threads // WARP_SIZE)),), (marks.MEET_BLOCK,))
+        block = Group((Axis(marks.WARP, -(-shape.threads // WARP_SIZE)),), (marks.MEET_BLOCK,), waits)
     else:
-        if log is None and not as_written:
+        if log is None and not as_written and not waits:
             kernel = turn_loops(work, kernel, shape)
         _without_warps(work, kernel, shape)
         axes = tuple(Axis(name, extent) for name, extent in zip(marks.THREADS, shape.block, strict=True))
-        block = Group(axes, (marks.MEET_BLOCK,))
+        block = Group(axes, (marks.MEET_BLOCK,), waits)
     kernel = for_group(work, kernel, block)
     _share(work, kernel, shape, shared, log, opaque=as_written)
     work = _cleaned(work, symbol)
     kernel = work.functions[symbol]
     trim_loops(kernel)
-    kernel = for_group(work, kernel, _blocks(work, shape, open_grid))
+    kernel = for_group(work, kernel, _blocks(work, shape, open_grid, waits))
     _reveal(kernel)
     move_locals_of(work, [kernel])  # threads that run kernels have small stacks
     if log is not None:
@@ -155,6 +156,24 @@ def _of_one_thread(
     kernel = _thread(work, symbol)
     shuffle_numbers(work, kernel, MARKED)
     return work, kernel, shared
+
+
+def _blocks_wait(kernel: Function, log: AccessLog | None, open_grid: bool) -> tuple[str, ...]:
+    """The meeting of all blocks, where the kernel has one; nothing where it has none."""
+    if not any(marks.called(i) == marks.MEET_GRID for i in kernel.instructions()):
+        return ()
+    if log is not None:
+        raise LoweringError(
+            "blocks wait for each other at `grid.sync()`, which the search for races does not follow",
+            remedy="check the parts between the barriers of the grid as kernels of their own",
+        )
+    if open_grid:
+        raise LoweringError(
+            "blocks wait for each other at `grid.sync()`, and the size of the grid is not known before the run",
+            remedy="let it follow from constants and from dimensions of the signature; where one kernel is launched "
+            "with many different grids, split the program",
+        )
+    return (marks.MEET_GRID,)
 
 
 def _check_shared(module: Module, variables: Iterable[GlobalVariable], shape: Shape) -> None:
@@ -230,11 +249,11 @@ def _index(module: Module, at: Builder, name: str, extent: int) -> Value:
     return const_int(T.I32, 0) if extent == 1 else at.call(marks.index(module, name, extent), [])
 
 
-def _blocks(module: Module, shape: Shape, open_grid: bool) -> Group:
+def _blocks(module: Module, shape: Shape, open_grid: bool, meets: tuple[str, ...]) -> Group:
     axes = [Axis(name, extent) for name, extent in zip(marks.BLOCKS, shape.grid, strict=True)]
     if open_grid:
         axes = [replace(axis, limit=partial(_extent, module, n)) for n, axis in enumerate(axes)]
-    return Group(tuple(axes))
+    return Group(tuple(axes), meets)
 
 
 def _extent(module: Module, axis: int, at: Builder) -> Value:
@@ -306,7 +325,7 @@ def _without_warps(module: Module, kernel: Function, shape: Shape) -> None:
     kernel.entry.instructions[0:0] = at.block.instructions
 
 
-def _warp(module: Module, kernel: Function, shape: Shape) -> Function:
+def _warp(module: Module, kernel: Function, shape: Shape, waits: tuple[str, ...]) -> Function:
     """From a lane to a warp. The last warp of a block may have fewer lanes."""
     common = lower_shuffles(module, kernel)
     rest = shape.threads % WARP_SIZE
@@ -317,7 +336,7 @@ def _warp(module: Module, kernel: Function, shape: Shape) -> Function:
         return at.select(last, const_int(T.I32, rest), const_int(T.I32, WARP_SIZE))
 
     axis = Axis(marks.LANE, shape.threads) if warps == 1 else Axis(marks.LANE, WARP_SIZE, lanes if rest else None)
-    group = Group((axis,), (marks.MEET_WARP,), (marks.MEET_BLOCK,))
+    group = Group((axis,), (marks.MEET_WARP,), (marks.MEET_BLOCK, *waits))
     if may_diverge(kernel, group):
         return for_divergent_group(module, kernel, group, common)
     return for_group(module, kernel, group, common)

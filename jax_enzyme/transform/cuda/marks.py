@@ -22,6 +22,7 @@ INDICES = frozenset((*THREADS, *BLOCKS, *GRID, WARP, LANE))
 
 MEET_WARP = "je.meet.warp"
 MEET_BLOCK = "je.meet.block"
+MEET_GRID = "je.meet.grid"
 
 SHUFFLE = "je.shuffle"
 SHUFFLE_SUM = "je.shuffle.sum"
@@ -77,7 +78,7 @@ def is_meeting(instruction: Instruction) -> bool:
 
 
 def group_of(instruction: Instruction) -> str:
-    """The group that meets: `je.meet.warp` or `je.meet.block`."""
+    """The group that meets: `je.meet.warp`, `je.meet.block` or `je.meet.grid`."""
     return ".".join(called(instruction).split(".")[:3])
 
 

@@ -1,0 +1,327 @@
+"""Inline PTX as IR: arithmetic, bit fields, loads and stores, and what threads know of themselves.
+
+    asm("{ .reg .u32 t; add.u32 t, %1, 3; lop3.b32 %0, t, %2, %2, 0x96; }" : "=r"(d) : "r"(a), "r"(b))
+
+Instructions are those of the PTX ISA 8.7, chapter 9. One that is not here, a guard (`@p`), a rounding other than to
+nearest and a saturation are refused with the statement that has them.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir import values as V
+from jax_enzyme.ir.builder import Builder, const_float, const_int, zero
+from jax_enzyme.ir.module import Module
+from jax_enzyme.ir.values import Value
+from jax_enzyme.transform.cuda import marks
+
+_TYPES: Mapping[str, T.Type] = MappingProxyType(
+    {f"{kind}{bits}": T.IntType(bits) for kind in "usb" for bits in (16, 32, 64)}
+    | {"f32": T.FLOAT, "f64": T.DOUBLE, "pred": T.I1}
+)
+_NOTHING = ("prefetch", "prefetchu", "membar", "fence", "discard", "applypriority", "griddepcontrol", "nanosleep")
+_IGNORED = frozenset(
+    "rn ftz lo approx full global nc ca cg cs lu cv wb wt volatile relaxed weak sync aligned to".split()
+)
+_CACHES = re.compile(r"L[12](::\w+)+$")
+_ADDRESS = re.compile(r"\[\s*([$%\w]+)\s*(?:\+\s*(-?\w+))?\s*\]$")
+_FLOATS: Mapping[str, str] = MappingProxyType({"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"})
+_PLAIN = frozenset(("add", "sub", "mul", "and", "or", "xor"))
+_EXTREMA = MappingProxyType({("min", True): "slt", ("min", False): "ult", ("max", True): "sgt", ("max", False): "ugt"})
+_SHIFTS = MappingProxyType({("shl", s): "shl" for s in (True, False)} | {("shr", True): "ashr", ("shr", False): "lshr"})
+_FUNCTIONS: Mapping[str, str] = MappingProxyType(
+    {
+        "ex2": "exp2",
+        "lg2": "log2",
+        "sin": "sin",
+        "cos": "cos",
+        "tanh": "tanh",
+        "sqrt": "sqrt",
+        "fma": "fma",
+        "mad": "fma",
+        "abs": "fabs",
+        "min": "fmin",
+        "max": "fmax",
+    }
+)
+_ORDERS: Mapping[str, str] = MappingProxyType({"lt": "lt", "le": "le", "gt": "gt", "ge": "ge"})
+
+
+class Unknown(Exception):
+    """A statement that has no meaning here."""
+
+
+@dataclass
+class Statements:
+    """`register` builds the value of a special register, and `shuffle` what a lane gets: from the mode, its value, the
+    offset and the clamp."""
+
+    module: Module
+    at: Builder
+    register: Callable[[str], Value]
+    shuffle: Callable[[str, Value, Value, Value], Value]
+    values: dict[str, Value] = field(default_factory=dict[str, Value])
+    types: dict[str, T.Type] = field(default_factory=dict[str, T.Type])
+
+    def run(self, asm: V.InlineAsm, arguments: Sequence[Value], result: T.Type) -> Value | None:
+        """Builds what the statements do; what they give, if anything. Raises Unknown with one that is not known."""
+        constraints = [c for c in asm.constraints.split(",") if c and not c.startswith("~")]
+        outputs = [n for n, c in enumerate(constraints) if c.startswith("=")]
+        kinds = list(result.elements) if isinstance(result, T.StructType) else [result][: len(outputs)]
+        if any("*" in c for c in constraints) or len(kinds) != len(outputs):
+            raise Unknown(asm.constraints)
+        for number, kind in zip(outputs, kinds, strict=True):
+            self.types[f"${number}"] = kind
+        given = iter(arguments)
+        for number, constraint in enumerate(constraints):
+            if number not in outputs:
+                value = next(given)
+                self.values[f"${number}"] = value
+                if constraint.isdigit():
+                    self.values[f"${constraint}"] = value
+        for statement in _statements(asm.template):
+            self._statement(statement)
+        made = [self.values.get(f"${n}") for n in outputs]
+        if not made:
+            return None
+        found = [m if m is not None else zero(k) for m, k in zip(made, kinds, strict=True)]
+        if not isinstance(result, T.StructType):
+            return found[0]
+        whole: Value = V.Poison(result)
+        for number, value in enumerate(found):
+            whole = self.at.insert_value(whole, value, number)
+        return whole
+
+    # -- operands
+
+    def _read(self, text: str, kind: T.Type) -> Value:
+        if text in self.values:
+            return self._as(self.values[text], kind)
+        if text.startswith("%"):
+            return self._as(self.register(text[1:]), kind)
+        try:
+            if text.lower().startswith(("0f", "0d")):
+                (number,) = struct.unpack(">f" if text[1] in "fF" else ">d", bytes.fromhex(text[2:]))
+                return const_float(kind, number)
+            if T.is_float(kind):
+                return const_float(kind, float(text))
+            number = int(text.rstrip("uU"), 0)
+        except ValueError:
+            raise Unknown(text) from None
+        assert isinstance(kind, T.IntType)
+        return const_int(kind, number)
+
+    def _as(self, value: Value, kind: T.Type) -> Value:
+        """The same bits with another type."""
+        if value.type == kind:
+            return value
+        if isinstance(value.type, T.PointerType) or isinstance(kind, T.PointerType):
+            pointer = isinstance(kind, T.PointerType)
+            return self.at.cast("inttoptr" if pointer else "ptrtoint", value, kind)
+        if _width(value.type) != _width(kind):
+            raise Unknown(f"{value.type} for {kind}")
+        return self.at.cast("bitcast", value, kind)
+
+    def _write(self, text: str, value: Value) -> None:
+        if text not in self.types:
+            raise Unknown(text)
+        self.values[text] = self._as(value, self.types[text])
+
+    def _address(self, text: str) -> Value:
+        match = _ADDRESS.match(text)
+        if match is None or match[1] not in self.values:
+            raise Unknown(text)
+        base = self._as(self.values[match[1]], T.PTR)
+        return self.at.offset(base, int(match[2], 0)) if match[2] else base
+
+    # -- statements
+
+    def _statement(self, text: str) -> None:
+        opcode, _, rest = text.partition(" ")
+        name, *words = opcode.split(".")
+        if name in _NOTHING:
+            return
+        try:
+            if opcode == ".reg":
+                kind, _, names = rest.strip().partition(" ")
+                for one in _operands(names):
+                    self.types[one] = _TYPES[kind.removeprefix(".")]
+                return
+            self._does(name, [w for w in words if w not in _IGNORED and not _CACHES.match(w)], _operands(rest))
+        except (Unknown, KeyError, IndexError, ValueError):
+            raise Unknown(text) from None
+
+    def _does(self, name: str, words: list[str], operands: list[str]) -> None:
+        at = self.at
+        kind = _TYPES[words[-1]]
+        signed = words[-1].startswith("s")
+        match name, words[:-1]:
+            case "ld", vector:
+                places = _several(operands[0], vector)
+                address = self._address(operands[1])
+                for n, one in enumerate(places):
+                    self._write(one, at.load(kind, at.offset(address, n * _width(kind) // 8)))
+                return
+            case "st", vector:
+                values = _several(operands[1], vector)
+                address = self._address(operands[0])
+                for n, one in enumerate(values):
+                    at.store(self._read(one, kind), at.offset(address, n * _width(kind) // 8))
+                return
+            case "shfl", [("idx" | "bfly" | "up" | "down") as mode]:
+                (*_, offset, clamp), value = operands[:4], self.values[operands[1]]
+                self._write(operands[0], self.shuffle(mode, value, self._read(offset, T.I32), self._read(clamp, T.I32)))
+                return
+            case "setp", [order]:
+                x, y = (self._read(o, kind) for o in operands[1:])
+                if T.is_float(kind):
+                    order = {"ne": "one", "eq": "oeq"}.get(order) or "o" + _ORDERS[order]
+                    self._write(operands[0], at.fcmp(order, x, y))
+                else:
+                    order = order if order in ("eq", "ne") else ("s" if signed else "u") + _ORDERS[order]
+                    self._write(operands[0], at.icmp(order, x, y))
+                return
+            case "selp", []:
+                condition = self._read(operands[3], T.I1)
+                chosen = at.select(condition, self._read(operands[1], kind), self._read(operands[2], kind))
+                self._write(operands[0], chosen)
+                return
+            case "mul" | "mad", ["wide"]:
+                wide = T.IntType(2 * _width(kind))
+                x, y = (at.cast("sext" if signed else "zext", self._read(o, kind), wide) for o in operands[1:3])
+                product = at.binary("mul", x, y)
+                self._write(
+                    operands[0], at.binary("add", product, self._read(operands[3], wide)) if name == "mad" else product
+                )
+                return
+            case _, []:
+                pass
+            case _:
+                raise Unknown(name)
+        given = [self._read(o, kind if n < 1 or name not in _COUNTED else T.I32) for n, o in enumerate(operands[1:])]
+        self._write(operands[0], self._value(name, kind, given, signed))
+
+    def _value(self, name: str, kind: T.Type, x: list[Value], signed: bool) -> Value:
+        if name in ("mov", "cvta"):
+            return x[0]
+        return self._real(name, kind, x) if T.is_float(kind) else self._integer(name, kind, x, signed)
+
+    def _real(self, name: str, kind: T.Type, x: list[Value]) -> Value:
+        at = self.at
+        if name in _FUNCTIONS:
+            return self._function(_FUNCTIONS[name], x)
+        match name:
+            case "neg":
+                return at.binary("fsub", const_float(kind, -0.0), x[0])
+            case "rcp":
+                return at.binary("fdiv", const_float(kind, 1.0), x[0])
+            case "rsqrt":
+                return at.binary("fdiv", const_float(kind, 1.0), self._function("sqrt", x))
+            case _:
+                return at.binary(_FLOATS[name], x[0], x[1])
+
+    def _integer(self, name: str, kind: T.Type, x: list[Value], signed: bool) -> Value:
+        at = self.at
+        match name:
+            case "mad":
+                return at.binary("add", at.binary("mul", x[0], x[1]), x[2])
+            case "min" | "max":
+                order = _EXTREMA[name, signed]
+                return at.select(at.icmp(order, x[0], x[1]), x[0], x[1])
+            case "neg":
+                return at.binary("sub", zero(kind), x[0])
+            case "not":
+                return at.binary("xor", x[0], const_int(kind, -1))
+            case "shl" | "shr":
+                return self._shift(_SHIFTS[name, signed], x[0], x[1])
+            case "bfe" if kind == T.I32:
+                return self._field(x, signed)
+            case "lop3" if kind == T.I32:
+                return self._table(x)
+            case _ if name in _PLAIN:
+                return at.binary(name, x[0], x[1])
+            case _:
+                raise Unknown(name)
+
+    def _function(self, name: str, x: list[Value]) -> Value:
+        kind = T.FunctionType(x[0].type, tuple(v.type for v in x))
+        symbol = name + "f" if x[0].type == T.FLOAT else name
+        words = ("nounwind", "willreturn", "memory(none)")
+        return self.at.call(marks.declare(self.module, symbol, kind, words), x, kind)
+
+    def _shift(self, opcode: str, value: Value, by: Value) -> Value:
+        """By any number: one of all bits or more leaves none, or the sign."""
+        at, width = self.at, _width(value.type)
+        large = at.icmp("uge", by, const_int(T.I32, width))
+        most = at.select(large, const_int(T.I32, width - 1), by)
+        wide = most if width == 32 else at.cast("zext" if width > 32 else "trunc", most, value.type)
+        made = at.binary(opcode, value, wide)
+        return made if opcode == "ashr" else at.select(large, zero(value.type), made)
+
+    def _field(self, x: list[Value], signed: bool) -> Value:
+        """`bfe`: bits from a place on, as a number."""
+        at = self.at
+        wide = at.cast("sext" if signed else "zext", x[0], T.I64)
+        first, count = (at.cast("zext", at.binary("and", v, const_int(T.I32, 255)), T.I64) for v in x[1:])
+        first = at.select(at.icmp("ugt", first, const_int(T.I64, 32)), const_int(T.I64, 32), first)
+        none = at.icmp("eq", count, const_int(T.I64, 0))
+        count = at.select(at.icmp("ugt", count, const_int(T.I64, 32)), const_int(T.I64, 32), count)
+        above = at.select(none, const_int(T.I64, 63), at.binary("sub", const_int(T.I64, 64), count))
+        right = "ashr" if signed else "lshr"
+        bits = at.binary(right, at.binary("shl", at.binary(right, wide, first), above), above)
+        return at.select(none, const_int(T.I32, 0), at.cast("trunc", bits, T.I32))
+
+    def _table(self, x: list[Value]) -> Value:
+        """`lop3`: a sum over the rows of the table that have a one."""
+        at, table = self.at, V.int_value(x[3])
+        if table is None:
+            raise Unknown("lop3")
+        total: Value = const_int(T.I32, 0)
+        for row in range(8):
+            if table >> row & 1:
+                bits = [
+                    v if row >> (2 - n) & 1 else at.binary("xor", v, const_int(T.I32, -1)) for n, v in enumerate(x[:3])
+                ]
+                total = at.binary("or", total, at.binary("and", at.binary("and", bits[0], bits[1]), bits[2]))
+        return total
+
+
+_COUNTED = frozenset(("shl", "shr", "bfe"))
+"""Instructions whose operands behind the first are 32-bit numbers."""
+
+
+def _statements(template: str) -> list[str]:
+    text = re.sub(r"\\([0-9A-F]{2})", lambda m: chr(int(m[1], 16)), template)
+    text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL)
+    text = re.sub(r"\$\{(\d+)(?::\w+)?\}", r"$\1", text)
+    # The braces of a scope, not those of a vector.
+    text = re.sub(r"^\s*\{|\}\s*$", " ", text)
+    return [" ".join(part.split()) for part in text.split(";") if part.strip()]
+
+
+def _operands(text: str) -> list[str]:
+    """Apart at commas that are not in braces."""
+    return [part.strip() for part in re.split(r",(?![^{]*\})", text) if part.strip()]
+
+
+def _several(text: str, vector: list[str]) -> list[str]:
+    if not vector:
+        return [text]
+    parts = _operands(text.strip("{} "))
+    if vector != [f"v{len(parts)}"]:
+        raise Unknown(text)
+    return parts
+
+
+def _width(kind: T.Type) -> int:
+    if isinstance(kind, T.IntType):
+        return kind.bits
+    if kind in (T.FLOAT, T.DOUBLE):
+        return 32 if kind == T.FLOAT else 64
+    raise Unknown(str(kind))
