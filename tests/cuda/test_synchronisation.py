@@ -287,6 +287,9 @@ def test_inline_ptx() -> None:
       f = (float)z;
       asm volatile("shfl.sync.bfly.b32 %0, %0, 1, 0x1f, 0xffffffff;" : "+f"(f));
       asm("shl.b32 %0, %0, 40; add.u32 %0, %0, 5;" : "+r"(low));
+      unsigned before, behind;
+      asm("mov.u32 %0, %%lanemask_lt; mov.u32 %1, %%lanemask_ge;" : "=r"(before), "=r"(behind));
+      if (before != (1u << t) - 1 || behind != ~before) asm("trap;");
       asm("st.global.f64 [%0], %1;" :: "l"(y + t), "d"(z * f + (int)odd * middle + three * low) : "memory");
     }"""
     x, t = np.random.default_rng(1).uniform(0.5, 1, 36), np.arange(32)

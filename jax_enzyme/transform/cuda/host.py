@@ -51,6 +51,10 @@ _GRID_SYNC = "__je_grid_sync"
 _SHUFFLES = re.compile(r"llvm\.nvvm\.shfl\.sync\.(up|down|bfly|idx)\.([if]32)(p?)$")
 _SUMS = {"__je_shuffle_sum_f32", "__je_shuffle_sum_f64"}
 _PLAIN_SHUFFLES = {"__je_shuffle_i32", "__je_shuffle_i64", "__je_shuffle_f32", "__je_shuffle_f64", *_SUMS}
+_LANE_MASKS: Mapping[str, tuple[bool, bool, bool]] = {
+    "lanemask_lt": (True, False, False), "lanemask_le": (True, True, False), "lanemask_eq": (False, True, False),
+    "lanemask_ge": (False, True, True), "lanemask_gt": (False, False, True),
+}  # fmt: skip
 _SUBSET_BARRIER = re.compile(r"llvm\.nvvm\.(barrier\.cta|barrier\.sync|barrier\.n|barrier\b)")
 
 
@@ -189,6 +193,8 @@ class _Host:
         match kind:
             case "laneid":
                 return self.at.call(marks.index(self.module, marks.LANE, 32), [])
+            case _ if kind in _LANE_MASKS:
+                return self._lanes(*_LANE_MASKS[kind])
             case "warpid":
                 return self._index(marks.WARP, -(-self.shape.threads // 32))
             case "warpsize":
@@ -199,6 +205,16 @@ class _Host:
                 return zero(call.type)
             case _:
                 raise self._refused(call, f"the special register %{name}", None)
+
+    def _lanes(self, below: bool, own: bool, above: bool) -> V.Value:
+        """The bits of the lanes before this one, of its own and of those behind."""
+        bit = self.at.binary("shl", const_int(T.I32, 1), self.at.call(marks.index(self.module, marks.LANE, 32), []))
+        before = self.at.binary("sub", bit, const_int(T.I32, 1))
+        behind = self.at.binary("xor", self.at.binary("or", before, bit), const_int(T.I32, -1))
+        mask: V.Value = const_int(T.I32, 0)
+        for wanted, lanes in ((below, before), (own, bit), (above, behind)):
+            mask = self.at.binary("or", mask, lanes) if wanted else mask
+        return mask
 
     def _index(self, name: str, extent: int) -> V.Value:
         if extent == 1:

@@ -27,7 +27,8 @@ _TYPES: Mapping[str, T.Type] = MappingProxyType(
 )
 _NOTHING = ("prefetch", "prefetchu", "membar", "fence", "discard", "applypriority", "griddepcontrol", "nanosleep")
 _IGNORED = frozenset(
-    "rn ftz lo approx full global nc ca cg cs lu cv wb wt volatile relaxed weak sync aligned to".split()
+    "rn ftz lo approx full global nc ca cg cs lu cv wb wt to volatile relaxed acquire release weak cta gpu sys sync "
+    "aligned".split()
 )
 _CACHES = re.compile(r"L[12](::\w+)+$")
 _ADDRESS = re.compile(r"\[\s*([$%\w]+)\s*(?:\+\s*(-?\w+))?\s*\]$")
@@ -148,6 +149,10 @@ class Statements:
         if name in _NOTHING:
             return
         try:
+            if opcode == "trap":
+                kind = T.FunctionType(T.VOID, ())
+                self.at.call(marks.declare(self.module, "llvm.trap", kind), [], kind)
+                return
             if opcode == ".reg":
                 kind, _, names = rest.strip().partition(" ")
                 for one in _operands(names):
