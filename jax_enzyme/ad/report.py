@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import prod
 
 from jax_enzyme.ad.facts.errors import describe
 from jax_enzyme.ad.facts.functions import Facts
@@ -193,7 +192,7 @@ def _kept(routine: Routine, places: _Places) -> Iterator[Kept]:
             why = "reverse reads it again, and the stack or heap would be gone"
             yield Kept(places.of(key.site), f"the memory of {key}", "bytes", (), size, per_iteration, why)
         elif isinstance(key, Value):
-            size = slot.step * prod(counts)
+            size = slot.size
             place = places.of_value(key, plan.recipes)
             yield Kept(place, _spelled(key), str(slot.type), counts, size, per_iteration, _why_taped(plan, key))
         else:
@@ -207,9 +206,7 @@ def _chain(key: object, slot: Slot, places: _Places) -> Kept:
     counts = tuple(count for _, count in slot.loops)
     why = "the number of its iterations has no bound that is known in advance: they are chained in an arena"
     place = places.of_block(loop.header)
-    return Kept(
-        place, "the last iteration of a loop", "ptr", counts, 8 * prod(counts), slot.frame.loop is not None, why
-    )
+    return Kept(place, "the last iteration of a loop", "ptr", counts, 8 * slot.items, slot.frame.loop is not None, why)
 
 
 def _why_taped(plan: Plan, value: Value) -> str:

@@ -28,6 +28,7 @@ from jax_enzyme.ad.emit.runtime import Runtime
 from jax_enzyme.ad.emit.segments import Emitted, LoopSweeps
 from jax_enzyme.ad.facts.copying import extended
 from jax_enzyme.ad.plan.state import heads
+from jax_enzyme.ad.plan.tape import Tape
 from jax_enzyme.ad.reversal import CutLoop, Reversal, Routine, arguments_of, shadowed_parameters
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.ir import instructions as I
@@ -48,6 +49,8 @@ class Sweeps:
     def __init__(self, reversal: Reversal) -> None:
         self.reversal = reversal
         self.module = extended(reversal.module)
+        for routine in (reversal.root, *reversal.inner.values()):
+            self._add_tables(routine.plan.tape)
         self.runtime = Runtime(self.module, reversal.words)
         self._declarations = Declarations(self.module)
         self._forward_of: dict[Routine, Forward] = {}
@@ -57,6 +60,14 @@ class Sweeps:
         # Which numbers of a call's arguments the adjoints are of that its reverse returns.
         self._returned_adjoints = {f: [p.index for p in r.parameters] for f, r in reversal.inner.items()}
         self._loops = {f: self._declare_loop(f, cut) for f, cut in reversal.loops.items()}
+
+    def _add_tables(self, tape: Tape) -> None:
+        """Adds the tables that items of the tape are found by; what is differentiated may have such of its own."""
+        known = self.module.globals
+        for table in tape.tables():
+            while known.get(table.name, table) is not table:
+                table.name += ".more"
+            known[table.name] = table
 
     def check(self) -> None:
         """Emits both sweeps and checks them. Raises EmissionError for a defect."""

@@ -16,6 +16,9 @@ from jax_enzyme.ir.values import BasicBlock, Value, int_value
 MAX_ITERATIONS = 4096
 """Of a loop that goes on for longer nothing is said: its trip count and its phis are as if nobody had looked."""
 
+_MOST_NESTED = 150
+"""Expressions inside one another."""
+
 
 @dataclass(frozen=True)
 class Simulation:
@@ -25,7 +28,7 @@ class Simulation:
     ranges: dict[I.Phi, Interval]
 
 
-class _Opaque(Exception):
+class Opaque(Exception):
     """The value rests on something other than constants and the header's phis."""
 
 
@@ -40,28 +43,34 @@ class LoopFacts(Protocol):
     ) -> tuple[tuple[Value, BasicBlock], tuple[Value, BasicBlock]] | None: ...
 
 
-def simulate(facts: LoopFacts, loop: Loop, source: BasicBlock) -> Simulation | None:
-    """Runs the header's phis until the branch that ends `source` leaves the loop."""
+def simulate(
+    facts: LoopFacts, loop: Loop, source: BasicBlock, known: Mapping[Value, int] | None = None
+) -> Simulation | None:
+    """Runs the header's phis until the branch that ends `source` leaves the loop. `known` are numbers of values from
+    outside of it."""
+    given = dict(known or {})
     stay = source.terminator.targets[0] in loop
     condition = source.terminator.operands[0]
     try:
-        phis = _driving_phis(facts, loop, condition)
+        phis = _driving_phis(facts, loop, condition, given)
         if not phis:
             return None
-        now = {phi: _constant(outer) for phi, (outer, _) in phis.items()}
+        now = {phi: evaluate(outer, given) for phi, (outer, _) in phis.items()}
         seen = {phi: Interval(x, x) for phi, x in now.items()}
         for count in range(MAX_ITERATIONS):
-            table: dict[Value, int] = {**now}
-            if bool(_evaluate(condition, table)) is not stay:
+            table: dict[Value, int] = {**given, **now}
+            if bool(evaluate(condition, table)) is not stay:
                 return Simulation(count, seen)
-            now = {phi: _evaluate(latch, table) for phi, (_, latch) in phis.items()}
+            now = {phi: evaluate(latch, table) for phi, (_, latch) in phis.items()}
             seen = {phi: seen[phi].hull(Interval(x, x)) for phi, x in now.items()}
-    except _Opaque:
+    except Opaque:
         pass
     return None
 
 
-def _driving_phis(facts: LoopFacts, loop: Loop, condition: Value) -> dict[I.Phi, tuple[Value, Value]]:
+def _driving_phis(
+    facts: LoopFacts, loop: Loop, condition: Value, given: dict[Value, int]
+) -> dict[I.Phi, tuple[Value, Value]]:
     """The header's phis that the condition rests on, with their values on entry and from the latch."""
     phis: dict[I.Phi, tuple[Value, Value]] = {}
     seen = Reached([condition], lambda v: int_value(v) is None)
@@ -69,34 +78,29 @@ def _driving_phis(facts: LoopFacts, loop: Loop, condition: Value) -> dict[I.Phi,
         if isinstance(value, I.Phi) and facts.block_of.get(value) is loop.header:
             ends = facts.header_operands(value, loop)
             if ends is None:
-                raise _Opaque
+                raise Opaque
             phis[value] = (ends[0][0], ends[1][0])
             seen.add(phis[value])
         elif isinstance(value, I.BinaryOp | I.Cast | I.Compare | I.Select) and facts.block_of.get(value) in loop.blocks:
             seen.add(value.operands)
+        elif facts.block_of.get(value) in loop.blocks:
+            raise Opaque
         else:
-            raise _Opaque
+            evaluate(value, given)
     return phis
 
 
-def _constant(value: Value) -> int:
-    constant = int_value(value)
-    if constant is None:
-        raise _Opaque
-    return constant
-
-
-def _evaluate(value: Value, table: dict[Value, int]) -> int:
-    """The signed value of an expression (an i1 is 0 or 1)."""
+def evaluate(value: Value, table: dict[Value, int], depth: int = 0) -> int:
+    """The signed value of an expression (an i1 is 0 or 1). Raises Opaque where it rests on other values than those of
+    the table."""
     constant = int_value(value)
     if constant is not None:
         return constant
     if value not in table:
-        assert isinstance(value, I.Instruction)
-        if isinstance(value, I.Phi):
-            raise _Opaque
-        result = folded(value, [_evaluate(operand, table) for operand in value.operands])
+        if not isinstance(value, I.Instruction) or isinstance(value, I.Phi) or depth == _MOST_NESTED:
+            raise Opaque
+        result = folded(value, [evaluate(operand, table, depth + 1) for operand in value.operands])
         if result is None:
-            raise _Opaque
+            raise Opaque
         table[value] = result
     return table[value]

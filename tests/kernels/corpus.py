@@ -349,7 +349,7 @@ MEMORY_AND_INDICES = (
     Case(
         "fft",
         "n: i32, inout re: f64[n], inout im: f64[n]",
-        lambda r: {"re": r.normal(size=8), "im": r.normal(size=8)},
+        lambda r: {"re": r.normal(size=32), "im": r.normal(size=32)},
     ),
     Case(
         "floyd_warshall",

@@ -7,6 +7,7 @@ tape        slots of a frame do not overlap and stay inside it
 write       a slot is written once, in the block that defines its value, at the index that consists of the counters of
             exactly the loops around that block (inside the slot's frame), a counter being a phi that starts at 0 and
             grows by 1
+            (where the slot is packed: the tables' entries of one iteration)
 read        reverse reads a slot with its type, at the index that consists of the iteration variables of the slot's
 loops,
             each of which has one variable; where the value's definition does not dominate the place that is being
@@ -29,7 +30,7 @@ An error here is a defect of the engine: it is raised before a wrong derivative 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -46,7 +47,7 @@ from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.objects import MemoryObject
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.module import Function, uses
+from jax_enzyme.ir.module import Function, GlobalVariable, uses
 from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import BasicBlock, Value, int_value, is_zero
 
@@ -67,10 +68,7 @@ class _Slots:
         self._function = function
         self._by_frame: dict[Frame, list[tuple[int, int, object, Slot]]] = {}
         for key, slot in tape.slots.items():
-            size = slot.step
-            for _, bound in slot.loops:
-                size *= bound
-            self._by_frame.setdefault(slot.frame, []).append((slot.offset, slot.offset + size, key, slot))
+            self._by_frame.setdefault(slot.frame, []).append((slot.offset, slot.offset + slot.size, key, slot))
         for frame, slots in self._by_frame.items():
             slots.sort(key=lambda s: s[:2])
             self._check(frame, slots, tape.node_threads is None)
@@ -163,22 +161,49 @@ class _Sweep:
 
     def indices(self, place: _Place) -> list[Value]:
         """The parts of an index, outermost first; their number is that of the slot's loops."""
+        packing = place.slot.packing
+        if place.index is None:
+            return []
+        if packing is None:
+            return self._box(place, place.index, [bound for _, bound in place.slot.loops[1:]], None)
+        start, within = self._sum(place, place.index)
+        before: list[Value] = []
+        if packing.around:
+            product, start = self._sum(place, start)
+            before = self._box(place, self._factor(place, product, packing.one, None), packing.around[1:], None)
+        divider = _entry(start, packing.starts)
+        if divider is None:
+            raise self._is_not_of_loops(place)
+        return [*before, divider, *self._box(place, within, packing.sides, divider)]
+
+    def _box(
+        self, place: _Place, index: Value, sides: Sequence[int | GlobalVariable], divider: Value | None
+    ) -> list[Value]:
+        """The numbers that make up that of an item in a box, given its sides but the first; a table has those of each
+        iteration of the divider."""
         parts: list[Value] = []
-        rest = place.index
-        for _, bound in reversed(place.slot.loops[1:]):
-            product = rest.operands[0] if isinstance(rest, I.BinaryOp) and rest.opcode == "add" else None
-            if (
-                not isinstance(product, I.BinaryOp)
-                or product.opcode != "mul"
-                or int_value(product.operands[1]) != bound
-            ):
-                raise self.fail(f"the index of {_name(place.key)} is not that of an array of its loops")
-            assert isinstance(rest, I.BinaryOp)
-            parts.append(rest.operands[1])
-            rest = product.operands[0]
-        if rest is not None:
-            parts.append(rest)
-        return parts[::-1]
+        for side in reversed(sides):
+            product, part = self._sum(place, index)
+            parts.append(part)
+            index = self._factor(place, product, side, divider)
+        return [index, *reversed(parts)]
+
+    def _sum(self, place: _Place, value: Value) -> tuple[Value, Value]:
+        if not isinstance(value, I.BinaryOp) or value.opcode != "add":
+            raise self._is_not_of_loops(place)
+        return value.operands[0], value.operands[1]
+
+    def _factor(self, place: _Place, product: Value, side: int | GlobalVariable, divider: Value | None) -> Value:
+        """What a side is multiplied with."""
+        if not isinstance(product, I.BinaryOp) or product.opcode != "mul":
+            raise self._is_not_of_loops(place)
+        number, by = product.operands
+        if int_value(by) != side if isinstance(side, int) else _entry(by, side) is not divider:
+            raise self._is_not_of_loops(place)
+        return number
+
+    def _is_not_of_loops(self, place: _Place) -> EmissionError:
+        return self.fail(f"the index of {_name(place.key)} is not that of an array of its loops")
 
 
 class _ForwardCheck(_Sweep):
@@ -502,6 +527,14 @@ def check_emission(tape: Tape, code: Function, forward: Forward | None, reverse:
     for key in read:
         if key not in written:
             raise EmissionError(reverse.function, f"{_name(key)} is read from the tape but never written to it")
+
+
+def _entry(value: Value, table: GlobalVariable) -> Value | None:
+    """Which entry of a table a value is."""
+    address = value.operands[0] if isinstance(value, I.Load) else None
+    if not isinstance(address, I.GetElementPtr) or len(address.operands) != 2 or address.source_type != T.I64:
+        return None
+    return address.operands[1] if address.operands[0] is table else None
 
 
 def _name(key: object) -> str:

@@ -3,8 +3,9 @@
 A *frame* is a block of memory of fixed layout. The root frame is the tape itself; its size is known when the code is
 emitted, so it can be an XLA buffer. A loop whose number of iterations has a proved bound gives each of its values an
 array in the frame around it, indexed by iteration numbers (one array per value: the innermost index runs fastest, so
-that vector loads are possible). A loop without a bound gets a frame per iteration, a *node*, allocated from an arena
-as the forward sweep goes; nodes are chained backwards, and the frame around the loop keeps the last one.
+that vector loads are possible; `ad.plan.packing` where inner loops differ in length). A loop without a bound gets a
+frame per iteration, a *node*, allocated from an arena as the forward sweep goes; nodes are chained backwards, and the
+frame around the loop keeps the last one.
 
     root frame   [ value A: 8 bytes ][ value B: n x m x 8 bytes ][ last node of loop L: 8 bytes ]
     node of L    [ node before: 8 bytes ][ value C: 8 bytes ] ...
@@ -15,12 +16,14 @@ the one before it directly, unless nodes of inner loops come between: then it ke
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
+from math import prod
 
 from jax_enzyme.ad.facts.copying import ALIGNMENT
 from jax_enzyme.ad.facts.instrument import Instrumented
 from jax_enzyme.ad.facts.threads import Threads
+from jax_enzyme.ad.plan.packing import Packing, flat, packing
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.recurrences import Recurrences
@@ -28,6 +31,7 @@ from jax_enzyme.analysis.tbaa import READS_INTEGER, number_access, own_access
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
+from jax_enzyme.ir.module import GlobalVariable
 from jax_enzyme.ir.values import BasicBlock, ConstantInt, Value
 
 _BOUNDED_BUT_NOT_EXACT = 1024
@@ -56,6 +60,17 @@ class Slot:
     type: T.Type
     threads: Threads | None = None
     may_be_bits: bool = True
+    packing: Packing | None = None
+
+    @property
+    def items(self) -> int:
+        """How many there is room for."""
+        return _items(self.loops, self.packing)
+
+    @property
+    def size(self) -> int:
+        """In bytes, of one thread."""
+        return self.step * self.items
 
 
 @dataclass(eq=False)
@@ -73,6 +88,7 @@ class Tape:
     root: Frame = field(default_factory=lambda: Frame(None))
     frames: dict[Loop, Frame] = field(default_factory=dict)
     slots: dict[Hashable, Slot] = field(default_factory=dict)
+    _packings: dict[tuple[Loop, ...], Packing | None] = field(default_factory=dict)
 
     def bound(self, loop: Loop) -> int | None:
         """A number of iterations that the loop never exceeds, where its values are to be kept in arrays; else None."""
@@ -85,9 +101,15 @@ class Tape:
     def frequency(self, block: BasicBlock) -> float:
         """How often a block runs, estimated from the bounds of the loops around it."""
         total = 1.0
+        nest: list[tuple[Loop, int]] = []
         for loop in self.code.nest(block):
-            total *= float(self.bound(loop) or _GUESS)
-        return total
+            bound = self.bound(loop)
+            if bound is None:
+                total *= _GUESS * _items(nest, self._packing(nest))
+                nest = []
+            else:
+                nest.append((loop, bound))
+        return total * _items(nest, self._packing(nest))
 
     def add(self, value: Value, block: BasicBlock) -> Slot:
         """A slot for a value made in `block`."""
@@ -130,12 +152,18 @@ class Tape:
         """Whether addresses are kept."""
         return any(T.is_pointer(s.type) for s in self.slots.values())
 
+    def tables(self) -> Iterator[GlobalVariable]:
+        """The tables of packed slots."""
+        for packed in dict.fromkeys(slot.packing for slot in self.slots.values()):
+            yield from packed.tables if packed is not None else ()
+
     def describe(self) -> str:
         """One line per slot."""
         lines = [f"root: {self.root.size} bytes"]
         for key, slot in self.slots.items():
             name = key.name if isinstance(key, Value) else str(key)
             shape = "".join(f"[{count}]" for _, count in slot.loops)
+            shape += f" packed to {slot.items}" if slot.packing is not None else ""
             lines.append(f"  {name}: {slot.type}{shape} at {slot.offset}")
         return "\n".join(lines)
 
@@ -156,13 +184,24 @@ class Tape:
         if loops or size > 8:
             align = ALIGNMENT
         offset = -(-frame.size // align) * align
-        count = 1
-        for _, bound in loops:
-            count *= bound
-        frame.size = offset + size * count
+        packed = self._packing(loops)
+        frame.size = offset + size * _items(loops, packed)
         frame.align = max(frame.align, align)
         threads = self.threads if frame.loop is None else self.node_threads
-        return Slot(frame, offset, tuple(loops), size, type_, threads, may_be_bits)
+        return Slot(frame, offset, tuple(loops), size, type_, threads, may_be_bits, packed)
+
+    def _packing(self, loops: Sequence[tuple[Loop, int]]) -> Packing | None:
+        """How the items of a nest are packed. Threads that share a tape run side by side: theirs are not."""
+        if len(loops) < 2 or self.threads is not None or self.node_threads is not None:
+            return None
+        key = tuple(loop for loop, _ in loops)
+        if key not in self._packings:
+            self._packings[key] = packing(self.recurrences, loops)
+        return self._packings[key]
+
+
+def _items(loops: Sequence[tuple[Loop, int]], packed: Packing | None) -> int:
+    return prod(bound for _, bound in loops) if packed is None else packed.items
 
 
 def marked(slot: Slot, access: Value) -> Value:
@@ -186,13 +225,11 @@ def address(builder: Builder, slot: Slot, base: Value, iteration: Callable[[Loop
     """The address of a slot's item for the current iterations; `base` is the frame's."""
     threads = slot.threads
     pointer = builder.offset(base, slot.offset * (1 if threads is None else threads.count))
-    index: Value | None = None
-    for loop, bound in slot.loops:
-        number = iteration(loop)
-        if index is not None:
-            scaled = builder.binary("mul", index, ConstantInt(T.I64, bound), ("nuw", "nsw"))
-            number = builder.binary("add", scaled, number, ("nuw", "nsw"))
-        index = number
+    numbers = [iteration(loop) for loop, _ in slot.loops]
+    if slot.packing is not None:
+        index: Value | None = slot.packing.index(builder, numbers)
+    else:
+        index = flat(builder, numbers, [ConstantInt(T.I64, bound) for _, bound in slot.loops])
     if threads is not None:
         index = threads.interleaved(builder, index)
     if index is None:

@@ -1,0 +1,108 @@
+"""Where the items of a slot lie whose inner loops differ in length from one iteration of an outer loop to the next.
+
+    for i in 0..n: for j in 0..i        [ 0 | 1 1 | 2 2 2 | ... ]      item (i, j) is number starts[i] + j
+
+One loop of the nest, the *divider*, has a table: for each of its iterations, where its items start. The loops inside
+it make a box of its own in each, whose sides are in further tables; those around it repeat the whole. Any item is found
+from iteration numbers alone, in any order of iterations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import accumulate
+from math import prod
+
+from jax_enzyme.analysis.loops import Loop
+from jax_enzyme.analysis.ragged import lengths
+from jax_enzyme.analysis.recurrences import Recurrences
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import Builder
+from jax_enzyme.ir.module import GlobalVariable
+from jax_enzyme.ir.values import ConstantAggregate, ConstantInt, Value
+
+_FEWEST = 256
+"""Smaller arrays stay what they are."""
+
+
+@dataclass(frozen=True, eq=False)
+class Packing:
+    """`around` are the numbers of iterations of the loops around the divider, which is loop number `len(around)` and
+    has `one` items in all. `sides` are those of the loops inside, but the first of them: each a number, or a table."""
+
+    around: tuple[int, ...]
+    one: int
+    starts: GlobalVariable
+    sides: tuple[int | GlobalVariable, ...]
+
+    @property
+    def items(self) -> int:
+        return prod(self.around) * self.one
+
+    @property
+    def tables(self) -> tuple[GlobalVariable, ...]:
+        return (self.starts, *(side for side in self.sides if isinstance(side, GlobalVariable)))
+
+    def index(self, builder: Builder, numbers: Sequence[Value]) -> Value:
+        """The number of an item; `numbers` are those of the iterations."""
+        count = len(self.around)
+        divider = numbers[count]
+
+        def at(table: GlobalVariable) -> Value:
+            return builder.load(T.I64, builder.gep(T.I64, table, [divider]), 8)
+
+        index = at(self.starts)
+        before = flat(builder, numbers[:count], [ConstantInt(T.I64, n) for n in self.around])
+        if before is not None:
+            scaled = builder.binary("mul", before, ConstantInt(T.I64, self.one), ("nuw", "nsw"))
+            index = builder.binary("add", scaled, index, ("nuw", "nsw"))
+        sides = [ConstantInt(T.I64, side) if isinstance(side, int) else at(side) for side in self.sides]
+        within = flat(builder, numbers[count + 1 :], [ConstantInt(T.I64, 0), *sides])
+        assert within is not None
+        return builder.binary("add", index, within, ("nuw", "nsw"))
+
+
+def flat(builder: Builder, numbers: Sequence[Value], sides: Sequence[Value]) -> Value | None:
+    """The number of an item of a box, the last number running fastest; None for a box without sides."""
+    index: Value | None = None
+    for number, side in zip(numbers, sides, strict=True):
+        if index is not None:
+            number = builder.binary("add", builder.binary("mul", index, side, ("nuw", "nsw")), number, ("nuw", "nsw"))
+        index = number
+    return index
+
+
+def packing(facts: Recurrences, loops: Sequence[tuple[Loop, int]]) -> Packing | None:
+    """The packing of a nest that takes least room, if that is at most three quarters of what a box takes."""
+    bounds = [bound for _, bound in loops]
+    box = prod(bounds)
+    if box < _FEWEST:
+        return None
+    best: tuple[int, int, list[tuple[int, ...]]] | None = None
+    for number in range(len(loops) - 1):
+        rows = lengths(facts, loops[number][0], bounds[number], loops[number + 1 :])
+        if rows is None:
+            continue
+        items = prod(bounds[:number]) * sum(map(prod, rows))
+        if best is None or items < best[0]:
+            best = (items, number, rows)
+    if best is None or 4 * best[0] > 3 * box:
+        return None
+    _, number, rows = best
+    starts = list(accumulate(map(prod, rows), initial=0))
+    sides = [_side([row[i] for row in rows]) for i in range(1, len(rows[0]))]
+    return Packing(tuple(bounds[:number]), starts[-1], _table(starts[:-1]), tuple(sides))
+
+
+def _side(numbers: Sequence[int]) -> int | GlobalVariable:
+    return numbers[0] if len(set(numbers)) == 1 else _table(numbers)
+
+
+def _table(numbers: Sequence[int]) -> GlobalVariable:
+    """A table under the name of what is in it: under one name there is never anything else."""
+    type_ = T.ArrayType(len(numbers), T.I64)
+    contents = ConstantAggregate(type_, [ConstantInt(T.I64, n) for n in numbers])
+    name = "je.packing." + sha256(repr(numbers).encode()).hexdigest()[:16]
+    return GlobalVariable(T.PTR, type_, contents, True, ("private", "unnamed_addr"), name=name)

@@ -1,0 +1,43 @@
+/* Nests whose inner loops differ in length; every sine is kept. */
+#include <math.h>
+
+double repeated(int steps, int n, const double *x) {
+    double s = 1;
+    for (int t = 0; t < steps; t++)
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j <= i; j++) s = sin(s + x[i] * x[j]);
+    return s;
+}
+
+double corner(int n, const double *x) {
+    double s = 1;
+    for (int k = 0; k < n; k++)
+        for (int i = k; i < n; i++)
+            for (int j = i; j < n; j++) s = sin(s + x[i] * x[j] * x[k]);
+    return s;
+}
+
+double doubled(int n, const double *x) {
+    double s = 1;
+    for (int length = 2; length <= n; length *= 2)
+        for (int i = 0; i < n; i += length)
+            for (int j = 0; j < length / 2; j++) s = sin(s + x[i + j] * x[i + j + length / 2]);
+    return s;
+}
+
+double left_early(int n, const double *x) {
+    double s = 1;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j <= i; j++) {
+            s = sin(s + x[i] * x[j]);
+            if (s > 0.95) break;
+        }
+    return s;
+}
+
+double empty_first(int n, const double *x) {
+    double s = 1;
+    for (int i = n - 1; i >= 0; i--)
+        for (int j = 0; j < i; j += 2) s = sin(s + x[i] * x[j]);
+    return s;
+}

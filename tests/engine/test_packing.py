@@ -1,0 +1,38 @@
+"""Inner loops that differ in length share a slot without gaps, and gradients stay right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from jax_enzyme.ir.arrays import Augmented
+from tests.kernels.case import Case
+from tests.support import three_way, through_engine
+from tests.support.through_engine import Specialised
+
+OWN = str(Path(__file__).parent / "packing.c")
+
+ROWS = [
+    ("repeated", {"steps": 3, "n": 16}, 3 * 16 * 17 // 2),
+    ("corner", {"n": 8}, 8 * 9 * 17 // 6),  # sums of squares: one table, each entry a square
+    ("doubled", {"n": 32}, 5 * 16),
+    ("left_early", {"n": 20}, 20 * 21),  # two numbers in each iteration
+    ("empty_first", {"n": 24}, 144),
+]
+
+
+@pytest.mark.parametrize(("name", "sizes", "items"), ROWS, ids=[name for name, _, _ in ROWS])
+def test_ragged_nests_have_no_gaps(name: str, sizes: dict[str, int], items: int) -> None:
+    signature = "".join(f"{size}: i32, " for size in sizes) + "x: f64[n] -> f64"
+
+    def values(r: np.random.Generator) -> dict[str, object]:
+        return {"x": r.uniform(0.3, 0.9, sizes["n"]), **{k: v for k, v in sizes.items() if k != "n"}}
+
+    row = Case(name, signature, values, file=OWN)
+    three_way.check(through_engine.subject(row, split=True), row)
+    kernel = Specialised.of(row)
+    built = kernel.build(Augmented(kernel.vjp.wanted, kernel.vjp.seeded))
+    (tape,) = [b.nbytes for b in built.buffers if b.role == "tape"]
+    assert items * 8 <= tape <= items * 10 + 20 * max(sizes.values())
