@@ -57,28 +57,36 @@ def test_textures() -> None:
 SORTED = """
 typedef cub::BlockRadixSort<double, 16, 3, double> Sort; typedef cub::BlockHistogram<unsigned char, 16, 3, 4> Bins;
 typedef cub::BlockReduce<double, 16> Sum;
-__shared__ union { Sort::TempStorage sort; Bins::TempStorage bins; Sum::TempStorage sum; } u;
+typedef cub::BlockAdjacentDifference<double, 16> Apart;
+__shared__ union { Sort::TempStorage sort; Apart::TempStorage apart; Bins::TempStorage bins; Sum::TempStorage sum; } u;
 __shared__ unsigned count[4];
 double k[3], v[3];
 unsigned char bins[3];
 for (int i = 0; i < 3; i++) { k[i] = x[t * 3 + i]; v[i] = k[i] * (t * 3 + i); }
 Sort(u.sort).SortDescending(k, v);
 __syncthreads();
+double d[3];
+Apart(u.apart).SubtractLeft(k, d, cub::Difference());
+__syncthreads();
+Apart(u.apart).SubtractRight(k, k, Product(), 2.0);
+__syncthreads();
 double total = Sum(u.sum).Sum(k[0] * v[1]);
-for (int i = 0; i < 3; i++) bins[i] = k[i] * 4;
+for (int i = 0; i < 3; i++) bins[i] = x[t * 3 + i] * 4;
 __syncthreads();
 Bins(u.bins).Histogram(bins, count);
 __syncthreads();
-for (int i = 0; i < 3; i++) y[t * 3 + i] = v[i] * k[i] * count[i] + (t == 0 ? total : 0);
+for (int i = 0; i < 3; i++) y[t * 3 + i] = v[i] * k[i] * d[i] * count[i] + (t == 0 ? total : 0);
 """
 
 
 def test_sorts_and_histograms_of_a_block() -> None:
-    subject = kernel(SORTED, "#include <cub/cub.cuh>", n=48, block=16)
+    product = "struct Product { __device__ double operator()(double a, double b) const { return a * b; } };"
+    subject = kernel(SORTED, f"#include <cub/cub.cuh>\n{product}", n=48, block=16)
     x = np.random.default_rng(2).permutation((np.arange(48) + 0.4) / 48)
     order = np.argsort(-x)
-    k, v = x[order].reshape(16, 3), (x * np.arange(48))[order].reshape(16, 3)
-    expected = v * k * np.histogram(x, 4, (0, 1))[0][:3]
+    d = np.diff(x[order], prepend=0).reshape(16, 3)
+    k, v = (x[order] * np.r_[x[order][1:], 2]).reshape(16, 3), (x * np.arange(48))[order].reshape(16, 3)
+    expected = v * k * d * np.histogram(x, 4, (0, 1))[0][:3]
     expected[0] += (k[:, 0] * v[:, 1]).sum()
     np.testing.assert_allclose(subject.run((), [x])[0], expected.ravel(), rtol=1e-12)
     agree(three_way(subject, [x]))
