@@ -143,6 +143,15 @@ extern "C" void k(int n, const double *x, double *y) {
 #pragma omp for
     for (int i = 0; i < n; i++) { for (int j = 0; j < n; j++) mine[j] = v[j] * x[i]; y[i] = p.a * mine[0] + p.b; }
   }
+#pragma omp parallel for schedule(static, 2)
+  for (int i = 0; i < n; i++) {
+    try {
+      if (y[i] > 1e9) throw i;
+      y[i] *= x[i];
+    } catch (int which) {
+      y[which] = 0;
+    }
+  }
 }"""
 SOURCES = {"loops": (LOOPS, "c"), "region": (REGION, "c"), "tasks": (TASKS, "c"), "classes": (CLASSES, "c++")}
 

@@ -157,6 +157,23 @@ void uneven(int n, const double *x, double *y) {
     free(own);
 }
 
+/* To each as many of the first numbers as its rank and one more, and what came, added up, to the one before. */
+void exchanged(int n, const double *x, double *y) {
+    int counts[16], starts[16], coming[16], places[16], total = 0;
+    for (int i = 0; i < size(); i++) {
+        counts[i] = i + 1, starts[i] = i % 2;
+        coming[i] = rank() + 1, places[i] = total + i, total += rank() + 1;
+    }
+    double *all = calloc(total + size(), sizeof *all);
+    MPI_Alltoallv(x, counts, starts, MPI_DOUBLE, all, coming, places, MPI_DOUBLE, WORLD);
+    for (int i = 0; i < n; i++) {
+        double sum = 0;
+        for (int j = 0; j < size() && i <= rank(); j++) sum += all[places[j] + i];
+        y[i] = sum * sum + x[i];
+    }
+    free(all);
+}
+
 /* Sums over the processes up to this one and before it, and numbers by process. */
 void prefixes(int n, const double *x, double *y) {
     double *squares = malloc(n * sizeof *squares), *before = calloc(n, sizeof *before);

@@ -77,6 +77,13 @@ def uneven(x: jax.Array) -> jax.Array:
     return jnp.where(jnp.arange(x.shape[1]) <= jnp.arange(x.shape[0])[:, None], y**2, y)
 
 
+def exchanged(x: jax.Array) -> jax.Array:
+    sums = jnp.stack(
+        [jnp.where(jnp.arange(x.shape[1]) <= r, jnp.roll(x, -(r % 2), 1).sum(0), 0) for r in range(len(x))]
+    )
+    return sums**2 + x
+
+
 def halos(x: jax.Array) -> jax.Array:
     wide = jnp.pad(x.reshape(-1), 1)
     return (x**2).sum() * x + (wide[:-2] * wide[2:]).reshape(x.shape)
@@ -115,6 +122,7 @@ WHOLE: dict[str, Callable[[jax.Array], jax.Array]] = {
     "in_place": in_place,
     "gathered": gathered,
     "uneven": uneven,
+    "exchanged": exchanged,
     "prefixes": prefixes,
     "fortran": halos,
 }

@@ -1,7 +1,7 @@
 // MPI's functions as Fortran calls them, arguments by reference and the error last, by those of C, which have rules. Their
 // handles are those of MPICH, where Fortran's and C's are the same numbers; another MPI's communicator ends the program.
 // provides: mpi_(send|ssend|rsend|recv|sendrecv|isend|irecv|wait|waitall|bcast|reduce|allreduce|scan|exscan)_
-// provides: mpi_(gather|scatter|allgather|alltoall|gatherv|scatterv|allgatherv|barrier|comm_(rank|size|dup|split)|wtime)_
+// provides: mpi_(gather|scatter|allgather|alltoall|gatherv|scatterv|allgatherv|alltoallv|barrier|comm_(rank|size|dup|split)|wtime)_
 extern "C" {
 
 // mpif.h: MPI_BOTTOM, MPI_IN_PLACE, MPI_STATUS_IGNORE. Fortran tells them by their addresses.
@@ -34,6 +34,7 @@ int MPI_Reduce(IN, OUT, int, int, int, int, int);
 int MPI_Gatherv(IN, int, int, OUT, INT, INT, int, int, int);
 int MPI_Scatterv(IN, INT, INT, int, OUT, int, int, int, int);
 int MPI_Allgatherv(IN, int, int, OUT, INT, INT, int, int);
+int MPI_Alltoallv(IN, INT, INT, int, OUT, INT, INT, int, int);
 int MPI_Barrier(int);
 int MPI_Comm_rank(int, int *);
 int MPI_Comm_size(int, int *);
@@ -104,6 +105,9 @@ void mpi_scatterv_(IN x, INT n, INT at, INT type, OUT y, INT m, INT other, INT r
 }
 void mpi_allgatherv_(IN x, INT n, INT type, OUT y, INT m, INT at, INT other, INT comm, int *error) {
   *error = MPI_Allgatherv(sent(x), *n, *type, y, m, at, *other, of_mpich(comm));
+}
+void mpi_alltoallv_(IN x, INT n, INT from, INT type, OUT y, INT m, INT at, INT other, INT comm, int *error) {
+  *error = MPI_Alltoallv(sent(x), n, from, *type, y, m, at, *other, of_mpich(comm));
 }
 void mpi_barrier_(INT comm, int *error) { *error = MPI_Barrier(of_mpich(comm)); }
 void mpi_comm_rank_(INT comm, int *rank, int *error) { *error = MPI_Comm_rank(of_mpich(comm), rank); }

@@ -111,5 +111,7 @@ extern int MPI_Scatterv(const void *out, const int *counts, const int *starts, h
                         handle in_type, int root, handle comm);
 extern int MPI_Allgatherv(const void *out, int out_count, handle out_type, void *in, const int *counts,
                           const int *starts, handle in_type, handle comm);
+extern int MPI_Alltoallv(const void *out, const int *out_counts, const int *out_starts, handle out_type, void *in,
+                         const int *counts, const int *starts, handle in_type, handle comm);
 extern int MPI_Alltoall(const void *out, int out_count, handle out_type, void *in, int in_count, handle in_type,
                         handle comm);

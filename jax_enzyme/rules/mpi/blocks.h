@@ -11,7 +11,8 @@ struct je_blocks {
   int out_count, in_count, root;
   handle comm;
   REAL *sout, *sin;
-  int *counts, *starts; /* of blocks that differ, on the process that has them */
+  int *counts, *starts;         /* of blocks that differ, on the process that has them */
+  int *out_counts, *out_starts; /* of those that are sent, where those that come differ as well */
 };
 
 static struct je_blocks *je_blocks(void *arena, int out_count, int in_count, int root, handle comm, REAL *sout,
@@ -342,4 +343,46 @@ void RULE(allgatherv, _reverse)(void *frame) {
   je_add(f->sout, back, f->out_count);
   free(bar);
   free(back);
+}
+
+/* Blocks that differ, from each to each. What is sent to several comes back as blocks of its own, which are added. */
+
+void RULE(alltoallv, _jvp)(const REAL *out, const int *out_counts, const int *out_starts, handle out_type, REAL *in,
+                           const int *counts, const int *starts, handle in_type, handle comm, const REAL *sout,
+                           REAL *sin) {
+  int size = je_size(comm);
+  REAL *moved = je_copy(sout, je_extent(out_counts, out_starts, size)),
+       *got = je_zeros(je_extent(counts, starts, size));
+  je_not_in_place(out, in, comm);
+  je_check(MPI_Alltoallv(out, out_counts, out_starts, out_type, in, counts, starts, in_type, comm), comm);
+  je_check(MPI_Alltoallv(moved, out_counts, out_starts, NUMBER, got, counts, starts, NUMBER, comm), comm);
+  je_set_blocks(sin, got, counts, starts, size, 0);
+  free(moved);
+  free(got);
+}
+
+void *RULE(alltoallv, _forward)(const REAL *out, const int *out_counts, const int *out_starts, handle out_type,
+                                REAL *in, const int *counts, const int *starts, handle in_type, handle comm, REAL *sout,
+                                REAL *sin, long stable, void *arena) {
+  (void)stable;
+  je_not_in_place(out, in, comm);
+  je_check(MPI_Alltoallv(out, out_counts, out_starts, out_type, in, counts, starts, in_type, comm), comm);
+  struct je_blocks *f = je_several(arena, 1, 0, counts, starts, 0, comm, sout, sin);
+  f->out_counts = je_integers(arena, out_counts, je_size(comm));
+  f->out_starts = je_integers(arena, out_starts, je_size(comm));
+  return f;
+}
+
+void RULE(alltoallv, _reverse)(void *frame) {
+  struct je_blocks *f = frame;
+  int size = je_size(f->comm), *dense = calloc(size + 1, sizeof *dense);
+  for (int i = 0; i < size; i++) dense[i + 1] = dense[i] + f->out_counts[i];
+  REAL *bar = je_copy(f->sin, je_extent(f->counts, f->starts, size)), *back = je_zeros(dense[size]);
+  je_check(MPI_Alltoallv(bar, f->counts, f->starts, NUMBER, back, f->out_counts, dense, NUMBER, f->comm), f->comm);
+  je_set_blocks(f->sin, 0, f->counts, f->starts, size, 0);
+  for (int i = 0; f->sout && i < size; i++)
+    je_add(f->sout + (long)f->out_starts[i] * WIDTH, back + (long)dense[i] * WIDTH, f->out_counts[i]);
+  free(bar);
+  free(back);
+  free(dense);
 }

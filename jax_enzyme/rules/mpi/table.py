@@ -43,6 +43,7 @@ Alltoall          out:F count:v type:t in:F+ count:v type:t comm:v
 Gatherv           out:F count:v type:t in:F+ counts:I starts:I type:t root:v comm:v
 Scatterv          out:F counts:I starts:I type:t in:F+ count:v type:t root:v comm:v
 Allgatherv        out:F count:v type:t in:F+ counts:I starts:I type:t comm:v
+Alltoallv         out:F counts:I starts:I type:t in:F+ counts:I starts:I type:t comm:v
 """
 
 # What is asked of MPI, and what moves no numbers: pointers are of integers, or of texts.

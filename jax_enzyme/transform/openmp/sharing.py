@@ -26,6 +26,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
 from jax_enzyme.transform.openmp.calls import callee_name, calls_of, declared, local, replace_call
 from jax_enzyme.transform.rewriting import replace_values
@@ -97,7 +98,7 @@ def _siblings(loop: Loop, start: BasicBlock) -> bool:
 
 def _once(module: Module, function: Function, loop: Loop) -> None:
     """A loop that is known to run once at most is one no more."""
-    ends = list(dict.fromkeys(target for _, target in loop.exit_edges if not _catches(target)))
+    ends = list(dict.fromkeys(target for _, target in loop.exit_edges if not _catches(target) and _goes_on(target)))
     if len(ends) != 1 or any(isinstance(i, I.Phi) for i in ends[0].instructions):
         raise CompileError(
             "a worksharing loop has an irregular form",
@@ -118,6 +119,11 @@ def _once(module: Module, function: Function, loop: Loop) -> None:
 def _catches(block: BasicBlock) -> bool:
     """Does a block begin with an exception? Exceptions leave a loop by ways of their own."""
     return any(isinstance(i, I.LandingPad) for i in block.instructions)
+
+
+def _goes_on(block: BasicBlock) -> bool:
+    """May the function return after a block? After an exception that nobody catches it does not."""
+    return any(isinstance(b.terminator, I.Return) for b in reached([block], lambda b: b.successors))
 
 
 def _dispatch(module: Module, function: Function, teams: bool) -> None:
