@@ -80,7 +80,7 @@ for (int i = 0; i < 3; i++) y[t * 3 + i] = v[i] * k[i] * d[i] * count[i] + (t ==
 
 
 def test_sorts_and_histograms_of_a_block() -> None:
-    product = "struct Product { __device__ double operator()(double a, double b) const { return a * b; } };"
+    product = "struct Product { __device__ double operator()(double &a, double &b) { return a * b; } };"
     subject = kernel(SORTED, f"#include <cub/cub.cuh>\n{product}", n=48, block=16)
     x = np.random.default_rng(2).permutation((np.arange(48) + 0.4) / 48)
     order = np.argsort(-x)

@@ -329,10 +329,10 @@ template <class T, int X, int Y = 1, int Z = 1, int = 0> class BlockAdjacentDiff
     __syncthreads();
     return shared.data()[other < 0 || other >= Threads ? thread() : other];
   }
-  template <int N, class U, class F> __JE_MEMBER static void left(const T (&in)[N], U (&out)[N], F combined) {
+  template <int N, class U, class F> __JE_MEMBER static void left(T (&in)[N], U (&out)[N], F combined) {
     for (int i = N - 1; i > 0; i--) out[i] = combined(in[i], in[i - 1]);
   }
-  template <int N, class U, class F> __JE_MEMBER static void right(const T (&in)[N], U (&out)[N], F combined) {
+  template <int N, class U, class F> __JE_MEMBER static void right(T (&in)[N], U (&out)[N], F combined) {
     for (int i = 0; i < N - 1; i++) out[i] = combined(in[i], in[i + 1]);
   }
 };
