@@ -318,8 +318,55 @@ class NumberBytes:
                 for item, part in self.ranges.accessed(access, pointer, value.type):
                     if item in found and part.number:
                         found[item].add(Bytes(part.at, part.size, start=part.start, whole=part.at.modulus == part.size))
+        for item, part in self._copied_away():
+            found[item].add(part)
         everywhere = frozenset([Bytes(ANY, 1, number=False, whole=True)])
         return {item: frozenset(parts) or everywhere for item, parts in found.items()}
+
+    def _copied_away(self) -> Iterator[tuple[MemoryObject, Bytes]]:
+        """What is copied out of the inputs: what the program accesses as numbers in the copies, and in copies of these;
+        all of it where nothing tells."""
+        instructions = [i for f in self._points_to.functions for i in f.instructions()]
+        every = [c for i in instructions if isinstance(i, I.CallBase) and is_copy(i) for c in self.ranges.copied(i)]
+        if self._inputs.isdisjoint(copy.item for copy in every):
+            return
+        accessed = self._numbers_behind(instructions, every)
+        for copy in every:
+            if copy.item not in self._inputs:
+                continue
+            parts = accessed.get(copy.to, set())
+            if parts:
+                found = (copy.moved_back(part) for part in parts)
+                yield from ((copy.item, replace(part, typed=False)) for part in found if part is not None)
+            elif copy.length is None:
+                yield copy.item, Bytes(ANY, 1, number=False, whole=True)
+            else:
+                start = copy.here.offset if copy.here.modulus == 0 else None
+                yield copy.item, Bytes(copy.here, copy.length, number=False, start=start)
+
+    def _numbers_behind(
+        self, instructions: Iterable[I.Instruction], every: Collection[Copied]
+    ) -> dict[MemoryObject, set[Bytes]]:
+        """What is accessed as a number in each object, or in what is copied from it."""
+        accessed: dict[MemoryObject, set[Bytes]] = {}
+        for access in instructions:
+            if isinstance(access, I.Load | I.Store):
+                pointer = access.operands[-1]
+                for item, part in self.ranges.accessed(access, pointer, I.accessed_value(access).type):
+                    if part.number:
+                        accessed.setdefault(item, set()).add(replace(part, typed=False))
+        pending = list(every)
+        while pending:
+            copy = pending.pop()
+            known = accessed.setdefault(copy.item, set())
+            before = len(known)
+            for back in [copy.moved_back(part) for part in accessed.get(copy.to, ())]:
+                settled = None if back is None else self.ranges.settled(copy.item, back, known)
+                if settled is not None:
+                    known.add(settled)
+            if len(known) > before:
+                pending += [other for other in every if other.to is copy.item]
+        return accessed
 
     # -- growing
 
