@@ -165,6 +165,12 @@ _WRITE_TEXT = frozenset(
 
 _OVERLOADS = re.compile(r"(\.(nx)?(v\d+)?(p\d+|[if]\d+|bf16|sl_\w+s))+$")
 
+_SIZES = {
+    "calloc": (0, 1), "aligned_alloc": (1,), "memalign": (1,), "realloc": (1,), "reallocarray": (1, 2),
+    "je.arena.allocate": (1,), "je_arena_allocate": (1,),
+}  # fmt: skip
+"""Where an allocator has them in other places than the first."""
+
 
 @functools.cache
 def _tables() -> tuple[dict[str, Effect], dict[str, Effect]]:
@@ -184,6 +190,13 @@ def effect(name: str) -> Effect | None:
     if found := functions.get(name):
         return found
     return next((effect for pattern, effect in _PATTERNS if pattern.match(name)), None)
+
+
+def allocated(name: str) -> tuple[int, ...] | None:
+    """The arguments of an allocator that multiplied are the bytes that it gives; None for other functions."""
+    if effect(name) not in (Effect.ALLOCATE, Effect.REALLOCATE):
+        return None
+    return (3,) if name.endswith("rust_realloc") else _SIZES.get(name, (0,))
 
 
 def known_names(effect: Effect) -> tuple[str, ...]:

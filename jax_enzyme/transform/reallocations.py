@@ -23,9 +23,9 @@ from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import BasicBlock, ConstantNull, Value
 from jax_enzyme.rules.declare import Declarations
+from jax_enzyme.rules.effects import allocated
 from jax_enzyme.transform.rewriting import place, replace_values
 
-_ALLOCATORS = {"malloc": (0,), "calloc": (0, 1), "aligned_alloc": (1,), "realloc": (1,), "reallocarray": (1, 2)}
 _RESIZING = ("realloc", "reallocarray")
 
 
@@ -63,7 +63,7 @@ def _traceable(instruction: I.Instruction) -> bool:
     for value in found:
         if isinstance(value, I.Phi | I.Freeze | I.Select):
             found.add(I.merged(value))
-        elif not isinstance(value, ConstantNull) and _name(value) not in _ALLOCATORS:
+        elif not isinstance(value, ConstantNull) and allocated(_name(value)) is None:
             return False
     return True
 
@@ -110,7 +110,7 @@ class _Sizes:
             case I.Freeze():
                 self._sizes[pointer] = self._of(pointer.operands[0])
             case _:
-                factors = [pointer.operands[i] for i in _ALLOCATORS[_name(pointer)]]
+                factors = [pointer.operands[i] for i in allocated(_name(pointer)) or ()]
                 self._sizes[pointer] = factors[0] if len(factors) == 1 else made.binary("mul", factors[0], factors[1])
         at = block.instructions.index(pointer)
         block.instructions[at:at] = made.block.instructions

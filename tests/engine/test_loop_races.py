@@ -103,3 +103,27 @@ void k(int n, const double *x, double *y) {
 }"""
     with pytest.raises(je.SignatureError, match="asks for its thread"):
         check(source)
+
+
+FIRSTPRIVATE = """#include <vector>
+extern "C" void k(int n, const double *x, double *y) {
+  std::vector<double> w(4);
+#pragma omp parallel for firstprivate(w)
+  for (int i = 0; i < n; i++) {
+    w[i % 4] = x[i];
+    y[i] = w[i % 4] * x[i];
+  }
+  y[0] = x[0];
+#pragma omp parallel for ordered(1)
+  for (int i = 1; i < n; i++) {
+#pragma omp ordered depend(sink : i - 1)
+    y[i] += y[i - 1];
+#pragma omp ordered depend(source)
+  }
+}
+"""
+
+
+def test_containers_of_each_thread_and_loops_in_order() -> None:
+    """Memory from `new` is where it began; iterations that wait for one another are in order."""
+    assert not je.check_races(je.kernel(FIRSTPRIVATE, "k", SIGNATURE, lang="c++", flags=("-fopenmp",)), (X,)).races

@@ -26,6 +26,7 @@ from jax_enzyme.ir.marks import Mark, marks_of, unmark
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, ConstantNull, Value
+from jax_enzyme.rules.effects import allocated
 from jax_enzyme.transform.cuda import accesses as kinds
 from jax_enzyme.transform.cuda.accesses import Rows, moved
 from jax_enzyme.transform.openmp.calls import PREFIX, callee_name
@@ -47,7 +48,6 @@ _Size = int | Value | tuple[Value, ...]
 """Of so many bytes; several numbers are multiplied."""
 _Row = tuple[Value, _Size, int]
 """Where, how much, what."""
-_ALLOCATORS = {"malloc": (0,), "calloc": (0, 1), "realloc": (1,), "aligned_alloc": (1,)}
 
 
 @dataclass
@@ -178,9 +178,8 @@ class _Watch:
             return [(_lock(instruction), 0, ACQUIRE)]
         if name == "__kmpc_threadprivate_cached":
             return [(instruction, instruction.arguments[3], OWN)]
-        if name in _ALLOCATORS:
-            return [(instruction, tuple(instruction.arguments[n] for n in _ALLOCATORS[name]), MEMORY)]
-        return []
+        sizes = allocated(name)
+        return [] if sizes is None else [(instruction, tuple(instruction.arguments[n] for n in sizes), MEMORY)]
 
     # -- loops and regions
 

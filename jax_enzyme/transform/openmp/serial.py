@@ -19,7 +19,7 @@ from jax_enzyme.ir.inlining import expanded_attributes
 from jax_enzyme.ir.marks import Mark, Marks, mark, marks_of, unmark
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import BasicBlock, GlobalValue, Value, int_value
-from jax_enzyme.transform.openmp.calls import PREFIX, calls_of
+from jax_enzyme.transform.openmp.calls import PREFIX, callee_name, calls_of
 from jax_enzyme.transform.openmp.regions import call_regions, call_tasks, forked
 from jax_enzyme.transform.openmp.sharing import Worksharing, worksharing_loops
 
@@ -29,6 +29,8 @@ _IDENTITY = ("omp_get_thread_num", "omp_get_ancestor_thread_num", "omp_get_place
 _SIZES = ("__kmpc_push_num_threads", "omp_set_num_threads", "omp_get_num_threads", "omp_get_team_size")
 _MEETINGS = tuple(PREFIX + name for name in ("barrier", "copyprivate", "end_reduce"))
 """Calls that all members of a team come to, and that no optimiser may have two of."""
+_WAITS = PREFIX + "doacross_"
+"""Calls by which an iteration waits for those before it (`ordered depend`)."""
 _HARMLESS = ("global_thread_num", "for_static_", "dist_for_static_", "fork_", "push_", "barrier", "flush")
 
 
@@ -84,7 +86,7 @@ def _refuse_cancellation(module: Module, name: str) -> None:
 
 
 def _marks(module: Module, found: Worksharing, regions: frozenset[Function], alone: bool) -> Marks:
-    if found.ordered:
+    if found.ordered or any(callee_name(i).startswith(_WAITS) for b in found.loop.blocks for i in b.instructions):
         return frozenset()
     if alone or found.function not in regions or _synchronises(module, found.loop.blocks):
         return frozenset({Mark.PARALLEL})
