@@ -41,3 +41,15 @@ double empty_first(int n, const double *x) {
         for (int j = 0; j < i; j += 2) s = sin(s + x[i] * x[j]);
     return s;
 }
+
+// The inner loop never runs, and nothing but its bounds says so.
+double never(int n, const double *x) {
+    double t = 0.3;
+    for (int i = n - 1; i >= 0; i--) {
+        if (x[i] > 0.8) continue;
+        for (int j = i > 4 ? 4 : i; j < i; j++)
+            for (int k = j > 4 ? 4 : j; k < n - j - i; k++) t = t * cos(x[(i + j + k) % n]) + x[k] * t * t;
+        t += x[i] * x[i];
+    }
+    return t;
+}

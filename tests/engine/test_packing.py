@@ -20,6 +20,7 @@ ROWS = [
     ("doubled", {"n": 32}, 5 * 16),
     ("left_early", {"n": 20}, 20 * 21),  # two numbers in each iteration
     ("empty_first", {"n": 24}, 144),
+    ("never", {"n": 12}, 0),
 ]
 
 

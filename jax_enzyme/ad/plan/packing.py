@@ -93,7 +93,8 @@ def packing(facts: Recurrences, loops: Sequence[tuple[Loop, int]]) -> Packing | 
     _, number, rows = best
     starts = list(accumulate(map(prod, rows), initial=0))
     sides = [_side([row[i] for row in rows]) for i in range(1, len(rows[0]))]
-    return Packing(tuple(bounds[:number]), starts[-1], _table(starts[:-1]), tuple(sides))
+    one = max(starts[-1], 1)  # where no iteration runs, a slot has its place all the same
+    return Packing(tuple(bounds[:number]), one, _table(starts[:-1]), tuple(sides))
 
 
 def _side(numbers: Sequence[int]) -> int | GlobalVariable:
