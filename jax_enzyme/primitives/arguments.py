@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from jax_enzyme.errors import ArgumentError, SignatureError
 from jax_enzyme.options import Options
 from jax_enzyme.signature import Signature
+from jax_enzyme.signature.formals import Formal, Null, Plain, Record
 
 
 def check_names(symbol: object, lang: object) -> None:
@@ -74,6 +75,31 @@ def check_formals(signature: Signature, what: str) -> None:
             str(signature),
             "give the function arrays and numbers",
         )
+
+
+def check_launched(signature: Signature) -> None:
+    """Raises SignatureError for what a CUDA kernel cannot be given. Structures by value are each thread's own; of what
+    lies behind a pointer, all threads would have to share one."""
+    wrong = [formal.text("in") for formal in signature.formals if not _is_by_value(formal)]
+    if signature.structure is not None:
+        wrong.append(f"-> {signature.structure.braces}")
+    if not wrong:
+        return
+    raise SignatureError(
+        f"`{wrong[0]}`: a CUDA kernel takes arrays, numbers and structures of these by value",
+        str(signature),
+        "write a host function that allocates, copies and launches: it is a kernel of the CPU as it stands",
+    )
+
+
+def _is_by_value(formal: Formal) -> bool:
+    match formal:
+        case Plain():
+            return not formal.levels
+        case Record():
+            return not formal.is_pointer and all(map(_is_by_value, formal.members))
+        case _:
+            return isinstance(formal, Null)
 
 
 _OF_SOURCES = ("lang", "flags", "compile_commands", "blas")

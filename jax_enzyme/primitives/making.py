@@ -13,6 +13,7 @@ from jax_enzyme.primitives import compat
 from jax_enzyme.primitives.arguments import (
     check_constants,
     check_formals,
+    check_launched,
     check_names,
     checked_flags,
     checked_options,
@@ -150,7 +151,7 @@ class _Given:
         program = replace(program, ir=attached(program.ir, self.rules))
         _check_rules(self.rules, program)
         if program.lang == "cuda" and not program.device:
-            check_formals(signature, "CUDA")
+            check_launched(signature)
             program = replace(program, launch=parse_launch(signature, self.grid, self.block, self.shared))
         elif not (self.grid is None and self.block is None and self.shared is None):
             raise _launched_by_nobody(program)

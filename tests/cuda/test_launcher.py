@@ -96,6 +96,41 @@ def test_vmap_of_kernels_of_all_shapes(gpu_launches: StandIn, name: str) -> None
     assert len(gpu_launches.launches()) == 1
 
 
+VIEWS = """
+struct view { double w[3]; const double *x; double *y; struct { int k; float c; } q; };
+extern "C" __global__ void turned(view v, int n) {
+  __shared__ double t[32];
+  int i = blockIdx.x * 32 + threadIdx.x;
+  v.w[0] += t[threadIdx.x] = i < n ? v.x[i] * v.w[v.q.k] : 0;  // its own
+  __syncthreads();
+  if (i < n) v.y[i] = v.q.c * t[31 - threadIdx.x] * v.w[0] + v.w[2];
+}
+"""
+
+
+def test_structures_by_value(gpu_launches: StandIn) -> None:
+    """Every thread has its own; the arrays that pointers in it lead to are the buffers."""
+    signature = "v: {w: f64[3], x: f64[n]*, out y: f64[n]*, q: {k: i32, c: f32}}, n: i32"
+    kernel = je.kernel(VIEWS, "turned", signature, lang="cuda", grid="(n+31)//32", block=32)
+
+    def both(w: jax.Array, x: jax.Array) -> list[jax.Array]:
+        t = x * w[1]
+        expected = 1.5 * t.reshape(-1, 32)[:, ::-1].ravel() * (w[0] + t) + w[2]
+        return [kernel({"w": w, "x": x, "q": {"k": jnp.int32(1), "c": jnp.float32(1.5)}})["y"], expected]
+
+    w, x = jnp.asarray([0.3, 1.7, 0.2]), jnp.linspace(-1.0, 1.0, 64)
+    np.testing.assert_allclose(*both(w, x), rtol=1e-14)
+    np.testing.assert_allclose(*jax.jit(jax.jvp, static_argnums=0)(both, (w, x), (w**2, x**2))[1], rtol=1e-13)
+    for ours, theirs in zip(
+        *(jax.jit(jax.grad(lambda *a, k=k: jnp.sum(both(*a)[k] ** 2), (0, 1)))(w, x) for k in (0, 1)), strict=True
+    ):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-13)
+    assert gpu_launches.launches()
+    shared = signature.replace("}, n", "}*, n")
+    with pytest.raises(je.SignatureError, match="structures of these by value"):
+        je.kernel(VIEWS, "turned", shared, lang="cuda", grid="(n+31)//32", block=32)
+
+
 def test_inout_leaves_the_argument_alone(gpu_launches: StandIn) -> None:
     case = next(c for c in CASES if c.name == "histogram")
     arrays = {k: jnp.asarray(v) for k, v in case.inputs(np.random.default_rng(7)).items()}
