@@ -21,7 +21,7 @@ from jax_enzyme.analysis.extents import extent, inside, left, promised
 from jax_enzyme.analysis.fixpoint import fixpoint
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import PointsTo
-from jax_enzyme.analysis.objects import MemoryObject, copy_operands, is_copy
+from jax_enzyme.analysis.objects import MemoryObject, copy_operands, is_copy, is_resize
 from jax_enzyme.analysis.tbaa import accessed_type, common_share, copied_type
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -111,14 +111,14 @@ class Bytes:
 @dataclass(frozen=True)
 class Copied:
     """A copy from a place in one object to a place in another; None as `length`: of any length. `typed` says that it
-    is of nothing but numbers: others may be read at its target by another type."""
+    is of nothing but numbers: others may be read at its target by another type. None: everything stays what it was."""
 
     to: MemoryObject
     there: Congruence
     item: MemoryObject
     here: Congruence
     length: int | None
-    typed: bool
+    typed: bool | None
     most: int | None = None
     """The bytes that there are to be copied at most, as far as that is known of a copy of any length."""
 
@@ -131,7 +131,7 @@ class Copied:
         return self._clipped(part.moved(self.here - self.there), self.here)
 
     def _clipped(self, part: Bytes, place: Congruence) -> Bytes | None:
-        part = replace(part, typed=self.typed, copies=part.copies + 1)
+        part = replace(part, typed=part.typed if self.typed is None else self.typed, copies=part.copies + 1)
         if self.length is None:
             if part.whole and place.span is not None:
                 return self._from(place.span[0], part)
@@ -196,7 +196,7 @@ class ByteRanges:
         kind = copied_type(self._module, call)
         if kind == T.I1:
             return
-        typed = kind is not None
+        typed = None if is_resize(call) else kind is not None
         for to, there in self._points_to.place(target).items():
             for item, here in self._points_to.place(source).items():
                 yield Copied(to, there, item, here, length, typed, left(self.layout, item, here))

@@ -47,6 +47,9 @@ class MemoryObject:
 OPEN = '"je.open"'
 """Marks a parameter of the root that leads to memory with pointers in it, or to a function: `caller`."""
 
+RESIZED = "je.resized"
+"""Metadata of a copy that is a part of a reallocation."""
+
 UNSIZED = '"je.unsized"'
 """Marks a parameter of the root that leads to memory of which nobody says how large it is."""
 
@@ -88,6 +91,11 @@ def called_routine(call: I.CallBase) -> Routine | None:
 def is_copy(call: I.CallBase) -> bool:
     """Whether a call copies memory, or moves it to where it has more room."""
     return call_effect(call) in (Effect.MEMORY_COPY, Effect.REALLOCATE)
+
+
+def is_resize(call: I.CallBase) -> bool:
+    """Whether a copy of memory is what a reallocation does: what lies there is used as before."""
+    return call_effect(call) is Effect.REALLOCATE or RESIZED in dict(call.metadata)
 
 
 def copy_operands(call: I.CallBase) -> tuple[Value, Value, int | None]:

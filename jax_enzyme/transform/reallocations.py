@@ -5,6 +5,7 @@
               %q = call ptr @realloc(ptr %p, i64 %m)           %q = call ptr @malloc(i64 %m)
                                                                %c = call i64 @llvm.umin.i64(i64 %n, i64 %m)
                                                                call void @llvm.memcpy(ptr %q, ptr %p, i64 %c, i1 false)
+                                                                   , !je.resized
                                                                call void @free(ptr %p)
 
 The old size follows the pointer: through phis and selects it becomes a phi or a select of sizes, and that of null is 0.
@@ -15,10 +16,12 @@ asked where nothing else is left to find out: another pass may yet show where th
 
 from __future__ import annotations
 
+from jax_enzyme.analysis.objects import RESIZED
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone
+from jax_enzyme.ir.metadata import MDNode
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import BasicBlock, ConstantNull, Value
@@ -130,11 +133,13 @@ class _Sizes:
         memory = self._declarations.memory(made, "malloc", new)
         memory.name = call.name
         least = made.call(self._library("llvm.umin.i64", T.I64, T.I64, T.I64), [old, new])
-        self._declarations.memory(made, "memcpy", memory, call.operands[0], least)
+        copy = self._declarations.memory(made, "memcpy", memory, call.operands[0], least)
         self._declarations.memory(made, "free", call.operands[0])
         at = block.instructions.index(call)
         block.instructions[at : at + 1] = made.block.instructions
         place(call, made.block.instructions)
+        assert isinstance(copy, I.Instruction)
+        copy.metadata = [*copy.metadata, (RESIZED, MDNode())]
         return memory
 
     def _library(self, name: str, result: T.Type, *parameters: T.Type) -> Function:
