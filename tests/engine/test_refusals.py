@@ -188,8 +188,8 @@ REFUSED = (
         "one_byte_of_a_number",
         "#include <string.h>\nvoid k(const double *x, double *y) {\n  unsigned char b[8];\n  memcpy(b, x, 8);\n"
         "  b[6] ^= 0x10;\n  memcpy(y, b, 8);\n}",
-        5,
-        BITS,
+        6,
+        PARTS,
         "x: f64[1], out y: f64[1]",
         (np.array([1.5]),),
         result=0.75,
