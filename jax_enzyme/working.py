@@ -20,6 +20,8 @@ from importlib import import_module
 from types import FrameType, TracebackType
 from typing import Any, ParamSpec, TypeVar
 
+from jax_enzyme.collector import collector_paused
+
 LOG = logging.getLogger("jax_enzyme")
 
 P = ParamSpec("P")
@@ -48,11 +50,14 @@ class working:
             self._watch = _Watch(self._what)
             self._token: Token[_Watch | None] = _current.set(self._watch)
             self._watch.start()
+            self._paused = collector_paused()
+            self._paused.__enter__()
         else:
             self._outer.stage = self._what
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         if self._outer is None:
+            self._paused.__exit__(None, None, None)
             self._watch.stop()
             _current.reset(self._token)
         else:

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from jax_enzyme.ad.emit.forward import forward
 from jax_enzyme.ad.vjp import derive_reverse, reversal_of
+from jax_enzyme.collector import collector_paused
 from jax_enzyme.ir.arrays import ArrayFunction, Derivation, Jvp, Vjp
-from jax_enzyme.ir.collector import collector_paused
 from jax_enzyme.options import Options
 from jax_enzyme.rules.user import rules_of
 from jax_enzyme.transform.output import drop_output

@@ -25,12 +25,12 @@ from jax_enzyme.analysis.flow import holds_float
 from jax_enzyme.analysis.memory import PointsTo, map_of
 from jax_enzyme.analysis.objects import call_effect
 from jax_enzyme.analysis.shortcuts import Decided, Shortcuts, Verdict
+from jax_enzyme.collector import collector_paused
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Buffer, Derivation, Jvp, Step
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.clone import clone_with_map
-from jax_enzyme.ir.collector import collector_paused
 from jax_enzyme.ir.debug import function_location, location
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import Argument, ConstantInt, Value, int_value

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from jax_enzyme.cache import DiskCache, digest
 from jax_enzyme.codegen.derived import environment
+from jax_enzyme.codegen.reading import read
 from jax_enzyme.frontends.program import Program
-from jax_enzyme.ir import reader
+from jax_enzyme.ir.clone import clone
 from jax_enzyme.signature import Signature
 from jax_enzyme.transform.bind import check_signature
 from jax_enzyme.transform.retyping import literal_structures
@@ -17,7 +18,7 @@ def check_fits(program: Program, signature: Signature) -> None:
     disk = DiskCache.named("fits")
     key = digest(environment(), program.key, str(signature), signature.order)
     if disk.get(key) is None:
-        module = reader.parse(program.ir)
+        module = clone(read(program))
         literal_structures(module)
         check_signature(module, program.symbol, signature)
         disk.put(key, b"1")

@@ -40,6 +40,11 @@ class Memo(Generic[V]):
         with self._lock:
             return key in self._results
 
+    def drop(self, key: Hashable) -> None:
+        """Lets go of a result. Who waits for it gets it all the same."""
+        with self._lock:
+            self._results.pop(key, None)
+
     def _made(self, key: Hashable, make: Callable[[], V]) -> V:
         own: Future[V] = Future()
         try:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from jax_enzyme.cache import DiskCache
+from jax_enzyme.codegen.reading import read
 from jax_enzyme.codegen.symbols import is_defined
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends.program import Program
@@ -30,10 +32,10 @@ _PLACES = 3
 def check_defined(program: Program, ruled: Collection[str]) -> None:
     """CompileError that lists all that is not defined, with who refers to it. `ruled` are functions that the user has
     rules for. Programs for devices are left to their own checks."""
-    if program.lang == "cuda" or not _unknown(program.ir, ruled):
+    if program.lang == "cuda" or not _unknown(_needed(program), ruled):
         return
     ir = linking.reachable(program.ir, {program.symbol})
-    unknown = _unknown(ir, ruled)
+    unknown = _unknown(linking.names(ir).needed, ruled)
     if not unknown:
         return
     module = parse(ir)
@@ -57,8 +59,22 @@ def _fortran_names(unknown: Collection[str]) -> list[str]:
     return [f"call Fortran's names of LAPACK, which have rules (matrices by columns, arguments by address): {names[0]}"]
 
 
-def _unknown(ir: str, ruled: Collection[str]) -> list[str]:
-    return [name for name in sorted(linking.names(ir).needed) if name not in ruled and not _is_known(name)]
+def _needed(program: Program) -> list[str]:
+    """What a program wants of others. It is remembered on disk, so that the program need not be read again for that."""
+    disk = DiskCache.named("needed")
+    known = disk.get(program.key)
+    if known is not None:
+        return known.decode().splitlines()
+    module = read(program)
+    functions = [name for name, function in module.functions.items() if function.is_declaration]
+    variables = [name for name, variable in module.globals.items() if variable.initializer is None]
+    needed = [name for name in (*functions, *variables) if not name.startswith("llvm.")]
+    disk.put(program.key, "\n".join(needed).encode())
+    return needed
+
+
+def _unknown(needed: Collection[str], ruled: Collection[str]) -> list[str]:
+    return [name for name in sorted(needed) if name not in ruled and not _is_known(name)]
 
 
 def _is_known(name: str) -> bool:

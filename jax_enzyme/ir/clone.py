@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TypeVar
 
+from jax_enzyme.collector import collector_paused
 from jax_enzyme.ir import values as V
-from jax_enzyme.ir.collector import collector_paused
 from jax_enzyme.ir.instructions import Call, CallBase, Instruction
 from jax_enzyme.ir.metadata import DebugRecord, MDConstant, MDNode, MDRef, MDValue, MetadataOperand
 from jax_enzyme.ir.module import Function, Module

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import llvmlite.binding as llvm
 
+from jax_enzyme.collector import collector_paused
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.collector import collector_paused
 from jax_enzyme.ir.keywords import LINKAGE, UNNAMED
 from jax_enzyme.ir.lexer import ReadError, normal
 from jax_enzyme.ir.metadata import MDValue
