@@ -9,6 +9,7 @@ from jax_enzyme.ir.instructions import CallBase
 from jax_enzyme.ir.keywords import LINKAGE
 from jax_enzyme.ir.module import Function, GlobalAlias, GlobalVariable, Module
 
+_RETURNS_TWICE = frozenset("setjmp _setjmp sigsetjmp __sigsetjmp getcontext vfork".split())
 _AGAINST = frozenset(("noinline", "optnone", "alwaysinline", "inlinehint", "optsize", "minsize"))
 
 
@@ -51,6 +52,16 @@ def expanded_attributes(module: Module, attributes: tuple[str, ...]) -> tuple[st
     for word in attributes:
         found += module.attribute_groups.get(word[1:], ()) if word[0] == "#" else (word,)
     return tuple(found)
+
+
+def returns_twice(module: Module, call: CallBase) -> bool:
+    """Whether control may come back to behind a call for a second time, as with `setjmp`."""
+    callee, words = call.callee, call.attributes
+    if isinstance(callee, Function):
+        if callee.name in _RETURNS_TWICE:
+            return True
+        words = (*words, *callee.attributes)
+    return "returns_twice" in expanded_attributes(module, words)
 
 
 def without_attributes(module: Module, attributes: tuple[str, ...], unwanted: frozenset[str]) -> tuple[str, ...]:

@@ -8,7 +8,8 @@ used, without one.
 
 The derivative by what is not used is zero times such a number: zero, if it is one. Zero times poison is poison, and
 that is added to the cotangent of `%x`. Any value is right for the program; one half is in the domain of what LLVM may
-compute without being asked to (`sqrt`, `log`, quotients).
+compute without being asked to (`sqrt`, `log`, quotients). An integer is that of another lane: what masks and shifts do
+to the bits of numbers is the same in all lanes then.
 """
 
 from __future__ import annotations
@@ -83,7 +84,9 @@ def _has_open_lanes(value: Value) -> bool:
 
 def _defined(value: Value) -> Constant:
     if isinstance(value, ConstantAggregate):
-        lanes = [_number(e.type) if isinstance(e, Poison | Undef) else e for e in value.elements]
+        known = [e for e in value.elements if not isinstance(e, Poison | Undef)]
+        filling = known[0] if known and T.is_int(value.type) else _number(value.elements[0].type)
+        lanes = [filling if isinstance(e, Poison | Undef) else e for e in value.elements]
         return ConstantAggregate(value.type, elements=lanes)
     return _number(value.type)
 

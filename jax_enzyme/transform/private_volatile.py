@@ -11,6 +11,9 @@ Nothing else changes such memory, so that its accesses are as good as others, an
 before it is not merged with arithmetic after it, whatever a compiler is allowed elsewhere (`-ffast-math`). A fence says
 that, and is a number like any other to rules and optimisers.
 
+Where control may come back a second time (`setjmp`), `volatile` says that a variable keeps what it held when control
+left, and stays.
+
 An address goes somewhere if it lies in memory that the kernel is given or in a variable at file scope, or if a call
 without a body (inline assembly too) or a function that is called through an unknown pointer can reach it.
 """
@@ -27,6 +30,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone_with_map
+from jax_enzyme.ir.inlining import returns_twice
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
 from jax_enzyme.rules.declare import Declarations, overload
@@ -39,7 +43,10 @@ _COPIES = (Effect.MEMORY_COPY, Effect.MEMORY_SET)
 def settle_private_volatile(function: ArrayFunction) -> ArrayFunction:
     """The array function with such accesses as plain ones, in a copy of its module; itself where there are none."""
     module = function.module
-    if not any(_is_volatile(i) for f in module.functions.values() for i in f.instructions()):
+    instructions = [i for f in module.functions.values() for i in f.instructions()]
+    if not any(map(_is_volatile, instructions)):
+        return function
+    if any(isinstance(i, I.CallBase) and returns_twice(module, i) for i in instructions):
         return function
     points_to = PointsTo(module, module.functions[function.symbol])
     seen = _seen_by_others(points_to)

@@ -43,6 +43,17 @@ double k(int n, const double *x) {
   return turned(&first, n) * 1e-3 + ring[0] + 2 * ring[1] + 3 * ring[2] + s.sum[1] * s.sum[2];
 }
 """
+AGAIN = """
+#include <setjmp.h>
+double k(double x) {
+  jmp_buf place;
+  volatile int tries = 0;
+  setjmp(place);
+  tries = tries + 1;
+  if (tries < 3) longjmp(place, tries);
+  return x * tries;
+}
+"""
 X = np.array([0.5, 1.25, -2.0, 0.75, 3.0])
 
 
@@ -55,6 +66,11 @@ def test_a_sum_keeps_its_rest(flags: tuple[str, ...]) -> None:
     (value,) = native(TWO_SUM, "rest", "x: f64 -> f64", {}, flags=flags).run((), [x])
     assert value == rest
     agree(three_way(native(TWO_SUM, "k", "x: f64 -> f64", {}, flags=flags), [x]))
+
+
+def test_what_is_kept_when_control_comes_back() -> None:
+    (value,) = native(AGAIN, "k", "x: f64 -> f64", {}).run((), [np.array(0.5)])
+    assert value == 1.5
 
 
 def test_arrays_structures_integers_and_heap() -> None:

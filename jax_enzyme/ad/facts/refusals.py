@@ -38,7 +38,7 @@ from jax_enzyme.analysis.words import Words
 from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.inlining import expanded_attributes
+from jax_enzyme.ir.inlining import returns_twice
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.reach import Reached, made_of, reached
 from jax_enzyme.ir.values import Argument, Constant, ConstantExpr, ConstantNull, Poison, Undef, Value
@@ -46,7 +46,6 @@ from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.mpi.table import Communication, is_mpi
 from jax_enzyme.rules.table import Rules
 
-_RETURNS_TWICE = frozenset("setjmp _setjmp sigsetjmp __sigsetjmp getcontext vfork".split())
 _EXCHANGES = ("xchg", "fadd", "fsub")
 
 
@@ -112,7 +111,7 @@ class _Check:
         return Files(self.points_to.functions, self.rules)
 
     def _call(self, call: I.CallBase) -> None:
-        if self._returns_twice(call):
+        if returns_twice(self.module, call):
             raise self.refused(call, SETJMP)
         if is_defined_call(call):
             named = len(call.function_type.parameters)
@@ -165,15 +164,6 @@ class _Check:
         if harmless or _is_of(instruction, "llvm.va_start", "llvm.va_end"):
             return False
         return rule_of(instruction, self.rules) is None  # text has a rule where no numbers are made of it again
-
-    def _returns_twice(self, call: I.CallBase) -> bool:
-        callee = call.callee
-        words = call.attributes
-        if isinstance(callee, Function):
-            if callee.name in _RETURNS_TWICE:
-                return True
-            words = (*words, *callee.attributes)
-        return "returns_twice" in expanded_attributes(self.module, words)
 
     def _could_pass_on(self, call: I.CallBase) -> bool:
         """Whether a call of which nothing is known is given, or can reach, a number that varies: it may hand it on in
