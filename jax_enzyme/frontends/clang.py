@@ -9,7 +9,7 @@ from jax_enzyme.frontends import toolchain
 from jax_enzyme.frontends.openmp import on_the_host, serial
 from jax_enzyme.frontends.source import Source
 
-_INCLUDE = Path(__file__).parent / "c_include"
+_INCLUDE, _CPP_INCLUDE = (Path(__file__).parent / name for name in ("c_include", "cpp_include"))
 _READ = (
     # No particular CPU: the machine that runs the code is asked when it is known. zig defines NDEBUG of itself.
     "-mcpu=baseline", "-UNDEBUG", "-iquote", ".", "{flags}", "-O2", "-isystem", str(_INCLUDE),
@@ -34,7 +34,7 @@ def compile_c(source: Source, flags: Sequence[str]) -> str:
 
 
 def compile_cpp(source: Source, flags: Sequence[str]) -> str:
-    return _compile(source, ("c++", "-x", "c++"), flags)
+    return _compile(source, ("c++", "-x", "c++", "-I", str(_CPP_INCLUDE)), flags)
 
 
 def _compile(source: Source, driver: tuple[str, ...], flags: Sequence[str]) -> str:

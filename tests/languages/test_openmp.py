@@ -87,7 +87,7 @@ static double state = 3;
 static double sum(int n, const double *x) {
   double a, b;
   if (n == 1) return x[0] * x[0];
-#pragma omp task shared(a) if (n > 3)
+#pragma omp task shared(a) if (n > 3) untied
   a = sum(n / 2, x);
 #pragma omp task shared(b)
   b = sum(n - n / 2, x + n / 2);
@@ -114,6 +114,15 @@ void k(int n, const double *x, double *y) {
     {
 #pragma omp task in_reduction(+ : t)
       t += x[1];
+#pragma omp task untied
+      {
+        double *part = omp_alloc(sizeof *part, omp_default_mem_alloc);
+#pragma omp task untied
+        *part = x[3] * x[4];
+#pragma omp taskwait
+        y[3] *= *part;
+        omp_free(part, omp_default_mem_alloc);
+      }
 #pragma omp task depend(inout : y[0])
       y[0] *= 2;
 #pragma omp task depend(inout : y[0])
@@ -121,8 +130,9 @@ void k(int n, const double *x, double *y) {
     }
   }
   omp_set_lock(&lock);
-#pragma omp target map(tofrom : y[:n])
+#pragma omp target nowait depend(inout : y[2]) map(tofrom : y[:n])
   y[2] += t;
+#pragma omp taskwait
   omp_unset_lock(&lock);
 #pragma omp target teams distribute parallel for map(tofrom : y[:n])
   for (int i = 0; i < n; i++) y[i] += last * omp_get_num_threads() + omp_get_thread_num();
@@ -153,7 +163,31 @@ extern "C" void k(int n, const double *x, double *y) {
     }
   }
 }"""
-SOURCES = {"loops": (LOOPS, "c"), "region": (REGION, "c"), "tasks": (TASKS, "c"), "classes": (CLASSES, "c++")}
+POLICIES = """
+#include <algorithm>
+#include <execution>
+#include <list>
+#include <numeric>
+#include <vector>
+extern "C" void k(int n, const double *x, double *y) {
+  using namespace std::execution;
+  std::transform(par, x, x + n, y, [](double v) { return v * v; });
+  const double s = std::reduce(par_unseq, x, x + n, 0.5), d = std::transform_reduce(par, x, x + n, y, 0.0);
+  const double p = std::reduce(par, x, x + n, 1.0, std::multiplies<>()), m = *std::max_element(seq, x, x + n);
+  std::list<double> l(n);
+  std::vector<double> w(n);
+  std::copy(par, x, x + n, l.begin());
+  std::inclusive_scan(par, l.begin(), l.end(), w.begin());
+  std::for_each(par, y, y + n, [=](double &v) { v = v * s + d * m; });
+  std::transform(par, w.begin(), w.end(), y, y, [p](double a, double b) { return a + b * p; });
+}"""
+SOURCES = {
+    "loops": (LOOPS, "c"),
+    "region": (REGION, "c"),
+    "tasks": (TASKS, "c"),
+    "classes": (CLASSES, "c++"),
+    "policies": (POLICIES, "c++"),
+}
 
 FORTRAN = """
 subroutine k(n, x, y)

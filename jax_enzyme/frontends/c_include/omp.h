@@ -5,6 +5,18 @@ typedef struct { int held; } omp_lock_t;
 typedef struct { int held; } omp_nest_lock_t;
 typedef enum { omp_sched_static = 1, omp_sched_dynamic, omp_sched_guided, omp_sched_auto } omp_sched_t;
 
+// Numbers that compilers know; every one means the heap here.
+typedef enum {
+  omp_null_allocator = 0, omp_default_mem_alloc, omp_large_cap_mem_alloc, omp_const_mem_alloc, omp_high_bw_mem_alloc,
+  omp_low_lat_mem_alloc, omp_cgroup_mem_alloc, omp_pteam_mem_alloc, omp_thread_mem_alloc,
+  je_largest_allocator = __UINTPTR_MAX__
+} omp_allocator_handle_t;
+typedef enum { omp_sync_hint_none, omp_sync_hint_uncontended, omp_sync_hint_contended = 2,
+  omp_sync_hint_nonspeculative = 4, omp_sync_hint_speculative = 8 } omp_sync_hint_t;
+typedef omp_sync_hint_t omp_lock_hint_t;
+typedef enum { omp_proc_bind_false, omp_proc_bind_true, omp_proc_bind_master, omp_proc_bind_close,
+  omp_proc_bind_spread } omp_proc_bind_t;
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -45,6 +57,50 @@ void omp_destroy_nest_lock(omp_nest_lock_t *lock);
 void omp_set_nest_lock(omp_nest_lock_t *lock);
 void omp_unset_nest_lock(omp_nest_lock_t *lock);
 int omp_test_nest_lock(omp_nest_lock_t *lock);
+
+void omp_init_lock_with_hint(omp_lock_t *lock, omp_sync_hint_t hint);
+void omp_init_nest_lock_with_hint(omp_nest_lock_t *lock, omp_sync_hint_t hint);
+void omp_set_default_allocator(omp_allocator_handle_t allocator);
+omp_allocator_handle_t omp_get_default_allocator(void);
+omp_proc_bind_t omp_get_proc_bind(void);
+int omp_get_num_places(void);
+int omp_get_place_num(void);
+int omp_get_max_task_priority(void);
+int omp_get_default_device(void);
+void omp_set_default_device(int device);
+int omp_get_device_num(void);
+int omp_in_final(void);
+int omp_get_cancellation(void);
+
+#ifdef __cplusplus
+#define JE_DEFAULT_ALLOCATOR = omp_null_allocator
+#else
+#define JE_DEFAULT_ALLOCATOR
+#endif
+// In terms of C's, whose memory the engine knows.
+void *malloc(__SIZE_TYPE__);
+void *calloc(__SIZE_TYPE__, __SIZE_TYPE__);
+void *aligned_alloc(__SIZE_TYPE__, __SIZE_TYPE__);
+void free(void *);
+static inline void *omp_alloc(__SIZE_TYPE__ size, omp_allocator_handle_t allocator JE_DEFAULT_ALLOCATOR) {
+  (void)allocator;
+  return malloc(size);
+}
+static inline void *omp_calloc(__SIZE_TYPE__ count, __SIZE_TYPE__ size,
+                               omp_allocator_handle_t allocator JE_DEFAULT_ALLOCATOR) {
+  (void)allocator;
+  return calloc(count, size);
+}
+static inline void *omp_aligned_alloc(__SIZE_TYPE__ align, __SIZE_TYPE__ size,
+                                      omp_allocator_handle_t allocator JE_DEFAULT_ALLOCATOR) {
+  (void)allocator;
+  return aligned_alloc(align, (size + align - 1) / align * align);
+}
+static inline void omp_free(void *memory, omp_allocator_handle_t allocator JE_DEFAULT_ALLOCATOR) {
+  (void)allocator;
+  free(memory);
+}
+#undef JE_DEFAULT_ALLOCATOR
 
 double omp_get_wtime(void);
 double omp_get_wtick(void);

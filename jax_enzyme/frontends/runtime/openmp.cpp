@@ -37,6 +37,14 @@ NUMBER(omp_get_initial_device, 0)
 NUMBER(omp_is_initial_device, 1)
 NUMBER(omp_in_parallel, je_members() > 1)
 NUMBER(omp_get_dynamic, 0)
+NUMBER(omp_get_cancellation, 0)
+NUMBER(omp_get_proc_bind, 0)
+NUMBER(omp_get_num_places, 0)
+NUMBER(omp_get_place_num, -1)
+NUMBER(omp_get_max_task_priority, 0)
+NUMBER(omp_get_default_device, 0)
+NUMBER(omp_get_device_num, 0)
+NUMBER(omp_in_final, 0)
 NUMBER(omp_get_nested, 0)
 NUMBER(omp_get_max_active_levels, 1)
 NUMBER(omp_get_supported_active_levels, 1)
@@ -53,6 +61,7 @@ void omp_set_num_threads_(const int *count) { je_set_threads(*count); }
   void name##_(const int *) {}
 
 IGNORED(omp_set_dynamic)
+IGNORED(omp_set_default_device)
 IGNORED(omp_set_nested)
 IGNORED(omp_set_max_active_levels)
 
@@ -79,6 +88,11 @@ OF_LOCK(void, omp_destroy_nest_lock, )
 OF_LOCK(void, omp_set_nest_lock, ++lock->held)
 OF_LOCK(void, omp_unset_nest_lock, --lock->held)
 OF_LOCK(int, omp_test_nest_lock, return ++lock->held)
+
+void omp_init_lock_with_hint(Lock *lock, int) { lock->held = 0; }
+void omp_init_nest_lock_with_hint(Lock *lock, int) { lock->held = 0; }
+void omp_set_default_allocator(unsigned long) {}
+unsigned long omp_get_default_allocator(void) { return 1; }
 
 double omp_get_wtime(void) {
   timespec now;

@@ -10,6 +10,7 @@
 // provides: __kmpc_(threadprivate_cached|threadprivate_register\w*|omp_task_begin_if0|omp_task_complete_if0)
 // provides: __kmpc_(omp_taskwait\w*|omp_taskyield|omp_wait_deps|taskgroup|end_taskgroup)
 // provides: __kmpc_(taskred_init|taskred_modifier_init|task_reduction_\w+)
+// provides: __kmpc_(alloc|aligned_alloc|free)
 // provides: __tgt_(register|unregister)_\w+
 #include <stddef.h>
 #include <stdint.h>
@@ -182,6 +183,15 @@ void *__kmpc_taskred_modifier_init(void *, Id, int32_t, int32_t, void *) { retur
 void __kmpc_task_reduction_modifier_fini(void *, Id, int32_t) {}
 // What tasks reduce into is the variable itself: one thread adds to it at a time.
 void *__kmpc_task_reduction_get_th_data(Id, void *, void *data) { return data; }
+
+void *malloc(size_t);
+void *aligned_alloc(size_t, size_t);
+void free(void *);
+void *__kmpc_alloc(Id, size_t size, void *) { return malloc(size); }
+void *__kmpc_aligned_alloc(Id, size_t align, size_t size, void *) {
+  return aligned_alloc(align, (size + align - 1) / align * align);
+}
+void __kmpc_free(Id, void *memory, void *) { free(memory); }
 
 void __tgt_register_lib(void *) {}
 void __tgt_unregister_lib(void *) {}

@@ -14,7 +14,8 @@ program is there (`teams`):
               call void (i32, ptr, ...) @je_team(i32 %size, ptr @f.omp_outlined, ptr %id, ptr %bound, ptr %x, ptr %n)
 
 A task is run where it is created: a team of one may do so, and every dependence then holds by itself. What
-`__kmpc_taskloop` would divide is one task. The layout of a task's head is that of `kmp_task_t` (kmp.h of LLVM).
+`__kmpc_taskloop` would divide is one task. An `untied` task gives itself back at each point where another thread may
+take it up; here it goes on. The layout of a task's head is that of `kmp_task_t` (kmp.h of LLVM).
 """
 
 from __future__ import annotations
@@ -41,8 +42,9 @@ from jax_enzyme.transform.rewriting import replace_values
 
 _FORKS = ("__kmpc_fork_call", "__kmpc_fork_teams")
 _TASKS = ("__kmpc_omp_task", "__kmpc_omp_task_with_deps", "__kmpc_taskloop", "__kmpc_taskloop_5")
+_CREATED = ("__kmpc_omp_task_alloc", "__kmpc_omp_target_task_alloc")
 _REGION = '"je-region"'
-_SHARED_AT, _LAST_AT = 0, 64
+_SHARED_AT, _PART_AT, _LAST_AT = 0, 16, 64
 _ALIGN = 16
 
 
@@ -105,7 +107,8 @@ def call_tasks(module: Module) -> None:
     for function in list(module.functions.values()):
         replaced: dict[Value, Value] = {}
         entries: dict[Value, Function] = {}
-        for block, call in calls_of(function, "__kmpc_omp_task_alloc"):
+        _go_on(function)
+        for block, call in calls_of(function, *_CREATED):
             memory = _task_memory(module, function, block, call)
             entry = call.arguments[5]
             assert isinstance(entry, Function)
@@ -115,6 +118,39 @@ def call_tasks(module: Module) -> None:
             if callee_name(call) in _TASKS:
                 _run_task(module, block, call, entries)
         replace_values(function, replaced)
+
+
+def _go_on(function: Function) -> None:
+    """An untied task, which calls for another thread and returns, goes on with its next part at once.
+
+    before    switch i32 %part, label %done [ 0, label %first   1, label %second ]
+              first: store i32 1, ptr %part_of_task ... call i32 @__kmpc_omp_task(ptr @loc, i32 %id, ptr %itself)
+                     br label %return
+
+    after     switch i32 %part, label %done [ 0, label %first ]
+              first: ... br label %second
+    """
+    parts = function.entry.terminator if function.blocks else None
+    if not isinstance(parts, I.Switch):
+        return
+    for block, call in calls_of(function, _TASKS[0]):
+        if callee_name(call) != _TASKS[0] or not isinstance(call.arguments[2], I.Load):
+            continue
+        before = block.instructions[: block.instructions.index(call)]
+        stored = [int_value(i.operands[0]) for i in before if isinstance(i, I.Store)]
+        part = next((v for v in reversed(stored) if v is not None), None)
+        following = next((b for case, b in parts.cases if int_value(case) == part), None)
+        if following is not None:
+            block.terminator.targets = [following]
+            replace_call(block, call, [])
+            # Nobody begins there any more. What was computed before is known there again.
+            parts.operands[:], parts.targets[:] = map(list, zip(*_kept(parts, following), strict=True))
+
+
+def _kept(parts: I.Switch, gone: BasicBlock) -> list[tuple[Value, BasicBlock]]:
+    """What a switch chooses from, without one of its cases."""
+    default, *cases = zip(parts.operands, parts.targets, strict=True)
+    return [default, *(c for c in cases if c[1] is not gone)]
 
 
 def _task_memory(module: Module, function: Function, block: BasicBlock, call: I.CallBase) -> Value:
@@ -129,6 +165,7 @@ def _task_memory(module: Module, function: Function, block: BasicBlock, call: I.
     memory = local(function, T.ArrayType(start + shared, T.I8), _ALIGN)
     at = Builder(BasicBlock())
     at.store(at.offset(memory, start), at.offset(memory, _SHARED_AT), 8)
+    at.store(const_int(T.I32, 0), at.offset(memory, _PART_AT), 4)
     replace_call(block, call, at.block.instructions)
     return memory
 
