@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -90,6 +91,22 @@ def test_sorts_and_histograms_of_a_block() -> None:
     expected[0] += (k[:, 0] * v[:, 1]).sum()
     np.testing.assert_allclose(subject.run((), [x])[0], expected.ravel(), rtol=1e-12)
     agree(three_way(subject, [x]))
+
+
+def test_numbers_for_tensor_cores_are_rounded() -> None:
+    """To 11 bits, ties away from zero; the derivative is 1."""
+    source = """#include <mma.h>
+    __global__ void rounded(const float *x, float *y) {
+      y[threadIdx.x] = nvcuda::wmma::__float_to_tf32(x[threadIdx.x]);
+    }"""
+    subject = je.kernel(source, "rounded", "x: f32[n], out y: f32[n]", lang="cuda", grid=1, block="n")
+    x = np.array([1 + 2**-11, -1 - 2**-11, 1 + 2**-12, 2.0**127, -1 / 3, np.inf], "f4")
+    expected = [1 + 2**-10, -1 - 2**-10, 1, 2.0**127, -0.33325195, np.inf]
+    found, pull = jax.vjp(subject, x)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    weights = uniform(6).astype("f4")
+    np.testing.assert_array_equal(pull(weights)[0], weights)
+    np.testing.assert_array_equal(jax.jvp(subject, (x,), (weights,))[1], weights)
 
 
 def test_sorts_of_a_device(tmp_path: Path) -> None:

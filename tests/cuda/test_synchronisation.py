@@ -219,10 +219,14 @@ def test_atomics_on_integers() -> None:
       atomicExch(&y[4], x[i]);
       atomicInc((unsigned *)&y[5], 3u);
       atomicOr(&y[6], x[i]);
+      __nv_atomic_fetch_add(&y[7], x[i], __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
+      int seen = __nv_atomic_load_n(&y[8], __NV_ATOMIC_ACQUIRE);
+      while (!__nv_atomic_compare_exchange_n(&y[8], &seen, seen - x[i], true, __NV_ATOMIC_ACQ_REL, __NV_ATOMIC_RELAXED))
+        ;
     }"""
     x = np.array([5, -3, 8, 1, 2], np.int32)
-    (y,) = run(source, "n: i32, x: i32[n], out y: i32[7]", {"n": 5}, 3, 2, x)
-    np.testing.assert_array_equal(y, [13, 8, -3, 5, 2, 1, 5 | -3 | 8 | 1 | 2])
+    (y,) = run(source, "n: i32, x: i32[n], out y: i32[9]", {"n": 5}, 3, 2, x)
+    np.testing.assert_array_equal(y, [13, 8, -3, 5, 2, 1, 5 | -3 | 8 | 1 | 2, 13, -13])
 
 
 def test_three_dimensions() -> None:

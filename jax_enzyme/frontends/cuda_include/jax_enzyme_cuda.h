@@ -203,6 +203,7 @@ __JE unsigned short atomicCAS(unsigned short *p, unsigned short expected, unsign
   __atomic_compare_exchange_n(p, &expected, v, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
   return expected;
 }
+#include "jax_enzyme_cuda_atomic.h"
 __JE unsigned atomicInc(unsigned *p, unsigned limit) { return __nvvm_atom_inc_gen_ui(p, limit); }
 __JE unsigned atomicDec(unsigned *p, unsigned limit) { return __nvvm_atom_dec_gen_ui(p, limit); }
 

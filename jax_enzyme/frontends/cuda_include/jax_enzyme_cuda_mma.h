@@ -95,10 +95,11 @@ __JE void mma_sync(fragment<accumulator, M, N, K, D> &d, const fragment<matrix_a
   }
 }
 
+// To 10 bits of fraction, ties away from zero. What is left of the 24 bits is an integer, so that the derivative is 1.
 __JE float __float_to_tf32(float value) {
-  unsigned bits = __float_as_uint(value);
-  // To 10 bits of fraction, ties away from zero.
-  return (bits & 0x7f800000u) == 0x7f800000u ? value : __uint_as_float((bits + 0x1000u) & 0xffffe000u);
+  if (!(fabsf(value) <= FLT_MAX)) return value;
+  int exponent, bits = (int)(frexpf(value, &exponent) * 0x1p24f), half = bits < 0 ? -0x1000 : 0x1000;
+  return value - ldexpf((float)(bits - (bits + half) / 0x2000 * 0x2000), exponent - 24);
 }
 
 } // namespace wmma
