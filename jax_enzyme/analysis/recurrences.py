@@ -48,7 +48,8 @@ class Recurrence:
 
 
 class Recurrences:
-    """Facts about the integers of a function. `module`, where given, is asked for `!range` nodes and struct sizes."""
+    """Facts about the integers of a function. `module`, where given, is asked for `!range` nodes and struct sizes;
+    `effort` is how many questions an answer may lead to."""
 
     @staticmethod
     def of(function: Function, module: Module | None = None) -> Recurrences:
@@ -56,7 +57,9 @@ class Recurrences:
         loops = Loops.of(function)
         return Recurrences(function, loops.cfg, loops, module)
 
-    def __init__(self, function: Function, cfg: Cfg, loops: Loops, module: Module | None = None) -> None:
+    def __init__(
+        self, function: Function, cfg: Cfg, loops: Loops, module: Module | None = None, effort: int = 10_000
+    ) -> None:
         self.function = function
         self.cfg = cfg
         self.loops = loops
@@ -66,7 +69,7 @@ class Recurrences:
         self._transfer = Transfer(function, module, self)
         self.block_of: dict[Value, BasicBlock] = {**self._transfer.block_of}
         self._layout = DataLayout(module or Module())
-        self._memo = Memo()
+        self._memo = Memo(work=effort)
         self._simulations: dict[tuple[Loop, BasicBlock], Simulation | None] = {}
         self._pending: dict[I.Phi, None] = {}
         self._assumed: list[tuple[Polynomial, Interval]] = []

@@ -14,6 +14,7 @@ from jax_enzyme.ir.instructions import CallBase
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.pass_managers import run_on_module
 from jax_enzyme.ir.reader import parse
+from jax_enzyme.ir.values import BasicBlock
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.transform.masked_memory import lower_masked_memory
 from jax_enzyme.working import waiting_for
@@ -28,8 +29,8 @@ _RELAXABLE = {
     "fneg", "fadd", "fsub", "fmul", "fdiv", "frem", "fcmp", "fptrunc", "fpext", "select", "phi", "call",
 }  # fmt: skip
 _LONG_BLOCK = 2000
-"""Above so many instructions in a block, as generators of code write it, LLVM has no vectoriser of straight-line code:
-the time that it takes grows faster than the block."""
+"""Above so many instructions in a block, as generators of code write it, LLVM has no vectoriser of straight-line code
+and sums keep their order: the time that both take grows with the square of the block."""
 _RELAXED = {"fast", "nnan", "ninf", "nsz", "arcp", "contract", "afn", "reassoc"}
 
 
@@ -56,9 +57,11 @@ def _optimise(module: Module, machine: llvm.TargetMachine, vector_math: bool, fa
         relax(module)
     hide_narrow_indices(module)
     vectors = vector_math and add_vector_math(module)
+    long = [b for f in module.functions.values() for b in f.blocks if len(b.instructions) > _LONG_BLOCK]
+    for block in long:
+        _keep_order(block)
     native = _parsed(to_text(module))
-    longest = max((len(b.instructions) for f in module.functions.values() for b in f.blocks), default=0)
-    builder = llvm.create_pass_builder(machine, _tuning(slp=longest <= _LONG_BLOCK))
+    builder = llvm.create_pass_builder(machine, _tuning(slp=not long))
     run_on_module(builder.getModulePassManager(), native, builder)
     if vectors:
         # The vectorisers have run: what they did not use can go, and the masked wrappers are inlined.
@@ -122,6 +125,13 @@ def retarget(module: Module, machine: llvm.TargetMachine) -> None:
 
 def _portable(words: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(w for w in words if not w.startswith(_TARGET_ATTRIBUTES))
+
+
+def _keep_order(block: BasicBlock) -> None:
+    """Sums are not to be put into another order."""
+    for instruction in block.instructions:
+        if "reassoc" in instruction.flags:
+            instruction.flags = tuple(flag for flag in instruction.flags if flag != "reassoc")
 
 
 def relax(module: Module) -> None:

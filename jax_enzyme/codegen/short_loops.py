@@ -26,6 +26,8 @@ from jax_enzyme.ir.values import BasicBlock
 _ITERATIONS = 4
 _INSTRUCTIONS = 200
 """Of all iterations together."""
+_EFFORT = 500
+"""Questions that lead to how often a loop runs: what is seen to be a small constant at all is seen at once."""
 _LOOP = "llvm.loop"
 
 
@@ -45,7 +47,7 @@ def _latches(module: Module, function: Function) -> Iterator[BasicBlock]:
     """The blocks that close short loops."""
     cfg = Cfg(function)
     loops = Loops(cfg, Dominators(cfg))
-    recurrences = Recurrences(function, cfg, loops)
+    recurrences = Recurrences(function, cfg, loops, effort=_EFFORT)
     for loop in loops:
         if loop.children or len(loop.latches) > 1 or len(loop.exits) > 1:
             continue

@@ -13,6 +13,7 @@ from jax_enzyme.codegen.object import build_function, compiled, entry_module
 from jax_enzyme.codegen.optimise import assembly, optimised_text
 from jax_enzyme.errors import LoweringError
 from jax_enzyme.ir.arrays import ArrayFunction, Buffer
+from jax_enzyme.ir.reader import parse
 from jax_enzyme.options import Options
 from tests.codegen.support import array_function, elementwise, vector
 from tests.support.native import call
@@ -70,6 +71,12 @@ def test_a_sum_is_reordered_only_with_fast_math() -> None:
     x = np.random.default_rng(1).normal(size=1024)
     assert call(build_function(function), [x])[0] == np.add.accumulate(x)[-1]
     assert np.isclose(call(build_function(function, Options(fast_math=True)), [x])[0], x.sum(), rtol=1e-12)
+
+
+def test_sums_of_long_blocks_keep_their_order() -> None:
+    terms = "".join(f"  %s{i + 1} = fadd reassoc nsz double %s{i}, %x\n" for i in range(2500))
+    text = f"define double @f(double %s0, double %x) {{\n{terms}  ret double %s2500\n}}\n"
+    assert len(re.findall(r"fadd nsz double", optimised_text(parse(text)))) == 2500
 
 
 def test_nothing_reaches_standard_error(capfd: pytest.CaptureFixture[str]) -> None:
