@@ -13,6 +13,7 @@ from importlib import resources
 
 from jax_enzyme.cache import DiskCache, digest
 from jax_enzyme.frontends import toolchain
+from jax_enzyme.frontends.mpi_requests import begun_each_time
 from jax_enzyme.frontends.source import Source
 from jax_enzyme.ir import linking
 from jax_enzyme.ir.reader import parse
@@ -42,6 +43,7 @@ _INCLUDE = re.compile(r'^#include "(\w+\.h)"\n', re.M)
 def complete(ir: str, *roots: str) -> str:
     """The module with a body for each function that it declares and a library of ours defines, for these functions.
     What that has no use for is left out; a small module that needs nothing stays as it is."""
+    ir = begun_each_time(ir)
     if len(ir) < _LARGE and not _needed(ir, frozenset()):
         return ir
     cache = DiskCache.named("completed")

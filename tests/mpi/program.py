@@ -116,6 +116,7 @@ def others(x: jax.Array) -> jax.Array:
 WHOLE: dict[str, Callable[[jax.Array], jax.Array]] = {
     "pipeline": pipeline,
     "heat": heat,
+    "persistent": heat,
     "two_begun": lambda x: jnp.roll(x**2 * jnp.sin(x), -1, axis=0) + x,
     "rooted": rooted,
     "others": others,
@@ -135,9 +136,9 @@ def close(found: object, expected: object) -> None:
 def check(processes: Processes, name: str) -> None:
     """Value, forward and reverse derivative."""
     whole, rank = WHOLE[name], processes.rank
-    signature = "n: i32, steps: i32, x: f64[n], out y: f64[n]" if name == "heat" else "n: i32, x: f64[n], out y: f64[n]"
+    signature = "n: i32, steps: i32, x: f64[n], out y: f64[n]" if whole is heat else "n: i32, x: f64[n], out y: f64[n]"
     kernel = processes.kernel(name, signature)
-    own = (lambda x: kernel(6, x)) if name == "heat" else kernel
+    own = (lambda x: kernel(6, x)) if whole is heat else kernel
 
     def derived(f: Callable[[jax.Array], jax.Array], x: jax.Array, t: jax.Array, w: jax.Array) -> object:
         y, pull = jax.vjp(f, x)

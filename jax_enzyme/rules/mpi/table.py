@@ -137,7 +137,7 @@ def communication(symbol: str, arguments: Sequence[Value], attributes: Sequence[
     if not types:
         stated = next((w.removeprefix(INTERFACE).strip('"') for w in attributes if w.startswith(INTERFACE)), None)
         return None if stated is None else _row(name, stated, "d", False)
-    kinds = {_number(a) for a in (types[-1:] if in_place else types)}
+    kinds = {number_of(a) for a in (types[-1:] if in_place else types)}
     found = next(iter(kinds)) if len(kinds) == 1 else None
     if found is None:
         return None
@@ -229,7 +229,7 @@ def _rows() -> Mapping[str, tuple[tuple[tuple[str, str], ...], tuple[str, ...]]]
     return found
 
 
-def _number(datatype: Value) -> tuple[str, str] | None:
+def number_of(datatype: Value) -> tuple[str, str] | None:
     """The binary interface and the letter of a datatype that is a constant."""
     if isinstance(datatype, GlobalValue):
         letter = _OPENMPI.get(datatype.name.removeprefix("ompi_mpi_"))
