@@ -91,12 +91,10 @@ def _sweeps(problem: Problem, kernel: Specialised, step: Vjp, value: Any) -> lis
     forward.seconds()
     kept = {_place(role, of, name): memory for (role, of, name), memory in forward.results.items()}
 
-    def residual(buffer: Buffer) -> Any:
-        if buffer.role in ("final", "tape"):
-            return kept[_place(buffer.role, buffer.of, buffer.name)]
-        return value(buffer)
+    def residual(buffer: Buffer) -> np.ndarray | None:
+        return kept[_place(buffer.role, buffer.of, buffer.name)] if buffer.role in ("final", "tape") else None
 
-    return [forward, Call(kernel.build(Pullback(step.wanted, step.seeded)), residual, problem.items)]
+    return [forward, Call(kernel.build(Pullback(step.wanted, step.seeded)), value, problem.items, residual)]
 
 
 def _place(role: str, of: int, name: str) -> tuple[bool, int, str]:

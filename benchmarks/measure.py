@@ -22,18 +22,27 @@ _ENTRY = ctypes.CFUNCTYPE(
 class Call:
     """A function with memory of its own, laid out once: `items` copies of every buffer, worked on in one call.
 
-    More than one item serves functions so short that the way into them would be timed.
+    More than one item serves functions so short that the way into them would be timed. Inputs that `shared` knows are
+    memory of another function, as it is at each call.
     """
 
-    def __init__(self, built: Built, value: Callable[[Buffer], Any], items: int = 1) -> None:
+    def __init__(
+        self,
+        built: Built,
+        value: Callable[[Buffer], Any],
+        items: int = 1,
+        shared: Callable[[Buffer], np.ndarray | None] = lambda _: None,
+    ) -> None:
         self._items = items
         self._built = built  # its code stays as long
         self._entry = _ENTRY(built.address)
-        self._memory = [_aligned((items, *b.shape), NUMPY[b.dtype]) for b in built.buffers]
+        given = [shared(b) for b in built.buffers]
+        made = [_aligned((items, *b.shape), NUMPY[b.dtype]) for b in built.buffers]
+        self._memory = [m if g is None else g for m, g in zip(made, given, strict=True)]
         self._fresh: list[tuple[np.ndarray, np.ndarray]] = []
         self.results: dict[tuple[str, int, str], np.ndarray] = {}
-        for buffer, memory in zip(built.buffers, self._memory, strict=True):
-            if buffer.is_input:
+        for buffer, memory, known in zip(built.buffers, self._memory, given, strict=True):
+            if buffer.is_input and known is None:
                 memory[...] = value(buffer)
             if buffer.io == "inout":
                 self._fresh.append((memory, memory.copy()))

@@ -7,6 +7,8 @@
 #include <mutex>
 #include <thread>
 
+#include "kept_tapes.h"
+
 #if defined(__linux__)
 #include <malloc.h>
 #include <unistd.h>
@@ -162,10 +164,14 @@ template <typename Make>
 void* Asked(const Make& make) {
   Pool::Instance().Asked();
   void* made = make();
-  return made == nullptr && Pool::Instance().Release() > 0 ? make() : made;
+  if (made != nullptr) return made;
+  ReleaseTapes();
+  return Pool::Instance().Release() > 0 ? make() : nullptr;
 }
 
 }  // namespace
+
+std::size_t KeptLimit() { return Limit(); }
 
 KeptMemory Kept() { return Pool::Instance().Now(); }
 

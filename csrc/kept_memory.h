@@ -23,6 +23,9 @@ struct KeptMemory {
 
 KeptMemory Kept();
 
+// No more bytes than this are kept.
+std::size_t KeptLimit();
+
 // Gives all of it back. Returns its bytes.
 std::size_t ReleaseKept();
 

@@ -15,6 +15,7 @@
 #include "gpu_handler.h"
 #include "gpu_kernels.h"
 #include "kept_memory.h"
+#include "kept_tapes.h"
 #include "kernel_table.h"
 
 namespace py = pybind11;
@@ -149,8 +150,21 @@ PYBIND11_MODULE(_ext, module) {
       },
       "The large blocks that are kept between calls, their bytes, and how many the C library has been asked for so "
       "far.");
-  module.def("release_memory", &ReleaseKept,
-             "Gives what is kept between calls back to the C library. Returns its bytes.");
+  module.def(
+      "kept_tapes",
+      [] {
+        const KeptTapes kept = Tapes();
+        return py::make_tuple(kept.count, kept.bytes);
+      },
+      "The tapes that wait for a pullback, or have been read by one, and their bytes.");
+  module.def(
+      "release_memory",
+      [] {
+        ReleaseTapes();
+        return ReleaseKept();
+      },
+      "Gives what is kept between calls, tapes among it, back to the C library. Returns the bytes of the large "
+      "blocks.");
   module.def(
       "driver_error",
       [](bool amd) {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from jax_enzyme.ad.emit.forward import forward
+from jax_enzyme.ad.kept_tapes import keeps_tape
 from jax_enzyme.ad.vjp import derive_reverse, reversal_of
 from jax_enzyme.collector import collector_paused
 from jax_enzyme.ir.arrays import ArrayFunction, Derivation, Jvp, Vjp
@@ -32,6 +33,8 @@ def derive(base: ArrayFunction, steps: Derivation, options: Options) -> ArrayFun
 
 
 @collector_paused()
-def splittable(base: ArrayFunction, step: Vjp, options: Options) -> bool:
-    """Whether Augmented and Pullback exist for the masks of `step`: the tape has a fixed size and holds no pointers."""
-    return reversal_of(base, step, rules_of(base.module), options).splits
+def splittable(base: ArrayFunction, step: Vjp, options: Options, *, in_process: bool = False) -> bool:
+    """Whether Augmented and Pullback exist for the masks of `step`: the tape has a fixed size and holds no pointers.
+    `in_process`: or it is one that the process can keep, whatever its size."""
+    reversal = reversal_of(base, step, rules_of(base.module), options)
+    return reversal.splits or (in_process and keeps_tape(reversal, options))

@@ -155,7 +155,7 @@ class Sweeps:
         results = [] if isinstance(result, T.VoidType) else [result]
         packed = T.StructType((*results, *([result] if shadow else []), T.PTR))
         types = [*(a.type for a in source.arguments), *(a.type for a in shadowed), T.PTR]
-        function = self._function(f"{source.name}.forward", packed, types, variadic=source.function_type.variadic)
+        function = self.function(f"{source.name}.forward", packed, types, variadic=source.function_type.variadic)
         return ForwardSweep(function, shadowed, shadow)
 
     def _emit_forward(self, routine: Routine, sweep: ForwardSweep) -> None:
@@ -190,7 +190,7 @@ class Sweeps:
         recipes = routine.plan.recipes
         if recipes.is_given:
             types += [a.type for a in (*source.arguments, *shadowed_parameters(recipes, self.reversal.facts))]
-        return self._function(f"{source.name}.reverse", result, types)
+        return self.function(f"{source.name}.reverse", result, types)
 
     def _returns_active(self, routine: Routine) -> bool:
         return any(self.reversal.facts.activity.value(v) for v in routine.function.returned())
@@ -301,17 +301,17 @@ class Sweeps:
         segment = Emitted(primal, forward.function, reverse, len(forward.shadowed), routine.parameters)
         numbers = heads(other.state for other in self.reversal.loops.values())
         loop = LoopSweeps(self.runtime, segment, cut.state, [numbers[i] for i in cut.state.saved], cut.schedule)
-        target = self._function(f"{function.name}.forward", T.StructType((T.I64, T.PTR)), loop.parameters)
+        target = self.function(f"{function.name}.forward", T.StructType((T.I64, T.PTR)), loop.parameters)
         shadowed = tuple(function.arguments[p.index - 2] for p in forward.shadowed)
         self._forward[function] = ForwardSweep(target, shadowed, False)
         result: T.Type = T.StructType(tuple(p.type for p in routine.parameters)) if routine.parameters else T.VOID
-        self._reverse[function] = self._function(f"{function.name}.reverse", result, loop.parameters)
+        self._reverse[function] = self.function(f"{function.name}.reverse", result, loop.parameters)
         self._returned_adjoints[function] = [p.index - 2 for p in routine.parameters]
         return loop
 
     # -- functions -----------------------------------------------------------------------------------------------------
 
-    def _function(
+    def function(
         self,
         name: str,
         result: T.Type,
@@ -320,6 +320,7 @@ class Sweeps:
         attributes: tuple[str, ...] = _INNER,
         variadic: bool = False,
     ) -> Function:
+        """A function of the module, without a body yet."""
         arguments = [Argument(t, words, i, name=f"a{i}") for i, t in enumerate(types)]
         type_ = T.FunctionType(result, tuple(types), variadic)
         function = Function(T.PTR, type_, arguments=arguments, prefix=("internal",), attributes=attributes, name=name)
@@ -332,7 +333,7 @@ class Sweeps:
         name = f"{self.reversal.base.symbol}.{suffix}"
         # Shadow pointers that come back from the tape may lead to the same memory as the parameters.
         words = () if self.reversal.carries_shadows else ("noalias",)
-        return self._function(name, result, [T.PTR] * count, words, _ROOT)
+        return self.function(name, result, [T.PTR] * count, words, _ROOT)
 
     def _argument_map(self, target: Function) -> tuple[dict[Value, Value], dict[Value, Value]]:
         """The parameters of a root's sweep: for the base's parameters, and for the shadows by their objects' sites."""

@@ -1,8 +1,8 @@
 """Reverse mode of array functions: analysis, plan, both sweeps, and the functions made of them.
 
 Vjp         allocates tape, arena and local shadows; forward sweep; reverse sweep; frees
-Augmented   the forward sweep, its tape a result
-Pullback    the reverse sweep, the tape an argument
+Augmented   the forward sweep, its tape a result, or kept by the process (`ad.kept_tapes`)
+Pullback    the reverse sweep, the tape an argument, or its handle
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from jax_enzyme.ad.checkpoint import checkpointed
 from jax_enzyme.ad.facts.causes import SPLIT
 from jax_enzyme.ad.facts.copying import ALIGNMENT, array_function
 from jax_enzyme.ad.frame import Frame
+from jax_enzyme.ad.kept_tapes import keeps_tape, kept_augmented, kept_pullback
 from jax_enzyme.ad.reversal import Reversal, plan_reversal
 from jax_enzyme.ad.sweeps import Sweeps
 from jax_enzyme.errors import DifferentiationError
@@ -142,7 +143,12 @@ def derive_reverse(base: ArrayFunction, step: Vjp, rules: Rules, options: Option
     reversal = reversal_of(base, step, rules, options)
     with reversal.lock:
         sweeps = _checked(reversal)
+        kept = not reversal.splits and keeps_tape(reversal, options)
         match step:
+            case Augmented() if kept:
+                return kept_augmented(sweeps)
+            case Pullback() if kept:
+                return kept_pullback(sweeps)
             case Augmented():
                 return augmented(sweeps, checked=options.sanitize)
             case Pullback():

@@ -76,7 +76,7 @@ def layout(
 
 
 def split(program: Program, signature: Signature, binding: Binding, step: Vjp, options: Options | None = None) -> bool:
-    """Can this derivative be split into a forward sweep that leaves a tape of fixed size, and a pullback?"""
+    """Can this derivative be split into a forward sweep that leaves a tape, and a pullback?"""
     return _Job(program, signature, binding, (step,), options or Options()).split()
 
 
@@ -187,7 +187,7 @@ class _Job:
             (step,) = self.steps
             assert isinstance(step, Vjp)
             with working(f"planning {self}"):
-                answer = ad.splittable(self.differentiated().function, step, self.options)
+                answer = ad.splittable(self.differentiated().function, step, self.options, in_process=True)
             _disk().put(key, b"1" if answer else b"0")
             return answer
 

@@ -201,8 +201,10 @@ class Report:
             reads = f"; the pullback also reads {', '.join(self.reads)}" if self.reads else ""
             yield f"reverse: two functions, {kept}{reads}"
         else:
-            more = ", and more in an arena as it goes" if self.reverse.arena else ""
-            yield f"reverse: one function that runs the forward sweep inside, {kept}{more}"
+            kept += ", and more in an arena as it goes" if self.reverse.arena else ""
+            two = f"two functions, {kept}, which the process keeps between them"
+            one = f"one function that runs the forward sweep inside, {kept}"
+            yield f"reverse: {two if 'pullback' in self._steps else one}"
         yield f"activity: {self.reverse.active_values} of {self.reverse.all_values} instructions carry a derivative"
 
 
@@ -230,7 +232,7 @@ def inspect(
     )
     try:
         reverse = reverse_report(base.function, Vjp(wanted, seeded), rules)
-        if reverse.splits:
+        if derived.split(program, signature, binding, Vjp(wanted, seeded), options):
             steps |= {"augmented": (Augmented(wanted, seeded),), "pullback": (Pullback(wanted, seeded),)}
             reads = tuple(b.name for b in job.function(steps["pullback"]).buffers if b.role in ("initial", "final"))
         else:

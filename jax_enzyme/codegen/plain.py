@@ -17,6 +17,7 @@ from itertools import zip_longest
 from typing import Literal
 
 from jax_enzyme import ad
+from jax_enzyme.ad.facts.causes import SPLIT
 from jax_enzyme.ad.shortcuts import general
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import PointsTo
@@ -117,6 +118,8 @@ class PlainFunction:
             case "reverse":
                 steps = [(Vjp(*reverse), "vjp")]
             case _:
+                if not ad.splittable(base, Vjp(*reverse), self.options):
+                    raise SPLIT.error()
                 steps = [(Augmented(*reverse), "augmented"), (Pullback(*reverse), "pullback")]
         for step, suffix in steps:
             yield self._wrapped(self._derived(base, step), suffix), suffix

@@ -30,7 +30,7 @@ _OF_THREADS = re.compile(r"__kmpc_|__tgt_|kmp_|GOMP_|GOACC_|omp_(get|set|in|is|i
 # What starts threads that nothing here knows of: of C++'s libraries, of POSIX and C11.
 _STARTS_THREADS = re.compile(r"_ZNSt(3__1)?6thread|_ZNSt3__115__thread_struct|pthread_create$|thrd_create$")
 # What sanitized kernels call, and what keeps memory, is part of the extension, whose symbols the process does not show.
-_CHECKS, _EXTENSION = "je_checked_", "jax_enzyme.xla_ffi._ext"
+_CHECKS, _TAPES, _EXTENSION = "je_checked_", "je_tape_", "jax_enzyme.xla_ffi._ext"
 # Large blocks of memory stay with the process between calls (`csrc/kept_memory.h`).
 _KEPT_MEMORY = {name: f"je_memory_{name}" for name in ("malloc", "calloc", "free")}
 # What compilers call for arithmetic that the processor has not, and mathematics on vectors.
@@ -86,7 +86,7 @@ def _listed(names: Iterable[str]) -> str:
 
 def address_of(name: str) -> int | None:
     """The address of a function or variable by its name in object code, or None."""
-    if name.startswith(_CHECKS) or name in _KEPT_MEMORY:
+    if name.startswith((_CHECKS, _TAPES)) or name in _KEPT_MEMORY:
         extension = ctypes.CDLL(importlib.import_module(_EXTENSION).__file__)
         return _address(extension, _KEPT_MEMORY.get(name, name))
     if mpi.of_mpi(name):
@@ -125,7 +125,7 @@ def leaves_nothing(names: Iterable[str]) -> bool:
 
 
 def _leaves_nothing(name: str) -> bool:
-    if _ARITHMETIC.match(name) or _TABLES.match(name) or writes_text(name):
+    if _ARITHMETIC.match(name) or _TABLES.match(name) or writes_text(name) or name.startswith(_TAPES):
         return True
     found = effect(name)
     if found is not None:

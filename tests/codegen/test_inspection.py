@@ -74,7 +74,7 @@ def test_a_loop_without_bound_uses_the_arena() -> None:
     found = report("until", "n: i32, x: f64[n], tol: f64 -> f64", 4)
     reverse = found.reverse
     assert reverse is not None and not reverse.splits and reverse.arena
-    assert found.functions == ("primal", "jvp", "vjp")
+    assert found.functions == ("primal", "jvp", "augmented", "pullback")
     assert any(k.per_iteration for k in reverse.kept)
     assert "in an arena" in str(found)
 

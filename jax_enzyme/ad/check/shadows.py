@@ -11,14 +11,14 @@ from jax_enzyme.ir.values import int_value
 
 def check_shadows(caller: Function, callee: Function, first: int, count: int) -> None:
     """Raises EmissionError where a shadow that `caller` makes for `callee` may hold something."""
-    (block,) = caller.blocks
-    calls = [i for i in block.instructions if isinstance(i, I.Call) and i.callee is callee]
+    instructions = list(caller.instructions())
+    calls = [i for i in instructions if isinstance(i, I.Call) and i.callee is callee]
     for call in calls:
         for value in call.arguments[first : first + count]:
             if isinstance(value, I.Call) and value.callee.name == "calloc":
                 continue
             if isinstance(value, I.Alloca):
-                users = [i for i in block.instructions if value in i.operands]
+                users = [i for i in instructions if value in i.operands]
                 if _clears(users[0], value):
                     continue
             elif not isinstance(value, I.Instruction):
