@@ -1,10 +1,11 @@
 """The form of a kernel that the engine differentiates: optimised, flat, and regular.
 
     before    what a front end left, behind `je.primal`: local variables in memory, calls, switches, several exits
-    after     one function wherever recursion allows it, after LLVM's -O2 without vectorising, and with short loops
-              alone unrolled (optimised first, differentiated later); atomic operations as plain ones; library calls
-              that have a rule; loops with preheader, single latch and exits of their own; values that leave a loop in
-              phis (LCSSA); two-way branches; one return; a value for every number and lane
+    after     one function wherever recursion and its length (`codegen.code_size`) allow it, after LLVM's -O2 without
+              vectorising, and with short loops alone unrolled (optimised first, differentiated later); atomic
+              operations as plain ones; library calls that have a rule; loops with preheader, single latch and exits
+              of their own; values that leave a loop in phis (LCSSA); two-way branches; one return; a value for every
+              number and lane
 
 Alias scopes go. They hold between the accesses of one iteration or one call; the reverse sweep accesses the same memory
 in other orders, where LLVM's reading of the same scopes would be wrong.
@@ -16,6 +17,7 @@ from dataclasses import replace
 
 import llvmlite.binding as llvm
 
+from jax_enzyme.codegen.code_size import leave_large
 from jax_enzyme.codegen.hoisting import keep_invariant_calls
 from jax_enzyme.codegen.host import target_machine
 from jax_enzyme.codegen.short_loops import ask_to_unroll
@@ -47,27 +49,28 @@ from jax_enzyme.transform.scopes import drop_scopes
 from jax_enzyme.transform.simplify import simplify
 
 _ROUNDS = 3
-"""What is simplified shows what more can be: a direct call, once inlined, the next pointer that is called. What is left
-after so many rounds is as in the source, which the engine differentiates or refuses."""
+"""What is simplified shows what more can be: a direct call, once inlined, the next pointer that is called; and what was
+too long to be inlined may be so no more. What is left after so many rounds is as in the source, which the engine
+differentiates or refuses."""
 
 
 def canonical(function: ArrayFunction) -> ArrayFunction:
     """The canonical form of an array function, in a module of its own."""
     module = clone(absolute_tables(lower_calls(function.module)))
     show_marks(module)
-    mark_for_inlining(module, [function.symbol])
+    _mark(module, function.symbol)
     keep_failures_apart(module)
     if keep_invariant_calls(module):
         module = parse(str(_optimised(module)[0]))
-        mark_for_inlining(module, [function.symbol])
+        _mark(module, function.symbol)
     result = replace(function, module=_regular(module))
     for _ in range(_ROUNDS):
         simple = simplify(result)
         module = ask_to_unroll(simple.module)
-        if module is result.module:
-            break
+        changed = module is not result.module
         module = clone(module) if module is simple.module else module
-        mark_for_inlining(module, [function.symbol])
+        if not _mark(module, function.symbol) and not changed:
+            break
         result = replace(function, module=_regular(module))
     result = replace(function, module=_with_single_entries(result.module))
     result = load_again(retype(result))
@@ -79,6 +82,12 @@ def canonical(function: ArrayFunction) -> ArrayFunction:
     note_divisions(module)
     note_marks(module)
     return replace(function, module=module)
+
+
+def _mark(module: Module, root: str) -> bool:
+    """Changes the module: says what is to be inlined. Whether anything is."""
+    mark_for_inlining(module, [root])
+    return leave_large(module, root)
 
 
 def with_regular_loops(function: ArrayFunction) -> ArrayFunction:

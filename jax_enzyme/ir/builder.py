@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Sequence
 from typing import TypeVar
@@ -51,6 +52,8 @@ def const_float(type_: T.Type, value: float) -> Constant:
             return ConstantFloat(type_, f"0xH{struct.unpack('>H', struct.pack('>e', value))[0]:04X}")
         case "bfloat":
             return ConstantFloat(type_, f"0xR{_bfloat_bits(value):04X}")
+        case "x86_fp80":
+            return ConstantFloat(type_, f"0xK{_extended_bits(value):020X}")
         case kind:
             raise ValueError(f"no constants of type {kind}")
 
@@ -62,13 +65,20 @@ def _bfloat_bits(value: float) -> int:
     return (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
 
 
+def _extended_bits(value: float) -> int:
+    """Intel SDM 4.2.2: sign, 15 bits of exponent, and 64 of significand, the leading one among them."""
+    sign = (math.copysign(1.0, value) < 0) << 79
+    if not math.isfinite(value):
+        return sign | 0x7FFF << 64 | (0b11 if math.isnan(value) else 0b10) << 62
+    fraction, exponent = math.frexp(abs(value))
+    return sign | (exponent + 16382 << 64 | int(math.ldexp(fraction, 64)) if fraction else 0)
+
+
 def zero(type_: T.Type) -> Constant:
     """The zero of any first-class type: 0, 0.0, null or zeroinitializer."""
     match type_:
         case T.IntType():
             return ConstantInt(type_, 0)
-        case T.FloatType("x86_fp80"):
-            return ConstantFloat(type_, "0xK00000000000000000000")
         case T.FloatType("fp128"):
             return ConstantFloat(type_, "0xL00000000000000000000000000000000")
         case T.FloatType("ppc_fp128"):

@@ -48,9 +48,20 @@ double k(int n, const double *x) {
   return sum + s * c * c + creall(z) * cimagl(z) + fabsl(-x[0]) * copysignl(x[1], -1);
 }
 """
+SHORTCUTS = """
+double k(int n, const double *x) {
+  long double sum = 0, scale = 2;
+  for (int i = 0; i < n; i++) {
+    long double v = x[i] - 0.3L;
+    if (v != 0) sum += v / scale;
+    scale *= 1 + v * v / 3;
+  }
+  return sum;
+}
+"""
 
 
-@pytest.mark.parametrize("source", [MEMORY, FUNCTIONS])
+@pytest.mark.parametrize("source", [MEMORY, FUNCTIONS, SHORTCUTS])
 def test_derivatives(source: str) -> None:
     agree(three_way(native(source, "k", SIGNATURE, {"n": 5}), [X]), 1e-8)
 

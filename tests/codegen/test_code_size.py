@@ -1,0 +1,60 @@
+"""Functions that call one another are not copied for every path through their calls."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jax_enzyme.codegen.canonical import canonical
+from jax_enzyme.frontends import load
+from jax_enzyme.ir.module import Module
+from jax_enzyme.ir.reader import parse
+from jax_enzyme.signature import Binding
+from jax_enzyme.signature import parse as parse_signature
+from jax_enzyme.transform.bind import bind
+from tests.support.engine import agree, native, three_way
+
+_TURN = """
+#include <math.h>
+static double turn(double x, double *y, int k) {
+  double a = x, b = *y;
+  for (int i = 0; i < 3; i++) {
+    a = a * cos(b) + 0.1 * b * sin(a);
+    b = a > b ? b / (1 + a * a) : sqrt(1 + b * b) - 0.5;
+  }
+  double s = a * b, t = tanh(s), u = a * a + b * b, v = u * t - s;
+  *y = 0.9 * *y + 0.1 * atan2(u + k, 2 + v * v);
+  return x + 0.1 * (t + log1p(u) / (2 + v * v) - exp(-u));
+}
+static double f0(double x, double *y) { return 0.5 * (turn(x, y, 0) - turn(-x, y, 1)); }
+"""
+_SIGNATURE = "x: f64, y: f64 -> f64"
+
+
+def _chain(depth: int) -> str:
+    """Three calls of the next function in each: 3 ** depth paths, of which two thirds are taken."""
+    levels = (
+        f"static double f{n + 1}(double x, double *y) {{ double a = f{n}(x, y), b = f{n}(a + x, y);"
+        f" return b > 0 ? 0.5 * f{n}(0.5 * b, y) : 0.4 * (a - b); }}"
+        for n in range(depth)
+    )
+    last = f"double k(double x, double y) {{ double r = f{depth}(x, &y); return r + y; }}"
+    return "\n".join((_TURN, *levels, last))
+
+
+def _length(module: Module) -> int:
+    return sum(len(list(f.instructions())) for f in module.functions.values())
+
+
+def _canonical(source: str) -> Module:
+    module = parse(load(source, "k", "c").ir)
+    return canonical(bind(module, "k", parse_signature(_SIGNATURE), Binding())).module
+
+
+def test_length_does_not_grow_with_paths() -> None:
+    short = _canonical(_chain(1))
+    assert sum(not f.is_declaration for f in short.functions.values()) == 1
+    assert _length(_canonical(_chain(8))) < 4000 + _length(short)
+
+
+def test_derivatives_through_functions_that_stay() -> None:
+    agree(three_way(native(_chain(5), "k", _SIGNATURE, {}), [np.array(0.3), np.array(0.2)]))
