@@ -39,6 +39,7 @@ from jax_enzyme.transform.openmp import accesses as more
 _DOING = {kinds.READ: "read", kinds.WRITE: "write", kinds.ATOMIC: "atomic update", more.ATOMIC_READ: "atomic read"}
 _READS = (kinds.READ, more.ATOMIC_READ)
 _CONTROL = (more.ENTER, more.NEXT, more.LEAVE, more.REGION, more.REGION_END, more.ACQUIRE, more.RELEASE)
+_MARKING = "directives need `-fopenmp` among the flags, `do concurrent` of Fortran `-fdo-concurrent-to-openmp=host` too"
 _ALONE = 1 << 30
 """The region of what is a thread's own for good."""
 
@@ -56,7 +57,7 @@ def check_loops(kernel: Kernel, args: Sequence[Any]) -> RaceReport:
         raise SignatureError(
             f"`{kernel.__name__}` {why}",
             kernel.program.source_name,
-            "share out its loops with `omp for`" if log.asks else None,
+            "share out its loops with `omp for`" if log.asks else _MARKING,
         )
     logging = Kernel(
         replace(kernel.program, ir=to_text(module)), with_log(kernel.signature), replace(kernel.options, threads=1)

@@ -52,8 +52,8 @@ void k(int n, const double *x, double *y) {
 }"""
 
 
-def check(source: str, lang: str = "c") -> je.RaceReport:
-    return je.check_races(je.kernel(source, "k", SIGNATURE, lang=lang, flags=("-fopenmp",)), [X])
+def check(source: str, lang: str = "c", *flags: str) -> je.RaceReport:
+    return je.check_races(je.kernel(source, "k", SIGNATURE, lang=lang, flags=("-fopenmp", *flags)), [X])
 
 
 def test_both_accesses_are_named() -> None:
@@ -80,7 +80,14 @@ end subroutine"""
 
 
 def test_fortran() -> None:
-    assert check(FORTRAN.replace("SHIFTED", "x(1)"), "fortran").ok
+    concurrent = FORTRAN.replace("!$omp parallel do private(t)\n", "").replace(
+        "do i = 1, n", "do concurrent (i=1:n) local(t)"
+    )
+    assert check(concurrent.replace("SHIFTED", "x(1)"), "fortran", "-fdo-concurrent-to-openmp=host").ok
+    with pytest.raises(je.RaceError, match=r"y\[\d+\]: .* at .*f90:8:.* by iteration \d+ of the loop at .*f90:6:"):
+        check(concurrent.replace("SHIFTED", "y(mod(i, n) + 1)"), "fortran", "-fdo-concurrent-to-openmp=host")
+    with pytest.raises(je.SignatureError, match="-fdo-concurrent-to-openmp=host"):
+        check(concurrent.replace("SHIFTED", "x(1)"), "fortran")
     with pytest.raises(je.RaceError, match=r"y\[\d+\]: .* at .*f90:9:.* by iteration \d+ of the loop at .*f90:6:"):
         check(FORTRAN.replace("SHIFTED", "y(mod(i, n) + 1)"), "fortran")
 
