@@ -17,11 +17,15 @@ NEXT_PYTHON ?= $(shell .ci/find-python next)
 PYTEST_ARGS ?= -n auto --dist worksteal
 GPU_PYTHON ?= python3
 
-# What another JAX or Python can change; the rules, the IR and the analyses are tested once, on the oldest.
-NEXT_TESTS ?= $(addprefix tests/,jax codegen packaging/test_docs.py packaging/test_examples.py \
-  packaging/test_readme.py packaging/test_wheel.py signature tools cuda/test_launch.py cuda/test_launcher.py \
-  cuda/test_stages.py cuda/test_numba_cuda.py engine/test_three_way.py::test_corpus \
-  engine/test_three_way.py::test_under_jit engine/test_three_way.py::test_one_input_at_a_time engine/test_threads.py)
+# What another JAX or Python can change; the rules, the IR, the analyses and code generation are tested once, on the
+# oldest. Of launches on a GPU: what JAX's transformations make of one.
+LAUNCHED := forward_mode vmap_is_one_launch inout_leaves_the_argument_alone an_empty_batch_launches_nothing \
+  second_derivatives_and_batches_of_them a_call_is_loaded_once_and_launched_every_time
+NEXT_TESTS ?= $(addprefix tests/,jax codegen/test_plain_functions.py codegen/test_jit.py packaging/test_docs.py \
+  packaging/test_examples.py packaging/test_readme.py packaging/test_wheel.py signature tools cuda/test_launch.py \
+  $(addprefix cuda/test_launcher.py::test_,$(LAUNCHED)) cuda/test_stages.py cuda/test_numba_cuda.py \
+  engine/test_three_way.py::test_under_jit engine/test_three_way.py::test_one_input_at_a_time \
+  engine/test_threads.py::test_different_kernels engine/test_threads.py::test_one_kernel)
 # Which checks the checking mode makes is no matter of JAX; tests/jax/test_sanitize.py has what JAX makes of them.
 NEXT_IGNORED ?= $(addprefix --ignore=tests/jax/,test_sanitize_right.py test_sanitize_loops.py)
 

@@ -22,7 +22,7 @@ class Memo:
     than a tenth of `work`: a function in which one answer is beyond reach mostly has hundreds of them.
     """
 
-    def __init__(self, depth: int = 50, work: int = 10_000, total: int = 15_000) -> None:
+    def __init__(self, depth: int = 50, work: int = 5_000, total: int = 6_000) -> None:
         self._limit = depth
         self._depth = 0
         self._work = work

@@ -120,6 +120,7 @@ _primal: Memo[Primal] = Memo(64)
 _canonical: Memo[ArrayFunction] = Memo(64)
 _general: Memo[General] = Memo(64)
 _derived: Memo[ArrayFunction] = Memo(64)
+_shared: Memo[tuple[ArrayFunction, tuple[str, ...]]] = Memo(8)
 _built: Memo[Built] = Memo(64)
 _alive: WeakValueDictionary[str, Built] = WeakValueDictionary()
 _split: Memo[bool] = Memo(1024)
@@ -308,7 +309,10 @@ class _Job:
         return self._shared(self.derived() if self.steps else self.canonical())[1]
 
     def _shared(self, function: ArrayFunction) -> tuple[ArrayFunction, tuple[str, ...]]:
-        """The same function, its blocks for several threads where they are independent."""
+        """The same function, its loops and blocks for several threads where they are independent."""
+        return _shared.get(self.key, lambda: self._share(function))
+
+    def _share(self, function: ArrayFunction) -> tuple[ArrayFunction, tuple[str, ...]]:
         launch = self.program.launch
         grid = launch.shape(dict(self.binding.dims)).grid if launch is not None else ()
         extents = [extent for extent in reversed(grid) if extent > 1]

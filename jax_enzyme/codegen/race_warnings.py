@@ -27,8 +27,8 @@ def warn(program: Program, signature: Signature, binding: Binding, version: Call
     A kernel that does not run on the CPU, where it is looked at, is not looked at."""
     if (program.launch is None and not program.device) or _said.has(program.key):
         return
-    key = digest("overlaps", specialisation_key(program, signature, binding), version())
-    found = _found.get(key, lambda: _stored(key, program, signature, binding))
+    key = specialisation_key(program, signature, binding)
+    found = _found.get(key, lambda: _stored(digest("overlaps", key, version()), program, signature, binding))
     if found:
         _say(program, found)  # may raise, where warnings are errors
         _said.get(program.key, lambda: None)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import cache
 from typing import TypeVar
 
 from jax_enzyme.collector import collector_paused
@@ -99,6 +100,12 @@ def with_operands(instruction: Instruction, operands: Iterable[V.Value]) -> Inst
     return copy
 
 
+@cache
+def _slots(kind: type) -> tuple[str, ...]:
+    """The slots of a class and of those that it is derived from."""
+    return tuple(slot for base in kind.__mro__ for slot in base.__dict__.get("__slots__", ()))
+
+
 class Cloner:
     """`map` takes every value that has been copied, or is to be replaced, to what stands in its place."""
 
@@ -111,9 +118,8 @@ class Cloner:
         """Slot by slot, without running a constructor."""
         kind = type(thing)
         copy = object.__new__(kind)
-        for base in kind.__mro__:
-            for slot in base.__dict__.get("__slots__", ()):
-                object.__setattr__(copy, slot, getattr(thing, slot))
+        for slot in _slots(kind):
+            object.__setattr__(copy, slot, getattr(thing, slot))
         return copy
 
     def shell(self, value: _T) -> _T:

@@ -77,7 +77,7 @@ def test_loops_of_different_lengths() -> None:
 def test_divergent_warps_meet_their_block() -> None:
     body = """__shared__ double s[64];
       double v = x[t];
-      for (int r = 0; r < 3; r++) {
+      for (int r = 0; r < 2; r++) {
         if (t % 3 == 0) { unsigned m = __activemask(); v += __shfl_sync(m, v * v, __ffs(m) - 1); }
         s[t] = v;
         __syncthreads();
@@ -87,7 +87,7 @@ def test_divergent_warps_meet_their_block() -> None:
       y[t] = v;"""
     x = values(64)
     v = x.copy()
-    for _ in range(3):
+    for _ in range(2):
         for start in (0, 32):
             here = np.array([t for t in range(start, start + 32) if t % 3 == 0])
             v[here] += v[here[0]] ** 2

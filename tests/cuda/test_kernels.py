@@ -38,12 +38,13 @@ def test_result(case: Case, way: Launch) -> None:
         np.testing.assert_allclose(got, expected, rtol=1e-11, atol=1e-12)
 
 
-@pytest.mark.parametrize(("case", "way"), EVERY_LAUNCH)
-def test_three_ways(case: Case, way: Launch) -> None:
-    agree(three_way(subject(case, way), inputs(case)[1], step=case.step))
-
-
 @pytest.mark.parametrize("case", FIRST_LAUNCH)
+def test_three_ways(case: Case) -> None:
+    """The last launches are in `test_device_derivatives`."""
+    agree(three_way(subject(case, case.launches[0]), inputs(case)[1], step=case.step))
+
+
+@pytest.mark.parametrize("case", [p for p in FIRST_LAUNCH if p.id != "softmax"])  # the shuffles of `reduce`, thrice
 def test_second_order(case: Case) -> None:
     """The tangent of the pullback is the difference of pullbacks."""
     kernel = subject(case, case.launches[0])

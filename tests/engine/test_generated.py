@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from tests.kernels.case import Case
 from tests.support import three_way, through_jax
+from tests.support.examples import few
 from tests.support.programs import SIGNATURE, Program, programs
 
 pytestmark = pytest.mark.slow
@@ -35,6 +36,7 @@ def _case(folder: Path, program: Program, seed: int) -> Case:
     return Case("program", SIGNATURE, lambda _: arguments, file=str(path), step=2e-3)
 
 
+@few(8)
 @given(programs(), st.integers(0, 2**16))
 def test_programs(program: Program, seed: int) -> None:
     with tempfile.TemporaryDirectory() as folder:

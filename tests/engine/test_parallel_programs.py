@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 
 from jax_enzyme.codegen import derived
 from jax_enzyme.ir.arrays import Jvp, Vjp
 from tests.support.engine import native
+from tests.support.examples import few
 from tests.support.native import call
 from tests.support.parallel_programs import SIZE, programs
 from tests.support.team import Team
@@ -23,7 +24,7 @@ _SEEDS = np.random.default_rng(5).standard_normal((2, SIZE))
 _STEPS = ((), (Jvp((True, False)),), (Vjp((True, False), (False, True)),))
 
 
-@settings(max_examples=min(settings().max_examples, 200) if settings().max_examples > 20 else 5)
+@few(3, most=200)
 @given(programs())
 def test_parallel_loops_mean_what_serial_ones_mean(source: str) -> None:
     signature = "n: i32, x: f64[n], out y: f64[n]"

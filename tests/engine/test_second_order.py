@@ -27,7 +27,7 @@ def test_forward_over_reverse(row: Case) -> None:
     f = through_jax.active_function(row, through_jax.kernel(row))
     point = through_jax.active_arguments(row)
     r = row.generator(5)
-    out = f(point)
+    out = jax.eval_shape(f, point)
     weights = through_jax.like({n: r.normal(size=v.shape) for n, v in out.items()}, out)
     direction = through_jax.like({n: r.normal(size=v.shape) for n, v in point.items()}, point)
     gradient = jax.jit(lambda x: jax.vjp(f, x)[1](weights)[0])

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
+from tests.support.examples import few
 from tests.support.ir_programs import IrProgram, ir_programs
 from tests.support.program_check import check
 from tests.support.wild_programs import WildProgram, wild_programs
@@ -16,11 +17,13 @@ from tests.support.wild_programs import WildProgram, wild_programs
 pytestmark = pytest.mark.slow
 
 
+@few(8)
 @given(wild_programs(), st.integers(0, 2**16))
 def test_c(program: WildProgram, seed: int) -> None:
     event(check(program, seed))
 
 
+@few(8)
 @given(ir_programs(), st.integers(0, 2**16))
 def test_ir(program: IrProgram, seed: int) -> None:
     event(check(program, seed))

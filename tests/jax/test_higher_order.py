@@ -64,7 +64,8 @@ def test_hessian_vector_products(subject: Subject) -> None:
     subject.close(compiled(products, subject.kernel), expected)
 
 
-def test_third_derivatives(subject: Subject) -> None:
+def test_third_derivatives(few_subject: Subject) -> None:
+    subject = few_subject
     along = subject.directions(3)
 
     def thirds(function: Transform) -> Any:
@@ -89,8 +90,9 @@ def test_third_derivatives(subject: Subject) -> None:
     subject.close(compiled(thirds, subject.kernel), compiled(thirds, subject.expected))
 
 
-def test_vmap_of_hessian(subject: Subject) -> None:
+def test_vmap_of_hessian(few_subject: Subject) -> None:
     """Of complex arguments, which Jacobians do not take, Hessian-vector products."""
+    subject = few_subject
     args = subject.batch_args(2)
 
     along = args[subject.floats[0]][0]

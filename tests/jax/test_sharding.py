@@ -17,6 +17,7 @@ from jax.sharding import PartitionSpec as P
 
 import jax_enzyme as je
 from tests.jax.conftest import Subject
+from tests.jax.kernels import COLUMNS, EULER, EXAMPLES, GATHER
 
 SOURCE = """
 double f(int n, int m, const double *w, const double *x, double *y) {
@@ -172,9 +173,16 @@ def _half_shared(subject: Subject) -> tuple[tuple[Any, ...], tuple[int | None, .
     return args, axes, {"all-reduce"} if shared in subject.floats else set()
 
 
-@KINDS
-def test_batches_of_every_kernel(engine_subject: Subject, kind: AxisType) -> None:
-    subject = engine_subject
+@pytest.mark.parametrize(
+    ("chosen_subject", "kind"),
+    [
+        *(pytest.param((e, "engine"), AxisType.Auto, id=f"{e.symbol}-auto") for e in EXAMPLES),
+        *(pytest.param((e, "engine"), AxisType.Explicit, id=f"{e.symbol}-explicit") for e in (EULER, GATHER, COLUMNS)),
+    ],
+    indirect=["chosen_subject"],
+)
+def test_batches_of_every_kernel(chosen_subject: Subject, kind: AxisType) -> None:
+    subject = chosen_subject
     args, axes, needed = _half_shared(subject)
     gradient = jax.grad(subject.scalar(jax.vmap(subject.kernel, axes)), subject.floats)
     expected = jax.grad(subject.scalar(jax.vmap(subject.expected, axes)), subject.floats)(*args)

@@ -245,7 +245,7 @@ def test_what_is_written_comes_back() -> None:
     assert je.check_grads(flat, (0.5, jnp.arange(4.0), jnp.arange(20.0), 0.1), order=2).ok
 
 
-@pytest.mark.parametrize("n", [1, 3, 40])
+@pytest.mark.parametrize("n", [1, 40])
 def test_arrays_of_structures(n: int) -> None:
     source = """
     struct body { double m; double x[3]; struct { float charge; int *tag; } more; double *f; };
@@ -271,7 +271,7 @@ def test_arrays_of_structures(n: int) -> None:
     assert je.check_grads(lambda m, x: forces({**b, "m": m, "x": x}), (b["m"], b["x"])).ok
 
 
-@pytest.mark.parametrize(("n", "m"), [(1, 3), (3, 4), (20, 2)])
+@pytest.mark.parametrize(("n", "m"), [(1, 3), (20, 2)])
 def test_rows_behind_pointers(n: int, m: int) -> None:
     source = """void matvec(int n, int m, double **A, const double *x, double *y, double ***deep) {
       for (int i = 0; i < n; i++) { y[i] = deep[0][1][i]; for (int j = 0; j < m; j++) y[i] += A[i][j] * x[j] * x[j]; }
