@@ -14,7 +14,7 @@ from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.dominance import Dominance
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.verify_types import type_error
-from jax_enzyme.ir.writer import has_debug_info, to_text
+from jax_enzyme.ir.writer import both_texts, has_debug_info, to_text
 from jax_enzyme.ir.writer_instructions import InstructionWriter
 from jax_enzyme.ir.writer_values import WriteError
 
@@ -43,16 +43,24 @@ def parse_checked(module: Module) -> llvm.ModuleRef:
 
     Where there is debug information LLVM verifies while it reads, and ends the whole process if it finds fault with
     anything but that: such a module is first tried without."""
-    if has_debug_info(module):
-        parse_verified(to_text(module, debug=False))
-    return parse_verified(to_text(module))
+    if not has_debug_info(module):
+        return parse_verified(to_text(module))
+    without, whole = both_texts(module)
+    parse_verified(without)
+    return _parsed(whole)
 
 
 def parse_verified(text: str) -> llvm.ModuleRef:
     """LLVM's module of a text, in a context of its own, verified."""
+    return _parsed(text, verified=False)
+
+
+def _parsed(text: str, verified: bool = True) -> llvm.ModuleRef:
+    """The same; of what is verified anyway it is not asked."""
     try:
         parsed = llvm.parse_assembly(text, llvm.create_context())
-        parsed.verify()
+        if not verified:
+            parsed.verify()
     except RuntimeError as error:
         raise VerifyError([f"LLVM rejects the module: {error}"]) from error
     return parsed

@@ -19,6 +19,13 @@ def to_text(module: Module, *, debug: bool = True) -> str:
     return _ModuleWriter(module, debug).write()
 
 
+def both_texts(module: Module) -> tuple[str, str]:
+    """The text without debug information, and with it. What they have in common is written once."""
+    without, whole = _ModuleWriter(module, debug=False), _ModuleWriter(module)
+    whole.bare = without.bare
+    return without.write(), whole.write()
+
+
 def function_text(module: Module, function: Function) -> str:
     """One function alone, for reports and messages."""
     writer = _ModuleWriter(module)

@@ -17,6 +17,7 @@ class InstructionWriter(ValueWriter):
     def __init__(self, module: Module, debug: bool = True) -> None:
         super().__init__(module, debug)
         self.subprogram = ""
+        self.bare: dict[I.Instruction, str] = {}
         self.shapes: dict[type, Callable[[Any], str]] = {
             I.UnaryOp: self._plain,
             I.BinaryOp: self._binary,
@@ -61,7 +62,9 @@ class InstructionWriter(ValueWriter):
 
     def instruction_text(self, instruction: I.Instruction) -> str:
         """One instruction, attachments included, on one line (a switch on several)."""
-        text = self.shapes[type(instruction)](instruction)
+        text = self.bare.get(instruction)
+        if text is None:
+            text = self.bare[instruction] = self.shapes[type(instruction)](instruction)
         if instruction.metadata:
             text += self.attachments(instruction.metadata)
         if self.subprogram and isinstance(instruction, I.CallBase):

@@ -103,10 +103,11 @@ def _units(constructor: Function) -> list[Function]:
 def _sorted(root: Function, units: Sequence[Function]) -> tuple[list[Function], list[Function]]:
     """The constructors that the kernel needs: those that every call runs, and those that run once."""
     inside: list[Function] = []
+    known: dict[Value, set[Value]] = {}
     while True:
         kernel = _mentioned([root, *inside])
         used = _used(kernel, units)
-        now = [u for u in used if not _may_run_once(u, kernel)]
+        now = [u for u in used if not _may_run_once(u, kernel, known)]
         if now == inside:
             return inside, [u for u in used if u not in inside]
         inside = now
@@ -166,15 +167,29 @@ def _hidden_uses(root: Function, units: Sequence[Function]) -> bool:
     return bool(_variables(f for f in taken if isinstance(f, Function)))
 
 
-def _may_run_once(unit: Function, kernel: set[Function]) -> bool:
-    """Whether it makes numbers that the kernel only reads: it calls nothing that it does not say, but mathematics."""
+def _may_run_once(unit: Function, kernel: set[Function], known: dict[Value, set[Value]]) -> bool:
+    """Whether it makes numbers that the kernel only reads: it calls nothing that it does not say, but mathematics.
+    `known` is filled with what functions of the kernel and constants in them lead to."""
     own = _mentioned([unit])
     calls = [i for f in own for i in f.instructions() if isinstance(i, I.CallBase)]
     if any(not isinstance(c.callee, Function) for c in calls) or any(_opaque(c.callee) for c in calls):
         return False
     variables = _variables(own)
-    known: dict[Constant, set[Value]] = {}
-    return all(_only_reads(f, variables, known) for f in kernel - own)
+    for function in kernel - own:
+        if function not in known:
+            _follow(function, known)
+        if not variables.isdisjoint(known[function]) and not _only_reads(function, variables, known):
+            return False
+    return True
+
+
+def _follow(function: Function, known: dict[Value, set[Value]]) -> None:
+    """Finds what the constants of a function lead to, each of them and all."""
+    found = known[function] = set[Value]()
+    for constant in {v for i in function.instructions() for v in i.operands if isinstance(v, _NAMING)}:
+        if constant not in known:
+            known[constant] = _reached([constant])
+        found |= known[constant]
 
 
 def _opaque(callee: Value) -> bool:
@@ -186,15 +201,11 @@ def _opaque(callee: Value) -> bool:
     return not T.is_float(kind.result) or not all(T.is_float(t) or T.is_int(t) for t in kind.parameters)
 
 
-def _only_reads(function: Function, variables: set[Value], known: dict[Constant, set[Value]]) -> bool:
+def _only_reads(function: Function, variables: set[Value], known: dict[Value, set[Value]]) -> bool:
     """Whether a function does nothing but load from variables; `known` is what each constant leads to."""
     pointers: set[Value] = set()
     for instruction in function.instructions():
-        named = [v for v in instruction.operands if isinstance(v, _NAMING)]
-        for constant in named:
-            if constant not in known:
-                known[constant] = _reached([constant])
-        reached = set[Value]().union(*(known[constant] for constant in named))
+        reached = set[Value]().union(*(known[v] for v in instruction.operands if isinstance(v, _NAMING)))
         if variables.isdisjoint(reached) and pointers.isdisjoint(instruction.operands):
             continue
         through_table = any(isinstance(v, GlobalVariable) and v.is_constant for v in reached)
