@@ -122,8 +122,7 @@ class Adjoints:
                 if self._sums.add(instruction, pointer, adjoint):
                     return
                 old = self._load(adjoint.type, pointer, align)
-                total = self._builder.binary("fadd", old, adjoint, SUM_FLAGS) if T.is_float(adjoint.type) else None
-                self._keep(total or self._partials.add(old, adjoint), pointer, align)
+                self._keep(self._partials.add(old, adjoint), pointer, align)
             case I.Store():
                 self._store(instruction)
             case I.CallBase():

@@ -17,7 +17,7 @@ from dataclasses import replace
 
 from jax_enzyme.ad.emit.addresses import address_operands, byte_count, element_alignment, holds_address
 from jax_enzyme.ad.emit.library import LibraryCalls, shadow_arguments
-from jax_enzyme.ad.emit.partials import SUM_FLAGS, Partials, companion_in_sum, nonzero_partials, variables_of
+from jax_enzyme.ad.emit.partials import Partials, companion_in_sum, nonzero_partials, variables_of
 from jax_enzyme.ad.facts.causes import ORIGIN
 from jax_enzyme.ad.facts.copying import array_function, copied, extended
 from jax_enzyme.ad.facts.errors import active_rule, refuse
@@ -441,7 +441,7 @@ class _Emitter:
             tangent = self.tangent(instruction.operands[index])
             if tangent is not None:
                 term = partials.scaled(partial, environment, tangent)
-                total = term if total is None else self.builder.binary("fadd", total, term, SUM_FLAGS)
+                total = partials.add(total, term)
         assert total is not None
         self.companions[instruction] = total
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+import numpy as np
+
+from jax_enzyme.analysis.symbols import float_value
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, instruction_of
-from jax_enzyme.ir.values import Constant, ConstantExpr, ConstantInt, Value
+from jax_enzyme.ir.values import Constant, ConstantExpr, ConstantFloat, ConstantInt, ConstantSplat, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.rules.emit import emit_product
 from jax_enzyme.rules.expr import Expr
@@ -19,6 +22,35 @@ SUM_FLAGS = ("reassoc", "nsz", "contract")
 
 
 PRODUCT_FLAGS = ("contract",)
+CONTRACTED = ("nsz", "contract")
+
+
+def added(builder: Builder, x: Value, y: Value) -> Value:
+    """`x + y`, of numbers. Where a summand is scaled by several constants whose product is too large or too small, the
+    sum may not be reassociated, nor one that it is part of: code generators merge it with that product to one
+    instruction, which has the flags of the sum, and then merge the constants."""
+    return builder.binary("fadd", x, y, CONTRACTED if _out_of_range(x) or _out_of_range(y) else SUM_FLAGS)
+
+
+def _out_of_range(summand: Value) -> bool:
+    if isinstance(summand, I.BinaryOp) and summand.opcode == "fadd":
+        return summand.flags == CONTRACTED
+    scale = 1.0
+    while isinstance(summand, I.BinaryOp) and summand.opcode == "fmul":
+        factors = [f for f in map(_constant, summand.operands) if f is not None]
+        if len(factors) != 1:
+            return False
+        scale *= factors[0]
+        info = np.finfo(np.float32 if T.scalar(summand.type) == T.FLOAT else np.float64)
+        if not info.tiny <= abs(scale) <= info.max:
+            return True
+        summand = summand.operands[_constant(summand.operands[0]) is not None]
+    return False
+
+
+def _constant(value: Value) -> float | None:
+    number = value.element if isinstance(value, ConstantSplat) else value
+    return float_value(number) if isinstance(number, ConstantFloat) else None
 
 
 def companion_in_sum(builder: Builder, operand: Value, value: Value, shadow: Value) -> Value:
@@ -49,7 +81,7 @@ class Partials:
 
     def _add(self, x: Value, y: Value, type_: T.Type) -> Value:
         if T.is_float(type_):
-            return self.builder.binary("fadd", x, y, SUM_FLAGS)
+            return added(self.builder, x, y)
         assert isinstance(type_, T.StructType | T.ArrayType)
         elements = type_.elements if isinstance(type_, T.StructType) else (type_.element,) * type_.count
         result = x
