@@ -41,11 +41,15 @@ C_SOURCES = $$(git ls-files 'csrc/*.cc' 'csrc/*.h' 'examples/*.c' 'benchmarks/ke
 # One stamp for the package and one for each dependency group of pyproject.toml: the second run installs nothing.
 $(VENV)/.installed: PYTHON_HERE = $(PYTHON)
 $(NEXT)/.installed: PYTHON_HERE = $(NEXT_PYTHON)
+# The first has what builds the package, so that its wheel is made of the same objects; in the other one pip shows that
+# pyproject.toml names all that it takes to build.
+$(VENV)/.installed: BUILDS = --no-build-isolation
 %/.installed: $(BUILT_FROM)
 	@test -n "$(PYTHON_HERE)" || { echo "Python 3.11 or newer is needed; set PYTHON to its path" >&2; exit 1; }
 	test -x $*/bin/python || $(PYTHON_HERE) -m venv $*
 	$*/bin/python -m pip install --quiet --upgrade pip
-	$*/bin/python -m pip install --quiet --editable .
+	$(if $(BUILDS),$*/bin/python -m pip install --quiet --group build)
+	$*/bin/python -m pip install --quiet $(BUILDS) --editable .
 	@touch $@
 
 $(VENV)/.group-%: pyproject.toml | $(VENV)/.installed

@@ -3,6 +3,8 @@ agree, and so do second derivatives."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -28,7 +30,9 @@ def test_reverse(case: Case) -> None:
 @pytest.mark.parametrize("case", [pytest.param(c, id=c.name) for c in CASES if c.name in _TWICE])
 def test_second_order(case: Case) -> None:
     """Forward over reverse on the device gives what it gives on the CPU."""
-    kernel, given = subject(case, case.launches[0]), inputs(case)[1]
+    # With shuffles in two warps a block, LLVM takes half a minute.
+    way = replace(case.launches[0], grid="(n+31)//32", block=32) if case.name == "reduce" else case.launches[0]
+    kernel, given = subject(case, way), inputs(case)[1]
     base = kernel.buffers
     pull = Vjp(tuple(b.is_input and b.is_floating for b in base), tuple(b.is_result and b.is_floating for b in base))
     rng = np.random.default_rng(1)
