@@ -16,6 +16,7 @@ from jax_enzyme.ir.pass_managers import run_on_module
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.values import BasicBlock
 from jax_enzyme.ir.writer import to_text
+from jax_enzyme.transform.cuda.guarded_loops import narrow_guarded_loops
 from jax_enzyme.transform.masked_memory import lower_masked_memory
 from jax_enzyme.working import waiting_for
 
@@ -56,6 +57,7 @@ def _optimise(module: Module, machine: llvm.TargetMachine, vector_math: bool, fa
     if fast_math:
         relax(module)
     hide_narrow_indices(module)
+    narrow_guarded_loops(module)
     vectors = vector_math and add_vector_math(module)
     long = [b for f in module.functions.values() for b in f.blocks if len(b.instructions) > _LONG_BLOCK]
     for block in long:

@@ -1,0 +1,262 @@
+"""Loops of which only a range of iterations does anything run over that range.
+
+    before    for (t = 0; t < 32; t++) { if (t + first < n && y > 0) x; }
+    after     for (t = 0; t < (y > 0 ? min(32, n - first) : 0); t++) x;
+
+Every CUDA kernel has such loops: its threads ask whether they are within the array. The vectoriser would make masked
+accesses of it, which processors without AVX-512 are slow at. It is for code that is complete: a loop of which only the
+run knows the number of iterations has no place of its own in a tape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from jax_enzyme.analysis.counters import step_to
+from jax_enzyme.analysis.loops import Loop, Loops
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.values import BasicBlock, Constant, Value, int_value
+from jax_enzyme.transform.cuda.uniform import speculatable
+from jax_enzyme.transform.rewriting import drop_edge, phis
+
+_FEW = 8
+"""Loops of fewer iterations are left to be unrolled."""
+_SWAPPED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
+_OPPOSITE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
+_Extensions = dict[str, str]
+"""By the sign of a comparison, how the offset is widened so that a sum with it is exact."""
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A loop whose only phi counts from 0 in steps of 1, `count` times, and the comparison that ends it."""
+
+    phi: I.Phi
+    exit: I.Compare
+    count: int
+
+
+@dataclass(frozen=True)
+class _Side:
+    """`phi + offset order limit`, exact when all is widened."""
+
+    order: str
+    offset: tuple[Value, str] | None
+    limit: tuple[Value, str]
+
+
+@dataclass(frozen=True)
+class _Whole:
+    """The same for all iterations."""
+
+    condition: Value
+    holds: bool
+
+
+_Part = _Side | _Whole
+
+
+def narrow_guarded_loops(module: Module) -> None:
+    """Changes the innermost loops of a private module in place. What is wrong with a module is left for LLVM to say."""
+    for function in module.functions.values():
+        if not function.is_declaration and all(b.instructions for b in function.blocks):
+            for loop in Loops.of(function):
+                _narrow(function, loop)
+
+
+def counted(loop: Loop) -> Counted | None:
+    """Of a loop that leaves at its only latch."""
+    found = phis(loop.header)
+    latch = loop.latches[0]
+    branch = latch.terminator
+    condition = branch.operands[0] if isinstance(branch, I.CondBranch) else None
+    if len(loop.latches) != 1 or loop.exiting != [latch] or len(found) != 1:
+        return None
+    if not isinstance(condition, I.Compare) or condition.opcode != "icmp":
+        return None
+    (phi,) = found
+    around = loop.ends(phi)
+    if around is None or int_value(around[0]) != 0 or step_to(around[1], phi) != 1:
+        return None
+    count = int_value(condition.operands[1])
+    ends = condition.predicate == "eq" and branch.targets[0] not in loop
+    continues = condition.predicate in ("ne", "ult") and branch.targets[0] in loop
+    if condition.operands[0] is not around[1] or not (ends or continues):
+        return None
+    return Counted(phi, condition, count) if count is not None and count > 1 else None
+
+
+def is_idle(function: Function, loop: Loop) -> bool:
+    """Do header and latch do nothing of their own, and is nothing of the loop used behind it?"""
+    latch, header = loop.latches[0], loop.header
+    if any(not speculatable(i) for b in (latch, header) for i in b.instructions[:-1]):
+        return False
+    inside: set[Value] = {i for b in loop.blocks for i in b.instructions}
+    return not any(o in inside for b in function.blocks if b not in loop for i in b.instructions for o in i.operands)
+
+
+def _narrow(function: Function, loop: Loop) -> None:
+    header, latch = loop.header, loop.latches[0]
+    test = header.terminator
+    if loop.children or loop.preheader is None or latch is header or not isinstance(test, I.CondBranch):
+        return
+    counts = counted(loop)
+    if counts is None or counts.count < _FEW or test.targets.count(latch) != 1:
+        return
+    works = test.targets.index(latch) == 1
+    parts = list(_parts(loop, counts.phi, test.operands[0], works))
+    if not any(isinstance(p, _Side) for p in parts) or not is_idle(function, loop):
+        return
+    at = Builder(BasicBlock())
+    first, last = _range(at, counts, [p for p in parts if p is not None])
+    _enter(loop, at, first, last)
+    kind = counts.phi.type
+    counts.exit.operands[1] = at.cast("trunc", last, kind)
+    start = counts.phi.targets.index(loop.preheader)
+    if not isinstance(first, Constant):
+        counts.phi.operands[start] = at.cast("trunc", first, kind)
+    loop.preheader.instructions[-1:-1] = at.block.instructions
+    if None not in parts:
+        header.instructions.pop()
+        Builder(header).br(test.targets[0 if works else 1])
+        drop_edge(latch, header)
+
+
+def _enter(loop: Loop, at: Builder, first: Value, last: Value) -> None:
+    """The loop is not entered where the range is empty."""
+    before, latch = loop.preheader, loop.latches[0]
+    assert before is not None
+    (behind,) = loop.exits
+    for phi in phis(behind):
+        phi.add(phi.operands[phi.targets.index(latch)], before)
+    some = at.icmp("slt", first, last)
+    before.instructions.pop()
+    Builder(before).cond_br(some, loop.header, behind)
+
+
+def _range(at: Builder, counts: Counted, parts: list[_Part]) -> tuple[Value, Value]:
+    """Where the range starts and ends, as wide numbers: a start behind the end where it is empty."""
+    sides = [p for p in parts if isinstance(p, _Side)]
+    wide = T.IntType(2 * max(_bits(v) for s in sides for v in (s.limit[0], counts.phi)))
+    first: Value = const_int(wide, 0)
+    last: Value = const_int(wide, counts.count)
+    for side in sides:
+        edge = _widened(at, *side.limit, wide)
+        if side.offset is not None:
+            edge = at.binary("sub", edge, _widened(at, *side.offset, wide))
+        behind = at.binary("add", edge, const_int(wide, 1)) if side.order in ("gt", "le", "eq") else edge
+        if side.order in ("lt", "le", "eq"):
+            last = at.select(at.icmp("slt", behind, last), behind, last)
+        if side.order in ("gt", "ge", "eq"):
+            start = edge if side.order == "eq" else behind
+            first = at.select(at.icmp("sgt", start, first), start, first)
+    for whole in (p for p in parts if isinstance(p, _Whole)):
+        some = _frozen(at, whole.condition)
+        none = const_int(wide, 0)
+        last = at.select(some, last, none) if whole.holds else at.select(some, none, last)
+    return first, last
+
+
+def _parts(loop: Loop, phi: I.Phi, condition: Value, holds: bool) -> Iterator[_Part | None]:
+    """Conditions all of which must hold where `condition` is `holds`; None for each that is of no known form."""
+    both = _both(condition, holds)
+    if both is not None:
+        for one in both:
+            yield from _parts(loop, phi, one, holds)
+    elif (
+        isinstance(condition, I.BinaryOp) and condition.opcode == "xor" and int_value(condition.operands[1]) in (1, -1)
+    ):
+        yield from _parts(loop, phi, condition.operands[0], not holds)
+    elif _is_outside(loop, condition):
+        yield _Whole(condition, holds)
+    elif isinstance(condition, I.Compare) and condition.opcode == "icmp":
+        yield _side(loop, phi, condition, holds)
+    else:
+        yield None
+
+
+def _both(condition: Value, holds: bool) -> tuple[Value, Value] | None:
+    """The two conditions of which `holds` says that both do (`and`), or that neither does (`or`)."""
+    if isinstance(condition, I.BinaryOp) and condition.opcode == ("and" if holds else "or"):
+        return condition.operands[0], condition.operands[1]
+    if isinstance(condition, I.Select) and condition.type == T.I1:
+        first, then, other = condition.operands
+        if holds and int_value(other) == 0:
+            return first, then
+        if not holds and int_value(then) in (1, -1):
+            return first, other
+    return None
+
+
+def _side(loop: Loop, phi: I.Phi, compare: I.Compare, holds: bool) -> _Side | None:
+    x, limit = compare.operands
+    order = compare.predicate[-2:]
+    if _is_outside(loop, x):
+        x, limit, order = limit, x, _SWAPPED[order]
+    if not holds:
+        order = _OPPOSITE[order]
+    found = _sum(loop, phi, x)
+    if found is None or not _is_outside(loop, limit) or not isinstance(limit.type, T.IntType):
+        return None
+    offset, extensions = found
+    either = compare.predicate in ("eq", "ne") or "samesign" in compare.flags
+    sign = next((s for s in ("u", "s") if s in extensions and (either or s == compare.predicate[0])), None)
+    if sign is None:
+        return None
+    if order == "ne":
+        if sign != "u" or int_value(limit) != 0:
+            return None
+        order = "gt"
+    widened = "zext" if sign == "u" else "sext"
+    return _Side(order, None if offset is None else (offset, extensions[sign]), (limit, widened))
+
+
+def _sum(loop: Loop, phi: I.Phi, value: Value) -> tuple[Value | None, _Extensions] | None:
+    """A value as the counter and an offset that stays the same."""
+    if value is phi:
+        return None, {"s": "sext", "u": "zext"}
+    match value:
+        case I.BinaryOp(opcode="add" | "or"):
+            offset = next((o for o in value.operands if _is_outside(loop, o)), None)
+            flags = {"disjoint": ("s", "u"), "nsw": ("s",), "nuw": ("u",)}
+            exact = {sign for flag in value.flags for sign in flags.get(flag, ())}
+            if phi not in value.operands or offset is None or not exact:
+                return None
+            return offset, {s: "sext" if s == "s" else "zext" for s in exact}
+        case I.Cast(opcode="sext" | "zext"):
+            inner = _sum(loop, phi, value.operands[0])
+            if inner is None:
+                return None
+            offset, extensions = inner
+            if value.opcode == "sext":
+                return (offset, {"s": extensions["s"]}) if "s" in extensions else None
+            return (offset, dict.fromkeys(("s", "u"), extensions["u"])) if "u" in extensions else None
+        case _:
+            return None
+
+
+def _is_outside(loop: Loop, value: Value) -> bool:
+    return not any(value in block.instructions for block in loop.blocks)
+
+
+def _widened(at: Builder, value: Value, opcode: str, wide: T.IntType) -> Value:
+    number = int_value(value)
+    if number is None:
+        return at.cast(opcode, _frozen(at, value), wide)
+    bits = _bits(value)
+    number &= (1 << bits) - 1
+    return const_int(wide, number - (1 << bits) if opcode == "sext" and number >> (bits - 1) else number)
+
+
+def _frozen(at: Builder, value: Value) -> Value:
+    """A condition further left may have kept a value that is poison from being looked at."""
+    return at.insert(I.Freeze(value.type, "freeze", [value]))
+
+
+def _bits(value: Value) -> int:
+    assert isinstance(value.type, T.IntType)
+    return value.type.bits

@@ -1,0 +1,135 @@
+"""Loops of which a range does something, run as machine code before and after, and beside what the conditions say."""
+
+from __future__ import annotations
+
+import ctypes
+from itertools import product
+
+import numpy as np
+
+from jax_enzyme.analysis.loops import Loops
+from jax_enzyme.codegen.jit import jit
+from jax_enzyme.codegen.optimise import object_code
+from jax_enzyme.ir.instructions import CondBranch
+from jax_enzyme.ir.reader import parse
+from jax_enzyme.transform.cuda.guarded_loops import narrow_guarded_loops
+
+ORDERS = ("slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge", "eq", "ne")
+COUNT = 12
+_NUMPY = {
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+    "eq": np.equal,
+    "ne": np.not_equal,
+}
+
+
+def loop(number: int, order: str, swapped: bool, skips: bool, joined: bool) -> str:
+    """One loop. `joined` to a condition that is the same for all, by what makes both necessary to work."""
+    sides = "%limit, %s{0}" if swapped else "%s{0}, %limit"
+    flags = "nsw" if order.startswith("s") else "nuw"
+    both = "select i1 %c{0}, i1 true, i1 %same" if skips else "select i1 %c{0}, i1 %same, i1 false"
+    targets = "label %latch{0}, label %work{0}" if skips else "label %work{0}, label %latch{0}"
+    test = "%d{0}" if joined else "%c{0}"
+    return (
+        f"""
+head{{0}}:
+  %t{{0}} = phi i32 [ 0, %pre{{0}} ], [ %n{{0}}, %latch{{0}} ]
+  %s{{0}} = add {flags} i32 %t{{0}}, %offset
+  %c{{0}} = icmp {order} i32 {sides}
+  %d{{0}} = {both}
+  br i1 {test}, {targets}
+work{{0}}:
+  %i{{0}} = add i32 %t{{0}}, {number * COUNT}
+  %a{{0}} = getelementptr i8, ptr %y, i32 %i{{0}}
+  store i8 1, ptr %a{{0}}
+  br label %latch{{0}}
+latch{{0}}:
+  %n{{0}} = add i32 %t{{0}}, 1
+  %e{{0}} = icmp eq i32 %n{{0}}, {COUNT}
+  br i1 %e{{0}}, label %pre{{1}}, label %head{{0}}
+pre{{1}}:
+""".format(number, number + 1)
+        + (f"  br label %head{number + 1}" if number + 1 < len(CASES) else "  ret void")
+    )
+
+
+CASES = list(product(ORDERS, (False, True), (False, True), (False, True)))
+TEXT = (
+    "define void @f(ptr %y, i32 %offset, i32 %limit, i32 %p) {\n"
+    "entry:\n  %same = icmp sgt i32 %p, 0\n  br label %pre0\npre0:\n  br label %head0\n"
+    + "".join(loop(n, *case) for n, case in enumerate(CASES))
+    + "\n}\n"
+)
+
+
+def expected(offset: int, limit: int, same: bool) -> tuple[np.ndarray, np.ndarray]:
+    """What the loops write, and which of them are defined: sums may not wrap."""
+    rows, defined = [], []
+    for order, swapped, skips, joined in CASES:
+        signed = order[0] == "s"
+        wrapped = 0 if signed else 1 << 32
+        first, bound = (v + wrapped if v < 0 else v for v in (offset, limit))
+        sums = first + np.arange(COUNT, dtype=np.int64)
+        pair = (bound, sums) if swapped else (sums, bound)
+        holds = _NUMPY[order[-2:]](*pair)
+        if joined:
+            holds = (holds | same) if skips else (holds & same)
+        rows.append(~holds if skips else holds)
+        defined.append(sums[-1] < (1 << 31 if signed else 1 << 32))
+    return np.array(rows), np.array(defined)
+
+
+def test_ranges_of_all_orders() -> None:
+    module = parse(TEXT)
+    narrow_guarded_loops(module)
+    assert sum(len(b.successors) == 2 for b in module.functions["f"].blocks if b.name.startswith("pre")) > 60
+    code = jit().code(object_code(module), "f")
+    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32, ctypes.c_int32, ctypes.c_int32)(code.address)
+    edges = [0, 1, 2, 5, 11, 12, 13, 30, -1, -3, -12, -13, 2**31 - 1, -(2**31), 2**31 - 13]
+    for offset, limit, same in product(edges, edges, (False, True)):
+        y = np.zeros((len(CASES), COUNT), np.int8)
+        call(y.ctypes.data, offset, limit, int(same))
+        wanted, defined = expected(offset, limit, same)
+        np.testing.assert_array_equal(y[defined], wanted[defined], f"{offset} {limit} {same}")
+
+
+def test_a_guard_of_threads_is_gone() -> None:
+    """As CUDA's threads ask: `x == 0 || y == 0 || x > 94`, of x in parts."""
+    module = parse("""
+define void @f(ptr %y, i64 %block, i1 %row) {
+entry:
+  %first = shl nuw nsw i64 %block, 5
+  br label %head
+head:
+  %t = phi i64 [ 0, %entry ], [ %n, %latch ]
+  %x = or disjoint i64 %t, %first
+  %zero = icmp eq i64 %x, 0
+  %a = select i1 %zero, i1 true, i1 %row
+  %large = icmp samesign ugt i64 %x, 94
+  %b = select i1 %a, i1 true, i1 %large
+  br i1 %b, label %latch, label %work
+work:
+  %p = getelementptr i8, ptr %y, i64 %x
+  store i8 1, ptr %p
+  br label %latch
+latch:
+  %n = add nuw nsw i64 %t, 1
+  %e = icmp eq i64 %n, 32
+  br i1 %e, label %end, label %head
+end:
+  ret void
+}""")
+    narrow_guarded_loops(module)
+    (narrowed,) = Loops.of(module.functions["f"])
+    assert not isinstance(narrowed.header.terminator, CondBranch)
+    code = jit().code(object_code(module), "f")
+    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_bool)(code.address)
+    y = np.zeros(96, np.int8)
+    for block in range(3):
+        call(y.ctypes.data, block, True)
+        assert block or not y.any()
+        call(y.ctypes.data, block, False)
+    np.testing.assert_array_equal(y, (np.arange(96) > 0) & (np.arange(96) <= 94))
