@@ -80,6 +80,14 @@ def mentioned(source: Source, flags: Sequence[str]) -> frozenset[str] | None:
     return frozenset(found)
 
 
+def included(source: Source, flags: Sequence[str]) -> frozenset[str]:
+    """The real paths of the files that a source itself includes by names in quotes."""
+    home = source.path.parent if source.path is not None else Path.cwd()
+    folders = (home, Path.cwd(), *_folders(flags))
+    names = _INCLUDE.findall(source.contents.decode(errors="replace"))
+    return frozenset(os.path.realpath(folder / n) for n in names for folder in folders if (folder / n).is_file())
+
+
 def _folders(flags: Sequence[str]) -> list[Path]:
     found: list[Path] = []
     for index, flag in enumerate(flags):

@@ -329,10 +329,16 @@ class SourceSet:
 
     def _raise_failure(self, name: str) -> None:
         """Raises what kept a source from compiling that may define a name. Where it is another that does not compile,
-        a name that nobody defines is told as that."""
+        a name that nobody defines is told as that. What another source includes is a part of that one, unless that does
+        not compile either."""
         for unit, failure in self._done.items():
-            if isinstance(failure, CompileError) and _may_define(unit, name):
+            if isinstance(failure, CompileError) and _may_define(unit, name) and not self._is_part(unit):
                 raise failure
+
+    def _is_part(self, unit: Unit) -> bool:
+        path = unit.source.path and os.path.realpath(unit.source.path)
+        whole = (other for other in self.units if not isinstance(self._done.get(other), CompileError))
+        return any(path in other.included for other in whole)
 
     def _compile(self, units: Iterable[Unit]) -> None:
         """Compiles units, in threads, those first whose modules others use. What fails is raised where the user named

@@ -95,6 +95,16 @@ def test_names_that_only_macros_make(write: Write, tmp_path: Path) -> None:
     assert functions(source_set(tmp_path).program("step").ir) == {"step", "half"}
 
 
+def test_sources_that_others_include_are_parts_of_them(write: Write, tmp_path: Path) -> None:
+    step = '#include <stdlib.h>\ndouble vec_half(double); double vec_free(double);\n'
+    write(
+        step__c=step + "double step(double x) { free(malloc(8)); return vec_half(x) + vec_free(x); }\n",
+        vec__c='#define NAME(b) vec_##b\n#include "vec_source.c"\n',
+        vec_source__c="double NAME(half)(double x) { return x / 2; }\ndouble NAME(free)(double x) { return x; }\n",
+    )
+    assert functions(load(tmp_path, "step").ir) >= {"step", "vec_half", "vec_free"}
+
+
 def test_names_that_macros_rename_do_not_need_the_whole_folder(
     write: Write, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
