@@ -47,13 +47,20 @@ def leave_large(module: Module, root: str) -> bool:
         if sum(length for f, length in lengths.items() if f not in inlined) <= limit:
             break
         copies = _copies(lengths, calls, inlined)
-        costs = {f: (copies[f] - 1) * lengths[f] for f in lengths if f in inlined and lengths[f] > _SHORT}
+        large = (f for f in lengths if f in inlined and lengths[f] > _SHORT and _is_of_the_source(f))
+        costs = {f: (copies[f] - 1) * lengths[f] for f in large}
         dearest = max(costs, key=costs.__getitem__, default=start)
         if not costs.get(dearest):
             break
         inlined.discard(dearest)
         dearest.attributes = without_attributes(module, dearest.attributes, frozenset({_INLINE}))
     return any(f in inlined for caller in lengths for f in calls[caller])
+
+
+def _is_of_the_source(function: Function) -> bool:
+    """Code without places is our run-time libraries'. They move numbers of any type, which only their callers tell:
+    inlined, they are known to move these."""
+    return any(kind == "dbg" for kind, _ in function.metadata)
 
 
 def _called(function: Function) -> Mapping[Function, int]:

@@ -96,7 +96,7 @@ def test_names_that_only_macros_make(write: Write, tmp_path: Path) -> None:
 
 
 def test_sources_that_others_include_are_parts_of_them(write: Write, tmp_path: Path) -> None:
-    step = '#include <stdlib.h>\ndouble vec_half(double); double vec_free(double);\n'
+    step = "#include <stdlib.h>\ndouble vec_half(double); double vec_free(double);\n"
     write(
         step__c=step + "double step(double x) { free(malloc(8)); return vec_half(x) + vec_free(x); }\n",
         vec__c='#define NAME(b) vec_##b\n#include "vec_source.c"\n',
