@@ -28,11 +28,14 @@ from jax_enzyme.frontends.numba_raising import convention, statuses
 from jax_enzyme.frontends.program import Program
 from jax_enzyme.frontends.runtime_library import complete
 from jax_enzyme.frontends.source import Source
+from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import linking
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.ir.reader import parse
+from jax_enzyme.ir.values import Value
 from jax_enzyme.signature import Param, Signature
+from jax_enzyme.transform.openmp import mark_behind
 
 _NUMBA_NAMES = {
     "bool": "boolean", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64", "u8": "uint8", "u16": "uint16",
@@ -51,6 +54,12 @@ _WRAPPER_FLAGS = (
 # Numba's own reference counting, which `runtime/numba_memory.cpp` has in a form that is easier to follow.
 _COUNTING = ("NRT_incref", "NRT_decref")
 
+# Is called before each loop over `prange`.
+_PRANGE = "je_prange"
+
+# Variables that hold addresses of this process are called so. A stored program must not call any.
+_ADDRESS = "numba.dynamic.globals."
+
 # What calls itself does so through a variable, which Numba fills when it links.
 _UNRESOLVED = ".numba.unresolved$"
 
@@ -67,6 +76,12 @@ def load_numba(source: Source, symbol: str | None, signature: Signature) -> tupl
     whole = replace(signature, params=(*signature.params, *sizes))
     name = symbol or function.__name__
     modules, entry = _compile(function, source.function, signature, source.name)
+    if any(_ADDRESS in text and _calls_address(parse(text)) for text in modules):
+        raise CompileError(
+            f"`{function.__name__}` calls a function by its address in this process, such as one of ctypes or cffi",
+            source.name,
+            "write it in Python, or make a kernel of its source, in C or another language",
+        )
     _, target = _contexts()
     raised = {status: target.texts[status] for status in sorted(statuses(map(parse, modules)) & target.texts.keys())}
     wrapper = toolchain.compile_cached(
@@ -81,6 +96,7 @@ def load_numba(source: Source, symbol: str | None, signature: Signature) -> tupl
 def _plain(text: str) -> str:
     """Numba's module in a form that links like any other."""
     module = parse(text)
+    mark_behind(module, _PRANGE)
     for counting in filter(None, map(module.functions.get, _COUNTING)):
         counting.blocks, counting.prefix, counting.attributes, counting.metadata = [], (), (), []
     for name, variable in module.globals.items():
@@ -89,6 +105,21 @@ def _plain(text: str) -> str:
             variable.prefix, variable.is_constant = ("internal",), True
             variable.initializer = _function(module, name.removeprefix(_UNRESOLVED))
     return linking.linkable(module)
+
+
+def _calls_address(module: Module) -> bool:
+    """Does a module call a function that it knows by its address alone?"""
+    for function in module.functions.values():
+        found: set[Value] = set()
+        for instruction in function.instructions():
+            first = instruction.operands[0] if instruction.operands else None
+            if isinstance(instruction, I.CallBase) and instruction.callee in found:
+                return True
+            if isinstance(instruction, I.Load) and isinstance(first, GlobalVariable):
+                found |= {instruction} if first.name.startswith(_ADDRESS) else set()
+            elif isinstance(instruction, I.Cast) and first in found:
+                found.add(instruction)
+    return False
 
 
 def _function(module: Module, name: str) -> Function:
@@ -120,6 +151,7 @@ def _compile(
         try:
             isolation = Isolation(numba)
             own = isolation.function(function, original if original is not function else None)
+            type(target).parallel = isolation.parallel
             result = compiler.compile_extra(typing_context, target, own, arguments, None, flags, {})
         except numba.core.errors.NumbaError as error:
             raise CompileError(f"Numba cannot compile the function:\n{error}", place) from None
@@ -147,15 +179,36 @@ def _contexts() -> tuple[Any, Any]:
         def _optimize_final_module(self) -> None:
             """The engine optimises."""
 
-    verbose, brief = imported("numba.np.arrayobj").raise_with_shape_context, imported("numba").njit(_shapes_differ)
+    prange = imported("numba").prange
+
+    def _say(builder: Any) -> None:
+        """That a loop follows whose iterations may run in any order."""
+        llvm = imported("llvmlite.ir")
+        kind = llvm.FunctionType(llvm.VoidType(), ())
+        said = imported("numba.core.cgutils").get_or_insert_function(builder.module, kind, _PRANGE)
+        if said.is_declaration:  # Numba links what it compiles
+            said.linkage = "internal"
+            llvm.IRBuilder(said.append_basic_block()).ret_void()
+        builder.call(said, ())
+
+    numba = imported("numba")
+    njit = numba.njit
+    instead = (
+        # Numba's makes its message at run time, which is more code than most kernels are.
+        (imported("numba.np.arrayobj").raise_with_shape_context, njit(_shapes_differ)),
+        # Numba's call what is in its process, by the address.
+        (numba.get_num_threads, njit(_one)),
+        (numba.get_thread_id, njit(_none)),
+        (numba.set_num_threads, njit(_as_it_is)),
+    )
 
     class Typing(imported("numba.core.typing").Context):
         def resolve_value_type(self, val: Any) -> Any:
-            # Numba's makes its message at run time, which is more code than most kernels are.
-            return super().resolve_value_type(brief if val is verbose else val)
+            return super().resolve_value_type(next((own for theirs, own in instead if val is theirs), val))
 
     class Target(imported("numba.core.cpu").CPUContext):
         texts: dict[int, str]
+        parallel = False
 
         @property
         def call_conv(self) -> Any:
@@ -164,7 +217,10 @@ def _contexts() -> tuple[Any, Any]:
         def get_function(self, fn: Any, sig: Any, _firstcall: bool = True) -> Any:
             if fn is print:
                 return lambda builder, args: lower_print(self, builder, sig, args)
-            return super().get_function(fn, sig, _firstcall)
+            found = super().get_function(fn, sig, _firstcall)
+            if self.parallel and getattr(fn, "typing_key", None) is prange:
+                return lambda builder, args, *rest: (_say(builder), found(builder, args, *rest))[1]
+            return found
 
     typing_context = Typing()
     Target.texts = {}
@@ -176,6 +232,18 @@ def _contexts() -> tuple[Any, Any]:
 def _shapes_differ(source: object, target: object) -> None:
     """Is compiled by Numba, in place of its own."""
     raise ValueError("cannot assign slice from input of different size")
+
+
+def _one() -> int:
+    return 1
+
+
+def _none() -> int:
+    return 0
+
+
+def _as_it_is(_: int) -> None:
+    """There is one thread."""
 
 
 @contextmanager

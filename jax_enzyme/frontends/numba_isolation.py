@@ -8,7 +8,7 @@ from typing import Any
 
 
 def options_of(function: object) -> dict[str, Any]:
-    """The options of a Numba function; loops that may run in parallel run one after the other."""
+    """The options of a Numba function; what Numba would run in parallel is serial code."""
     options = {**getattr(function, "targetoptions", {}), "parallel": False}
     return {name: value for name, value in options.items() if name not in ("nopython", "forceobj", "looplift")}
 
@@ -21,13 +21,14 @@ def _names(code: python.CodeType) -> set[str]:
 
 class Isolation:
     """The copies for one kernel. `functions` leads from Numba's functions to the kernel's own, `classes` from the types
-    of classes (`jitclass`)."""
+    of classes (`jitclass`); `parallel` is whether a function says so, in which `prange` is more than `range`."""
 
     def __init__(self, numba: Any) -> None:
         self._numba = numba
         self.functions: dict[object, Any] = {}
         self.classes: dict[object, Any] = {}
         self._scopes: list[dict[str, Any]] = []
+        self.parallel = False
 
     def function(self, function: python.FunctionType, compiled: object = None) -> python.FunctionType:
         """A function that uses copies of its own."""
@@ -37,6 +38,7 @@ class Isolation:
         copy.__qualname__, copy.__module__ = function.__qualname__, function.__module__
         copy.__kwdefaults__ = function.__kwdefaults__
         if compiled is not None:
+            self.parallel |= bool(getattr(compiled, "targetoptions", {}).get("parallel"))
             self.functions[compiled] = self._numba.njit(**options_of(compiled))(copy)
         self._scopes.append(scope)
         used = _names(function.__code__)

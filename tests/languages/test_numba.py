@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from jax_enzyme.codegen import derived
 from jax_enzyme.errors import CompileError, SignatureError
 from jax_enzyme.frontends import load_function
 from jax_enzyme.signature import Binding, parse
 from tests.support.engine import Native, agree, three_way
-from tests.support.native import KernelStatus
+from tests.support.native import KernelStatus, call
+from tests.support.team import Team
 
 numba = pytest.importorskip("numba")
 jitclass = pytest.importorskip("numba.experimental").jitclass
@@ -221,6 +223,38 @@ def test_print_is_output_of_the_primal(capfd: pytest.CaptureFixture[str]) -> Non
     assert capfd.readouterr().out == "n = 5 False (0+0.9j)\n"
 
 
+cosine = ctypes.CDLL("libm.so.6").cos
+cosine.argtypes, cosine.restype = (ctypes.c_double,), ctypes.c_double
+
+
+def by_address(x, y):
+    y[0] = cosine(x[0])
+
+
+@numba.njit(parallel=True)
+def in_any_order(x, y):
+    total, top = 0.0, 0.0
+    for i in numba.prange(x.shape[0]):
+        total += x[i] * x[i] * numba.get_num_threads()
+        top = max(top, x[i])
+    for i in numba.prange(1, x.shape[0]):
+        y[i] = total * np.sin(x[i]) * top + numba.get_thread_id()
+    y[0] = x[0]
+
+
+def test_prange_is_a_loop_that_several_threads_may_share() -> None:
+    kernel = kernel_of(in_any_order, VECTOR, {"n": 5})
+    expected = np.sum(X**2) * np.sin(X) * np.max(X)
+    expected[0] = X[0]
+    np.testing.assert_allclose(kernel.run((), [X])[0], expected, rtol=1e-13)
+    agree(three_way(kernel, [X]))
+    large = kernel_of(in_any_order, VECTOR, {"n": 40_000})
+    built = derived.build(large.program, large.signature, large.binding, (), large.options)
+    x, team = np.resize(X, 40_000), Team(threads=3)
+    assert call(built, [x])[0].tobytes() == call(built, [x], team=team.address)[0].tobytes()
+    assert team.ran
+
+
 def test_an_exception_is_an_error_of_the_call() -> None:
     with pytest.raises(KernelStatus) as caught:
         kernel_of(raising, VECTOR, {"n": 5}).run((), [X * 1e10])
@@ -256,6 +290,7 @@ def test_programs_are_values() -> None:
 @pytest.mark.parametrize(
     ("function", "signature", "error", "message"),
     [
+        (by_address, VECTOR, CompileError, "by its address in this process"),
         (loop, "n: i32, x: f64[n], out y: f64[n]", SignatureError, "write|declare"),
         (loop, "n: i32, x: f64[n], out y: f64[n] -> f32", SignatureError, "returns float64"),
         (dots, VECTOR, SignatureError, "2 parameters in the signature, but `dots` has 3"),

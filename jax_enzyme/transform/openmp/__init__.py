@@ -4,6 +4,7 @@ and teams, for regions that ask for their thread."""
 from jax_enzyme.transform.openmp.accesses import LoopLog
 from jax_enzyme.transform.openmp.calls import TEAM
 from jax_enzyme.transform.openmp.serial import check_exclusive, make_serial
+from jax_enzyme.transform.openmp.sharing import mark_behind
 from jax_enzyme.transform.openmp.teams import lower_teams
 
-__all__ = ["TEAM", "LoopLog", "check_exclusive", "lower_teams", "make_serial"]
+__all__ = ["TEAM", "LoopLog", "check_exclusive", "lower_teams", "make_serial", "mark_behind"]

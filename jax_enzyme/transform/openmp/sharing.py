@@ -25,6 +25,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.debug import location
+from jax_enzyme.ir.marks import Mark, mark
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
@@ -65,19 +66,31 @@ def worksharing_loops(module: Module, *, teams: bool, by_number: bool) -> list[W
         kinds = [(block, int_value(call.arguments[2]), callee_name(call)) for block, call in starts]
         chunked = _CHUNKED - {_CHUNKS} if by_number else _CHUNKED
         for block, kind, name in kinds:
-            loop = _after(function, block)
+            loop = loop_behind(function, block)
             if loop is not None and (name.startswith(_START) or (kind or 0) & _MODIFIERS in chunked):
                 _once(module, function, loop)
         for block, call in calls_of(function, _START):
             block.instructions.remove(call)
         for block, kind, _ in kinds:
-            loop = _after(function, block)
+            loop = loop_behind(function, block)
             if loop is not None:
                 found.append(Worksharing(function, loop, block, kind is None or kind & _MODIFIERS in _ORDERED))
     return found
 
 
-def _after(function: Function, start: BasicBlock) -> Loop | None:
+def mark_behind(module: Module, name: str) -> None:
+    """Marks, in place, the loop behind each call of a function as one whose iterations may run in any order apart from
+    sums; the calls go, and so does the function."""
+    for function in module.functions.values():
+        for block, call in calls_of(function, name):
+            loop = loop_behind(function, block)
+            for latch in loop.latches if loop is not None else ():
+                mark(module, latch.terminator, frozenset({Mark.PARALLEL}))
+            replace_call(block, call, [])
+    module.functions.pop(name, None)
+
+
+def loop_behind(function: Function, start: BasicBlock) -> Loop | None:
     """The first outermost loop behind a block that `start` leads to by force."""
     cfg = Cfg(function)
     if not cfg.is_reachable(start):
