@@ -24,7 +24,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.values import Argument
 
 _NO_WRAP = 1 << 62
-_FRESH = 1 << 20
+_FRESH = 1 << 60
 """Ranks of atoms that stand for the numbers of the later run: behind those of the function."""
 
 _Range = tuple[Atom, Polynomial]

@@ -9,7 +9,7 @@ Opaque pointers do not tell what they point to; debug information does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -53,7 +53,7 @@ _CHARACTERS = ("char", "unsigned char")
 _WIDEST = 64
 _COMPLEX = {"complex<float>": ("c64", "f32"), "complex<double>": ("c128", "f64")}
 _DEPTH = 16
-"""A type behind more names, pointers and members than these is one of which nothing is said."""
+"""A type behind more members inside one another than these is one of which nothing is said."""
 
 
 @dataclass(frozen=True)
@@ -105,24 +105,25 @@ def source_type(module: Module, value: MDValue | str | None) -> SourceType:
 
 def plain_type(module: Module, value: MDValue | str | None) -> MDNode | None:
     """The type without its qualifiers and other names; None for `void`."""
-    node = resolve(module, value)
-    for _ in range(_DEPTH):
-        if node is None or node.get("tag") not in _TRANSPARENT:
-            break
-        node = resolve(module, node.get("baseType"))
-    return node
+    *_, last = _through(module, value, _TRANSPARENT)
+    return last
 
 
 def _is_constant(module: Module, value: MDValue | str | None) -> bool:
+    nodes = _through(module, value, (*_TRANSPARENT, "DW_TAG_array_type"))
+    return any(node is not None and node.get("tag") == "DW_TAG_const_type" for node in nodes)
+
+
+def _through(module: Module, value: MDValue | str | None, tags: Collection[str]) -> Iterator[MDNode | None]:
+    """A type, and what it is another name for, as long as it has one of the tags. Names of names come to an end, in
+    all debug information but a damaged one."""
+    seen: list[MDNode] = []
     node = resolve(module, value)
-    for _ in range(_DEPTH):
-        tag = None if node is None else node.get("tag")
-        if node is None or tag not in (*_TRANSPARENT, "DW_TAG_array_type"):
-            return False
-        if tag == "DW_TAG_const_type":
-            return True
+    while node is not None and node.get("tag") in tags and not any(node is s for s in seen):
+        yield node
+        seen.append(node)
         node = resolve(module, node.get("baseType"))
-    return False
+    yield node
 
 
 def _is_shared(pointer: MDNode | None) -> bool:

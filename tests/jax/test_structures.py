@@ -362,6 +362,15 @@ def test_another_structure_is_refused_with_both_sides(declared: str, cause: str)
     assert "spring" in text
 
 
+@pytest.mark.parametrize(("start", "access"), [("const double", "*x"), ("double *", "x[0][0]")])
+def test_a_type_behind_many_names_is_looked_at(start: str, access: str) -> None:
+    names = f"typedef {start} t0;\n" + "".join(f"typedef t{i} t{i + 1};\n" for i in range(40))
+    with pytest.raises(je.SignatureError, match="in the source parameter 1"):
+        je.kernel(
+            f"{names}void f(t40 *x, double *y) {{ *y = {access}; }}", "f", "out x: f64[1], out y: f64[1]", lang="c"
+        )
+
+
 @pytest.mark.parametrize(
     ("value", "cause"),
     [
