@@ -373,7 +373,7 @@ entry:
   ret void
 }
 """
-TAPE = "double k(double x, double tol) {\n  double s = x;\n  while (s * s > tol) s = s * x * 0.5;\n  return s;\n}"
+TAPE = "double k(double x, double tol) { return x < tol ? x * x : k(0.5 * x, tol) * k(0.3 * x, tol); }"
 NOTED = (
     "int decide(int);\ndouble k(double x, int n) {\n  double s = x;\n  for (int i = 0; i < n; i++) {\n"
     "    s = s * s * x;\n    if (decide(i)) s += 1;\n  }\n  return s;\n}"
@@ -385,7 +385,7 @@ def pointers_in_vectors() -> None:
     build(kernel, steps(kernel)["forward"])
 
 
-def split_with_a_tape_of_unknown_size() -> None:
+def split_where_the_tape_holds_addresses() -> None:
     kernel = native(TAPE, "k", "x: f64, tol: f64 -> f64", {})
     step = steps(kernel)["reverse"]
     assert isinstance(step, Vjp)
@@ -437,7 +437,7 @@ def returned_pointer() -> None:
 
 ELSEWHERE: dict[Callable[[], None], Cause] = {
     pointers_in_vectors: causes.POINTERS_AS_VECTORS,
-    split_with_a_tape_of_unknown_size: causes.SPLIT,
+    split_where_the_tape_holds_addresses: causes.SPLIT,
     no_loop: causes.NO_LOOP,
     loop_that_cannot_be_cut: causes.NOT_CHECKPOINTED,
     no_return: causes.NEVER_RETURNS,
