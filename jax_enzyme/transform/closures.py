@@ -37,6 +37,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.clone import clone
+from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import BasicBlock, InlineAsm, Value
 from jax_enzyme.rules.declare import Declarations
@@ -52,6 +53,7 @@ _FRAME = 8
 class _Closures:
     """The records of a program, and the nested functions with the position of the parameter that takes the frame."""
 
+    module: Module
     records: frozenset[MemoryObject]
     nested: dict[Function, int]
 
@@ -67,7 +69,8 @@ class _Closures:
         if len(found) > 1:
             raise LoweringError(
                 f"a nested procedure is called as `{wanted}`: several of those passed fit",
-                remedy="pass procedures that are not nested in another one, or give all the same parameters",
+                location(self.module, call),
+                "pass procedures that are not nested in another one, or give all the same parameters",
             )
         return found.pop() if found else None
 
@@ -81,7 +84,7 @@ def lower_closures(function: ArrayFunction) -> ArrayFunction:
     nested = {f: index for f in module.functions.values() if (index := _frame_parameter(f)) is not None}
     _pass_frames_plainly(module)
     points_to = PointsTo(module, module.functions[function.symbol])
-    closures = _Closures(frozenset(o for record in fills for o in points_to.of(record)), nested)
+    closures = _Closures(module, frozenset(o for record in fills for o in points_to.of(record)), nested)
     for caller in points_to.functions:
         calls = [i for i in caller.instructions() if isinstance(i, I.Call) and not _is_direct(i)]
         _rewrite(caller, points_to, closures, calls)
@@ -152,7 +155,8 @@ def _rewrite(function: Function, points_to: PointsTo, closures: _Closures, calls
         if points_to.is_any_code(objects) or (position is not None and len(plain) < len(others)):
             raise LoweringError(
                 "a procedure is called that may be nested in another one or come from somewhere unknown",
-                remedy="pass procedures directly, or none that is nested in another one",
+                location(points_to.module, call),
+                "pass procedures directly, or none that is nested in another one",
             )
         for target in plain:
             # What is told apart by its address has one of its own.

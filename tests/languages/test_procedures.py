@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from jax_enzyme.errors import LoweringError
 from tests.support.engine import native, three_way
 from tests.support.native import KernelStatus
 
@@ -82,3 +83,37 @@ def test_a_procedure_that_does_not_fit(name: str) -> None:
     with pytest.raises(KernelStatus) as caught:
         kernel.run((), [*inputs, np.int32(1)])
     assert caught.value.kind == 3
+
+
+_UNKNOWN = """
+subroutine run(x, n, y)
+  use iso_c_binding
+  implicit none
+  real(8), intent(in) :: x
+  integer(8), intent(in) :: n
+  real(8), intent(out) :: y
+  abstract interface
+    function fn(u) result(v)
+      real(8), intent(in) :: u
+      real(8) :: v
+    end function
+  end interface
+  procedure(fn), pointer :: p
+  p => inner
+  if (n > 0) call c_f_procpointer(transfer(n, c_null_funptr), p)
+  y = p(x)
+contains
+  function inner(u) result(v)
+    real(8), intent(in) :: u
+    real(8) :: v
+    v = x * u
+  end function
+end subroutine
+"""
+
+
+def test_a_nested_procedure_or_an_unknown_one() -> None:
+    kernel = native(_UNKNOWN, "run", "x: f64[], n: i64[], out y: f64[]", {}, "fortran")
+    with pytest.raises(LoweringError, match="may be nested") as caught:
+        kernel.run((), [np.float64(1.0), np.int64(0)])
+    assert (caught.value.place or "").split(":")[1] == "17"
