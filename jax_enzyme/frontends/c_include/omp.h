@@ -1,6 +1,8 @@
 // OpenMP's functions. Their bodies, for the one thread that runs a kernel, are in runtime/openmp.cpp.
 #pragma once
 
+#include <stdlib.h>
+
 typedef struct { int held; } omp_lock_t;
 typedef struct { int held; } omp_nest_lock_t;
 typedef enum { omp_sched_static = 1, omp_sched_dynamic, omp_sched_guided, omp_sched_auto } omp_sched_t;
@@ -77,11 +79,8 @@ int omp_get_cancellation(void);
 #else
 #define JE_DEFAULT_ALLOCATOR
 #endif
-// In terms of C's, whose memory the engine knows.
-void *malloc(__SIZE_TYPE__);
-void *calloc(__SIZE_TYPE__, __SIZE_TYPE__);
-void *aligned_alloc(__SIZE_TYPE__, __SIZE_TYPE__);
-void free(void *);
+// In terms of C's, whose memory the engine knows. Older standards have no aligned_alloc.
+void *je_aligned_alloc(__SIZE_TYPE__, __SIZE_TYPE__) __asm__("aligned_alloc");
 static inline void *omp_alloc(__SIZE_TYPE__ size, omp_allocator_handle_t allocator JE_DEFAULT_ALLOCATOR) {
   (void)allocator;
   return malloc(size);
@@ -94,7 +93,7 @@ static inline void *omp_calloc(__SIZE_TYPE__ count, __SIZE_TYPE__ size,
 static inline void *omp_aligned_alloc(__SIZE_TYPE__ align, __SIZE_TYPE__ size,
                                       omp_allocator_handle_t allocator JE_DEFAULT_ALLOCATOR) {
   (void)allocator;
-  return aligned_alloc(align, (size + align - 1) / align * align);
+  return je_aligned_alloc(align, (size + align - 1) / align * align);
 }
 static inline void omp_free(void *memory, omp_allocator_handle_t allocator JE_DEFAULT_ALLOCATOR) {
   (void)allocator;
