@@ -16,7 +16,8 @@ from jax_enzyme.frontends.source import Source
 
 _C_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
 _DECLARED = re.compile(r"\bextern\b[^;{}=\"]*;")
-_FORTRAN = re.compile(r"\b(?:subroutine|function|entry|procedure)\b([^\n!]*)", re.I)
+_FORTRAN = re.compile(r"^(?!\*|c(?:\W|$))[^\n!]*?\b(?:subroutine|function|entry|procedure)\b([^\n!]*)", re.I | re.M)
+"""Not in comments, which in the old form are lines with `*` or `C` in front: they mention what others define."""
 _CONTINUED = re.compile(r"&[ \t]*(?:![^\n]*)?\n[ \t]*&?|\n[ ]{5}[^\s0]")
 _COMMON = re.compile(r"\bcommon\b([^\n!]*)", re.I)
 _BLOCK_DATA = re.compile(r"^[ \t]*block[ \t]*data\b", re.I | re.M)

@@ -124,6 +124,22 @@ def test_names_that_macros_rename_do_not_need_the_whole_folder(
     assert "table.f90" not in caplog.text  # whose symbols are not those of C
 
 
+def test_comments_of_fortran_define_nothing(write: Write, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    need("flang-22")
+    body = "      REAL*8 X\n      X = X / 2\n      END\n"
+    write(
+        step__f="      SUBROUTINE STEP(X)\n      COMPLEX TURN\n      CALL HALF(X)\n      X = TURN(X)\n      END\n",
+        half__f=f"C\n      SUBROUTINE HALF(X)\n{body}",
+        turn__f90="complex function turn(x)\nreal :: x\nturn = x\nend\n",
+        other__f=f"C     AS THE SUBROUTINE HALF\n*> \\b the function TURN\n      SUBROUTINE OTHER(X)\n{body}",
+        another__f90="x = 1 ! as the subroutine half\nend\n",
+    )
+    with caplog.at_level(logging.DEBUG, "jax_enzyme"):
+        assert functions(source_set(tmp_path).program("step").ir) == {"step_", "half_", "turn_"}
+    assert "half.f ..." in caplog.text
+    assert "other" not in caplog.text
+
+
 def test_fortran_modules_in_order(write: Write, tmp_path: Path) -> None:
     need("flang-22")
     paths = write(
