@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from jax_enzyme.ad.device.convergence import Convergence, Guard
 from jax_enzyme.ad.device.shuffles import warp_helper
-from jax_enzyme.ad.emit.partials import SUM_FLAGS
+from jax_enzyme.ad.emit.partials import added
 from jax_enzyme.ad.facts.copying import copied
 from jax_enzyme.ad.facts.functions import Facts
 from jax_enzyme.ad.facts.threads import Sums
@@ -207,7 +207,7 @@ class WarpSums(Sums):
             self._prologue.store(zero(place.type), self._sums[place])
         variable = self._sums[place]
         old = self._builder.load(place.type, variable)
-        self._builder.store(self._builder.binary("fadd", old, adjoint, SUM_FLAGS), variable)
+        self._builder.store(added(self._builder, old, adjoint), variable)
 
     def _add(self, pointer: Value, part: Value, guards: tuple[Guard, ...] = ()) -> None:
         function = warp_helper(self._module, WARP_ADD, _ADD, part.type)

@@ -20,7 +20,7 @@ from jax_enzyme.ad.emit.copies import is_array, is_freed_next, numbers_in
 from jax_enzyme.ad.emit.late_sums import LateSums
 from jax_enzyme.ad.emit.library import LibraryCalls
 from jax_enzyme.ad.emit.lookup import Sources
-from jax_enzyme.ad.emit.partials import SUM_FLAGS, Partials, nonzero_partials, variables_of
+from jax_enzyme.ad.emit.partials import Partials, added, nonzero_partials, variables_of
 from jax_enzyme.ad.emit.runtime import Runtime
 from jax_enzyme.ad.facts.causes import MIXED_COPY, NARROW, RELOADED, SHARED_ORDER
 from jax_enzyme.ad.facts.errors import active_rule
@@ -214,7 +214,7 @@ class Adjoints:
         old = self.take(instruction) if self.is_active(instruction) else zero(value.type)
         before = old
         if instruction.operation != "xchg":
-            before = self._builder.binary("fadd", after, old, SUM_FLAGS)
+            before = added(self._builder, after, old)
         self._builder.store(before, shadow)
         self.add(value, self._builder.unary("fneg", after) if instruction.operation == "fsub" else after)
 
@@ -385,7 +385,7 @@ class Adjoints:
                     index = ConstantInt(T.I32, chosen - start)
                     part = self._lane(adjoint, ConstantInt(T.I32, lane))
                     old = self._lane(total, index)
-                    total = self._with_lane(total, self._builder.binary("fadd", old, part, SUM_FLAGS), index)
+                    total = self._with_lane(total, added(self._builder, old, part), index)
             self.add(source, total)
 
     def _lane(self, vector: Value, index: Value) -> Value:

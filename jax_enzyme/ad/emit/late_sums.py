@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from jax_enzyme.ad.emit.addresses import element_alignment
 from jax_enzyme.ad.emit.lookup import Sources
-from jax_enzyme.ad.emit.partials import SUM_FLAGS
+from jax_enzyme.ad.emit.partials import added
 from jax_enzyme.ad.facts.copying import ALIGNMENT
 from jax_enzyme.ad.plan.late_sums import LateSum
 from jax_enzyme.analysis.loops import Loop
@@ -61,7 +61,7 @@ class LateSums:
         pointer = builder.gep(load.type, first, [place])
         old = self._load(pointer, load.type, align)
         kept = self._load(builder.gep(load.type, buffer, [number]), load.type, None)
-        self._store(builder.binary("fadd", old, kept, SUM_FLAGS), pointer, load.type, align)
+        self._store(added(builder, old, kept), pointer, load.type, align)
         builder.count_on(number, body, ConstantInt(T.I64, late.count), after)
         builder.block = after
 

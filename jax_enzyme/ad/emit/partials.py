@@ -18,23 +18,23 @@ from jax_enzyme.rules.expr import Expr
 from jax_enzyme.rules.rule import ZERO, Rule
 
 # The order in which derivative terms are added is ours to choose, and products may be fused into sums.
-SUM_FLAGS = ("reassoc", "nsz", "contract")
+_SUM_FLAGS = ("reassoc", "nsz", "contract")
 
 
 PRODUCT_FLAGS = ("contract",)
-CONTRACTED = ("nsz", "contract")
+_CONTRACTED = ("nsz", "contract")
 
 
 def added(builder: Builder, x: Value, y: Value) -> Value:
     """`x + y`, of numbers. Where a summand is scaled by several constants whose product is too large or too small, the
     sum may not be reassociated, nor one that it is part of: code generators merge it with that product to one
     instruction, which has the flags of the sum, and then merge the constants."""
-    return builder.binary("fadd", x, y, CONTRACTED if _out_of_range(x) or _out_of_range(y) else SUM_FLAGS)
+    return builder.binary("fadd", x, y, _CONTRACTED if _out_of_range(x) or _out_of_range(y) else _SUM_FLAGS)
 
 
 def _out_of_range(summand: Value) -> bool:
     if isinstance(summand, I.BinaryOp) and summand.opcode == "fadd":
-        return summand.flags == CONTRACTED
+        return summand.flags == _CONTRACTED
     scale = 1.0
     while isinstance(summand, I.BinaryOp) and summand.opcode == "fmul":
         factors = [f for f in map(_constant, summand.operands) if f is not None]
