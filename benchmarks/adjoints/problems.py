@@ -1,0 +1,108 @@
+"""The functions whose adjoints are written by hand, at the size that is timed and at one for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.gradients import Problem
+from benchmarks.problems import KERNELS, gmm
+from benchmarks.shapes import HEAT
+from tests.kernels.corpus import case
+
+
+@dataclass(frozen=True)
+class HandWritten:
+    """A function with its adjoint in C, `<symbol>` of `source`.
+
+    `order` is what it is called with: integers of `sizes`, arguments of the problem by name, `seed NAME` for the
+    cotangent of a result, `bar NAME` for the gradient by an argument, `work` for memory of `work` doubles.
+    """
+
+    problem: Problem
+    source: Path
+    symbol: str
+    order: str
+    sizes: Mapping[str, int]
+    work: int = 0
+
+
+def hand_written(small: bool = False) -> list[HandWritten]:
+    return [
+        _mixture(*(3, 4, 37) if small else (10, 25, 1000)),
+        _bodies(*(5, 3) if small else (100, 20)),
+        _options(9 if small else 10000),
+        _sparse(*(7, 5, 3) if small else (20000, 20000, 10)),
+        _heat(*(7, 35) if small else (64, 1000)),
+        _cholesky(9 if small else 128),
+    ]
+
+
+def _made(problem: Problem, stem: str, order: str, sizes: Mapping[str, int], work: int = 0) -> HandWritten:
+    source = Path(__file__).resolve().parent / f"{stem}.c"
+    return HandWritten(problem, source, f"{stem}_adjoint", order, sizes, work)
+
+
+def _corpus(name: str, size: str, arguments: dict[str, Any], wanted: tuple[str, ...]) -> Problem:
+    row = case(name)
+    return Problem(name, size, row.path, row.entry, row.signature, arguments, wanted, {})
+
+
+def _mixture(d: int, k: int, n: int) -> HandWritten:
+    order = "d, k, n, alphas, means, icf, x, gamma, m, seed err, bar alphas, bar means, bar icf, work"
+    work = k * d + k + 32 * (2 * d + 2 + k * d + k)
+    return _made(gmm(d, k, n, {}), "gmm", order, {"d": d, "k": k, "n": n}, work)
+
+
+def _bodies(n: int, steps: int) -> HandWritten:
+    r = np.random.default_rng(1)
+    arguments = {
+        "steps": steps,
+        "dt": 0.01,
+        "mass": r.uniform(0.5, 1.5, n),
+        "q": r.normal(size=(n, 3)),
+        "v": r.normal(size=(n, 3)),
+    }
+    problem = _corpus("nbody", f"{n} bodies, {steps} steps", arguments, ("dt", "mass", "q", "v"))
+    order = "n, steps, dt, mass, q, v, seed q, seed v, bar dt, bar mass, bar q, bar v, work"
+    return _made(problem, "nbody", order, {"n": n}, 3 * n * (3 * steps + 7))
+
+
+def _options(n: int) -> HandWritten:
+    r = np.random.default_rng(2)
+    arguments = {"put": r.random(n) < 0.5, "spot": r.uniform(80, 120, n), "strike": r.uniform(80, 120, n)}
+    arguments |= {"rate": 0.03, "vol": 0.2, "time": 0.7}
+    wanted = ("spot", "strike", "rate", "vol", "time")
+    order = "n, put, spot, strike, rate, vol, time, seed price, " + ", ".join(f"bar {name}" for name in wanted)
+    return _made(_corpus("black_scholes", f"n={n}", arguments, wanted), "black_scholes", order, {"n": n})
+
+
+def _sparse(rows: int, cols: int, filled: int) -> HandWritten:
+    r = np.random.default_rng(3)
+    arguments = {
+        "start": np.arange(0, rows * filled + 1, filled, dtype=np.int32),
+        "col": r.integers(0, cols, rows * filled).astype(np.int32),
+        "val": r.normal(size=rows * filled),
+        "x": r.normal(size=cols),
+    }
+    problem = _corpus("csr_matvec", f"{rows} rows of {filled}", arguments, ("val", "x"))
+    order = "rows, cols, start, col, val, x, seed y, bar val, bar x"
+    return _made(problem, "csr_matvec", order, {"rows": rows, "cols": cols})
+
+
+def _heat(n: int, steps: int) -> HandWritten:
+    arguments = {"steps": steps, "r": 0.2, "u": np.random.default_rng(4).normal(size=(n, n))}
+    path = KERNELS / "heat2d.c"
+    problem = Problem("heat2d", f"{n} x {n}, {steps} steps", path, "heat2d", HEAT, arguments, ("r", "u"), {})
+    order = "n, steps, r, u, seed u, bar u, bar r, work"
+    return _made(problem, "heat2d", order, {"n": n}, (steps // 32 + 36) * n * n)
+
+
+def _cholesky(n: int) -> HandWritten:
+    square = np.random.default_rng(5).normal(size=(n, n))
+    problem = _corpus("cholesky", f"n={n}", {"a": square @ square.T / n + np.eye(n)}, ("a",))
+    return _made(problem, "cholesky", "n, a, seed a, bar a, work", {"n": n}, n * n)
