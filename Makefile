@@ -32,9 +32,9 @@ NEXT_IGNORED ?= $(addprefix --ignore=tests/jax/,test_sanitize_right.py test_sani
 VENV := .venv
 NEXT := .venv-next
 BUILT_FROM := pyproject.toml CMakeLists.txt $(wildcard csrc/*)
-C_SOURCES = $$(git ls-files 'csrc/*.cc' 'csrc/*.h' 'examples/*.c' 'benchmarks/kernels/*.c' 'tests/kernels/*.c' 'tests/kernels/*.cpp' 'tests/cuda/*.cpp' 'tests/engine/memory_shapes/*.c')
+C_SOURCES = $$(git ls-files 'csrc/*.cc' 'csrc/*.h' 'examples/*.c' 'benchmarks/kernels/*.c' 'benchmarks/adjoints/*.c' 'tests/kernels/*.c' 'tests/kernels/*.cpp' 'tests/cuda/*.cpp' 'tests/engine/memory_shapes/*.c')
 
-.PHONY: demo docs test test-main test-next test-wheel lint format bench fuzz table clean
+.PHONY: demo docs test test-main test-next next-installed test-wheel lint format bench fuzz table clean
 .NOTPARALLEL:
 .DEFAULT_GOAL := test
 
@@ -70,11 +70,13 @@ test-main: $(VENV)/.installed $(VENV)/.group-test
 	@test "$(CI)" != true || $(VENV)/bin/python -m tests.jax.table --check build/tests.xml
 
 ifeq ($(NEXT_PYTHON),)
+next-installed:
 test-next:
 	@echo "left out: the tests on Python 3.12 or newer with the newest JAX (no such interpreter was found)"
 	@test "$(CI)" != true || { echo "in CI that is a failure" >&2; exit 1; }
 else
-test-next: $(NEXT)/.installed $(NEXT)/.group-test
+next-installed: $(NEXT)/.installed $(NEXT)/.group-test
+test-next: next-installed
 	$(NEXT)/bin/python -m pytest $(PYTEST_ARGS) $(NEXT_TESTS) $(NEXT_IGNORED)
 endif
 

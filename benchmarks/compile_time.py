@@ -57,6 +57,7 @@ class Sampler:
         self.stages: Counter[str] = Counter()
         self.llvm = 0.0
         self._last = time.process_time()
+        self._children = _of_children()
 
     def start(self) -> None:
         signal.signal(signal.SIGPROF, self._look)
@@ -77,8 +78,16 @@ class Sampler:
             if _PACKAGE in name:
                 files.append(name.rpartition(_PACKAGE)[2])
             frame = frame.f_back
-        self.stages[stage(files)] += spent
-        self.llvm += spent if in_llvm else 0.0
+        found = stage(files)
+        # What a process took is known as soon as it has ended, before its caller goes on.
+        children = _of_children()
+        outside, self._children = children - self._children, children
+        self.stages[found] += spent + outside
+        self.llvm += (spent if in_llvm else 0.0) + (outside if found != "front end" else 0.0)
+
+
+def _of_children() -> float:
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
 
 
 def stage(files: list[str]) -> str:
@@ -107,12 +116,10 @@ def measure(problem: Problem) -> None:
     function = kernel if problem.value_alone else jax.grad(kernel, argnums=problem.argnums)
     jax.block_until_ready(function(*problem.arguments))
     sampler.stop()
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    sampler.stages["front end"] += children
+    usage, outside = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
     found = {
-        "seconds": usage.ru_utime - before + children,
-        "megabytes": usage.ru_maxrss / 1024,
+        "seconds": usage.ru_utime - before + outside.ru_utime,
+        "megabytes": max(usage.ru_maxrss, outside.ru_maxrss) / 1024,
         "llvm": sampler.llvm,
         "stages": dict(sampler.stages),
     }

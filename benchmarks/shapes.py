@@ -12,7 +12,7 @@ from benchmarks.gradients import Problem
 from tests.kernels.corpus import case
 
 _KERNELS = Path(__file__).resolve().parent / "kernels"
-_HEAT = "n: i32, steps: i32, r: f64, scratch v: f64[n,n], inout u: f64[n,n]"
+HEAT = "n: i32, steps: i32, r: f64, scratch v: f64[n,n], inout u: f64[n,n]"
 _JACOBI = "n: i32, steps: i32, inout a: f64[n,n], inout b: f64[n,n]"
 _PARTICLES = "n: i32, steps: i32, dt: f64, inout p: f64[n,8] -> f64"
 
@@ -29,8 +29,8 @@ def shapes() -> list[Problem]:
     states = {"seen": r.integers(0, 16, 500).astype(np.int32), "move": rows, "emit": rows.copy()}
     line = {"a": 1.5, "x": r.normal(size=2**14), "y": r.normal(size=2**14)}
     return [
-        _own("heat2d", "64 x 64, 1000 steps", "heat2d.c", _HEAT, heat, ("r", "u")),
-        _own("heat2d_copied", "64 x 64, 1000 steps", "heat2d.c", _HEAT, heat, ("r", "u")),
+        _own("heat2d", "64 x 64, 1000 steps", "heat2d.c", HEAT, heat, ("r", "u")),
+        _own("heat2d_copied", "64 x 64, 1000 steps", "heat2d.c", HEAT, heat, ("r", "u")),
         _own("jacobi2d", "90 x 90, 40 steps", "heat2d.c", _JACOBI, grids, ("a", "b")),
         _own(
             "particles", "1000, 10 steps", "particles.c", _PARTICLES,

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         implicit,
         kernel,
         library,
+        sparse_jacobian,
         suggest_signature,
     )
     from jax_enzyme.rules.user import inactive, rule
@@ -72,6 +73,7 @@ __all__ = [
     "kernel",
     "library",
     "rule",
+    "sparse_jacobian",
     "suggest_signature",
     "trust",
 ]
@@ -79,7 +81,7 @@ __all__ = [
 
 _PRIMITIVES = frozenset(
     "Elementwise GradientReport Implicit Kernel Library RaceReport check_grads check_races elementwise implicit kernel "
-    "library suggest_signature".split()
+    "library sparse_jacobian suggest_signature".split()
 )
 
 

@@ -21,6 +21,13 @@ class Options:
     segments of so many iterations; False: everything, always; None: everything, unless what is known of its size when
     the derivative is made is more than `tape_budget` bytes: then as `"sqrt"`.
 
+    `tape_cost`: how dear a byte on the tape is, on the CPU, as a multiple (from 0.25 to 64) of what the engine takes it
+    for. Above 1 more is computed again in the reverse sweep, below 1 more is kept. Which is faster depends on sizes,
+    and on the machine: `Kernel.tune` measures it.
+
+    `vector_width`: vectorised loops use registers of so many bits at most, 128, 256 or 512; None: what LLVM takes for
+    this processor. On the CPU.
+
     `deterministic`: results and derivatives are the same to the last bit in every run. On the CPU they always are. On a
     GPU numbers that are added atomically come in another order each time; with this option they are summed exactly, in
     integers, which takes longer and more memory (`docs/decisions/0011-exact-sums.md`).
@@ -38,6 +45,8 @@ class Options:
     vector_math: bool = True
     checkpoint: Literal["sqrt", "log", False] | int | None = None
     tape_budget: int = 1 << 30
+    tape_cost: float = 1.0
+    vector_width: Literal[128, 256, 512] | None = None
     deterministic: bool = False
     threads: int | None = None
     sanitize: bool = False
@@ -51,6 +60,10 @@ class Options:
             )
         if not isinstance(self.tape_budget, Real) or not self.tape_budget >= 0:
             raise ValueError(f"tape_budget is a number of bytes, not {self.tape_budget!r}")
+        if not isinstance(self.tape_cost, Real) or not 0.25 <= self.tape_cost <= 64:
+            raise ValueError(f"tape_cost is a number from 0.25 to 64, not {self.tape_cost!r}")
+        if self.vector_width not in (None, 128, 256, 512):
+            raise ValueError(f"vector_width is 128, 256, 512 or None, not {self.vector_width!r}")
         for name in ("fast_math", "vector_math", "deterministic", "sanitize"):
             if getattr(self, name) not in (True, False):
                 raise ValueError(f"{name} is True or False, not {getattr(self, name)!r}")

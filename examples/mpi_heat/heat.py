@@ -9,7 +9,6 @@ line, and its part of the gradient, which is compared with that of the whole lin
 
 from __future__ import annotations
 
-import ctypes
 import os
 import sys
 from pathlib import Path
@@ -41,12 +40,12 @@ def whole(start: jax.Array, conductivity: jax.Array) -> jax.Array:
 
 
 def main() -> None:
-    ctypes.CDLL(str(Path(sys.prefix) / "lib" / "libmpi.so.12"), mode=ctypes.RTLD_GLOBAL)
     misfit = je.kernel(
         HERE / "heat.c",
         "misfit",
         "n: i32, steps: i32, start: f64[n], conductivity: f64[n], seen: f64[n], out sum: f64[]",
         flags=(f"-I{sys.prefix}/include",),
+        libraries=("libmpi.so",),
     )
     x = np.linspace(0, 1, POINTS)
     start, wall = np.sin(3 * np.pi * x) ** 2, np.where(abs(x - 0.6) < 0.15, 0.1, 0.4)

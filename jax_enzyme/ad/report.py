@@ -110,9 +110,9 @@ class ReverseReport:
         return tuple(total.most_common())
 
 
-def reverse_report(base: ArrayFunction, step: Vjp, rules: Rules) -> ReverseReport:
+def reverse_report(base: ArrayFunction, step: Vjp, rules: Rules, tape_cost: float = 1.0) -> ReverseReport:
     """The report of a reverse derivative of an array function in canonical form. Raises what planning it raises."""
-    return report_of(plan_reversal(base, step, rules))
+    return report_of(plan_reversal(base, step, rules, tape_cost=tape_cost))
 
 
 def report_of(reversal: Reversal) -> ReverseReport:
@@ -188,9 +188,8 @@ def _kept(routine: Routine, places: _Places) -> Iterator[Kept]:
         counts = tuple(count for _, count in slot.loops)
         per_iteration = slot.frame.loop is not None or not routine.is_root
         if isinstance(key, MemoryObject):
-            size = plan.recipes.object_size(key) or 0
             why = "reverse reads it again, and the stack or heap would be gone"
-            yield Kept(places.of(key.site), f"the memory of {key}", "bytes", (), size, per_iteration, why)
+            yield Kept(places.of(key.site), f"the memory of {key}", "bytes", counts, slot.size, per_iteration, why)
         elif isinstance(key, Value):
             size = slot.size
             place = places.of_value(key, plan.recipes)

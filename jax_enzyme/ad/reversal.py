@@ -23,10 +23,11 @@ from jax_enzyme.ad.facts.functions import ALONE, Execution, Facts
 from jax_enzyme.ad.facts.instrument import Instrumented, instrument
 from jax_enzyme.ad.facts.refusals import refuse_unprovable
 from jax_enzyme.ad.plan.outline import Outlined
-from jax_enzyme.ad.plan.recipes import Recipes, written_objects
+from jax_enzyme.ad.plan.recipes import Recipes
 from jax_enzyme.ad.plan.state import State, StateFinder
 from jax_enzyme.ad.plan.tape import Tape
 from jax_enzyme.ad.plan.taping import Plan, make_plan
+from jax_enzyme.ad.plan.writers import written_objects
 from jax_enzyme.analysis.accesses import reachable_objects
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.layout import DataLayout
@@ -104,6 +105,7 @@ class Reversal:
     originals: dict[Function, Function]
     shadow_objects: tuple[MemoryObject, ...]
     loops: dict[Function, CutLoop]
+    tape_cost: float
     lock: Lock
 
     @property
@@ -133,14 +135,19 @@ class Reversal:
 
 
 def plan_reversal(
-    base: ArrayFunction, step: Vjp, rules: Rules, cuts: tuple[Cut, ...] = (), execution: Execution = ALONE
+    base: ArrayFunction,
+    step: Vjp,
+    rules: Rules,
+    cuts: tuple[Cut, ...] = (),
+    execution: Execution = ALONE,
+    tape_cost: float = 1.0,
 ) -> Reversal:
     """Analyses an array function and decides where everything that its reverse reads will come from. `cuts` are loops
-    of it that have been cut out.
+    of it that have been cut out; `tape_cost` is as in `Options`.
 
     Whether it splits, Augmented and Pullback are asked for one after the other: the last few plans are kept.
     """
-    return _plan(base, step.wanted, step.seeded, rules, cuts, execution)
+    return _plan(base, step.wanted, step.seeded, rules, cuts, execution, tape_cost)
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,14 +187,21 @@ def _plan(
     rules: Rules,
     cuts: tuple[Cut, ...],
     execution: Execution,
+    tape_cost: float,
 ) -> Reversal:
     survey = _survey(base, rules, cuts, execution)
     with survey.lock:
-        return _planned(base, Vjp(wanted, seeded), rules, cuts, execution, survey)
+        return _planned(base, Vjp(wanted, seeded), rules, cuts, execution, tape_cost, survey)
 
 
 def _planned(
-    base: ArrayFunction, step: Vjp, rules: Rules, cuts: tuple[Cut, ...], execution: Execution, survey: _Survey
+    base: ArrayFunction,
+    step: Vjp,
+    rules: Rules,
+    cuts: tuple[Cut, ...],
+    execution: Execution,
+    tape_cost: float,
+    survey: _Survey,
 ) -> Reversal:
     points_to, words, codes, recipes = survey.points_to, survey.words, survey.codes, survey.recipes
     root = codes[0].function
@@ -206,13 +220,13 @@ def _planned(
     facts = Facts(survey.module, rules, points_to, activity, shadowed, survey.origin, dynamic, execution, again)
     loops = _cut_loops(base, cuts, recipes[0], facts, words)
     routines = [
-        _routine(code, each, facts, words, tuple(static), loops)
+        _routine(code, each, facts, words, tuple(static), loops, tape_cost)
         for code, each in zip(codes, recipes, strict=True)
         if code is codes[0] or (facts.has_reverse(code.function) and code.function not in loops)
     ]
     inner = {r.function: r for r in routines[1:]}
     made = (base, step, survey.module, facts, words, routines[0], inner, survey.originals, tuple(static), loops)
-    return Reversal(*made, survey.lock)
+    return Reversal(*made, tape_cost, survey.lock)
 
 
 def _cut_loops(
@@ -273,15 +287,16 @@ def _routine(
     words: Words,
     static: tuple[MemoryObject, ...],
     loops: dict[Function, CutLoop],
+    tape_cost: float,
 ) -> Routine:
-    work = Work(code, recipes, facts)
+    work = Work(code, recipes, facts, words)
     sites = [o.site for o in static if o.site is not None] if recipes.is_root else shadowed_parameters(recipes, facts)
     recorder = _record(recipes, facts, words, work, sites, loops)
     execution = facts.execution
     may_be_bits = words.may_be_bits
     tape = Tape(code, recipes.recurrences, recipes.layout, may_be_bits, execution.threads, execution.node_threads)
     resident = _read_again(recipes, facts, loops) if recipes.is_root else ()
-    plan = make_plan(recipes, tape, [*recorder.required, *recorder.pointers.values()], resident)
+    plan = make_plan(recipes, tape, [*recorder.required, *recorder.pointers.values()], resident, tape_cost)
     parameters = () if recipes.is_root else tuple(a for a in code.function.arguments if facts.activity.value(a))
     return Routine(code, work, plan, recorder.pointers, parameters, recipes.is_root)
 

@@ -124,7 +124,7 @@ def reversal_of(base: ArrayFunction, step: Vjp, rules: Rules, options: Options) 
 
     Raises DifferentiationError where checkpointing is asked for and there is no loop for it.
     """
-    reversal = plan_reversal(base, step, rules)
+    reversal = plan_reversal(base, step, rules, tape_cost=options.tape_cost)
     if options.checkpoint is False:
         return reversal
     again = any(buffer.role == "shadow" for buffer in base.buffers)

@@ -78,6 +78,8 @@ class Congruence:
         return other.modulus % unit == 0 and (other.offset - self.offset) % unit == 0
 
     def __add__(self, other: Congruence) -> Congruence:
+        if self.modulus == 0 == other.modulus:
+            return Congruence(self.offset + other.offset, 0)
         a, b = self.span, other.span
         if a is not None and b is not None:
             return Congruence.bounded(a[0] + b[0], a[1] + b[1], gcd(self.modulus, other.modulus))

@@ -53,6 +53,10 @@ class Worklist(Generic[N]):
         self._pending = set(range(len(self._nodes)))
         self._heap = sorted(self._pending - self._last)
         self._waiting = sorted(self._last)
+        self.go_on()
+
+    def go_on(self) -> None:
+        """Runs what has to be repeated since something was said to have changed."""
         while self._pending:
             if not self._heap:
                 self._heap, self._next = self._next, []

@@ -37,7 +37,7 @@ def folded(value: I.Instruction, operands: Sequence[N]) -> N | None:
     where the instruction does something else."""
     bits = _bits(value)
     widths = [_bits(operand) for operand in value.operands]
-    if not bits or not all(widths) or (isinstance(operands[0], np.ndarray) and max(bits, *widths) > 64):
+    if not bits or not all(widths) or (max(bits, *widths) > 64 and any(isinstance(x, np.ndarray) for x in operands)):
         return None
     numbers: Sequence[Any] = operands
     match value:
@@ -66,16 +66,17 @@ def folded(value: I.Instruction, operands: Sequence[N]) -> N | None:
 
 def wrapped(x: Any, bits: int) -> Any:
     """What so many bits keep of a number."""
-    if bits >= 64 and isinstance(x, np.ndarray) and x.dtype == np.int64:
-        return x  # as int64 does
+    if isinstance(x, np.ndarray) and x.dtype == np.int64:
+        unused = max(64 - bits, 0)
+        return x & 1 if bits == 1 else (x << unused) >> unused
     half = 1 << (bits - 1)
     kept = x & 1 if bits == 1 else (x + half) % (2 * half) - half
     return kept.astype(np.int64) if isinstance(kept, np.ndarray) else kept
 
 
 def _wide(x: Any, bits: int) -> Any:
-    """With room for the size of any number of so many bits: for 64, Python's numbers alone have it."""
-    return x.astype(object) if bits >= 64 and isinstance(x, np.ndarray) else x
+    """With room for the size of any number of so many bits: for 63 and 64, Python's numbers alone have it."""
+    return x.astype(object) if bits >= 63 and isinstance(x, np.ndarray) else x
 
 
 def _unsigned(x: Any, bits: int) -> Any:

@@ -61,9 +61,7 @@ class DataLayout:
             case T.StructType() as structure:
                 return self._struct(structure)[2]
             case other:
-                size = 1
-                while size < self.store_size(other):
-                    size *= 2
+                size = 1 << max(self.store_size(other) - 1, 0).bit_length()
                 return min(size, 64 if isinstance(other, T.VectorType) else 16)
 
     def alloc_size(self, type_: T.Type) -> int:

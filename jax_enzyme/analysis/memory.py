@@ -34,6 +34,7 @@ from functools import lru_cache
 from jax_enzyme.analysis.congruence import ANY, Congruence, copied_to, overlap
 from jax_enzyme.analysis.dependence import Worklist
 from jax_enzyme.analysis.escaped import Escaped
+from jax_enzyme.analysis.increments import Increments
 from jax_enzyme.analysis.layout import DataLayout, addresses
 from jax_enzyme.analysis.named_integers import NamedIntegers
 from jax_enzyme.analysis.objects import (
@@ -42,9 +43,9 @@ from jax_enzyme.analysis.objects import (
     MemoryObject,
     Objects,
     call_effect,
-    is_defined_call,
     leaves_pointers,
     reachable_functions,
+    writes_pointers,
 )
 from jax_enzyme.analysis.offsets import (
     ANYWHERE,
@@ -65,6 +66,7 @@ from jax_enzyme.analysis.points_to_sets import (
     MANY_FIELDS,
     MANY_STORED,
     NOWHERE,
+    Moves,
     Place,
     added,
     anywhere,
@@ -74,6 +76,7 @@ from jax_enzyme.analysis.points_to_sets import (
     difference,
     is_address,
     is_number,
+    moves_of,
     objects_in,
     text,
 )
@@ -96,6 +99,8 @@ from jax_enzyme.ir.values import (
 )
 from jax_enzyme.rules.effects import Effect
 
+_TRUST, _SETTLED = "names are trusted", "all is found"
+"""What steps rest on besides facts: those that do run again when it changes."""
 _MANY_JOINED = 4
 """So many congruences are kept for each object in a phi."""
 _MANY_OBJECTS = 32
@@ -129,12 +134,14 @@ class PointsTo:
         self._compacted: set[MemoryObject] = set()
         self._outside: dict[I.CallBase, MemoryObject] = {}
         """The class of what each call of a function that is not there can reach."""
+        self._increments = Increments()
+        self._steps: dict[Value, Moves | None] = {}
         self._counters: dict[I.Phi, Offsets | None] = {}
         self._named = NamedIntegers(module, self.functions)
         self._returned = {f: f.returned() for f in self.functions}
         instructions = [i for f in self.functions for i in f.instructions()]
         # What is written to memory waits, so that addresses that a loop moves are known up to their stride.
-        self._work: Worklist[I.Instruction] = Worklist(instructions, self._visit, _writes)
+        self._work: Worklist[I.Instruction] = Worklist(instructions, self._visit, writes_pointers)
         self._escaped = Escaped(self.unknown, self.contents, self._work.changed)
         self._start()
         # At first, a pointer that is called leads to what was found for it so far, integers lead nowhere, and what is
@@ -142,9 +149,12 @@ class PointsTo:
         self._is_settled = False
         self._trusts_names = True
         self._work.run()
-        self._trusts_names = not self._named.are_addresses(self.of)
+        if self._named.are_addresses(self.of):
+            self._trusts_names = False
+            self._work.changed(_TRUST)
         self._is_settled = True
-        self._work.run()
+        self._work.changed(_SETTLED)
+        self._work.go_on()
         for item, held in self.contents.items():
             name = self._escaped.of(item)
             self.contents[item] = self._escaped.expanded(held if name is None else frozenset([name, self.unknown]))
@@ -280,7 +290,9 @@ class PointsTo:
         place = self._escaped.shortened(place, known)
         before = len(known)
         most = _MANY_JOINED if isinstance(value, I.Phi) else MOST
-        if merge(known, place, most if before < _MANY_OBJECTS else 1):
+        changed = merge(known, place, most if before < _MANY_OBJECTS else 1)
+        if changed:
+            self._increments.grew(value, changed)
             if len(known) > before:
                 self._leads[value] = objects_in(known)
             self._work.changed(value)
@@ -302,15 +314,28 @@ class PointsTo:
             changed = True
         if item in self._compacted:
             at = next((known for known in fields if known.includes(at)), at)
-        changed |= merge(fields.setdefault(at, {}), place, MANY_STORED)
-        if changed:
+        if merge(fields.setdefault(at, {}), place, MANY_STORED) or changed:
+            self._increments.stored(item)
             self.contents[item] = self.contents.get(item, NOTHING) | objects
             self._work.changed(item)
 
-    def _held(self, pointer: Value, size: int | None) -> Iterator[tuple[Congruence, Congruence, Place]]:
-        """The pointers in so many bytes behind an address (None: in what it leads to): where they are, from which place
-        of the address on, and where they lead."""
-        for item, offsets in self._targets(pointer).items():
+    def _fresh(self, reader: Value, operand: Value) -> Place:
+        """What is known of an operand, as far as a step has not seen it before."""
+        return self._increments.fresh(reader, operand, self._place(operand))
+
+    def _unread(self, load: I.Load, pointer: Value) -> Mapping[MemoryObject, Offsets]:
+        """The targets in which there may be what a load has not read. What is stored in classes is not counted."""
+        targets = self._targets(pointer)
+        found = dict.fromkeys(self._increments.unread(load, targets, self._fresh(load, pointer)))
+        found |= {o: None for o in targets if o is self.unknown or self._escaped.of(o) is not None}
+        return {o: targets[o] for o in found}
+
+    def _held(
+        self, targets: Mapping[MemoryObject, Offsets], size: int | None
+    ) -> Iterator[tuple[Congruence, Congruence, Place]]:
+        """The pointers in so many bytes behind an address that leads to these targets (None: anywhere in them): where
+        they are, from which place of the address on, and where they lead."""
+        for item, offsets in targets.items():
             if item is self.unknown:
                 yield ANY, ANY, {item: ANYWHERE}
                 continue
@@ -365,9 +390,13 @@ class PointsTo:
     def _loaded(self, access: I.Instruction, type_: T.Type) -> Place:
         # Null as well: nobody notes where memory is cleared.
         found: Place = {None: START if T.is_pointer(type_) else ANYWHERE}
-        if isinstance(access, I.Load) and self._trusts_names and self._named.is_named(access):
-            return found
-        for _, _, held in self._held(access.operands[0], self._layout.store_size(type_)):
+        if isinstance(access, I.Load) and self._named.is_named(access):
+            self._work.read(_TRUST)
+            if self._trusts_names:
+                return found
+        pointer = access.operands[0]
+        targets = self._unread(access, pointer) if isinstance(access, I.Load) else self._targets(pointer)
+        for _, _, held in self._held(targets, self._layout.store_size(type_)):
             merge(found, held, MOST)
         return found if is_address(type_) else anywhere(type_, found)
 
@@ -391,7 +420,7 @@ class PointsTo:
             case I.Phi():
                 found = {}
                 for value in operands:
-                    merge(found, self._place(value), MOST)
+                    merge(found, self._fresh(instruction, value), MOST)
                 return found
             case I.BinaryOp():
                 return self._arithmetic(instruction)
@@ -404,8 +433,9 @@ class PointsTo:
 
     def _cast(self, cast: I.Instruction, operand: Value) -> Place:
         match cast.opcode:
-            case "inttoptr" if self._is_settled and not self.of(operand) and int_value(operand) is None:
-                return {self.unknown: ANYWHERE}
+            case "inttoptr" if not self.of(operand) and int_value(operand) is None:
+                self._work.read(_SETTLED)
+                return {self.unknown: ANYWHERE} if self._is_settled else self._place(operand)
             case "freeze" if isinstance(operand, Poison | Undef):
                 return {None: ANYWHERE}
             case "bitcast" if not is_address(operand.type):
@@ -455,19 +485,22 @@ class PointsTo:
     def _address(self, value: Value, source: T.Type | None, operands: list[Value]) -> Place:
         if source is None or isinstance(value.type, T.VectorType):
             return self._parts(value.type, operands[0])
-        offset = self._offset(source, operands[1:])
+        if value not in self._steps:
+            self._steps[value] = moves_of(self._layout, source, operands[1:])
+        moves = self._steps[value]
+        offset = self._offset(moves)
         if offset is None:
             return NOWHERE
-        return {k: sums(cs, offset) for k, cs in self._place(operands[0]).items()}
+        always_same = not isinstance(value, Constant) and (moves is None or not moves[1])
+        base = self._fresh(value, operands[0]) if always_same else self._place(operands[0])
+        return {k: sums(cs, offset) for k, cs in base.items()}
 
-    def _offset(self, source: T.Type, indices: list[Value]) -> Offsets | None:
+    def _offset(self, moves: Moves | None) -> Offsets | None:
         """What the indices of a `getelementptr` add; None where nothing is known of one of them yet."""
-        try:
-            number, steps = self._layout.steps(source, indices)
-        except ValueError:
+        if moves is None:
             return ANYWHERE
-        total = exactly(number)
-        for index, size in steps:
+        total = exactly(moves[0])
+        for index, size in moves[1]:
             place = self._place(index)
             if not place and not isinstance(index, Constant):
                 return None
@@ -503,7 +536,7 @@ class PointsTo:
 
     def _copy(self, target: Value, source: Value, length: int | None) -> None:
         """So many bytes are copied."""
-        for at, here, held in list(self._held(source, length)):
+        for at, here, held in list(self._held(self._targets(source), length)):
             for to, offsets in self._targets(target).items():
                 for there in offsets if not to.is_constant else ():
                     self._add(to, copied_to(at, _POINTER, here, there, length), held)
@@ -544,8 +577,7 @@ class PointsTo:
         return found if complete else []
 
     def is_any_code(self, objects: Objects) -> bool:
-        """Whether a pointer that may lead to these objects may lead to a function that the module does not show: one
-        that the caller gives, say."""
+        """Whether a pointer that leads to these may lead to a function that the module does not show: the caller's."""
         return self.unknown in objects or any(o.kind in ("buffer", "caller") for o in objects)
 
     def _leads_nowhere(self, call: I.CallBase) -> bool:
@@ -555,6 +587,7 @@ class PointsTo:
             return False
         objects = self.of(call.callee)
         if not objects:
+            self._work.read(_SETTLED)
             return not self._is_settled
         return not self.is_any_code(objects) and not any(
             isinstance(o.site, Function) and o.site.value_type == call.function_type for o in objects
@@ -565,11 +598,3 @@ class PointsTo:
 def map_of(function: ArrayFunction) -> PointsTo:
     """The map of an array function that nobody changes any more: solved once for all that is asked of it."""
     return PointsTo(function.module, function.module.functions[function.symbol])
-
-
-def _writes(instruction: I.Instruction) -> bool:
-    if isinstance(instruction, I.CallBase):
-        effect = call_effect(instruction)
-        unknown = effect is None and not is_defined_call(instruction) and not leaves_pointers(instruction)
-        return unknown or effect in (Effect.MEMORY_COPY, Effect.REALLOCATE)
-    return isinstance(instruction, I.Store | I.AtomicRMW | I.CmpXchg)

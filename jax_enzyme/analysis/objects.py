@@ -182,3 +182,12 @@ def leaves_pointers(call: I.CallBase) -> bool:
     if is_memory_free(call) or called_routine(call) is not None:
         return True
     return isinstance(call.callee, Function) and call.callee.is_declaration and writes_text(call.callee.name)
+
+
+def writes_pointers(instruction: I.Instruction) -> bool:
+    """Whether an instruction may put pointers into memory."""
+    if isinstance(instruction, I.CallBase):
+        effect = call_effect(instruction)
+        unknown = effect is None and not is_defined_call(instruction) and not leaves_pointers(instruction)
+        return unknown or effect in (Effect.MEMORY_COPY, Effect.REALLOCATE)
+    return isinstance(instruction, I.Store | I.AtomicRMW | I.CmpXchg)

@@ -7,7 +7,7 @@ true, only less exact.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from functools import reduce
+from functools import lru_cache, reduce
 from math import gcd
 from typing import TypeVar
 
@@ -27,6 +27,7 @@ _MANY_STEPS = 4
 """The values of a counter with so few are told one by one; of one with more, as a range."""
 
 
+@lru_cache(maxsize=4096)
 def exactly(number: int) -> Offsets:
     """One number."""
     return frozenset([Congruence(number, 0)])
@@ -45,12 +46,17 @@ def constant(offsets: Offsets) -> int | None:
 
 def sums(xs: Offsets, ys: Offsets) -> Offsets:
     """Every sum."""
+    if len(xs) == 1 == len(ys):
+        ((x,), (y,)) = xs, ys
+        return frozenset([x + y])
     found = frozenset(x + y for x in xs for y in ys)
     return found if len(found) <= MOST else fewer(found, MOST // 2)
 
 
 def multiples(xs: Offsets, factor: int) -> Offsets:
     """Each times a number."""
+    if factor == 1:
+        return xs
     return frozenset(x * Congruence(factor, 0) for x in xs)
 
 
@@ -81,9 +87,9 @@ def fewer(offsets: Offsets, most: int) -> Offsets:
     return frozenset([joined(offsets)]) if best is None else best[2]
 
 
-def merge(into: dict[K, Offsets], more: dict[K, Offsets], most: int) -> bool:
-    """Joins sets into others, key by key, with so many congruences in each at most; whether that changed any."""
-    changed = False
+def merge(into: dict[K, Offsets], more: dict[K, Offsets], most: int) -> list[K]:
+    """Joins sets into others, key by key, with so many congruences in each at most. The keys of those that changed."""
+    changed: list[K] = []
     for key, offsets in more.items():
         old = into.get(key)
         if old is not None and offsets <= old:
@@ -94,13 +100,14 @@ def merge(into: dict[K, Offsets], more: dict[K, Offsets], most: int) -> bool:
             if not offsets:
                 continue
         new = offsets if old is None else old | offsets
-        if len(new) > 1:
+        # Of single numbers none includes another.
+        if len(new) > 1 and any(c.modulus for c in new):
             new = frozenset(c for c in new if not any(d.includes(c) for d in new if d is not c))
         if len(new) > most:
             new = fewer(new, most)
         if new != old:
             into[key] = new
-            changed = True
+            changed.append(key)
     return changed
 
 

@@ -9,13 +9,15 @@ What is not understood leads anywhere in the same objects (`anywhere`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from jax_enzyme.analysis.congruence import ANY, Congruence
+from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.objects import MemoryObject, Objects
 from jax_enzyme.analysis.offsets import ANYWHERE, MOST, Offsets, constant, merge, multiples, products, shifted, sums
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
+from jax_enzyme.ir.values import Value
 
 Place = dict[MemoryObject | None, Offsets]
 """The offsets in each object that a value may lead to; under None what it is as a plain integer."""
@@ -23,6 +25,8 @@ MANY_STORED = 4
 """So many congruences are kept for each object in what is stored in one place."""
 MANY_FIELDS = 128
 """With pointers stored at more offsets in an object, each of them may be anywhere in it."""
+Moves = tuple[int, list[tuple[Value, int]]]
+"""A number, and values each times another."""
 NOWHERE: Place = {}
 PART: Offsets = frozenset()
 """The offsets of what may be a part of a pointer, as far as is known, but most often is a number beside one: an integer
@@ -115,3 +119,11 @@ def compact(fields: dict[Congruence, Place]) -> None:
 def text(place: Mapping[MemoryObject, Offsets] | Place) -> str:
     found = (f"{o} at {' '.join(sorted(map(str, cs)))}" for o, cs in place.items())
     return ", ".join(sorted(found))
+
+
+def moves_of(layout: DataLayout, source: T.Type, indices: Sequence[Value]) -> Moves | None:
+    """What the indices of a `getelementptr` add; None where that is not known."""
+    try:
+        return layout.steps(source, indices)
+    except ValueError:
+        return None

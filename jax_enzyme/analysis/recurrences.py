@@ -21,6 +21,7 @@ from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.memo import Memo
 from jax_enzyme.analysis.phi_ranges import header_phi_range
 from jax_enzyme.analysis.polynomials import Atom, Iteration, Leaf, Polynomial, TooComplex
+from jax_enzyme.analysis.quotients import division
 from jax_enzyme.analysis.ranges import Interval, Transfer, full_range, unsigned_range
 from jax_enzyme.analysis.simulation import Simulation, simulate
 from jax_enzyme.analysis.trips import trip_count
@@ -251,8 +252,9 @@ class Recurrences:
             case "add" | "sub" | "mul":
                 p, q = x.polynomial, y.polynomial
                 result = p + q if value.opcode == "add" else p - q if value.opcode == "sub" else p * q
+                result = self._joined(result, self.block_of[value]) if value.opcode == "add" else result
             case "or" if "disjoint" in flags:
-                result, flags = x.polynomial + y.polynomial, ("nuw", "nsw")
+                result, flags = self._joined(x.polynomial + y.polynomial, self.block_of[value]), ("nuw", "nsw")
             case "shl" if constant is not None and 0 <= constant < 64:
                 result = x.polynomial.scale(1 << constant)
             case "xor" if constant == -1:
@@ -280,6 +282,23 @@ class Recurrences:
         if quotient is None or not exact(x, bits):
             return None
         return Form(quotient, exact == self.is_signed, exact == self.is_unsigned)
+
+    def _joined(self, sum_: Polynomial, block: BasicBlock) -> Polynomial:
+        """A sum in which a quotient meets its remainder: 8 (x >> 3) + (x & 7) is x, and so is (x & ~7) + (x & 7)."""
+        parts = [(a, found) for a in sum_.atoms if isinstance(a, Leaf) and (found := division(a.value)) is not None]
+        for rest, r in parts if len(parts) > 1 else ():
+            times = sum_.terms.get(((rest, 1),), 0) if r.weight == 0 else 0
+            for whole, q in parts if times else ():
+                held = times * q.weight
+                if q.weight == 0 or q.divisor != r.divisor or sum_.terms.get(((whole, 1),)) != held:
+                    continue
+                x, y = self.form_at(r.of, block), self.form_at(q.of, block)
+                exact = all(self.is_signed(f, self.bits(v.type) or 0) for f, v in ((x, r.of), (y, q.of)))
+                in_limits = exact and self.interval(y.polynomial).within(q.limits)
+                if in_limits and (x.polynomial - y.polynomial).value == 0:
+                    gone = Polynomial.atom(rest).scale(times) + Polynomial.atom(whole).scale(held)
+                    return sum_ - gone + x.polynomial.scale(times)
+        return sum_
 
     def _cast(self, value: I.Cast) -> Form | None:
         source = self.bits(value.operands[0].type)
@@ -314,7 +333,7 @@ class Recurrences:
                 return None
             exact = exact and signed
             total += form.polynomial.scale(size)
-        return Form(total, exact, exact)
+        return Form(self._joined(total, self.block_of[value]), exact, exact)
 
     def _phi(self, phi: I.Phi) -> Form | None:
         block = self.block_of[phi]

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
-from jax_enzyme.analysis.folding import folded
+import numpy as np
+
+from jax_enzyme.analysis.folding import folded, wrapped
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.ranges import Interval
 from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
 from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
 
 MAX_ITERATIONS = 4096
 """Of a loop that goes on for longer nothing is said: its trip count and its phis are as if nobody had looked."""
+
+_AT_ONCE = (64, MAX_ITERATIONS)
+"""So many iterations are looked at together, where phis go on by constants: most loops are left within the first."""
 
 _MOST_NESTED = 150
 """Expressions inside one another."""
@@ -55,6 +62,11 @@ def simulate(
         phis = _driving_phis(facts, loop, condition, given)
         if not phis:
             return None
+        strides = _strides(phis, given)
+        if strides is not None:
+            # Where there is no number in iterations after the last one, each is looked at alone.
+            with suppress(Opaque, OverflowError):
+                return _together(strides, condition, stay, given)
         now = {phi: evaluate(outer, given) for phi, (outer, _) in phis.items()}
         seen = {phi: Interval(x, x) for phi, x in now.items()}
         for count in range(MAX_ITERATIONS):
@@ -65,6 +77,43 @@ def simulate(
             seen = {phi: seen[phi].hull(Interval(x, x)) for phi, x in now.items()}
     except Opaque:
         pass
+    return None
+
+
+def _strides(phis: Mapping[I.Phi, tuple[Value, Value]], given: dict[Value, int]) -> dict[I.Phi, tuple[int, int]] | None:
+    """What each phi starts with and goes on by; None where one goes on otherwise than by a constant."""
+    found: dict[I.Phi, tuple[int, int]] = {}
+    for phi, (outer, latch) in phis.items():
+        total, value, bits = 0, latch, _width(phi)
+        if not 0 < bits <= 64:
+            return None
+        while value is not phi:
+            if not isinstance(value, I.BinaryOp) or value.opcode not in ("add", "sub"):
+                return None
+            step = int_value(value.operands[1])
+            if step is None:
+                return None
+            total += step if value.opcode == "add" else -step
+            value = value.operands[0]
+        found[phi] = (evaluate(outer, given), wrapped(total, bits))
+    return found
+
+
+def _width(phi: I.Phi) -> int:
+    return phi.type.bits if isinstance(phi.type, T.IntType) else 0
+
+
+def _together(
+    strides: Mapping[I.Phi, tuple[int, int]], condition: Value, stay: bool, given: Mapping[Value, int]
+) -> Simulation | None:
+    """As `simulate`, with a column of numbers, one for each iteration, for every phi and all that is made of them."""
+    for length in _AT_ONCE:
+        steps = np.arange(length)
+        columns = {phi: wrapped(start + by * steps, _width(phi)) for phi, (start, by) in strides.items()}
+        left = np.flatnonzero((evaluate(condition, {**given, **columns}) != 0) != stay)
+        if left.size:
+            run = {phi: column[: left[0] + 1] for phi, column in columns.items()}
+            return Simulation(int(left[0]), {phi: Interval(int(x.min()), int(x.max())) for phi, x in run.items()})
     return None
 
 
@@ -90,9 +139,9 @@ def _driving_phis(
     return phis
 
 
-def evaluate(value: Value, table: dict[Value, int], depth: int = 0) -> int:
-    """The signed value of an expression (an i1 is 0 or 1). Raises Opaque where it rests on other values than those of
-    the table."""
+def evaluate(value: Value, table: dict[Value, Any], depth: int = 0) -> Any:
+    """The signed value of an expression (an i1 is 0 or 1), or a column of them where the table has columns. Raises
+    Opaque where it rests on other values than those of the table."""
     constant = int_value(value)
     if constant is not None:
         return constant

@@ -6,7 +6,7 @@ count is the least of those of its exits.
 
 With `D = y - x` affine in the iteration number k, `D = d0 - s*k`:
 
-    continue while x < y    count = max(0, ceil(d0 / s)), for s > 0
+    continue while x < y    count = max(0, ceil(d0 / s)), for s > 0; a constant, if it is so for all that d0 may be
     continue while x != y   count = d0 / s, if that is a whole number and not negative
     continue while x == y   at most 1, for s != 0
 
@@ -154,7 +154,9 @@ class _Count:
         stride = step.value
         rest = start.add_constant(-start.constant_term).divide(stride) if stride is not None else None
         if stride is None or rest is None:
-            return TripCount(None, -(-known.high // slowest))
+            most = -(-known.high // slowest)
+            same = stride is not None and known.low > 0 and -(-known.low // stride) == most
+            return TripCount(Polynomial.constant(most) if same else None, most)
         count = rest.add_constant(-(-start.constant_term // stride))
         known = self._bounds(count)
         return TripCount(count if known.low >= 0 else None, max(0, known.high))

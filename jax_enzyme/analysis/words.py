@@ -12,9 +12,10 @@ load that the source calls one of integers holds only what was written as someth
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import islice
 from math import gcd
 
 from jax_enzyme.analysis.congruence import MANY, Congruence, repeated
@@ -61,6 +62,24 @@ class _Fact:
     type: T.Type
     size: int
     plain: bool
+
+
+_Facts = dict[MemoryObject, dict[_Fact, None]]
+"""In the order in which they were found."""
+
+
+@dataclass
+class _Way:
+    """Of a copy of `size` bytes (None: nobody knows how many): what is at `place` in one object goes `there` in its
+    `twin`; numbers of one type `alone`, if there is one. So many facts of the object have been `carried`."""
+
+    item: MemoryObject
+    place: Congruence
+    twin: MemoryObject
+    there: Congruence
+    size: int | None
+    alone: T.Type | None
+    carried: int = 0
 
 
 class Words:
@@ -199,19 +218,19 @@ class Words:
     # -- facts
 
     @cached_property
-    def _facts(self) -> dict[MemoryObject, set[_Fact]]:
-        facts: dict[MemoryObject, set[_Fact]] = {}
+    def _facts(self) -> _Facts:
+        facts: _Facts = {}
         copies: list[I.CallBase] = []
         for argument, buffer in self.buffers.items():
             kind = DTYPES.get(buffer.dtype)
             item = self.points_to.objects.get(argument)
             if kind is not None and item is not None:
                 size = self._layout.store_size(kind)
-                facts.setdefault(item, set()).add(_Fact(Congruence(0, size), kind, size, plain=True))
+                _add(facts, item, _Fact(Congruence(0, size), kind, size, plain=True))
         for item in list(self.points_to.objects.values()):
             if isinstance(item.site, GlobalVariable) and item.site.initializer is not None:
-                held = self._constants(item.site.initializer, 0)
-                facts.setdefault(item, set()).update(_Fact(Congruence(o, 0), t, n, plain=True) for o, t, n in held)
+                for offset, kind, size in self._constants(item.site.initializer, 0):
+                    _add(facts, item, _Fact(Congruence(offset, 0), kind, size, plain=True))
         for function in self.points_to.functions:
             for instruction in function.instructions():
                 if isinstance(instruction, I.CallBase):
@@ -220,8 +239,7 @@ class Words:
                     self._note_routine(facts, instruction)
                 else:
                     self._note_access(facts, instruction)
-        while any([self._carry(facts, copy) for copy in copies]):
-            pass
+        self._carry(facts, [way for copy in copies for way in self._ways(copy)])
         return facts
 
     def _constants(self, value: Constant, start: int) -> Iterator[tuple[int, T.Type, int]]:
@@ -237,7 +255,7 @@ class Words:
             case _:
                 return
 
-    def _note_access(self, facts: dict[MemoryObject, set[_Fact]], instruction: I.Instruction) -> None:
+    def _note_access(self, facts: _Facts, instruction: I.Instruction) -> None:
         accessed = I.accessed(instruction)
         if accessed is None or not isinstance(instruction, I.Load | I.Store | I.AtomicRMW | I.CmpXchg):
             return
@@ -255,7 +273,7 @@ class Words:
                 for item, place in self._accessed(pointer, align):
                     at = inside(place + Congruence(offset + step, 0), size, self._extent(item))
                     if at is not None:
-                        facts.setdefault(item, set()).add(_Fact(at, kind, size, plain or kind is named))
+                        _add(facts, item, _Fact(at, kind, size, plain or kind is named))
 
     def _accessed(self, pointer: Value, align: int) -> Iterator[tuple[MemoryObject, Congruence]]:
         """Where an access of this alignment may be."""
@@ -263,7 +281,7 @@ class Words:
             unit = gcd(align, aligned(self._layout, item))
             yield from ((item, at_multiple(place, unit)) for place in offsets)
 
-    def _note_routine(self, facts: dict[MemoryObject, set[_Fact]], call: I.CallBase) -> None:
+    def _note_routine(self, facts: _Facts, call: I.CallBase) -> None:
         routine = called_routine(call)
         if routine is None:
             return
@@ -271,41 +289,55 @@ class Words:
         for index in routine.floats:
             for item, place in self.points_to.place(call.operands[index]).items():
                 at = Congruence.of(place.offset, gcd(place.modulus, size))
-                facts.setdefault(item, set()).add(_Fact(at, routine.scalar, size, plain=True))
+                _add(facts, item, _Fact(at, routine.scalar, size, plain=True))
 
     def _extent(self, item: MemoryObject) -> int | None:
         if item not in self._extents:
             self._extents[item] = extent(self._layout, item)
         return self._extents[item]
 
-    def _carry(self, facts: dict[MemoryObject, set[_Fact]], call: I.CallBase) -> bool:
-        """Carries facts over a copy, both ways; whether there were new ones."""
+    def _ways(self, call: I.CallBase) -> Iterator[_Way]:
+        """A copy carries facts both ways."""
         target, source, size = copy_operands(call)
         alone = copied_type(self.points_to.module, call)
-        changed = False
         for one, other in ((source, target), (target, source)):
             for item, place in self.points_to.place(one).items():
                 for twin, there in self.points_to.place(other).items():
-                    held = facts.setdefault(twin, set())
-                    for fact in [f for f in facts.get(item, ()) if alone is None or f.type == alone]:
-                        for moved in _moved(fact, place, there, size):
-                            at = inside(moved, fact.size, self._extent(twin))
-                            changed |= at is not None and _note(held, _Fact(at, fact.type, fact.size, plain=False))
-        return changed
+                    yield _Way(item, place, twin, there, size, alone)
+
+    def _carry(self, facts: _Facts, ways: Sequence[_Way]) -> None:
+        """Carries facts over copies until there are no more: each of them over each copy once."""
+        pending = ways
+        while pending:
+            for way in pending:
+                new = list(islice(facts.get(way.item, ()), way.carried, None))
+                way.carried += len(new)
+                held = facts.setdefault(way.twin, {})
+                for fact in new:
+                    if way.alone is not None and fact.type != way.alone:
+                        continue
+                    for moved in _moved(fact, way.place, way.there, way.size):
+                        at = inside(moved, fact.size, self._extent(way.twin))
+                        if at is not None:
+                            _note(held, _Fact(at, fact.type, fact.size, plain=False))
+            pending = [way for way in ways if len(facts.get(way.item, ())) > way.carried]
 
 
-def _note(held: set[_Fact], new: _Fact) -> bool:
+def _add(facts: _Facts, item: MemoryObject, fact: _Fact) -> None:
+    facts.setdefault(item, {})[fact] = None
+
+
+def _note(held: dict[_Fact, None], new: _Fact) -> None:
     """Adds a fact unless others say as much; beyond a number of them, `repeated`: a copy within one object would carry
     facts on for ever."""
     if new in held:
-        return False
+        return
     alike = [f.place for f in held if f.type == new.type]
     if len(alike) >= MANY:
         new = replace(new, place=repeated(new.place, alike))
     if any(f.type == new.type and f.place.join(new.place) == f.place and f.plain <= new.plain for f in held):
-        return False
-    held.add(new)
-    return True
+        return
+    held[new] = None
 
 
 def _distances(place: Congruence, fact: _Fact, size: int) -> Iterator[int]:

@@ -19,7 +19,7 @@ import llvmlite.binding as llvm
 
 from jax_enzyme.codegen.code_size import leave_large
 from jax_enzyme.codegen.hoisting import keep_invariant_calls
-from jax_enzyme.codegen.host import target_machine
+from jax_enzyme.codegen.pipelines import Pipeline
 from jax_enzyme.codegen.short_loops import ask_to_unroll
 from jax_enzyme.codegen.unrolling import optimised
 from jax_enzyme.ir import instructions as I
@@ -47,17 +47,22 @@ from jax_enzyme.transform.relative_tables import absolute_tables
 from jax_enzyme.transform.retype import retype
 from jax_enzyme.transform.scopes import drop_scopes
 from jax_enzyme.transform.simplify import simplify
+from jax_enzyme.transform.vector_hints import hide_vector_hints
 
 _ROUNDS = 3
 """What is simplified shows what more can be: a direct call, once inlined, the next pointer that is called; and what was
 too long to be inlined may be so no more. What is left after so many rounds is as in the source, which the engine
 differentiates or refuses."""
 
+_PIPELINE = Pipeline(2, relocation="static")
+"""In code that may lie anywhere LLVM makes tables of distances of tables of addresses: this code stays in place."""
+
 
 def canonical(function: ArrayFunction) -> ArrayFunction:
     """The canonical form of an array function, in a module of its own."""
     module = clone(absolute_tables(lower_calls(function.module)))
     show_marks(module)
+    hide_vector_hints(module)
     _mark(module, function.symbol)
     keep_failures_apart(module)
     if keep_invariant_calls(module):
@@ -119,7 +124,7 @@ def _with_single_entries(module: Module) -> Module:
     if reducible is module:
         return module
     native = parse_checked(reducible)
-    builder = _pass_builder()
+    builder = _PIPELINE.builder()
     passes = llvm.create_new_module_pass_manager()
     passes.add_sroa_pass()
     run_on_module(passes, native, builder)
@@ -130,7 +135,7 @@ def _with_single_entries(module: Module) -> Module:
 def _optimised(module: Module) -> tuple[llvm.ModuleRef, llvm.PassBuilder]:
     """LLVM's module after inlining what is marked and -O2."""
     native = parse_checked(module)
-    builder = _pass_builder()
+    builder = _PIPELINE.builder()
     passes = llvm.create_new_module_pass_manager()
     if _runs_alone(module):
         passes.add_lower_atomic_pass()
@@ -138,7 +143,7 @@ def _optimised(module: Module) -> tuple[llvm.ModuleRef, llvm.PassBuilder]:
     passes.add_always_inliner_pass()
     passes.add_global_dead_code_eliminate_pass()
     run_on_module(passes, native, builder)
-    return optimised(module, native, builder), builder
+    return optimised(module, native, _PIPELINE, builder), builder
 
 
 def _runs_alone(module: Module) -> bool:
@@ -147,20 +152,6 @@ def _runs_alone(module: Module) -> bool:
     return not module.triple.startswith("nvptx") and not any(
         effect(name) in (Effect.BARRIER, Effect.VOTE, Effect.SHUFFLE) for name in module.functions
     )
-
-
-def _pass_builder() -> llvm.PassBuilder:
-    """In code that may lie anywhere LLVM makes tables of distances of tables of addresses: this code stays in place."""
-    return llvm.create_pass_builder(target_machine("static"), _tuning())
-
-
-def _tuning() -> llvm.PipelineTuningOptions:
-    options = llvm.create_pipeline_tuning_options(speed_level=2)
-    options.loop_vectorization = False
-    options.slp_vectorization = False
-    options.loop_interleaving = False
-    options.loop_unrolling = False
-    return options
 
 
 def _regularise(native: llvm.ModuleRef, builder: llvm.PassBuilder) -> None:

@@ -24,6 +24,7 @@ from jax_enzyme.codegen.host import host
 from jax_enzyme.codegen.memo import Memo
 from jax_enzyme.codegen.native_bodies import with_native_bodies
 from jax_enzyme.codegen.object import Built, compiled, loaded
+from jax_enzyme.codegen.pipelines import long_compiler
 from jax_enzyme.codegen.primal import Primal, primal
 from jax_enzyme.codegen.programs import has_teams, program_module, specialisation_key
 from jax_enzyme.codegen.stored import Stored
@@ -160,7 +161,7 @@ class _Job:
 
     def build(self) -> Built:
         def make() -> Built:
-            return _alive.get(self.key) or loaded(self._stored(), self.key)
+            return _alive.get(self.key) or loaded(self._stored(), self.key, self.program.libraries)
 
         built = _alive.setdefault(self.key, _built.get(self.key, make))
         race_warnings.warn(self.program, self.signature, self.binding, own_digest)
@@ -383,7 +384,7 @@ def _disk() -> DiskCache:
 @cache
 def environment() -> str:
     """What else decides what the same inputs compile to: this machine, and this package."""
-    return digest(host().fingerprint, vector_library(), own_digest())
+    return digest(host().fingerprint, long_compiler(), vector_library(), own_digest())
 
 
 def own_digest() -> str:

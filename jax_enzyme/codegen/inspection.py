@@ -103,8 +103,7 @@ class Report:
         function = self._function(name)
         if not optimised:
             return to_text(function.module)
-        options = self._job.options
-        return optimised_text(entry_module(function), vector_math=options.vector_math, fast_math=options.fast_math)
+        return optimised_text(entry_module(function), self._job.options)
 
     def _function(self, name: str) -> ArrayFunction:
         if name not in self._steps:
@@ -231,7 +230,7 @@ def inspect(
         for step in (Jvp(wanted), Vjp(wanted, seeded))
     )
     try:
-        reverse = reverse_report(base.function, Vjp(wanted, seeded), rules)
+        reverse = reverse_report(base.function, Vjp(wanted, seeded), rules, job.options.tape_cost)
         if derived.split(program, signature, binding, Vjp(wanted, seeded), options):
             steps |= {"augmented": (Augmented(wanted, seeded),), "pullback": (Pullback(wanted, seeded),)}
             reads = tuple(b.name for b in job.function(steps["pullback"]).buffers if b.role in ("initial", "final"))

@@ -24,6 +24,7 @@ from jax_enzyme.codegen.elf import undefined_symbols
 from jax_enzyme.codegen.host import host, target_machine
 from jax_enzyme.codegen.symbols import addresses, leaves_nothing
 from jax_enzyme.errors import LoweringError
+from jax_enzyme.frontends.shared_libraries import opened
 
 
 class Code:
@@ -46,22 +47,23 @@ class Jit:
         self._left = 0
         self._lock = threading.Lock()
         self._names = itertools.count()
-        self._linked: WeakValueDictionary[tuple[bytes, str], Code] = WeakValueDictionary()
+        self._linked: WeakValueDictionary[tuple[bytes, str, tuple[str, ...]], Code] = WeakValueDictionary()
         self._permanent: list[Code] = []
 
-    def code(self, code: bytes, symbol: str, initialiser: str | None = None) -> Code:
+    def code(self, code: bytes, symbol: str, initialiser: str | None = None, libraries: tuple[str, ...] = ()) -> Code:
         """An object with a symbol of it, linked, and initialised, unless an equal one was.
 
-        Every symbol that the object needs is looked up first: a missing one is a LoweringError that names it.
+        Every symbol that the object needs is looked up first, in the shared libraries of these names before the
+        process: a missing one is a LoweringError that names it, a missing library a CompileError.
         """
-        key = (hashlib.sha256(code).digest(), symbol)
+        key = (hashlib.sha256(code).digest(), symbol, libraries)
         with self._lock:
             found = self._linked.get(key)
             if found is None:
-                found = self._linked[key] = self._link(code, symbol, initialiser)
+                found = self._linked[key] = self._link(code, symbol, initialiser, libraries)
             return found
 
-    def _link(self, code: bytes, symbol: str, initialiser: str | None) -> Code:
+    def _link(self, code: bytes, symbol: str, initialiser: str | None, libraries: tuple[str, ...]) -> Code:
         engine = self._next_engine()
         library = llvm.JITLibraryBuilder()
         library.add_object_img(code)
@@ -69,10 +71,11 @@ class Jit:
         if initialiser is not None:
             library.export_symbol(initialiser)
         needed = undefined_symbols(code) if host().is_elf else ()
-        if any(map(mpi.of_mpi, needed)) and mpi.library() is not None:
-            mpi.start()
+        given = tuple(map(opened, libraries))
+        if any(map(mpi.of_mpi, needed)) and (found := mpi.library(given)) is not None:
+            mpi.start(found)
         if host().is_elf:
-            for name, address in addresses(needed).items():
+            for name, address in addresses(needed, given).items():
                 library.import_symbol(name, address)
         else:
             library.add_current_process()

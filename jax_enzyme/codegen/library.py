@@ -13,7 +13,8 @@ import llvmlite.binding as llvm
 from jax_enzyme.analysis.equality import KNOWN
 from jax_enzyme.analysis.tbaa import READS_INTEGER, accessed_type, kept_access
 from jax_enzyme.cache import DiskCache, digest
-from jax_enzyme.codegen.host import host, target_machine
+from jax_enzyme.codegen.host import host
+from jax_enzyme.codegen.pipelines import Pipeline
 from jax_enzyme.frontends import toolchain
 from jax_enzyme.frontends.clang import compile_c
 from jax_enzyme.frontends.source import Source
@@ -24,7 +25,6 @@ from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.keywords import LINKAGE
 from jax_enzyme.ir.metadata import MDValue
 from jax_enzyme.ir.module import Function, Module
-from jax_enzyme.ir.pass_managers import run_on_module
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.values import GlobalValue, Poison, Value
 from jax_enzyme.ir.writer import to_text
@@ -220,9 +220,5 @@ def _optimised(text: str) -> str:
         for instruction in function.instructions():
             instruction.metadata = _said(module, instruction)
     native = llvm.parse_assembly(to_text(module, debug=False), llvm.create_context())
-    tuning = llvm.create_pipeline_tuning_options(speed_level=2)
-    tuning.loop_vectorization = tuning.slp_vectorization = False
-    tuning.loop_interleaving = tuning.loop_unrolling = False
-    builder = llvm.create_pass_builder(target_machine(), tuning)
-    run_on_module(builder.getModulePassManager(), native, builder)
-    return str(native)
+    pipeline = Pipeline(2)
+    return str(pipeline.run(native, pipeline.builder()))

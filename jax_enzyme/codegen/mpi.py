@@ -1,6 +1,6 @@
 """The MPI of this process: found where it is loaded, started where nobody has.
 
-    mpi4py, or ctypes.CDLL("libmpi.so")     whoever loads it first; a process has one
+    mpi4py, libraries=("libmpi.so",), ctypes.CDLL("libmpi.so")      whoever loads it first; a process has one
 
 Code that calls MPI is linked to the library that is loaded. MPI is started, with MPI_THREAD_MULTIPLE, before such code
 first runs, unless mpi4py or the program has done so, and ended when Python ends: where an exception ended it, all
@@ -14,12 +14,14 @@ import ctypes
 import re
 import sys
 import time
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
 from jax_enzyme.errors import LoweringError
 
 _NAME = re.compile(r"/libmpi(_abi)?\.so[.\d]*$")
+_ASKED = "MPI_Initialized"
 _OF_MPI = re.compile(r"P?MPI_|ompi_mpi_|ompi_request_null$")
 
 
@@ -28,22 +30,51 @@ def of_mpi(name: str) -> bool:
     return _OF_MPI.match(name) is not None
 
 
-def library() -> ctypes.CDLL | None:
-    """The MPI that is loaded, by whomever, however; None where none is."""
+def library(given: Sequence[ctypes.CDLL] = ()) -> ctypes.CDLL | None:
+    """The MPI among the libraries that a kernel names, or that is loaded, by whomever, however; None where none is.
+    Raises LoweringError where the kernel names one, and another has been started."""
+    present = list(_present())
+    started = next(filter(_is_started, present), None)
+    own = next((one for one in given if hasattr(one, _ASKED)), None)
+    if own is None:
+        return started or next(iter(present), None)
+    if started is not None and _place(started) != _place(own):
+        raise LoweringError(
+            f"the kernel names an MPI in libraries=, {_name(own)}, and this process has started another, "
+            f"{_name(started)}",
+            remedy="a process has one MPI: name that one, or leave it out of libraries=",
+        )
+    return own
+
+
+def _present() -> Iterator[ctypes.CDLL]:
     this = ctypes.CDLL(None)
-    return this if hasattr(this, "MPI_Initialized") else next(map(_opened, _loaded()), None)
+    if hasattr(this, _ASKED):
+        yield this
+    yield from map(_opened, _loaded())
 
 
-def start() -> None:
+def _is_started(found: ctypes.CDLL) -> bool:
+    flag = ctypes.c_int()
+    found.MPI_Initialized(ctypes.byref(flag))
+    return bool(flag.value)
+
+
+def _name(found: ctypes.CDLL) -> str:
+    return getattr(found, "_name", None) or "one that the process shows to all"
+
+
+def _place(found: ctypes.CDLL) -> int | None:
+    return ctypes.cast(getattr(found, _ASKED), ctypes.c_void_p).value
+
+
+def start(found: ctypes.CDLL) -> None:
     """Starts MPI unless it runs. Raises LoweringError where it has been ended, or cannot have several threads."""
-    found = library()
-    assert found is not None, "who calls MPI has found it"
     flag, level = ctypes.c_int(), ctypes.c_int()
     found.MPI_Finalized(ctypes.byref(flag))
     if flag.value:
         raise LoweringError("the kernel calls MPI, which this process has ended", remedy="call it before MPI_Finalize")
-    found.MPI_Initialized(ctypes.byref(flag))
-    if flag.value:
+    if _is_started(found):
         return
     multiple = 3 if not _is_standard(found) else _STANDARD_MULTIPLE
     if found.MPI_Init_thread(None, None, multiple, ctypes.byref(level)):

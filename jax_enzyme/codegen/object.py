@@ -55,13 +55,13 @@ def compiled(function: ArrayFunction, options: Options) -> Stored:
     """The object code of an array function."""
     module = entry_module(function, options.threads)
     check_assembly(module)
-    code = object_code(module, vector_math=options.vector_math, fast_math=options.fast_math)
+    code = object_code(module, options)
     return Stored(function.buffers, INITIALISER in module.functions, code)
 
 
-def loaded(stored: Stored, key: str) -> Built:
-    """The function of an object, in this process."""
-    code = jit().code(stored.code, ENTRY, INITIALISER if stored.initialises else None)
+def loaded(stored: Stored, key: str, libraries: tuple[str, ...] = ()) -> Built:
+    """The function of an object, in this process; what it calls comes from these shared libraries first."""
+    code = jit().code(stored.code, ENTRY, INITIALISER if stored.initialises else None, libraries)
     return Built(code, key, stored.buffers)
 
 

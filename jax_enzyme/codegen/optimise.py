@@ -7,6 +7,7 @@ import llvmlite.binding as llvm
 from jax_enzyme.codegen.bfloat_rounding import add_bfloat_rounding
 from jax_enzyme.codegen.host import target_machine
 from jax_enzyme.codegen.narrow_indices import hide_narrow_indices
+from jax_enzyme.codegen.pipelines import Pipeline
 from jax_enzyme.codegen.vector_math import KEPT, add_vector_math
 from jax_enzyme.errors import LoweringError
 from jax_enzyme.ir import types as T
@@ -16,8 +17,10 @@ from jax_enzyme.ir.pass_managers import run_on_module
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.values import BasicBlock
 from jax_enzyme.ir.writer import to_text
+from jax_enzyme.options import Options
 from jax_enzyme.transform.cuda.guarded_loops import narrow_guarded_loops
 from jax_enzyme.transform.masked_memory import lower_masked_memory
+from jax_enzyme.transform.vector_hints import show_vector_hints
 from jax_enzyme.working import waiting_for
 
 # What clang fixes per function for the processor that it compiled for; without these the target machine's own hold.
@@ -32,39 +35,43 @@ _RELAXABLE = {
 _LONG_BLOCK = 2000
 """Above so many instructions in a block, as generators of code write it, LLVM has no vectoriser of straight-line code
 and sums keep their order: the time that both take grows with the square of the block."""
+_DEFAULT = Options()
 _RELAXED = {"fast", "nnan", "ninf", "nsz", "arcp", "contract", "afn", "reassoc"}
 
 
-def optimised_text(module: Module, *, vector_math: bool = True, fast_math: bool = False) -> str:
+def optimised_text(module: Module, options: Options = _DEFAULT) -> str:
     """The text of a private module after -O3 with both vectorisers, for this machine."""
-    return str(_optimise(module, target_machine(), vector_math, fast_math))
+    return str(_optimise(module, target_machine(), options))
 
 
-def object_code(module: Module, *, vector_math: bool = True, fast_math: bool = False) -> bytes:
+def object_code(module: Module, options: Options = _DEFAULT) -> bytes:
     """The object of a private module, optimised."""
     machine = target_machine()
-    return waiting_for(machine.emit_object, _optimise(module, machine, vector_math, fast_math))
+    return waiting_for(machine.emit_object, _optimise(module, machine, options))
 
 
-def assembly(module: Module, *, vector_math: bool = True, fast_math: bool = False) -> str:
+def assembly(module: Module, options: Options = _DEFAULT) -> str:
     """The assembly of a private module, optimised."""
     machine = target_machine()
-    return machine.emit_assembly(_optimise(module, machine, vector_math, fast_math))
+    return machine.emit_assembly(_optimise(module, machine, options))
 
 
-def _optimise(module: Module, machine: llvm.TargetMachine, vector_math: bool, fast_math: bool) -> llvm.ModuleRef:
+def _optimise(module: Module, machine: llvm.TargetMachine, options: Options) -> llvm.ModuleRef:
     retarget(module, machine)
-    if fast_math:
+    if options.vector_width is not None:
+        _limit_vectors(module, options.vector_width)
+    if options.fast_math:
         relax(module)
+    show_vector_hints(module)
     hide_narrow_indices(module)
     narrow_guarded_loops(module)
-    vectors = vector_math and add_vector_math(module)
+    vectors = options.vector_math and add_vector_math(module)
     long = [b for f in module.functions.values() for b in f.blocks if len(b.instructions) > _LONG_BLOCK]
     for block in long:
         _keep_order(block)
-    native = _parsed(to_text(module))
-    builder = llvm.create_pass_builder(machine, _tuning(slp=not long))
-    run_on_module(builder.getModulePassManager(), native, builder)
+    pipeline = Pipeline(3, vectorise=True, slp=not long, unroll=True)
+    builder = pipeline.builder()
+    native = pipeline.run(_parsed(to_text(module)), builder)
     if vectors:
         # The vectorisers have run: what they did not use can go, and the masked wrappers are inlined.
         native.get_global_variable(KEPT).linkage = llvm.Linkage.internal
@@ -102,15 +109,6 @@ def _parsed(text: str) -> llvm.ModuleRef:
     return native
 
 
-def _tuning(slp: bool) -> llvm.PipelineTuningOptions:
-    options = llvm.create_pipeline_tuning_options(speed_level=3)
-    options.loop_vectorization = True
-    options.slp_vectorization = slp
-    options.loop_interleaving = True
-    options.loop_unrolling = True
-    return options
-
-
 def retarget(module: Module, machine: llvm.TargetMachine) -> None:
     """Makes a private module one for this machine, whatever its compiler compiled it for."""
     module.triple = machine.triple
@@ -127,6 +125,13 @@ def retarget(module: Module, machine: llvm.TargetMachine) -> None:
 
 def _portable(words: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(w for w in words if not w.startswith(_TARGET_ATTRIBUTES))
+
+
+def _limit_vectors(module: Module, bits: int) -> None:
+    """LLVM's vectorisers are to use registers of so many bits at most."""
+    for function in module.functions.values():
+        if function.blocks:
+            function.attributes = (*function.attributes, f'"prefer-vector-width"="{bits}"')
 
 
 def _keep_order(block: BasicBlock) -> None:

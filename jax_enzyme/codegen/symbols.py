@@ -1,11 +1,12 @@
-"""Where the functions that a kernel calls are found: this process, the run-time libraries, SciPy's BLAS and LAPACK."""
+"""Where the functions that a kernel calls are found: the libraries that it names, this process, the run-time libraries,
+SciPy's BLAS and LAPACK."""
 
 from __future__ import annotations
 
 import ctypes
 import importlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from types import ModuleType
 
@@ -17,8 +18,8 @@ from jax_enzyme.frontends.rustc import rust_library
 from jax_enzyme.rules.effects import Effect, effect, writes_text
 from jax_enzyme.rules.table import standard
 
-# Looked through in this order, after the process itself: mathematics and its vector forms, what compilers call for
-# complex and narrow arithmetic (`__muldc3`, `__truncdfhf2`), C++'s run time.
+# Looked through in this order, after those that the kernel names and the process itself: mathematics and its vector
+# forms, what compilers call for complex and narrow arithmetic (`__muldc3`, `__truncdfhf2`), C++'s run time.
 LIBRARIES = ("libm.so.6", "libmvec.so.1", "libgcc_s.so.1", "libstdc++.so.6")
 # Each has a table of C function pointers; `dgemm_` in a kernel is `dgemm` there.
 CAPSULES = ("scipy.linalg.cython_blas", "scipy.linalg.cython_lapack")
@@ -42,14 +43,18 @@ _TABLES = re.compile(r"^(_ZTV|_ZTI|_ZTS|__gxx_personality_v0$|rust_eh_personalit
 _OF_RUN_TIMES = re.compile(r"__|_Fortran|_Z\w*St|_ZT|_R|_ZN(4core|3std|5alloc)")
 # Buffers for streams stay with them, and what runs units of Fortran's may keep the names of files.
 _KEEPING_OUTPUT = re.compile(r"^(setv?buf$|_Fortran)")
+EXAMPLE = 'libraries=("libname.so",)'
+"""How libraries are named."""
 # The linker defines these itself.
 _OF_THE_LINKER = {"__dso_handle", "__cxa_atexit", "_GLOBAL_OFFSET_TABLE_"}
-# What Numba's functions call where Python raises: a failure of the kernel, before there is code (`frontends.numba`).
-_A_FAILURE = "python_exception"
+# What Numba's functions call where Python raises, and where BLAS fails: failures of the kernel, before there is code
+# (`frontends.numba`), and what no rule's body does.
+_FAILURES = {"python_exception", "numba_gil_ensure", "numba_gil_release"}
 
 
-def addresses(names: Iterable[str]) -> dict[str, int]:
-    """The address of every name; a LoweringError that lists those which nobody defines, or that are of threads."""
+def addresses(names: Iterable[str], given: Sequence[ctypes.CDLL] = ()) -> dict[str, int]:
+    """The address of every name, in the libraries that are given or elsewhere; a LoweringError that lists those which
+    nobody defines, or that are of threads."""
     found: dict[str, int] = {}
     missing: list[str] = []
     names = list(names)
@@ -66,7 +71,7 @@ def addresses(names: Iterable[str]) -> dict[str, int]:
     for name in names:
         if name in _OF_THE_LINKER:
             continue
-        address = address_of(name)
+        address = address_of(name, given)
         if address is None:
             missing.append(name)
         else:
@@ -74,8 +79,7 @@ def addresses(names: Iterable[str]) -> dict[str, int]:
     if missing:
         raise LoweringError(
             f"the kernel calls {_listed(missing)}, which neither its source nor this process defines",
-            remedy="define it in the source, or load the library that has it before the first call: "
-            "ctypes.CDLL('libname.so', mode=ctypes.RTLD_GLOBAL)",
+            remedy=f"define it in the source, or name the library that has it: {EXAMPLE}",
         )
     return found
 
@@ -84,18 +88,39 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
-def address_of(name: str) -> int | None:
-    """The address of a function or variable by its name in object code, or None."""
+def address_of(name: str, given: Sequence[ctypes.CDLL] = ()) -> int | None:
+    """The address of a function or variable by its name in object code, or None. Libraries that are given come before
+    all others, but for what has a meaning of its own: a rule or an effect is that of C's function of the name."""
     if name.startswith((_CHECKS, _TAPES)) or name in _KEPT_MEMORY:
         extension = ctypes.CDLL(importlib.import_module(_EXTENSION).__file__)
         return _address(extension, _KEPT_MEMORY.get(name, name))
     if mpi.of_mpi(name):
-        found = mpi.library()
+        found = mpi.library(given)
         return _address(found, name) if found is not None else None
-    for library in (None, *LIBRARIES):
-        handle = _library(library)
-        if handle is not None and hasattr(handle, name):
-            return _address(handle, name)
+    if _is_of_languages(name):
+        address = _address_elsewhere(name)
+        return _address_in(given, name) if address is None else address
+    address = _address_in(given, name)
+    return _address_elsewhere(name) if address is None else address
+
+
+def _is_of_languages(name: str) -> bool:
+    return (
+        any(known.match(name) for known in (_ARITHMETIC, _OF_RUN_TIMES, _TABLES))
+        or effect(name) is not None
+        or standard().for_call(name) is not None
+    )
+
+
+def _address_in(libraries: Iterable[ctypes.CDLL], name: str) -> int | None:
+    return next((address for one in libraries if (address := _address(one, name)) is not None), None)
+
+
+def _address_elsewhere(name: str) -> int | None:
+    """The address in this process, or a run-time library."""
+    address = _address_in(filter(None, map(_library, (None, *LIBRARIES))), name)
+    if address is not None:
+        return address
     if name.endswith("_") and not name.startswith("_"):
         return _capsule_address(name[:-1])
     library = _library_of_language(name)
@@ -106,16 +131,16 @@ def _address(library: ctypes.CDLL, name: str) -> int | None:
     return ctypes.cast(getattr(library, name), ctypes.c_void_p).value if hasattr(library, name) else None
 
 
-def is_defined(name: str) -> bool:
+def is_defined(name: str, given: Sequence[ctypes.CDLL] = ()) -> bool:
     """Whether `address_of` finds a name, or the run-time library of a language should have it: those are not made for
     the question. So is what `addresses` has words of its own for, and what only unwinding reads."""
     if (
-        name == _A_FAILURE
+        name in _FAILURES
         or name in _OF_THE_LINKER
         or any(known.match(name) for known in (_OF_THREADS, _OF_RUN_TIMES, _TABLES))
     ):
         return True
-    return address_of(name) is not None
+    return address_of(name, given) is not None
 
 
 def leaves_nothing(names: Iterable[str]) -> bool:

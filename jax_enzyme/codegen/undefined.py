@@ -1,14 +1,16 @@
-"""What a program calls or reads, and nobody defines: neither its sources nor a rule nor this process."""
+"""What a program calls or reads, and nobody defines: not its sources, a rule, its shared libraries or this process."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import ctypes
+from collections.abc import Collection, Iterator, Sequence
 
 from jax_enzyme.cache import DiskCache
 from jax_enzyme.codegen.reading import read
-from jax_enzyme.codegen.symbols import is_defined
+from jax_enzyme.codegen.symbols import EXAMPLE, is_defined
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends.program import Program
+from jax_enzyme.frontends.shared_libraries import opened
 from jax_enzyme.frontends.spelling import spelling
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import linking
@@ -22,8 +24,8 @@ from jax_enzyme.rules.table import standard
 from jax_enzyme.transform.openmp import TEAM
 
 _REMEDY = (
-    "add the sources that define them; or give rules (je.rule, je.inactive); or load the library that has them "
-    "before: ctypes.CDLL('libname.so', mode=ctypes.RTLD_GLOBAL)"
+    "add the sources that define them; or give rules (je.rule, je.inactive); or name the shared library that has them: "
+    f"{EXAMPLE}"
 )
 _LISTED = 12
 _PLACES = 3
@@ -32,18 +34,20 @@ _PLACES = 3
 def check_defined(program: Program, ruled: Collection[str]) -> None:
     """CompileError that lists all that is not defined, with who refers to it. `ruled` are functions that the user has
     rules for. Programs for devices are left to their own checks."""
-    if program.lang == "cuda" or not _unknown(_needed(program), ruled):
+    given = tuple(map(opened, program.libraries))
+    if program.lang == "cuda" or not _unknown(_needed(program), ruled, given):
         return
     ir = linking.reachable(program.ir, {program.symbol})
-    unknown = _unknown(linking.names(ir).needed, ruled)
+    unknown = _unknown(linking.names(ir).needed, ruled, given)
     if not unknown:
         return
     module = parse(ir)
     lines = [f"`{spelling(name)}`: {', '.join(_users(module, name))}" for name in unknown[:_LISTED]]
     more = [f"and {len(unknown) - _LISTED} more"] if len(unknown) > _LISTED else []
     count = "a symbol" if len(unknown) == 1 else f"{len(unknown)} symbols"
+    named = f", neither the sources nor {', '.join(program.libraries)}" if program.libraries else ""
     raise CompileError(
-        "\n  ".join([f"`{program.symbol}` needs {count} that nobody defines:", *lines, *more]),
+        "\n  ".join([f"`{program.symbol}` needs {count} that nobody defines{named}:", *lines, *more]),
         program.source_name,
         "; or ".join([*_fortran_names(unknown), _REMEDY]),
     )
@@ -73,18 +77,18 @@ def _needed(program: Program) -> list[str]:
     return needed
 
 
-def _unknown(needed: Collection[str], ruled: Collection[str]) -> list[str]:
-    return [name for name in sorted(needed) if name not in ruled and not _is_known(name)]
+def _unknown(needed: Collection[str], ruled: Collection[str], given: Sequence[ctypes.CDLL]) -> list[str]:
+    return [name for name in sorted(needed) if name not in ruled and not _is_known(name, given)]
 
 
-def _is_known(name: str) -> bool:
+def _is_known(name: str, given: Sequence[ctypes.CDLL]) -> bool:
     return (
         effect(name) is not None
         or name in routines()
         or name in bodies()
         or standard().for_call(name) is not None
         or name == TEAM
-        or is_defined(name)
+        or is_defined(name, given)
     )
 
 

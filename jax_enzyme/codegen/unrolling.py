@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import llvmlite.binding as llvm
 
+from jax_enzyme.codegen.pipelines import Pipeline
 from jax_enzyme.ir.metadata import MDString
 from jax_enzyme.ir.module import Module
-from jax_enzyme.ir.pass_managers import run_on_functions, run_on_module
+from jax_enzyme.ir.pass_managers import run_on_functions
 from jax_enzyme.ir.verify import parse_verified
 
 _WISH, _HIDDEN = "llvm.loop.unroll.", "je.loop.unroll."
@@ -25,16 +26,14 @@ _ROUNDS = 2
 """What one loop is unrolled to may say how often another runs."""
 
 
-def optimised(source: Module, native: llvm.ModuleRef, builder: llvm.PassBuilder) -> llvm.ModuleRef:
+def optimised(source: Module, native: llvm.ModuleRef, pipeline: Pipeline, builder: llvm.PassBuilder) -> llvm.ModuleRef:
     """`native` after the whole pipeline; where its `source` wants loops unrolled, after a few of it."""
     if not (_says(source, _WISH) or _says(source, _HIDDEN)):
-        run_on_module(builder.getModulePassManager(), native, builder)
-        return native
+        return pipeline.run(native, builder)
     for _ in range(_ROUNDS):
         native = _renamed(native, _HIDDEN, _WISH)
         run_on_functions(builder.getFunctionPassManager(), native.functions, builder)
-        native = _renamed(native, _WISH, _HIDDEN)
-        run_on_module(builder.getModulePassManager(), native, builder)
+        native = pipeline.run(_renamed(native, _WISH, _HIDDEN), builder)
     return native
 
 

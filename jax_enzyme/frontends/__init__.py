@@ -10,6 +10,7 @@ from jax_enzyme.frontends.gathering import Flags, gather
 from jax_enzyme.frontends.numba import load_numba
 from jax_enzyme.frontends.numba_cuda import is_for_cuda, load_numba_cuda
 from jax_enzyme.frontends.program import Program
+from jax_enzyme.frontends.shared_libraries import Libraries, linked, shared_libraries
 from jax_enzyme.frontends.source import Language, identify
 from jax_enzyme.frontends.source_set import FRONTENDS, Blas, SourceSet
 from jax_enzyme.signature import Signature
@@ -19,10 +20,13 @@ __all__ = [
     "Blas",
     "Flags",
     "Language",
+    "Libraries",
     "Program",
     "SourceSet",
+    "linked",
     "load",
     "load_function",
+    "shared_libraries",
     "source_set",
     "with_constants",
 ]

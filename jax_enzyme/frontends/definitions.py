@@ -1,14 +1,16 @@
 """Which source files are likely to define a function, told from their text: what a kernel needs is compiled first.
 
-A name that none is likely to define may be one that macros make. Then come the sources that are likely to define a part
-of it, then all that mention a part of it anywhere, in files that they include too.
+A name that none is likely to define may be one that macros make. Then come the sources that are likely to define a name
+for which a macro puts it, then those likely to define a part of it, then all that mention a part of it anywhere, in
+files that they include too.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -24,17 +26,19 @@ _BLOCK_DATA = re.compile(r"^[ \t]*block[ \t]*data\b", re.I | re.M)
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _PARENTHESIS = re.compile(r"[()]")
 _INCLUDE = re.compile(r"""^[ \t]*#?[ \t]*include[ \t]*["']([^"'\n]+)["']""", re.M | re.I)
+_RENAMES = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([A-Za-z_]\w*)[ \t]*(?:/[/*].*)?\r?$", re.M)
 _FOLDER = re.compile(r"-(?:I|iquote|isystem)=?(.*)")
 _HIDDEN = ("-include", "-imacros", "@")
 """Flags that stand for text which is not looked at."""
-_PASTING = "##"
+PASTING = "##"
+"""Among the words of a text whose macros paste."""
 
 
 def likely(source: Source) -> frozenset[str] | None:
     """The names, in lower case, that a source may define; None where the text does not tell."""
     if source.lang not in ("c", "c++", "fortran"):
         return None
-    text = source.contents.decode(errors="replace")
+    text = source.text
     if source.lang == "fortran":
         lines = [match[1] for match in _FORTRAN.finditer(text)]
         if _BLOCK_DATA.search(text):
@@ -45,7 +49,7 @@ def likely(source: Source) -> frozenset[str] | None:
 
 def bound(source: Source) -> frozenset[str]:
     """All words, in lower case, of statements of a Fortran source that bind something to C."""
-    text = _CONTINUED.sub(" ", source.contents.decode(errors="replace").lower())
+    text = _CONTINUED.sub(" ", source.text.lower())
     return frozenset(word for line in text.splitlines() if "bind" in line for word in _WORD.findall(line))
 
 
@@ -62,12 +66,27 @@ def mentioned(source: Source, flags: Sequence[str]) -> frozenset[str] | None:
     flags; `##` among them where macros paste. None where names are not made of such words, as in C++."""
     if source.lang not in ("c", "fortran") or any(flag.startswith(_HIDDEN) for flag in flags):
         return None
-    found = set(_word_set(" ".join(flags)))
+    return frozenset(_word_set(" ".join(flags))).union(*(text.words for text in _texts(source, flags)))
+
+
+def renamed(source: Source, flags: Sequence[str]) -> Mapping[str, frozenset[str]]:
+    """The names, in lower case, for which macros without parameters put others, by those: `y0` for `bessel_y0` after
+    `#define y0 bessel_y0`, in the source or in files that it includes by names in quotes."""
+    found: dict[str, set[str]] = {}
+    if source.lang == "c":
+        for text in _texts(source, flags):
+            for macro, name in text.renamed:
+                found.setdefault(name, set()).add(macro)
+    return {name: frozenset(macros) for name, macros in found.items()}
+
+
+def _texts(source: Source, flags: Sequence[str]) -> Iterator[_Text]:
+    """A source, and the files that it includes by names in quotes, directly or not."""
     folders = [Path.cwd(), *_folders(flags)]
-    own, files = _scanned(source.contents)
-    found |= own
+    own = _scanned(source.contents)
+    yield own
     home = source.path.parent if source.path is not None else Path.cwd()
-    pending = [(home, name) for name in files]
+    pending = [(home, name) for name in own.files]
     seen: set[str] = set()
     while pending:
         home, name = pending.pop()
@@ -75,17 +94,16 @@ def mentioned(source: Source, flags: Sequence[str]) -> frozenset[str] | None:
         if path is None or (real := os.path.realpath(path)) in seen:
             continue
         seen.add(real)
-        words, files = _scanned_file(real, os.stat(real).st_mtime_ns)
-        found |= words
-        pending += [(Path(path).parent, name) for name in files]
-    return frozenset(found)
+        text = _scanned_file(real, os.stat(real).st_mtime_ns)
+        yield text
+        pending += [(Path(path).parent, name) for name in text.files]
 
 
 def included(source: Source, flags: Sequence[str]) -> frozenset[str]:
     """The real paths of the files that a source itself includes by names in quotes."""
     home = source.path.parent if source.path is not None else Path.cwd()
     folders = (home, Path.cwd(), *_folders(flags))
-    names = _INCLUDE.findall(source.contents.decode(errors="replace"))
+    names = _INCLUDE.findall(source.text)
     return frozenset(os.path.realpath(folder / n) for n in names for folder in folders if (folder / n).is_file())
 
 
@@ -97,20 +115,29 @@ def _folders(flags: Sequence[str]) -> list[Path]:
     return found
 
 
+@dataclass(frozen=True)
+class _Text:
+    """The words of a text, the files that it includes, and its macros that put one name for another."""
+
+    words: frozenset[str]
+    files: tuple[str, ...]
+    renamed: tuple[tuple[str, str], ...]
+
+
 @lru_cache(maxsize=256)
-def _scanned_file(path: str, changed: int) -> tuple[frozenset[str], tuple[str, ...]]:
+def _scanned_file(path: str, changed: int) -> _Text:
     return _scanned(Path(path).read_bytes())
 
 
-def _scanned(contents: bytes) -> tuple[frozenset[str], tuple[str, ...]]:
-    """The words of a text, and the files that it includes."""
+def _scanned(contents: bytes) -> _Text:
     text = contents.decode(errors="replace")
-    return _word_set(text), tuple(_INCLUDE.findall(text))
+    macros = ((macro.lower(), name.lower()) for macro, name in _RENAMES.findall(text))
+    return _Text(_word_set(text), tuple(_INCLUDE.findall(text)), tuple(macros))
 
 
 def _word_set(text: str) -> frozenset[str]:
     words = (word.lower() for word in _WORD.findall(_C_COMMENT.sub(" ", text)))
-    return frozenset((*words, _PASTING)) if _PASTING in text else frozenset(words)
+    return frozenset((*words, PASTING)) if PASTING in text else frozenset(words)
 
 
 def _defined(text: str) -> set[str]:

@@ -45,7 +45,7 @@ class Places:
 
 def interface(source: Source) -> Interface:
     """What a source says of modules."""
-    text = source.contents.decode(errors="replace")
+    text = source.text
     defines = {match[1].lower() for match in _DEFINES.finditer(text)}
     needs = {match[2].lower() for match in _USES.finditer(text) if (match[1] or "").lower() != "intrinsic"}
     for match in _SUBMODULE.finditer(text):
@@ -81,7 +81,7 @@ def read_files(source: Source, places: Places, given: Mapping[str, bytes]) -> li
     own = source.path.parent if source.path is not None else Path()
     searched = [own, *map(Path, places.includes)]
     found: dict[str, None] = {}
-    pending = [source.contents.decode(errors="replace")]
+    pending = [source.text]
     while pending:
         for match in _INCLUDES.finditer(pending.pop()):
             file = _first(searched, match[2])

@@ -13,7 +13,7 @@ from typing import cast
 
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends.compile_commands import Commands, read_commands
-from jax_enzyme.frontends.definitions import bound, included, likely, mentioned
+from jax_enzyme.frontends.definitions import bound, included, likely, mentioned, renamed
 from jax_enzyme.frontends.objects import ARCHIVES, OBJECTS, SHARED, read_archive, read_object, refuse_shared
 from jax_enzyme.frontends.source import SUFFIXES, Source, identify, looks_like_path
 
@@ -56,6 +56,11 @@ class Unit:
     def mentioned(self) -> frozenset[str] | None:
         """All words of the source and of what it includes, None where these do not tell what it defines."""
         return mentioned(self.source, self.flags)
+
+    @cached_property
+    def renamed(self) -> Mapping[str, frozenset[str]]:
+        """By names, those for which macros put them."""
+        return renamed(self.source, self.flags)
 
     @cached_property
     def included(self) -> frozenset[str]:

@@ -13,7 +13,8 @@ from importlib import resources
 
 from jax_enzyme.cache import DiskCache, digest
 from jax_enzyme.frontends import toolchain
-from jax_enzyme.frontends.mpi_requests import begun_each_time
+from jax_enzyme.frontends.mpi_requests import MADE, begun_each_time
+from jax_enzyme.frontends.mpi_types import OF_TYPES, packed_messages
 from jax_enzyme.frontends.source import Source
 from jax_enzyme.ir import linking
 from jax_enzyme.ir.reader import parse
@@ -43,7 +44,8 @@ _INCLUDE = re.compile(r'^#include "(\w+\.h)"\n', re.M)
 def complete(ir: str, *roots: str) -> str:
     """The module with a body for each function that it declares and a library of ours defines, for these functions.
     What that has no use for is left out; a small module that needs nothing stays as it is."""
-    ir = begun_each_time(ir)
+    if any(f"@{name}(" in ir for name in (*MADE, *OF_TYPES)):
+        ir = begun_each_time(packed_messages(linking.reachable(ir, roots)))
     if len(ir) < _LARGE and not _needed(ir, frozenset()):
         return ir
     cache = DiskCache.named("completed")
@@ -76,8 +78,8 @@ def _needed(ir: str, linked: frozenset[str]) -> list[str]:
 
 def _compiled(name: str) -> str:
     source = Source("c++", name, _sources()[name].encode())
-    ir = toolchain.compile_cached(source, toolchain.Recipe(toolchain.zig(), _COMMAND), ())
-    return linking.linkable(parse(ir))
+    recipe = toolchain.Recipe(toolchain.zig(), _COMMAND, lambda ir: linking.linkable(parse(ir)), "linkable")
+    return toolchain.compile_cached(source, recipe, ())
 
 
 @cache

@@ -44,6 +44,11 @@ class Source:
     path: Path | None = None
     function: Callable[..., object] | None = None
 
+    @property
+    def text(self) -> str:
+        """The contents as text whose lines end in a line feed alone, wherever they were written."""
+        return self.contents.decode(errors="replace").replace("\r\n", "\n")
+
 
 def identify(source: object, lang: str | None) -> Source:
     """What `source` is. CompileError if it is nothing known, or a file that is not there."""

@@ -16,16 +16,17 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
 from jax_enzyme.cache import digest
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends import fortran_modules, symbols
+from jax_enzyme.frontends.candidates import Candidates, is_known, may_define, may_rename, plain, with_part_of
 from jax_enzyme.frontends.clang import compile_c, compile_cpp
 from jax_enzyme.frontends.cuda import compile_cuda
 from jax_enzyme.frontends.cuda_host import host_code, is_on_device, load_host_function, with_launched
-from jax_enzyme.frontends.definitions import parts
 from jax_enzyme.frontends.flang import compile_fortran, compile_with_modules
 from jax_enzyme.frontends.fortran_types import with_block_sizes
 from jax_enzyme.frontends.gathering import Unit
@@ -34,7 +35,7 @@ from jax_enzyme.frontends.llvm import read_ir
 from jax_enzyme.frontends.missing_files import with_advice
 from jax_enzyme.frontends.program import Program
 from jax_enzyme.frontends.routines import without_routines
-from jax_enzyme.frontends.runtime_library import complete, provides
+from jax_enzyme.frontends.runtime_library import complete
 from jax_enzyme.frontends.rustc import compile_rust
 from jax_enzyme.frontends.source import SUFFIXES, Source
 from jax_enzyme.frontends.spelling import find, spelling, written
@@ -42,8 +43,6 @@ from jax_enzyme.ir import linking
 from jax_enzyme.ir.debug import function_location
 from jax_enzyme.ir.linking import Names
 from jax_enzyme.ir.reader import parse
-from jax_enzyme.rules.effects import effect
-from jax_enzyme.rules.table import standard
 
 Blas = Literal["rules", "source"]
 """Where routines of BLAS and LAPACK come from that have rules and that the sources define."""
@@ -109,6 +108,7 @@ class SourceSet:
         self.units = tuple(units)
         self._blas: Blas = blas
         self._done: dict[Unit, Compiled | CompileError] = {}
+        self._candidates = Candidates(self.units)
         self._lock = threading.RLock()
         for unit in units:
             _check_language(unit)
@@ -119,6 +119,11 @@ class SourceSet:
         names = [unit.name for unit in self.units]
         more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
         return ", ".join(names[:_LISTED]) + more
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """Where its files are."""
+        return tuple(dict.fromkeys(unit.source.path.parent for unit in self.units if unit.source.path is not None))
 
     def program(self, symbol: str | None, also: Collection[str] = (), ruled: Collection[str] = ()) -> Program:
         """The program of a function, by its symbol or by what it is called in its source; of the only one where there
@@ -226,10 +231,10 @@ class SourceSet:
     def _find_or_compile(self, symbol: str) -> tuple[Compiled, str] | None:
         """What defines a function among all units, and its symbol."""
         asked = written(symbol).name.lower()
-        self._compile(unit for unit in self._waiting() if _may_define(unit, asked))
+        self._compile(self._candidates.defining(asked))
         found = self._find(symbol)
         while found is None and (waiting := self._waiting()):
-            self._compile(_with_part_of(asked, waiting) or waiting)
+            self._compile(with_part_of(asked, waiting) or waiting)
             found = self._find(symbol)
         return found
 
@@ -269,13 +274,12 @@ class SourceSet:
         """The modules that functions need, their own first, each with the text of as much of it as they need."""
         while True:
             members, missing, unset = self._closure(roots)
-            waiting = self._waiting()
-            wanted = [unit for unit in waiting if any(_may_have(unit, name) for name in (*missing, *unset))]
-            if not wanted and (unknown := [_plain(name) for name in missing if not _is_known(name)]):
-                wanted = {unit: None for name in unknown for unit in _with_part_of(name, waiting)}
+            wanted = [unit for unit in self._candidates.having((*missing, *unset)) if unit not in self._done]
+            if not wanted and (unknown := [plain(name) for name in missing if not is_known(name)]):
+                wanted = {unit: None for name in unknown for unit in with_part_of(name, self._waiting())}
             if not wanted:
                 for name in missing:
-                    self._raise_failure(_plain(name))
+                    self._raise_failure(plain(name))
                 return members
             self._compile(wanted)
 
@@ -332,7 +336,8 @@ class SourceSet:
         a name that nobody defines is told as that. What another source includes is a part of that one, unless that does
         not compile either."""
         for unit, failure in self._done.items():
-            if isinstance(failure, CompileError) and _may_define(unit, name) and not self._is_part(unit):
+            meant = may_define(unit, name) or may_rename(unit, name)
+            if isinstance(failure, CompileError) and meant and not self._is_part(unit):
                 raise failure
 
     def _is_part(self, unit: Unit) -> bool:
@@ -455,38 +460,6 @@ def _check_language(unit: Unit) -> None:
         )
 
 
-def _plain(symbol: str) -> str:
-    """The name of a symbol in its source, in lower case."""
-    return spelling(symbol).name.lower()
-
-
-def _may_define(unit: Unit, name: str) -> bool:
-    return unit.likely is None or name in unit.likely or f"{name}_" in unit.likely
-
-
-def _may_have(unit: Unit, symbol: str) -> bool:
-    """Whether a unit may define a symbol. What Fortran calls `free` is no `free` of C's unless the source binds it."""
-    name = _plain(symbol)
-    of_fortran = symbol.endswith("_") or symbol.startswith("_Q")
-    return (of_fortran or unit.bound is None or name in unit.bound) and _may_define(unit, name)
-
-
-def _with_part_of(name: str, units: Sequence[Unit]) -> list[Unit]:
-    """The units that may define a name which no text defines: what macros put in front of names, or behind them, is
-    somewhere else. First those that are likely to define the longest part of it, then those that mention one."""
-    for part in parts(name):
-        if found := [unit for unit in units if unit.likely is not None and part in unit.likely]:
-            return found
-    return [unit for unit in units if _mentions(unit, name)]
-
-
-def _mentions(unit: Unit, name: str) -> bool:
-    words = unit.mentioned
-    if words is None or not words.isdisjoint((name, f"{name}_", *parts(name))):
-        return True
-    return "##" in words and any(len(w) > 1 and (name.startswith(w) or name.endswith(w)) for w in words)
-
-
 def _first(found: Sequence[Compiled]) -> list[Compiled]:
     """Of those that define a name the ones that the user named, else those of the first folder or library that has it,
     as a linker takes them."""
@@ -544,13 +517,3 @@ def _with_common_sizes(members: Sequence[Compiled], texts: Sequence[str]) -> lis
         with_block_sizes(text, largest) if one.unit.source.lang == "fortran" and largest else text
         for one, text in zip(members, texts, strict=True)
     ]
-
-
-def _is_known(symbol: str) -> bool:
-    """Whether a name that nobody defines is one of a language's libraries, as far as there are rules for it."""
-    return (
-        effect(symbol) is not None
-        or standard().for_call(symbol) is not None
-        or provides(symbol)
-        or symbol.startswith(("_Fortran", "_ZSt", "_ZNSt", "_ZNKSt", "_ZT", "__cxa", "__gxx", "_Unwind"))
-    )

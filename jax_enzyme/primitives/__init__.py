@@ -6,6 +6,7 @@ from jax_enzyme.primitives.kernels import Kernel
 from jax_enzyme.primitives.lifting import Elementwise, elementwise
 from jax_enzyme.primitives.making import Library, kernel, library
 from jax_enzyme.primitives.races import RaceReport, check_races
+from jax_enzyme.primitives.sparse import sparse_jacobian
 from jax_enzyme.primitives.suggestion import suggest_signature
 
 __all__ = [
@@ -21,5 +22,6 @@ __all__ = [
     "implicit",
     "kernel",
     "library",
+    "sparse_jacobian",
     "suggest_signature",
 ]

@@ -3,10 +3,12 @@ not, and what it takes: what is wrong here shows much later otherwise, and looks
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
 from jax_enzyme.errors import ArgumentError, SignatureError
+from jax_enzyme.frontends import linked
 from jax_enzyme.options import Options
 from jax_enzyme.signature import Signature
 from jax_enzyme.signature.formals import Formal, Null, Plain, Record
@@ -41,6 +43,31 @@ def _flags(flags: object) -> tuple[str, ...]:
     found = tuple(flag for flag in listed if isinstance(flag, str))
     if len(found) != len(listed):
         raise _wrong("flags", what, listed, example)
+    return found
+
+
+def without_links(
+    flags: tuple[str, ...] | dict[str, tuple[str, ...]],
+) -> tuple[tuple[str, ...] | dict[str, tuple[str, ...]], tuple[str, ...]]:
+    """Flags without those that name shared libraries for a linker (`-lname`), and these libraries."""
+    if not isinstance(flags, dict):
+        return linked(flags)
+    parts = {key: linked(given) for key, given in flags.items()}
+    return {key: rest for key, (rest, _) in parts.items()}, tuple(one for _, found in parts.values() for one in found)
+
+
+def checked_libraries(libraries: object) -> tuple[str | os.PathLike[str], ...]:
+    """The names and paths of shared libraries; ArgumentError where they are none."""
+    listed: tuple[object, ...] = ()
+    if isinstance(libraries, str | os.PathLike):
+        listed = (libraries,)
+    elif isinstance(libraries, Iterable) and not isinstance(libraries, bytes | Mapping):
+        listed = tuple(libraries)
+    else:
+        raise _wrong("libraries", _OF_LIBRARIES, libraries, _TO_LIBRARIES)
+    found = tuple(one for one in listed if isinstance(one, str | os.PathLike) and os.fspath(one))
+    if len(found) != len(listed):
+        raise _wrong("libraries", _OF_LIBRARIES, libraries, _TO_LIBRARIES)
     return found
 
 
@@ -102,7 +129,8 @@ def _is_by_value(formal: Formal) -> bool:
             return isinstance(formal, Null)
 
 
-_OF_SOURCES = ("lang", "flags", "compile_commands", "blas")
+_OF_LIBRARIES, _TO_LIBRARIES = "a sequence of names or paths of shared libraries", 'libraries=("libopenblas.so",)'
+_OF_SOURCES = ("lang", "flags", "compile_commands", "blas", "libraries")
 _OPTIONS = (
     *_OF_SOURCES,
     "shapes",

@@ -93,7 +93,7 @@ def check_grads(
     if not moving:
         raise ValueError("no argument is floating-point: there is nothing to differentiate")
     noise = np.random.default_rng(seed)
-    along = [_random(arrays[i], noise) for i in moving]
+    along = [random_like(arrays[i], noise) for i in moving]
     weighted = _weighted(flat, arrays, moving, noise)
     at: list[Any] = [arrays[i] for i in moving]
     precision = "double" if all(a.dtype in (jnp.float64, jnp.complex128) for a in at) else "single"
@@ -114,7 +114,8 @@ def check_grads(
     return report
 
 
-def _random(like: Any, noise: np.random.Generator) -> jax.Array:
+def random_like(like: Any, noise: np.random.Generator) -> jax.Array:
+    """Normally distributed numbers of the shape and the floating-point dtype of an array."""
     value = noise.normal(size=like.shape)
     if jnp.issubdtype(like.dtype, jnp.complexfloating):
         value = value + 1j * noise.normal(size=like.shape)
@@ -126,7 +127,7 @@ def _weighted(
 ) -> Scalar:
     """<w, f> as a function of the arguments that move."""
     leaves = jax.tree.leaves(kernel(*args))
-    weights = [_random(y, noise) if jnp.issubdtype(y.dtype, jnp.inexact) else None for y in leaves]
+    weights = [random_like(y, noise) if jnp.issubdtype(y.dtype, jnp.inexact) else None for y in leaves]
     if all(w is None for w in weights):
         raise ValueError("no result is floating-point: there is nothing to differentiate")
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
@@ -15,7 +15,7 @@ from jax import numpy as jnp
 from jax.core import Tracer
 
 from jax_enzyme.display import pages
-from jax_enzyme.errors import ArgumentError, JaxEnzymeError, SignatureError
+from jax_enzyme.errors import ArgumentError, JaxEnzymeError, LoweringError, SignatureError
 from jax_enzyme.frontends import Program
 from jax_enzyme.options import Options
 from jax_enzyme.primitives import compat
@@ -23,6 +23,7 @@ from jax_enzyme.primitives.bound import Operand, bind
 from jax_enzyme.primitives.calls import Calls, calls_of
 from jax_enzyme.primitives.joining import joined
 from jax_enzyme.primitives.known import known_integers
+from jax_enzyme.primitives.tuning import Subject, check_timed, fastest
 from jax_enzyme.signature import (
     RETURN,
     Actual,
@@ -137,7 +138,10 @@ class Kernel:
         places: dict[Kernel, list[str]] = {}
         for platform, implementation in self.implementations.items():
             places.setdefault(implementation, []).append(platform)
-        runs = "; ".join(f"{one.program.lang}, {' '.join(platforms)}" for one, platforms in places.items())
+        runs = "; ".join(
+            ", ".join((one.program.lang, " ".join(platforms), *_chosen(one.options)))
+            for one, platforms in places.items()
+        )
         return f"Kernel {self.__name__}({names}) -> {results} [{runs}]"
 
     def _repr_html_(self) -> str:
@@ -214,6 +218,72 @@ class Kernel:
         binding = self.binding(match(self.signature, args, kwargs))
         return report(self.program, self.signature, binding, self.options, _names(self.signature.caller_params, wrt))
 
+    def tune(self, *args: Any, wrt: int | str | Sequence[int | str] | None = None, **kwargs: Any) -> Kernel:
+        """The same kernel with the plan that is the fastest for arguments like these, on this machine.
+
+            >>> source = "double f(int n, double *x) { double s = 0; while (n--) s += x[n] * x[n]; return s; }"
+            >>> kernel = je.kernel(source, "f", "n: i32, x: f64[n] -> f64", lang="c")
+            >>> x = jnp.arange(4.0)
+            >>> tuned = kernel.tune(x)
+            >>> print(jax.jit(jax.grad(tuned))(x))
+            [0. 2. 4. 6.]
+
+        Plans are options that change no meaning: how dear the tape is taken to be, checkpoints, vectors, threads. Those
+        that the kernel's `Options` set otherwise than the default stay. Value and gradient (by the arguments `wrt`, all
+        by default, as in `inspect`) are run under `jax.jit` with these arguments and timed, where there is no gradient
+        the value alone. A plan whose results differ by more than rounding is left out. The choice is in the options of
+        the result, and in the disk cache, for arguments of the same shapes and dtypes: the next time nothing is timed.
+
+        Raises ArgumentError where arguments do not fit, or have no numbers (`tune` is called outside of `jax.jit`);
+        LoweringError where the kernel would run on a GPU, or calls MPI.
+        """
+        try:
+            return self._with_plan(fastest(self._subject(match(self.signature, args, kwargs), wrt)))
+        except JaxEnzymeError as error:
+            raise compat.at_the_call(error) from None
+
+    def _subject(self, args: Sequence[Any], wrt: int | str | Sequence[int | str] | None) -> Subject:
+        """What is tuned, for arguments in the order of the signature."""
+        params = self.signature.caller_params
+        args = [_plain(v) for v in args]
+        check_timed(self.__name__, {p.name: v for p, v in zip(params, args, strict=True)})
+        binding = self.binding(args)
+        if self.specialise(binding).base.communicates:
+            raise LoweringError(
+                f"`{self.__name__}` calls MPI: processes that time plans by themselves would wait for one another",
+                self.program.source_name,
+                "set je.Options by hand",
+            )
+        static = dict(binding.static)
+        values = {p.name: jnp.asarray(v) for p, v in zip(params, args, strict=True) if p.name not in static}
+        floating = [name for name, v in values.items() if jnp.issubdtype(v.dtype, jnp.inexact)]
+        chosen = _names(params, wrt)
+        whole = [name for name in chosen or () if name not in floating]
+        if whole:
+            raise ArgumentError(
+                f"there is no derivative by `{whole[0]}`", f"wrt={wrt!r}", "it is no floating-point argument"
+            )
+        moving = tuple(i for i, name in enumerate(values) if name in (floating if chosen is None else chosen))
+        every = self.implementations.items()
+        identity = repr([(name, k.program.key, str(k.signature), k.signature.order) for name, k in every])
+        return Subject(
+            self.__name__,
+            identity + repr(binding),
+            self.implementations["cpu"].options,
+            lambda options: _with_constants(self._with_plan(options), static),
+            tuple(values.values()),
+            moving,
+            wrt is not None,
+        )
+
+    def _with_plan(self, options: Options) -> Kernel:
+        """The same kernel with other options for what runs on the CPU."""
+        others = dict(self.others)
+        if "cpu" not in others:
+            return replace(self, options=options)
+        others["cpu"] = replace(others["cpu"], options=options)
+        return replace(self, others=tuple(others.items()))
+
     def binding(self, args: Sequence[Any]) -> Binding:
         """The dimensions and static integers that arguments (in the order of the signature) stand for."""
         params = self.signature.caller_params
@@ -243,7 +313,11 @@ class Kernel:
 def _compiled_call(kernel: Kernel, static: tuple[tuple[str, int], ...]) -> Any:
     """A compiled call for arguments that are no tracers. JAX keys its own cache by their types; static integers are
     here. It must not keep the user's own object alive: `kernel` is an equal one."""
-    fixed = dict(static)
+    return jax.jit(_with_constants(kernel, dict(static)))
+
+
+def _with_constants(kernel: Kernel, fixed: Mapping[str, int]) -> Callable[..., Any]:
+    """A kernel as a function of its other arguments, in the order of the signature."""
     names = [p.name for p in kernel.signature.caller_params]
 
     def run(*dynamic: Any) -> Any:
@@ -251,7 +325,16 @@ def _compiled_call(kernel: Kernel, static: tuple[tuple[str, int], ...]) -> Any:
         return kernel._bind([fixed[n] if n in fixed else next(values) for n in names])  # pyright: ignore[reportPrivateUsage]
 
     run.__name__ = run.__qualname__ = kernel.__name__
-    return jax.jit(run)
+    return run
+
+
+def _chosen(options: Options) -> Iterator[str]:
+    """The options that are not the default ones."""
+    default = Options()
+    for each in fields(options):
+        value = getattr(options, each.name)
+        if value != getattr(default, each.name):
+            yield f"{each.name}={value!r}"
 
 
 def _plain(value: Any) -> Any:

@@ -7,7 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from jax_enzyme.errors import JaxEnzymeError, SignatureError
-from jax_enzyme.frontends import Blas, Flags, Language, Program, SourceSet, load_function, source_set, with_constants
+from jax_enzyme.frontends import (
+    Blas,
+    Flags,
+    Language,
+    Libraries,
+    Program,
+    SourceSet,
+    load_function,
+    shared_libraries,
+    source_set,
+    with_constants,
+)
 from jax_enzyme.options import Options
 from jax_enzyme.primitives import compat
 from jax_enzyme.primitives.arguments import (
@@ -16,7 +27,9 @@ from jax_enzyme.primitives.arguments import (
     check_launched,
     check_names,
     checked_flags,
+    checked_libraries,
     checked_options,
+    without_links,
 )
 from jax_enzyme.primitives.kernels import Kernel
 from jax_enzyme.primitives.suggestion import completed_signature
@@ -34,6 +47,7 @@ def kernel(
     flags: Flags = (),
     compile_commands: str | os.PathLike[str] | None = None,
     blas: Blas = "rules",
+    libraries: Libraries = (),
     rules: Sequence[UserRule] = (),
     options: Options | None = None,
     order: Order = "C",
@@ -75,28 +89,35 @@ def kernel(
     source: `solver::step`, `solver::step<double>`, `step(double const*, int)`, a Fortran subroutine `step` or
     `module::step`.
 
+    `libraries` are shared libraries in which functions are looked up that the source does not define, before this
+    process: names, as the loader and `ctypes.util.find_library` find them, or paths, relative to the working directory
+    or the source's folder: `libraries=("libopenblas.so", "build/libtable.so")`. So are `-lname` and `-Lfolder` in
+    `flags`.
+
     `rules` are derivatives of functions that the source calls:
     `je.rule("my_sinc", "(cos(x0) * x0 - sin(x0)) / (x0 * x0)")`, `je.inactive("log_message")`; where the source defines
     one, the rule wins over its body. `grid`, `block` and `shared` are for CUDA: numbers, tuples, or expressions over
     dimensions such as `"(n+255)//256"`.
 
     Raises SignatureError where the signature does not parse or does not fit the source, CompileError where the source
-    does not compile, lacks the symbol or something that it calls, ArgumentError where an argument is none of what it
-    may be.
+    does not compile, lacks the symbol or something that it calls, or a library cannot be opened, ArgumentError where an
+    argument is none of what it may be.
     """
     try:
         check_names(symbol, lang)
-        flags = checked_flags(flags)
+        flags, of_flags = without_links(checked_flags(flags))
         check_constants(constants)
         check_rules(rules)
+        named = (*checked_libraries(libraries), *of_flags)
         said = _Said(shapes, out, inout)
         given = _Given(signature, rules, options, order, grid, block, shared, constants)
         if callable(source):
             parsed = given.parsed()
             check_formals(parsed, "Python")
             program, parsed = load_function(source, symbol, lang, flags, parsed)
-            return given.kernel(program, parsed)
-        return given.kernel_of(source_set(source, lang, flags, compile_commands, blas), symbol, said)
+            return given.kernel(replace(program, libraries=shared_libraries(named)), parsed)
+        sources = source_set(source, lang, flags, compile_commands, blas)
+        return given.kernel_of(sources, shared_libraries(named, sources.folders), symbol, said)
     except JaxEnzymeError as error:
         raise compat.at_the_call(error) from None
 
@@ -133,8 +154,8 @@ class _Given:
         checked_options(self.options)
         return parse(self.signature, self.order, self.constants)
 
-    def kernel_of(self, sources: SourceSet, symbol: str | None, said: _Said) -> Kernel:
-        """The kernel of a function of a set of sources."""
+    def kernel_of(self, sources: SourceSet, libraries: tuple[str, ...], symbol: str | None, said: _Said) -> Kernel:
+        """The kernel of a function of a set of sources, and of what these shared libraries have."""
         given = self
         if self.signature is None and (said.shapes or said.out or said.inout):
             found = completed_signature(sources.program(symbol, ()), said.shapes, said.out, said.inout)
@@ -144,7 +165,8 @@ class _Given:
         if names:
             parsed = replace(parsed, formals=with_symbols(parsed.formals, sources.symbols(names)))
         ruled = [rule.symbol for rule in self.rules]
-        return given.kernel(sources.program(symbol, tuple(functions_of(parsed.formals)), ruled), parsed)
+        program = sources.program(symbol, tuple(functions_of(parsed.formals)), ruled)
+        return given.kernel(replace(program, libraries=libraries), parsed)
 
     def kernel(self, program: Program, signature: Signature) -> Kernel:
         program = with_constants(program, signature)
@@ -152,6 +174,7 @@ class _Given:
         _check_rules(self.rules, program)
         if program.lang == "cuda" and not program.device:
             check_launched(signature)
+            _check_no_libraries(program)
             program = replace(program, launch=parse_launch(signature, self.grid, self.block, self.shared))
         elif not (self.grid is None and self.block is None and self.shared is None):
             raise _launched_by_nobody(program)
@@ -167,6 +190,7 @@ def library(
     flags: Flags = (),
     compile_commands: str | os.PathLike[str] | None = None,
     blas: Blas = "rules",
+    libraries: Libraries = (),
 ) -> Library:
     """Names a set of sources once, of which many kernels can be made. Nothing is compiled twice:
 
@@ -188,22 +212,27 @@ def library(
     ("-fdefault-real-8",)}`. `compile_commands` is the path of a `compile_commands.json`, or of its folder: the flags of
     each source are found there, and without `sources` all files that it names are taken. `lang` is the language of
     what has no suffix. `blas="source"`: routines of BLAS and LAPACK that the sources define are
-    differentiated like all else; with "rules" rules take their place, and SciPy's routines.
+    differentiated like all else; with "rules" rules take their place, and SciPy's routines. `libraries` are shared
+    libraries that have what the sources do not define, as in `kernel`.
 
-    Raises CompileError where a source is not there or is no source.
+    Raises CompileError where a source is not there or is no source, and where a shared library cannot be opened.
     """
     try:
         check_names(None, lang)
-        return Library(source_set(sources, lang, checked_flags(flags), compile_commands, blas))
+        flags, of_flags = without_links(checked_flags(flags))
+        named = (*checked_libraries(libraries), *of_flags)
+        found = source_set(sources, lang, flags, compile_commands, blas)
+        return Library(found, shared_libraries(named, found.folders))
     except JaxEnzymeError as error:
         raise compat.at_the_call(error) from None
 
 
 class Library:
-    """A set of sources: see `library`. Libraries of equal sources and flags are equal."""
+    """A set of sources: see `library`. Libraries of equal sources, flags and shared libraries are equal."""
 
-    def __init__(self, sources: SourceSet) -> None:
+    def __init__(self, sources: SourceSet, libraries: tuple[str, ...] = ()) -> None:
         self._sources = sources
+        self._libraries = libraries
 
     def kernel(
         self,
@@ -227,7 +256,7 @@ class Library:
             check_constants(constants, of_library=True)
             check_rules(rules)
             given = _Given(signature, rules, options, order, grid, block, shared, constants)
-            return given.kernel_of(self._sources, symbol, _Said(shapes, out, inout))
+            return given.kernel_of(self._sources, self._libraries, symbol, _Said(shapes, out, inout))
         except JaxEnzymeError as error:
             raise compat.at_the_call(error) from None
 
@@ -236,11 +265,15 @@ class Library:
         """What the functions are called that the sources define for others. Compiles all of them."""
         return self._sources.functions()
 
+    @property
+    def _identity(self) -> tuple[str, tuple[str, ...]]:
+        return self._sources.key, self._libraries
+
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Library) and self._sources.key == other._sources.key
+        return isinstance(other, Library) and self._identity == other._identity
 
     def __hash__(self) -> int:
-        return hash(self._sources.key)
+        return hash(self._identity)
 
     def __repr__(self) -> str:
         return f"Library({self._sources.place})"
@@ -283,3 +316,12 @@ def _check_defined(program: Program, ruled: Sequence[str]) -> None:
     from jax_enzyme.codegen.undefined import check_defined  # LLVM takes a while to load
 
     check_defined(program, ruled)
+
+
+def _check_no_libraries(program: Program) -> None:
+    if program.libraries:
+        raise SignatureError(
+            "libraries= are shared libraries of the host, and a CUDA kernel cannot call them",
+            program.source_name,
+            "leave them out, and pass the sources of what the kernel calls; a host function may have them",
+        )

@@ -1,6 +1,7 @@
 ; The arena: memory for the tape of a derivative. `rules.helpers.link` copies these functions into a module.
 ;
-;   je.arena.allocate(arena, size)   memory for a node of the tape; chunks double in size
+;   je.arena.allocate(arena, size)   memory for a node of the tape; chunks double in size. Where there is no memory left,
+;                                    it says so on the standard error and aborts: code that keeps a tape has no way back
 ;   je.arena.reset(arena, mark)      frees what came after `mark`, an earlier copy of the arena
 ;   je.arena.used(arena, mark)       about how many bytes came after `mark`, at least 1
 ;   je.arena.release(arena)          frees all chunks
@@ -9,7 +10,11 @@
 ; the end. Forward mode knows these functions by name (`rules.effects`): what the tape of a gradient holds has its
 ; tangents in memory of the same arena.
 
+@je.arena.exhausted = private constant [118 x i8] c"jax_enzyme: no memory is left for the tape of a derivative: use checkpoints (docs/checkpointing.md) or smaller arrays\0A"
+
 declare noalias ptr @malloc(i64)
+declare i64 @write(i32, ptr, i64)
+declare void @abort() noreturn
 declare void @free(ptr)
 
 define internal ptr @je.arena.allocate(ptr %arena, i64 %size) nounwind alwaysinline {
@@ -43,6 +48,7 @@ define internal ptr @je_arena_allocate(ptr %arena, i64 %bytes) nounwind {
 }
 
 define internal ptr @je.arena.grow(ptr %arena, i64 %size) nounwind noinline {
+entry:
   %end.at = getelementptr inbounds i8, ptr %arena, i64 16
   %chunk = load ptr, ptr %arena
   %start = ptrtoint ptr %chunk to i64
@@ -54,6 +60,15 @@ define internal ptr @je.arena.grow(ptr %arena, i64 %size) nounwind noinline {
   %wanted = add i64 %size, 4096
   %bytes = call i64 @llvm.umax.i64(i64 %capped, i64 %wanted)
   %new = call ptr @malloc(i64 %bytes)
+  %none = icmp eq ptr %new, null
+  br i1 %none, label %exhausted, label %taken
+
+exhausted:
+  %said = call i64 @write(i32 2, ptr @je.arena.exhausted, i64 118)
+  call void @abort()
+  unreachable
+
+taken:
   store ptr %chunk, ptr %new
   %size.at = getelementptr inbounds i8, ptr %new, i64 8
   store i64 %bytes, ptr %size.at

@@ -114,7 +114,8 @@ NOT_IN_C = frozenset(
 )
 """Rows whose names mean nothing in C: a user's own function of that name is another function."""
 
-_X86 = re.compile(r"x86\.(?:sse|sse2|avx)\.(?P<name>max|min)\.p[sd](?:\.256)?$")
+_X86 = re.compile(r"x86\.(?:sse|sse2|avx)\.(?P<name>max|min|rcp|rsqrt)\.p[sd](?:\.256)?$")
+_X86_INTEGERS = re.compile(r"x86\.(?:sse|sse2|avx)\.cvtt?[ps][sd]2(?:si|si64|dq)(?:\.256)?$")
 _NVVM = re.compile(
     r"nvvm\.(?P<name>fma|add|mul|div|rcp|sqrt|rsqrt|sin|cos|ex2|lg2|fabs|fmax|fmin|ceil|floor|round|trunc|saturate|tanh)"
     r"\.(?:(?:rn|rz|rm|rp|approx)\.)?(?:ftz\.)?(?:f|d|f32|f64)$"
@@ -145,7 +146,9 @@ def _intrinsic(name: str, known: Container[str]) -> str | None:
     if match := _NVVM.match(name):
         return _NVVM_NAMES.get(match["name"], match["name"])
     if match := _X86.match(name):
-        return f"x86_{match['name']}"
+        return f"x86_{match['name']}" if match["name"].startswith("m") else match["name"]
+    if _X86_INTEGERS.match(name):
+        return "lrint"
     parts = name.split(".")
     while len(parts) > 1 and _OVERLOAD.match(parts[-1]):
         parts.pop()

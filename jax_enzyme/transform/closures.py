@@ -30,16 +30,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from jax_enzyme.analysis.memory import PointsTo
-from jax_enzyme.analysis.objects import MemoryObject
 from jax_enzyme.errors import LoweringError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder
-from jax_enzyme.ir.clone import clone
+from jax_enzyme.ir.clone import clone_with_map
 from jax_enzyme.ir.debug import location
-from jax_enzyme.ir.module import Function, Module
-from jax_enzyme.ir.values import BasicBlock, InlineAsm, Value
+from jax_enzyme.ir.module import Function, GlobalVariable, Module
+from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, InlineAsm, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.rewriting import remove_unreachable, replace_values, split_before
 from jax_enzyme.transform.unfitting import end_at_call, fail_unfitting
@@ -49,46 +48,114 @@ _FRAME = 8
 """Where the frame is in a record, behind the function."""
 
 
-@dataclass(frozen=True, eq=False)
-class _Closures:
-    """The records of a program, and the nested functions with the position of the parameter that takes the frame."""
-
-    module: Module
-    records: frozenset[MemoryObject]
-    nested: dict[Function, int]
-
-    def position(self, call: I.CallBase) -> int | None:
-        """Where the frame goes among the arguments of a call; None where it fits no nested function."""
-        wanted = call.function_type
-        found = {
-            index
-            for function, index in self.nested.items()
-            if function.function_type.result == wanted.result
-            and _without(function.function_type.parameters, index) == wanted.parameters
-        }
-        if len(found) > 1:
-            raise LoweringError(
-                f"a nested procedure is called as `{wanted}`: several of those passed fit",
-                location(self.module, call),
-                "pass procedures that are not nested in another one, or give all the same parameters",
-            )
-        return found.pop() if found else None
-
-
 def lower_closures(function: ArrayFunction) -> ArrayFunction:
     """The array function without trampolines, in a copy of the module; itself where it has none."""
     if not any(_names(i, _FILL) for f in function.module.functions.values() for i in f.instructions()):
         return function
-    module = clone(function.module)
-    fills = [fill for f in module.functions.values() for fill in _write_records(f)]
-    nested = {f: index for f in module.functions.values() if (index := _frame_parameter(f)) is not None}
+    shown, twins = clone_with_map(function.module)
+    plain_forms = _as_plain_functions(shown)
+    points_to = PointsTo(shown, shown.functions[function.symbol])
+    module, copies = clone_with_map(function.module)
+    for each in module.functions.values():
+        _write_records(each)
     _pass_frames_plainly(module)
-    points_to = PointsTo(module, module.functions[function.symbol])
-    closures = _Closures(module, frozenset(o for record in fills for o in points_to.of(record)), nested)
-    for caller in points_to.functions:
-        calls = [i for i in caller.instructions() if isinstance(i, I.Call) and not _is_direct(i)]
-        _rewrite(caller, points_to, closures, calls)
+    for caller in function.module.functions.values():
+        if twins[caller] not in points_to.functions:
+            continue
+        choices: dict[I.Call, _Choice] = {}
+        for call in caller.instructions():
+            if isinstance(call, I.Call) and not _is_direct(call):
+                twin, copy = twins[call], copies[call]
+                assert isinstance(twin, I.Call) and isinstance(copy, I.Call)
+                if choice := _choice(points_to, plain_forms, twin):
+                    choices[copy] = choice.within(module)
+        copy_of_caller = copies[caller]
+        assert isinstance(copy_of_caller, Function)
+        _rewrite(copy_of_caller, choices, Declarations(module))
     return ArrayFunction(module, function.symbol, function.buffers)
+
+
+@dataclass(frozen=True, eq=False)
+class _Choice:
+    """What a call through a pointer may enter: nested functions, the frame at `position` among the arguments (None
+    where none fits), and the others, which are `plain`."""
+
+    position: int | None
+    plain: list[Function]
+
+    def within(self, module: Module) -> _Choice:
+        """The same of a copy of the module."""
+        return _Choice(self.position, [module.functions[f.name] for f in self.plain])
+
+
+def _choice(points_to: PointsTo, plain_forms: dict[Function, int], call: I.Call) -> _Choice | None:
+    """What a call may enter; None for one of no nested function, or behind one that no run gets to."""
+    objects = points_to.of(call.callee)
+    functions = [o.site for o in objects if isinstance(o.site, Function)]
+    nested = [f for f in functions if f in plain_forms]
+    if not nested:
+        return None
+    # As everywhere, a pointer is taken to lead to functions of the call's own type alone.
+    positions = {plain_forms[f] for f in nested if f.function_type == call.function_type}
+    if len(positions) > 1:
+        raise LoweringError(
+            f"a nested procedure is called as `{call.function_type}`: several of those passed fit",
+            location(points_to.module, call),
+            "pass procedures that are not nested in another one, or give all the same parameters",
+        )
+    if points_to.is_any_code(objects):
+        if not positions:
+            return None
+        raise LoweringError(
+            "a procedure is called that may be nested in another one or come from somewhere unknown",
+            location(points_to.module, call),
+            "pass procedures directly, or none that is nested in another one",
+        )
+    plain = [f for f in functions if f not in plain_forms and f.function_type == call.function_type]
+    return _Choice(positions.pop() if positions else None, sorted(plain, key=lambda f: f.name))
+
+
+def _as_plain_functions(module: Module) -> dict[Function, int]:
+    """Says what trampolines lead to in terms that the map of memory knows, in place: a record holds a function that
+    finds the frame in a variable. These functions, with the position of the parameter that takes the frame."""
+    made: dict[Function, tuple[Function, GlobalVariable]] = {}
+    for function in list(module.functions.values()):
+        replaced: dict[Value, Value] = {}
+        for block in function.blocks:
+            old, block.instructions = block.instructions, []
+            at = Builder(block)
+            for instruction in old:
+                if _names(instruction, _FILL):
+                    record, nested, frame = instruction.operands[:3]
+                    assert isinstance(nested, Function)
+                    if nested not in made:
+                        made[nested] = _plain_form(module, nested, len(made))
+                    at.store(made[nested][0], record, 1)
+                    at.store(frame, made[nested][1], 1)
+                elif _names(instruction, _ENTER):
+                    replaced[instruction] = at.load(T.PTR, instruction.operands[0], 1)
+                else:
+                    block.instructions.append(instruction)
+        replace_values(function, replaced)
+    return {plain: _frame_parameter(nested) for nested, (plain, _) in made.items()}
+
+
+def _plain_form(module: Module, nested: Function, number: int) -> tuple[Function, GlobalVariable]:
+    """A function that calls a nested one with the frame in a variable, and this variable."""
+    frame = GlobalVariable(T.PTR, T.PTR, ConstantNull(T.PTR), prefix=("internal",), name=f"je.frame.{number}")
+    module.globals[frame.name] = frame
+    index = _frame_parameter(nested)
+    kind = T.FunctionType(nested.function_type.result, _without(nested.function_type.parameters, index))
+    arguments = [Argument(t, index=i) for i, t in enumerate(kind.parameters)]
+    body = BasicBlock(name="entry")
+    at = Builder(body)
+    given: list[Value] = [*arguments]
+    given.insert(index, at.load(T.PTR, frame, 1))
+    result = at.call(nested, given)
+    at.ret(None if kind.result == T.VOID else result)
+    plain = Function(T.PTR, kind, arguments, [body], ("internal",), name=f"je.plain.{number}")
+    module.functions[plain.name] = plain
+    return plain, frame
 
 
 def _names(instruction: I.Instruction, name: str) -> bool:
@@ -104,13 +171,12 @@ def _without(parameters: tuple[T.Type, ...], index: int) -> tuple[T.Type, ...]:
     return parameters[:index] + parameters[index + 1 :]
 
 
-def _frame_parameter(function: Function) -> int | None:
-    return next((i for i, a in enumerate(function.arguments) if "nest" in a.attributes), None)
+def _frame_parameter(function: Function) -> int:
+    return next(i for i, a in enumerate(function.arguments) if "nest" in a.attributes)
 
 
-def _write_records(function: Function) -> list[Value]:
-    """Stores for trampolines, in place; the addresses of the records."""
-    records: list[Value] = []
+def _write_records(function: Function) -> None:
+    """Stores for trampolines, in place."""
     replaced: dict[Value, Value] = {}
     for block in function.blocks:
         old, block.instructions = block.instructions, []
@@ -120,13 +186,11 @@ def _write_records(function: Function) -> list[Value]:
                 record, nested, frame = instruction.operands[:3]
                 at.store(nested, record, 1)
                 at.store(frame, at.offset(record, _FRAME), 1)
-                records.append(record)
             elif _names(instruction, _ENTER):
                 replaced[instruction] = instruction.operands[0]
             else:
                 block.instructions.append(instruction)
     replace_values(function, replaced)
-    return records
 
 
 def _pass_frames_plainly(module: Module) -> None:
@@ -141,44 +205,34 @@ def _pass_frames_plainly(module: Module) -> None:
                 ]
 
 
-def _rewrite(function: Function, points_to: PointsTo, closures: _Closures, calls: list[I.Call]) -> None:
-    declarations = Declarations(points_to.module)
+def _rewrite(function: Function, choices: dict[I.Call, _Choice], declarations: Declarations) -> None:
     replaced: dict[Value, Value] = {}
-    for call in calls:
-        objects = points_to.of(call.callee)
+    for call, choice in choices.items():
         block = next((b for b in function.blocks if call in b.instructions), None)
-        if block is None or objects.isdisjoint(closures.records):
-            continue  # behind a call that no run gets to, or of no nested function
-        position = closures.position(call)
-        others = objects - closures.records
-        plain = [o.site for o in others if isinstance(o.site, Function)]
-        if points_to.is_any_code(objects) or (position is not None and len(plain) < len(others)):
-            raise LoweringError(
-                "a procedure is called that may be nested in another one or come from somewhere unknown",
-                location(points_to.module, call),
-                "pass procedures directly, or none that is nested in another one",
-            )
-        for target in plain:
+        if block is None:
+            continue  # behind a call that no run gets to
+        for target in choice.plain:
             # What is told apart by its address has one of its own.
             target.attributes = tuple(w for w in target.attributes if "unnamed_addr" not in w)
-        if position is None and not plain:
+        if choice.position is None and not choice.plain:
             end_at_call(function, block, call, declarations)
             continue
-        value = _call(function, block, call, sorted(plain, key=lambda f: f.name), position, declarations)
+        value = _call(function, block, call, choice, declarations)
         if value is not None:
             replaced[call] = value
     replace_values(function, replaced)
-    remove_unreachable(function)
+    if choices:
+        remove_unreachable(function)
 
 
 def _call(
     function: Function,
     block: BasicBlock,
     call: I.Call,
-    plain: list[Function],
-    position: int | None,
+    choice: _Choice,
     declarations: Declarations,
 ) -> Value | None:
+    plain, position = choice.plain, choice.position
     index = block.instructions.index(call)
     join = split_before(function, block, index + 1, "called")
     del block.instructions[index:]

@@ -1,7 +1,7 @@
 """From what an optimiser leaves of real code to what the engine takes: passes between two optimisations.
 
 optimised, flat -> private volatile memory -> devirtualise -> failures -> struct copies -> private globals
--> reallocations -> masked memory -> address lanes -> optimise again
+-> reallocations -> instructions of x86 -> masked memory -> address lanes -> optimise again
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from jax_enzyme.transform.private_globals import privatise
 from jax_enzyme.transform.private_volatile import settle_private_volatile
 from jax_enzyme.transform.reallocations import lower_reallocations
 from jax_enzyme.transform.struct_copies import split_struct_copies
+from jax_enzyme.transform.x86_vectors import lower_x86_vectors
 
 
 def simplify(function: ArrayFunction) -> ArrayFunction:
@@ -25,7 +26,7 @@ def simplify(function: ArrayFunction) -> ArrayFunction:
     caller knows whether another optimisation is worth its time."""
     function = lower_failures(devirtualise(settle_private_volatile(function)))
     function = widen_byte_swaps(privatise(split_struct_copies(function)))
-    for change in (lower_reallocations, lower_masked_memory, split_address_lanes):
+    for change in (lower_reallocations, lower_x86_vectors, lower_masked_memory, split_address_lanes):
         module = change(function.module)
         if module is not function.module:
             function = replace(function, module=module)

@@ -51,7 +51,8 @@ from jax_enzyme.ir.values import (
 from jax_enzyme.transform.rewriting import Change, rewrite, split_before
 
 _CONSTRUCTORS = "llvm.global_ctors"
-_AT_EXIT = "__cxa_atexit"
+_AT_EXIT = ("__cxa_atexit", "__cxa_thread_atexit")
+"""At the end of the process, and of the thread: a call has one thread."""
 _ONCE = "je.constructors"
 _NOTHING = T.FunctionType(T.VOID, ())
 _NAMING = (GlobalVariable, GlobalAlias, ConstantExpr, ConstantAggregate, ConstantSplat)
@@ -244,7 +245,7 @@ def _run_once(module: Module, units: Sequence[Function]) -> None:
 
 def _registration(instruction: I.Instruction) -> tuple[Value, Value] | None:
     """The function that destroys an object, and its address, where a call registers both for the end."""
-    if not isinstance(instruction, I.Call) or instruction.callee.name != _AT_EXIT:
+    if not isinstance(instruction, I.Call) or instruction.callee.name not in _AT_EXIT:
         return None
     destroy, item = instruction.arguments[:2]
     return (destroy, item) if isinstance(destroy, Function) and isinstance(item, Constant) else None

@@ -24,7 +24,7 @@ from jax_enzyme.signature import Binding, Launch, parse
 from jax_enzyme.signing import signed, verified
 from jax_enzyme.xla_ffi.function import Function, Specialised, function
 
-_VERSION = 4
+_VERSION = 5
 _PURPOSE = "recipe"
 _STEPS = {"jvp": Jvp, "vjp": Vjp, "augmented": Augmented, "pullback": Pullback}
 
@@ -95,6 +95,7 @@ def _decode_program(packed: str) -> Program:
     if fields["launch"] is not None:
         launch: dict[str, Any] = fields["launch"]
         fields["launch"] = Launch(tuple(launch["grid"]), tuple(launch["block"]), launch["shared"])
+    fields["libraries"] = tuple(fields["libraries"])
     return Program(**fields)
 
 

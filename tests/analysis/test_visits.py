@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jax_enzyme.analysis import memory
+from jax_enzyme.analysis import memory, words
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.dependence import Worklist
 from jax_enzyme.analysis.evaluation import Effort
@@ -95,25 +95,71 @@ define void @f(ptr noalias %x) {{
 """
 
 
-def sizes(count: int, monkeypatch: pytest.MonkeyPatch) -> int:
-    """The sizes of all sets of objects that are joined to others."""
-    joined: list[int] = []
+def joined(module: Module, monkeypatch: pytest.MonkeyPatch) -> tuple[PointsTo, int]:
+    """The map of a module, and the sizes of all sets of objects that are joined to others."""
+    sizes: list[int] = []
     merge = memory.merge
-    monkeypatch.setattr(memory, "merge", lambda into, more, most: joined.append(len(more)) or merge(into, more, most))
+    monkeypatch.setattr(memory, "merge", lambda into, more, most: sizes.append(len(more)) or merge(into, more, most))
+    points_to = PointsTo(module, module.functions["f"])
+    monkeypatch.undo()
+    return points_to, sum(sizes)
+
+
+def lists(count: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    points_to, sizes = joined(records(count), monkeypatch)
+    walking = next(i for i in points_to.root.instructions() if i.name == "p")
+    assert len(points_to.of(walking)) == count + 1
+    return sizes
+
+
+def test_loops_that_walk_along_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert lists(80, monkeypatch) <= 2.2 * lists(40, monkeypatch)
+
+
+def given(count: int, monkeypatch: pytest.MonkeyPatch) -> int:
     module = parse(CALLS.format(calls="".join(GIVEN.format(i=i, b=i - 1) for i in range(1, count + 1))))
-    function = module.functions["f"]
-    points_to = PointsTo(module, function)
-    pointers = [i for i in function.instructions() if i.name.startswith("p")]
+    points_to, sizes = joined(module, monkeypatch)
+    pointers = [i for i in points_to.root.instructions() if i.name.startswith("p")]
     every = {points_to.unknown, *points_to.objects.values()}
     assert len(every) == count + 2
     assert all(points_to.of(pointer) == every for pointer in pointers)
-    return sum(joined)
+    return sizes
 
 
 def test_records_that_unknown_calls_are_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    small = sizes(40, monkeypatch)
+    assert given(80, monkeypatch) <= 2.2 * given(40, monkeypatch)
+
+
+COPIES = """
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+define void @f() {{
+{objects}
+  store double 1.0, ptr %o{last}
+{copies}
+  ret void
+}}
+"""
+COPY = "  call void @llvm.memcpy.p0.p0.i64(ptr %o{a}, ptr %o{b}, i64 64, i1 false)\n"
+
+
+def carried(count: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How many facts copies carry, each of which is found by one copy and carried back by it and on by the next."""
+    moved: list[object] = []
+    move = words._moved  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(words, "_moved", lambda fact, *rest: moved.append(fact) or move(fact, *rest))
+    objects = "\n".join(f"  %o{i} = alloca [8 x double]" for i in range(count + 1))
+    copies = "".join(COPY.format(a=i, b=i + 1) for i in range(count))
+    module = parse(COPIES.format(objects=objects, copies=copies, last=count))
+    points_to = PointsTo(module, module.functions["f"])
+    found = words.Words(points_to, {})
+    assert all(found.of(item) for item in points_to.objects.values())
+    return len(moved)
+
+
+def test_numbers_that_are_copied_on_and_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    small = carried(20, monkeypatch)
     monkeypatch.undo()
-    assert sizes(80, monkeypatch) <= 2.2 * small
+    assert carried(40, monkeypatch) <= 2.2 * small
 
 
 DIAMOND = """

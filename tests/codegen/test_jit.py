@@ -77,7 +77,7 @@ define i64 @je.primal(ptr noalias %x, ptr noalias %y) {
 def test_a_symbol_that_nobody_has_is_refused_by_name() -> None:
     with pytest.raises(LoweringError, match="`nobody_has_this`") as raised:
         build_function(array_function(_UNKNOWN, *_ONE))
-    assert raised.value.remedy is not None and "RTLD_GLOBAL" in raised.value.remedy
+    assert raised.value.remedy is not None and "libraries=" in raised.value.remedy
 
 
 def test_the_linker_goes_on_after_a_refusal() -> None:

@@ -58,6 +58,12 @@ def test_vectors_are_as_wide_as_the_machines(text: str) -> None:
     assert "x86-64" not in "".join(re.findall(r'"target-cpu"="[^"]*"', optimised))
 
 
+def test_vectors_are_as_wide_as_the_options_say() -> None:
+    optimised = optimised_text(entry_module(_square(_SQUARE)), Options(vector_width=128))
+    assert re.search("fmul <2 x double>", optimised)
+    assert not re.search("<[48] x double>", optimised)
+
+
 def test_noalias_needs_no_check_at_run_time() -> None:
     optimised = optimised_text(entry_module(_square(_SQUARE)))
     assert "vector.memcheck" not in optimised
@@ -67,7 +73,7 @@ def test_noalias_needs_no_check_at_run_time() -> None:
 def test_a_sum_is_reordered_only_with_fast_math() -> None:
     function = array_function(_SUM, vector("x", 1024), Buffer("s", "f64", (), "out", zero=True))
     assert "vector.reduce" not in optimised_text(entry_module(function))
-    assert "vector.reduce.fadd" in optimised_text(entry_module(function), fast_math=True)
+    assert "vector.reduce.fadd" in optimised_text(entry_module(function), Options(fast_math=True))
     x = np.random.default_rng(1).normal(size=1024)
     assert call(build_function(function), [x])[0] == np.add.accumulate(x)[-1]
     assert np.isclose(call(build_function(function, Options(fast_math=True)), [x])[0], x.sum(), rtol=1e-12)

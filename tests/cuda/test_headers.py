@@ -289,3 +289,28 @@ def test_several_integers_in_a_word() -> None:
 def test_functions_of_the_host_are_not_for_kernels() -> None:
     with pytest.raises(CompileError, match="rand"):
         kernel("y[t] = rand() * x[t];", "#include <cstdlib>")
+
+
+@pytest.mark.parametrize(
+    ("state", "known"),
+    [
+        ("curandState", [2084792631, 1387130457, 1638986637]),
+        ("curandStatePhilox4_32_10_t", [2874394069, 2304117015, 4112307437]),
+    ],
+)
+def test_random_numbers_are_those_of_curand(state: str, known: list[int]) -> None:
+    """`known`: of cuRAND 10.3 with the same arguments."""
+    subject = native(
+        f"""#include <curand_kernel.h>
+        extern "C" __global__ void k(const double *x, double *y, unsigned *numbers) {{
+          int t = threadIdx.x; {state} s;
+          curand_init(0x123456789abcdefull, 15838ull * t, 12345ull * t, &s);
+          for (int i = 0; i < 3; i++) {{ unsigned number = curand(&s); if (t == 2) numbers[i] = number; }}
+          float u = curand_uniform(&s), v = curand_log_normal(&s, 0.0f, 1.0f);
+          double z = curand_normal_double(&s) + curand_normal_double(&s);
+          y[t] = exp(-u * x[t]) + v * x[t] + z * x[t] * x[t];
+        }}""",
+        "x: f64[4], out y: f64[4], out numbers: u32[3]", {}, 1, 4,
+    )  # fmt: skip
+    assert list(subject.run((), [values(4)])[1]) == known
+    agree(three_way(subject, [values(4)]), 1e-6, 1e-6)

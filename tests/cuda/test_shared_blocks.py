@@ -63,7 +63,7 @@ extern "C" __global__ void rows(int b, int n, const double *x, double *y) {
   for (int o = 16; o > 0; o >>= 1) sum += __shfl_xor_sync(0xffffffffu, sum, o);
   for (int i = threadIdx.x; i < n; i += 32) y[blockIdx.x * n + i] = exp(x[blockIdx.x * n + i]) / sum;
 }""",
-        "b: i32, n: i32, x: f64[b,n], out y: f64[b,n]", "b", 32, (_R.normal(size=(40, 64)),), "pjf",
+        "b: i32, n: i32, x: f64[b,n], out y: f64[b,n]", "b", 32, (_R.normal(size=(40, 64)),), "pjfr",
     ),
 )  # fmt: skip
 

@@ -306,6 +306,47 @@ def test_inline_ptx() -> None:
     agree(three_way(kernel, [x]), 1e-5, 1e-3)
 
 
+def test_inline_ptx_with_conversions_and_atomics() -> None:
+    source = r"""(const double *x, double *y, double *total, unsigned *most, unsigned *slot) {
+      unsigned t = threadIdx.x, high, old; int whole; double r; float f; long long q;
+      asm("mul.hi.u32 %0, %1, %2;" : "=r"(high) : "r"(0xC0000000u), "r"(t));
+      asm("mad.hi.s32 %0, %1, %2, %3;" : "=r"(whole) : "r"(0x40000000), "r"(-8), "r"(5));
+      asm("cvt.rn.f64.u32 %0, %1;" : "=d"(r) : "r"(high));
+      asm("cvt.rn.f32.f64 %0, %1;" : "=f"(f) : "d"(x[t]));
+      asm("cvt.rmi.s32.f64 %0, %1;" : "=r"(high) : "d"(x[t] * -10));
+      asm("cvt.s64.s32 %0, %1;" : "=l"(q) : "r"(high));
+      asm volatile("red.global.add.f64 [%0], %1;" :: "l"(total), "d"(x[t] * x[t]) : "memory");
+      asm volatile("atom.global.max.u32 %0, [%1], %2;" : "=r"(old) : "l"(most), "r"(t) : "memory");
+      asm volatile("atom.cas.b32 %0, [%1], %2, %3;" : "=r"(old) : "l"(slot), "r"(t), "r"(t + 1) : "memory");
+      y[t] = r * x[t] + f * f + whole * x[t] + (double)q;
+    }"""
+    signature = "x: f64[8], out y: f64[8], inout total: f64[1], inout most: u32[1], inout slot: u32[1]"
+    kernel = native('extern "C" __global__ void k' + source, signature, {}, 1, 8)
+    x, t = np.random.default_rng(1).uniform(0.5, 1, 8), np.arange(8)
+    given = [x, np.ones(1), np.zeros(1, np.uint32), np.zeros(1, np.uint32)]
+    y, total, most, slot = kernel.run((), given)
+    np.testing.assert_allclose(y, (t * 3 // 4 + 3) * x + x * x + np.floor(-10 * x), rtol=1e-6)
+    np.testing.assert_allclose([total[0], most[0], slot[0]], [1 + np.sum(x * x), 7, 8])
+    agree(three_way(kernel, given), 1e-5, 1e-3)
+
+
+def test_shared_numbers_are_accessed_as_vectors() -> None:
+    source = """(const float *x, float *y) {
+      __shared__ float odd[3], s[8][4];
+      int t = threadIdx.x;
+      if (t < 3) odd[t] = x[t];
+      *reinterpret_cast<float4 *>(&s[t][0]) = reinterpret_cast<const float4 *>(x)[t];
+      __syncthreads();
+      float4 v = *reinterpret_cast<float4 *>(&s[7 - t][0]);
+      y[t] = v.x * v.y + v.z * odd[t % 3] + v.w;
+    }"""
+    kernel = native('extern "C" __global__ void k' + source, "x: f32[8,4], out y: f32[8]", {}, 1, 8)
+    x = np.random.default_rng(1).uniform(0.5, 1, (8, 4)).astype(np.float32)
+    v = x[::-1].T
+    np.testing.assert_allclose(kernel.run((), [x])[0], v[0] * v[1] + v[2] * x[0, np.arange(8) % 3] + v[3], rtol=1e-6)
+    agree(three_way(kernel, [x]), 1e-5, 1e-3)
+
+
 def test_threads_that_part_before_a_barrier_are_an_error() -> None:
     import jax.numpy as jnp
 

@@ -25,3 +25,75 @@ void shared(int n, const double *x, double *y) {
     for (int i = 1; i < n - 1; i++) y[i] = x[i - 1] + x[i] + x[i + 1];
     for (int i = 2; i < n - 2; i++) y[i] += y[0] * (x[i - 2] + x[i + 2]);
 }
+
+/* The same with weights, and with a rim of the array that no cell reads. */
+void weighted(int n, int m, const double *w, const double *x, double *y) {
+    for (int i = 2; i < n - 2; i++)
+        for (int j = 2; j < m - 2; j++) {
+            double sum = 0;
+            for (int a = -1; a <= 1; a++)
+                for (int b = -1; b <= 1; b++) sum += w[3 * a + b + 4] * x[(i + a) * m + j + b];
+            y[i * m + j] = sum;
+        }
+}
+
+/* Planes of rows, from the last to the first. */
+void planes(int n, const double *x, double *y) {
+    for (int i = n - 2; i > 0; i--)
+        for (int j = 1; j < n - 1; j++)
+            for (int k = n - 2; k > 0; k--) {
+                int p = (i * n + j) * n + k;
+                y[p] = x[p] * (x[p - 1] + x[p + 1]) + x[p - n] + x[p + n] - x[p - n * n] * x[p + n * n];
+            }
+}
+
+/* What is read lies between other numbers and pointers to them. */
+struct Row {
+    double x[12], *scale;
+};
+double rows(int n, const double *x) {
+    struct Row all[8];
+    double sum = 0;
+    for (int i = 0; i < 8; i++) {
+        all[i].scale = &all[i].x[i];
+        for (int j = 0; j < 12; j++) all[i].x[j] = x[12 * i + j];
+    }
+    for (int i = 0; i < 8; i++)
+        for (int j = 1; j < 11; j++) sum += all[i].x[j - 1] * all[i].x[j] * all[i].x[j + 1];
+    for (int i = 0; i < 8; i++) sum *= *all[i].scale;
+    return sum;
+}
+
+/* A function that is not inlined writes what the loop has read. */
+static void down(int depth, int i, double *x) {
+    x[i] = 0.5 * x[i] * x[i];
+    if (depth) down(depth - 1, i, x);
+}
+double calls(int n, int depth, double *x) {
+    double sum = 0;
+    for (int i = 1; i < n - 1; i++) {
+        sum += x[i - 1] * x[i] * x[i + 1];
+        down(depth, i, x);
+    }
+    return sum;
+}
+
+/* Levels of one array that take turns, by threes and by twos; the second time, one row too short for that. */
+void levels(int n, int m, int steps, double *x, double *y) {
+    for (int t = 0; t < steps; t++) {
+        double *old = x + t % 3 * n * m, *now = x + (t + 1) % 3 * n * m, *next = x + (t + 2) % 3 * n * m;
+        for (int i = 1; i < n - 1; i++)
+            for (int j = 1; j < m - 1; j++)
+                next[i * m + j] = now[i * m + j - 1] * now[i * m + j + 1] - old[i * m + j] + now[i * m + j + m];
+        double *from = y + (t & 1) * n * m, *to = y + (t + 1 & 1) * n * m;
+        for (int i = 1; i < n - 1; i++)
+            for (int j = 1; j < m - 1; j++) to[i * m + j] = from[i * m + j - 1] * from[i * m + j] + from[i * m + j + m];
+    }
+}
+void levels_overlap(int n, int m, int steps, double *x) {
+    for (int t = 0; t < steps; t++) {
+        double *now = x + t % 2 * (n - 2) * m, *next = x + (t + 1) % 2 * (n - 2) * m;
+        for (int i = 1; i < n - 1; i++)
+            for (int j = 1; j < m - 1; j++) next[i * m + j] = now[i * m + j - 1] * now[i * m + j + 1] + now[i * m + j + m];
+    }
+}

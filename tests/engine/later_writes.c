@@ -53,3 +53,42 @@ void rolling(int n, int m, const double *x, double *now, double *next) {
         for (int j = 0; j < m; j++) now[j] = next[j];
     }
 }
+
+/* Running sums of each row: the array is another one in every iteration, and read many times in each. */
+void running(int n, const double *x, double *y) {
+    for (int i = 0; i < n; i++) {
+        double t[16];
+        for (int j = 0; j < 16; j++) t[j] = x[i * 16 + j];
+        for (int j = 1; j < 16; j++) t[j] += 0.1 * t[j - 1] * t[j - 1];
+        for (int j = 0; j < 16; j++) {
+            double s = 0;
+            for (int k = 0; k < 16; k++) s += t[k] * t[(j * k) % 16];
+            y[i * 16 + j] = s;
+        }
+    }
+}
+
+/* Of some rows alone. */
+void chosen(int n, const double *x, double *y) {
+    for (int i = 0; i < n; i++) {
+        if (x[i * 16] > 0.6) continue;
+        double t[16];
+        for (int j = 0; j < 16; j++) t[j] = x[i * 16 + j];
+        for (int j = 1; j < 16; j++) t[j] += 0.1 * t[j - 1] * t[j - 1];
+        for (int j = 0; j < 16; j++)
+            for (int k = 0; k < 16; k++) y[i * 16 + j] += t[k] * t[(j + k * k) % 16];
+    }
+}
+
+/* Such an array that changes while it is read. */
+void rounds(int n, const double *x, double *y) {
+    for (int i = 0; i < n; i++) {
+        double t[16];
+        for (int j = 0; j < 16; j++) t[j] = x[i * 16 + j];
+        for (int r = 0; r < 3; r++) {
+            for (int j = 0; j < 16; j++)
+                for (int k = 0; k < 16; k++) y[i * 16 + j] += t[k] * t[(j + k * k) % 16];
+            for (int j = 1; j < 16; j++) t[j] = sin(t[j - 1]) * t[j];
+        }
+    }
+}

@@ -81,6 +81,15 @@ def test_above_the_budget_a_loop_is_checkpointed() -> None:
     assert _tape_bytes(replace(kernel, options=Options(tape_budget=1 << 16))) < whole / 20
 
 
+def test_a_dearer_tape_is_shorter() -> None:
+    kernel = _diffusion(20, 50)
+    sizes = [_tape_bytes(replace(kernel, options=Options(tape_cost=cost))) for cost in (0.25, 1.0, 64.0)]
+    assert sizes[0] >= sizes[1] > sizes[2]
+    x = np.random.default_rng(2).standard_normal(50)
+    for cost in (0.25, 64.0):
+        agree(three_way(replace(kernel, options=Options(tape_cost=cost)), [0.1, x]))
+
+
 @pytest.mark.parametrize("name", LONG)
 def test_loops_of_every_shape(name: str) -> None:
     """Lengths that only the run knows, several exits, memory of its own: segments whose length follows the loop."""

@@ -30,13 +30,41 @@ LATE = {
     "heat2d": Case("heat2d", SWAPPED, lambda r: _grid(r, 11), file=GRIDS),
     "heat2d_copied": Case("heat2d_copied", SWAPPED, lambda r: _grid(r, 11), file=GRIDS),
     "jacobi_swap": replace(case("jacobi_swap"), inputs=lambda r: {"sweeps": 3} | _two(r, 20, "f", "u")),
+    "weighted": Case(
+        "weighted",
+        "n: i32, m: i32, w: f64[9], x: f64[n,m], inout y: f64[n,m]",
+        lambda r: {"w": r.normal(size=9)} | {k: r.normal(size=(13, 12)) for k in "xy"},
+        file=OWN,
+    ),
+    "planes": Case(
+        "planes",
+        "n: i32, x: f64[n,n,n], inout y: f64[n,n,n]",
+        lambda r: {k: r.normal(size=(10, 10, 10)) for k in "xy"},
+        file=OWN,
+    ),
+    "rows": Case("rows", "n: i32, x: f64[n,12] -> f64", lambda r: {"x": r.uniform(1, 2, (8, 12))}, file=OWN),
+    "levels": Case(
+        "levels",
+        "n: i32, m: i32, steps: i32, inout x: f64[3,n,m], inout y: f64[2,n,m]",
+        lambda r: {"steps": 8, "x": r.normal(size=(3, 10, 12)), "y": r.normal(size=(2, 10, 12))},
+        file=OWN,
+    ),
     "recursive": Case(
         "recursive", "n: i32, depth: i32, x: f64[n] -> f64", lambda r: {"depth": 2} | _two(r, 20, "x"), file=OWN
     ),
 }
 AT_ONCE = {
-    "in_place": Case("in_place", "n: i32, inout x: f64[n]", lambda r: _two(r, 40, "x"), file=OWN),
     "same_array": Case("same_array", "n: i32, inout x: f64[2*n+2]", lambda r: _two(r, 82, "x"), file=OWN),
+    "in_place": Case("in_place", "n: i32, inout x: f64[n]", lambda r: _two(r, 40, "x"), file=OWN),
+    "levels_overlap": Case(
+        "levels_overlap",
+        "n: i32, m: i32, steps: i32, inout x: f64[2*n-2,m]",
+        lambda r: {"steps": 3, "x": r.normal(size=(18, 12))},
+        file=OWN,
+    ),
+    "calls": Case(
+        "calls", "n: i32, depth: i32, inout x: f64[n] -> f64", lambda r: {"depth": 2} | _two(r, 20, "x"), file=OWN
+    ),
     "gauss_seidel": replace(
         case("gauss_seidel"), inputs=lambda r: {"sweeps": 2, "f": r.normal(size=(12, 12)), "u": r.normal(size=(12, 12))}
     ),
@@ -73,6 +101,11 @@ def test_late(name: str) -> None:
 def test_what_the_loop_writes_is_added_at_once(name: str) -> None:
     three_way.check(through_engine.subject(AT_ONCE[name]), AT_ONCE[name])
     assert _late(_gradient(AT_ONCE[name])) == 0
+
+
+def test_calls_of_a_function_that_calls_itself_share_one_stack() -> None:
+    deep = replace(LATE["recursive"], inputs=lambda r: {"depth": 400} | _two(r, 1200, "x"))
+    three_way.check(through_engine.subject(deep), deep)
 
 
 def test_the_reverse_loop_is_vectorised() -> None:

@@ -26,6 +26,7 @@ def _case(name: str, signature: str, **inputs: int | tuple[int, ...]) -> Case:
 
 
 SCAN = "n: i32, x: f64[n], out y: f64[n]"
+ROWS = "n: i32, x: f64[n,16], out y: f64[n,16]"
 ONCE = [
     _case("scan", SCAN, x=(12,)),
     _case("back", SCAN, x=(12,)),
@@ -36,6 +37,7 @@ AGAIN = [
     _case("sweeps", "n: i32, count: i32, inout u: f64[n]", count=3, u=(9,)),
     _case("ring", "n: i32, size: i32, x: f64[n], inout r: f64[size]", x=(9,), r=(4,)),
     _case("overlapping", "m: i32, n: i32, inout a: f64[27]", m=5, n=4, a=(27,)),
+    _case("rounds", ROWS, x=(3, 16)),
     _case("rolling", "n: i32, m: i32, x: f64[n], inout now: f64[m], scratch next: f64[m]", x=(4,), now=(5,)),
 ]
 
@@ -56,6 +58,12 @@ def test_what_is_written_once_is_not_kept(row: Case) -> None:
 def test_what_is_written_again_is_kept(row: Case) -> None:
     three_way.check(through_engine.subject(row, split=True), row)
     assert _tape_bytes(row) > 0
+
+
+@pytest.mark.parametrize("row", [_case("running", ROWS, x=(5, 16)), _case("chosen", ROWS, x=(5, 16))], ids=str)
+def test_an_array_that_is_new_in_each_iteration_is_kept_instead_of_what_is_read_from_it(row: Case) -> None:
+    three_way.check(through_engine.subject(row, split=True), row)
+    assert _tape_bytes(row) <= 2 * 5 * 16 * 8 + 64  # it was 20 kB
 
 
 def test_the_tape_of_lu_grows_with_the_matrix() -> None:

@@ -88,11 +88,14 @@ def test_a_folder_is_compiled_as_far_as_it_is_needed(write: Write, tmp_path: Pat
     assert both.program("step").ir == sources.program("step").ir  # the first one that has it, as a linker does
 
 
-def test_names_that_only_macros_make(write: Write, tmp_path: Path) -> None:
+def test_names_that_only_macros_make(write: Write, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     write(step__c=STEP, half__c="#define NAME(x) ha##x\ndouble NAME(lf)(double x) { return x; }\n")
     assert functions(source_set(tmp_path).program("step").ir) == {"step", "half"}
     write(half__c='#include "body.h"\n', body__h="#define NAME(x) ha##x\ndouble NAME(lf)(double x) { return x; }\n")
-    assert functions(source_set(tmp_path).program("step").ir) == {"step", "half"}
+    write(other__c="#define TWICE(x) x##x\ndouble lf(double);\ndouble other(double x) { return lf(x); }\n")
+    with caplog.at_level(logging.DEBUG, "jax_enzyme"):
+        assert functions(source_set(tmp_path).program("step").ir) == {"step", "half"}
+    assert "other.c" not in caplog.text  # which has one half of the name
 
 
 def test_sources_that_others_include_are_parts_of_them(write: Write, tmp_path: Path) -> None:
@@ -109,7 +112,7 @@ def test_names_that_macros_rename_do_not_need_the_whole_folder(
     write: Write, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     write(
-        names__h="#define half my_half\n#define step my_step\nextern double shift, scale;\n",
+        names__h="#define half lessened\n#define step my_step\nextern double shift, scale;\n",
         step__c='#include "names.h"\ndouble half(double); void report(void); void free(void *);\n'
         "double step(double x) { if (x < shift) report(); free(0); return half(x); }\n",
         half__c='#include "names.h"\ndouble half(double x) { return x / 2; }\n',
@@ -118,10 +121,13 @@ def test_names_that_macros_rename_do_not_need_the_whole_folder(
         other__c='#include "names.h"\nextern double shift;\ndouble other(void) { return shift + 1; }\n',
     )
     with caplog.at_level(logging.DEBUG, "jax_enzyme"):
-        assert functions(source_set(tmp_path).program("my_step").ir) == {"my_step", "my_half"}
+        assert functions(source_set(tmp_path).program("my_step").ir) == {"my_step", "lessened"}
     assert "half.c ..." in caplog.text
     assert "other.c" not in caplog.text
     assert "table.f90" not in caplog.text  # whose symbols are not those of C
+    write(half__c='#include "names.h"\ndouble half(double x) { return x / divisor; }\n')
+    with pytest.raises(CompileError, match="divisor"):
+        source_set(tmp_path).program("my_step")
 
 
 def test_comments_of_fortran_define_nothing(write: Write, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -144,8 +150,8 @@ def test_fortran_modules_in_order(write: Write, tmp_path: Path) -> None:
     need("flang-22")
     paths = write(
         step__f90="subroutine step(x)\n use middle, only: twice\n real(8) :: x\n x = twice(x)\nend\n",
-        middle__f90="module middle\n use last\ncontains\n real(8) function twice(x)\n  real(8) :: x\n"
-        "  twice = factor * x\n end function\nend module\n",
+        middle__f90="module middle\r\n use last\r\ncontains\r\n real(8) function twice(x)\r\n  real(8) :: x\r\n"
+        "  twice = factor * x\r\n end function\r\nend module\r\n",
         zlast__f90="module last\n include 'factor.inc'\nend module\n",
         factor__inc=" real(8), parameter :: factor = 2\n",
     )

@@ -144,3 +144,29 @@ def test_a_kernel_that_crashes_is_named(how: str, tmp_path: Path) -> None:
     assert done.returncode < 0
     assert f"jax_enzyme: kernel `{'deep' if how == 'deep' else 'far'}` accessed memory that is not there" in done.stderr
     assert ("Current thread" in done.stderr) == (how == "handled")
+
+
+EXHAUSTED = """
+import resource
+import jax, numpy as np
+import jax_enzyme as je
+source = "double k(double x, int m) { for (double v = 0; v < m; v += 1) x = x * x * 0.5 + 1 / x; return x; }"
+gradient = jax.grad(je.kernel(source, "k", "x: f64, m: i32 -> f64", lang="c"))
+gradient(1.5, np.int32(3))
+limit = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize() + (300 << 20)
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+gradient(1.5, np.int32(2000000000))
+"""
+
+
+def test_a_tape_that_finds_no_memory_says_so(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "import jax\njax.config.update('jax_enable_x64', True)\n" + EXHAUSTED],
+        capture_output=True,
+        text=True,
+        env=dict(os.environ, JAX_PLATFORMS="cpu"),
+        cwd=tmp_path,
+    )
+    assert done.returncode < 0
+    assert "no memory is left for the tape of a derivative" in done.stderr
+    assert "kernel `k` was aborted" in done.stderr

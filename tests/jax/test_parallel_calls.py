@@ -15,6 +15,9 @@ import jax_enzyme as je
 
 SOURCE = """#include <math.h>
 #include <stdlib.h>
+#ifdef THROWS
+struct Guard { double *p; ~Guard() { *p += 0; } };
+#endif
 #ifdef __cplusplus
 extern "C"
 #endif
@@ -26,6 +29,7 @@ void k(int n, const double *x, double *y) {
     if (x[i] > 100) exit(4);
 #endif
 #ifdef THROWS
+    Guard guard{y + i};  // whose destructor runs on the way
     if (x[i] > 200) throw 3;
     if (x[i] > 100) throw 4.0;
 #endif
@@ -53,7 +57,7 @@ def test_eight_python_threads_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("lang", "flag", "told"), [("c", "-DFAILS", r"\b4\b"), ("c++", "-DTHROWS", r"terminate.*kernel.cpp:1[45]")]
+    ("lang", "flag", "told"), [("c", "-DFAILS", r"\b4\b"), ("c++", "-DTHROWS", r"exception `double` \(kernel.cpp:19:")]
 )
 def test_an_error_is_that_of_the_first_iteration_in_serial_order(lang: str, flag: str, told: str) -> None:
     failing = X.copy()
@@ -84,9 +88,10 @@ def test_forks_and_interrupts_while_loops_run_on_several_threads() -> None:
                 if child == 0:
                     os._exit(7)
                 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+                # One that comes while a callback of the collector runs is lost: Python shows it and goes on.
                 with pytest.raises(KeyboardInterrupt):
-                    signal.raise_signal(signal.SIGINT)
                     while True:
+                        signal.raise_signal(signal.SIGINT)
                         run(X)
         finally:
             ends.set()

@@ -63,6 +63,8 @@ MODERN = {
     "matrix_norms": ("n: i32[], x: f64[n,n], out y: f64[n,n]", {"n": 4}, [positive(4, 4)]),
     "procedure_argument": (VECTOR, {"n": 5}, [positive(5)]),
     "linked_list": (VECTOR, {"n": 5}, [positive(5)]),
+    "crossed_twice": (VECTOR, {"n": 5}, [positive(5)]),
+    "named_method": (VECTOR, {"n": 5}, [positive(5)]),
     "folded": (VECTOR, {"n": 5}, [positive(5)]),
 }
 OBJECTS = {

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from jax_enzyme.codegen import derived
+from jax_enzyme.codegen.undefined import check_defined
 from jax_enzyme.errors import CompileError, SignatureError
 from jax_enzyme.frontends import load_function
 from jax_enzyme.signature import Binding, parse
@@ -195,6 +196,7 @@ KERNELS: dict[str, tuple[Any, str, dict[str, int], list[Any]]] = {
 
 def kernel_of(function: Any, signature: str, dims: dict[str, int]) -> Native:
     program, whole = load_function(function, None, None, (), parse(signature))
+    check_defined(program, ())
     return Native(program, whole, Binding.of(dims, {}))
 
 

@@ -272,8 +272,7 @@ def test_fortran_directives_mean_what_the_serial_program_means() -> None:
     agree(three_way(kernel, [X]))
 
 
-def test_cancellation_is_refused_at_its_line() -> None:
-    source = """void k(int n, const double *x, double *y) {
+CANCEL = """void k(int n, const double *x, double *y) {
 #pragma omp parallel for
   for (int i = 0; i < n; i++) {
     if (x[i] > 2) {
@@ -282,9 +281,23 @@ def test_cancellation_is_refused_at_its_line() -> None:
     y[i] = x[i];
   }
 }"""
-    with pytest.raises(CompileError, match="cancellation") as caught:
+SCAN = """void k(int n, const double *x, double *y) {
+  double s = 1;
+#pragma omp parallel
+#pragma omp for reduction(inscan, + : s)
+  for (int i = 0; i < n; i++) {
+    s += x[i];
+#pragma omp scan inclusive(s)
+    y[i] = s;
+  }
+}"""
+
+
+@pytest.mark.parametrize(("source", "cause", "line"), [(CANCEL, "cancellation", 5), (SCAN, "inscan", 4)])
+def test_what_has_no_serial_meaning_is_refused_at_its_line(source: str, cause: str, line: int) -> None:
+    with pytest.raises(CompileError, match=cause) as caught:
         native(source, "k", SIGNATURE, {"n": 13}, flags=("-fopenmp",))
-    assert caught.value.place is not None and caught.value.place.split(":")[1] == "5"
+    assert caught.value.place is not None and caught.value.place.split(":")[1] == str(line)
     native(source, "k", SIGNATURE, {"n": 13})
 
 
@@ -333,6 +346,37 @@ def test_ir_that_was_compiled_for_threads_has_its_serial_meaning() -> None:
     kernel = native(IR, "k", SIGNATURE, {"n": 13}, lang="llvm")
     np.testing.assert_array_equal(kernel.run((), [X])[0], X * X)
     agree(three_way(kernel, [X]))
+
+
+@pytest.mark.parametrize("schedule", ["static, 1", "static, 2", "dynamic"])
+def test_iterations_that_teams_and_threads_share_all_run(schedule: str) -> None:
+    source = f"""void k(int n, const double *x, double *y) {{
+#pragma omp teams num_teams(3)
+#pragma omp distribute parallel for schedule({schedule})
+  for (int i = 0; i < n; i++) y[i] = 2 * x[i];
+}}"""
+    kernel = native(source, "k", SIGNATURE, {"n": 13}, flags=("-fopenmp",))
+    np.testing.assert_array_equal(kernel.run((), [X])[0], 2 * X)
+
+
+def test_simd_leaves_private_arrays_to_each_iteration() -> None:
+    """Equal indices in one vector, and a private array that each iteration fills anew."""
+    source = """void k(int n, const double *x, double *y) {
+  double h[4] = {0, 0, 0, 0}, t[4], s = 0;
+#pragma omp simd reduction(+ : h)
+  for (int i = 0; i < n; i++) h[(int)(x[i] * 40) & 3] += x[i];
+#pragma omp simd private(t) reduction(+ : s)
+  for (int i = 0; i < n; i++) {
+    for (int j = 0; j < 4; j++) t[j] = x[i] * (j + 1);
+    t[(int)(x[i] * 40) & 3] += 1;
+    y[i] = t[(int)(x[i] * 20) & 3];
+    s += t[0];
+  }
+  for (int i = 0; i < n; i++) y[i] += s * h[i & 3];
+}"""
+    x = np.random.default_rng(0).uniform(0.1, 1, 200)
+    own, serial = (native(source, "k", SIGNATURE, {"n": 200}, flags=f) for f in (("-fopenmp",), ()))
+    np.testing.assert_allclose(own.run((), [x])[0], serial.run((), [x])[0], rtol=1e-12)
 
 
 @pytest.mark.parametrize("lines", [(3, "static"), (3, "dynamic"), (3, "static, 2")])

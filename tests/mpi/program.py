@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -25,10 +24,11 @@ class Compiled(Exception):
 
 
 class Processes:
-    """The MPI of a folder (`include`, and the library), as this process has it. `dry`: kernels are compiled only."""
+    """The MPI whose library has this name, and whose header is in `include`, as kernels ask for it. `dry`: kernels are
+    compiled only."""
 
     def __init__(self, library: str, include: str, dry: bool) -> None:
-        self.library = ctypes.CDLL(library, mode=ctypes.RTLD_GLOBAL)
+        self._library = library
         self._include = include
         self._dry = dry
         self.rank = self._asked("rank")
@@ -36,8 +36,9 @@ class Processes:
 
     def kernel(self, name: str, signature: str = "n: i32, x: f64[n], out y: f64[n]") -> je.Kernel:
         if name == "fortran":
-            return je.kernel(SOURCE.with_suffix(".f90"), name, signature.replace("n: i32", "n: i32[]"))
-        return je.kernel(SOURCE, name, signature, flags=(f"-I{self._include}",))
+            signature = signature.replace("n: i32", "n: i32[]")
+            return je.kernel(SOURCE.with_suffix(".f90"), name, signature, libraries=self._library)
+        return je.kernel(SOURCE, name, signature, flags=(f"-I{self._include}",), libraries=self._library)
 
     def compiled(self, function: Callable[..., object], *arguments: object) -> Callable[..., object]:
         """The function for such arguments. It ends here, and is in the cache for others, where nothing is to be run."""
@@ -48,7 +49,8 @@ class Processes:
 
     def _asked(self, what: str) -> int:
         source = f"#include <mpi.h>\nvoid ask(int *n) {{ MPI_Comm_{what}(MPI_COMM_WORLD, n); }}"
-        return int(je.kernel(source, "ask", "out n: i32[]", lang="c", flags=(f"-I{self._include}",))())
+        flags = (f"-I{self._include}",)
+        return int(je.kernel(source, "ask", "out n: i32[]", lang="c", flags=flags, libraries=self._library)())
 
 
 def heat(x: jax.Array, steps: int = 6) -> jax.Array:
@@ -118,6 +120,7 @@ WHOLE: dict[str, Callable[[jax.Array], jax.Array]] = {
     "heat": heat,
     "persistent": heat,
     "two_begun": lambda x: jnp.roll(x**2 * jnp.sin(x), -1, axis=0) + x,
+    "columns": lambda x: jnp.roll(x**2, 1, axis=0) * x + jnp.roll(x, -1, axis=0) ** 3,
     "rooted": rooted,
     "others": others,
     "in_place": in_place,

@@ -61,7 +61,8 @@ def test_every_function_of_complex_h_is_answered(name: str) -> None:
         ("llvm.nvvm.ex2.approx.ftz.f", "exp2"), ("llvm.nvvm.rcp.rn.d", "rcp"), ("scalblnf", "ldexp"),
         ("__isnanf", "__isnan"), ("modf", "modf"), ("modff", "modf"), ("lgammaf_r", "lgamma_r"),
         ("je.digamma.f64", "digamma"), ("_FortranASpacing8", "spacing"), ("_FortranAExponent8_4", "frexp_exponent"),
-        ("llvm.x86.avx.max.pd.256", "x86_max"), ("__nv_normcdff", "normcdf"),
+        ("llvm.x86.avx.max.pd.256", "x86_max"), ("llvm.x86.sse.rcp.ps", "rcp"), ("llvm.x86.sse2.cvttsd2si64", "lrint"),
+        ("__nv_normcdff", "normcdf"),
          ("je.cexp_re.f64", "cexp_re"), ("_FortranAFPow8i", "powi"),
     ],
 )  # fmt: skip

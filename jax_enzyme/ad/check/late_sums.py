@@ -1,19 +1,24 @@
-"""The structural check of adjoints that are added to memory behind their loop (`ad.plan.late_sums`).
+"""The structural check of adjoints that are added to memory behind their loops (`ad.plan.late_sums`).
 
-Each local array of such adjoints is written at one place, at the number of the iteration, in all iterations of the
-reverse loop, and read only where the loop has been left: so every number that is read has been written by this run of
-the loop. An error here is a defect of the engine.
+Each local array of such adjoints is zero at the start of the function where anything of it may stay as it is. It is
+written at one place, at the item that the numbers of the iterations give, in all iterations of the reverse loops, and
+read only where the outermost of them has been left, from a place on that is so far in that nothing outside of the array
+is read: so every item that is read is zero or has been written by this run of the loops. An error here is a defect of
+the engine.
 """
 
 from __future__ import annotations
 
 from jax_enzyme.ad.check.errors import EmissionError
 from jax_enzyme.ad.emit.emission import Reverse
+from jax_enzyme.ad.plan.late_sums import Gather
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dominators import Dominators
+from jax_enzyme.analysis.objects import call_effect
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.module import Function, uses
-from jax_enzyme.ir.values import BasicBlock, Value
+from jax_enzyme.ir.values import BasicBlock, Value, int_value
+from jax_enzyme.rules.effects import Effect
 
 
 def check_late_sums(reverse: Reverse, code: Function) -> None:
@@ -23,20 +28,45 @@ def check_late_sums(reverse: Reverse, code: Function) -> None:
     dominators = Dominators(Cfg(code))
     users = uses(reverse.function)
     home = {i: block for block in reverse.function.blocks for i in block.instructions}
-    for buffer, loop in reverse.late_sums.items():
+    for buffer, gather in reverse.late_sums.items():
         stores: list[BasicBlock] = []
+        is_clear = not gather.has_zeros
         for item, _ in users.get(buffer, ()):
+            if isinstance(item, I.CallBase) and call_effect(item) is Effect.MEMORY_SET:
+                is_clear = is_clear or home[item] is reverse.function.entry
+                continue
             for access, index in users.get(item, ()) if isinstance(item, I.GetElementPtr) else ((item, -1),):
                 position = reverse.positions.get(home[access])
-                if isinstance(access, I.Store) and index == 1 and position in loop.blocks and _is_number(item):
+                if isinstance(access, I.Store) and index == 1 and position in gather.nest[-1].blocks:
+                    _check_number(reverse, gather, item)
                     stores.append(position)
-                elif not isinstance(access, I.Load) or position is not loop.preheader:
-                    raise EmissionError(reverse.function, f"adjoints of {loop} are used before all are there")
-        if len(stores) != 1 or not all(dominators.dominates(stores[0], latch) for latch in loop.latches):
-            raise EmissionError(reverse.function, f"adjoints of {loop} are not kept in every iteration")
+                elif not isinstance(access, I.Load) or position is not gather.loop.preheader:
+                    raise EmissionError(reverse.function, f"adjoints of {gather.loop} are used before all are there")
+        if not is_clear:
+            raise EmissionError(reverse.function, f"adjoints of {gather.loop} have no zeros around them")
+        latches = [latch for loop in gather.nest for latch in loop.latches]
+        if len(stores) != 1 or not all(dominators.dominates(stores[0], latch) for latch in latches):
+            raise EmissionError(reverse.function, f"adjoints of {gather.loop} are not kept in every iteration")
 
 
-def _is_number(place: Value) -> bool:
-    """Whether an address is that of the item of the current iteration."""
-    number = place.operands[-1] if isinstance(place, I.GetElementPtr) and len(place.operands) == 2 else None
-    return isinstance(number, I.Load) and isinstance(number.operands[0], I.Alloca)
+def _check_number(reverse: Reverse, gather: Gather, place: Value) -> None:
+    """Whether an address is that of the item of the current iterations, each of which has a variable of its own."""
+    steps: dict[Value, int] = {}
+    start, sums = 0, [place.operands[-1]] if isinstance(place, I.GetElementPtr) and len(place.operands) == 2 else []
+    while sums:
+        term = sums.pop()
+        constant = int_value(term)
+        if constant is not None:
+            start += constant
+        elif isinstance(term, I.BinaryOp) and term.opcode == "add":
+            sums += term.operands
+        elif isinstance(term, I.BinaryOp) and term.opcode == "mul":
+            number, step = term.operands[0], int_value(term.operands[1])
+            if not isinstance(number, I.Load) or step is None or number.operands[0] in steps:
+                break
+            steps[number.operands[0]] = step
+        else:
+            break
+    variables = all(isinstance(variable, I.Alloca) for variable in steps)
+    if sums or not variables or start != gather.start or sorted(steps.values()) != sorted(gather.steps):
+        raise EmissionError(reverse.function, f"an adjoint of {gather.loop} is kept at another place")

@@ -15,7 +15,9 @@ from jax_enzyme.ad.check.errors import EmissionError
 from jax_enzyme.ad.facts.functions import Execution
 from jax_enzyme.analysis.accesses import Access, accesses
 from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.fixpoint import fixpoint
+from jax_enzyme.analysis.instances import Instances
 from jax_enzyme.analysis.later_writes import LaterWrites
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import PointsTo
@@ -112,7 +114,7 @@ class ReloadCheck:
         is_shared = any(map(self._execution.shares, objects))
         if self._code is self._points_to.root and not is_shared:
             writes &= self._later(load)
-            writes = self._met(load, writes)
+            writes = self._met(load, writes, roots)
         if writes:
             raise EmissionError(self._code, f"%{load.name} is loaded again although it may have been overwritten")
 
@@ -122,14 +124,27 @@ class ReloadCheck:
         count = bisect_left(here, -position, key=lambda entry: -entry[0])
         return self._after[block] | (here[count - 1][1] if count else 0)
 
-    def _met(self, load: I.Load, writes: int) -> int:
+    @cached_property
+    def _instances(self) -> Instances:
+        return Instances(self._code, self._cfg, Dominators(self._cfg))
+
+    def _is_renewed(self, write: Access, load: I.Load, roots: set[Value]) -> bool:
+        """Whether a local variable begins anew between a load and a write."""
+        (root,) = roots if len(roots) == 1 else (None,)
+        if root is None or self._instances.start(root) is None or _roots(write.pointer) != roots:
+            return False
+        return not self._instances.meet(load, write.instruction, root)
+
+    def _met(self, load: I.Load, writes: int, roots: set[Value]) -> int:
         """Those of some writes that may touch what a load reads, by the iterations in which they run."""
         rest = writes
         while rest:
             bit = rest & -rest
             rest -= bit
             write = self._writes[bit.bit_length() - 1]
-            if write.instruction in self._home and self._later_writes.miss(load, write):
+            if write.instruction not in self._home:
+                continue
+            if self._later_writes.miss(load, write) or self._is_renewed(write, load, roots):
                 writes -= bit
         return writes
 

@@ -29,16 +29,14 @@ An error here is a defect of the engine: it is raised before a wrong derivative 
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from jax_enzyme.ad.check.errors import EmissionError
+from jax_enzyme.ad.check.tape_addresses import Place, Sweep, name_of
 from jax_enzyme.ad.emit.emission import Forward, Reverse
 from jax_enzyme.ad.emit.nodes import TAKE
 from jax_enzyme.ad.emit.runtime import ARENA
-from jax_enzyme.ad.plan.tape import Frame, Slot, Tape
+from jax_enzyme.ad.plan.tape import Tape
 from jax_enzyme.ad.plan.taping import ForwardPointer
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dataflow import Problem, solve
@@ -47,166 +45,12 @@ from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.objects import MemoryObject
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.module import Function, GlobalVariable, uses
+from jax_enzyme.ir.module import Function, uses
 from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import BasicBlock, Value, int_value, is_zero
 
 
-@dataclass(frozen=True)
-class _Place:
-    """A decoded address: a frame (None: the root's), a slot, and what it is indexed by."""
-
-    slot: Slot
-    key: object
-    index: Value | None
-
-
-class _Slots:
-    """The layout of the tape, looked up by offset."""
-
-    def __init__(self, tape: Tape, function: Function) -> None:
-        self._function = function
-        self._by_frame: dict[Frame, list[tuple[int, int, object, Slot]]] = {}
-        for key, slot in tape.slots.items():
-            self._by_frame.setdefault(slot.frame, []).append((slot.offset, slot.offset + slot.size, key, slot))
-        for frame, slots in self._by_frame.items():
-            slots.sort(key=lambda s: s[:2])
-            self._check(frame, slots, tape.node_threads is None)
-
-    def _check(self, frame: Frame, slots: list[tuple[int, int, object, Slot]], linked: bool) -> None:
-        end = 8 if linked and frame.loop is not None else 0
-        for first, after, key, _ in slots:
-            if first < end or after > frame.size:
-                raise EmissionError(self._function, f"the slot of {_name(key)} overlaps another or leaves its frame")
-            end = max(end, after)
-
-    def find(self, frame: Frame, offset: int) -> tuple[object, Slot] | None:
-        """The slot at an offset; slots are in order and do not overlap, and only empty ones share their start."""
-        slots = self._by_frame.get(frame, [])
-        index = bisect_left(slots, offset, key=lambda s: max(s[1] - 1, s[0]))
-        return slots[index][2:] if index < len(slots) and slots[index][0] <= offset else None
-
-
-class _Sweep:
-    """What the checks of both sweeps share: addresses in the tape."""
-
-    def __init__(self, function: Function, tape: Tape, root: Value) -> None:
-        self.function = function
-        self.tape = tape
-        self.root = root
-        self.slots = _Slots(tape, function)
-        self.cfg = Cfg(function)
-        self.block_of = {i: b for b in self.cfg.rpo for i in b.instructions}
-        self.nodes: dict[Value, Loop] = {}
-        """What holds the nodes of a loop: a variable, or the result of an allocation."""
-
-    def fail(self, cause: str) -> EmissionError:
-        return EmissionError(self.function, cause)
-
-    def stores(self) -> Iterator[I.Store]:
-        return (i for i in self.block_of if isinstance(i, I.Store))
-
-    def loads(self) -> Iterator[I.Load]:
-        return (i for i in self.block_of if isinstance(i, I.Load))
-
-    def place(self, pointer: Value) -> _Place | None:
-        """What an address means, where it is one in the tape (and no link from node to node)."""
-        steps: list[I.GetElementPtr] = []
-        frame = self._frame(pointer)
-        while frame is None and isinstance(pointer, I.GetElementPtr):
-            steps.append(pointer)
-            pointer = pointer.operands[0]
-            frame = self._frame(pointer)
-        if frame is None:
-            return None
-        steps.reverse()
-        offset = 0
-        if steps and steps[0].source_type == T.I8 and (known := int_value(steps[0].operands[1])) is not None:
-            offset = known
-            steps.pop(0)
-        threads = self.tape.threads if frame.loop is None else self.tape.node_threads
-        if threads is not None:
-            offset, rest = divmod(offset, threads.count)
-            if rest:
-                raise self.fail("an address in the tape is not that of an item")
-        if frame.loop is not None and threads is None and offset == 0 and not steps:
-            return None
-        found = self.slots.find(frame, offset)
-        if found is None:
-            raise self.fail(f"an address at {offset} of the tape belongs to no slot")
-        key, slot = found
-        if isinstance(key, MemoryObject):
-            return _Place(slot, key, None)
-        indexed = [s for s in steps if s.source_type == T.ArrayType(slot.step, T.I8) and len(s.operands) == 2]
-        if offset != slot.offset or len(steps) != len(indexed) or len(steps) != (1 if slot.loops or threads else 0):
-            raise self.fail(f"an address in the slot of {_name(key)} is not that of an item")
-        index = indexed[0].operands[1] if indexed else None
-        if threads is not None and index is not None:
-            try:
-                index = threads.item(index)
-            except ValueError:
-                raise self.fail(f"an address in the slot of {_name(key)} is not this thread's") from None
-        return _Place(slot, key, index)
-
-    def _frame(self, pointer: Value) -> Frame | None:
-        if pointer is self.root:
-            return self.tape.root
-        node: Value | None = pointer
-        threads = self.tape.node_threads
-        if threads is not None:
-            is_row = isinstance(pointer, I.GetElementPtr) and pointer.source_type == T.ArrayType(threads.count, T.I8)
-            node = pointer.operands[1] if isinstance(pointer, I.GetElementPtr) and is_row else None
-        loop = self.nodes.get(node.operands[0] if isinstance(node, I.Load) else node) if node is not None else None
-        return None if loop is None else self.tape.frames[loop]
-
-    def indices(self, place: _Place) -> list[Value]:
-        """The parts of an index, outermost first; their number is that of the slot's loops."""
-        packing = place.slot.packing
-        if place.index is None:
-            return []
-        if packing is None:
-            return self._box(place, place.index, [bound for _, bound in place.slot.loops[1:]], None)
-        start, within = self._sum(place, place.index)
-        before: list[Value] = []
-        if packing.around:
-            product, start = self._sum(place, start)
-            before = self._box(place, self._factor(place, product, packing.one, None), packing.around[1:], None)
-        divider = _entry(start, packing.starts)
-        if divider is None:
-            raise self._is_not_of_loops(place)
-        return [*before, divider, *self._box(place, within, packing.sides, divider)]
-
-    def _box(
-        self, place: _Place, index: Value, sides: Sequence[int | GlobalVariable], divider: Value | None
-    ) -> list[Value]:
-        """The numbers that make up that of an item in a box, given its sides but the first; a table has those of each
-        iteration of the divider."""
-        parts: list[Value] = []
-        for side in reversed(sides):
-            product, part = self._sum(place, index)
-            parts.append(part)
-            index = self._factor(place, product, side, divider)
-        return [index, *reversed(parts)]
-
-    def _sum(self, place: _Place, value: Value) -> tuple[Value, Value]:
-        if not isinstance(value, I.BinaryOp) or value.opcode != "add":
-            raise self._is_not_of_loops(place)
-        return value.operands[0], value.operands[1]
-
-    def _factor(self, place: _Place, product: Value, side: int | GlobalVariable, divider: Value | None) -> Value:
-        """What a side is multiplied with."""
-        if not isinstance(product, I.BinaryOp) or product.opcode != "mul":
-            raise self._is_not_of_loops(place)
-        number, by = product.operands
-        if int_value(by) != side if isinstance(side, int) else _entry(by, side) is not divider:
-            raise self._is_not_of_loops(place)
-        return number
-
-    def _is_not_of_loops(self, place: _Place) -> EmissionError:
-        return self.fail(f"the index of {_name(place.key)} is not that of an array of its loops")
-
-
-class _ForwardCheck(_Sweep):
+class _ForwardCheck(Sweep):
     def __init__(self, forward: Forward, tape: Tape) -> None:
         super().__init__(forward.function, tape, forward.tape)
         self.blocks = forward.blocks
@@ -232,15 +76,24 @@ class _ForwardCheck(_Sweep):
         written: set[object] = set()
         for store in self.stores():
             place = self.place(store.operands[1])
-            if place is None or isinstance(place.key, MemoryObject):
+            if place is None:
+                continue
+            if isinstance(place.key, MemoryObject):
+                self._check_item(store, place)
                 continue
             if place.key in written and not isinstance(place.key, tuple):
-                raise self.fail(f"the slot of {_name(place.key)} is written twice")
+                raise self.fail(f"the slot of {name_of(place.key)} is written twice")
             written.add(place.key)
             self._write(store, place)
         return written
 
-    def _write(self, store: I.Store, place: _Place) -> None:
+    def _check_item(self, store: I.Store, place: Place) -> None:
+        """An object that is there in each iteration of some loops is that of the current ones."""
+        counters = [self._counter(v, place) for v in self.indices(place)]
+        if self._nest(self.block_of[store], place)[: len(counters)] != counters:
+            raise self.fail(f"{name_of(place.key)} is written in another iteration than its own")
+
+    def _write(self, store: I.Store, place: Place) -> None:
         block = self.block_of[store]
         around = self._nest(block, place)
         counters = [self._counter(v, place) for v in self.indices(place)]
@@ -252,18 +105,18 @@ class _ForwardCheck(_Sweep):
         else:
             self._check_block(place.key, block)
         if counters != around:
-            raise self.fail(f"{_name(place.key)} is kept at the index of other loops than those around it")
+            raise self.fail(f"{name_of(place.key)} is kept at the index of other loops than those around it")
         if place.slot.type != store.operands[0].type:
-            raise self.fail(f"{_name(place.key)} is kept with another type than its slot's")
+            raise self.fail(f"{name_of(place.key)} is kept with another type than its slot's")
         if isinstance(place.key, ForwardPointer) and place.key.what == "shadow":
             self._check_shadow(store.operands[0])
 
     def _check_block(self, key: Value, block: BasicBlock) -> None:
         home = key.of if isinstance(key, ForwardPointer) else key
         if isinstance(home, I.Instruction) and self.twin_of.get(home) is not block:
-            raise self.fail(f"{_name(key)} is kept in another block than the one that defines it")
+            raise self.fail(f"{name_of(key)} is kept in another block than the one that defines it")
 
-    def _nest(self, block: BasicBlock, place: _Place) -> list[Loop]:
+    def _nest(self, block: BasicBlock, place: Place) -> list[Loop]:
         """The loops around a block, outermost first, from the slot's frame on inwards."""
         loop = self.loops.loop_of[block]
         nest = list(reversed(list(loop.ancestors))) if loop is not None else []
@@ -273,10 +126,10 @@ class _ForwardCheck(_Sweep):
             nest = nest[next((i + 1 for i, x in enumerate(nest) if x.header is header), len(nest)) :]
         return nest
 
-    def _counter(self, value: Value, place: _Place) -> Loop:
+    def _counter(self, value: Value, place: Place) -> Loop:
         loop = self.counters.get(value)
         if loop is None:
-            raise self.fail(f"{_name(place.key)} is kept at an index that counts no iterations")
+            raise self.fail(f"{name_of(place.key)} is kept at an index that counts no iterations")
         return loop
 
     def _check_shadow(self, value: Value) -> None:
@@ -291,7 +144,7 @@ class _ForwardCheck(_Sweep):
             raise self.fail("the shadow of a local variable is not zeroed")
 
 
-class _ReverseCheck(_Sweep):
+class _ReverseCheck(Sweep):
     def __init__(self, reverse: Reverse, tape: Tape, code: Function) -> None:
         super().__init__(reverse.function, tape, reverse.tape)
         self.reverse = reverse
@@ -319,6 +172,8 @@ class _ReverseCheck(_Sweep):
             place = self.place(load.operands[0])
             if place is None or isinstance(place.key, MemoryObject):
                 self._check_source(load, place)
+                if place is not None:
+                    self._check_iterations(load, place)
                 continue
             pointers |= T.is_pointer(load.type) and not isinstance(place.key, tuple)
             read.add(place.key)
@@ -466,28 +321,33 @@ class _ReverseCheck(_Sweep):
 
     # -- reads
 
-    def _read(self, load: I.Load, place: _Place) -> None:
+    def _read(self, load: I.Load, place: Place) -> None:
         if load.type != place.slot.type:
-            raise self.fail(f"{_name(place.key)} is read with another type than its slot's")
-        position = self.reverse.positions.get(self.block_of[load])
-        if position is None:
-            raise self.fail(f"{_name(place.key)} is read before reverse begins")
-        elsewhere = False
-        for (loop, _), index in zip(place.slot.loops, self.indices(place), strict=True):
-            elsewhere |= not self._is_iteration(loop, index, position, place)
+            raise self.fail(f"{name_of(place.key)} is read with another type than its slot's")
+        position, elsewhere = self._check_iterations(load, place)
         if isinstance(place.key, Value) and not elsewhere:
             self._check_dominates(load, place.key, position)
 
-    def _is_iteration(self, loop: Loop, index: Value, position: BasicBlock, place: _Place) -> bool:
+    def _check_iterations(self, load: I.Load, place: Place) -> tuple[BasicBlock, bool]:
+        """Where in the forward sweep a load belongs, and whether it reads what another iteration left."""
+        position = self.reverse.positions.get(self.block_of[load])
+        if position is None:
+            raise self.fail(f"{name_of(place.key)} is read before reverse begins")
+        elsewhere = False
+        for (loop, _), index in zip(place.slot.loops, self.indices(place), strict=True):
+            elsewhere |= not self._is_iteration(loop, index, position, place)
+        return position, elsewhere
+
+    def _is_iteration(self, loop: Loop, index: Value, position: BasicBlock, place: Place) -> bool:
         """Whether an index is the current iteration of a loop; False for that of another iteration, of a loop that is
         over (what was stored there is computed again)."""
         if position not in loop.blocks and not isinstance(place.key, tuple):
             return False
         variable = index.operands[0] if isinstance(index, I.Load) else None
         if variable is None or variable not in self.variables:
-            raise self.fail(f"{_name(place.key)} is read at an index that is not the current iteration")
+            raise self.fail(f"{name_of(place.key)} is read at an index that is not the current iteration")
         if self.iteration.setdefault(loop, variable) is not variable:
-            raise self.fail(f"{_name(place.key)} is read at the iteration of another loop")
+            raise self.fail(f"{name_of(place.key)} is read at the iteration of another loop")
         return True
 
     def _check_dominates(self, load: I.Load, key: Value, position: BasicBlock) -> None:
@@ -496,7 +356,7 @@ class _ReverseCheck(_Sweep):
         if block is None or self.dominators.dominates(block, position):
             return
         if not self._is_chosen(load):
-            raise self.fail(f"{_name(key)} is read where it need not have been written")
+            raise self.fail(f"{name_of(key)} is read where it need not have been written")
 
     def _is_chosen(self, load: I.Load) -> bool:
         """Whether nothing depends on a value but by way of a `select`."""
@@ -510,7 +370,7 @@ class _ReverseCheck(_Sweep):
                 found.add([user])
         return True
 
-    def _check_source(self, load: I.Load, place: _Place | None) -> None:
+    def _check_source(self, load: I.Load, place: Place | None) -> None:
         """A load from the primal's memory repeats one of the code."""
         root = I.base_of(load.operands[0])
         if (place is not None or root in self.reverse.primal) and load not in self.reverse.reloads:
@@ -526,19 +386,7 @@ def check_emission(tape: Tape, code: Function, forward: Forward | None, reverse:
     written = _ForwardCheck(forward, tape).run()
     for key in read:
         if key not in written:
-            raise EmissionError(reverse.function, f"{_name(key)} is read from the tape but never written to it")
-
-
-def _entry(value: Value, table: GlobalVariable) -> Value | None:
-    """Which entry of a table a value is."""
-    address = value.operands[0] if isinstance(value, I.Load) else None
-    if not isinstance(address, I.GetElementPtr) or len(address.operands) != 2 or address.source_type != T.I64:
-        return None
-    return address.operands[1] if address.operands[0] is table else None
-
-
-def _name(key: object) -> str:
-    return f"%{key.name}" if isinstance(key, Value) else str(key)
+            raise EmissionError(reverse.function, f"{name_of(key)} is read from the tape but never written to it")
 
 
 def _counts(phi: Value, loop: Loop) -> bool:

@@ -25,7 +25,7 @@ from jax_enzyme.ad.device.sums import SharedPlaces, WarpSums
 from jax_enzyme.ad.facts.causes import BLOCKS_EXCHANGE, LEAVES_BLOCK, LEAVES_WARP, SHARED_COPY, SHARED_STRUCTURE, STATE
 from jax_enzyme.ad.facts.functions import Execution, Facts
 from jax_enzyme.ad.facts.threads import Sums, Threads
-from jax_enzyme.ad.plan.recipes import written_objects
+from jax_enzyme.ad.plan.writers import written_objects
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.flow import is_shuffle
 from jax_enzyme.analysis.layout import DataLayout

@@ -26,7 +26,7 @@ from jax_enzyme.ad.facts.causes import MIXED_COPY, NARROW, RELOADED, SHARED_ORDE
 from jax_enzyme.ad.facts.errors import active_rule
 from jax_enzyme.ad.facts.functions import Facts
 from jax_enzyme.ad.facts.half_numbers import spoil, takes_half
-from jax_enzyme.ad.plan.late_sums import LateSum
+from jax_enzyme.ad.plan.late_sums import Gather
 from jax_enzyme.analysis.objects import call_effect, called_routine, is_defined_call
 from jax_enzyme.analysis.tbaa import copied_type, number_access
 from jax_enzyme.ir import instructions as I
@@ -43,7 +43,7 @@ Pulled = Callable[[I.CallBase, Value, Value | None], list[tuple[int, Value]]]
 
 class Adjoints:
     """Adjoint variables, and the reverse of each instruction. `within_block` are the values that only their own block
-    uses, `late_sums` the loads whose adjoints are added behind their loop. `prologue` builds where the variables are
+    uses, `late_sums` the loads whose adjoints are added behind loops. `prologue` builds where the variables are
     made; `pulled` emits the reverse of a call of an inner routine, from its frame and the adjoint of its result, and
     returns adjoints with the numbers of the arguments that they belong to."""
 
@@ -51,7 +51,7 @@ class Adjoints:
         self,
         facts: Facts,
         within_block: frozenset[Value],
-        late_sums: Mapping[I.Instruction, LateSum],
+        late_sums: Mapping[I.Instruction, Gather],
         sources: Sources,
         builder: Builder,
         prologue: Builder,
@@ -69,7 +69,7 @@ class Adjoints:
         self._runtime = runtime
         self._sums = facts.execution.sums(declarations.module, facts, builder, prologue)
         self._within_block = within_block
-        self.late_sums = LateSums(late_sums, sources, builder, prologue)
+        self.late_sums = LateSums(late_sums, sources, builder, prologue, runtime)
         self._variables: dict[Value, Value] = {}
         self._sums_here: dict[Value, Value] = {}
 

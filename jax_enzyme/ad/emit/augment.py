@@ -114,6 +114,7 @@ class Augmenter:
         self._way = nodes(self._builder, arena)
         self._nodes: dict[Loop, Value] = {}
         self._phis: list[tuple[I.Phi, I.Phi, bool]] = []
+        self._begins: dict[I.Instruction, MemoryObject] = {}
         self._freed_late = {o for o in plan.residents if o.kind == "heap"}
         self._kept = frozenset[MemoryObject]().union(*(state.kept for state in states.values()))
         self._kept_memory = KeptMemory(runtime)
@@ -129,6 +130,10 @@ class Augmenter:
             self._alive = self._builder.alloca(type_)
             self._builder.store(zero(type_), self._alive)
         for item in self._plan.residents:
+            begin = self._plan.recipes.begin(item)
+            if begin is not None:
+                self._begins[begin] = item
+                continue
             assert item.site is not None
             self._values[item.site] = self._at(self._plan.tape.slots[item])
         if self._own is not None:
@@ -221,6 +226,11 @@ class Augmenter:
         marked(slot, self._builder.store(value, self._at(slot), element_alignment(value.type, None)))
 
     def _instruction(self, instruction: I.Instruction) -> None:
+        if instruction in self._begins:
+            item = self._begins[instruction]
+            assert item.site is not None
+            self._values[item.site] = self._at(self._plan.tape.slots[item])
+            return
         if self._is_resident(instruction):
             self._fill_calloc(instruction)
             self._keep(instruction)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from jax_enzyme.analysis.loops import Loop
+from jax_enzyme.ad.plan.late_sums import Gather
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import BasicBlock, Value
@@ -31,4 +31,4 @@ class Reverse:
     positions: dict[BasicBlock, BasicBlock]
     reloads: dict[Value, I.Load]
     primal: frozenset[Value]
-    late_sums: Mapping[Value, Loop]
+    late_sums: Mapping[Value, Gather]

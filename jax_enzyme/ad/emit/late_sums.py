@@ -1,4 +1,4 @@
-"""Adjoints that are kept while a loop is reversed, and added to memory behind it (`ad.plan.late_sums`)."""
+"""Adjoints that are kept while loops are reversed, and added to memory behind them (`ad.plan.late_sums`)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from jax_enzyme.ad.emit.addresses import element_alignment
 from jax_enzyme.ad.emit.lookup import Sources
 from jax_enzyme.ad.emit.partials import added
+from jax_enzyme.ad.emit.runtime import Runtime
 from jax_enzyme.ad.facts.copying import ALIGNMENT
-from jax_enzyme.ad.plan.late_sums import LateSum
+from jax_enzyme.ad.plan.late_sums import Gather
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.tbaa import number_access
 from jax_enzyme.ir import instructions as I
@@ -16,53 +17,79 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.values import BasicBlock, ConstantInt, Value
 
+_Kept = list[tuple[I.Load, Value]]
+
 
 class LateSums:
-    """Emits both parts. `prologue` builds where the local memory is made; `buffers` has it, with its loop."""
+    """Emits both parts. `prologue` builds where the local memory is made; `buffers` has it, with what it is for."""
 
     def __init__(
-        self, loads: Mapping[I.Instruction, LateSum], sources: Sources, builder: Builder, prologue: Builder
+        self,
+        loads: Mapping[I.Instruction, Gather],
+        sources: Sources,
+        builder: Builder,
+        prologue: Builder,
+        runtime: Runtime,
     ) -> None:
         self.loads = loads
         self._sources = sources
         self._builder = builder
         self._prologue = prologue
-        self._waiting: dict[Loop, list[tuple[I.Instruction, LateSum, Value]]] = {}
-        self._of_value: dict[tuple[Loop, Value], Value] = {}
-        self.buffers: dict[Value, Loop] = {}
+        self._runtime = runtime
+        self._waiting: dict[Loop, dict[Gather, _Kept]] = {}
+        self._of_value: dict[tuple[Gather, Value], Value] = {}
+        self.buffers: dict[Value, Gather] = {}
 
-    def keep(self, load: I.Instruction, adjoint: Value) -> None:
+    def keep(self, load: I.Load, adjoint: Value) -> None:
         """Keeps the adjoint of one of the loads that wait. What is the adjoint of several is kept once."""
-        late = self.loads[load]
-        buffer = self._of_value.get((late.loop, adjoint))
+        gather = self.loads[load]
+        buffer = self._of_value.get((gather, adjoint))
         if buffer is None:
-            buffer = self._prologue.alloca(T.ArrayType(late.count, adjoint.type), align=ALIGNMENT)
-            number = self._sources.iteration(late.loop)
-            self._store(adjoint, self._builder.gep(adjoint.type, buffer, [number]), adjoint.type)
-            self._of_value[late.loop, adjoint] = buffer
-            self.buffers[buffer] = late.loop
-        self._waiting.setdefault(late.loop, []).append((load, late, buffer))
+            buffer = self._made(gather, adjoint.type)
+            self._store(adjoint, self._builder.gep(adjoint.type, buffer, [self._number(gather)]), adjoint.type)
+            self._of_value[gather, adjoint] = buffer
+        self._waiting.setdefault(gather.loop, {}).setdefault(gather, []).append((load, buffer))
+
+    def _made(self, gather: Gather, type_: T.Type) -> Value:
+        """Local memory for one adjoint in all iterations, with zeros wherever none is."""
+        buffer = self._prologue.alloca(T.ArrayType(gather.room, type_), align=ALIGNMENT)
+        if gather.has_zeros:
+            item = element_alignment(type_, None)
+            self._runtime.clear(self._prologue, buffer, ConstantInt(T.I64, gather.room * item))
+        self.buffers[buffer] = gather
+        return buffer
+
+    def _number(self, gather: Gather) -> Value:
+        """Where what is kept of the current iterations lies."""
+        total: Value = ConstantInt(T.I64, gather.start)
+        for loop, step in zip(gather.nest, gather.steps, strict=True):
+            scaled = self._builder.binary("mul", self._sources.iteration(loop), ConstantInt(T.I64, step), ("nsw",))
+            total = self._builder.binary("add", total, scaled, ("nsw",))
+        return total
 
     def finish(self, loop: Loop, new_block: Callable[[str], BasicBlock]) -> None:
         """Adds what has been kept in a loop that is left now."""
-        for load, late, buffer in self._waiting.pop(loop, ()):
-            self._add(load, late, buffer, new_block)
+        for gather, kept in self._waiting.pop(loop, {}).items():
+            self._add(gather, kept, new_block)
 
-    def _add(self, load: I.Instruction, late: LateSum, buffer: Value, new_block: Callable[[str], BasicBlock]) -> None:
+    def _add(self, gather: Gather, kept: _Kept, new_block: Callable[[str], BasicBlock]) -> None:
         builder = self._builder
-        first = self._sources.shadow_at(load.operands[0], late.loop, ConstantInt(T.I64, 0))
+        lowest = min(gather.shifts, key=lambda load: gather.shifts[load])
+        first = self._sources.shadow_at(lowest.operands[0], gather.first)
+        align = min(element_alignment(load.type, load.align) for load in gather.shifts)
         body, after = new_block("sum"), new_block("added")
         before = builder.block
         builder.br(body)
         builder.block = body
         number = builder.phi(T.I64, [(ConstantInt(T.I64, 0), before)])
-        place = number if late.step > 0 else builder.binary("sub", ConstantInt(T.I64, 0), number, ("nsw",))
-        align = element_alignment(load.type, load.align if isinstance(load, I.Load) else None)
-        pointer = builder.gep(load.type, first, [place])
-        old = self._load(pointer, load.type, align)
-        kept = self._load(builder.gep(load.type, buffer, [number]), load.type, None)
-        self._store(added(builder, old, kept), pointer, load.type, align)
-        builder.count_on(number, body, ConstantInt(T.I64, late.count), after)
+        pointer = builder.gep(lowest.type, first, [number])
+        total = self._load(pointer, lowest.type, align)
+        for load, buffer in kept:
+            shift = ConstantInt(T.I64, gather.rim - gather.shifts[load])
+            place = builder.binary("add", number, shift, ("nuw", "nsw"))
+            total = added(builder, total, self._load(builder.gep(load.type, buffer, [place]), load.type, None))
+        self._store(total, pointer, lowest.type, align)
+        builder.count_on(number, body, ConstantInt(T.I64, gather.span + gather.rim), after)
         builder.block = after
 
     def _load(self, pointer: Value, type_: T.Type, align: int | None) -> Value:

@@ -11,7 +11,7 @@ what it needs first, and `_finished` runs all of them on a stack of its own.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Mapping
 from typing import Any, Literal, TypeAlias
 
 from jax_enzyme.ad.emit.addresses import element_alignment
@@ -27,7 +27,7 @@ from jax_enzyme.analysis.tbaa import kept_access
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
-from jax_enzyme.ir.values import Argument, Constant, ConstantExpr, Poison, Value
+from jax_enzyme.ir.values import Argument, Constant, ConstantExpr, ConstantInt, Poison, Value
 
 What = Literal["shadow", "frame"]
 Pointers = dict[tuple[Value, What], ForwardPointer]
@@ -78,8 +78,8 @@ class Sources(ABC):
         return _finished(self._shadow_steps(pointer))
 
     @abstractmethod
-    def shadow_at(self, pointer: Value, loop: Loop, number: Value) -> Value:
-        """The same in another iteration of a loop."""
+    def shadow_at(self, pointer: Value, numbers: Mapping[Loop, int]) -> Value:
+        """The same in other iterations of some loops."""
 
     def _shadow_steps(self, pointer: Value) -> Steps:
         if pointer in self.shadows:
@@ -212,7 +212,7 @@ class Recorder(Sources):
             self.pointers[of, what] = ForwardPointer(of, what)
         return Poison(T.PTR)
 
-    def shadow_at(self, pointer: Value, loop: Loop, number: Value) -> Value:
+    def shadow_at(self, pointer: Value, numbers: Mapping[Loop, int]) -> Value:
         return self.shadow(pointer)
 
     def enter(self, loop: Loop) -> None:
@@ -281,9 +281,10 @@ class Lookup(Sources):
     def forward_pointer(self, of: Value, what: What) -> Value:
         return self._taped(self.pointers[of, what])
 
-    def shadow_at(self, pointer: Value, loop: Loop, number: Value) -> Value:
+    def shadow_at(self, pointer: Value, numbers: Mapping[Loop, int]) -> Value:
+        at = {loop: ConstantInt(T.I64, number) for loop, number in numbers.items()}
         outer, caches = self._elsewhere, (self._cache, self._shadow_cache)
-        self._elsewhere, self._cache, self._shadow_cache = {**outer, loop: number}, {}, {}
+        self._elsewhere, self._cache, self._shadow_cache = {**outer, **at}, {}, {}
         result = self.shadow(pointer)
         self._elsewhere, (self._cache, self._shadow_cache) = outer, caches
         return result

@@ -19,6 +19,7 @@ from jax_enzyme.ad.facts.instrument import Instrumented
 from jax_enzyme.ad.plan.late_sums import late_sums
 from jax_enzyme.ad.plan.recipes import Recipes
 from jax_enzyme.analysis.loops import Loop
+from jax_enzyme.analysis.words import Words
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
@@ -31,13 +32,13 @@ from jax_enzyme.ir.values import BasicBlock, ConstantInt, Value
 class Work:
     """Which blocks and loops the reverse sweep has to visit, and what it adds to memory behind its loops."""
 
-    def __init__(self, code: Instrumented, recipes: Recipes, facts: Facts) -> None:
+    def __init__(self, code: Instrumented, recipes: Recipes, facts: Facts, words: Words) -> None:
         self.code = code
         self.facts = facts
         self.blocks = {b for b in code.cfg.rpo if any(map(facts.has_adjoint, b.instructions))}
         self.within_block = _used_within_block(code.function)
         self.inert = {loop for loop in code.loops if self.blocks.isdisjoint(loop.blocks)}
-        self.late_sums = late_sums(recipes, facts, self.inert)
+        self.late_sums = late_sums(recipes, facts, words, self.inert)
 
     def active_phis(self, block: BasicBlock) -> list[I.Phi]:
         return [i for i in block.instructions if isinstance(i, I.Phi) and self.facts.has_adjoint(i)]

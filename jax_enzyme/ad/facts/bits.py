@@ -344,7 +344,7 @@ def _lossy(source: I.Instruction, users: Mapping[Value, list[tuple[I.Instruction
             continue
         seen.add(value)
         for user, index in users.get(value, ()):
-            if isinstance(user, _DECIDES):
+            if isinstance(user, _DECIDES) or _compares(user):
                 continue
             if isinstance(user, I.Phi | I.Freeze) or (isinstance(user, I.Select) and index > 0):
                 pending.append((user, computed))
@@ -355,6 +355,11 @@ def _lossy(source: I.Instruction, users: Mapping[Value, list[tuple[I.Instruction
                 pending.append((user, computed or user))
             else:
                 yield computed or user
+
+
+def _compares(user: I.Instruction) -> bool:
+    """Less, equal or more, as one number: Rust's `total_cmp` of two numbers, and C++'s `<=>`."""
+    return isinstance(user, I.CallBase) and user.callee.name.startswith(("llvm.scmp.", "llvm.ucmp."))
 
 
 def _computes(user: I.Instruction) -> bool:

@@ -6,6 +6,7 @@ import copy
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -63,6 +64,7 @@ def copied(instruction: I.Instruction, value: MapValue, block: Callable[[BasicBl
     return twin
 
 
+@lru_cache(maxsize=4096)
 def _less_aligned(word: str) -> str:
     known = re.fullmatch(r"align[ (](\d+)\)?", word)
     return f"align {ALIGNMENT}" if known and int(known[1]) > ALIGNMENT else word

@@ -1,140 +1,296 @@
-"""Loads whose adjoints are added to memory after their loop instead of in it, so that the loop can be vectorised.
+"""Loads whose adjoints are added to memory after their loops instead of in them, so that both can be vectorised.
 
     forward   for i: y[i] = f(x[i-1], x[i], x[i+1])
 
     reverse   for i: x_[i-1] += a; x_[i] += b; x_[i+1] += c       each addition waits for that of the iteration before
-    so        for i: x_[i-1] += a; B[i] = b; C[i] = c             and no two iterations touch the same place
-              for i: x_[i] += B[i]
-              for i: x_[i+1] += C[i]
+    so        for i: A[i] = a; B[i] = b; C[i] = c                 and no two iterations touch the same place
+              for i: x_[i] += A[i+1] + B[i] + C[i-1]              each place gathers what its readers have for it
 
-The order of additions to an adjoint is ours to choose, if nothing else happens to it in between: nothing in the loop
-writes what is loaded. `B` and `C` are local memory, small enough for the nearest cache.
+The order of additions to an adjoint is ours to choose, if nothing else happens to it in between: nothing in the loops
+writes what is loaded. `A`, `B` and `C` are local memory, small enough for a near cache, with rims of zeros for the ends
+of the second loop, which goes over all places that anything in the first one reads. The same holds for nests of loops
+whose iterations come to places in the order of memory: there, `A` has zeros where rows have rims as well. What is the
+adjoint of several loads is kept once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from jax_enzyme.ad.facts.functions import ALONE, Facts
 from jax_enzyme.ad.plan.recipes import Recipes
-from jax_enzyme.analysis.accesses import Access, accesses
+from jax_enzyme.analysis.accesses import Access
 from jax_enzyme.analysis.apart import Apart
 from jax_enzyme.analysis.loops import Loop
-from jax_enzyme.analysis.polynomials import Polynomial, TooComplex
+from jax_enzyme.analysis.polynomials import TooComplex
+from jax_enzyme.analysis.residues import Place, never_meet
+from jax_enzyme.analysis.words import Words
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
+from jax_enzyme.ir.inlining import recursive_functions
 from jax_enzyme.ir.marks import marks_of
+from jax_enzyme.ir.module import Function, uses
 from jax_enzyme.ir.values import Value
 from jax_enzyme.transform.carried_loads import LENGTHS
 
 _BUFFERS = 1 << 18
 """Bytes of local memory, of all loops of a function together."""
+_BUFFER = 1 << 17
+"""Bytes of it for what is added together: with more, the second-nearest cache has no room left for what is added to."""
+_OF_EACH_CALL = 1 << 12
+"""Bytes of it in a function that calls itself: there are as many as calls, on one stack."""
 _NEAR = 4096
 """Places at so small a distance that LLVM's vectoriser sees a store that the next load must wait for."""
 
 
-@dataclass(frozen=True)
-class LateSum:
-    """The loop at whose end a load's adjoints are added, its iterations, and the bytes from one place to the next."""
+@dataclass(frozen=True, eq=False)
+class Gather:
+    """Loads whose adjoints are added together, behind the outermost loop of `nest` (outermost first). From one
+    iteration of a loop to the next, the places of each are so many items further (`steps`); in one iteration, its place
+    is so many items behind that of the load that has the first one (`shifts`)."""
 
-    loop: Loop
-    count: int
-    step: int
+    nest: tuple[Loop, ...]
+    counts: tuple[int, ...]
+    steps: tuple[int, ...]
+    shifts: Mapping[I.Load, int]
+
+    @property
+    def loop(self) -> Loop:
+        """The loop behind which everything is added."""
+        return self.nest[0]
+
+    @property
+    def rim(self) -> int:
+        """How many items may be asked for before the first one that is kept, and after the last one."""
+        return max(self.shifts.values())
+
+    @property
+    def span(self) -> int:
+        """From the first place of a load to behind the last one."""
+        return 1 + sum(abs(step) * (count - 1) for step, count in zip(self.steps, self.counts, strict=True))
+
+    @property
+    def room(self) -> int:
+        """Items of what is kept of one adjoint, with its rims."""
+        return self.span + 2 * self.rim
+
+    @property
+    def start(self) -> int:
+        """Where what is kept of the first iterations lies."""
+        back = (-step * (count - 1) for step, count in zip(self.steps, self.counts, strict=True) if step < 0)
+        return self.rim + sum(back)
+
+    @property
+    def first(self) -> Mapping[Loop, int]:
+        """The iterations at which a load comes to the first of its places."""
+        both = zip(self.nest, self.steps, self.counts, strict=True)
+        return {loop: 0 if step > 0 else count - 1 for loop, step, count in both}
+
+    @property
+    def has_zeros(self) -> bool:
+        """Whether any item stays as it is at the start."""
+        return self.room > prod(self.counts)
 
 
 @dataclass(frozen=True)
 class _Stream:
-    """Loads of consecutive numbers: `place` is where the first one lies, without constants."""
+    """A load in all iterations of a nest: `place` is where it begins, without constants."""
 
     load: I.Load
     place: frozenset[tuple[object, int]]
     offset: int
-    step: int
+    steps: tuple[int, ...]
 
 
-def late_sums(recipes: Recipes, facts: Facts, inert: Collection[Loop]) -> dict[I.Instruction, LateSum]:
+def late_sums(recipes: Recipes, facts: Facts, words: Words, inert: Collection[Loop]) -> dict[I.Instruction, Gather]:
     """The loads of a function whose adjoints wait; `inert` are the loops that have no reverse."""
     if recipes.execution is not ALONE:
         return {}
-    found: dict[I.Instruction, LateSum] = {}
-    room = _BUFFERS
-    written: list[Access] | None = None
+    found: dict[I.Instruction, Gather] = {}
+    finder: _Finder | None = None
     for loop in recipes.code.loops:
         count = None if loop.children or loop in inert else _count(recipes, loop)
-        if count is None or any(marks_of(facts.module, latch) for latch in _latches(loop)):
+        if count not in LENGTHS or any(marks_of(facts.module, latch) for latch in _latches(loop)):
             continue
-        waiting = _waiting(_streams(recipes, facts, loop), count)
-        if not waiting:
-            continue
-        if written is None:
-            layout = recipes.layout
-            written = [a for a in accesses(recipes.points_to, recipes.code.function, layout) if a.writes]
-        for stream in waiting:
-            size = count * abs(stream.step)
-            if size <= room and not _is_written(recipes, loop, stream.load.operands[0], written):
-                found[stream.load] = LateSum(loop, count, stream.step)
-                room -= size
+        finder = finder or _Finder(recipes, facts, words)
+        found.update(finder.waiting(loop))
     return found
 
 
 def _count(recipes: Recipes, loop: Loop) -> int | None:
-    """The iterations of a loop with one latch, at which alone it is left, where they are few enough to wait."""
+    """The iterations of a loop with one latch, at which alone it is left, where their number is known."""
     if len(loop.latches) != 1 or loop.exiting != loop.latches or loop.preheader is None:
         return None
     repeats = recipes.recurrences.repeats(loop)
-    return repeats + 1 if repeats is not None and repeats + 1 in LENGTHS else None
+    return None if repeats is None else repeats + 1
 
 
 def _latches(loop: Loop) -> list[I.Instruction]:
     return [latch.terminator for around in loop.ancestors for latch in around.latches]
 
 
-def _streams(recipes: Recipes, facts: Facts, loop: Loop) -> list[_Stream]:
-    """The loads of a loop with adjoints, in all its iterations, of numbers that lie side by side."""
-    recurrences = recipes.recurrences
-    found: list[_Stream] = []
-    for block in loop.blocks:
-        if not recurrences.once_per_iteration(block, loop):
-            continue
-        for load in block.instructions:
-            if not isinstance(load, I.Load) or not isinstance(load.type, T.FloatType) or load.ordering:
+class _Finder:
+    """Finds what can wait in one function."""
+
+    def __init__(self, recipes: Recipes, facts: Facts, words: Words) -> None:
+        self._recipes = recipes
+        self._facts = facts
+        self._words = words
+        self._users: dict[Value, list[tuple[I.Instruction, int]]] = uses(recipes.code.function)
+        self._apart = Apart(recipes.points_to, recipes.recurrences.block_of)
+        recurses = not recipes.is_root and recipes.code.function in recursive_functions(facts.module)
+        self._room = _OF_EACH_CALL if recurses else _BUFFERS
+
+    def waiting(self, loop: Loop) -> dict[I.Instruction, Gather]:
+        """The loads of an innermost loop that wait for its end, or for that of a loop around it: as many together as
+        possible, and if there is a choice as short as possible."""
+        found: dict[I.Instruction, Gather] = {}
+        nests = list(self._nests(loop))
+        together = [g for nest, counts in nests for g in self._together(nest, counts)]
+        for gather in sorted(together, key=lambda g: -len(g.shifts)):
+            if found.keys().isdisjoint(gather.shifts) and self._has_room(gather):
+                found.update(dict.fromkeys(gather.shifts, gather))
+        nest, counts = nests[0]
+        alone = [s for s in self._streams(nest, counts) if s.load not in found]
+        for stream in _waiting(alone, counts[0], self._recipes):
+            gather = Gather(nest, counts, stream.steps, {stream.load: 0})
+            if self._has_room(gather):
+                found[stream.load] = gather
+        return found
+
+    def _has_room(self, gather: Gather) -> bool:
+        """Whether there is local memory left for it, which is its own then."""
+        item = self._recipes.layout.store_size(next(iter(gather.shifts)).type)
+        size = gather.room * item * len({self._sum_of(load) for load in gather.shifts})
+        if size > min(self._room, _BUFFER):
+            return False
+        self._room -= size
+        return True
+
+    def _nests(self, loop: Loop) -> Iterator[tuple[tuple[Loop, ...], tuple[int, ...]]]:
+        """An innermost loop alone, with each loop around it that does nothing else as often, and so on."""
+        nest: tuple[Loop, ...] = ()
+        counts: tuple[int, ...] = ()
+        for around in loop.ancestors:
+            count = _count(self._recipes, around)
+            inner = nest[0].preheader if nest else None
+            if count is None or len(around.children) > 1:
+                return
+            if inner is not None and not self._recipes.recurrences.once_per_iteration(inner, around):
+                return
+            nest, counts = (around, *nest), (count, *counts)
+            yield nest, counts
+
+    def _together(self, nest: tuple[Loop, ...], counts: tuple[int, ...]) -> Iterator[Gather]:
+        """Loads that come to neighbouring places, dense enough to go over all places from the first to the last."""
+        alike: dict[object, list[_Stream]] = {}
+        for stream in self._streams(nest, counts):
+            alike.setdefault((stream.place, stream.steps, stream.load.type), []).append(stream)
+        for streams in alike.values():
+            item = self._recipes.layout.store_size(streams[0].load.type)
+            pending = sorted(streams, key=lambda s: s.offset)
+            while pending:
+                first = pending[0]
+                reach = Gather(nest, counts, first.steps, {first.load: 0}).span // 2
+                shifts = {s.load: divmod(s.offset - first.offset, item) for s in pending}
+                near = {load: items for load, (items, rest) in shifts.items() if rest == 0 and items <= reach}
+                gather = Gather(nest, counts, first.steps, near)
+                pending = [s for s in pending if s.load not in near]
+                if gather.rim > 0 and gather.span <= 2 * prod(counts):
+                    yield gather
+
+    def _streams(self, nest: tuple[Loop, ...], counts: tuple[int, ...]) -> list[_Stream]:
+        """The loads of a nest with adjoints, in all its iterations, of numbers that lie side by side. Where one of them
+        reads what the nest writes, iterations wait for each other in any case."""
+        found: list[_Stream] = []
+        written: set[object] = set()
+        for block in sorted(nest[-1].blocks, key=self._recipes.code.cfg.index.__getitem__):
+            if not self._recipes.recurrences.once_per_iteration(block, nest[-1]):
                 continue
-            if "volatile" in load.flags or not facts.has_adjoint(load):
+            for load in block.instructions:
+                if not isinstance(load, I.Load) or not isinstance(load.type, T.FloatType) or load.ordering:
+                    continue
+                if "volatile" in load.flags or not self._facts.has_adjoint(load):
+                    continue
+                stream = self._stream(load, nest, counts)
+                if stream is not None:
+                    found.append(stream)
+                    if not self._may_wait(nest, load):
+                        written.add(stream.place)
+        return sorted((s for s in found if s.place not in written), key=lambda s: s.offset)
+
+    def _stream(self, load: I.Load, nest: tuple[Loop, ...], counts: tuple[int, ...]) -> _Stream | None:
+        recurrences = self._recipes.recurrences
+        size = self._recipes.layout.store_size(load.type)
+        steps: list[int] = []
+        try:
+            place = recurrences.form_at(load.operands[0], recurrences.block_of[load]).polynomial
+            for loop in nest:
+                place, *rest = place.coefficients(recurrences.iteration(loop))
+                step = rest[0].value if len(rest) == 1 else None
+                if step is None or step % size:
+                    return None
+                steps.append(step // size)
+        except TooComplex:
+            return None
+        reach = 1
+        for step, count in zip(reversed(steps), reversed(counts), strict=True):
+            if abs(step) < reach:
+                return None  # iterations come to the same places
+            reach = abs(step) * count
+        if abs(steps[-1]) != 1 or not recurrences.is_invariant(place, nest[0]):
+            return None
+        rest = place.add_constant(-place.constant_term)
+        return _Stream(load, frozenset(rest.terms.items()), place.constant_term, tuple(steps))
+
+    def _may_wait(self, nest: tuple[Loop, ...], load: I.Load) -> bool:
+        """Whether nothing in a nest may write what is loaded there; where it is not all read, it must be numbers."""
+        block_of = self._recipes.recurrences.block_of
+        loop, points_to, pointer = nest[0], self._recipes.points_to, load.operands[0]
+        objects = points_to.of(pointer)
+        if len(nest) > 1 and any(
+            self._words.of(o) != frozenset([load.type]) or points_to.contents.get(o) for o in objects
+        ):
+            return False
+        for access in self._recipes.writes:
+            if block_of.get(access.instruction) not in loop.blocks:
                 continue
-            try:
-                place = recurrences.form_at(load.operands[0], block).polynomial
-                first, *steps = place.coefficients(recurrences.iteration(loop))
-            except TooComplex:
-                continue
-            step = steps[0].value if len(steps) == 1 else None
-            if step is None or abs(step) != recipes.layout.store_size(load.type):
-                continue
-            if recurrences.is_invariant(first, loop):
-                rest = first - Polynomial.constant(first.constant_term)
-                found.append(_Stream(load, frozenset(rest.terms.items()), first.constant_term, step))
-    return sorted(found, key=lambda s: s.offset)
+            if isinstance(access.pointer, Function):
+                if not access.objects.isdisjoint(objects | {points_to.unknown}):
+                    return False
+            elif not self._apart.always(access.pointer, pointer) and self._may_meet(loop, access, load):
+                return False
+        return True
+
+    def _may_meet(self, loop: Loop, access: Access, load: I.Load) -> bool:
+        """Whether something that is written in a loop may be what is loaded there, in any of its iterations."""
+        block_of, pointer = self._recipes.recurrences.block_of, load.operands[0]
+        bases = I.base_of(access.pointer), I.base_of(pointer)
+        if not any(block_of.get(base) in loop.blocks for base in bases) and self._apart.together(*bases):
+            return False
+        if access.size is None:
+            return True
+        written = Place(access.pointer, block_of[access.instruction], access.size)
+        read = Place(pointer, block_of[load], self._recipes.layout.store_size(load.type))
+        return not never_meet(self._recipes.recurrences, loop, written, read)
+
+    def _sum_of(self, value: Value) -> Value:
+        """The sum that a value is a term of, all of whose terms have one adjoint."""
+        users = self._users.get(value, ())
+        while len(users) == 1 and users[0][0].opcode == "fadd":
+            value = users[0][0]
+            users = self._users.get(value, ())
+        return value
 
 
-def _waiting(streams: Sequence[_Stream], count: int) -> list[_Stream]:
+def _waiting(streams: Sequence[_Stream], count: int, recipes: Recipes) -> list[_Stream]:
     """All but one of those that come to the same places, or to near ones."""
     kept: list[_Stream] = []
     waiting: list[_Stream] = []
     for stream in streams:
-        reach = max(count * abs(stream.step), _NEAR)
+        reach = max(count * recipes.layout.store_size(stream.load.type), _NEAR)
         meets = any(k.place == stream.place and 0 < stream.offset - k.offset < reach for k in kept)
         (waiting if meets else kept).append(stream)
     return waiting
-
-
-def _is_written(recipes: Recipes, loop: Loop, pointer: Value, written: Sequence[Access]) -> bool:
-    """Whether anything in a loop may write what is loaded there."""
-    block_of = recipes.recurrences.block_of
-    apart = Apart(recipes.points_to, block_of)
-    for access in written:
-        if block_of.get(access.instruction) not in loop.blocks or apart.always(access.pointer, pointer):
-            continue
-        bases = I.base_of(access.pointer), I.base_of(pointer)
-        if any(block_of.get(base) in loop.blocks for base in bases) or not apart.together(*bases):
-            return True
-    return False

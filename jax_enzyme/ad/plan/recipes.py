@@ -18,17 +18,20 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
+from jax_enzyme.ad.facts.copying import ALIGNMENT
 from jax_enzyme.ad.facts.functions import ALONE, Execution
 from jax_enzyme.ad.facts.instrument import Instrumented
 from jax_enzyme.ad.facts.room import measured_memory
+from jax_enzyme.ad.plan.writers import writing_calls
 from jax_enzyme.analysis.accesses import Access, accesses
 from jax_enzyme.analysis.extents import allocation_size, extent
 from jax_enzyme.analysis.flow import rule_of
+from jax_enzyme.analysis.instances import Instances
 from jax_enzyme.analysis.later_writes import LaterWrites
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.memory import PointsTo
-from jax_enzyme.analysis.objects import NOTHING, MemoryObject, Objects, call_effect, is_memory_free
+from jax_enzyme.analysis.objects import MemoryObject, Objects, call_effect, is_memory_free
 from jax_enzyme.analysis.polynomials import Iteration, Leaf, Polynomial
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.ir import instructions as I
@@ -133,7 +136,8 @@ class _LastWrites:
 
 class Recipes:
     """Finds recipes in one instrumented function. `is_given` says that its reverse gets the parameters again, as the
-    root's does; others find them in their frame."""
+    root's does; others find them in their frame. `writes` are all of the function, and its calls of functions with
+    bodies, whose pointer is the function."""
 
     def __init__(
         self,
@@ -164,17 +168,19 @@ class Recipes:
         if not is_given:
             self.block_of.update(dict.fromkeys(code.function.arguments, code.cfg.entry))
         self._accesses: list[Access] = list(accesses(points_to, code.function, layout))
-        self._writes = [a for a in self._accesses if a.writes]
+        self.writes = [a for a in self._accesses if a.writes]
         self._measured = measured_memory(points_to)
-        self._writes += _writing_calls(code.function, writers)
+        self.writes += writing_calls(code.function, writers)
         self._writes_to: dict[MemoryObject, list[Access]] = {}
-        for access in self._writes:
+        for access in self.writes:
             for item in access.objects:
                 self._writes_to.setdefault(item, []).append(access)
         self.later_writes = LaterWrites(recurrences, layout)
         self._last_writes: dict[tuple[MemoryObject, bool], _LastWrites] = {}
         self._plain_frees: dict[Access, bool] = {}
         self._sizes: dict[MemoryObject, int | None] = {}
+        self.instances = Instances(code.function, code.cfg, code.dominators)
+        self._begins: dict[MemoryObject, I.Call | None] = {}
         self._written_anywhere: Objects = frozenset().union(*writers.values())
         self._loop_of_phi: dict[Value, Loop] = {phi: loop for loop, phi in code.iteration.items()}
         self._recipes: dict[Value, Recipe | None] = {}
@@ -212,6 +218,22 @@ class Recipes:
         if item not in self._sizes:
             self._sizes[item] = self._find_size(item)
         return self._sizes[item]
+
+    def begin(self, item: MemoryObject) -> I.Call | None:
+        """The mark in a loop at which a local object is new each time: if it is resident, each iteration has its own.
+        None for an object that is there once."""
+        if item not in self._begins:
+            start = self.instances.start(item.site) if isinstance(item.site, I.Alloca) else None
+            self._begins[item] = start if start is not None and self._is_renewed(item, start) else None
+        return self._begins[item]
+
+    def _is_renewed(self, item: MemoryObject, start: I.Call) -> bool:
+        assert isinstance(item.site, I.Alloca)
+        nest = self.code.nest(self.block_of[start])
+        if self.execution is not ALONE or not nest or self.object_size(item) is None:
+            return False
+        counts = [self.recurrences.trip_count(loop).exact for loop in nest]
+        return (item.site.align or 1) <= ALIGNMENT and all(c is not None and c.value is not None for c in counts)
 
     def _find_size(self, item: MemoryObject) -> int | None:
         site = item.site
@@ -285,7 +307,13 @@ class Recipes:
         if not self.is_root or self.execution.shares(item):
             return item in self._written_anywhere or self.points_to.unknown in self._written_anywhere
         # A resident object outlives its `free`.
-        return any(self._is_written_after(load, each, item.kind == "buffer") for each in (item, self.points_to.unknown))
+        if self._is_written_after(load, self.points_to.unknown, item.kind == "buffer"):
+            return True
+        if self.begin(item) is None:
+            return self._is_written_after(load, item, item.kind == "buffer")
+        later = [a for a in self._writes_to.get(item, ()) if not a.kills and a.instruction in self.block_of]
+        later = [a for a in later if item.site is None or self.instances.meet(load, a.instruction, item.site)]
+        return len(later) > _MANY_WRITES or not all(self.later_writes.miss(load, a) for a in later)
 
     def _is_written_after(self, instruction: I.Instruction, item: MemoryObject, kills_count: bool) -> bool:
         """Whether control may come to a write into an object after an instruction."""
@@ -307,7 +335,7 @@ class Recipes:
     def writes_after(self, instruction: I.Instruction) -> Iterator[Access]:
         """The writes of this function that control may come to after an instruction."""
         block = self.block_of[instruction]
-        for access in self._writes:
+        for access in self.writes:
             where = self.block_of.get(access.instruction)
             if where is None:
                 continue
@@ -560,30 +588,3 @@ def _leaves(choice: Choice) -> Iterator[Value]:
         yield from _leaves(choice.other)
     else:
         yield choice
-
-
-def _writing_calls(function: Function, writers: dict[Function, Objects]) -> Iterator[Access]:
-    """Calls of functions with bodies, as writes to all that they may write."""
-    for instruction in function.instructions():
-        if isinstance(instruction, I.CallBase) and isinstance(instruction.callee, Function):
-            objects = writers.get(instruction.callee)
-            if objects:
-                yield Access(instruction, instruction.callee, objects, None, True, True)
-
-
-def written_objects(points_to: PointsTo, layout: DataLayout) -> dict[Function, Objects]:
-    """The objects that each function, or anything it calls, may write."""
-    written = {
-        f: frozenset().union(*(a.objects for a in accesses(points_to, f, layout) if a.writes))
-        for f in points_to.functions
-    }
-    changed = True
-    while changed:
-        changed = False
-        for function in points_to.functions:
-            for instruction in function.instructions():
-                callee = instruction.callee if isinstance(instruction, I.CallBase) else None
-                if isinstance(callee, Function) and not written.get(callee, NOTHING) <= written[function]:
-                    written[function] |= written[callee]
-                    changed = True
-    return written

@@ -120,9 +120,12 @@ class Tape:
         self.slots[value] = self._slot(frame, loops, size, stored, may_be_bits)
         return self.slots[value]
 
-    def add_bytes(self, key: Hashable, size: int) -> Slot:
-        """Room for an object in the root frame."""
-        self.slots[key] = self._slot(self.root, (), size, T.I8)
+    def add_bytes(self, key: Hashable, size: int, block: BasicBlock | None = None) -> Slot:
+        """Room for an object in the root frame; for one in each iteration of the loops around a block, which have
+        bounds, if it is given."""
+        loops = () if block is None else self._place(block)[1]
+        step = -(-size // ALIGNMENT) * ALIGNMENT if loops else size
+        self.slots[key] = self._slot(self.root, loops, step, T.I8)
         return self.slots[key]
 
     def frame_of(self, loop: Loop) -> Frame:

@@ -18,7 +18,7 @@ from typing import Literal
 
 from jax_enzyme.ad.facts.instrument import Instrumented
 from jax_enzyme.ad.plan.mincut import Network
-from jax_enzyme.ad.plan.recipes import Recipes, Reload, Resident
+from jax_enzyme.ad.plan.recipes import Closed, Recipes, Reload, Resident
 from jax_enzyme.ad.plan.tape import Tape
 from jax_enzyme.analysis.objects import MemoryObject
 from jax_enzyme.ir import instructions as I
@@ -58,10 +58,14 @@ def block_of(recipes: Recipes, value: Value) -> BasicBlock:
 
 
 def make_plan(
-    recipes: Recipes, tape: Tape, required: Collection[Value], resident: Collection[MemoryObject] = ()
+    recipes: Recipes,
+    tape: Tape,
+    required: Collection[Value],
+    resident: Collection[MemoryObject] = (),
+    tape_cost: float = 1.0,
 ) -> Plan:
     """Decides for `required` and everything that their recipes read. Slots are added to `tape`. The objects
-    `resident` live in the tape in any case."""
+    `resident` live in the tape in any case. `tape_cost` multiplies the capacities of what may be taped."""
     network = Network()
     work = [v for v in required if isinstance(v, ForwardPointer) or not recipes.is_free(v)]
     for value in work:
@@ -75,8 +79,10 @@ def make_plan(
         seen.add(value)
         trips = tape.frequency(block_of(recipes, value))
         recipe = None if isinstance(value, ForwardPointer) else recipes.of(value)
-        kept = _taping_cost(tape, value) * recipes.execution.operations_per_byte
-        capacity = inf if isinstance(recipe, Resident) else kept * trips
+        kept = _taping_cost(tape, value) * recipes.execution.operations_per_byte * tape_cost
+        # What follows from the number of the iteration alone is not kept, however cheap the tape is.
+        counted = isinstance(recipe, Closed) and not recipe.operands
+        capacity = inf if counted or isinstance(recipe, Resident) else kept * trips
         network.edge(("in", value), ("out", value), capacity)
         if recipe is None:
             network.edge("source", ("in", value), inf)
@@ -90,7 +96,9 @@ def make_plan(
             network.edge(("object", item), ("in", value), inf)
             objects.add(item)
     for item in objects:
-        network.edge("source", ("object", item), float(recipes.object_size(item) or 0))
+        begin = recipes.begin(item)
+        trips = 1.0 if begin is None else tape.frequency(recipes.block_of[begin])
+        network.edge("source", ("object", item), float(recipes.object_size(item) or 0) * trips * tape_cost)
     side = network.source_side("source", "sink") if seen else set()
     taped = frozenset(v for v in seen if ("in", v) in side and ("out", v) not in side)
     living = recipes.freed_with([*(o for o in objects if ("object", o) not in side), *resident])
@@ -98,7 +106,8 @@ def make_plan(
     for value in sorted(taped, key=lambda v: _order(recipes, v)):
         tape.add(value, block_of(recipes, value))
     for item in residents:
-        tape.add_bytes(item, recipes.object_size(item) or 0)
+        begin = recipes.begin(item)
+        tape.add_bytes(item, recipes.object_size(item) or 0, recipes.block_of[begin] if begin is not None else None)
     recomputed = frozenset(v for v in seen if ("in", v) not in side)
     return Plan(recipes.code, recipes, tape, taped, residents, recomputed)
 

@@ -1,7 +1,8 @@
 #pragma once
-// Persistent requests (frontends/mpi_requests.py) in the binary interface of MPICH.
-#define HANDLE int
+// Requests and datatypes of our own (frontends/mpi_requests.py, mpi_types.py) in the binary interface of MPICH.
+typedef int HANDLE;
 #define NOTHING 0x2c000000
-#define MARKED(handle) (((handle) & 0xff000000) == 0x0e000000)
+#define NO_TYPE 0x0c000000
+#define ROWS_FIRST 56
 #define AS_HANDLE(number) (0x0e000000 | (number))
-#define AS_NUMBER(handle) ((handle) & 0xffffff)
+#define AS_NUMBER(handle) (((handle) & 0xff000000) == 0x0e000000 ? (handle) & 0xffffffUL : ~0UL)

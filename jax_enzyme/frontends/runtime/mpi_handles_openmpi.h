@@ -1,9 +1,9 @@
 #pragma once
-// Persistent requests (frontends/mpi_requests.py) in the binary interface of Open MPI.
-extern "C" char ompi_request_null[], ompi_mpi_double[], ompi_mpi_float[];
-#define HANDLE void *
+// Requests and datatypes of our own (frontends/mpi_requests.py, mpi_types.py) in the binary interface of Open MPI.
+extern "C" char ompi_request_null[], ompi_mpi_datatype_null[], ompi_mpi_double[], ompi_mpi_float[];
+typedef void *HANDLE;
 #define NOTHING (static_cast<void *>(ompi_request_null))
-#define NUMBER(handle) reinterpret_cast<unsigned long>(handle)
-#define MARKED(handle) (NUMBER(handle) - 1 < 256)
+#define NO_TYPE (static_cast<void *>(ompi_mpi_datatype_null))
+#define ROWS_FIRST 0
 #define AS_HANDLE(number) reinterpret_cast<void *>((number) + 1L)
-#define AS_NUMBER(handle) (NUMBER(handle) - 1)
+#define AS_NUMBER(handle) (reinterpret_cast<unsigned long>(handle) - 1)

@@ -1,7 +1,6 @@
-// Persistent requests by those that are begun once: HANDLE is the type of MPI's handles, OWN(name) the name of a function
-// here, NOTHING the request that is none, MARKED(handle) whether a handle is one of ours, AS_HANDLE and AS_NUMBER a
-// handle of the number of one, DATATYPE that of the numbers in all of a program's persistent requests: rules want it to
-// be a constant.
+// Persistent requests by those that are begun once: OWN(name) the name of a function here, DATATYPE that of the numbers in
+// all of a program's persistent requests (rules want it to be a constant); mpi_handles_*.h has HANDLE, the type of MPI's
+// handles, NOTHING, the request that is none, AS_HANDLE, the handle of a number below 512, and AS_NUMBER, that number.
 #include <stddef.h>
 
 extern "C" {
@@ -63,15 +62,15 @@ int OWN(Startall)(int count, HANDLE *requests) {
 }
 
 int OWN(Wait)(HANDLE *request, Status *status) {
-  return MPI_Wait(MARKED(*request) ? &persistent[AS_NUMBER(*request)].begun : request, status);
+  return MPI_Wait(AS_NUMBER(*request) < kMost ? &persistent[AS_NUMBER(*request)].begun : request, status);
 }
 int OWN(Waitall)(int count, HANDLE *requests, Status *statuses) {
   HANDLE *begun = static_cast<HANDLE *>(malloc(count * sizeof(HANDLE)));
   for (int i = 0; i < count; i++)
-    begun[i] = MARKED(requests[i]) ? persistent[AS_NUMBER(requests[i])].begun : requests[i];
+    begun[i] = AS_NUMBER(requests[i]) < kMost ? persistent[AS_NUMBER(requests[i])].begun : requests[i];
   const int error = MPI_Waitall(count, begun, statuses);
   for (int i = 0; i < count; i++) {
-    if (MARKED(requests[i]))
+    if (AS_NUMBER(requests[i]) < kMost)
       persistent[AS_NUMBER(requests[i])].begun = begun[i];
     else
       requests[i] = begun[i];
@@ -80,7 +79,7 @@ int OWN(Waitall)(int count, HANDLE *requests, Status *statuses) {
   return error;
 }
 int OWN(Request_free)(HANDLE *request) {
-  if (!MARKED(*request)) __assert_fail("MPI_Request_free of a persistent request alone, where there are such", "", 0, "");
+  if (AS_NUMBER(*request) >= kMost) __assert_fail("MPI_Request_free of a persistent request alone, where there are such", "", 0, "");
   *request = NOTHING;
   return 0;
 }

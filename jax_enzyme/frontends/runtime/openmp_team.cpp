@@ -69,11 +69,12 @@ int je_team_size(void) {
 namespace {
 
 // The member's iterations, as LLVM's run-time library shares them out (openmp/runtime/src/kmp_sched.cpp): chunks in
-// turn, or one range each, those of the first members longer by one where they do not divide.
+// turn, or one range each, those of the first members longer by one where they do not divide. A loop over chunks of one
+// iteration may be that over iterations: it gets one at a time.
 template <typename T, typename Signed>
 void Share(int32_t schedule, T *lower, T *upper, Signed step, Signed chunk, int32_t *last, Signed *stride) {
   const int members = je_members(), kind = schedule & kKinds;
-  if (members == 1 || kind == kDistributeChunks || kind == kDistribute) {
+  if ((members == 1 && !(kind == kChunked && chunk == 1)) || kind == kDistributeChunks || kind == kDistribute) {
     All(*lower, *upper, step, last, stride);
     return;
   }

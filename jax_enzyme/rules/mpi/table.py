@@ -57,6 +57,9 @@ _INACTIVE = frozenset(
     """.split()
 )
 
+_ASKS_OF_TYPES = {"Get_count": 1, "Type_size": 0}
+_WITHOUT_TYPES = frozenset("Abort Comm_free Finalize Get_address Init Init_thread Wtick Wtime".split())
+
 # Numbers by their datatypes: letter and type of the rule's numbers; `i` stands for what is no such number.
 _INTEGERS = "i"
 _MPICH = {
@@ -148,6 +151,16 @@ def communication(symbol: str, arguments: Sequence[Value], attributes: Sequence[
     if not all(_operation(a) in allowed for kind, a in given if kind == "o"):
         return None
     return _row(name, abi, letter, in_place)
+
+
+def datatypes_of(symbol: str) -> tuple[int, ...] | None:
+    """Which arguments of a function are datatypes; None where that is not known."""
+    name = symbol.removeprefix(MPI)
+    if name in _rows():
+        return tuple(i for i, (_, kind) in enumerate(_rows()[name][0]) if kind == "t")
+    if name in _ASKS_OF_TYPES:
+        return (_ASKS_OF_TYPES[name],)
+    return () if name in _INACTIVE or name in _WITHOUT_TYPES else None
 
 
 def library_of(rule: str) -> tuple[str, str] | None:

@@ -19,6 +19,7 @@ from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.cuda import marks, ptx
+from jax_enzyme.transform.cuda.atomics import combined
 from jax_enzyme.transform.cuda.library import library_call
 from jax_enzyme.transform.cuda.shuffles import source_lane
 from jax_enzyme.transform.rewriting import place, replace_values
@@ -284,7 +285,7 @@ class _Host:
     def _update(self, update: I.AtomicRMW) -> V.Value:
         pointer, value = update.operands
         old = self.at.load(value.type, pointer, update.align)
-        self.at.store(_combined(self.at, update.operation, old, value), pointer, update.align)
+        self.at.store(combined(self.at, update.operation, old, value), pointer, update.align)
         return old
 
     def _exchange(self, exchange: I.CmpXchg) -> V.Value:
@@ -294,28 +295,3 @@ class _Host:
         self.at.store(self.at.select(same, new, old), pointer, exchange.align)
         pair = self.at.insert_value(V.Poison(exchange.type), old, 0)
         return self.at.insert_value(pair, same, 1)
-
-
-def _combined(at: Builder, operation: str, old: V.Value, value: V.Value) -> V.Value:
-    """What an atomic operation leaves in memory."""
-    match operation:
-        case "xchg":
-            return value
-        case "add" | "sub" | "and" | "or" | "xor" | "fadd" | "fsub":
-            return at.binary(operation, old, value)
-        case "nand":
-            return at.binary("xor", at.binary("and", old, value), const_int(value.type, -1))
-        case "max" | "min" | "umax" | "umin":
-            predicate = {"max": "sgt", "min": "slt", "umax": "ugt", "umin": "ult"}[operation]
-            return at.select(at.icmp(predicate, old, value), old, value)
-        case "fmax" | "fmin":
-            return at.select(at.fcmp("ogt" if operation == "fmax" else "olt", old, value), old, value)
-        case "uinc_wrap":
-            one = at.binary("add", old, const_int(value.type, 1))
-            return at.select(at.icmp("uge", old, value), zero(value.type), one)
-        case "udec_wrap":
-            less = at.binary("sub", old, const_int(value.type, 1))
-            wraps = at.binary("or", at.icmp("eq", old, zero(value.type)), at.icmp("ugt", old, value))
-            return at.select(wraps, value, less)
-        case _:
-            raise LoweringError(f"the atomic operation `{operation}` has no meaning on the CPU")

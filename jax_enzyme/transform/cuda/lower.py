@@ -42,6 +42,8 @@ from jax_enzyme.transform.joins import optimise_meetings
 from jax_enzyme.transform.rewriting import forget_tails, remove_unreachable, replace_values
 
 _OPAQUE = "je.opaque"
+_VECTOR = 16
+"""What shared memory is aligned to: sources access arrays of numbers as `float4`, which holds on devices."""
 _OF_THREADS = marks.INDICES - {*marks.BLOCKS, *marks.GRID}
 
 
@@ -365,11 +367,11 @@ def _share(
             if dynamic is None:
                 item = kind.element
                 count = max(1, -(-shape.shared // layout.alloc_size(item)))
-                dynamic = at.alloca(T.ArrayType(count, item), None, 16)
+                dynamic = at.alloca(T.ArrayType(count, item), None, _VECTOR)
             places[variable] = dynamic
         else:
-            align = next((int(w.removeprefix("align ")) for w in variable.suffix if w.startswith("align ")), None)
-            places[variable] = at.alloca(kind, None, align)
+            align = next((int(w.removeprefix("align ")) for w in variable.suffix if w.startswith("align ")), 1)
+            places[variable] = at.alloca(kind, None, max(align, _VECTOR))
     if opaque:
         hidden = marks.declare(
             module, _OPAQUE, T.FunctionType(T.PTR, (T.PTR,)), ("nounwind", "willreturn", "memory(none)")

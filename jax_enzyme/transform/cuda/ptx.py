@@ -1,4 +1,5 @@
-"""Inline PTX as IR: arithmetic, bit fields, loads and stores, and what threads know of themselves.
+"""Inline PTX as IR: arithmetic, conversions, bit fields, loads, stores and atomics of global memory, and what threads
+know of themselves.
 
     asm("{ .reg .u32 t; add.u32 t, %1, 3; lop3.b32 %0, t, %2, %2, 0x96; }" : "=r"(d) : "r"(a), "r"(b))
 
@@ -20,6 +21,7 @@ from jax_enzyme.ir.builder import Builder, const_float, const_int, zero
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.values import Value
 from jax_enzyme.transform.cuda import marks
+from jax_enzyme.transform.cuda.atomics import combined
 
 _TYPES: Mapping[str, T.Type] = MappingProxyType(
     {f"{kind}{bits}": T.IntType(bits) for kind in "usb" for bits in (16, 32, 64)}
@@ -51,6 +53,16 @@ _FUNCTIONS: Mapping[str, str] = MappingProxyType(
         "max": "fmax",
     }
 )
+_ROUNDINGS: Mapping[str, str] = MappingProxyType({"rni": "rint", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"})
+_ATOMICS: Mapping[tuple[str, bool], str] = MappingProxyType(
+    {("min", False): "umin", ("max", False): "umax"}
+    | {
+        (name, s): code
+        for name, code in (("exch", "xchg"), ("inc", "uinc_wrap"), ("dec", "udec_wrap"))
+        for s in (True, False)
+    }
+)
+"""Names of atomic operations in LLVM, where they are others; by whether the number has a sign."""
 _ORDERS: Mapping[str, str] = MappingProxyType({"lt": "lt", "le": "le", "gt": "gt", "ge": "ge"})
 
 
@@ -185,25 +197,21 @@ class Statements:
                 return
             case "setp", [order]:
                 x, y = (self._read(o, kind) for o in operands[1:])
-                if T.is_float(kind):
-                    order = {"ne": "one", "eq": "oeq"}.get(order) or "o" + _ORDERS[order]
-                    self._write(operands[0], at.fcmp(order, x, y))
-                else:
-                    order = order if order in ("eq", "ne") else ("s" if signed else "u") + _ORDERS[order]
-                    self._write(operands[0], at.icmp(order, x, y))
+                self._write(operands[0], self._compared(order, signed, x, y))
                 return
             case "selp", []:
                 condition = self._read(operands[3], T.I1)
                 chosen = at.select(condition, self._read(operands[1], kind), self._read(operands[2], kind))
                 self._write(operands[0], chosen)
                 return
-            case "mul" | "mad", ["wide"]:
-                wide = T.IntType(2 * _width(kind))
-                x, y = (at.cast("sext" if signed else "zext", self._read(o, kind), wide) for o in operands[1:3])
-                product = at.binary("mul", x, y)
-                self._write(
-                    operands[0], at.binary("add", product, self._read(operands[3], wide)) if name == "mad" else product
-                )
+            case "mul" | "mad", [("wide" | "hi") as part] if isinstance(kind, T.IntType):
+                self._write(operands[0], self._product(kind, signed, part, operands[1:]))
+                return
+            case "cvt", [*rounding, to]:
+                self._write(operands[0], self._converted(self._read(operands[1], kind), signed, to, rounding))
+                return
+            case "atom" | "red", [operation]:
+                self._update(operation, kind, signed, operands if name == "atom" else ["", *operands])
                 return
             case _, []:
                 pass
@@ -253,6 +261,57 @@ class Statements:
                 return at.binary(name, x[0], x[1])
             case _:
                 raise Unknown(name)
+
+    def _compared(self, order: str, signed: bool, x: Value, y: Value) -> Value:
+        if T.is_float(x.type):
+            return self.at.fcmp({"ne": "one", "eq": "oeq"}.get(order) or "o" + _ORDERS[order], x, y)
+        predicate = order if order in ("eq", "ne") else ("s" if signed else "u") + _ORDERS[order]
+        return self.at.icmp(predicate, x, y)
+
+    def _product(self, kind: T.IntType, signed: bool, part: str, operands: list[str]) -> Value:
+        """All bits of a product, or the upper half, and a sum with a third number."""
+        at, wide = self.at, T.IntType(2 * kind.bits)
+        x, y = (at.cast("sext" if signed else "zext", self._read(o, kind), wide) for o in operands[:2])
+        product = at.binary("mul", x, y)
+        if part == "hi":
+            product = at.cast("trunc", at.binary("lshr", product, const_int(wide, kind.bits)), kind)
+        return at.binary("add", product, self._read(operands[2], product.type)) if len(operands) > 2 else product
+
+    def _converted(self, value: Value, signed: bool, to: str, rounding: list[str]) -> Value:
+        """`cvt`: a number as one of another type; a real number is rounded to a whole one by `rni` and its like."""
+        at, kind = self.at, _TYPES[to]
+        if rounding:
+            (direction,) = rounding
+            value = self._function(_ROUNDINGS[direction], [value])
+        match T.is_float(value.type), T.is_float(kind):
+            case True, True:
+                wider, narrower = "fpext", "fptrunc"
+            case False, False:
+                wider, narrower = "sext" if signed else "zext", "trunc"
+            case False, True:
+                return at.cast("sitofp" if signed else "uitofp", value, kind)
+            case _:
+                if not rounding:
+                    raise Unknown(to)
+                return at.cast("fptosi" if to.startswith("s") else "fptoui", value, kind)
+        if value.type == kind:
+            return value
+        return at.cast(wider if _width(kind) > _width(value.type) else narrower, value, kind)
+
+    def _update(self, operation: str, kind: T.Type, signed: bool, operands: list[str]) -> None:
+        """`atom` and `red`: threads run one after the other."""
+        at = self.at
+        if T.is_float(kind):
+            operation = _FLOATS.get(operation, operation)
+        address, given = self._address(operands[1]), [self._read(o, kind) for o in operands[2:]]
+        old = at.load(kind, address)
+        if operation == "cas":
+            new = at.select(at.icmp("eq", old, given[0]), given[1], old)
+        else:
+            new = combined(at, _ATOMICS.get((operation, T.is_float(kind) or signed), operation), old, given[0])
+        at.store(new, address)
+        if operands[0]:
+            self._write(operands[0], old)
 
     def _function(self, name: str, x: list[Value]) -> Value:
         kind = T.FunctionType(x[0].type, tuple(v.type for v in x))

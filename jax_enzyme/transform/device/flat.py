@@ -118,6 +118,9 @@ def _place(variable: GlobalVariable, prefix: str) -> None:
         variable.prefix = ("external", space)
     else:
         variable.prefix, variable.initializer = ("internal", space), V.Undef(variable.value_type)
+        given = (int(w.removeprefix("align ")) for w in variable.suffix if w.startswith("align "))
+        # Sources access arrays of numbers as `float4`, which holds where they lie as the compiler would have them.
+        variable.suffix = (f"align {max(_ALIGN, *given, 1)}",)
 
 
 def _behind(

@@ -20,6 +20,7 @@ from jax_enzyme.ir.marks import Mark, Marks, mark, marks_of, unmark
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import BasicBlock, GlobalValue, Value, int_value
 from jax_enzyme.transform.openmp.calls import PREFIX, callee_name, calls_of
+from jax_enzyme.transform.openmp.exceptions import let_exceptions_out
 from jax_enzyme.transform.openmp.regions import call_regions, call_tasks, forked
 from jax_enzyme.transform.openmp.sharing import Worksharing, worksharing_loops
 
@@ -36,11 +37,12 @@ _HARMLESS = ("global_thread_num", "for_static_", "dist_for_static_", "fork_", "p
 
 def make_serial(module: Module, name: str) -> Module:
     """The program with one thread, in a copy; the module itself where it knows nothing of OpenMP. CompileError for
-    cancellation. `name` is that of the source, for messages."""
+    cancellation, and for what compilers do not compile to what it means. `name` is that of the source, for messages."""
     if not any(f.startswith(PREFIX) for f in module.functions):
         return module
     module = clone(module)
     _refuse_cancellation(module, name)
+    _refuse_scans(module, name)
     regions = _within_regions(module)
     numbered = _knows_its_number(module)
     alone = numbered or _asks_for_one(module)
@@ -51,6 +53,7 @@ def make_serial(module: Module, name: str) -> Module:
         for latch in found.loop.latches:
             if words:
                 mark(module, latch.terminator, words)
+    let_exceptions_out(module)
     call_tasks(module)
     call_regions(module, teams=teams)
     for function in module.functions.values():
@@ -83,6 +86,24 @@ def _refuse_cancellation(module: Module, name: str) -> None:
                 "leave the directives `cancel` and `cancellation point` out, and let iterations that are not needed "
                 "do nothing",
             )
+
+
+def _refuse_scans(module: Module, name: str) -> None:
+    """clang 22 starts a worksharing loop with `inscan` from the neutral element, whatever the variable is before."""
+    for function in module.functions.values():
+        for block in function.blocks:
+            words = ["", *(callee_name(i) or i.opcode for i in block.instructions)]
+            for before, here, after in zip(words, words[1:], block.instructions[1:], strict=False):
+                # Iterations' parts are added up in as many rounds as the logarithm of their number says.
+                first = before in ("", PREFIX + "barrier")
+                if first and here == "uitofp" and callee_name(after) == "llvm.log2.f64":
+                    raise CompileError(
+                        "the value that a variable of `reduction(inscan, ...)` has before a worksharing loop gets lost "
+                        "in clang 22, on any number of threads",
+                        location(module, after) or name,
+                        "write the loop as `#pragma omp simd reduction(inscan, ...)`, which has the meaning of the "
+                        "program without the directive",
+                    )
 
 
 def _marks(module: Module, found: Worksharing, regions: frozenset[Function], alone: bool) -> Marks:

@@ -11,6 +11,7 @@ A schedule with chunks, and every schedule that is dynamic, is a loop over chunk
 
 Who gets which chunk is nobody's business until threads are there: one chunk has everything, and the outer loop is no
 loop. `__kmpc_for_static_init_*`, which runs in `frontends/runtime/openmp_team.cpp`, gives all iterations as well.
+Chunks of one iteration, under `distribute parallel for`, have no loop around them: there `i` grows by the stride.
 """
 
 from __future__ import annotations
@@ -63,15 +64,21 @@ def worksharing_loops(module: Module, *, teams: bool, by_number: bool) -> list[W
         if not starts:
             continue
         _dispatch(module, function, teams)
-        kinds = [(block, int_value(call.arguments[2]), callee_name(call)) for block, call in starts]
+        kinds = [(block, int_value(call.arguments[2])) for block, call in starts]
         chunked = _CHUNKED - {_CHUNKS} if by_number else _CHUNKED
-        for block, kind, name in kinds:
+        for (block, kind), (_, call) in zip(kinds, starts, strict=True):
             loop = loop_behind(function, block)
-            if loop is not None and (name.startswith(_START) or (kind or 0) & _MODIFIERS in chunked):
+            if loop is None:
+                continue
+            if callee_name(call).startswith(_START):
                 _once(module, function, loop)
+            elif (kind or 0) & _MODIFIERS in chunked and _has_chunks(loop, call):
+                _once(module, function, loop)
+                if (kind or 0) & _MODIFIERS == _CHUNKS:
+                    call.operands[2] = const_int(T.I32, _EVENLY)
         for block, call in calls_of(function, _START):
             block.instructions.remove(call)
-        for block, kind, _ in kinds:
+        for block, kind in kinds:
             loop = loop_behind(function, block)
             if loop is not None:
                 found.append(Worksharing(function, loop, block, kind is None or kind & _MODIFIERS in _ORDERED))
@@ -107,6 +114,12 @@ def loop_behind(function: Function, start: BasicBlock) -> Loop | None:
 def _siblings(loop: Loop, start: BasicBlock) -> bool:
     """Does the loop lie in the same loop as the block, and in no other besides?"""
     return loop.parent is None or start in loop.parent
+
+
+def _has_chunks(loop: Loop, start: I.CallBase) -> bool:
+    """Does each round of a loop get the bounds of a chunk?"""
+    lower = start.arguments[4]
+    return any(isinstance(i, I.Store) and i.operands[1] is lower for b in loop.blocks for i in b.instructions)
 
 
 def _once(module: Module, function: Function, loop: Loop) -> None:

@@ -9,6 +9,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <memory_resource>
 #include <numeric>
 #include <optional>
 #include <queue>
@@ -61,7 +62,9 @@ extern "C" void vectors(int n, const double *x, double *y) {
     v.resize(n + 2, 3.0);
     v.insert(v.begin(), x[0]);
     v.erase(v.begin() + 1);
-    std::vector<double> w(v);
+    std::byte memory[2048];
+    std::pmr::monotonic_buffer_resource resource(memory, sizeof(memory));
+    std::pmr::vector<double> w(v.begin(), v.end(), &resource);
     w.reserve(100);
     std::transform(w.begin(), w.end(), v.begin(), w.begin(), [](double a, double b) { return a * b + 1; });
     double s = std::accumulate(w.begin(), w.end(), 0.0) + std::inner_product(v.begin(), v.end(), w.begin(), 0.0) +

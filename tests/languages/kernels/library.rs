@@ -142,7 +142,7 @@ pub unsafe extern "C" fn sorted(x: *const f64, n: usize, y: *mut f64) {
     let mut w = x.to_vec();
     w.sort_unstable_by(|a, b| b.total_cmp(a));
     for i in 0..n {
-        y[i] = v[i] * (i as f64 + 1.0) * w[i];
+        y[i] = v[i] * (i as f64 + 1.0) * w[i] * (x[i].total_cmp(&1.0) as i32 as f64 + 3.0);
     }
 }
 

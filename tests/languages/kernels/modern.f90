@@ -280,3 +280,57 @@ subroutine folded(n,x,y)
     c = a*b
   end function
 end subroutine
+
+module products
+contains
+  ! Inlined twice: what the first call returns, the second one reads as its argument.
+  pure function crossed(u, v) result(w)
+    real(8), intent(in) :: u(3), v(3)
+    real(8) :: w(3)
+    w = [u(2)*v(3) - v(2)*u(3), u(3)*v(1) - v(3)*u(1), u(1)*v(2) - v(1)*u(2)]
+  end function
+end module
+
+subroutine crossed_twice(n,x,y)
+  use products
+  integer :: n
+  real(8) :: x(n), y(n), u(3), v(3), w(3)
+  u = x(1:3)
+  v = [2d0, 3d0, 5d0]
+  w = crossed(u, v)
+  u = crossed(v, w)/x(1)
+  y = [u, w(1:n-3)]
+end subroutine
+
+! A method of a table, found by its name among texts.
+subroutine named_method(n,x,y)
+  integer :: n, i, at
+  real(8) :: x(n), y(n)
+  type method
+    procedure(scaled), pointer, nopass :: step
+    character(len=8) :: name
+  end type
+  type(method) :: table(2)
+  character(len=:), allocatable :: wanted
+  interface
+    function scaled(v)
+      real(8) :: v, scaled
+    end function
+  end interface
+  table(1)%step => scaled
+  table(1)%name = 'scaled'
+  table(2)%step => fun
+  table(2)%name = ' squared'
+  wanted = trim(adjustl(repeat(' ', n)//table(2)%name))//adjustr('x ')
+  at = 0
+  do i = 1, 2
+    if (index(wanted, trim(adjustl(table(i)%name))) == 1) at = i
+  end do
+  if (scan(wanted, 'q') /= 2 .or. verify(wanted, 'squared') /= 8 .or. len_trim(table(1)%name) /= 6) at = 1
+  if (wanted >= 'squared w' .and. len(wanted) == 9 .and. index(wanted, 'r', back=.true.) == 5) y = table(at)%step(x(1))*x
+end subroutine
+
+function scaled(v)
+  real(8) :: v, scaled
+  scaled = 2*v
+end function

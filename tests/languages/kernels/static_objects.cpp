@@ -28,7 +28,7 @@ void numbers_that_are_read(int n, const double *x, double *y) {
     for (int i = 0; i < n; i++) y[i] = numbers[i % 3] * x[i] * x[i];
 }
 void object_of_a_function(int n, const double *x, double *y) {
-    static std::vector<double> seen;
+    static thread_local std::vector<double> seen;
     static const std::string name = "a name that is too long to be stored in place";
     for (int i = 0; i < n; i++) {
         seen.push_back(i ? seen.back() * x[i] : x[0]);

@@ -1,0 +1,54 @@
+"""What a step of the map of pointers has not seen yet: it looks again at that, and at nothing else.
+
+%p = phi [ %r9, ... ], [ %next, ... ]     a list that a loop walks along: each visit finds one record more
+%next = load ptr, ptr %p                  and reads that one, not those before it again
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+
+from jax_enzyme.analysis.objects import MemoryObject
+from jax_enzyme.analysis.points_to_sets import Place
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir.values import Value
+
+
+@dataclass(frozen=True, eq=False)
+class Increments:
+    """`grew` and `stored` note what changes; `fresh` and `unread` tell each step what of that is new to it."""
+
+    _grown: dict[Value, list[MemoryObject | None]] = field(default_factory=dict[Value, list[MemoryObject | None]])
+    _stored: dict[MemoryObject, int] = field(default_factory=dict[MemoryObject, int])
+    _seen: dict[tuple[Value, Value], int] = field(default_factory=dict[tuple[Value, Value], int])
+    _read: dict[I.Load, dict[MemoryObject, int]] = field(default_factory=dict[I.Load, dict[MemoryObject, int]])
+
+    def grew(self, value: Value, objects: Iterable[MemoryObject | None]) -> None:
+        """A value may lead to more places in these objects."""
+        self._grown.setdefault(value, []).extend(objects)
+
+    def stored(self, item: MemoryObject) -> None:
+        """An object holds more pointers."""
+        self._stored[item] = self._stored.get(item, 0) + 1
+
+    def fresh(self, reader: Value, operand: Value, place: Place) -> Place:
+        """The place of an operand, as far as a step has not seen it."""
+        grown = self._grown.get(operand, [])
+        key = (reader, operand)
+        seen = self._seen.get(key, 0)
+        self._seen[key] = len(grown)
+        return {o: place[o] for o in dict.fromkeys(grown[seen:]) if o in place} if seen else place
+
+    def unread(
+        self, load: I.Load, targets: Iterable[MemoryObject], fresh: Collection[MemoryObject | None]
+    ) -> list[MemoryObject]:
+        """The targets of a load that are `fresh`, or in which there is more than it has read."""
+        read = self._read.setdefault(load, {})
+        found: list[MemoryObject] = []
+        for item in targets:
+            stored = self._stored.get(item, 0)
+            if item in fresh or read.get(item) != stored:
+                read[item] = stored
+                found.append(item)
+        return found

@@ -1,0 +1,95 @@
+"""Local variables that are new in each iteration of a loop: a mark of their lifetime says that nothing is left of what
+the iteration before wrote.
+
+    loop:
+      call void @llvm.lifetime.start.p0(ptr %tile)        what %tile holds is undefined from here on
+      ... stores to %tile, loads from it ...
+      call void @llvm.lifetime.end.p0(ptr %tile)
+
+What an iteration reads, it has written itself; so the variable may as well lie somewhere else in each of them.
+"""
+
+from __future__ import annotations
+
+from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.analysis.dominators import Dominators
+from jax_enzyme.analysis.objects import call_effect
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.reach import reached
+from jax_enzyme.ir.values import BasicBlock, Value
+from jax_enzyme.rules.effects import Effect
+
+_START = "llvm.lifetime.start."
+_MEMORY = (Effect.IGNORED, Effect.MEMORY_COPY, Effect.MEMORY_SET)
+
+
+class Instances:
+    """The variables of one function that begin in one place, before all that is done with them."""
+
+    def __init__(self, function: Function, cfg: Cfg, dominators: Dominators) -> None:
+        self._cfg = cfg
+        self._dominators = dominators
+        self._home: dict[I.Instruction, tuple[BasicBlock, int]] = {}
+        self._starts: dict[Value, I.Call] = {}
+        self._later: dict[tuple[BasicBlock, BasicBlock], frozenset[BasicBlock]] = {}
+        marks: dict[Value, list[I.Call]] = {}
+        for block in cfg.rpo:
+            for call in block.instructions:
+                if isinstance(call, I.Call) and call.callee.name.startswith(_START):
+                    marks.setdefault(call.operands[-2], []).append(call)
+        alone = {v: starts[0] for v, starts in marks.items() if isinstance(v, I.Alloca) and len(starts) == 1}
+        if not alone:
+            return
+        users: dict[Value, list[I.Instruction]] = {v: [] for v in alone}
+        for block in cfg.rpo:
+            for position, instruction in enumerate(block.instructions):
+                self._home[instruction] = block, position
+                for operand in instruction.operands:
+                    if operand in users:
+                        users[operand].append(instruction)
+        for variable, start in alone.items():
+            if all(self._is_within(user, variable, start) for user in users[variable]):
+                self._starts[variable] = start
+
+    def start(self, variable: Value) -> I.Call | None:
+        """Where a variable begins, if nothing is done with it but behind that mark."""
+        return self._starts.get(variable)
+
+    def meet(self, first: I.Instruction, second: I.Instruction, variable: Value) -> bool:
+        """May control come from one access to another before the variable begins anew?"""
+        block, position = self._home[first]
+        other, later = self._home[second]
+        if block is other and later > position:
+            return True
+        return other in self._after(block, self._home[self._starts[variable]][0])
+
+    def _after(self, block: BasicBlock, start: BasicBlock) -> frozenset[BasicBlock]:
+        """The blocks that control may come to from the end of one without passing the mark."""
+        key = block, start
+        if key not in self._later:
+
+            def following(one: BasicBlock) -> list[BasicBlock]:
+                return [b for b in self._cfg.succs[one] if b is not start]
+
+            self._later[key] = frozenset(reached(following(block), following))
+        return self._later[key]
+
+    def _is_within(self, user: I.Instruction, variable: Value, start: I.Call) -> bool:
+        """Whether an instruction does nothing with a variable but to access memory or to compute an address, behind
+        its mark."""
+        match user:
+            case I.Load() | I.GetElementPtr():
+                pass
+            case I.Store():
+                if user.operands[0] is variable:
+                    return False
+            case I.Call():
+                if call_effect(user) not in _MEMORY:
+                    return False
+                if call_effect(user) is Effect.IGNORED:
+                    return True
+            case _:
+                return False
+        (block, position), (home, mark) = self._home[user], self._home[start]
+        return position > mark if block is home else self._dominators.dominates(home, block)

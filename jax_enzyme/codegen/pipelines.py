@@ -1,0 +1,106 @@
+"""LLVM's default pipelines: short modules go through llvmlite in this process, long ones through `ziglang`'s clang.
+
+Both are LLVM of one version, but llvmlite's has its assertions on. Among much else, the vectoriser has the whole
+function verified for each loop, so that its time grows with the square of their number: the pullback of 240 loops takes
+13 s in the one and 3.5 s in the other. To start a process takes 20 ms. The object is llvmlite's to make in both cases.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass
+from functools import cache
+
+import llvmlite.binding as llvm
+
+from jax_enzyme.codegen.host import host, target_machine
+from jax_enzyme.errors import CompileError, LoweringError
+from jax_enzyme.frontends.toolchain import zig
+from jax_enzyme.ir.pass_managers import run_on_module
+from jax_enzyme.working import LOG
+
+LONG = 12_000
+"""Bytes of bitcode from which on a module is long: some 1,000 instructions."""
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """What clang does at one level of optimisation, with or without what multiplies the code."""
+
+    level: int
+    vectorise: bool = False
+    slp: bool = False
+    unroll: bool = False
+    relocation: str = "pic"
+
+    def builder(self) -> llvm.PassBuilder:
+        """For this pipeline and for single passes, in this process and for this machine."""
+        options = llvm.create_pipeline_tuning_options(speed_level=self.level)
+        options.loop_vectorization = self.vectorise
+        options.slp_vectorization = self.slp
+        options.loop_interleaving = options.loop_unrolling = self.unroll
+        return llvm.create_pass_builder(target_machine(self.relocation), options)
+
+    def run(self, native: llvm.ModuleRef, builder: llvm.PassBuilder) -> llvm.ModuleRef:
+        """The module after the pipeline: the same one, changed, or another."""
+        if _is_of_this_machine(native):
+            bitcode = native.as_bitcode()
+            if len(bitcode) >= LONG and _is_of_the_same_version():
+                words = (f"--target={native.triple}", *self._words())
+                return llvm.parse_bitcode(_through_clang(bitcode, words), llvm.create_context())
+        run_on_module(builder.getModulePassManager(), native, builder)
+        return native
+
+    def _words(self) -> tuple[str, ...]:
+        """The same for clang's driver."""
+        chosen = {"vectorize": self.vectorise, "slp-vectorize": self.slp, "unroll-loops": self.unroll}
+        switches = (f"-f{'' if on else 'no-'}{name}" for name, on in chosen.items())
+        place = ("-Xclang", "-mrelocation-model", "-Xclang", self.relocation)
+        return (f"-O{self.level}", *switches, *place)
+
+
+def long_compiler() -> str:
+    """What long modules go through, for the keys of what is cached; empty where that is llvmlite."""
+    try:
+        return zig().version
+    except CompileError:
+        return ""
+
+
+@cache
+def _is_of_the_same_version() -> bool:
+    """Whether there is a clang whose LLVM is of llvmlite's version, so that each reads what the other writes."""
+    try:
+        words = [*zig().command, "clang", "--version"]
+        answer = subprocess.run(words, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL).stdout
+    except (CompileError, OSError, subprocess.CalledProcessError) as error:
+        LOG.info("long modules are optimised in this process: %s", error)
+        return False
+    _, _, version = answer.partition("clang version ")
+    return version.startswith(f"{llvm.llvm_version_info[0]}.")
+
+
+@cache
+def _layout() -> str:
+    return str(target_machine().target_data)
+
+
+def _is_of_this_machine(native: llvm.ModuleRef) -> bool:
+    """Whether clang takes the module as it is: where its data layout is not that of the processor it changes it."""
+    return native.triple.startswith(host().triple.partition("-")[0]) and native.data_layout == _layout()
+
+
+def _through_clang(bitcode: bytes, words: tuple[str, ...]) -> bytes:
+    this = host()
+    settings = ["-target-cpu", this.cpu]
+    for feature in filter(None, this.features.split(",")):
+        settings += ["-target-feature", feature]
+    chosen = (word for setting in settings for word in ("-Xclang", setting))
+    command = [*zig().command, "clang", "-x", "ir", "-c", "-emit-llvm", "-fno-discard-value-names", "-w"]
+    done = subprocess.run([*command, *words, *chosen, "-", "-o", "-"], input=bitcode, capture_output=True, check=False)
+    if done.returncode:
+        raise LoweringError(
+            f"LLVM could not optimise the code of a kernel: {done.stderr.decode(errors='replace')[-2000:]}",
+            remedy="this is a defect of jax_enzyme, or of LLVM: please report it with the source of the kernel",
+        )
+    return done.stdout

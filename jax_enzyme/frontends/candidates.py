@@ -1,0 +1,122 @@
+"""Which units of a set may define a name: told from their texts (`definitions`), and kept in an index, since a set may
+have thousands of units and be asked for hundreds of names."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+
+from jax_enzyme.frontends.definitions import PASTING, parts
+from jax_enzyme.frontends.gathering import Unit
+from jax_enzyme.frontends.runtime_library import provides
+from jax_enzyme.frontends.spelling import spelling
+from jax_enzyme.rules.effects import effect
+from jax_enzyme.rules.table import standard
+
+
+def plain(symbol: str) -> str:
+    """The name of a symbol in its source, in lower case."""
+    return spelling(symbol).name.lower()
+
+
+def may_define(unit: Unit, name: str) -> bool:
+    """Whether the text of a unit is likely to define a name, or does not tell."""
+    return unit.likely is None or name in unit.likely or f"{name}_" in unit.likely
+
+
+def may_rename(unit: Unit, name: str) -> bool:
+    """Whether a unit is likely to define what a macro without parameters calls by a name."""
+    return unit.likely is not None and not unit.likely.isdisjoint(unit.renamed.get(name, ()))
+
+
+class Candidates:
+    """The units of a set, by the names that they are likely to define."""
+
+    def __init__(self, units: Sequence[Unit]) -> None:
+        self._units = units
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for place, unit in enumerate(self._units):
+            for name in unit.likely or ():
+                found.setdefault(name, []).append(place)
+        return found
+
+    @cached_property
+    def _untold(self) -> list[int]:
+        return [place for place, unit in enumerate(self._units) if unit.likely is None]
+
+    def defining(self, name: str) -> list[Unit]:
+        """The units that may define a name, in their order."""
+        return [self._units[place] for place in sorted(self._places(name))]
+
+    def having(self, symbols: Iterable[str]) -> list[Unit]:
+        """The units that may define any of some symbols, in their order."""
+        found = {place for symbol in symbols for place in self._with_symbol(symbol)}
+        return [self._units[place] for place in sorted(found)]
+
+    def _places(self, name: str) -> set[int]:
+        return {*self._by_name.get(name, ()), *self._by_name.get(f"{name}_", ()), *self._untold}
+
+    def _with_symbol(self, symbol: str) -> Iterator[int]:
+        """What Fortran calls `free` is no `free` of C's unless the source binds it."""
+        name = plain(symbol)
+        of_fortran = symbol.endswith("_") or symbol.startswith("_Q")
+        for place in self._places(name):
+            bound = self._units[place].bound
+            if of_fortran or bound is None or name in bound:
+                yield place
+
+
+def with_part_of(name: str, units: Sequence[Unit]) -> list[Unit]:
+    """The units that may define a name which no text defines, where macros make names. First those that define a name
+    for which a macro puts this one; then those that paste words together and have some of which the name is made, the
+    fewer the better; then those that are likely to define the longest part of it: what macros put in front of names, or
+    behind them, may be somewhere else. Then all that mention a part."""
+    if found := [unit for unit in units if may_rename(unit, name)]:
+        return found
+    pasting = [unit for unit in units if unit.mentioned is not None and PASTING in unit.mentioned]
+    made = [(count, unit) for unit in pasting if (count := _pieces(name, unit.mentioned or frozenset())) > 1]
+    if made:
+        fewest = min(count for count, _ in made)
+        return [unit for count, unit in made if count == fewest]
+    for part in parts(name):
+        if found := [unit for unit in units if unit.likely is not None and part in unit.likely]:
+            return found
+    return [unit for unit in units if _mentions(unit, name)]
+
+
+def _pieces(name: str, words: frozenset[str]) -> int:
+    """Of how many words a name is made, at least, with or without underscores between them, if it is not one itself;
+    0 where it is made of none."""
+    fewest: list[int | None] = [0]
+    for end in range(1, len(name) + 1):
+        before = fewest[end - 1]
+        found = [before] if name[end - 1] == "_" and before is not None else []
+        for start in range(end):
+            count = fewest[start]
+            if count is not None and end - start < len(name) and name[start:end] in words:
+                found.append(count + 1)
+        fewest.append(min(found, default=None))
+    return fewest[-1] or 0
+
+
+def _mentions(unit: Unit, name: str) -> bool:
+    words = unit.mentioned
+    if words is None or not words.isdisjoint((name, f"{name}_", *parts(name))):
+        return True
+    return PASTING in words and any(len(w) > 1 and (name.startswith(w) or name.endswith(w)) for w in words)
+
+
+def is_known(symbol: str) -> bool:
+    """Whether a name that nobody defines is one of a language's libraries: there are rules for it, or the C library of
+    this process has it, as it has `stderr`."""
+    return (
+        effect(symbol) is not None
+        or standard().for_call(symbol) is not None
+        or provides(symbol)
+        or symbol.startswith(("_Fortran", "_ZSt", "_ZNSt", "_ZNKSt", "_ZT", "__cxa", "__gxx", "_Unwind"))
+        or hasattr(ctypes.CDLL(None), symbol)
+    )

@@ -1,0 +1,74 @@
+"""Derived datatypes of MPI, as messages of the numbers that they have.
+
+    before    MPI_Type_vector(n, 1, m, MPI_DOUBLE, &column) ... MPI_Send(a, 1, column, to, tag, comm)
+    after     where its numbers lie is kept in a table      ... they are packed; MPI_Send(packed, n, MPI_DOUBLE, ...)
+
+So messages have the rules of those of plain numbers, and packing is a loop like any other. The functions that do it are
+in `runtime/mpi_types.h`, once for each binary interface and type of numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from jax_enzyme.frontends.mpi_requests import MADE
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.reader import parse
+from jax_enzyme.ir.writer import to_text
+from jax_enzyme.rules.mpi.table import datatypes_of, number_of
+
+OF_TYPES = tuple(
+    f"MPI_Type_{name}"
+    for name in (
+        "contiguous vector create_hvector indexed create_indexed_block create_struct create_subarray create_resized "
+        "commit free"
+    ).split()
+)
+_MESSAGES = tuple(f"MPI_{name}" for name in "Send Ssend Rsend Recv Sendrecv Isend Irecv Bcast".split())
+_WAITS = ("MPI_Wait", "MPI_Waitall")
+_PACK = frozenset({*OF_TYPES, *_MESSAGES, *_WAITS})
+
+
+def packed_messages(ir: str) -> str:
+    """The module without derived datatypes; as it is where it makes none, or persistent requests as well, where they
+    are not all of one type of real numbers, and where one goes to a function of MPI that is not among those that
+    pack."""
+    if not any(f"@{name}(" in ir for name in OF_TYPES) or any(f"@{name}(" in ir for name in MADE):
+        return ir
+    module = parse(ir)
+    calls = list(_calls(module))
+    kinds = {number_of(a) for call, name in calls if name in OF_TYPES for a in call.arguments} - {None}
+    kind = next(iter(kinds)) if len(kinds) == 1 else None
+    ours = [(call, name) for call, name in calls if name in (*OF_TYPES, *_WAITS) or not _is_plain(call, name)]
+    if kind is None or kind[1] not in "ds" or any(name not in _PACK for _, name in ours):
+        return ir
+    for call, name in ours:
+        call.operands[-1] = _own(module, name, "_".join(("je_packed", *kind, name)))
+    return to_text(module)
+
+
+def _calls(module: Module) -> Iterator[tuple[I.CallBase, str]]:
+    for function in module.functions.values():
+        for instruction in function.instructions():
+            if isinstance(instruction, I.CallBase) and (name := _name(instruction)).startswith("MPI_"):
+                yield instruction, name
+
+
+def _name(call: I.CallBase) -> str:
+    return call.callee.name if isinstance(call.callee, Function) and call.callee.is_declaration else ""
+
+
+def _is_plain(call: I.CallBase, name: str) -> bool:
+    """Whether a call has no datatypes but those that it names."""
+    places = datatypes_of(name)
+    return places is not None and all(number_of(call.arguments[i]) is not None for i in places)
+
+
+def _own(module: Module, name: str, symbol: str) -> Function:
+    if symbol not in module.functions:
+        declared = module.functions[name]
+        arguments = [replace(argument) for argument in declared.arguments]
+        module.functions[symbol] = replace(declared, name=symbol, arguments=arguments)
+    return module.functions[symbol]

@@ -1,0 +1,286 @@
+// Derived datatypes of numbers by messages of these numbers alone: what is sent is packed before, what came is unpacked.
+// REAL is the type of the numbers, DATATYPE MPI's name of it, OWN(name) the name of a function here; mpi_handles_*.h has
+// the rest.
+#include <stddef.h>
+
+extern "C" {
+
+struct Status;
+void *malloc(size_t);
+void free(void *);
+void __assert_fail(const char *, const char *, unsigned, const char *) __attribute__((noreturn));
+int MPI_Send(const void *, int, HANDLE, int, int, HANDLE);
+int MPI_Ssend(const void *, int, HANDLE, int, int, HANDLE);
+int MPI_Rsend(const void *, int, HANDLE, int, int, HANDLE);
+int MPI_Recv(void *, int, HANDLE, int, int, HANDLE, Status *);
+int MPI_Sendrecv(const void *, int, HANDLE, int, int, void *, int, HANDLE, int, int, HANDLE, Status *);
+int MPI_Isend(const void *, int, HANDLE, int, int, HANDLE, HANDLE *);
+int MPI_Irecv(void *, int, HANDLE, int, int, HANDLE, HANDLE *);
+int MPI_Wait(HANDLE *, Status *);
+int MPI_Waitall(int, HANDLE *, Status *);
+int MPI_Bcast(void *, int, HANDLE, int, HANDLE);
+
+}  // extern "C"
+
+namespace {
+
+constexpr int kMost = 256;
+
+// `count` numbers, so many bytes behind the start of an item each; the next item is `extent` bytes on.
+struct Type {
+  long count, extent;
+  long *at;
+};
+Type types[kMost];
+int made;
+
+// A message under way whose numbers are packed.
+struct Message {
+  REAL *packed;
+  void *buffer;
+  HANDLE type, begun;
+  int count, incoming;
+};
+Message messages[kMost];
+
+void Refuse(const char *cause) { __assert_fail(cause, "", 0, ""); }
+
+const Type *Known(HANDLE handle) {
+  const unsigned long number = AS_NUMBER(handle) - kMost;
+  if (number < kMost) return &types[number];
+  if (handle != (HANDLE)DATATYPE) Refuse("a kernel's derived datatypes of MPI are all of one kind of numbers");
+  return nullptr;
+}
+
+long Count(HANDLE handle) {
+  const Type *type = Known(handle);
+  return type ? type->count : 1;
+}
+long Extent(HANDLE handle) {
+  const Type *type = Known(handle);
+  return type ? type->extent : sizeof(REAL);
+}
+
+struct Maker {
+  Type type;
+
+  explicit Maker(long count) : type{0, 0, static_cast<long *>(malloc(count * sizeof(long)))} {}
+
+  void Add(long start, long length, HANDLE old) {
+    const Type *inner = Known(old);
+    const long extent = Extent(old);
+    for (long i = 0; i < length; i++) {
+      if (inner)
+        for (long e = 0; e < inner->count; e++) type.at[type.count++] = start + i * extent + inner->at[e];
+      else
+        type.at[type.count++] = start + i * extent;
+    }
+    if (start < 0) Refuse("a derived datatype of MPI begins before its address");
+    if (start + length * extent > type.extent) type.extent = start + length * extent;
+  }
+  int Done(HANDLE *handle) {
+    if (made == kMost) Refuse("a kernel makes at most 256 derived datatypes of MPI");
+    types[made] = type;
+    *handle = AS_HANDLE(kMost + made++);
+    return 0;
+  }
+};
+
+REAL *Packed(const void *buffer, long count, const Type &type) {
+  REAL *packed = static_cast<REAL *>(malloc(count * type.count * sizeof(REAL)));
+  for (long i = 0; i < count; i++)
+    for (long e = 0; e < type.count; e++)
+      packed[i * type.count + e] =
+          *reinterpret_cast<const REAL *>(static_cast<const char *>(buffer) + i * type.extent + type.at[e]);
+  return packed;
+}
+
+void Unpack(const REAL *packed, void *buffer, long count, const Type &type) {
+  for (long i = 0; i < count; i++)
+    for (long e = 0; e < type.count; e++)
+      *reinterpret_cast<REAL *>(static_cast<char *>(buffer) + i * type.extent + type.at[e]) = packed[i * type.count + e];
+}
+
+int Place() {
+  for (int i = 0; i < kMost; i++)
+    if (!messages[i].packed) return i;
+  Refuse("a kernel has at most 256 messages of derived datatypes of MPI under way");
+  return 0;
+}
+
+int Begun(Message &message, HANDLE *request, int place) {
+  messages[place].packed = message.packed;
+  messages[place].buffer = message.buffer;
+  messages[place].type = message.type;
+  messages[place].count = message.count;
+  messages[place].incoming = message.incoming;
+  *request = AS_HANDLE(place);
+  return 0;
+}
+
+void Finish(int place) {
+  Message &message = messages[place];
+  if (message.incoming) Unpack(message.packed, message.buffer, message.count, *Known(message.type));
+  free(message.packed);
+  message.packed = nullptr;
+}
+
+}  // namespace
+
+extern "C" {
+
+int OWN(Type_contiguous)(int count, HANDLE old, HANDLE *type) {
+  Maker maker(count * Count(old));
+  maker.Add(0, count, old);
+  return maker.Done(type);
+}
+int OWN(Type_create_hvector)(int count, int length, long stride, HANDLE old, HANDLE *type) {
+  Maker maker(static_cast<long>(count) * length * Count(old));
+  for (int i = 0; i < count; i++) maker.Add(i * stride, length, old);
+  return maker.Done(type);
+}
+int OWN(Type_vector)(int count, int length, int stride, HANDLE old, HANDLE *type) {
+  Maker maker(static_cast<long>(count) * length * Count(old));
+  for (int i = 0; i < count; i++) maker.Add(i * stride * Extent(old), length, old);
+  return maker.Done(type);
+}
+int OWN(Type_indexed)(int count, const int *lengths, const int *starts, HANDLE old, HANDLE *type) {
+  long total = 0;
+  for (int i = 0; i < count; i++) total += lengths[i];
+  Maker maker(total * Count(old));
+  for (int i = 0; i < count; i++) maker.Add(starts[i] * Extent(old), lengths[i], old);
+  return maker.Done(type);
+}
+int OWN(Type_create_indexed_block)(int count, int length, const int *starts, HANDLE old, HANDLE *type) {
+  Maker maker(static_cast<long>(count) * length * Count(old));
+  for (int i = 0; i < count; i++) maker.Add(starts[i] * Extent(old), length, old);
+  return maker.Done(type);
+}
+int OWN(Type_create_struct)(int count, const int *lengths, const long *starts, const HANDLE *olds, HANDLE *type) {
+  long total = 0;
+  for (int i = 0; i < count; i++) total += lengths[i] * Count(olds[i]);
+  Maker maker(total);
+  for (int i = 0; i < count; i++) maker.Add(starts[i], lengths[i], olds[i]);
+  return maker.Done(type);
+}
+int OWN(Type_create_subarray)(int rank, const int *sizes, const int *parts, const int *starts, int order, HANDLE old,
+                              HANDLE *type) {
+  long total = 1, whole = 1;
+  for (int d = 0; d < rank; d++) total *= parts[d], whole *= sizes[d];
+  Maker maker(total * Count(old));
+  for (long item = 0; item < total; item++) {
+    long rest = item, stride = 1, place = 0;
+    for (int k = 0; k < rank; k++) {
+      const int d = order == ROWS_FIRST ? rank - 1 - k : k;
+      place += (rest % parts[d] + starts[d]) * stride;
+      rest /= parts[d];
+      stride *= sizes[d];
+    }
+    maker.Add(place * Extent(old), 1, old);
+  }
+  maker.type.extent = whole * Extent(old);
+  return maker.Done(type);
+}
+int OWN(Type_create_resized)(HANDLE old, long, long extent, HANDLE *type) {
+  Maker maker(Count(old));
+  maker.Add(0, 1, old);
+  maker.type.extent = extent;
+  return maker.Done(type);
+}
+int OWN(Type_commit)(HANDLE *) { return 0; }
+int OWN(Type_free)(HANDLE *type) {
+  const unsigned long number = AS_NUMBER(*type) - kMost;
+  if (number < kMost) free(types[number].at);
+  *type = NO_TYPE;
+  return 0;
+}
+
+#define SEND(name) \
+  int OWN(name)(const void *buffer, int count, HANDLE handle, int to, int tag, HANDLE comm) { \
+    const Type *type = Known(handle); \
+    if (!type) return MPI_##name(buffer, count, DATATYPE, to, tag, comm); \
+    REAL *packed = Packed(buffer, count, *type); \
+    const int error = MPI_##name(packed, count * type->count, DATATYPE, to, tag, comm); \
+    free(packed); \
+    return error; \
+  }
+SEND(Send)
+SEND(Ssend)
+SEND(Rsend)
+
+// Of what is received there may be less than there is room for: the rest keeps what it was.
+int OWN(Recv)(void *buffer, int count, HANDLE handle, int from, int tag, HANDLE comm, Status *status) {
+  const Type *type = Known(handle);
+  if (!type) return MPI_Recv(buffer, count, DATATYPE, from, tag, comm, status);
+  REAL *packed = Packed(buffer, count, *type);
+  const int error = MPI_Recv(packed, count * type->count, DATATYPE, from, tag, comm, status);
+  Unpack(packed, buffer, count, *type);
+  free(packed);
+  return error;
+}
+int OWN(Bcast)(void *buffer, int count, HANDLE handle, int root, HANDLE comm) {
+  const Type *type = Known(handle);
+  if (!type) return MPI_Bcast(buffer, count, DATATYPE, root, comm);
+  REAL *packed = Packed(buffer, count, *type);
+  const int error = MPI_Bcast(packed, count * type->count, DATATYPE, root, comm);
+  Unpack(packed, buffer, count, *type);
+  free(packed);
+  return error;
+}
+
+int OWN(Sendrecv)(const void *out, int sent, HANDLE given, int to, int send_tag, void *in, int wanted, HANDLE taken,
+                  int from, int tag, HANDLE comm, Status *status) {
+  const Type *gives = Known(given), *takes = Known(taken);
+  REAL *outgoing = gives ? Packed(out, sent, *gives) : nullptr;
+  REAL *incoming = takes ? Packed(in, wanted, *takes) : nullptr;
+  const int error = MPI_Sendrecv(
+      gives ? outgoing : out, gives ? sent * gives->count : sent, DATATYPE, to, send_tag, takes ? incoming : in,
+      takes ? wanted * takes->count : wanted, DATATYPE, from, tag, comm, status);
+  if (takes) Unpack(incoming, in, wanted, *takes);
+  free(outgoing);
+  free(incoming);
+  return error;
+}
+
+int OWN(Isend)(const void *buffer, int count, HANDLE handle, int to, int tag, HANDLE comm, HANDLE *request) {
+  const Type *type = Known(handle);
+  if (!type) return MPI_Isend(buffer, count, DATATYPE, to, tag, comm, request);
+  const int place = Place();
+  Message message = {Packed(buffer, count, *type), const_cast<void *>(buffer), handle, NOTHING, count, 0};
+  MPI_Isend(message.packed, count * type->count, DATATYPE, to, tag, comm, &messages[place].begun);
+  return Begun(message, request, place);
+}
+int OWN(Irecv)(void *buffer, int count, HANDLE handle, int from, int tag, HANDLE comm, HANDLE *request) {
+  const Type *type = Known(handle);
+  if (!type) return MPI_Irecv(buffer, count, DATATYPE, from, tag, comm, request);
+  const int place = Place();
+  Message message = {Packed(buffer, count, *type), buffer, handle, NOTHING, count, 1};
+  MPI_Irecv(message.packed, count * type->count, DATATYPE, from, tag, comm, &messages[place].begun);
+  return Begun(message, request, place);
+}
+
+int OWN(Wait)(HANDLE *request, Status *status) {
+  const unsigned long place = AS_NUMBER(*request);
+  if (place >= kMost) return MPI_Wait(request, status);
+  const int error = MPI_Wait(&messages[place].begun, status);
+  Finish(place);
+  *request = NOTHING;
+  return error;
+}
+int OWN(Waitall)(int count, HANDLE *requests, Status *statuses) {
+  HANDLE *begun = static_cast<HANDLE *>(malloc(count * sizeof(HANDLE)));
+  for (int i = 0; i < count; i++) {
+    const unsigned long place = AS_NUMBER(requests[i]);
+    begun[i] = place < kMost ? messages[place].begun : requests[i];
+  }
+  const int error = MPI_Waitall(count, begun, statuses);
+  for (int i = 0; i < count; i++) {
+    const unsigned long place = AS_NUMBER(requests[i]);
+    if (place < kMost) Finish(place);
+    requests[i] = begun[i];
+  }
+  free(begun);
+  return error;
+}
+
+}  // extern "C"

@@ -1,0 +1,7 @@
+// Derived datatypes of float (frontends/mpi_types.py).
+// provides: je_packed_mpich_s_MPI_\w+
+#include "mpi_handles_mpich.h"
+#define OWN(name) je_packed_mpich_s_MPI_##name
+#define DATATYPE 0x4c00040a
+#define REAL float
+#include "mpi_types.h"

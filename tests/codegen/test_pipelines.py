@@ -1,0 +1,65 @@
+"""Long modules are optimised outside of this process as short ones are inside of it."""
+
+from __future__ import annotations
+
+import llvmlite.binding as llvm
+import pytest
+
+from jax_enzyme.codegen import pipelines
+from jax_enzyme.codegen.host import host, target_machine
+from jax_enzyme.codegen.pipelines import Pipeline
+from jax_enzyme.errors import LoweringError
+
+_LOOP = """
+define void @f{i}(ptr noalias %x, ptr noalias %y) {{
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %p = getelementptr double, ptr %x, i64 %i
+  %a = load double, ptr %p
+  %b = fmul double %a, {i}.5
+  %c = fadd double %b, %a
+  %q = getelementptr double, ptr %y, i64 %i
+  store double %c, ptr %q
+  %next = add i64 %i, 1
+  %more = icmp ult i64 %next, 1024
+  br i1 %more, label %loop, label %exit
+exit:
+  ret void
+}}
+"""
+_CHOICES = (Pipeline(2, relocation="static"), Pipeline(3, vectorise=True, slp=True, unroll=True))
+
+
+def _module(count: int, triple: str) -> llvm.ModuleRef:
+    layout = target_machine().target_data if triple == host().triple else ""
+    head = f'target triple = "{triple}"\ntarget datalayout = "{layout}"\n'
+    return llvm.parse_assembly(head + "".join(_LOOP.format(i=i) for i in range(count)), llvm.create_context())
+
+
+def _instructions(native: llvm.ModuleRef) -> list[str]:
+    return [str(i).partition(", !")[0] for f in native.functions for b in f.blocks for i in b.instructions]
+
+
+@pytest.mark.parametrize("pipeline", _CHOICES, ids=lambda p: f"O{p.level}")
+def test_both_ways_give_the_same(pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
+    long = _module(64, host().triple)
+    assert len(long.as_bitcode()) > pipelines.LONG
+    outside = pipeline.run(long, pipeline.builder())
+    monkeypatch.setattr(pipelines, "LONG", 1 << 40)
+    inside = pipeline.run(_module(64, host().triple), pipeline.builder())
+    assert outside is not long
+    assert _instructions(outside) == _instructions(inside)
+    assert any("<" in i for i in _instructions(inside)) == pipeline.vectorise
+
+
+@pytest.mark.parametrize(("count", "triple"), [(1, host().triple), (64, "nvptx64-nvidia-cuda")])
+def test_short_modules_and_those_of_devices_stay_in_this_process(count: int, triple: str) -> None:
+    native = _module(count, triple)
+    assert Pipeline(2).run(native, Pipeline(2).builder()) is native
+
+
+def test_what_fails_outside_is_an_error() -> None:
+    with pytest.raises(LoweringError, match="could not optimise"):
+        pipelines._through_clang(b"no bitcode", ())

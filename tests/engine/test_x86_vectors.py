@@ -1,0 +1,66 @@
+"""Intrinsics of x86's vector instructions: derivatives by three ways, and results beside those of the instructions."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jax_enzyme as je
+
+DOUBLES = """
+#include <immintrin.h>
+void k(const double *x, double *y) {
+  __m256d a = _mm256_loadu_pd(x), b = _mm256_loadu_pd(x + 4), h = _mm256_hadd_pd(a, _mm256_hsub_pd(b, a));
+  __m256i some = _mm256_set_epi64x(-1, 0, -1, x[0] > 1 ? -1 : 0);
+  __m256d c = _mm256_blendv_pd(a, b, _mm256_sub_pd(a, b)), less = _mm256_cmp_pd(a, b, _CMP_LT_OQ);
+  __m256d g = _mm256_mask_i32gather_pd(c, x, _mm_set_epi32(1, 3, 0, 2), less, 8);
+  __m256d p = _mm256_permutevar_pd(_mm256_addsub_pd(a, g), _mm256_set_epi64x(2, x[1] > 0 ? 2 : 0, 0, 2));
+  __m256d s = _mm256_mul_pd(_mm256_mul_pd(h, p), _mm256_maskload_pd(x + 2, some));
+  _mm256_storeu_pd(y, _mm256_round_pd(s, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC));
+  _mm256_maskstore_pd(y, some, s);
+  __m128d u = _mm256_castpd256_pd128(a), v = _mm256_castpd256_pd128(b), dot = _mm_dp_pd(u, v, 0x31);
+  __m128d first = _mm_cmplt_sd(u, v), chosen = _mm_or_pd(_mm_and_pd(first, u), _mm_andnot_pd(first, dot));
+  y[4] = _mm_cvtsd_f64(chosen) * _mm256_movemask_pd(less) * _mm256_testz_pd(a, c);
+  _mm_storeu_pd(y + 5, _mm_mul_pd(_mm_max_sd(u, dot), _mm_round_sd(u, dot, _MM_FROUND_TO_ZERO)));
+  y[7] = _mm_comigt_sd(u, v) ? x[0] * _mm_cvtsd_si32(v) : x[1] * _mm_cvttsd_si32(u);
+}
+"""
+FLOATS = """
+#include <immintrin.h>
+void k(const float *x, float *y) {
+  __m256 a = _mm256_loadu_ps(x), b = _mm256_hadd_ps(_mm256_addsub_ps(a, _mm256_mul_ps(a, a)), a);
+  __m256 c = _mm256_dp_ps(b, _mm256_rcp_ps(a), 0x75), d = _mm256_mul_ps(_mm256_rsqrt_ps(a), c);
+  __m128 e = _mm256_castps256_ps128(d), f = _mm_mul_ps(_mm_rsqrt_ss(e), _mm_min_ss(e, _mm256_extractf128_ps(b, 1)));
+  _mm256_storeu_ps(y, _mm256_add_ps(d, _mm256_permutevar8x32_ps(b, _mm256_set_epi32(0, 7, x[0] > 0, 2, 5, 4, 3, 6))));
+  _mm_storeu_ps(y + 8, _mm_add_ps(f, _mm256_cvtpd_ps(_mm256_cvtps_pd(e))));
+}
+"""
+
+
+def in_numpy(x: jax.Array) -> jax.Array:
+    """What FLOATS computes, without the rounding of approximate reciprocals."""
+    square = x * x
+    turned = jnp.where(jnp.arange(8) % 2 == 0, x - square, x + square)
+    pairs, own = (v.reshape(4, 2).sum(1) for v in (turned, x))
+    b = jnp.concatenate([pairs[:2], own[:2], pairs[2:], own[2:]])
+    products = (b / x).reshape(2, 4)[:, :3].sum(1)
+    d = (products[:, None] * jnp.array([1.0, 0, 1, 0])).ravel() / jnp.sqrt(x)
+    e = d[:4]
+    f = jnp.concatenate([(jnp.minimum(e[0], b[4]) / jnp.sqrt(e[0]))[None], e[1:] * e[1:]])
+    return jnp.concatenate([d + b[jnp.array([6, 3, 4, 5, 2, 1, 7, 0])], f + e])
+
+
+@pytest.mark.parametrize("x", [[0.7, 2.3, -1.6, 5.9, 3.3, 0.4, -2.5, 1.2], [4.2, 1.1, 3.7, -0.3, 0.6, 2.8, 0.9, 7.4]])
+def test_double_precision(x: list[float]) -> None:
+    kernel = je.kernel(DOUBLES, "k", "x: f64[8], out y: f64[8]", lang="c", flags=("-mavx2", "-mfma"))
+    je.check_grads(kernel, (np.array(x),), modes=("fwd", "rev"))
+
+
+def test_single_precision() -> None:
+    kernel = je.kernel(FLOATS, "k", "x: f32[8], out y: f32[12]", lang="c", flags=("-mavx2",))
+    x = jnp.array([0.7, 2.3, 1.6, 0.9, 3.3, 0.4, 2.5, 1.2], jnp.float32)
+    np.testing.assert_allclose(kernel(x), in_numpy(x), rtol=1e-2)
+    for mode in (jax.jacfwd, jax.jacrev):
+        np.testing.assert_allclose(mode(kernel)(x), mode(in_numpy)(x), rtol=1e-2, atol=1e-2)

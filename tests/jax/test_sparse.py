@@ -1,0 +1,136 @@
+"""Sparse Jacobians against dense ones, and at how many derivatives they come."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jax_enzyme as je
+from jax_enzyme.primitives import sparse
+
+SOURCE = """
+#include <math.h>
+// A band, in which some entries are zero here, and some terms cancel.
+void band(int n, const double *x, double *y, float *z) {
+    for (int i = 0; i < n; i++) {
+        const double a = i > 1 ? x[i - 2] : 0, b = i < n - 1 ? x[i + 1] : 0;
+        y[i] = a * b + (x[i] > 0 ? x[i] * x[i] : 0) + 0 * x[(i + 3) % n] + (b - b);
+        z[i] = (float)(x[i] * a);
+    }
+}
+// Every column meets the first row, and every row the first column.
+void arrow(int n, const double *x, double *y) {
+    y[0] = 0;
+    for (int i = 0; i < n; i++) y[0] += x[i] * x[i];
+    for (int i = 1; i < n; i++) y[i] = x[0] * sin(x[i]);
+}
+// Few rows of many columns each: cotangents are cheaper.
+void sums(int n, int m, const double *x, const double *w, double *y) {
+    for (int i = 0; i < m; i++) {
+        y[i] = 0;
+        for (int j = i * (n / m); j < (i + 1) * (n / m); j++) y[i] += w[j] * exp(x[j]);
+    }
+}
+// A grid by its five neighbours.
+void grid(int n, int m, const double *u, double *r) {
+    for (int i = 1; i < n - 1; i++)
+        for (int j = 1; j < m - 1; j++) {
+            const double *c = u + i * m + j;
+            r[i * m + j] = c[-1] + c[1] + c[-m] + c[m] - 4 * c[0] * c[0];
+        }
+    for (int j = 0; j < m; j++) r[j] = r[(n - 1) * m + j] = 1;
+    for (int i = 0; i < n; i++) r[i * m] = r[i * m + m - 1] = u[i * m];
+}
+"""
+band = je.kernel(SOURCE, "band", "n: i32, x: f64[n], out y: f64[n], out z: f32[n]", lang="c")
+arrow = je.kernel(SOURCE, "arrow", "n: i32, x: f64[n], out y: f64[n]", lang="c")
+sums = je.kernel(SOURCE, "sums", "n: i32, m: i32, x: f64[n], w: f64[n], out y: f64[m]", lang="c", m=3)
+grid = je.kernel(SOURCE, "grid", "n: i32, m: i32, u: f64[n,m], out r: f64[n,m]", lang="c")
+
+
+def numbers(*shape: int) -> Any:
+    return jnp.asarray(np.random.default_rng(1).normal(size=shape))
+
+
+@pytest.mark.parametrize("n", [1, 7, 8, 65])
+@pytest.mark.parametrize("result", [0, 1, -1])
+def test_bands(n: int, result: int) -> None:
+    x = numbers(n).at[n // 2].set(0.0)
+    matrix = je.sparse_jacobian(band, (x,), result=result)
+    dense = jax.jacfwd(band)(x)[result]
+    assert matrix.dtype == dense.dtype
+    np.testing.assert_allclose(matrix.todense(), dense, rtol=1e-6)
+    assert matrix.nse <= 5 * n
+
+
+def test_shapes_and_other_arguments() -> None:
+    matrix = je.sparse_jacobian(grid, (u := numbers(6, 5),))
+    assert matrix.shape == (6, 5, 6, 5)
+    assert matrix.n_sparse == 4
+    np.testing.assert_allclose(matrix.todense(), jax.jacrev(grid)(u), rtol=1e-12, atol=1e-12)
+    x, w = numbers(12), numbers(12) + 2
+    for argnum in (0, 1, -1):
+        matrix = je.sparse_jacobian(sums, (x, w), argnum)
+        np.testing.assert_allclose(matrix.todense(), jax.jacfwd(sums, argnum)(x, w), rtol=1e-12)
+    np.testing.assert_allclose(jax.jit(lambda m, v: m @ v)(matrix, w), jax.jacfwd(sums, 1)(x, w) @ w, rtol=1e-12)
+
+
+def test_functions_of_jax_and_single_numbers() -> None:
+    matrix = je.sparse_jacobian(lambda x: (band(x)[0] ** 2).sum(), (x := numbers(9),))
+    np.testing.assert_allclose(matrix.todense(), jax.grad(lambda x: (band(x)[0] ** 2).sum())(x), rtol=1e-12)
+    assert je.sparse_jacobian(jnp.sin, (0.0,)).todense() == 1
+    assert je.sparse_jacobian(lambda x: x[:0], (x,)).shape == (0, 9)
+    assert je.sparse_jacobian(lambda x: jnp.zeros(4) + 0 * x.sum().astype(int), (x,)).nse == 0
+
+
+def test_marks_pass_where_nan_is_an_error() -> None:
+    with jax.debug_nans(True):
+        np.testing.assert_allclose(je.sparse_jacobian(arrow, (x := numbers(10),)).todense(), jax.jacfwd(arrow)(x))
+
+
+def test_cost_grows_with_the_logarithm_of_the_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts: list[int] = []
+    answers = sparse._Jacobian._answers
+
+    def counted(self: Any, derivative: Any, count: int, seeds: Any) -> Any:
+        counts.append(count)
+        return answers(self, derivative, count, seeds)
+
+    monkeypatch.setattr(sparse._Jacobian, "_answers", counted)
+    spent: list[int] = []
+    for n in (64, 512, 4096):
+        counts.clear()
+        je.sparse_jacobian(band, (numbers(n),))
+        spent.append(sum(counts))
+    assert spent[2] - spent[1] <= spent[1] - spent[0] + 8 <= 60
+    counts.clear()
+    je.sparse_jacobian(sums, (numbers(300), numbers(300)))
+    assert counts[-2] <= 3  # cotangents
+
+
+def test_a_pattern_that_misses_something_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    pattern = sparse._Jacobian._pattern
+    monkeypatch.setattr(sparse._Jacobian, "_pattern", lambda self: tuple(part[:-3] for part in pattern(self)))
+    with pytest.raises(je.DifferentiationError, match="does not agree"):
+        je.sparse_jacobian(band, (numbers(30),))
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda x: jax.jit(lambda x: je.sparse_jacobian(band, (x,)))(x), "outside of jit"),
+        (lambda x: je.sparse_jacobian(band, (x,), 1), "there are 1 arguments"),
+        (lambda x: je.sparse_jacobian(band, (x,), result=2), "there are 2 results"),
+        (lambda x: je.sparse_jacobian(band, (x > 0,)), "argument 0 is of bool"),
+        (lambda x: je.sparse_jacobian(jnp.exp, (x + 1j,)), "argument 0 is of complex128"),
+        (lambda x: je.sparse_jacobian(jnp.argmax, (x,)), "result 0 is of int"),
+        (lambda x: je.sparse_jacobian(lambda p: p["x"], ({"x": x},)), "is a structure"),
+    ],
+)
+def test_errors(call: Any, says: str) -> None:
+    with pytest.raises(je.ArgumentError, match=says):
+        call(numbers(4))
