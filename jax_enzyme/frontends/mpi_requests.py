@@ -15,15 +15,20 @@ from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.rules.mpi.table import number_of
 
-MADE = ("MPI_Send_init", "MPI_Ssend_init", "MPI_Rsend_init", "MPI_Recv_init")
+_MADE = ("MPI_Send_init", "MPI_Ssend_init", "MPI_Rsend_init", "MPI_Recv_init")
 _USED = ("MPI_Start", "MPI_Startall", "MPI_Wait", "MPI_Waitall", "MPI_Request_free")
 _DATATYPE = 2
+
+
+def makes_requests(ir: str) -> bool:
+    """Whether a module mentions a function that makes persistent requests."""
+    return any(f"@{name}(" in ir for name in _MADE)
 
 
 def begun_each_time(ir: str) -> str:
     """The module without persistent requests; as it is where it makes none, and where they are not all of one type of
     real numbers, named where they are made."""
-    if not any(f"@{name}(" in ir for name in MADE):
+    if not makes_requests(ir):
         return ir
     module = parse(ir)
     calls = [i for f in module.functions.values() for i in f.instructions() if _makes_request(i)]
@@ -31,7 +36,7 @@ def begun_each_time(ir: str) -> str:
     kind = next(iter(kinds)) if len(kinds) == 1 else None
     if kind is None or kind[1] not in "ds":
         return ir
-    for name in (*MADE, *_USED):
+    for name in (*_MADE, *_USED):
         function = module.functions.pop(name, None)
         if function is not None:
             function.name = "_".join(("je", *kind, name))
@@ -41,4 +46,4 @@ def begun_each_time(ir: str) -> str:
 
 def _makes_request(instruction: I.Instruction) -> bool:
     callee = instruction.callee if isinstance(instruction, I.CallBase) else None
-    return isinstance(callee, Function) and callee.name in MADE and callee.is_declaration
+    return isinstance(callee, Function) and callee.name in _MADE and callee.is_declaration

@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from jax_enzyme.frontends.mpi_requests import MADE
+from jax_enzyme.frontends.mpi_requests import makes_requests
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.rules.mpi.table import datatypes_of, number_of
 
-OF_TYPES = tuple(
+_OF_TYPES = tuple(
     f"MPI_Type_{name}"
     for name in (
         "contiguous vector create_hvector indexed create_indexed_block create_struct create_subarray create_resized "
@@ -28,20 +28,25 @@ OF_TYPES = tuple(
 )
 _MESSAGES = tuple(f"MPI_{name}" for name in "Send Ssend Rsend Recv Sendrecv Isend Irecv Bcast".split())
 _WAITS = ("MPI_Wait", "MPI_Waitall")
-_PACK = frozenset({*OF_TYPES, *_MESSAGES, *_WAITS})
+_PACK = frozenset({*_OF_TYPES, *_MESSAGES, *_WAITS})
+
+
+def makes_types(ir: str) -> bool:
+    """Whether a module mentions a function that makes or uses derived datatypes."""
+    return any(f"@{name}(" in ir for name in _OF_TYPES)
 
 
 def packed_messages(ir: str) -> str:
     """The module without derived datatypes; as it is where it makes none, or persistent requests as well, where they
     are not all of one type of real numbers, and where one goes to a function of MPI that is not among those that
     pack."""
-    if not any(f"@{name}(" in ir for name in OF_TYPES) or any(f"@{name}(" in ir for name in MADE):
+    if not makes_types(ir) or makes_requests(ir):
         return ir
     module = parse(ir)
     calls = list(_calls(module))
-    kinds = {number_of(a) for call, name in calls if name in OF_TYPES for a in call.arguments} - {None}
+    kinds = {number_of(a) for call, name in calls if name in _OF_TYPES for a in call.arguments} - {None}
     kind = next(iter(kinds)) if len(kinds) == 1 else None
-    ours = [(call, name) for call, name in calls if name in (*OF_TYPES, *_WAITS) or not _is_plain(call, name)]
+    ours = [(call, name) for call, name in calls if name in (*_OF_TYPES, *_WAITS) or not _is_plain(call, name)]
     if kind is None or kind[1] not in "ds" or any(name not in _PACK for _, name in ours):
         return ir
     for call, name in ours:

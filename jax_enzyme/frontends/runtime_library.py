@@ -13,8 +13,8 @@ from importlib import resources
 
 from jax_enzyme.cache import DiskCache, digest
 from jax_enzyme.frontends import toolchain
-from jax_enzyme.frontends.mpi_requests import MADE, begun_each_time
-from jax_enzyme.frontends.mpi_types import OF_TYPES, packed_messages
+from jax_enzyme.frontends.mpi_requests import begun_each_time, makes_requests
+from jax_enzyme.frontends.mpi_types import makes_types, packed_messages
 from jax_enzyme.frontends.source import Source
 from jax_enzyme.ir import linking
 from jax_enzyme.ir.reader import parse
@@ -44,7 +44,7 @@ _INCLUDE = re.compile(r'^#include "(\w+\.h)"\n', re.M)
 def complete(ir: str, *roots: str) -> str:
     """The module with a body for each function that it declares and a library of ours defines, for these functions.
     What that has no use for is left out; a small module that needs nothing stays as it is."""
-    if any(f"@{name}(" in ir for name in (*MADE, *OF_TYPES)):
+    if makes_requests(ir) or makes_types(ir):
         ir = begun_each_time(packed_messages(linking.reachable(ir, roots)))
     if len(ir) < _LARGE and not _needed(ir, frozenset()):
         return ir

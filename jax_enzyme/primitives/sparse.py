@@ -149,16 +149,18 @@ class _Jacobian:
 
     def _divided(self, sets: Sequence[_Set]) -> list[_Set]:
         colours = _coloured([s.rows for s in sets], self._rows)
+        of_colour: list[list[_Set]] = [[] for _ in range(int(colours.max(initial=-1)) + 1)]
+        for number, s in zip(colours, sets, strict=True):
+            of_colour[number].append(s)
 
         def seeds(first: int, last: int) -> NDArray[Any]:
             found = np.zeros((last - first, self._columns), self._x.dtype)
-            for number, s in zip(colours, sets, strict=True):
-                for index in range(_PARTS):
-                    if first <= (at := number * _PARTS + index) < last:
-                        found[at - first, slice(*s.part(index))] = np.nan
+            for at in range(first, last):
+                for s in of_colour[at // _PARTS]:
+                    found[at - first, slice(*s.part(at % _PARTS))] = np.nan
             return found
 
-        count = _PARTS * (int(colours.max(initial=-1)) + 1)
+        count = _PARTS * len(of_colour)
         reached: list[NDArray[np.bool_]] = []
         for answers in self._answers(self._forward, count, seeds):
             reached.extend(np.isnan(answers))

@@ -224,46 +224,38 @@ __je_rand float4 curand_normal4(curandStatePhilox4_32_10 *s) {
   float2 a = curand_normal2(s), b = curand_normal2(s);
   return make_float4(a.x, a.y, b.x, b.y);
 }
-// Pairs are made of normal numbers: the second is kept (1: as it is, 2: its exponential) for the next call of its kind.
-template <class S> __je_rand float curand_normal(S *s) {
-  if (s->boxmuller_flag == 1) {
+// Numbers are made in pairs: the second is kept for the next call of its kind (1: normal, 2: its exponential).
+template <int Kind, class S, class F> __je_rand float __je_of_pair(S *s, F made) {
+  if (s->boxmuller_flag == Kind) {
     s->boxmuller_flag = 0;
     return s->boxmuller_extra;
   }
   float2 pair = curand_normal2(s);
-  s->boxmuller_flag = 1;
-  s->boxmuller_extra = pair.y;
-  return pair.x;
+  s->boxmuller_flag = Kind;
+  s->boxmuller_extra = made(pair.y);
+  return made(pair.x);
+}
+template <int Kind, class S, class F> __je_rand double __je_of_pair_double(S *s, F made) {
+  if (s->boxmuller_flag_double == Kind) {
+    s->boxmuller_flag_double = 0;
+    return s->boxmuller_extra_double;
+  }
+  double2 pair = curand_normal2_double(s);
+  s->boxmuller_flag_double = Kind;
+  s->boxmuller_extra_double = made(pair.y);
+  return made(pair.x);
+}
+template <class S> __je_rand float curand_normal(S *s) {
+  return __je_of_pair<1>(s, [](float x) { return x; });
 }
 template <class S> __je_rand double curand_normal_double(S *s) {
-  if (s->boxmuller_flag_double == 1) {
-    s->boxmuller_flag_double = 0;
-    return s->boxmuller_extra_double;
-  }
-  double2 pair = curand_normal2_double(s);
-  s->boxmuller_flag_double = 1;
-  s->boxmuller_extra_double = pair.y;
-  return pair.x;
+  return __je_of_pair_double<1>(s, [](double x) { return x; });
 }
 template <class S> __je_rand float curand_log_normal(S *s, float mean, float deviation) {
-  if (s->boxmuller_flag == 2) {
-    s->boxmuller_flag = 0;
-    return s->boxmuller_extra;
-  }
-  float2 pair = curand_normal2(s);
-  s->boxmuller_flag = 2;
-  s->boxmuller_extra = expf(mean + deviation * pair.y);
-  return expf(mean + deviation * pair.x);
+  return __je_of_pair<2>(s, [=](float x) { return expf(mean + deviation * x); });
 }
 template <class S> __je_rand double curand_log_normal_double(S *s, double mean, double deviation) {
-  if (s->boxmuller_flag_double == 2) {
-    s->boxmuller_flag_double = 0;
-    return s->boxmuller_extra_double;
-  }
-  double2 pair = curand_normal2_double(s);
-  s->boxmuller_flag_double = 2;
-  s->boxmuller_extra_double = exp(mean + deviation * pair.y);
-  return exp(mean + deviation * pair.x);
+  return __je_of_pair_double<2>(s, [=](double x) { return exp(mean + deviation * x); });
 }
 
 #undef __je_rand
