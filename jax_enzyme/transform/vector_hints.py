@@ -26,12 +26,15 @@ from jax_enzyme.ir.module import Module
 
 _ENABLE = "llvm.loop.vectorize.enable"
 _HIDDEN = "je.vectorize.enable"
+_PARALLEL = "llvm.loop.parallel_accesses"
 _GROUP = "llvm.access.group"
 
 
 def hide_vector_hints(module: Module) -> None:
     """Takes back, in place, what is said of accesses, and hides that loops are to be vectorised."""
     _rename(module, _ENABLE, _HIDDEN)
+    if not any(node.operands[:1] == [MDString(_PARALLEL)] for node in module.metadata.values()):
+        return  # no loop says anything of a group
     for function in module.functions.values():
         for instruction in function.instructions():
             if any(kind == _GROUP for kind, _ in instruction.metadata):
