@@ -137,7 +137,8 @@ def _unsolvable(signature: Signature, missing: Sequence[str]) -> SignatureError:
         return SignatureError(
             f"the dimension `{name}` cannot be solved: no argument that the caller passes has it in its shape",
             f"it occurs only in {where}",
-            f"let the caller pass an array that has it: `inout {first.name}: {first.type_text}`, or another input",
+            f"where it is the same in every call, give it to je.kernel: `{name}=17`; otherwise let the caller pass"
+            f" an array that has it: `inout {first.name}: {first.type_text}`, or another input",
         )
     listed = ", ".join(f"`{n}`" for n in missing)
     them = "it" if len(missing) == 1 else "them"
