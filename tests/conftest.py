@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Iterator
 
@@ -42,3 +43,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     left = [r for r in terminalreporter.stats.get("skipped", ()) if "no time was left" in str(r.longrepr)]
     if left:
         terminalreporter.write_line(f"NO TIME FOR {len(left)} TESTS: they were not run", red=True)
+
+
+@pytest.fixture
+def python_handler() -> Iterator[None]:
+    """Python's handler of Ctrl-C: processes in the background, and those that run a part of the tests, ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,19 +25,12 @@ from jax_enzyme.codegen.memo import Memo
 from jax_enzyme.working import waiting_for, working
 
 jax.config.update("jax_enable_x64", True)
+pytestmark = pytest.mark.usefixtures("python_handler")
 SOURCE = "double {name}(double x) {{ return x * x; }}"
 
 
 def made(name: str) -> je.Kernel:
     return je.kernel(SOURCE.format(name=name), name, "x: f64 -> f64", lang="c")
-
-
-@pytest.fixture(autouse=True)
-def python_handler() -> Iterator[None]:
-    """Those who run tests in several processes let these ignore Ctrl-C."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 def interrupt() -> None:

@@ -70,6 +70,7 @@ def test_an_error_is_that_of_the_first_iteration_in_serial_order(lang: str, flag
 
 
 @pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning", "ignore:.*fork:DeprecationWarning")
+@pytest.mark.usefixtures("python_handler")
 def test_forks_and_interrupts_while_loops_run_on_several_threads() -> None:
     run = jax.jit(kernel())
     expected, ends = np.asarray(run(X)).tobytes(), threading.Event()
@@ -90,7 +91,7 @@ def test_forks_and_interrupts_while_loops_run_on_several_threads() -> None:
                 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
                 # One that comes while a callback of the collector runs is lost: Python shows it and goes on.
                 with pytest.raises(KeyboardInterrupt):
-                    while True:
+                    for _ in range(100):
                         signal.raise_signal(signal.SIGINT)
                         run(X)
         finally:
