@@ -3,15 +3,23 @@
 A *chain* starts from a value, the phi of the header or a load, and every step of it is the value before combined with
 something else: `s + a`, `s - a`, `fmuladd(a, b, s)`; or `s * a`; or the larger of `s` and `a`. Phis and selects join
 steps of one chain. Nothing else may use a step, so that who starts the chain from zero gets what is to be added.
+
+A *choice* is the best of all with what belongs to it: several phis, of which all are replaced at once, where something
+is better than the first one of them:
+
+    %best = phi double [ %b0, %entry ], [ %b, %loop ]        %better = fcmp olt double %a, %best
+    %where = phi i64 [ -1, %entry ], [ %w, %loop ]           %b = select i1 %better, double %a, double %best
+                                                             %w = select i1 %better, i64 %i, i64 %where
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import BasicBlock, Value
 
@@ -29,13 +37,15 @@ _INTEGER_EXTREMES = ("llvm.smax.", "llvm.smin.", "llvm.umax.", "llvm.umin.")
 @dataclass(frozen=True)
 class Chain:
     """`kind` is how two parts of the sum are joined: an opcode, the name of a function, or `select`, with `sample` the
-    step to imitate. `ends` are the users that are no steps, with their operands' numbers."""
+    step to imitate. `ends` are the users that are no steps, with their operands' numbers. `leader`: the chain that
+    decides what is chosen here, where that is another one."""
 
     start: Value
     kind: str
     sample: I.Instruction
     steps: frozenset[Value]
     ends: tuple[tuple[I.Instruction, int], ...]
+    leader: Chain | None = None
 
 
 def chain(start: Value, uses: Uses, blocks: set[BasicBlock], home: Mapping[Value, BasicBlock]) -> Chain | None:
@@ -73,6 +83,55 @@ def chain(start: Value, uses: Uses, blocks: set[BasicBlock], home: Mapping[Value
     if any(_is_doubled(s, steps) for s in steps if isinstance(s, I.Instruction) and s is not start):
         return None
     return Chain(start, kind, sample, frozenset(steps), tuple(ends))
+
+
+def choices(
+    phis: Sequence[I.Phi], uses: Uses, blocks: set[BasicBlock], home: Mapping[Value, BasicBlock]
+) -> Iterator[Chain]:
+    """The choices among the phis of a loop's header, leaders first. Of equals the first one stays, whatever is NaN is
+    never chosen, and what it starts with is chosen by nobody: so the best of parts, each begun with the same, is the
+    best of all."""
+    by_condition: dict[I.Compare, list[Chain]] = {}
+    for phi in phis:
+        found = _chosen(phi, uses, blocks, home)
+        if found is not None:
+            by_condition.setdefault(found[0], []).append(found[1])
+    for compared, chains in by_condition.items():
+        if {u for u, _ in uses[compared]} != {c.sample for c in chains}:
+            continue
+        leader = next((c for c in chains if set(compared.operands) == set(c.sample.operands[1:])), None)
+        if leader is None or any(compared in _users(c.start, uses) for c in chains if c is not leader):
+            continue
+        yield leader
+        yield from (replace(c, leader=leader) for c in chains if c is not leader)
+
+
+def _chosen(
+    phi: I.Phi, uses: Uses, blocks: set[BasicBlock], home: Mapping[Value, BasicBlock]
+) -> tuple[I.Compare, Chain] | None:
+    """By which comparison a phi is replaced, or stays; what else uses it inside of the loop is that comparison."""
+    chosen = next((v for v, b in phi.incoming if b in blocks), None)
+    if not isinstance(chosen, I.Select) or not isinstance(phi.type, T.FloatType | T.IntType):
+        return None
+    compared, *two = chosen.operands
+    if not isinstance(compared, I.Compare) or two.count(phi) != 1 or not _is_strict(compared, two[0] is not phi):
+        return None
+    ends = tuple((u, n) for u, n in uses[chosen] if home.get(u) not in blocks)
+    inside = [u for u, _ in uses[chosen] if home.get(u) in blocks]
+    if inside != [phi] or not _users(phi, uses) <= {chosen, compared}:
+        return None
+    return compared, Chain(phi, f"select {compared.predicate}", chosen, frozenset({phi, chosen}), ends)
+
+
+def _is_strict(compared: I.Compare, if_true: bool) -> bool:
+    """Is something chosen only where it is less, or greater, and no NaN?"""
+    if compared.opcode == "icmp":
+        return compared.predicate[1:] in (("lt", "gt") if if_true else ("le", "ge"))
+    return compared.predicate in (("olt", "ogt") if if_true else ("ule", "uge"))
+
+
+def _users(value: Value, uses: Uses) -> set[I.Instruction]:
+    return {user for user, _ in uses.get(value, ())}
 
 
 def _joined(join: I.Instruction) -> Sequence[Value]:

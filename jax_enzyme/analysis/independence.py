@@ -25,7 +25,7 @@ from functools import cached_property
 from math import gcd
 
 from jax_enzyme.analysis.accesses import Access, accesses
-from jax_enzyme.analysis.accumulation import Chain, Uses, chain
+from jax_enzyme.analysis.accumulation import Chain, Uses, chain, choices
 from jax_enzyme.analysis.apart import Apart
 from jax_enzyme.analysis.flow import rule_of
 from jax_enzyme.analysis.implications import implied
@@ -218,10 +218,10 @@ class Independence:
 
     def _sums(self, loop: Loop) -> dict[I.Phi, Chain]:
         """The phis of the header that are sums, and need nothing but to be joined behind."""
-        found: dict[I.Phi, Chain] = {}
-        for phi in loop.header.instructions:
-            if not isinstance(phi, I.Phi):
-                break
+        phis = [i for i in loop.header.instructions if isinstance(i, I.Phi)]
+        together = choices(phis, self._uses, loop.blocks, self._facts.block_of)
+        found = {c.start: c for c in together if isinstance(c.start, I.Phi)}
+        for phi in phis:
             sum_ = chain(phi, self._uses, loop.blocks, self._facts.block_of)
             following = next((v for v, b in phi.incoming if b in loop), None)
             if sum_ is None or following not in sum_.steps:

@@ -294,18 +294,13 @@ class _InRanges(Sharing):
 
     def _joined(self, at: Builder, slots: Value) -> dict[Value, Value]:
         """What the loop leaves behind: sums of those of ranges, in order, and what the last range leaves."""
-        found: dict[Value, Value] = {}
-        for number, value in enumerate(self._kept):
-            sum_ = self._sums.get(value)
-            if sum_ is None:
-                found[value] = self._result(at, slots, self._ranges.count - 1, number, value.type)
-                continue
-            assert isinstance(sum_.start, I.Phi)
-            total = self._start(sum_.start)
-            for index in range(self._ranges.count):
-                total = _join(at, sum_, total, self._result(at, slots, index, number, value.type))
-            found[value] = total
-        return found
+        last, sums = self._ranges.count - 1, list(self._sums.values())
+        found = {v: self._result(at, slots, last, n, v.type) for n, v in enumerate(self._kept) if v not in self._sums}
+        totals: dict[Value, Value] = {s.start: self._start(s.start) for s in sums if isinstance(s.start, I.Phi)}
+        for index in range(self._ranges.count):
+            parts = {s.start: self._result(at, slots, index, n, s.start.type) for n, s in enumerate(sums)}
+            totals |= {s.start: _join(at, s, totals, parts) for s in sums}
+        return found | {value: totals[s.start] for value, s in self._sums.items()}
 
     def _result(self, at: Builder, slots: Value, index: int, number: int, type_: T.Type) -> Value:
         return at.load(type_, at.offset(slots, index * self._slot_size + number * _CELL), _CELL)
@@ -357,17 +352,17 @@ def _neutral(sum_: Chain) -> Value | None:
             return None
 
 
-def _join(at: Builder, sum_: Chain, total: Value, part: Value) -> Value:
-    """Two parts of a sum as one."""
+def _join(at: Builder, sum_: Chain, totals: Mapping[Value, Value], parts: Mapping[Value, Value]) -> Value:
+    """Two parts of a sum as one, of all sums by what they start with."""
+    total, part = totals[sum_.start], parts[sum_.start]
     match sum_.sample:
         case I.Select() as chosen:
-            compared = chosen.operands[0]
+            leader = sum_.leader or sum_
+            compared = leader.sample.operands[0]
             assert isinstance(compared, I.Compare)
-            own = next(o for o in chosen.operands[1:] if o in sum_.steps)
-            new = {o: total if o is own else part for o in chosen.operands[1:]}
-            left, right = (new[o] for o in compared.operands)
-            holds = at.insert(_compare(compared, left, right))
-            return at.select(holds, *(new[o] for o in chosen.operands[1:]))
+            both = (totals[leader.start], parts[leader.start])
+            holds = at.insert(_compare(compared, *(both[o not in leader.steps] for o in compared.operands)))
+            return at.select(holds, *(total if o in sum_.steps else part for o in chosen.operands[1:]))
         case I.Call() as call if sum_.kind != "fadd":
             return at.call(call.callee, [total, part], call.function_type)
         case _:

@@ -81,6 +81,32 @@ void k(int n, const double *x, double *y) {
         "p",
         "a value from the one before",
     ),
+    "best": Shared(
+        """#include <math.h>
+typedef struct { double value; int at; } best;
+#pragma omp declare reduction(less : best : omp_out = omp_in.value < omp_out.value ? omp_in : omp_out) \\
+    initializer(omp_priv = omp_orig)
+void k(int n, const double *x, double *y) {
+  best b = {9, -1};
+  double low = 3;
+#pragma omp parallel for reduction(less : b)
+  for (int i = 0; i < n; i++) {
+    double v = exp(-x[i % 97]);
+    if (v < b.value) { b.value = v; b.at = i; }
+    y[i] = x[i] * v;
+  }
+#pragma omp parallel
+  {
+    double mine = 5;
+#pragma omp for nowait
+    for (int i = 0; i < n; i++) { double v = x[i % 97] * sin(x[i % 97]); if (!(v >= mine)) mine = v; }
+#pragma omp critical
+    if (mine < low) low = mine;
+  }
+  y[0] = b.value * low + b.at;
+}""",
+        "pj",
+    ),
     "forces": Shared(
         """void k(int n, const double *x, double *y) {
 #pragma omp parallel for schedule(guided)
