@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from jax_enzyme.analysis.accesses import Access, accesses
+from jax_enzyme.analysis.fixpoint import fixpoint
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import NOTHING, Objects
@@ -23,17 +24,17 @@ def writing_calls(function: Function, writers: dict[Function, Objects]) -> Itera
 
 def written_objects(points_to: PointsTo, layout: DataLayout) -> dict[Function, Objects]:
     """The objects that each function, or anything it calls, may write."""
-    written = {
-        f: frozenset().union(*(a.objects for a in accesses(points_to, f, layout) if a.writes))
-        for f in points_to.functions
-    }
-    changed = True
-    while changed:
-        changed = False
-        for function in points_to.functions:
-            for instruction in function.instructions():
-                callee = instruction.callee if isinstance(instruction, I.CallBase) else None
-                if isinstance(callee, Function) and not written.get(callee, NOTHING) <= written[function]:
-                    written[function] |= written[callee]
-                    changed = True
-    return written
+    own: dict[Function, Objects] = {}
+    callees: dict[Function, list[Function]] = {}
+    callers: dict[Function, list[Function]] = {}
+    for function in points_to.functions:
+        own[function] = frozenset().union(*(a.objects for a in accesses(points_to, function, layout) if a.writes))
+        called = (i.callee for i in function.instructions() if isinstance(i, I.CallBase))
+        callees[function] = list(dict.fromkeys(f for f in called if isinstance(f, Function)))
+        for callee in callees[function]:
+            callers.setdefault(callee, []).append(function)
+
+    def evaluate(function: Function, written: Mapping[Function, Objects]) -> Objects:
+        return own[function].union(*(written.get(callee, NOTHING) for callee in callees[function]))
+
+    return fixpoint(list(points_to.functions), lambda f: callers.get(f, ()), evaluate, NOTHING)
