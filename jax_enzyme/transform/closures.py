@@ -27,6 +27,7 @@ fails unless it leads to another one (`unfitting`).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from jax_enzyme.analysis.memory import PointsTo
@@ -119,24 +120,15 @@ def _as_plain_functions(module: Module) -> dict[Function, int]:
     """Says what trampolines lead to in terms that the map of memory knows, in place: a record holds a function that
     finds the frame in a variable. These functions, with the position of the parameter that takes the frame."""
     made: dict[Function, tuple[Function, GlobalVariable]] = {}
+
+    def fill(at: Builder, record: Value, nested: Function, frame: Value) -> None:
+        if nested not in made:
+            made[nested] = _plain_form(module, nested, len(made))
+        at.store(made[nested][0], record, 1)
+        at.store(frame, made[nested][1], 1)
+
     for function in list(module.functions.values()):
-        replaced: dict[Value, Value] = {}
-        for block in function.blocks:
-            old, block.instructions = block.instructions, []
-            at = Builder(block)
-            for instruction in old:
-                if _names(instruction, _FILL):
-                    record, nested, frame = instruction.operands[:3]
-                    assert isinstance(nested, Function)
-                    if nested not in made:
-                        made[nested] = _plain_form(module, nested, len(made))
-                    at.store(made[nested][0], record, 1)
-                    at.store(frame, made[nested][1], 1)
-                elif _names(instruction, _ENTER):
-                    replaced[instruction] = at.load(T.PTR, instruction.operands[0], 1)
-                else:
-                    block.instructions.append(instruction)
-        replace_values(function, replaced)
+        _replace_trampolines(function, fill, lambda at, record: at.load(T.PTR, record, 1))
     return {plain: _frame_parameter(nested) for nested, (plain, _) in made.items()}
 
 
@@ -177,6 +169,21 @@ def _frame_parameter(function: Function) -> int:
 
 def _write_records(function: Function) -> None:
     """Stores for trampolines, in place."""
+
+    def fill(at: Builder, record: Value, nested: Function, frame: Value) -> None:
+        at.store(nested, record, 1)
+        at.store(frame, at.offset(record, _FRAME), 1)
+
+    _replace_trampolines(function, fill, lambda _, record: record)
+
+
+def _replace_trampolines(
+    function: Function,
+    fill: Callable[[Builder, Value, Function, Value], None],
+    enter: Callable[[Builder, Value], Value],
+) -> None:
+    """Puts other code where trampolines are made (of a record, a nested function and its frame) and where their
+    addresses are asked for (those of a record), in place."""
     replaced: dict[Value, Value] = {}
     for block in function.blocks:
         old, block.instructions = block.instructions, []
@@ -184,10 +191,10 @@ def _write_records(function: Function) -> None:
         for instruction in old:
             if _names(instruction, _FILL):
                 record, nested, frame = instruction.operands[:3]
-                at.store(nested, record, 1)
-                at.store(frame, at.offset(record, _FRAME), 1)
+                assert isinstance(nested, Function)
+                fill(at, record, nested, frame)
             elif _names(instruction, _ENTER):
-                replaced[instruction] = instruction.operands[0]
+                replaced[instruction] = enter(at, instruction.operands[0])
             else:
                 block.instructions.append(instruction)
     replace_values(function, replaced)
