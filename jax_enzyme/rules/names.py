@@ -115,7 +115,7 @@ NOT_IN_C = frozenset(
 """Rows whose names mean nothing in C: a user's own function of that name is another function."""
 
 _X86 = re.compile(r"x86\.(?:sse|sse2|avx)\.(?P<name>max|min|rcp|rsqrt)\.p[sd](?:\.256)?$")
-_X86_INTEGERS = re.compile(r"x86\.(?:sse|sse2|avx)\.cvtt?[ps][sd]2(?:si|si64|dq)(?:\.256)?$")
+_X86_INTEGERS = re.compile(r"x86\.(?:sse|sse2|avx)\.cvtt?\.?[ps][sd]2(?:si|si64|dq)(?:\.256)?$")
 _NVVM = re.compile(
     r"nvvm\.(?P<name>fma|add|mul|div|rcp|sqrt|rsqrt|sin|cos|ex2|lg2|fabs|fmax|fmin|ceil|floor|round|trunc|saturate|tanh)"
     r"\.(?:(?:rn|rz|rm|rp|approx)\.)?(?:ftz\.)?(?:f|d|f32|f64)$"

@@ -153,6 +153,14 @@ def _alternating(at: Builder, _: Declarations, match: re.Match[str], call: I.Cal
     return shuffled(at, at.binary("fsub", x, y), at.binary("fadd", x, y), lanes)
 
 
+def _multiplied(at: Builder, declarations: Declarations, match: re.Match[str], call: I.Call) -> Value:
+    """Products less a third number in even lanes, and plus it in odd ones."""
+    x, y, z = call.arguments
+    count = _vector(call).count
+    less, more = (_same(at, declarations, "fma", x, y, term) for term in (at.unary("fneg", z), z))
+    return shuffled(at, less, more, [lane + count * (lane % 2) for lane in range(count)])
+
+
 def _blended(at: Builder, declarations: Declarations, match: re.Match[str], call: I.Call) -> Value:
     x, y, mask = call.arguments
     return at.select(_signs(at, declarations, mask), y, x)
@@ -194,6 +202,15 @@ def _of_first(at: Builder, declarations: Declarations, match: re.Match[str], cal
     return _first_lane(at, at.call(function, first), call.arguments[0])
 
 
+def _inserted(at: Builder, _: Declarations, match: re.Match[str], call: I.Call) -> Value:
+    """`insertps`: one lane of the second vector in a lane of the first, and zeros in some."""
+    x, y, how = call.arguments
+    choice, lanes = _choice(how), list(range(4))
+    lanes[choice >> 4 & 3] = 4 + (choice >> 6)
+    merged = shuffled(at, x, y, lanes)
+    return shuffled(at, merged, zero(_vector(x)), [lane + 4 * (choice >> lane & 1) for lane in range(4)])
+
+
 def _masks(at: Builder, call: I.Call, alone: bool) -> Value:
     """Of each lane; where `alone` is false, of the first one beside those of the first argument."""
     x, y, how = call.arguments
@@ -220,6 +237,11 @@ def _loaded(at: Builder, declarations: Declarations, match: re.Match[str], call:
     type_ = T.FunctionType(kind, (T.PTR, T.VectorType(kind.count, T.I1), kind))
     function = declarations.function(f"llvm.masked.load.{overload(kind)}.p0", type_)
     return at.call(function, [pointer, _signs(at, declarations, mask), zero(kind)])
+
+
+def _loaded_whole(at: Builder, _: Declarations, match: re.Match[str], call: I.Call) -> Value:
+    words = T.VectorType(_vector(call).count // 8, T.I64)
+    return at.cast("bitcast", at.load(words, call.arguments[0], 1), call.type)
 
 
 def _stored(at: Builder, declarations: Declarations, match: re.Match[str], call: I.Call) -> None:
@@ -283,10 +305,14 @@ def _narrowed(at: Builder, _: Declarations, match: re.Match[str], call: I.Call) 
 
 
 def _tested(at: Builder, declarations: Declarations, match: re.Match[str], call: I.Call) -> Value:
-    """Whether no lane is negative in both (`z`), or in the second alone (`c`), or neither (`nzc`)."""
-    x, y = (_signs(at, declarations, v) for v in call.arguments)
-    bits = T.IntType(_vector(x).count)
-    x, y = (at.cast("bitcast", v, bits) for v in (x, y))
+    """Whether no lane is negative in both (`z`), or in the second alone (`c`), or neither (`nzc`); for `ptest`, whether
+    no bit is set so."""
+    bits = T.IntType(64 * _vector(call.arguments[0]).count)
+    given = call.arguments
+    if match["lanes"]:
+        given = [_signs(at, declarations, v) for v in given]
+        bits = T.IntType(_vector(given[0]).count)
+    x, y = (at.cast("bitcast", v, bits) for v in given)
     both = at.binary("and", x, y)
     none = const_int(bits, 0)
     second = at.binary("and", at.binary("xor", x, const_int(bits, -1)), y)
@@ -318,6 +344,9 @@ _TABLE: Mapping[re.Pattern[str], _Lowering] = {
         ("avx2.gather.[dq].(?:@|[dq])(?:.256)?", _gathered),
         ("(?:avx.vpermilvar.@(?:.256)?|avx2.(?P<operation>permps))", _permuted),
         ("(?:sse2.cvt(?:pd2ps|sd2ss)|avx.cvt.pd2.ps.256)", _narrowed),
-        ("avx.vtest(?P<what>z|c|nzc).@(?:.256)?", _tested),
+        ("(?:sse41.ptest|avx.(?:ptest|(?P<lanes>vtest)))(?P<what>z|c|nzc)(?:.@)?(?:.256)?", _tested),
+        ("fma.vfmaddsub.@(?:.256)?", _multiplied),
+        ("sse41.insertps", _inserted),
+        ("(?:sse3|avx).ldu.dq(?:.256)?", _loaded_whole),
     )
 }

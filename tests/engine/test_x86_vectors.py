@@ -25,6 +25,10 @@ void k(const double *x, double *y) {
   y[4] = _mm_cvtsd_f64(chosen) * _mm256_movemask_pd(less) * _mm256_testz_pd(a, c);
   _mm_storeu_pd(y + 5, _mm_mul_pd(_mm_max_sd(u, dot), _mm_round_sd(u, dot, _MM_FROUND_TO_ZERO)));
   y[7] = _mm_comigt_sd(u, v) ? x[0] * _mm_cvtsd_si32(v) : x[1] * _mm_cvttsd_si32(u);
+  __m256d whole = _mm256_cvtepi32_pd(_mm256_cvttpd_epi32(b)), turned = _mm256_fmsubadd_pd(a, whole, g);
+  __m256i moved = _mm256_lddqu_si256((const __m256i *)(x + 1)), masks = _mm256_castpd_si256(less);
+  __m256d sums = _mm256_fmaddsub_pd(turned, _mm256_castsi256_pd(moved), b);
+  _mm256_storeu_pd(y + 8, _mm256_testc_si256(masks, _mm256_set1_epi64x(-1)) ? sums : _mm256_mul_pd(sums, a));
 }
 """
 FLOATS = """
@@ -34,7 +38,7 @@ void k(const float *x, float *y) {
   __m256 c = _mm256_dp_ps(b, _mm256_rcp_ps(a), 0x75), d = _mm256_mul_ps(_mm256_rsqrt_ps(a), c);
   __m128 e = _mm256_castps256_ps128(d), f = _mm_mul_ps(_mm_rsqrt_ss(e), _mm_min_ss(e, _mm256_extractf128_ps(b, 1)));
   _mm256_storeu_ps(y, _mm256_add_ps(d, _mm256_permutevar8x32_ps(b, _mm256_set_epi32(0, 7, x[0] > 0, 2, 5, 4, 3, 6))));
-  _mm_storeu_ps(y + 8, _mm_add_ps(f, _mm256_cvtpd_ps(_mm256_cvtps_pd(e))));
+  _mm_storeu_ps(y + 8, _mm_add_ps(_mm_insert_ps(f, e, 0x62), _mm256_cvtpd_ps(_mm256_cvtps_pd(e))));
 }
 """
 
@@ -49,12 +53,13 @@ def in_numpy(x: jax.Array) -> jax.Array:
     d = (products[:, None] * jnp.array([1.0, 0, 1, 0])).ravel() / jnp.sqrt(x)
     e = d[:4]
     f = jnp.concatenate([(jnp.minimum(e[0], b[4]) / jnp.sqrt(e[0]))[None], e[1:] * e[1:]])
-    return jnp.concatenate([d + b[jnp.array([6, 3, 4, 5, 2, 1, 7, 0])], f + e])
+    inserted = jnp.stack([f[0], jnp.zeros_like(f[1]), e[1], f[3]])
+    return jnp.concatenate([d + b[jnp.array([6, 3, 4, 5, 2, 1, 7, 0])], inserted + e])
 
 
 @pytest.mark.parametrize("x", [[0.7, 2.3, -1.6, 5.9, 3.3, 0.4, -2.5, 1.2], [4.2, 1.1, 3.7, -0.3, 0.6, 2.8, 0.9, 7.4]])
 def test_double_precision(x: list[float]) -> None:
-    kernel = je.kernel(DOUBLES, "k", "x: f64[8], out y: f64[8]", lang="c", flags=("-mavx2", "-mfma"))
+    kernel = je.kernel(DOUBLES, "k", "x: f64[8], out y: f64[12]", lang="c", flags=("-mavx2", "-mfma"))
     je.check_grads(kernel, (np.array(x),), modes=("fwd", "rev"))
 
 
