@@ -5,6 +5,7 @@ from __future__ import annotations
 from jax_enzyme.cache import DiskCache, digest
 from jax_enzyme.codegen.derived import environment
 from jax_enzyme.codegen.reading import read
+from jax_enzyme.codegen.selection import check_selected
 from jax_enzyme.frontends.program import Program
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.signature import Signature
@@ -13,12 +14,14 @@ from jax_enzyme.transform.retyping import literal_structures
 
 
 def check_fits(program: Program, signature: Signature) -> None:
-    """SignatureError where they do not fit. What did fit is remembered on disk, so that the program need not be read
-    again for that."""
+    """SignatureError where they do not fit, CompileError where the program names instructions that this processor does
+    not have. What did fit is remembered on disk, so that the program need not be read again for that."""
     disk = DiskCache.named("fits")
     key = digest(environment(), program.key, str(signature), signature.order)
     if disk.get(key) is None:
         module = clone(read(program))
+        if program.launch is None:
+            check_selected(module)
         literal_structures(module)
         check_signature(module, program.symbol, signature)
         disk.put(key, b"1")

@@ -10,6 +10,8 @@ import llvmlite
 import llvmlite.binding as llvm
 
 _start = threading.Lock()
+_FLUSHING = frozenset({"avx512bf16", "avxneconvert"})
+"""Features whose instructions round to `bfloat` with subnormal numbers taken for zero, which is no fptrunc."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +43,15 @@ def host() -> Host:
     return Host(
         triple=llvm.get_process_triple(),
         cpu=llvm.get_host_cpu_name(),
-        features=llvm.get_host_cpu_features().flatten(),
+        features=_features(),
         compiler=f"llvmlite {llvmlite.__version__}, LLVM {version}",
     )
+
+
+def _features() -> str:
+    found = llvm.get_host_cpu_features()
+    found.update(dict.fromkeys(_FLUSHING & found.keys(), False))
+    return found.flatten()
 
 
 @cache

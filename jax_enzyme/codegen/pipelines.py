@@ -45,7 +45,7 @@ class Pipeline:
         """The module after the pipeline: the same one, changed, or another."""
         if _is_of_this_machine(native):
             bitcode = native.as_bitcode()
-            if len(bitcode) >= LONG and _is_of_the_same_version():
+            if len(bitcode) >= LONG and clang_of_the_same_version():
                 words = (f"--target={native.triple}", *self._words())
                 return llvm.parse_bitcode(_through_clang(bitcode, words), llvm.create_context())
         run_on_module(builder.getModulePassManager(), native, builder)
@@ -68,7 +68,7 @@ def long_compiler() -> str:
 
 
 @cache
-def _is_of_the_same_version() -> bool:
+def clang_of_the_same_version() -> bool:
     """Whether there is a clang whose LLVM is of llvmlite's version, so that each reads what the other writes."""
     try:
         words = [*zig().command, "clang", "--version"]
@@ -91,16 +91,21 @@ def _is_of_this_machine(native: llvm.ModuleRef) -> bool:
 
 
 def _through_clang(bitcode: bytes, words: tuple[str, ...]) -> bytes:
-    this = host()
-    settings = ["-target-cpu", this.cpu]
-    for feature in filter(None, this.features.split(",")):
-        settings += ["-target-feature", feature]
-    chosen = (word for setting in settings for word in ("-Xclang", setting))
-    command = [*zig().command, "clang", "-x", "ir", "-c", "-emit-llvm", "-fno-discard-value-names", "-w"]
-    done = subprocess.run([*command, *words, *chosen, "-", "-o", "-"], input=bitcode, capture_output=True, check=False)
+    done = run_clang(bitcode, ("-emit-llvm", "-fno-discard-value-names", *words))
     if done.returncode:
         raise LoweringError(
             f"LLVM could not optimise the code of a kernel: {done.stderr.decode(errors='replace')[-2000:]}",
             remedy="this is a defect of jax_enzyme, or of LLVM: please report it with the source of the kernel",
         )
     return done.stdout
+
+
+def run_clang(code: bytes, words: tuple[str, ...]) -> subprocess.CompletedProcess[bytes]:
+    """What clang makes of a module, for this processor: LLVM's text or bitcode."""
+    this = host()
+    settings = ["-target-cpu", this.cpu]
+    for feature in filter(None, this.features.split(",")):
+        settings += ["-target-feature", feature]
+    chosen = (word for setting in settings for word in ("-Xclang", setting))
+    command = [*zig().command, "clang", "-x", "ir", "-c", "-w", *words, *chosen, "-", "-o", "-"]
+    return subprocess.run(command, input=code, capture_output=True, check=False)

@@ -11,6 +11,7 @@ from jax_enzyme.ir import reader
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.module import Module
 from jax_enzyme.signature import Binding, Signature
+from jax_enzyme.signature.formals import Plain
 from jax_enzyme.transform import cuda
 from jax_enzyme.transform.openmp import TEAM, LoopLog, check_exclusive, lower_teams
 from jax_enzyme.transform.retyping import literal_structures
@@ -85,11 +86,13 @@ def _read_device(program: Program) -> Module:
 
 
 def _constants(program: Program, signature: Signature, binding: Binding, module: Module) -> dict[int, int]:
-    """The integer parameters that are known, by position."""
-    kernel = module.functions.get(program.symbol)
-    if kernel is None or len(kernel.arguments) != len(signature.params):
+    """The integer parameters that are known, by position; none where one that the signature has is several in the
+    IR."""
+    kernel, known = module.functions.get(program.symbol), binding.constants
+    if kernel is None or len(kernel.arguments) != len(signature.arguments):
         return {}
-    return {i: binding.constants[p.name] for i, p in enumerate(signature.params) if p.name in binding.constants}
+    numbers = ((i, a.param.name) for i, a in enumerate(signature.arguments) if isinstance(a, Plain))
+    return {i: known[name] for i, name in numbers if name in known}
 
 
 def _target() -> tuple[str, str]:

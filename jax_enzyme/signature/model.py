@@ -9,7 +9,7 @@ from typing import Literal as Choice
 
 from jax_enzyme.errors import ArgumentError, SignatureError
 from jax_enzyme.signature.expressions import EvaluationError, Expression, evaluate, names_in
-from jax_enzyme.signature.formals import Formal, Record
+from jax_enzyme.signature.formals import Formal, Plain, Record
 from jax_enzyme.signature.params import INTEGERS, Param
 
 Order = Choice["C", "F"]
@@ -76,6 +76,11 @@ class Signature:
 
     def __iter__(self) -> Iterator[Param]:
         return iter(self.params)
+
+    @cached_property
+    def arguments(self) -> tuple[Formal, ...]:
+        """What the function takes, in order."""
+        return self.formals or tuple(Plain(p, p.dims) for p in self.params)
 
     @cached_property
     def shape_names(self) -> frozenset[str]:

@@ -130,7 +130,7 @@ class _Binder:
         self.composer = Composer(
             self.at, self.arguments, constants, self._function, self._characters, self._fail, [self.at.block]
         )
-        self.formals: tuple[Formal, ...] = signature.formals or tuple(Plain(p, p.dims) for p in signature.params)
+        self.formals = signature.arguments
 
     def bind(self) -> ArrayFunction:
         self._check_count()

@@ -131,6 +131,24 @@ def test_structures_by_value(gpu_launches: StandIn) -> None:
         je.kernel(VIEWS, "turned", shared, lang="cuda", grid="(n+31)//32", block=32)
 
 
+def test_an_integer_in_a_structure_beside_a_null_pointer() -> None:
+    """As many numbers as parameters, but not the same."""
+    kernel = je.kernel(
+        "struct s { double k; int m; };\n"
+        'extern "C" __global__ void f(s s, int n, const double *p, const double *x, double *y) {\n'
+        "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+        "  if (i < n) y[i] = p ? 7 : s.k * s.m * x[i];\n}",
+        "f",
+        "s: {k: f64, m: i32}, n: i32, p: null, x: f64[n], out y: f64[n]",
+        lang="cuda",
+        grid=1,
+        block=32,
+    )
+    x = jnp.arange(5.0)
+    np.testing.assert_array_equal(kernel({"k": 0.5, "m": 3}, x), 1.5 * x)
+    assert jax.grad(lambda k: kernel({"k": k, "m": 3}, x).sum())(0.5) == 30
+
+
 def test_inout_leaves_the_argument_alone(gpu_launches: StandIn) -> None:
     case = next(c for c in CASES if c.name == "histogram")
     arrays = {k: jnp.asarray(v) for k, v in case.inputs(np.random.default_rng(7)).items()}

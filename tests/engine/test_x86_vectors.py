@@ -69,3 +69,18 @@ def test_single_precision() -> None:
     np.testing.assert_allclose(kernel(x), in_numpy(x), rtol=1e-2)
     for mode in (jax.jacfwd, jax.jacrev):
         np.testing.assert_allclose(mode(kernel)(x), mode(in_numpy)(x), rtol=1e-2, atol=1e-2)
+
+
+ROUNDED = """
+#include <immintrin.h>
+__attribute__((target("avx512bf16,avx512vl"))) void k(const float *x, float *y) {
+  __m128bh r = _mm256_cvtneps_pbh(_mm256_loadu_ps(x));
+  _mm_storeu_ps(y, (__m128)r);
+}
+"""
+
+
+def test_an_instruction_that_is_not_there_is_refused_at_its_line() -> None:
+    """LLVM would end the process. (Of processors that round to bfloat so, this instruction is left alone.)"""
+    with pytest.raises(je.CompileError, match=r"(?s)no instruction for the intrinsic `llvm\.x86\..*kernel\.c:4"):
+        je.kernel(ROUNDED, "k", "x: f32[8], out y: f32[4]", lang="c")
