@@ -85,7 +85,7 @@ class _Comparisons:
     def general(self, step: Step) -> General:
         if not any(True for f in self._base.module.functions.values() if f.blocks for _ in exact_comparisons(f)):
             return General(self._made[()], ())
-        activity = _activity(self._base, self._root, step, self._rules, self._points_to)
+        activity = activity_of(self._base, self._root, step, self._rules, self._points_to)
         found: list[ExactComparison] = []
         proved: dict[I.Instruction, Function] = {}
         for function in self._points_to.functions:
@@ -174,7 +174,8 @@ def _varies(comparison: I.Instruction, activity: Activity, points_to: PointsTo) 
     return not activity.varied.isdisjoint(comparison.operands)
 
 
-def _activity(base: ArrayFunction, root: Function, step: Step, rules: Rules, points_to: PointsTo) -> Activity:
+def activity_of(base: ArrayFunction, root: Function, step: Step, rules: Rules, points_to: PointsTo) -> Activity:
+    """What is active in a step."""
     masks = (step.tangents, None) if isinstance(step, Jvp) else (step.wanted, step.seeded)
     objects = [points_to.objects[a] for a in root.arguments]
     inputs, outputs = (

@@ -193,6 +193,10 @@ class Independence:
         found = tuple(sums.values())
         return Independent(loop, count, tuple(private), counters, found, left, tuple(added), tuple(near), apart)
 
+    def choices(self, loop: Loop) -> list[Chain]:
+        """What is chosen in a loop as the best of all, and what belongs to it."""
+        return list(choices(_phis(loop), self._uses, loop.blocks, self._facts.block_of))
+
     def separate(self, share: Independent) -> list[I.Instruction]:
         """The loads and stores of a loop that meet nothing of another iteration, wherever the loop runs: all but those
         of private memory, which its iterations use in turn, and of what they add to."""
@@ -218,10 +222,8 @@ class Independence:
 
     def _sums(self, loop: Loop) -> dict[I.Phi, Chain]:
         """The phis of the header that are sums, and need nothing but to be joined behind."""
-        phis = [i for i in loop.header.instructions if isinstance(i, I.Phi)]
-        together = choices(phis, self._uses, loop.blocks, self._facts.block_of)
-        found = {c.start: c for c in together if isinstance(c.start, I.Phi)}
-        for phi in phis:
+        found = {c.start: c for c in self.choices(loop) if isinstance(c.start, I.Phi)}
+        for phi in _phis(loop):
             sum_ = chain(phi, self._uses, loop.blocks, self._facts.block_of)
             following = next((v for v, b in phi.incoming if b in loop), None)
             if sum_ is None or following not in sum_.steps:
@@ -446,6 +448,10 @@ class Independence:
     def _is_bounded(atom: Iteration | Leaf, loop: Loop) -> bool:
         """Whether an atom may stand in a sum of digits: any number but an address."""
         return isinstance(atom, Iteration) or not T.is_pointer(atom.value.type)
+
+
+def _phis(loop: Loop) -> list[I.Phi]:
+    return [i for i in loop.header.instructions if isinstance(i, I.Phi)]
 
 
 def _is_harmless(call: I.CallBase) -> bool:

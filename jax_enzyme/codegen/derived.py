@@ -16,6 +16,7 @@ from pathlib import Path
 from weakref import WeakValueDictionary
 
 from jax_enzyme import ad
+from jax_enzyme.ad.candidates import keep_candidates
 from jax_enzyme.ad.shortcuts import ExactComparison, General, general, later, varied_inputs
 from jax_enzyme.cache import DiskCache, digest
 from jax_enzyme.codegen import library, race_warnings, shortcut_warnings
@@ -241,7 +242,14 @@ class _Job:
             return General(before.canonical(), ())
         masks = step.tangents if isinstance(step, Jvp) else (step.wanted, step.seeded)
         key = digest("general", before.key, repr(masks))
-        return _general.get(key, lambda: general(before.canonical(), step, rules_of(before.canonical().module)))
+        return _general.get(key, lambda: before.generalised(step))
+
+    def generalised(self, step: Step) -> General:
+        """What a first step is applied to."""
+        base = self.canonical()
+        rules = rules_of(base.module)
+        found = general(base, step, rules)
+        return found if isinstance(step, Jvp) else replace(found, function=keep_candidates(found.function, step, rules))
 
     def comparisons(self) -> tuple[ExactComparison, ...]:
         """The comparisons of the kernel with exact values that this derivative of it depends on."""

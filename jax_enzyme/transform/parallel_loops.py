@@ -34,7 +34,7 @@ from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, Value, int_
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.shared_loops import RUN, Sharing, stretch_arguments, structure, take_team
 
-_WORTH = 20_000
+WORTH = 20_000
 """A loop that executes fewer instructions than this takes less than the 20 microseconds that threads are worth."""
 _RANGES, _FEWEST, _MOST_COPIES = 64, 4, 16
 _COPYING = 64
@@ -106,7 +106,7 @@ class _Choice:
         if isinstance(share, str):
             return f"on one thread: {share}"
         work = self._facts.work(loop)
-        if work < _WORTH:
+        if work < WORTH:
             return "on one thread: it takes less time than it would take to share it"
         ranges = None
         if share.sums or share.left or share.added or share.near:

@@ -91,7 +91,7 @@ void k(int n, const double *x, double *y) {
   double low = 3;
 #pragma omp parallel for reduction(less : b)
   for (int i = 0; i < n; i++) {
-    double v = exp(-x[i % 97]);
+    double v = exp(-x[i]);
     if (v < b.value) { b.value = v; b.at = i; }
     y[i] = x[i] * v;
   }
@@ -99,13 +99,14 @@ void k(int n, const double *x, double *y) {
   {
     double mine = 5;
 #pragma omp for nowait
-    for (int i = 0; i < n; i++) { double v = x[i % 97] * sin(x[i % 97]); if (!(v >= mine)) mine = v; }
+    for (int i = 0; i < n; i++) { double v = x[i] * sin(x[i]); if (v < mine) mine = v; }
 #pragma omp critical
     if (mine < low) low = mine;
   }
   y[0] = b.value * low + b.at;
 }""",
-        "pj",
+        "pjv",
+        all=True,
     ),
     "forces": Shared(
         """void k(int n, const double *x, double *y) {
@@ -421,6 +422,26 @@ def test_the_option_caps_the_threads_and_changes_no_bit() -> None:
     assert len(set(found)) == 1
     with pytest.raises(ValueError, match="threads"):
         je.Options(threads=0)
+
+
+def test_of_equals_the_first_one_is_the_best_whatever_range_it_is_in() -> None:
+    source = """void k(int n, const double *x, double *y) {
+  double best = 1;
+  int at = -1;
+#pragma omp parallel for
+  for (int i = 0; i < n; i++) {
+#pragma omp critical
+    if (x[i] < best) { best = x[i]; at = i; }
+  }
+  y[0] = best;
+  y[1] = at;
+}"""
+    kernel = je.kernel(source, "k", "n: i32, x: f64[n], out y: f64[2]", lang="c", flags=("-fopenmp",))
+    tied = np.floor(_inputs(20_000) * 16) / 16
+    assert any("on several threads" in text for _, text in kernel.inspect(tied).loops)
+    for x in (tied, np.where(np.arange(20_000) % 3, tied, np.nan), np.ones(20_000), np.full(20_000, np.nan)):
+        best = np.nanargmin(x) if np.nanmin(np.append(x, 2)) < 1 else -1
+        assert kernel(x).tolist() == [x[best] if best >= 0 else 1, best]
 
 
 def test_sums_without_a_directive_keep_their_order() -> None:
