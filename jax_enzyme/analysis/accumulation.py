@@ -21,7 +21,7 @@ from typing import TypeAlias
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function
-from jax_enzyme.ir.values import BasicBlock, Value
+from jax_enzyme.ir.values import BasicBlock, Value, int_value
 
 Uses: TypeAlias = Mapping[Value, Sequence[tuple[I.Instruction, int]]]
 
@@ -31,6 +31,7 @@ _KINDS = {
 }  # fmt: skip
 _FUSED = ("llvm.fma.", "llvm.fmuladd.")
 _EXTREMES = ("llvm.maxnum.", "llvm.minnum.", "llvm.maximum.", "llvm.minimum.", "llvm.maximumnum.", "llvm.minimumnum.")
+_RELATIONS = ("gt", "ge", "lt", "le")
 _INTEGER_EXTREMES = ("llvm.smax.", "llvm.smin.", "llvm.umax.", "llvm.umin.")
 
 
@@ -38,7 +39,8 @@ _INTEGER_EXTREMES = ("llvm.smax.", "llvm.smin.", "llvm.umax.", "llvm.umin.")
 class Chain:
     """`kind` is how two parts of the sum are joined: an opcode, the name of a function, or `select`, with `sample` the
     step to imitate. `ends` are the users that are no steps, with their operands' numbers. `leader`: the chain that
-    decides what is chosen here, where that is another one."""
+    decides what is chosen here, where that is another one; `strict`: of equals the first one stays, and no NaN is
+    chosen."""
 
     start: Value
     kind: str
@@ -46,6 +48,7 @@ class Chain:
     steps: frozenset[Value]
     ends: tuple[tuple[I.Instruction, int], ...]
     leader: Chain | None = None
+    strict: bool = True
 
 
 def chain(start: Value, uses: Uses, blocks: set[BasicBlock], home: Mapping[Value, BasicBlock]) -> Chain | None:
@@ -88,9 +91,8 @@ def chain(start: Value, uses: Uses, blocks: set[BasicBlock], home: Mapping[Value
 def choices(
     phis: Sequence[I.Phi], uses: Uses, blocks: set[BasicBlock], home: Mapping[Value, BasicBlock]
 ) -> Iterator[Chain]:
-    """The choices among the phis of a loop's header, leaders first. Of equals the first one stays, whatever is NaN is
-    never chosen, and what it starts with is chosen by nobody: so the best of parts, each begun with the same, is the
-    best of all."""
+    """The choices among the phis of a loop's header, leaders first. In strict ones what a part begins with is never
+    better than what another part has: so the best of parts, each begun with the same, is the best of all."""
     by_condition: dict[I.Compare, list[Chain]] = {}
     for phi in phis:
         found = _chosen(phi, uses, blocks, home)
@@ -102,8 +104,22 @@ def choices(
         leader = next((c for c in chains if set(compared.operands) == set(c.sample.operands[1:])), None)
         if leader is None or any(compared in _users(c.start, uses) for c in chains if c is not leader):
             continue
+        if any(_stays_if(c) != _stays_if(leader) for c in chains):
+            continue
         yield leader
         yield from (replace(c, leader=leader) for c in chains if c is not leader)
+
+
+def says_any(chain: Chain) -> bool:
+    """Does a chain say whether anything was chosen: 0 at first, then 1? (`transform.named_choices`)"""
+    assert isinstance(chain.start, I.Phi)
+    two = (*chain.start.operands, *chain.sample.operands[1:])
+    return chain.leader is not None and [int_value(v) for v in two if v not in chain.steps] == [0, 1]
+
+
+def _stays_if(chain: Chain) -> bool:
+    """What the comparison says where nothing is chosen."""
+    return chain.sample.operands[1] is chain.start
 
 
 def _chosen(
@@ -114,13 +130,14 @@ def _chosen(
     if not isinstance(chosen, I.Select) or not isinstance(phi.type, T.FloatType | T.IntType):
         return None
     compared, *two = chosen.operands
-    if not isinstance(compared, I.Compare) or two.count(phi) != 1 or not _is_strict(compared, two[0] is not phi):
+    if not isinstance(compared, I.Compare) or two.count(phi) != 1 or compared.predicate[-2:] not in _RELATIONS:
         return None
     ends = tuple((u, n) for u, n in uses[chosen] if home.get(u) not in blocks)
     inside = [u for u, _ in uses[chosen] if home.get(u) in blocks]
     if inside != [phi] or not _users(phi, uses) <= {chosen, compared}:
         return None
-    return compared, Chain(phi, f"select {compared.predicate}", chosen, frozenset({phi, chosen}), ends)
+    strict = _is_strict(compared, two[0] is not phi)
+    return compared, Chain(phi, f"select {compared.predicate}", chosen, frozenset({phi, chosen}), ends, strict=strict)
 
 
 def _is_strict(compared: I.Compare, if_true: bool) -> bool:
@@ -171,7 +188,7 @@ def _step(user: I.Instruction, index: int, uses: Uses) -> tuple[str, I.Instructi
 def _extreme(compared: I.Compare, chosen: I.Select, value: Value, uses: Uses) -> tuple[str, I.Instruction] | None:
     """The larger or the smaller of a step and something else, where nothing else depends on which it is."""
     relation = compared.predicate.lstrip("uso")
-    if relation not in ("gt", "ge", "lt", "le") or len(uses.get(compared, ())) != 1:
+    if relation not in _RELATIONS or len(uses.get(compared, ())) != 1:
         return None
     # What is chosen where the comparison `value relation other` holds.
     less = (relation[0] == "l") == (compared.operands[0] is value)

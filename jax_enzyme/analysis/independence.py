@@ -25,7 +25,7 @@ from functools import cached_property
 from math import gcd
 
 from jax_enzyme.analysis.accesses import Access, accesses
-from jax_enzyme.analysis.accumulation import Chain, Uses, chain, choices
+from jax_enzyme.analysis.accumulation import Chain, Uses, chain, choices, says_any
 from jax_enzyme.analysis.apart import Apart
 from jax_enzyme.analysis.flow import rule_of
 from jax_enzyme.analysis.implications import implied
@@ -222,7 +222,10 @@ class Independence:
 
     def _sums(self, loop: Loop) -> dict[I.Phi, Chain]:
         """The phis of the header that are sums, and need nothing but to be joined behind."""
-        found = {c.start: c for c in self.choices(loop) if isinstance(c.start, I.Phi)}
+        together = self.choices(loop)
+        noted = [c.leader for c in together if says_any(c)]
+        kept = [c for c in together if c.strict or (c.leader or c) in noted]
+        found = {c.start: c for c in kept if isinstance(c.start, I.Phi)}
         for phi in _phis(loop):
             sum_ = chain(phi, self._uses, loop.blocks, self._facts.block_of)
             following = next((v for v, b in phi.incoming if b in loop), None)

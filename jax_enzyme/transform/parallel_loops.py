@@ -15,10 +15,10 @@ all even ones are run before all odd ones.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from jax_enzyme.analysis.accumulation import Chain
+from jax_enzyme.analysis.accumulation import Chain, says_any
 from jax_enzyme.analysis.independence import Independence, Independent
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
@@ -32,6 +32,7 @@ from jax_enzyme.ir.marks import Mark, has_marks, marks_of
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, Value, int_value
 from jax_enzyme.rules.declare import Declarations
+from jax_enzyme.transform.named_choices import note_choices
 from jax_enzyme.transform.shared_loops import RUN, Sharing, stretch_arguments, structure, take_team
 
 WORTH = 20_000
@@ -51,6 +52,7 @@ def share_marked_loops(function: ArrayFunction) -> tuple[ArrayFunction, tuple[st
         return function, ()
     module = clone(function.module)
     root = module.functions[function.symbol]
+    note_choices(module, root)
     facts = Independence(module, root)
     sizes: dict[Value, int] = {a: b.nbytes for a, b in zip(root.arguments, function.buffers, strict=True)}
     team = Argument(T.PTR, (), len(root.arguments), name="team")
@@ -299,7 +301,7 @@ class _InRanges(Sharing):
         totals: dict[Value, Value] = {s.start: self._start(s.start) for s in sums if isinstance(s.start, I.Phi)}
         for index in range(self._ranges.count):
             parts = {s.start: self._result(at, slots, index, n, s.start.type) for n, s in enumerate(sums)}
-            totals |= {s.start: _join(at, s, totals, parts) for s in sums}
+            totals |= {s.start: _join(at, s, sums, totals, parts) for s in sums}
         return found | {value: totals[s.start] for value, s in self._sums.items()}
 
     def _result(self, at: Builder, slots: Value, index: int, number: int, type_: T.Type) -> Value:
@@ -352,16 +354,23 @@ def _neutral(sum_: Chain) -> Value | None:
             return None
 
 
-def _join(at: Builder, sum_: Chain, totals: Mapping[Value, Value], parts: Mapping[Value, Value]) -> Value:
-    """Two parts of a sum as one, of all sums by what they start with."""
+def _join(
+    at: Builder, sum_: Chain, sums: Iterable[Chain], totals: Mapping[Value, Value], parts: Mapping[Value, Value]
+) -> Value:
+    """Two parts of a sum as one, of all `sums` by what they start with."""
     total, part = totals[sum_.start], parts[sum_.start]
     match sum_.sample:
         case I.Select() as chosen:
             leader = sum_.leader or sum_
+            any_ = next((s for s in sums if s.leader is leader and says_any(s)), None)
             compared = leader.sample.operands[0]
             assert isinstance(compared, I.Compare)
             both = (totals[leader.start], parts[leader.start])
             holds = at.insert(_compare(compared, *(both[o not in leader.steps] for o in compared.operands)))
+            if any_ is not None:
+                stays = leader.sample.operands[1] in leader.steps
+                chosen_any = at.icmp("eq" if stays else "ne", parts[any_.start], const_int(any_.start.type, 0))
+                holds = at.binary("or" if stays else "and", holds, chosen_any)
             return at.select(holds, *(total if o in sum_.steps else part for o in chosen.operands[1:]))
         case I.Call() as call if sum_.kind != "fadd":
             return at.call(call.callee, [total, part], call.function_type)

@@ -88,11 +88,12 @@ typedef struct { double value; int at; } best;
     initializer(omp_priv = omp_orig)
 void k(int n, const double *x, double *y) {
   best b = {9, -1};
-  double low = 3;
-#pragma omp parallel for reduction(less : b)
+  double low = 3, top = 0;
+#pragma omp parallel for reduction(less : b) reduction(max : top)
   for (int i = 0; i < n; i++) {
     double v = exp(-x[i]);
     if (v < b.value) { b.value = v; b.at = i; }
+    top = fmax(top, v * v);
     y[i] = x[i] * v;
   }
 #pragma omp parallel
@@ -103,7 +104,7 @@ void k(int n, const double *x, double *y) {
 #pragma omp critical
     if (mine < low) low = mine;
   }
-  y[0] = b.value * low + b.at;
+  y[0] = b.value * low + b.at + top;
 }""",
         "pjv",
         all=True,
@@ -221,6 +222,27 @@ void k(int n, const double *x, double *y) {
 end subroutine""",
         "pjv",
         lang="fortran",
+    ),
+    "fortran's best": Shared(
+        """subroutine k(n, x, y)
+  integer, intent(in) :: n
+  real(8), intent(in) :: x(n)
+  real(8), intent(out) :: y(n)
+  real(8) :: low, top
+  integer :: i
+  low = 7
+  top = 0
+  !$omp parallel do reduction(min:low) reduction(max:top)
+  do i = 1, n
+    y(i) = exp(x(i))
+    low = min(low, y(i))
+    top = max(top, sin(x(i)) * x(i))
+  end do
+  y(1) = low * top
+end subroutine""",
+        "pjv",
+        lang="fortran",
+        all=True,
     ),
     "scratch": Shared(
         """#include <math.h>
@@ -424,24 +446,29 @@ def test_the_option_caps_the_threads_and_changes_no_bit() -> None:
         je.Options(threads=0)
 
 
-def test_of_equals_the_first_one_is_the_best_whatever_range_it_is_in() -> None:
+@pytest.mark.parametrize("relation", ["<", "<="])
+def test_of_equals_the_same_one_is_the_best_whatever_range_it_is_in(relation: str) -> None:
     source = """void k(int n, const double *x, double *y) {
   double best = 1;
   int at = -1;
 #pragma omp parallel for
   for (int i = 0; i < n; i++) {
 #pragma omp critical
-    if (x[i] < best) { best = x[i]; at = i; }
+    if (x[i] RELATION best) { best = x[i]; at = i; }
   }
   y[0] = best;
   y[1] = at;
-}"""
+}""".replace("RELATION", relation)
     kernel = je.kernel(source, "k", "n: i32, x: f64[n], out y: f64[2]", lang="c", flags=("-fopenmp",))
     tied = np.floor(_inputs(20_000) * 16) / 16
     assert any("on several threads" in text for _, text in kernel.inspect(tied).loops)
-    for x in (tied, np.where(np.arange(20_000) % 3, tied, np.nan), np.ones(20_000), np.full(20_000, np.nan)):
-        best = np.nanargmin(x) if np.nanmin(np.append(x, 2)) < 1 else -1
-        assert kernel(x).tolist() == [x[best] if best >= 0 else 1, best]
+    first = np.concatenate([[1.0], np.full(19_999, 2.0)])
+    for x in (tied, np.where(np.arange(20_000) % 3, tied, np.nan), first, np.full(20_000, np.nan)):
+        best, at = 1.0, -1
+        for i, value in enumerate(x.tolist()):
+            if value < best or (value == best and relation == "<="):
+                best, at = value, i
+        assert kernel(x).tolist() == [best, at]
 
 
 def test_sums_without_a_directive_keep_their_order() -> None:
