@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from jax_enzyme.errors import JaxEnzymeError, SignatureError
@@ -112,7 +113,7 @@ def kernel(
         said = _Said(shapes, out, inout)
         given = _Given(signature, rules, options, order, grid, block, shared, constants)
         if callable(source):
-            parsed = given.parsed()
+            parsed = given.parsed(symbol)
             check_formals(parsed, "Python")
             program, parsed = load_function(source, symbol, lang, flags, parsed)
             return given.kernel(replace(program, libraries=shared_libraries(named)), parsed)
@@ -131,6 +132,17 @@ class _Said:
     inout: str | Sequence[str]
 
 
+def _without_signature(symbol: str | None) -> SignatureError:
+    remedy = 'signature="n: i32, x: f64[n], out y: f64[n]": the parameters, in order, as je.suggest_signature shows'
+    place = None
+    if symbol is not None:
+        with suppress(SignatureError):
+            parse(symbol, "C", {})
+            place = f"symbol={symbol!r}"
+            remedy = f"the symbol comes before it, None where the source has one function: signature={symbol!r}"
+    return SignatureError("a kernel needs a signature", place, remedy)
+
+
 @dataclass(frozen=True)
 class _Given:
     """What is said of a kernel beside its source."""
@@ -144,13 +156,9 @@ class _Given:
     shared: object
     constants: Mapping[str, int]
 
-    def parsed(self) -> Signature:
+    def parsed(self, symbol: str | None) -> Signature:
         if self.signature is None:
-            raise SignatureError(
-                "a kernel needs a signature",
-                None,
-                'signature="n: i32, x: f64[n], out y: f64[n]": the parameters, in order, as je.suggest_signature shows',
-            )
+            raise _without_signature(symbol)
         checked_options(self.options)
         return parse(self.signature, self.order, self.constants)
 
@@ -160,7 +168,7 @@ class _Given:
         if self.signature is None and (said.shapes or said.out or said.inout):
             found = completed_signature(sources.program(symbol, ()), said.shapes, said.out, said.inout)
             given = replace(self, signature=found)
-        parsed = given.parsed()
+        parsed = given.parsed(symbol)
         names = tuple(functions_of(parsed.formals))
         if names:
             parsed = replace(parsed, formals=with_symbols(parsed.formals, sources.symbols(names)))

@@ -69,6 +69,8 @@ def test_text() -> None:
 def test_what_cannot_be_made() -> None:
     with pytest.raises(je.SignatureError, match="needs a signature"):
         je.kernel(SOURCE, "f", lang="c")
+    with pytest.raises(je.SignatureError, match="the symbol comes before it"):
+        je.kernel(SOURCE, SIGNATURE, lang="c")
     with pytest.raises(je.SignatureError, match="CUDA"):
         _make(grid=1)
     with pytest.raises(je.SignatureError):
