@@ -25,7 +25,7 @@ from jax_enzyme.analysis.symbols import float_value
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_float
-from jax_enzyme.ir.module import Function, uses
+from jax_enzyme.ir.module import Function, callee_name, uses
 from jax_enzyme.ir.reach import Reached, reached
 from jax_enzyme.ir.values import BasicBlock, Constant, ConstantFloat, ConstantInt, Value, is_zero
 
@@ -148,11 +148,11 @@ def _is_zero_too(user: I.Instruction, index: int, zeros: Set[Value]) -> bool:
 
 
 def _is_size(value: Value) -> TypeGuard[I.CallBase]:
-    return isinstance(value, I.CallBase) and value.callee.name.startswith("llvm.fabs")
+    return callee_name(value).startswith("llvm.fabs")
 
 
 def _is_fused(instruction: I.Instruction) -> TypeGuard[I.CallBase]:
-    return isinstance(instruction, I.CallBase) and instruction.callee.name.startswith(("llvm.fma.", "llvm.fmuladd."))
+    return callee_name(instruction).startswith(("llvm.fma.", "llvm.fmuladd."))
 
 
 def _other(instruction: I.Instruction, zeros: set[Value]) -> int | None:

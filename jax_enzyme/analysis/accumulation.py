@@ -20,7 +20,7 @@ from typing import TypeAlias
 
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.module import callee_name
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
 
 Uses: TypeAlias = Mapping[Value, Sequence[tuple[I.Instruction, int]]]
@@ -165,8 +165,8 @@ def _step(user: I.Instruction, index: int, uses: Uses) -> tuple[str, I.Instructi
     match user:
         case I.BinaryOp() if user.opcode in _KINDS:
             return None if user.opcode in ("sub", "fsub") and index == 1 else (_KINDS[user.opcode], user)
-        case I.Call() if isinstance(user.callee, Function):
-            name = user.callee.name
+        case I.Call():
+            name = callee_name(user)
             if name.startswith(_FUSED):
                 return ("fadd", user) if index == 2 else None
             return (name, user) if name.startswith((*_EXTREMES, *_INTEGER_EXTREMES)) else None

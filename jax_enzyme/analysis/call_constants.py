@@ -18,7 +18,7 @@ from jax_enzyme.analysis.folding import folded, wrapped
 from jax_enzyme.analysis.objects import reachable_functions
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.module import Function, GlobalVariable
+from jax_enzyme.ir.module import Function, GlobalVariable, callee_of
 from jax_enzyme.ir.reach import bottom_up
 from jax_enzyme.ir.values import Argument, Constant, Value, int_value
 
@@ -37,8 +37,8 @@ class CallConstants:
             for instruction in function.instructions():
                 if isinstance(instruction, I.Store) and isinstance(place := _start(instruction.operands[1]), I.Alloca):
                     self._stored.setdefault(place, instruction.operands[0])
-                if isinstance(instruction, I.CallBase) and isinstance(instruction.callee, Function):
-                    for parameter, argument in zip(instruction.callee.arguments, instruction.arguments, strict=False):
+                if isinstance(instruction, I.CallBase) and (callee := callee_of(instruction)) is not None:
+                    for parameter, argument in zip(callee.arguments, instruction.arguments, strict=False):
                         self._given.setdefault(parameter, argument)
 
     def may_be(self, value: Value, number: int) -> bool:

@@ -14,7 +14,7 @@ from jax_enzyme.analysis.symbols import float_value
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.metadata import MDNode
-from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.module import Function, callee_name, declared_name
 from jax_enzyme.ir.values import Constant, ConstantFloat, ConstantSplat, Value, ZeroInitializer, int_value, is_zero
 
 KNOWN = ("je.known", MDNode())
@@ -63,10 +63,8 @@ def _is_added_to(value: Value, other: Value) -> bool:
 
 
 def _is_chosen(value: Value) -> bool:
-    if isinstance(value, I.CallBase):
-        name = value.callee.name if isinstance(value.callee, Function) else ""
-        return name.startswith(("fmax", "fmin", "llvm.max", "llvm.min"))
-    return isinstance(value, I.Phi | I.Select)
+    extremes = ("fmax", "fmin", "llvm.max", "llvm.min")
+    return isinstance(value, I.Phi | I.Select) or callee_name(value).startswith(extremes)
 
 
 def _compares_bits(comparison: I.Instruction) -> bool:
@@ -92,11 +90,9 @@ _INFINITE = {"double": 0x7FF << 52, "float": 0xFF << 23}
 
 def compared_places(call: Value) -> tuple[Value, Value] | None:
     """The two places in memory that a call compares."""
-    if not isinstance(call, I.CallBase) or not isinstance(call.callee, Function):
+    if not isinstance(call, I.CallBase) or declared_name(call) not in ("memcmp", "bcmp"):
         return None
-    if call.callee.blocks or call.callee.name not in ("memcmp", "bcmp") or not _of_numbers(call.operands[2]):
-        return None
-    return call.operands[0], call.operands[1]
+    return (call.operands[0], call.operands[1]) if _of_numbers(call.operands[2]) else None
 
 
 def _of_numbers(length: Value) -> bool:
@@ -136,9 +132,7 @@ def _is_not_finite(constant: Constant) -> bool:
 def _zero_class(instruction: I.Instruction) -> bool | None:
     """What `llvm.is.fpclass` answers for zeros where it tells them from all but subnormal numbers, which is what LLVM
     makes of bits that are compared with those of 0, and of bounds; None for all else."""
-    if not isinstance(instruction, I.CallBase) or not isinstance(instruction.callee, Function):
-        return None
-    asked = int_value(instruction.operands[1]) if instruction.callee.name.startswith("llvm.is.fpclass.") else None
+    asked = int_value(instruction.operands[1]) if callee_name(instruction).startswith("llvm.is.fpclass.") else None
     if asked is None or not isinstance(instruction.operands[0].type, T.FloatType):
         return None
     numbers = asked & _FINITE_CLASSES

@@ -13,7 +13,7 @@ from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.flow import rule_of
 from jax_enzyme.analysis.objects import called_routine
 from jax_enzyme.ir import instructions as I
-from jax_enzyme.ir.module import Function, GlobalVariable
+from jax_enzyme.ir.module import Function, GlobalVariable, declared_name
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
 from jax_enzyme.rules.files import CONSOLE, STREAMS, may_share, printer, reads, redirects
 from jax_enzyme.rules.rule import Kind
@@ -81,8 +81,8 @@ class Files:
 
 
 def _is_outside(call: I.CallBase) -> bool:
-    callee = call.callee
-    return isinstance(callee, Function) and callee.is_declaration and not callee.name.startswith("llvm.")
+    name = declared_name(call)
+    return bool(name) and not name.startswith("llvm.")
 
 
 def _is_console(stream: Value) -> bool:

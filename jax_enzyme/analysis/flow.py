@@ -9,7 +9,7 @@ from jax_enzyme.analysis.objects import called_routine
 from jax_enzyme.analysis.rounding import rounds
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.module import callee_of, declared_name
 from jax_enzyme.ir.values import Value
 from jax_enzyme.rules.effects import Effect, effect
 from jax_enzyme.rules.rule import ZERO, Kind, Rule
@@ -46,10 +46,8 @@ def holds_float(type_: T.Type) -> bool:
 def rule_of(instruction: I.Instruction, rules: Rules) -> Rule | None:
     """The derivative rule of an arithmetic instruction or of a call to a function without a body."""
     if isinstance(instruction, I.CallBase):
-        callee = instruction.callee
-        if isinstance(callee, Function) and callee.is_declaration:
-            return rules.for_call(callee.name, instruction.function_type)
-        return None
+        name = declared_name(instruction)
+        return rules.for_call(name, instruction.function_type) if name else None
     return rules.for_call("rint") if rounds(instruction) else rules.for_opcode(instruction.opcode)
 
 
@@ -70,15 +68,14 @@ def flow(instruction: I.Instruction, rules: Rules) -> tuple[int, ...]:
 
 def is_shuffle(instruction: Value) -> bool:
     """A call that returns what another lane of the warp passes in."""
-    callee = instruction.callee if isinstance(instruction, I.CallBase) else None
-    return isinstance(callee, Function) and callee.is_declaration and effect(callee.name) is Effect.SHUFFLE
+    return effect(declared_name(instruction)) is Effect.SHUFFLE
 
 
 def is_opaque_call(instruction: Value) -> bool:
     """A call of which nothing is known: of a pointer, of inline assembly, or of a function without body or effect."""
     if not isinstance(instruction, I.CallBase):
         return False
-    callee = instruction.callee
-    if not isinstance(callee, Function):
+    callee = callee_of(instruction)
+    if callee is None:
         return True
     return callee.is_declaration and effect(callee.name) is None and called_routine(instruction) is None

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 
 from jax_enzyme.ir import instructions as I
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Module, declared_name
 from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import Value, int_value
 
@@ -53,7 +53,7 @@ def hands_numbers_on(module: Module, call: I.CallBase) -> bool:
 
 
 def _is_part(call: I.CallBase) -> bool:
-    return isinstance(call.callee, Function) and call.callee.is_declaration and call.callee.name.startswith(_PREFIX)
+    return declared_name(call).startswith(_PREFIX)
 
 
 def _kind(begin: I.CallBase | None) -> Statement:

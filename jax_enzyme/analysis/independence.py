@@ -40,7 +40,7 @@ from jax_enzyme.analysis.trips import exit_count
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.marks import Mark, Marks, marks_of
-from jax_enzyme.ir.module import Function, Module, uses
+from jax_enzyme.ir.module import Function, Module, callee_name, callee_of, uses
 from jax_enzyme.ir.values import Argument, BasicBlock, Constant, Value, int_value, is_zero
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.table import standard
@@ -314,8 +314,7 @@ class Independence:
             for instruction in block.instructions:
                 match instruction:
                     case I.CallBase() if not _is_harmless(instruction):
-                        name = instruction.callee.name if isinstance(instruction.callee, Function) else "a pointer"
-                        return f"it calls `{name}`"
+                        return f"it calls `{callee_name(instruction) or 'a pointer'}`"
                     case I.AtomicRMW() | I.CmpXchg() | I.Fence() | I.Alloca():
                         return f"it contains `{instruction.opcode}`"
                     case I.Load() | I.Store() if instruction.ordering or "volatile" in instruction.flags:
@@ -462,8 +461,8 @@ def _is_harmless(call: I.CallBase) -> bool:
     effect = call_effect(call)
     if effect is not None:
         return effect in _HARMLESS
-    callee = call.callee
-    if not isinstance(callee, Function):
+    callee = callee_of(call)
+    if callee is None:
         return False
     if not callee.is_declaration:
         return _computes_only(callee)

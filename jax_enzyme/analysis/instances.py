@@ -15,7 +15,7 @@ from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.objects import call_effect
 from jax_enzyme.ir import instructions as I
-from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.module import Function, callee_name
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, Value
 from jax_enzyme.rules.effects import Effect
@@ -36,7 +36,7 @@ class Instances:
         marks: dict[Value, list[I.Call]] = {}
         for block in cfg.rpo:
             for call in block.instructions:
-                if isinstance(call, I.Call) and call.callee.name.startswith(_START):
+                if isinstance(call, I.Call) and callee_name(call).startswith(_START):
                     marks.setdefault(call.operands[-2], []).append(call)
         alone = {v: starts[0] for v, starts in marks.items() if isinstance(v, I.Alloca) and len(starts) == 1}
         if not alone:

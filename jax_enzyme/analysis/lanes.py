@@ -21,6 +21,7 @@ from itertools import chain
 
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
+from jax_enzyme.ir.module import callee_name
 from jax_enzyme.ir.reach import bottom_up
 from jax_enzyme.ir.values import (
     Constant,
@@ -138,7 +139,7 @@ def _moved_operands(value: Value) -> list[Value]:
         return []
     if value.opcode in _OPCODES:
         return value.operands
-    return value.arguments if isinstance(value, I.Call) and value.callee.name.startswith(_INTRINSICS) else []
+    return value.arguments if isinstance(value, I.Call) and callee_name(value).startswith(_INTRINSICS) else []
 
 
 def _moved(value: I.Instruction, of: Callable[[Value], Bytes]) -> Bytes | None:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from jax_enzyme.analysis.fortran_io import Statement, statement
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.module import Function, GlobalAlias, GlobalVariable
+from jax_enzyme.ir.module import Function, GlobalAlias, GlobalVariable, callee_of, declared_callee, declared_name
 from jax_enzyme.ir.values import Constant, ConstantAggregate, ConstantExpr, ConstantSplat, Value, int_value
 from jax_enzyme.rules.blas.table import Routine
 from jax_enzyme.rules.blas.table import routine as routine_named
@@ -60,27 +60,21 @@ NOTHING: Objects = frozenset()
 def call_effect(call: I.CallBase) -> Effect | None:
     """What a call to a function without a body does to memory, by its name; None for the unknown and for defined
     ones."""
-    callee = call.callee
-    if not isinstance(callee, Function) or not callee.is_declaration:
-        return None
-    found = effect(callee.name)
+    found = effect(declared_name(call))
     return None if found is Effect.OUTPUT and statement(call) is Statement.OTHER else found
 
 
 def is_defined_call(instruction: Value) -> bool:
     """A direct call of a function that has a body."""
-    return (
-        isinstance(instruction, I.CallBase)
-        and isinstance(instruction.callee, Function)
-        and not instruction.callee.is_declaration
-    )
+    callee = callee_of(instruction)
+    return callee is not None and not callee.is_declaration
 
 
 def called_routine(call: I.CallBase) -> Routine | None:
     """The routine of BLAS, LAPACK or MPI that a call is of: it reads and writes what its table says, and keeps no
     pointer."""
-    callee = call.callee
-    if isinstance(callee, Function) and callee.is_declaration:
+    callee = declared_callee(call)
+    if callee is not None:
         if is_mpi(callee.name):
             found = communication(callee.name, call.arguments, callee.attributes)
             return found or declared_routine(callee.name, callee.attributes)
@@ -141,9 +135,7 @@ def _entered(found: dict[Function, None], functions: Iterable[Function]) -> list
 
 def _enters_unknown(instruction: I.Instruction) -> bool:
     """A call of which nothing is known: it may call the functions that it is given."""
-    if not isinstance(instruction, I.CallBase):
-        return False
-    return not isinstance(instruction.callee, Function) or instruction.callee.is_declaration
+    return isinstance(instruction, I.CallBase) and not is_defined_call(instruction)
 
 
 def named_functions(value: Value, tables: set[GlobalVariable] | None = None) -> Iterator[Function]:
@@ -170,10 +162,11 @@ def is_memory_free(call: I.CallBase) -> bool:
     """True where the call is declared to touch no memory (`memory(none)`), on itself or on its callee, and for an
     intrinsic that is given no pointer."""
     words = list(call.attributes)
-    if isinstance(call.callee, Function):
-        if call.callee.name.startswith("llvm.") and not any(T.is_pointer(a.type) for a in call.arguments):
+    callee = callee_of(call)
+    if callee is not None:
+        if callee.name.startswith("llvm.") and not any(T.is_pointer(a.type) for a in call.arguments):
             return True
-        words += call.callee.attributes
+        words += callee.attributes
     return any("memory(none)" in word for word in words)
 
 
@@ -181,7 +174,7 @@ def leaves_pointers(call: I.CallBase) -> bool:
     """Whether a call of a function whose code is not there neither keeps a pointer nor writes one."""
     if is_memory_free(call) or called_routine(call) is not None:
         return True
-    return isinstance(call.callee, Function) and call.callee.is_declaration and writes_text(call.callee.name)
+    return writes_text(declared_name(call))
 
 
 def writes_pointers(instruction: I.Instruction) -> bool:

@@ -7,7 +7,7 @@ from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.ranges import Interval, full_range
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.module import callee_name
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import Value
 
@@ -45,7 +45,7 @@ def _choices(value: Value) -> list[Value] | None:
     match value:
         case I.Phi() | I.Select():
             return I.merged(value)
-        case I.Call() if isinstance(value.callee, Function) and value.callee.name.startswith(_PICKS_ONE):
+        case I.Call() if callee_name(value).startswith(_PICKS_ONE):
             return value.arguments
         case _:
             return None

@@ -15,7 +15,7 @@ from typing import Protocol
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.metadata import MDConstant, MDNode, MDRef
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Function, Module, callee_name, callee_of
 from jax_enzyme.ir.values import Argument, BasicBlock, Value, int_value
 
 _RANGE_ATTRIBUTE = re.compile(r"range\(i\d+ (-?\d+), (-?\d+)\)")
@@ -172,10 +172,10 @@ class Transfer:
         known = _by_attributes(call.return_attributes, full_range(bits))
         by_metadata = self._by_metadata(call)
         known = known if by_metadata is None else by_metadata.meet(known)
-        callee = call.callee
-        if isinstance(callee, Function):
+        callee = callee_of(call)
+        if callee is not None:
             known = _by_attributes(callee.return_attributes, known)
-        name = callee.name.split(".") if isinstance(callee, Function) else []
+        name = callee_name(call).split(".")
         if len(name) < 3 or name[0] != "llvm":
             return known
         ranges = [self._operand(call, i) for i, a in enumerate(call.arguments) if isinstance(a.type, T.IntType)]

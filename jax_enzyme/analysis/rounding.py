@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from jax_enzyme.analysis.symbols import float_value
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.module import Function, GlobalVariable
+from jax_enzyme.ir.module import GlobalVariable, callee_name
 from jax_enzyme.ir.values import ConstantAggregate, ConstantFloat, ConstantSplat, Value, lane_of
 from jax_enzyme.rules.names import canonical
 
@@ -38,9 +38,7 @@ def rounds(instruction: I.Instruction) -> bool:
 
 def _before_fences(value: Value) -> Value:
     """What went through memory that is `volatile` in the source."""
-    while isinstance(value, I.CallBase) and isinstance(value.callee, Function):
-        if not value.callee.name.startswith("llvm.arithmetic.fence."):
-            break
+    while isinstance(value, I.CallBase) and callee_name(value).startswith("llvm.arithmetic.fence."):
         value = value.arguments[0]
     return value
 
@@ -65,8 +63,8 @@ def _added(sum_: Value) -> list[Value]:
     match sum_:
         case I.BinaryOp(opcode="fadd"):
             return sum_.operands
-        case I.CallBase() if isinstance(sum_.callee, Function):
-            return sum_.arguments[2:3] if canonical(sum_.callee.name, _SUMS) is not None else []
+        case I.CallBase():
+            return sum_.arguments[2:3] if canonical(callee_name(sum_), _SUMS) is not None else []
         case _:
             return []
 
@@ -102,7 +100,7 @@ def _constants(value: Value) -> Iterator[ConstantFloat | None]:
             yield from _constants(value.operands[2])
         case I.UnaryOp():
             yield from _constants(value.operands[0])
-        case I.CallBase() if isinstance(value.callee, Function) and "copysign" in value.callee.name:
+        case I.CallBase() if "copysign" in callee_name(value):
             yield from _constants(value.arguments[0])
         case I.Load():
             base = I.base_of(value.operands[0])

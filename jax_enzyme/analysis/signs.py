@@ -11,7 +11,7 @@ from jax_enzyme.analysis.orders import GREATER, LESS, relation_table, same
 from jax_enzyme.analysis.symbols import NEVER_NEGATIVE, float_value
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.module import declared_name
 from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import ConstantFloat, Value
 from jax_enzyme.rules.names import canonical
@@ -82,8 +82,7 @@ def _parts_of_call(call: I.CallBase) -> list[Value] | None:
 
 def _called(call: I.CallBase) -> str | None:
     """Which of the known functions a call is of."""
-    callee = call.callee
-    return canonical(callee.name, _KNOWN) if isinstance(callee, Function) and callee.is_declaration else None
+    return canonical(declared_name(call), _KNOWN)
 
 
 def _is_absolute(select: I.Select) -> bool:

@@ -18,7 +18,7 @@ from jax_enzyme.analysis.polynomials import Iteration, Leaf, Polynomial, TooComp
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Function, Module, callee_name
 from jax_enzyme.ir.values import Argument, BasicBlock, Value, int_value
 
 ROWS = "rows"
@@ -109,7 +109,7 @@ class _Touching:
 
     def _call(self, call: I.CallBase, block: BasicBlock) -> None:
         """A callee may touch anything of what it is given."""
-        name = call.callee.name if isinstance(call.callee, Function) else ""
+        name = callee_name(call)
         if name.startswith(("llvm.lifetime", "llvm.assume", "llvm.dbg")):
             return
         moved = name.startswith(("llvm.memcpy", "llvm.memmove", "llvm.memset"))
@@ -172,7 +172,7 @@ class _Touching:
             case I.Select():
                 left, right = value.operands[1:]
                 return self.integer(right if int_value(left) is not None else left)
-            case I.CallBase() if isinstance(value.callee, Function) and "max." in value.callee.name:
+            case I.CallBase() if "max." in callee_name(value):
                 return self.integer(value.arguments[0])
             case _:
                 return None

@@ -35,7 +35,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.debug import location
-from jax_enzyme.ir.module import Function, GlobalVariable
+from jax_enzyme.ir.module import Function, GlobalVariable, declared_name
 from jax_enzyme.ir.values import Argument, Value
 from jax_enzyme.rules.user import rules_of
 from jax_enzyme.transform.live_globals import LIVE
@@ -83,8 +83,8 @@ class Assumptions:
             if not isinstance(call, I.CallBase) or call_effect(call) is not None or leaves_pointers(call):
                 continue
             given = [a for a in call.arguments if T.is_pointer(a.type) and item in self._points_to.of(a)]
-            if given and isinstance(call.callee, Function) and call.callee.is_declaration:
-                raise refuse(self._module, call, UNKNOWN_CALL, name=call.callee.name)
+            if given and (name := declared_name(call)):
+                raise refuse(self._module, call, UNKNOWN_CALL, name=name)
 
     def _check_rows(self, objects: Sequence[MemoryObject]) -> None:
         """What is active has derivatives all through: numbers are not read behind pointers in its memory."""

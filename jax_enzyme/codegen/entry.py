@@ -23,7 +23,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import Buffer
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.inlining import without_attributes
-from jax_enzyme.ir.module import Function, GlobalVariable, Module
+from jax_enzyme.ir.module import Function, GlobalVariable, Module, numbered
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantAggregate, ConstantString, Value, int_value
 from jax_enzyme.transform.failure_sites import FIRST_MESSAGE, messages
 
@@ -93,7 +93,7 @@ def _memset(module: Module) -> Function:
         module.functions[name] = Function(
             T.PTR,
             T.FunctionType(T.VOID, parameters),
-            [Argument(p, index=i) for i, p in enumerate(parameters)],
+            numbered(parameters),
             name=name,
         )
     return module.functions[name]

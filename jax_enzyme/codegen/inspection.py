@@ -22,8 +22,7 @@ from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.frontends.program import Program
 from jax_enzyme.ir.arrays import ArrayFunction, Augmented, Buffer, Derivation, Jvp, Pullback, Vjp
 from jax_enzyme.ir.debug import location
-from jax_enzyme.ir.instructions import CallBase
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Module, declared_name
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.options import Options
 from jax_enzyme.rules.effects import Effect, effect
@@ -276,17 +275,17 @@ def _calls(module: Module, rules: Rules) -> Iterator[LibraryCall]:
     ruled = withheld(module)
     for function in module.functions.values():
         for call in function.instructions():
-            callee = call.callee if isinstance(call, CallBase) else None
-            if isinstance(callee, Function) and callee.is_declaration and callee.name not in seen:
-                seen.add(callee.name)
-                if effect(callee.name) is not Effect.IGNORED:
+            name = declared_name(call)
+            if name and name not in seen:
+                seen.add(name)
+                if effect(name) is not Effect.IGNORED:
                     rule = rule_of(call, rules)
-                    verdict = _verdict(callee.name) if rule is None else rule.kind.value
+                    verdict = _verdict(name) if rule is None else rule.kind.value
                     if rule is not None and rule.refusal is not None:
                         verdict = rule.refusal.cause
-                    if callee.name in ruled:
+                    if name in ruled:
                         verdict = "a rule, which wins over its source"
-                    yield LibraryCall(callee.name, location(module, call) or NOWHERE, verdict)
+                    yield LibraryCall(name, location(module, call) or NOWHERE, verdict)
 
 
 def _verdict(name: str) -> str:

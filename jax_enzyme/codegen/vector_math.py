@@ -25,8 +25,8 @@ from jax_enzyme.codegen.host import host
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_float
-from jax_enzyme.ir.module import Function, GlobalVariable, Module
-from jax_enzyme.ir.values import Argument, BasicBlock, Constant, ConstantAggregate
+from jax_enzyme.ir.module import Function, GlobalVariable, Module, declare, numbered
+from jax_enzyme.ir.values import BasicBlock, Constant, ConstantAggregate
 
 LIBRARY = "libmvec.so.1"
 KEPT = "je.vector.functions"
@@ -169,12 +169,11 @@ def _declare(module: Module, vectors: tuple[VectorFunction, ...]) -> str:
     """Declares a scalar function, its vector variants and the masked ones; the attribute group of its calls."""
     name = vectors[0].callee
     kind = vectors[0].scalar_type
-    if name not in module.functions:
-        module.functions[name] = Function(T.PTR, kind, _arguments(kind.parameters), attributes=_PURE, name=name)
+    declare(module, name, kind, _PURE)
     for vector in vectors:
         types = (vector.type,) * vector.arity
         callee = Function(
-            T.PTR, T.FunctionType(vector.type, types), _arguments(types), attributes=_PURE, name=vector.name
+            T.PTR, T.FunctionType(vector.type, types), numbered(types), attributes=_PURE, name=vector.name
         )
         module.functions[vector.name] = callee
         module.functions[vector.masked_name] = _masked(vector, callee)
@@ -184,14 +183,10 @@ def _declare(module: Module, vectors: tuple[VectorFunction, ...]) -> str:
     return f"#{number}"
 
 
-def _arguments(types: tuple[T.Type, ...]) -> list[Argument]:
-    return [Argument(t, index=i) for i, t in enumerate(types)]
-
-
 def _masked(vector: VectorFunction, callee: Function) -> Function:
     mask_type = T.VectorType(vector.lanes, T.I1)
     types = (vector.type,) * vector.arity + (mask_type,)
-    *values, mask = arguments = _arguments(types)
+    *values, mask = arguments = numbered(types)
     block = BasicBlock(name="start")
     at = Builder(block)
     # Inside the domain of every function of the table, and no special case of any.

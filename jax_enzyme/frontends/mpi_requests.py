@@ -10,7 +10,7 @@ for each binary interface and type of numbers.
 from __future__ import annotations
 
 from jax_enzyme.ir import instructions as I
-from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.module import declared_name
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.rules.mpi.table import number_of
@@ -45,5 +45,4 @@ def begun_each_time(ir: str) -> str:
 
 
 def _makes_request(instruction: I.Instruction) -> bool:
-    callee = instruction.callee if isinstance(instruction, I.CallBase) else None
-    return isinstance(callee, Function) and callee.name in _MADE and callee.is_declaration
+    return declared_name(instruction) in _MADE

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from jax_enzyme.ir import types as T
+from jax_enzyme.ir.instructions import CallBase, Instruction
 from jax_enzyme.ir.values import (
     Argument,
     BasicBlock,
@@ -19,7 +20,6 @@ from jax_enzyme.ir.values import (
 )
 
 if TYPE_CHECKING:
-    from jax_enzyme.ir.instructions import Instruction
     from jax_enzyme.ir.metadata import DebugRecord, MDNode, MDValue
 
 
@@ -106,6 +106,42 @@ class Module:
 
     def symbol(self, name: str) -> GlobalValue | None:
         return self.functions.get(name) or self.globals.get(name) or self.aliases.get(name)
+
+
+def numbered(types: Iterable[T.Type]) -> list[Argument]:
+    """New parameters of these types, in order."""
+    return [Argument(type_, (), index) for index, type_ in enumerate(types)]
+
+
+def declare(module: Module, name: str, kind: T.FunctionType, attributes: tuple[str, ...] = ()) -> Function:
+    """The function of a name, declared if it is not there."""
+    if name not in module.functions:
+        module.functions[name] = Function(T.PTR, kind, numbered(kind.parameters), attributes=attributes, name=name)
+    return module.functions[name]
+
+
+def callee_of(value: Value) -> Function | None:
+    """The function that an instruction calls; None where it calls none, or through a pointer."""
+    callee = value.callee if isinstance(value, CallBase) else None
+    return callee if isinstance(callee, Function) else None
+
+
+def callee_name(value: Value) -> str:
+    """Its name; empty where there is none."""
+    callee = callee_of(value)
+    return "" if callee is None else callee.name
+
+
+def declared_callee(value: Value) -> Function | None:
+    """The function that an instruction calls, where that has no body in this module."""
+    callee = callee_of(value)
+    return callee if callee is not None and callee.is_declaration else None
+
+
+def declared_name(value: Value) -> str:
+    """The name of a function without body that an instruction calls; empty where it does something else."""
+    callee = declared_callee(value)
+    return "" if callee is None else callee.name
 
 
 def uses(function: Function) -> dict[Value, list[tuple[Instruction, int]]]:

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_float, const_int
-from jax_enzyme.ir.module import Function, Module
-from jax_enzyme.ir.values import Argument, Poison, Value
+from jax_enzyme.ir.module import Function, Module, declare
+from jax_enzyme.ir.values import Poison, Value
 from jax_enzyme.rules.complex import ANALYTIC
 
 PURE = ("nounwind", "willreturn", "memory(none)")
@@ -77,9 +77,7 @@ class Declarations:
         """The function of that name and type, declared if it is new to the module."""
         found = self.module.symbol(name)
         if found is None:
-            arguments = [Argument(t, index=i) for i, t in enumerate(type_.parameters)]
-            found = Function(T.PTR, type_, name=name, arguments=arguments, attributes=attributes)
-            self.module.functions[name] = found
+            found = declare(self.module, name, type_, attributes)
         if not isinstance(found, Function) or found.value_type != type_:
             raise ValueError(f"the module has a symbol {name} that is no {type_}: a derivative needs the C function")
         return found

@@ -25,7 +25,7 @@ from collections.abc import Callable
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Module, declared_callee
 from jax_enzyme.ir.values import Value, int_value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.rewriting import Change, drop_edge, lower
@@ -132,9 +132,7 @@ _PATTERNS: tuple[tuple[re.Pattern[str], _Lowering], ...] = (
 
 def _lowering(instruction: I.Instruction) -> _Lowering | None:
     """How an instruction is rewritten, None if it stays."""
-    if not isinstance(instruction, I.Call | I.Invoke) or not isinstance(instruction.callee, Function):
-        return None
-    callee = instruction.callee
-    if not callee.is_declaration or any(t != T.I64 and not T.is_pointer(t) for t in callee.function_type.parameters):
+    callee = declared_callee(instruction)
+    if callee is None or any(t != T.I64 and not T.is_pointer(t) for t in callee.function_type.parameters):
         return None
     return next((lowering for pattern, lowering in _PATTERNS if pattern.match(callee.name)), None)

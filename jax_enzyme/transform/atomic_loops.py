@@ -23,7 +23,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.inlining import expanded_attributes
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Module, callee_of
 from jax_enzyme.ir.values import BasicBlock, Value
 from jax_enzyme.transform.rewriting import place, replace_values
 
@@ -96,7 +96,8 @@ def _rest(module: Module, block: BasicBlock, own: set[Value]) -> tuple[I.Instruc
 
 
 def _is_pure(module: Module, call: I.CallBase) -> bool:
-    words = call.attributes + (call.callee.attributes if isinstance(call.callee, Function) else ())
+    callee = callee_of(call)
+    words = call.attributes + (() if callee is None else callee.attributes)
     return "memory(none)" in expanded_attributes(module, words)
 
 

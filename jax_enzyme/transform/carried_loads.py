@@ -38,7 +38,7 @@ from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import Cloner, clone
 from jax_enzyme.ir.debug import NOTED
 from jax_enzyme.ir.marks import Mark, Marks, has_marks, marks_of
-from jax_enzyme.ir.module import Function, Module, uses
+from jax_enzyme.ir.module import Function, Module, callee_name, uses
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, ConstantFloat, ConstantInt, Value, int_value, is_zero
 from jax_enzyme.rules.effects import Effect
@@ -310,9 +310,9 @@ class _Loading:
                 inside = self._facts.interval(where - begin)
                 cleared = int_value(instruction.operands[1]) == 0 and size is not None
                 return cleared and inside.within(Interval(0, (size or 0) - place.size))
-            case I.Call() if is_zero(start) and isinstance(instruction.callee, Function):
+            case I.Call() if is_zero(start):
                 sites = {o.site for o in place.access.objects}
-                return instruction.callee.name == "calloc" and sites == {instruction}
+                return callee_name(instruction) == "calloc" and sites == {instruction}
             case _:
                 return False
 

@@ -38,8 +38,8 @@ from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.clone import clone_with_map
 from jax_enzyme.ir.debug import location
-from jax_enzyme.ir.module import Function, GlobalVariable, Module
-from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, InlineAsm, Value
+from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name, numbered
+from jax_enzyme.ir.values import BasicBlock, ConstantNull, InlineAsm, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.rewriting import remove_unreachable, replace_values, split_before
 from jax_enzyme.transform.unfitting import end_at_call, fail_unfitting
@@ -51,7 +51,7 @@ _FRAME = 8
 
 def lower_closures(function: ArrayFunction) -> ArrayFunction:
     """The array function without trampolines, in a copy of the module; itself where it has none."""
-    if not any(_names(i, _FILL) for f in function.module.functions.values() for i in f.instructions()):
+    if not any(callee_name(i) == _FILL for f in function.module.functions.values() for i in f.instructions()):
         return function
     shown, twins = clone_with_map(function.module)
     plain_forms = _as_plain_functions(shown)
@@ -138,7 +138,7 @@ def _plain_form(module: Module, nested: Function, number: int) -> tuple[Function
     module.globals[frame.name] = frame
     index = _frame_parameter(nested)
     kind = T.FunctionType(nested.function_type.result, _without(nested.function_type.parameters, index))
-    arguments = [Argument(t, index=i) for i, t in enumerate(kind.parameters)]
+    arguments = numbered(kind.parameters)
     body = BasicBlock(name="entry")
     at = Builder(body)
     given: list[Value] = [*arguments]
@@ -148,11 +148,6 @@ def _plain_form(module: Module, nested: Function, number: int) -> tuple[Function
     plain = Function(T.PTR, kind, arguments, [body], ("internal",), name=f"je.plain.{number}")
     module.functions[plain.name] = plain
     return plain, frame
-
-
-def _names(instruction: I.Instruction, name: str) -> bool:
-    callee = instruction.callee if isinstance(instruction, I.Call) else None
-    return isinstance(callee, Function) and callee.name == name
 
 
 def _is_direct(call: I.Call) -> bool:
@@ -189,11 +184,11 @@ def _replace_trampolines(
         old, block.instructions = block.instructions, []
         at = Builder(block)
         for instruction in old:
-            if _names(instruction, _FILL):
+            if callee_name(instruction) == _FILL:
                 record, nested, frame = instruction.operands[:3]
                 assert isinstance(nested, Function)
                 fill(at, record, nested, frame)
-            elif _names(instruction, _ENTER):
+            elif callee_name(instruction) == _ENTER:
                 replaced[instruction] = enter(at, instruction.operands[0])
             else:
                 block.instructions.append(instruction)

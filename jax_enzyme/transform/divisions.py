@@ -32,7 +32,7 @@ from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone_with_map
 from jax_enzyme.ir.debug import NOTED, note_places
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Function, Module, callee_of
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
 from jax_enzyme.rules.declare import Declarations
@@ -119,8 +119,8 @@ def _endless_blocks(root: Function) -> Iterator[tuple[Function, BasicBlock]]:
 
 
 def _called(blocks: Sequence[BasicBlock]) -> list[Function]:
-    callees = (i.callee for b in blocks for i in b.instructions if isinstance(i, I.CallBase))
-    return [callee for callee in callees if isinstance(callee, Function)]
+    callees = (callee_of(i) for b in blocks for i in b.instructions)
+    return [callee for callee in callees if callee is not None]
 
 
 def _without_end(function: Function) -> list[BasicBlock]:

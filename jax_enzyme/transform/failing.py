@@ -8,7 +8,7 @@ from jax_enzyme.analysis.objects import named_functions, reachable_functions
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.clone import clone_function
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Function, Module, callee_name
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import Argument, BasicBlock, Value
 from jax_enzyme.transform.failure_sites import EXCEPTION, Site, add_message, constant_text, describe, site
@@ -48,11 +48,7 @@ class Failures:
         self.handlers_look = any(map(_looks_at_exception, self.functions))
         asked = any(_asks_what(i) for f in self.functions for i in f.instructions())
         self.objects_matter = self.handlers_look and asked
-        self.rethrows = any(
-            isinstance(i, I.CallBase) and i.callee.name == "__cxa_rethrow"
-            for f in self.functions
-            for i in f.instructions()
-        )
+        self.rethrows = any(callee_name(i) == "__cxa_rethrow" for f in self.functions for i in f.instructions())
         self._taken = address_taken(module)
 
     def _find_failing(self) -> None:
@@ -156,11 +152,7 @@ def _constructed_with(function: Function, found: Site) -> str | None:
 
 def _looks_at_exception(function: Function) -> bool:
     """Whether a handler in the function uses the object that it caught."""
-    caught = {
-        i
-        for i in function.instructions()
-        if isinstance(i, I.CallBase) and i.callee.name in ("__cxa_begin_catch", "__cxa_get_exception_ptr")
-    }
+    caught = {i for i in function.instructions() if callee_name(i) in ("__cxa_begin_catch", "__cxa_get_exception_ptr")}
     return bool(caught) and any(not caught.isdisjoint(i.operands) for i in function.instructions())
 
 
@@ -168,8 +160,8 @@ def _asks_what(instruction: I.Instruction) -> bool:
     """Whether a call may be one of an exception's `what()`, directly or through its table."""
     if not isinstance(instruction, I.CallBase):
         return False
-    if isinstance(instruction.callee, Function):
-        return instruction.callee.name.endswith("4whatEv")
+    if name := callee_name(instruction):
+        return name.endswith("4whatEv")
     return instruction.function_type == T.FunctionType(T.PTR, (T.PTR,))
 
 

@@ -7,7 +7,7 @@ import re
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
-from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.module import Function, callee_of, declared_callee
 from jax_enzyme.ir.values import BasicBlock, ConstantNull, Poison, Value, int_value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.exceptions import clause_type, is_kind_of
@@ -157,8 +157,8 @@ class Rewriter:
 
     def _call(self, builder: Builder, call: I.Call | I.Invoke, behind: list[I.Instruction]) -> BasicBlock | bool | None:
         """None where the block goes on; the block behind a call that may fail; True where the block has ended."""
-        callee = call.callee
-        twin = self._failures.twins.get(callee) if isinstance(callee, Function) else None
+        callee = callee_of(call)
+        twin = None if callee is None else self._failures.twins.get(callee)
         if twin is None or self._place is None:
             if self._runtime_call(builder, call):
                 return None
@@ -189,7 +189,7 @@ class Rewriter:
         fine = builder.icmp("eq", status, const_int(T.I64, 0))
         if isinstance(call, I.Invoke):
             normal, unwind = call.targets
-            builder.cond_br(fine, normal, self._unwinding(callee, builder.block, unwind, status))
+            builder.cond_br(fine, normal, self._unwinding(call.callee, builder.block, unwind, status))
             place(call, builder.block.instructions[start + 1 :])
             return True
         builder.block.instructions += behind
@@ -213,8 +213,8 @@ class Rewriter:
 
     def _runtime_call(self, builder: Builder, call: I.Call | I.Invoke) -> bool:
         """The C++ run time's part in throwing and catching; True for a call that has been dealt with."""
-        callee = call.callee
-        if not isinstance(callee, Function) or not callee.is_declaration:
+        callee = declared_callee(call)
+        if callee is None:
             return False
         look, result = self._failures.handlers_look, None
         match callee.name:

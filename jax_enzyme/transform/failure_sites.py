@@ -15,7 +15,7 @@ from jax_enzyme.ir.debug import location, resolve
 from jax_enzyme.ir.inlining import expanded_attributes
 from jax_enzyme.ir.lexer import escape, unescape
 from jax_enzyme.ir.metadata import MDNode, MDRef, MDString, MDValue
-from jax_enzyme.ir.module import Function, GlobalVariable, Module
+from jax_enzyme.ir.module import GlobalVariable, Module, declared_callee
 from jax_enzyme.ir.values import (
     ConstantAggregate,
     ConstantExpr,
@@ -80,10 +80,10 @@ class Site:
 
 def site(module: Module, instruction: I.Instruction) -> Site | None:
     """The failure that an instruction is; None for one that goes on."""
-    if not isinstance(instruction, I.Call | I.Invoke) or not isinstance(instruction.callee, Function):
+    callee = declared_callee(instruction)
+    if callee is None or not isinstance(instruction, I.Call | I.Invoke):
         return None
-    callee = instruction.callee
-    if not callee.is_declaration or callee.name in _RETURNING or callee.name in _JUMPS:
+    if callee.name in _RETURNING or callee.name in _JUMPS:
         return None
     if callee.name == FAILS:
         return Site(instruction, CHECKED, "a check failed", code=instruction.arguments[0])

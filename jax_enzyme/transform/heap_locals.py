@@ -29,7 +29,7 @@ from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.dominance import Dominance
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Function, Module, callee_name
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, ConstantNull, Poison, Value, int_value
 from jax_enzyme.rules.declare import Declarations
@@ -87,12 +87,6 @@ def _to_move(function: Function, layout: DataLayout) -> list[I.Alloca]:
     return found
 
 
-def _intrinsic(instruction: I.Instruction, name: str) -> bool:
-    if not isinstance(instruction, I.Call) or not isinstance(instruction.callee, Function):
-        return False
-    return instruction.callee.name.startswith(f"llvm.{name}")
-
-
 class _Move:
     """Moves variables of one function, in place."""
 
@@ -101,8 +95,8 @@ class _Move:
         self._layout = layout
         self._declarations = Declarations(module)
         self._dominance = Dominance(function)
-        self._saves = [i for i in function.instructions() if _intrinsic(i, "stacksave")]
-        self._restores = [i for i in function.instructions() if _intrinsic(i, "stackrestore")]
+        self._saves = [i for i in function.instructions() if callee_name(i).startswith("llvm.stacksave")]
+        self._restores = [i for i in function.instructions() if callee_name(i).startswith("llvm.stackrestore")]
         self._replaced: dict[Value, Value] = {}
 
     def run(self, moved: list[I.Alloca]) -> None:
@@ -121,7 +115,7 @@ class _Move:
 
     def _is_marker(self, instruction: I.Instruction, moved: list[I.Alloca], stayed: bool) -> bool:
         """Lifetimes are those of stack variables; without any of variable size the stack needs no saving."""
-        if _intrinsic(instruction, "lifetime."):
+        if callee_name(instruction).startswith("llvm.lifetime."):
             return any(v in self._replaced for v in instruction.operands)
         if not stayed and instruction in self._saves:
             self._replaced[instruction] = Poison(T.PTR)

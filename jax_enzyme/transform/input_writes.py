@@ -28,7 +28,7 @@ from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.inlining import expanded_attributes
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Function, Module, callee_name, declared_callee
 from jax_enzyme.ir.values import Argument, BasicBlock, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.rules.effects import Effect, effect
@@ -73,18 +73,15 @@ def _writes(module: Module, points_to: PointsTo) -> Iterator[tuple[I.Instruction
 
 
 def _known(call: I.CallBase) -> bool:
-    callee = call.callee
-    return isinstance(callee, Function) and effect(callee.name) in (Effect.MEMORY_COPY, Effect.MEMORY_SET)
+    return effect(callee_name(call)) in (Effect.MEMORY_COPY, Effect.MEMORY_SET)
 
 
 def _only_reads(module: Module, call: I.CallBase, pointer: Value) -> bool:
     """Calls without a body: those that are known not to write, and parameters that are declared so. A call of which
     nothing is known is believed: it is the signature that says what the user knows."""
-    callee = call.callee
-    if not isinstance(callee, Function):
-        return True
-    if not callee.is_declaration:
-        return True  # its own stores are looked at
+    callee = declared_callee(call)
+    if callee is None:
+        return True  # where it has a body, its own stores are looked at
     words = expanded_attributes(module, (*callee.attributes, *call.attributes))
     if any(w in _READ_ONLY for w in words) or effect(callee.name) is not None:
         return effect(callee.name) not in (Effect.FREE, Effect.REALLOCATE)

@@ -31,7 +31,7 @@ from collections.abc import Callable, Mapping
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Module, declared_callee
 from jax_enzyme.ir.values import Poison, Value
 from jax_enzyme.rules.complex import ANALYTIC, QUOTIENT, REAL_PARTS
 from jax_enzyme.rules.declare import PURE, Declarations
@@ -290,8 +290,8 @@ def _lowering(instruction: I.Instruction) -> _Lowering | None:
     """How an instruction is rewritten, None if it stays."""
     if not isinstance(instruction, I.Call):
         return None
-    callee = instruction.callee
-    if not isinstance(callee, Function) or not callee.is_declaration:
+    callee = declared_callee(instruction)
+    if callee is None:
         return None
     if callee.name.startswith("llvm."):
         name = canonical(callee.name, _INTRINSICS)

@@ -27,7 +27,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Function, Module, callee_name
 from jax_enzyme.ir.values import (
     BasicBlock,
     ConstantAggregate,
@@ -65,10 +65,10 @@ def lower_masked_memory(module: Module, chosen: Callable[[T.Type], bool] = lambd
 
 
 def _kind(instruction: I.Instruction) -> str:
-    if not isinstance(instruction, I.Call) or not isinstance(instruction.callee, Function):
+    found = _NAMES.match(callee_name(instruction))
+    if found is None or not isinstance(instruction, I.Call):
         return ""
-    found = _NAMES.match(instruction.callee.name)
-    if found is None or any(isinstance(a.type, T.VectorType) and a.type.scalable for a in instruction.arguments):
+    if any(isinstance(a.type, T.VectorType) and a.type.scalable for a in instruction.arguments):
         return ""
     return found[1]
 

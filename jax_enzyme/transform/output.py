@@ -16,7 +16,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int, zero
 from jax_enzyme.ir.clone import clone_with_map
-from jax_enzyme.ir.module import Function, GlobalVariable, Module
+from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name, declared_name
 from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import ConstantString, Value, int_value
 from jax_enzyme.rules.declare import Declarations
@@ -77,7 +77,7 @@ def _returned(at: Builder, call: I.Instruction, declarations: Declarations) -> V
 def _keep_files(module: Module) -> None:
     """Opened again, a file is not emptied."""
     for call in (i for f in module.functions.values() for i in f.instructions()):
-        if not isinstance(call, I.Call) or not isinstance(call.callee, Function) or call.callee.name not in OPENS:
+        if callee_name(call) not in OPENS:
             continue
         mode = call.operands[1]
         text = mode.initializer if isinstance(mode, GlobalVariable) and mode.is_constant else None
@@ -101,10 +101,8 @@ def _give_unit(at: Builder, call: I.Instruction) -> None:
 
 
 def _prints(module: Module, files: Files, instruction: I.Instruction) -> bool:
-    if not isinstance(instruction, I.Call) or not isinstance(instruction.callee, Function):
-        return False
-    name = instruction.callee.name
-    if not instruction.callee.is_declaration:
+    name = declared_name(instruction)
+    if not name or not isinstance(instruction, I.Call):
         return False
     kind = statement(instruction)
     if kind is not None:

@@ -29,7 +29,7 @@ from jax_enzyme.ir.builder import Builder, const_float, const_int
 from jax_enzyme.ir.clone import Cloner, clone
 from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.marks import Mark, has_marks, marks_of
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Function, Module, callee_name
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, Value, int_value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.named_choices import note_choices
@@ -147,7 +147,7 @@ class _Choice:
             case I.Alloca():
                 count = int_value(site.operands[0])
                 return None if count is None else count * self._layout.alloc_size(site.allocated_type)
-            case I.Call() if isinstance(site.callee, Function) and site.callee.name in ("malloc", "calloc"):
+            case I.Call() if callee_name(site) in ("malloc", "calloc"):
                 total = 1
                 for value in site.arguments:
                     total *= int_value(value) or 0

@@ -33,7 +33,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder, instruction_of, zero
 from jax_enzyme.ir.clone import clone
-from jax_enzyme.ir.module import Function, GlobalVariable, Module
+from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import (
     Argument,
@@ -150,10 +150,8 @@ def replace_in(function: Function, replaced: dict[Value, Value], top: Builder) -
 
 def _is_thread_address(instruction: I.Instruction) -> bool:
     """The address of this thread's copy of what is one no longer."""
-    callee = instruction.callee if isinstance(instruction, I.Call) else None
-    if not isinstance(callee, Function) or not callee.name.startswith("llvm.threadlocal.address"):
-        return False
-    return not isinstance(instruction.operands[0], GlobalVariable)
+    is_address = callee_name(instruction).startswith("llvm.threadlocal.address")
+    return is_address and not isinstance(instruction.operands[0], GlobalVariable)
 
 
 def _forget_memory(module: Module, function: Function, changed: set[Function]) -> None:

@@ -22,7 +22,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.metadata import MDNode
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Function, Module, declared_name
 from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import BasicBlock, ConstantNull, Value
 from jax_enzyme.rules.declare import Declarations
@@ -35,7 +35,7 @@ _RESIZING = ("realloc", "reallocarray")
 def lower_reallocations(module: Module) -> Module:
     """A copy of the module without those whose old size is known, or without any where there are none of those; the
     module itself where there is nothing to do."""
-    resizing = [i for f in module.functions.values() for i in f.instructions() if _name(i) in _RESIZING]
+    resizing = [i for f in module.functions.values() for i in f.instructions() if _resizes(i)]
     if not resizing:
         return module
     chosen = _traceable if any(map(_traceable, resizing)) else _resizes
@@ -48,25 +48,19 @@ def lower_reallocations(module: Module) -> Module:
     return copy
 
 
-def _name(value: Value) -> str:
-    if not isinstance(value, I.Call) or not isinstance(value.callee, Function) or not value.callee.is_declaration:
-        return ""
-    return value.callee.name
-
-
 def _resizes(instruction: I.Instruction) -> bool:
-    return _name(instruction) in _RESIZING
+    return isinstance(instruction, I.Call) and declared_name(instruction) in _RESIZING
 
 
 def _traceable(instruction: I.Instruction) -> bool:
     """A `realloc` of memory all of whose origins are in sight."""
-    if _name(instruction) not in _RESIZING:
+    if not _resizes(instruction):
         return False
     found = Reached(instruction.operands[:1])
     for value in found:
         if isinstance(value, I.Phi | I.Freeze | I.Select):
             found.add(I.merged(value))
-        elif not isinstance(value, ConstantNull) and allocated(_name(value)) is None:
+        elif not isinstance(value, ConstantNull) and allocated(declared_name(value)) is None:
             return False
     return True
 
@@ -113,7 +107,7 @@ class _Sizes:
             case I.Freeze():
                 self._sizes[pointer] = self._of(pointer.operands[0])
             case _:
-                factors = [pointer.operands[i] for i in allocated(_name(pointer)) or ()]
+                factors = [pointer.operands[i] for i in allocated(declared_name(pointer)) or ()]
                 self._sizes[pointer] = factors[0] if len(factors) == 1 else made.binary("mul", factors[0], factors[1])
         at = block.instructions.index(pointer)
         block.instructions[at:at] = made.block.instructions

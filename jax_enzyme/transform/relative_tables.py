@@ -19,7 +19,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone
-from jax_enzyme.ir.module import Function, GlobalVariable, Module
+from jax_enzyme.ir.module import GlobalVariable, Module, callee_name
 from jax_enzyme.ir.values import Constant, ConstantAggregate, ConstantExpr, Value
 from jax_enzyme.transform.rewriting import Change, rewrite
 
@@ -38,10 +38,10 @@ def absolute_tables(module: Module) -> Module:
 
 def _table_of(instruction: I.Instruction) -> ConstantAggregate | None:
     """The addresses to which a relative load may lead, in order; None for any other instruction."""
-    if not isinstance(instruction, I.Call) or not isinstance(instruction.callee, Function):
+    if callee_name(instruction) not in _LOADS:
         return None
     table = instruction.operands[0]
-    if instruction.callee.name not in _LOADS or not isinstance(table, GlobalVariable) or not table.is_constant:
+    if not isinstance(table, GlobalVariable) or not table.is_constant:
         return None
     if not isinstance(table.initializer, ConstantAggregate):
         return None

@@ -6,8 +6,8 @@ where LLVM's reading of the same scopes would be wrong.
 
 from __future__ import annotations
 
-from jax_enzyme.ir.instructions import Call, Instruction
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.instructions import Instruction
+from jax_enzyme.ir.module import Module, callee_name
 
 _SCOPES = ("noalias", "alias.scope")
 _SCOPE_DECLARATION = "llvm.experimental.noalias.scope.decl"
@@ -24,5 +24,4 @@ def drop_scopes(module: Module) -> None:
 
 
 def _declares_scope(instruction: Instruction) -> bool:
-    callee = instruction.callee if isinstance(instruction, Call) else None
-    return isinstance(callee, Function) and callee.name == _SCOPE_DECLARATION
+    return callee_name(instruction) == _SCOPE_DECLARATION

@@ -26,7 +26,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.keywords import CONVENTIONS
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Function, Module, callee_of, declared_callee
 from jax_enzyme.ir.values import BasicBlock, InlineAsm
 from jax_enzyme.rules.declare import Declarations
 
@@ -53,9 +53,9 @@ def may_be_entered(functions: Iterable[Function]) -> bool:
 
 
 def _through_pointer(call: I.CallBase) -> bool:
-    if not isinstance(call.callee, Function):
+    if callee_of(call) is None:
         return not isinstance(call.callee, InlineAsm)
-    return call.callee.is_declaration and any(True for a in call.arguments for _ in named_functions(a))
+    return declared_callee(call) is not None and any(True for a in call.arguments for _ in named_functions(a))
 
 
 def _enter(at: Builder, source: Function, twin: Function, place: T.StructType) -> BasicBlock:

@@ -23,7 +23,7 @@ from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import MemoryObject, call_effect
 from jax_enzyme.ir import instructions as I
-from jax_enzyme.ir.module import Function, GlobalVariable
+from jax_enzyme.ir.module import Function, GlobalVariable, callee_of
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, Value
 from jax_enzyme.rules.effects import Effect
@@ -81,8 +81,7 @@ class ReloadCheck:
             instruction = block.instructions[position]
             more = own.get(instruction, 0)
             if isinstance(instruction, I.CallBase):
-                callee = instruction.callee
-                more |= self._below.get(callee if isinstance(callee, Function) else None, 0)
+                more |= self._below.get(callee_of(instruction), 0)
             if more:
                 bits |= more
                 found.append((position, bits))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from jax_enzyme.ad.check.errors import EmissionError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.module import Function, callee_name
 from jax_enzyme.ir.values import int_value
 
 
@@ -15,7 +15,7 @@ def check_shadows(caller: Function, callee: Function, first: int, count: int) ->
     calls = [i for i in instructions if isinstance(i, I.Call) and i.callee is callee]
     for call in calls:
         for value in call.arguments[first : first + count]:
-            if isinstance(value, I.Call) and value.callee.name == "calloc":
+            if callee_name(value) == "calloc":
                 continue
             if isinstance(value, I.Alloca):
                 users = [i for i in instructions if value in i.operands]
@@ -28,7 +28,7 @@ def check_shadows(caller: Function, callee: Function, first: int, count: int) ->
 
 def _clears(start: I.Instruction, variable: I.Alloca) -> bool:
     """Whether an instruction fills a local array of bytes with zeros."""
-    if not isinstance(start, I.Call) or not start.callee.name.startswith("llvm.memset"):
+    if not isinstance(start, I.Call) or not callee_name(start).startswith("llvm.memset"):
         return False
     target, byte, length = start.arguments[:3]
     size = variable.allocated_type.count if isinstance(variable.allocated_type, T.ArrayType) else None

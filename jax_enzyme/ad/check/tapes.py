@@ -45,7 +45,7 @@ from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.objects import MemoryObject
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.module import Function, uses
+from jax_enzyme.ir.module import Function, callee_name, uses
 from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import BasicBlock, Value, int_value, is_zero
 
@@ -405,11 +405,11 @@ def _counts(phi: Value, loop: Loop) -> bool:
 
 
 def _allocates(value: Value) -> bool:
-    return isinstance(value, I.CallBase) and value.callee.name in ("je.arena.allocate", TAKE)
+    return callee_name(value) in ("je.arena.allocate", TAKE)
 
 
 def _clears(instruction: I.Instruction, pointer: Value, size: Value) -> bool:
-    if not isinstance(instruction, I.Call) or not instruction.callee.name.startswith("llvm.memset"):
+    if not callee_name(instruction).startswith("llvm.memset"):
         return False
     target, value, length = instruction.operands[:3]
     return target is pointer and int_value(value) == 0 and length is size

@@ -24,12 +24,11 @@ from jax_enzyme.ad.reversal import Reversal, plan_reversal
 from jax_enzyme.ad.sweeps import Sweeps
 from jax_enzyme.ad.vjp import augmented, combined, pullback
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Augmented, Buffer, Pullback, Vjp
 from jax_enzyme.ir.builder import const_int, zero
 from jax_enzyme.ir.device import DeviceFunction
-from jax_enzyme.ir.module import Function, GlobalVariable, Module
+from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.values import ConstantNull, Value
 from jax_enzyme.rules.user import rules_of
@@ -102,7 +101,7 @@ def derive_reverse(base: DeviceFunction, step: Vjp) -> ArrayFunction:
 def _unalign(function: Function, module: Module) -> None:
     """In a derivative, a thread that leaves early still has to reverse what it did: it is not gone at once."""
     for instruction in function.instructions():
-        if isinstance(instruction, I.Call) and instruction.callee.name == ALIGNED_BARRIER:
+        if callee_name(instruction) == ALIGNED_BARRIER:
             instruction.operands[-1] = barrier_function(module, aligned=False)
 
 

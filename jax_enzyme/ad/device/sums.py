@@ -30,7 +30,7 @@ from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int, zero
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Module, callee_name
 from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import Argument, ConstantInt, Value
 from jax_enzyme.rules.declare import Declarations
@@ -149,10 +149,10 @@ def _place(recurrences: Recurrences, load: I.Load, item: MemoryObject) -> Place 
     for atom in rest.atoms:
         parts = rest.coefficients(atom)
         factor = parts[1].value if len(parts) == 2 else None
-        callee = atom.value.callee if isinstance(atom, Leaf) and isinstance(atom.value, I.Call) else None
-        if factor is None or not isinstance(callee, Function) or not callee.name.startswith(f"{REGISTER}ctaid."):
+        name = callee_name(atom.value) if isinstance(atom, Leaf) else ""
+        if factor is None or not name.startswith(f"{REGISTER}ctaid."):
             return None
-        blocks.append((factor, callee.name.removeprefix(REGISTER)))
+        blocks.append((factor, name.removeprefix(REGISTER)))
         rest = rest - Polynomial.atom(atom).scale(factor)
     return None if rest.terms else Place(item.site, offset, tuple(sorted(blocks)), load.type)
 

@@ -35,7 +35,7 @@ from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
-from jax_enzyme.ir.module import Function, GlobalVariable, Module
+from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name
 from jax_enzyme.ir.values import Value, int_value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.rules.effects import Effect
@@ -286,4 +286,4 @@ def _orders_blocks(instruction: I.Instruction) -> bool:
     """What lets blocks wait for one another: a fence for the whole device."""
     if isinstance(instruction, I.Fence):
         return not any(w in instruction.ordering for w in ('syncscope("block")', 'syncscope("singlethread")'))
-    return isinstance(instruction, I.CallBase) and instruction.callee.name in _DEVICE_FENCES
+    return callee_name(instruction) in _DEVICE_FENCES

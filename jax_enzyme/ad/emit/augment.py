@@ -37,7 +37,7 @@ from jax_enzyme.analysis.tbaa import copied_type, kept_access
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int, zero
-from jax_enzyme.ir.module import Function, GlobalVariable
+from jax_enzyme.ir.module import Function, GlobalVariable, callee_name
 from jax_enzyme.ir.values import (
     Argument,
     BasicBlock,
@@ -354,7 +354,7 @@ class Augmenter:
         return self._facts.points_to.objects.get(instruction) in self._plan.residents
 
     def _fill_calloc(self, instruction: I.Instruction) -> None:
-        if isinstance(instruction, I.CallBase) and instruction.callee.name == "calloc":
+        if callee_name(instruction) == "calloc":
             size = self._plan.recipes.object_size(self._facts.points_to.objects[instruction]) or 0
             self._runtime.clear(self._builder, self._values[instruction], ConstantInt(T.I64, size))
 

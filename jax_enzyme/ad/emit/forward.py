@@ -36,9 +36,8 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Buffer, Jvp, jvp_buffers
 from jax_enzyme.ir.builder import Builder, zero
-from jax_enzyme.ir.module import Function, GlobalVariable, Module
+from jax_enzyme.ir.module import Function, GlobalVariable, Module, numbered
 from jax_enzyme.ir.values import (
-    Argument,
     BasicBlock,
     Constant,
     ConstantAggregate,
@@ -198,7 +197,7 @@ class _Shared:
             both = self.returns_both(source)
             returned = T.StructType((result, result)) if both else result
             type_ = T.FunctionType(returned, tuple(types), source.function_type.variadic)
-            arguments = [Argument(t, (), i) for i, t in enumerate(types)]
+            arguments = numbered(types)
             name = f"{source.name}.jvp"
             target = Function(T.PTR, type_, arguments=arguments, prefix=("internal",), name=name)
             target.attributes = ("nounwind",)

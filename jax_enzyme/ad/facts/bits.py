@@ -28,7 +28,7 @@ from jax_enzyme.analysis.tbaa import is_certain_integer, is_fortran_integer, is_
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import Buffer
-from jax_enzyme.ir.module import Function, Module, uses
+from jax_enzyme.ir.module import Function, Module, callee_name, uses
 from jax_enzyme.ir.values import Value, int_value, lane_of
 from jax_enzyme.rules.effects import Effect
 
@@ -156,7 +156,7 @@ class BitChecks:
 
     def _transfers(self, instruction: I.Instruction) -> bool:
         """Whether Fortran's run time takes such integers for bytes of another type."""
-        if not isinstance(instruction, I.CallBase) or not instruction.callee.name.startswith(_TRANSFERS):
+        if not isinstance(instruction, I.CallBase) or not callee_name(instruction).startswith(_TRANSFERS):
             return False
         return any(self._followed[1].get(item) for item in reachable_objects(self.points_to, instruction))
 
@@ -359,7 +359,7 @@ def _lossy(source: I.Instruction, users: Mapping[Value, list[tuple[I.Instruction
 
 def _compares(user: I.Instruction) -> bool:
     """Less, equal or more, as one number: Rust's `total_cmp` of two numbers, and C++'s `<=>`."""
-    return isinstance(user, I.CallBase) and user.callee.name.startswith(("llvm.scmp.", "llvm.ucmp."))
+    return callee_name(user).startswith(("llvm.scmp.", "llvm.ucmp."))
 
 
 def _computes(user: I.Instruction) -> bool:

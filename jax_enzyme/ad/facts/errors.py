@@ -7,7 +7,7 @@ from jax_enzyme.analysis.flow import rule_of
 from jax_enzyme.errors import DifferentiationError, NoRuleError, NotDifferentiableError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.debug import location
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Module, callee_name
 from jax_enzyme.ir.values import InlineAsm
 from jax_enzyme.rules.rule import Outcome, Rule
 from jax_enzyme.rules.table import Rules
@@ -18,8 +18,8 @@ def active_rule(module: Module, instruction: I.Instruction, rules: Rules) -> Rul
     rule = rule_of(instruction, rules)
     if rule is None:
         callee = instruction.callee if isinstance(instruction, I.CallBase) else None
-        if isinstance(callee, Function):
-            raise refuse(module, instruction, UNKNOWN_CALL, name=callee.name)
+        if name := callee_name(instruction):
+            raise refuse(module, instruction, UNKNOWN_CALL, name=name)
         if isinstance(callee, InlineAsm):
             raise refuse(module, instruction, ASSEMBLY)
         if callee is None:
@@ -49,6 +49,7 @@ def describe(instruction: I.Instruction) -> str:
         callee = instruction.callee
         if isinstance(callee, InlineAsm):
             return f"inline assembly `{' '.join(callee.template.split())[:60]}`"
-        return f"call of `{callee.name}`" if isinstance(callee, Function) else "a call through a pointer"
+        name = callee_name(instruction)
+        return f"call of `{name}`" if name else "a call through a pointer"
     result = f"%{instruction.name} = " if instruction.name else ""
     return f"`{result}{instruction.opcode}`"

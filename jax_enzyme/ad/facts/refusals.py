@@ -39,7 +39,7 @@ from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.inlining import returns_twice
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Function, Module, callee_name
 from jax_enzyme.ir.reach import Reached, made_of, reached
 from jax_enzyme.ir.values import Argument, Constant, ConstantExpr, ConstantNull, Poison, Undef, Value
 from jax_enzyme.rules.effects import Effect
@@ -320,5 +320,4 @@ def _is_fixed(pointer: Value) -> bool:
 
 def _is_of(instruction: I.Instruction, *names: str) -> bool:
     """A call of one of these intrinsics, whatever they are overloaded by."""
-    callee = instruction.callee if isinstance(instruction, I.CallBase) else None
-    return isinstance(callee, Function) and callee.name.startswith(names)
+    return callee_name(instruction).startswith(names)

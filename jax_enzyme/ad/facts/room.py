@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import MemoryObject
-from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
-from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.module import callee_name
 from jax_enzyme.ir.values import Value
 from jax_enzyme.rules.declare import Declarations
 
@@ -26,8 +25,7 @@ def measured_memory(points_to: PointsTo) -> frozenset[MemoryObject]:
     found = set[MemoryObject]()
     for function in points_to.functions:
         for instruction in function.instructions():
-            callee = instruction.callee if isinstance(instruction, I.CallBase) else None
-            if isinstance(callee, Function) and callee.name == _ASKED:
+            if callee_name(instruction) == _ASKED:
                 found |= points_to.of(instruction.operands[0])
     if points_to.unknown in found:
         found.update(points_to.objects.values())
@@ -35,8 +33,7 @@ def measured_memory(points_to: PointsTo) -> frozenset[MemoryObject]:
 
 
 def _is_resizable(item: MemoryObject) -> bool:
-    callee = item.site.callee if isinstance(item.site, I.CallBase) else None
-    return isinstance(callee, Function) and callee.name in _RESIZABLE
+    return item.site is not None and callee_name(item.site) in _RESIZABLE
 
 
 def room(declarations: Declarations, builder: Builder, memory: Value) -> Value:

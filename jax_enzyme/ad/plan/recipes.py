@@ -373,8 +373,7 @@ class Recipes:
                 return None
 
     def _pure_call(self, call: I.Call) -> Recipe | None:
-        callee = call.callee
-        if not isinstance(callee, Function) or not callee.is_declaration or isinstance(call.type, T.VoidType):
+        if isinstance(call.type, T.VoidType):
             return None
         if call_effect(call) is Effect.PURE_INT and is_memory_free(call):
             return Repeat(tuple(call.arguments), 1.0)

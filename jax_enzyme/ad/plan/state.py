@@ -47,7 +47,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.debug import location
-from jax_enzyme.ir.module import Function, GlobalVariable
+from jax_enzyme.ir.module import Function, GlobalVariable, callee_name
 from jax_enzyme.ir.values import Argument, Value
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.mpi.table import Communication
@@ -184,7 +184,7 @@ class StateFinder:
         assert isinstance(site, I.Instruction)
         if site not in self._recipes.block_of:
             raise self._refused(PASSED_ON, site)
-        if not (isinstance(site, I.CallBase) and site.callee.name in ALLOCATORS):
+        if callee_name(site) not in ALLOCATORS:
             raise self._refused(UNKNOWN_SIZE, site, instruction=describe(site))
         if item in self._facts.measured:
             raise self._refused(FREES_STATE, site, instruction=describe(site))

@@ -21,7 +21,7 @@ from jax_enzyme.ir import values as V
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.metadata import MDNode, MDRef
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Function, Module, callee_name
 from jax_enzyme.ir.values import BasicBlock
 from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.device.flat import replace_globals
@@ -126,5 +126,4 @@ def _translate(function: Function, note: MDRef) -> None:
 
 
 def _is_lifetime(instruction: I.Instruction) -> bool:
-    callee = instruction.callee if isinstance(instruction, I.Call) else None
-    return isinstance(callee, Function) and callee.name.startswith(_LIFETIMES)
+    return callee_name(instruction).startswith(_LIFETIMES)

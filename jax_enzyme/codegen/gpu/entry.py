@@ -25,7 +25,7 @@ from jax_enzyme.ir import values as V
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.device import DeviceFunction
 from jax_enzyme.ir.instructions import Call, CallBase, Fence, Instruction
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Function, Module, callee_name
 from jax_enzyme.ir.values import Argument, BasicBlock, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.rules.effects import Effect, effect
@@ -59,8 +59,7 @@ def add_entries(module: Module, function: DeviceFunction, dimensions: int, targe
 
 def _meets(instruction: Instruction) -> bool:
     """Whether other threads may see what this one did, and this one what they did."""
-    callee = instruction.callee if isinstance(instruction, CallBase) else None
-    return isinstance(instruction, Fence) or (isinstance(callee, Function) and effect(callee.name) in _MEETINGS)
+    return isinstance(instruction, Fence) or effect(callee_name(instruction)) in _MEETINGS
 
 
 def _share_written(module: Module, function: DeviceFunction) -> None:

@@ -25,7 +25,7 @@ from jax_enzyme.ir.builder import const_int
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.device import DeviceFunction
 from jax_enzyme.ir.inlining import mark_for_inlining
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Module, callee_name
 from jax_enzyme.ir.passes import optimise
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.signature import Binding, Signature
@@ -67,10 +67,10 @@ def fix_launch(module: Module, shape: Shape) -> None:
 
 
 def _constant(instruction: I.Instruction, shape: Shape) -> int | None:
-    callee = instruction.callee if isinstance(instruction, I.Call) else None
-    if not isinstance(callee, Function) or not callee.name.startswith(_REGISTER):
+    name = callee_name(instruction)
+    if not name.startswith(_REGISTER):
         return None
-    kind, _, axis = callee.name.removeprefix(_REGISTER).partition(".")
+    kind, _, axis = name.removeprefix(_REGISTER).partition(".")
     extents = {"ntid": shape.block, "nctaid": shape.grid, "tid": shape.block, "ctaid": shape.grid}.get(kind)
     if extents is None or axis not in ("x", "y", "z"):
         return None

@@ -23,7 +23,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.debug import location
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Function, Module, callee_name, numbered
 from jax_enzyme.ir.values import Argument, BasicBlock, Value
 from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.cuda import marks
@@ -76,7 +76,7 @@ class AccessLog:
             case I.Call() if marks.is_meeting(instruction):
                 rows.add(at, rows.log, 0, MEET_BLOCK if marks.group_of(instruction) == marks.MEET_BLOCK else MEET_WARP)
                 return
-            case I.Call() if marks.called(instruction).startswith(marks.SHUFFLE):
+            case I.Call() if callee_name(instruction).startswith(marks.SHUFFLE):
                 rows.add(at, rows.log, 0, MEET_WARP)
                 return
             case I.Call():
@@ -130,7 +130,7 @@ class Rows:
 
 def moved(call: I.Call) -> list[tuple[Value, int | Value, int]]:
     """The accesses of a call that copies or fills memory."""
-    name, operands = marks.called(call), call.operands
+    name, operands = callee_name(call), call.operands
     if name.startswith(_MOVES):
         return [(operands[1], operands[2], READ), (operands[0], operands[2], WRITE)]
     if name.startswith("llvm.memset."):
@@ -162,7 +162,7 @@ def _record(module: Module) -> Function:
     if _RECORD in module.functions:
         return module.functions[_RECORD]
     kind = T.FunctionType(T.VOID, (T.PTR, T.PTR, T.I32, T.I32, T.I32, T.I32))
-    arguments = [Argument(p, index=i) for i, p in enumerate(kind.parameters)]
+    arguments = numbered(kind.parameters)
     log, address, *numbers = arguments
     entry, write, done = BasicBlock(name="entry"), BasicBlock(name="write"), BasicBlock(name="done")
     at = Builder(entry)

@@ -25,7 +25,7 @@ from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Function, Module, callee_name, declare
 from jax_enzyme.ir.values import BasicBlock, Constant, Value
 from jax_enzyme.transform.cuda import marks
 from jax_enzyme.transform.cuda.group import Emitter, Group, prepare
@@ -67,7 +67,7 @@ class Separate(Uniformity):
     def uniform(self, value: Value) -> bool:
         if isinstance(value, Constant):
             return True
-        name = marks.called(value) if isinstance(value, I.Instruction) else ""
+        name = callee_name(value) if isinstance(value, I.Instruction) else ""
         return name in marks.INDICES and name not in self.indices
 
 
@@ -94,7 +94,7 @@ class Dispatcher(Emitter):
         at = Builder(settled)
         # Warps take different numbers of rounds up to here, and have to be apart from the rounds of the block.
         words = ("convergent", "noduplicate", "nounwind", "memory(inaccessiblemem: readwrite)")
-        at.call(marks.declare(self.module, marks.SETTLED, T.FunctionType(T.VOID, ()), words), [])
+        at.call(declare(self.module, marks.SETTLED, T.FunctionType(T.VOID, ()), words), [])
         at.cond_br(at.icmp("eq", least, const_int(T.I32, _DONE)), finish, ready)
         at = Builder(ready)
         together, apart = self.new_block("together"), self.new_block("apart")
@@ -113,7 +113,7 @@ class Dispatcher(Emitter):
     def _outer_indices(self) -> None:
         """What the larger group knows is computed once."""
         for instruction in self.source.instructions():
-            name = marks.called(instruction)
+            name = callee_name(instruction)
             if name in marks.INDICES and name not in self.facts.indices:
                 self.skeleton[instruction] = self.top.call(self.module.functions[name], [])
 

@@ -20,7 +20,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import with_operands
-from jax_enzyme.ir.module import Function, GlobalVariable, Module
+from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name, declare
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantString, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.cuda import marks
@@ -67,7 +67,7 @@ def prepare(function: Function, group: Group) -> None:
     """Every meeting ends its block, and every decided branch has blocks of its own behind it."""
     names = (*group.meets, *group.outer)
     for block in function.blocks:
-        block.instructions = [i for i in block.instructions if not marks.called(i).startswith("llvm.lifetime.")]
+        block.instructions = [i for i in block.instructions if not callee_name(i).startswith("llvm.lifetime.")]
     for block in list(function.blocks):
         current = block
         while True:
@@ -249,7 +249,7 @@ class Emitter(ABC):
             one = pending.pop()
             if self.facts.uniform(one) or isinstance(one, Argument):
                 continue
-            if marks.called(one) in [a.index for a in self.group.axes] if isinstance(one, I.Instruction) else False:
+            if callee_name(one) in [a.index for a in self.group.axes] if isinstance(one, I.Instruction) else False:
                 continue
             if isinstance(one, I.Alloca):
                 continue
@@ -497,7 +497,7 @@ class Emitter(ABC):
                 T.PTR, kind, ConstantString(kind, text), True, ("private", "unnamed_addr"), name=name
             )
         kind = T.FunctionType(T.VOID, (T.PTR, T.PTR, T.I32, T.PTR))
-        fail = marks.declare(self.module, "__assert_fail", kind, ("noreturn", "nounwind"))
+        fail = declare(self.module, "__assert_fail", kind, ("noreturn", "nounwind"))
         text = self.module.globals[name]
         at.call(fail, [text, text, const_int(T.I32, 0), text])
         at.unreachable()

@@ -19,7 +19,7 @@ from jax_enzyme.analysis.lanes import Lanes, run
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Function, Module, callee_name, declare
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
 from jax_enzyme.transform.cuda import marks
 from jax_enzyme.transform.rewriting import place, replace_values
@@ -44,7 +44,7 @@ def shuffle_numbers(module: Module, function: Function, form: Shuffles) -> bool:
     replaced: dict[Value, Value] = {}
     lanes = Lanes()
     for block in function.blocks:
-        shuffles = [i for i in block.instructions if marks.called(i) == form.words]
+        shuffles = [i for i in block.instructions if callee_name(i) == form.words]
         made: dict[Value, list[I.Instruction]] = {}
         for first in shuffles:
             number, part = _bits(first.operands[form.value], lanes)
@@ -92,7 +92,7 @@ def _shuffled(
     arguments = next(iter(words)).operands[:-1]
     arguments[form.value] = number
     kind = T.FunctionType(number.type, tuple(a.type for a in arguments))
-    callee = marks.declare(module, form.numbers[number.type], kind, ("convergent", "nounwind"))
+    callee = declare(module, form.numbers[number.type], kind, ("convergent", "nounwind"))
     result = at.call(callee, arguments)
     if number.type == T.FLOAT:
         bits = at.cast("bitcast", result, T.I32)

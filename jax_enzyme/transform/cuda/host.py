@@ -16,7 +16,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir import values as V
 from jax_enzyme.ir.builder import Builder, const_int, zero
 from jax_enzyme.ir.debug import location
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Function, Module, callee_name, declare
 from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.cuda import marks, ptx
 from jax_enzyme.transform.cuda.atomics import combined
@@ -135,7 +135,7 @@ class _Host:
         call.attributes = _kept(call.attributes)
         if isinstance(call.callee, V.InlineAsm):
             return self._statements(call, call.callee)
-        name = marks.called(call)
+        name = callee_name(call)
         register = _REGISTER.match(name)
         if register:
             return self._register(call, register[1])
@@ -223,7 +223,7 @@ class _Host:
         return self.at.call(marks.index(self.module, name, extent), [])
 
     def _meet(self, call: I.Call, group: str, vote: str) -> V.Value | None:
-        name = marks.called(call)
+        name = callee_name(call)
         arguments = call.arguments
         if group == marks.MEET_BLOCK and not vote and arguments and V.int_value(arguments[0]) != 0:
             raise self._refused(call, "a named barrier", "barrier 0, __syncthreads(), is that of the whole block")
@@ -257,7 +257,7 @@ class _Host:
 
     def _moved(self, value: V.Value, source: V.Value, mark: str = marks.SHUFFLE) -> V.Value:
         kind = T.FunctionType(value.type, (value.type, T.I32))
-        callee = marks.declare(self.module, f"{mark}.{value.type}", kind, ("convergent", "nounwind"))
+        callee = declare(self.module, f"{mark}.{value.type}", kind, ("convergent", "nounwind"))
         return self.at.call(callee, [value, source])
 
     def _source(self, mode: str, offset: V.Value, clamp: V.Value) -> tuple[V.Value, V.Value]:
@@ -268,7 +268,7 @@ class _Host:
         """`vprintf(format, packed arguments)` to `printf(format, arguments...)`."""
         format_, packed = call.arguments
         kind = T.FunctionType(T.I32, (T.PTR,), True)
-        callee = marks.declare(self.module, "printf", kind, ("nounwind",))
+        callee = declare(self.module, "printf", kind, ("nounwind",))
         values: list[V.Value] = []
         if isinstance(packed, I.Alloca):
             body = packed.allocated_type

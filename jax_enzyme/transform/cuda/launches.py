@@ -25,13 +25,12 @@ from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.debug import location, trace
 from jax_enzyme.ir.inlining import mark_for_inlining
-from jax_enzyme.ir.module import Function, GlobalVariable, Module
+from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name, declare
 from jax_enzyme.ir.passes import optimise, run
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.signature.launch import MAX_BLOCK, MAX_GRID, MAX_SHARED, MAX_THREADS, Shape, kernel_of_stub
-from jax_enzyme.transform.cuda import marks
 from jax_enzyme.transform.cuda.lower import lower, shared_overlaps
 from jax_enzyme.transform.cuda.objects import aliased_pointers
 from jax_enzyme.transform.cuda.overlaps import Overlap
@@ -173,7 +172,7 @@ def _name_kernels(host: Module, device: Module) -> bool:
 
 
 def _kernel_of(instruction: I.Instruction, device: Module) -> Function | None:
-    if marks.called(instruction) != _LAUNCH:
+    if callee_name(instruction) != _LAUNCH:
         return None
     handle = instruction.operands[0]
     name = kernel_of_stub(handle.name) if isinstance(handle, Function) else None
@@ -189,7 +188,7 @@ def _direct(host: Module, at: Builder, operands: Sequence[V.Value], kernel: Func
         is_copy = any(word.startswith("byval") for word in argument.attributes)
         values.append(where if is_copy else at.load(_host_type(argument.type), where))
     kind = T.FunctionType(T.VOID, (*_NUMBERS, *(v.type for v in values)))
-    at.call(marks.declare(host, _DIRECT + kernel.name, kind, ("nounwind",)), [*numbers, *values])
+    at.call(declare(host, _DIRECT + kernel.name, kind, ("nounwind",)), [*numbers, *values])
 
 
 def _host_type(type_: T.Type) -> T.Type:
@@ -197,7 +196,7 @@ def _host_type(type_: T.Type) -> T.Type:
 
 
 def _is_direct(instruction: I.Instruction) -> bool:
-    return marks.called(instruction).startswith(_DIRECT)
+    return callee_name(instruction).startswith(_DIRECT)
 
 
 def _block_is_known(launch: I.Instruction) -> bool:
@@ -207,7 +206,7 @@ def _block_is_known(launch: I.Instruction) -> bool:
 def _refuse_foreign(host: Module) -> None:
     for function in host.functions.values():
         for instruction in function.instructions():
-            name = marks.called(instruction)
+            name = callee_name(instruction)
             callee = instruction.operands[-1] if name else None
             if name == _LAUNCH:
                 raise LoweringError(
@@ -243,7 +242,7 @@ class Launched:
     @staticmethod
     def of(host: Module, call: I.Instruction) -> Launched:
         where = _place(host, call)
-        kernel = marks.called(call).removeprefix(_DIRECT)
+        kernel = callee_name(call).removeprefix(_DIRECT)
         numbers = [V.int_value(v) for v in call.operands[: len(_NUMBERS)]]
         arguments = call.operands[len(_NUMBERS) : -1]
         grid, block, shared = numbers[:3], numbers[3:6], numbers[6]
@@ -379,7 +378,7 @@ def _may_change(kernel: Function, argument: V.Value) -> bool:
                 pointers.add(instruction)
             case I.Load():
                 pass
-            case I.Call() if marks.called(instruction).startswith("llvm.memcpy.") and used == [1]:
+            case I.Call() if callee_name(instruction).startswith("llvm.memcpy.") and used == [1]:
                 pass
             case _ if used:
                 return True
@@ -396,6 +395,6 @@ def _call(host: Module, version: _Version, same: Sequence[Launched], name: str) 
         values = [*call.operands[len(_NUMBERS) : -1], *grid]
         kind = T.FunctionType(T.VOID, tuple(v.type for v in values))
         assert isinstance(call, I.Call)
-        call.operands = [*values, marks.declare(host, name, kind)]
+        call.operands = [*values, declare(host, name, kind)]
         call.function_type, call.parameter_attributes = kind, []
         call.flags = tuple(f for f in call.flags if f != "tail")

@@ -9,9 +9,8 @@ from types import MappingProxyType
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_float, const_int
-from jax_enzyme.ir.module import Module
+from jax_enzyme.ir.module import Module, declare
 from jax_enzyme.ir.values import Value
-from jax_enzyme.transform.cuda import marks
 
 _PLAIN = frozenset(
     "sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh exp exp2 exp10 expm1 log log2 log10 log1p logb sqrt "
@@ -76,7 +75,7 @@ def _named(module: Module, at: Builder, call: I.Call, name: str) -> Value | None
         result = call.type if function == name else values[-1].type
         kind = T.FunctionType(result, tuple(v.type for v in values))
         words = ("nounwind", "willreturn") if function in _WRITING else _MATH
-        return at.call(marks.declare(module, symbol, kind, words), list(values), kind)
+        return at.call(declare(module, symbol, kind, words), list(values), kind)
 
     if name in _WITH_LIBRARY:
         return _WITH_LIBRARY[name](at, arguments, library)

@@ -31,7 +31,7 @@ from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.module import Function, GlobalVariable, Module
+from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name
 from jax_enzyme.ir.reach import Reached, made_of
 from jax_enzyme.ir.values import Argument, BasicBlock, Value, int_value
 from jax_enzyme.signature.launch import Shape
@@ -305,8 +305,8 @@ class _Lockstep:
         match instruction:
             case I.Load():
                 return self._loaded(instruction, lanes)
-            case I.Call() if marks.called(instruction) in self._indices:
-                return _Known(self._indices[marks.called(instruction)])
+            case I.Call() if callee_name(instruction) in self._indices:
+                return _Known(self._indices[callee_name(instruction)])
             case I.GetElementPtr():
                 return self._address(instruction, lanes)
             case I.Select():
@@ -409,7 +409,7 @@ class _Lockstep:
 
 
 def _meets(instruction: I.Instruction) -> bool:
-    return marks.is_meeting(instruction) or marks.called(instruction).startswith(marks.SHUFFLE)
+    return marks.is_meeting(instruction) or callee_name(instruction).startswith(marks.SHUFFLE)
 
 
 def _agreed(instruction: I.Instruction) -> bool:
@@ -419,7 +419,7 @@ def _agreed(instruction: I.Instruction) -> bool:
 def _differs(instruction: I.Instruction) -> bool:
     match instruction:
         case I.Call():
-            name = marks.called(instruction)
+            name = callee_name(instruction)
             return not (_agreed(instruction) or name in marks.BLOCKS or name.startswith("llvm."))
         case I.Load() | I.AtomicRMW() | I.CmpXchg() | I.Alloca() | I.VAArg():
             return True

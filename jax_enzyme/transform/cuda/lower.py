@@ -21,7 +21,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.inlining import mark_for_inlining
-from jax_enzyme.ir.module import Function, GlobalVariable, Module
+from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name, declare
 from jax_enzyme.ir.values import Argument, BasicBlock, Value
 from jax_enzyme.signature.launch import MAX_GRID, MAX_SHARED, MAX_STATIC_SHARED, Shape
 from jax_enzyme.transform.cuda import marks
@@ -99,7 +99,7 @@ def lower(
     if log is not None:
         note_arguments(work, kernel)
     for block in kernel.blocks:
-        block.instructions = [i for i in block.instructions if marks.called(i) != marks.SETTLED]
+        block.instructions = [i for i in block.instructions if callee_name(i) != marks.SETTLED]
     kernel.attributes = ("nounwind",)
     for argument, words in zip(kernel.arguments, attributes, strict=True):
         argument.attributes = words
@@ -162,7 +162,7 @@ def _of_one_thread(
 
 def _blocks_wait(kernel: Function, log: AccessLog | None, open_grid: bool) -> tuple[str, ...]:
     """The meeting of all blocks, where the kernel has one; nothing where it has none."""
-    if not any(marks.called(i) == marks.MEET_GRID for i in kernel.instructions()):
+    if not any(callee_name(i) == marks.MEET_GRID for i in kernel.instructions()):
         return ()
     if log is not None:
         raise LoweringError(
@@ -218,7 +218,7 @@ def _thread(module: Module, symbol: str) -> Function:
         if function is kernel:
             continue
         for instruction in function.instructions():
-            name = marks.called(instruction)
+            name = callee_name(instruction)
             if name in marks.INDICES or name.startswith(("je.meet.", marks.SHUFFLE)):
                 raise LoweringError(
                     f"`{function.name}` is recursive or called through a pointer, and depends on its thread",
@@ -234,17 +234,17 @@ def _meets_in_a_loop(kernel: Function) -> bool:
 
 def _meets(instruction: I.Instruction) -> bool:
     """Whether threads wait for each other here, or send each other a value."""
-    return marks.called(instruction).startswith(("je.meet.", marks.SHUFFLE))
+    return callee_name(instruction).startswith(("je.meet.", marks.SHUFFLE))
 
 
 def _differs(instruction: I.Instruction) -> bool:
     """Whether this is not the same for all threads of a block."""
-    name = marks.called(instruction)
+    name = callee_name(instruction)
     return name in _OF_THREADS or name.startswith(marks.SHUFFLE)
 
 
 def _warp_operation(instruction: I.Instruction) -> bool:
-    return marks.called(instruction).startswith((marks.MEET_WARP, marks.SHUFFLE))
+    return callee_name(instruction).startswith((marks.MEET_WARP, marks.SHUFFLE))
 
 
 def _index(module: Module, at: Builder, name: str, extent: int) -> Value:
@@ -276,7 +276,7 @@ def _take_grid(module: Module, kernel: Function) -> None:
     failing = BasicBlock(name="nothing")
     at.cond_br(at.binary("or", at.binary("or", none[0], none[1]), none[2]), failing, target)
     end = Builder(failing)
-    end.call(marks.declare(module, "llvm.trap", T.FunctionType(T.VOID, ())), [])
+    end.call(declare(module, "llvm.trap", T.FunctionType(T.VOID, ())), [])
     end.unreachable()
     kernel.blocks.append(failing)
 
@@ -286,8 +286,8 @@ def _substitute(kernel: Function, made: Mapping[str, Value]) -> None:
     replaced: dict[Value, Value] = {}
     for block in kernel.blocks:
         for instruction in block.instructions:
-            if marks.called(instruction) in made:
-                replaced[instruction] = made[marks.called(instruction)]
+            if callee_name(instruction) in made:
+                replaced[instruction] = made[callee_name(instruction)]
         block.instructions = [i for i in block.instructions if i not in replaced]
     replace_values(kernel, replaced)
 
@@ -315,7 +315,7 @@ def _coordinates(at: Builder, number: Value, shape: Shape) -> list[Value]:
 
 def _without_warps(module: Module, kernel: Function, shape: Shape) -> None:
     """Lane and warp of a thread, where they are only asked for."""
-    used = {marks.called(i) for i in kernel.instructions()}
+    used = {callee_name(i) for i in kernel.instructions()}
     if not used & {marks.LANE, marks.WARP}:
         return
     at = Builder(BasicBlock())
@@ -373,9 +373,7 @@ def _share(
             align = next((int(w.removeprefix("align ")) for w in variable.suffix if w.startswith("align ")), 1)
             places[variable] = at.alloca(kind, None, max(align, _VECTOR))
     if opaque:
-        hidden = marks.declare(
-            module, _OPAQUE, T.FunctionType(T.PTR, (T.PTR,)), ("nounwind", "willreturn", "memory(none)")
-        )
+        hidden = declare(module, _OPAQUE, T.FunctionType(T.PTR, (T.PTR,)), ("nounwind", "willreturn", "memory(none)"))
         calls = {place_: at.call(hidden, [place_]) for place_ in dict.fromkeys(places.values())}
         places = {variable: calls[place_] for variable, place_ in places.items()}
     expand(kernel, places)
@@ -387,7 +385,7 @@ def _share(
 
 
 def _reveal(kernel: Function) -> None:
-    hidden: dict[Value, Value] = {i: i.operands[0] for i in kernel.instructions() if marks.called(i) == _OPAQUE}
+    hidden: dict[Value, Value] = {i: i.operands[0] for i in kernel.instructions() if callee_name(i) == _OPAQUE}
     replace_values(kernel, hidden)
     for block in kernel.blocks:
         block.instructions = [i for i in block.instructions if i not in hidden]

@@ -7,8 +7,8 @@ group come to before any goes on: `void je.meet.block()`. A meeting with a vote 
 from __future__ import annotations
 
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.instructions import Call, Instruction
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.instructions import Instruction
+from jax_enzyme.ir.module import Function, Module, callee_name, declare
 from jax_enzyme.ir.values import Argument
 
 AXES = ("x", "y", "z")
@@ -51,40 +51,25 @@ def reads_only(base: object) -> bool:
     return isinstance(base, Argument) and "readonly" in base.attributes and ALIASED not in base.attributes
 
 
-def declare(module: Module, name: str, kind: T.FunctionType, attributes: tuple[str, ...] = ()) -> Function:
-    """The declaration of a function; the one that is there, if it is."""
-    if name not in module.functions:
-        arguments = [Argument(p, index=i) for i, p in enumerate(kind.parameters)]
-        module.functions[name] = Function(T.PTR, kind, arguments, attributes=attributes, name=name)
-    return module.functions[name]
-
-
 def meeting(module: Module, name: str, vote: str = "") -> Function:
     """The declaration of a meeting, `name` being that of its group."""
     kind = T.FunctionType(T.I32, (T.I32,)) if vote else T.FunctionType(T.VOID, ())
     return declare(module, f"{name}.{vote}" if vote else name, kind, ("convergent", "nounwind"))
 
 
-def called(instruction: Instruction) -> str:
-    """The name of the function that is called directly, or nothing."""
-    if isinstance(instruction, Call) and isinstance(instruction.callee, Function):
-        return instruction.callee.name
-    return ""
-
-
 def is_meeting(instruction: Instruction) -> bool:
     """Whether this is a meeting of any group."""
-    return called(instruction).startswith("je.meet.")
+    return callee_name(instruction).startswith("je.meet.")
 
 
 def group_of(instruction: Instruction) -> str:
     """The group that meets: `je.meet.warp`, `je.meet.block` or `je.meet.grid`."""
-    return ".".join(called(instruction).split(".")[:3])
+    return ".".join(callee_name(instruction).split(".")[:3])
 
 
 def vote_of(instruction: Instruction) -> str:
     """What a meeting votes on, or nothing."""
-    return called(instruction)[len(group_of(instruction)) + 1 :]
+    return callee_name(instruction)[len(group_of(instruction)) + 1 :]
 
 
 def neutral_vote(meeting: Instruction) -> int:

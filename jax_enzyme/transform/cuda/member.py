@@ -10,7 +10,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import with_operands
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Function, Module, callee_name, declare
 from jax_enzyme.ir.reach import made_of, reached
 from jax_enzyme.ir.values import BasicBlock, Constant, Value
 from jax_enzyme.transform.cuda import marks
@@ -94,7 +94,7 @@ class Member:
         group = self.group
         if not group.several and variable not in group.common:
             kind = T.FunctionType(T.VOID, (T.PTR,))
-            at.call(marks.declare(group.module, f"llvm.lifetime.{end}.p0", kind), [group.locals[variable]])
+            at.call(declare(group.module, f"llvm.lifetime.{end}.p0", kind), [group.locals[variable]])
 
     @cached_property
     def _wanted_locals(self) -> set[Value]:
@@ -159,7 +159,7 @@ class Member:
             return value
         if value in self.known and value not in self.own:
             return self.known[value]
-        name = marks.called(value) if isinstance(value, I.Instruction) else ""
+        name = callee_name(value) if isinstance(value, I.Instruction) else ""
         if name in self.indices:
             return self.indices[name]
         if isinstance(value, I.Alloca):
@@ -174,7 +174,7 @@ class Member:
 
     def _copy(self, block: BasicBlock, place: BasicBlock, copies: list[tuple[I.Instruction, BasicBlock]]) -> None:
         for instruction in block.instructions[:-1]:
-            name = marks.called(instruction)
+            name = callee_name(instruction)
             if isinstance(instruction, I.Alloca) or self._ends_here(block, instruction):
                 continue
             if name in self.indices:

@@ -18,9 +18,8 @@ from types import MappingProxyType
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir import values as V
 from jax_enzyme.ir.builder import Builder, const_float, const_int, zero
-from jax_enzyme.ir.module import Module
+from jax_enzyme.ir.module import Module, declare
 from jax_enzyme.ir.values import Value
-from jax_enzyme.transform.cuda import marks
 from jax_enzyme.transform.cuda.atomics import combined
 
 _TYPES: Mapping[str, T.Type] = MappingProxyType(
@@ -163,7 +162,7 @@ class Statements:
         try:
             if opcode == "trap":
                 kind = T.FunctionType(T.VOID, ())
-                self.at.call(marks.declare(self.module, "llvm.trap", kind), [], kind)
+                self.at.call(declare(self.module, "llvm.trap", kind), [], kind)
                 return
             if opcode == ".reg":
                 kind, _, names = rest.strip().partition(" ")
@@ -317,7 +316,7 @@ class Statements:
         kind = T.FunctionType(x[0].type, tuple(v.type for v in x))
         symbol = name + "f" if x[0].type == T.FLOAT else name
         words = ("nounwind", "willreturn", "memory(none)")
-        return self.at.call(marks.declare(self.module, symbol, kind, words), x, kind)
+        return self.at.call(declare(self.module, symbol, kind, words), x, kind)
 
     def _shift(self, opcode: str, value: Value, by: Value) -> Value:
         """By any number: one of all bits or more leaves none, or the sign."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int, zero
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Function, Module, callee_name
 from jax_enzyme.ir.values import BasicBlock, Value
 from jax_enzyme.transform.cuda import marks
 from jax_enzyme.transform.rewriting import place, replace_values
@@ -25,7 +25,7 @@ def lower_shuffles(module: Module, function: Function) -> frozenset[Value]:
     for block in function.blocks:
         kept: list[I.Instruction] = []
         for instruction in block.instructions:
-            if not marks.called(instruction).startswith(marks.SHUFFLE):
+            if not callee_name(instruction).startswith(marks.SHUFFLE):
                 kept.append(instruction)
                 continue
             value, source = instruction.operands[:2]
@@ -33,7 +33,7 @@ def lower_shuffles(module: Module, function: Function) -> frozenset[Value]:
                 variable = top.alloca(T.ArrayType(WARP_SIZE, value.type))
                 assert isinstance(variable, I.Alloca)
                 shared[value.type] = variable
-            is_sum = marks.called(instruction).startswith(marks.SHUFFLE_SUM)
+            is_sum = callee_name(instruction).startswith(marks.SHUFFLE_SUM)
             made, result = _exchange(module, shared[value.type], value, source, is_sum)
             place(instruction, made)
             kept += made

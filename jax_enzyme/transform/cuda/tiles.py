@@ -28,7 +28,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import with_operands
-from jax_enzyme.ir.module import Function, GlobalVariable, Module
+from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name
 from jax_enzyme.ir.reach import Reached, reached
 from jax_enzyme.ir.values import Argument, BasicBlock, Constant, ConstantExpr, Value
 from jax_enzyme.signature.launch import Shape
@@ -204,7 +204,7 @@ class _Tile:
         start = 0
         for monomial, factor in self._offset(store).terms.items():
             atom = monomial[0][0] if len(monomial) == 1 and monomial[0][1] == 1 else None
-            name = marks.called(atom.value) if isinstance(atom, Leaf) and isinstance(atom.value, I.Call) else ""
+            name = callee_name(atom.value) if isinstance(atom, Leaf) and isinstance(atom.value, I.Call) else ""
             if not monomial:
                 start = factor
             elif name in self._extents and factor > 0:
@@ -277,9 +277,9 @@ class _Tile:
         for one in seen:
             if not isinstance(one, I.Instruction) or len(seen) > _LONGEST:
                 return False
-            if marks.called(one) in self._extents:
+            if callee_name(one) in self._extents:
                 continue
-            if marks.called(one) in (marks.LANE, marks.WARP):
+            if callee_name(one) in (marks.LANE, marks.WARP):
                 return False
             choice = self._choice(one)
             if isinstance(one, I.Load):
@@ -307,9 +307,9 @@ class _Tile:
         pointer = self._facts.form_at(load.operands[0], self._facts.block_of[load]).polynomial
         step = 0
         for atom in pointer.atoms:
-            name = marks.called(atom.value) if isinstance(atom, Leaf) and isinstance(atom.value, I.Call) else ""
+            name = callee_name(atom.value) if isinstance(atom, Leaf) and isinstance(atom.value, I.Call) else ""
             for inner in threads[name].atoms if name in threads else ():
-                if isinstance(inner, Leaf) and isinstance(inner.value, I.Call) and marks.called(inner.value) == fastest:
+                if isinstance(inner, Leaf) and isinstance(inner.value, I.Call) and callee_name(inner.value) == fastest:
                     outer, here = pointer.coefficients(atom), threads[name].coefficients(inner)
                     factors = [parts[1].value if len(parts) == 2 else None for parts in (outer, here)]
                     if factors[0] is None or factors[1] is None:
@@ -378,7 +378,7 @@ class _Tile:
         if self._known(value, thread.here) or value in made:
             return at, made.get(value, value)
         assert isinstance(value, I.Instruction)
-        name = marks.called(value)
+        name = callee_name(value)
         if name in thread.numbers:
             return at, thread.numbers[name]
         choice = self._choice(value)

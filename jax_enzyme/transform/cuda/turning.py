@@ -19,7 +19,7 @@ from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.clone import clone_function
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Function, Module, callee_name
 from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.cuda import marks
 from jax_enzyme.transform.cuda.evening import count_once, counters_of, even_loop, with_preheaders
@@ -85,7 +85,7 @@ def _gains(module: Module, facts: Recurrences, loop: Loop) -> bool:
     for block in loop.blocks:
         for instruction in block.instructions:
             match instruction:
-                case I.Call() if marks.is_meeting(instruction) or marks.called(instruction).startswith(marks.SHUFFLE):
+                case I.Call() if marks.is_meeting(instruction) or callee_name(instruction).startswith(marks.SHUFFLE):
                     return False
                 case I.Load() | I.Store():
                     step = _step(facts, instruction)
@@ -118,7 +118,7 @@ def _step(facts: Recurrences, access: I.Load | I.Store) -> int | None:
     for atom in polynomial.atoms:
         if not isinstance(atom, Leaf) or not isinstance(atom.value, I.Instruction):
             continue
-        name = marks.called(atom.value)
+        name = callee_name(atom.value)
         if name == marks.THREADS[0]:
             parts = polynomial.coefficients(atom)
             if len(parts) != 2 or parts[1].value is None:

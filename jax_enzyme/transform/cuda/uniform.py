@@ -24,7 +24,7 @@ from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.dominance import immediate_dominators, reverse_post_order
-from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.module import Function, callee_name
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, Constant, Value, int_value
 from jax_enzyme.transform.cuda import marks
@@ -42,7 +42,7 @@ _PURE_CALLS = (
 def speculatable(instruction: I.Instruction) -> bool:
     """May this be computed where the program would not have computed it?"""
     if isinstance(instruction, I.Call):
-        name = marks.called(instruction)
+        name = callee_name(instruction)
         return name in marks.INDICES or name.startswith(_PURE_CALLS)
     if instruction.opcode in _DIVISIONS:
         divisor = int_value(instruction.operands[1])
@@ -118,7 +118,7 @@ class Uniformity:
         return marks.is_meeting(instruction) and marks.group_of(instruction) in self.meets
 
     def _is_index(self, instruction: I.Instruction) -> bool:
-        return marks.called(instruction) in self.indices
+        return callee_name(instruction) in self.indices
 
     def uniform(self, value: Value) -> bool:
         return isinstance(value, Constant) or value not in self.divergent

@@ -17,7 +17,7 @@ from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.device import DeviceFunction
 from jax_enzyme.ir.inlining import mark_for_inlining
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Function, Module, callee_name, declared_name
 from jax_enzyme.ir.passes import run
 from jax_enzyme.rules.effects import Effect, effect
 from jax_enzyme.transform.atomic_loops import lower_atomic_loops
@@ -104,18 +104,13 @@ def keep_aliases_true(function: Function, module: Module, unwritten: tuple[bool,
 
 def is_meeting(instruction: I.Instruction) -> bool:
     """A barrier, a vote, a shuffle or a fence: what other threads have written may be there afterwards."""
-    callee = instruction.callee if isinstance(instruction, I.CallBase) else None
-    if not isinstance(callee, Function) or not callee.is_declaration:
-        return False
-    return effect(callee.name) in (Effect.BARRIER, Effect.VOTE, Effect.SHUFFLE, Effect.FENCE)
+    return effect(declared_name(instruction)) in (Effect.BARRIER, Effect.VOTE, Effect.SHUFFLE, Effect.FENCE)
 
 
 def _differs(instruction: I.Instruction) -> bool:
     """Whether this is not the same for all threads of a block."""
-    callee = instruction.callee if isinstance(instruction, I.CallBase) else None
-    if not isinstance(callee, Function):
-        return False
-    return callee.name.startswith((LANE, f"{REGISTER}tid.")) or effect(callee.name) is Effect.SHUFFLE
+    name = callee_name(instruction)
+    return name.startswith((LANE, f"{REGISTER}tid.")) or effect(name) is Effect.SHUFFLE
 
 
 def _check_inlined(module: Module, symbol: str) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Function, Module, callee_of
 from jax_enzyme.ir.values import BasicBlock, Poison, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.signature.launch import Shape
@@ -115,8 +115,8 @@ def _linear(module: Module, at: Builder, kind: str, extents: tuple[int, int, int
 
 
 def _rewritten(module: Module, at: Builder, instruction: I.Instruction, shape: Shape) -> Value:
-    callee = instruction.callee if isinstance(instruction, I.Call) else None
-    if not isinstance(callee, Function) or not isinstance(instruction, I.Call):
+    callee = callee_of(instruction)
+    if callee is None or not isinstance(instruction, I.Call):
         return instruction
     if callee.name.startswith(REGISTER):
         return _register(instruction, callee.name.removeprefix(REGISTER), shape)

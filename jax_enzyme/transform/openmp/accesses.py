@@ -23,13 +23,13 @@ from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.inlining import expanded_attributes
 from jax_enzyme.ir.marks import Mark, marks_of, unmark
-from jax_enzyme.ir.module import Function, GlobalVariable, Module
+from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, ConstantNull, Value
 from jax_enzyme.rules.effects import allocated
 from jax_enzyme.transform.cuda import accesses as kinds
 from jax_enzyme.transform.cuda.accesses import Rows, moved
-from jax_enzyme.transform.openmp.calls import PREFIX, callee_name
+from jax_enzyme.transform.openmp.calls import PREFIX
 from jax_enzyme.transform.openmp.regions import is_region
 from jax_enzyme.transform.openmp.serial import is_thread_local
 from jax_enzyme.transform.openmp.teams import TEAM_FUNCTION

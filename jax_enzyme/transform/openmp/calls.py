@@ -7,27 +7,12 @@ from collections.abc import Iterator
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import const_int
-from jax_enzyme.ir.module import Function, Module
-from jax_enzyme.ir.values import Argument, BasicBlock, Value
+from jax_enzyme.ir.module import Function, callee_name
+from jax_enzyme.ir.values import BasicBlock, Value
 
 PREFIX = "__kmpc_"
 TEAM, TEAM_SIZE = "je_team", "je_team_size"
 TEAM_TYPE = T.FunctionType(T.VOID, (T.I32, T.PTR), True)
-
-
-def declared(module: Module, name: str, kind: T.FunctionType) -> Function:
-    """A function of a name, declared if it is not there."""
-    if name not in module.functions:
-        arguments = [Argument(p, (), n) for n, p in enumerate(kind.parameters)]
-        module.functions[name] = Function(T.PTR, kind, arguments, name=name)
-    return module.functions[name]
-
-
-def callee_name(instruction: I.Instruction) -> str:
-    """The name of the function that an instruction calls; empty where it is no call, or one through a pointer."""
-    if isinstance(instruction, I.CallBase) and isinstance(instruction.callee, Function):
-        return instruction.callee.name
-    return ""
 
 
 def calls_of(function: Function, *prefixes: str) -> Iterator[tuple[BasicBlock, I.CallBase]]:

@@ -18,10 +18,10 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.inlining import expanded_attributes
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Function, Module, callee_name, callee_of
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, ConstantNull, Undef, Value
-from jax_enzyme.transform.openmp.calls import callee_name, calls_of, replace_call
+from jax_enzyme.transform.openmp.calls import calls_of, replace_call
 
 _BODIES = (".omp_outlined", ".omp_task_entry.")
 _TERMINATE = "__clang_call_terminate"
@@ -50,8 +50,8 @@ def let_exceptions_out(module: Module) -> None:
         if function.blocks:
             function.attributes = _without(module, function.attributes)
             for instruction in function.instructions():
-                callee = instruction.callee if isinstance(instruction, I.CallBase) else None
-                if isinstance(callee, Function) and callee.blocks and isinstance(instruction, I.CallBase):
+                callee = callee_of(instruction)
+                if callee is not None and callee.blocks and isinstance(instruction, I.CallBase):
                     instruction.attributes = _without(module, instruction.attributes)
 
 

@@ -26,18 +26,9 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.inlining import expanded_attributes
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Function, Module, callee_name, declare
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
-from jax_enzyme.transform.openmp.calls import (
-    TEAM,
-    TEAM_SIZE,
-    TEAM_TYPE,
-    callee_name,
-    calls_of,
-    declared,
-    local,
-    replace_call,
-)
+from jax_enzyme.transform.openmp.calls import TEAM, TEAM_SIZE, TEAM_TYPE, calls_of, local, replace_call
 from jax_enzyme.transform.rewriting import replace_values
 
 _FORKS = ("__kmpc_fork_call", "__kmpc_fork_teams")
@@ -92,10 +83,10 @@ def _call_region(module: Module, function: Function, block: BasicBlock, call: I.
     if len(wanted) != 2 + len(captured):
         raise CompileError("a parallel region takes other values than it is given", location(module, call))
     if teams and callee_name(call) != "__kmpc_fork_teams":
-        size = at.call(declared(module, TEAM_SIZE, T.FunctionType(T.I32, ())), [])
+        size = at.call(declare(module, TEAM_SIZE, T.FunctionType(T.I32, ())), [])
         if condition is not None:
             size = at.select(at.icmp("ne", condition, const_int(T.I32, 0)), size, const_int(T.I32, 1))
-        team = declared(module, TEAM, TEAM_TYPE)
+        team = declare(module, TEAM, TEAM_TYPE)
         at.insert(I.Call(T.VOID, "call", [size, body, *ids, *captured, team], TEAM_TYPE))
     else:
         at.call(body, [*ids, *captured])

@@ -17,9 +17,9 @@ from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.inlining import expanded_attributes
 from jax_enzyme.ir.marks import Mark, Marks, mark, marks_of, unmark
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Function, Module, callee_name
 from jax_enzyme.ir.values import BasicBlock, GlobalValue, Value, int_value
-from jax_enzyme.transform.openmp.calls import PREFIX, callee_name, calls_of
+from jax_enzyme.transform.openmp.calls import PREFIX, calls_of
 from jax_enzyme.transform.openmp.exceptions import let_exceptions_out
 from jax_enzyme.transform.openmp.regions import call_regions, call_tasks, forked
 from jax_enzyme.transform.openmp.sharing import Worksharing, worksharing_loops

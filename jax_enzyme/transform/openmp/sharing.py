@@ -27,10 +27,10 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.marks import Mark, mark
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Function, Module, callee_name, declare
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
-from jax_enzyme.transform.openmp.calls import callee_name, calls_of, declared, local, replace_call
+from jax_enzyme.transform.openmp.calls import calls_of, local, replace_call
 from jax_enzyme.transform.rewriting import replace_values
 
 _STATIC = ("__kmpc_for_static_init_", "__kmpc_dist_for_static_init_")
@@ -187,7 +187,7 @@ def _share(module: Module, function: Function, at: Builder, call: I.CallBase, ke
     last, stride = local(function, T.I32), local(function, type_)
     loc, thread, _, _, _, step, _ = call.arguments
     evenly = [loc, thread, const_int(T.I32, _EVENLY), last, *kept[:2], stride, step, const_int(type_, 1)]
-    at.call(declared(module, _STATIC[0] + suffix, kind), evenly)
+    at.call(declare(module, _STATIC[0] + suffix, kind), evenly)
     kept.append(last)
 
 

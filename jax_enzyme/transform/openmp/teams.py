@@ -26,7 +26,7 @@ from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.inlining import mark_for_inlining
 from jax_enzyme.ir.keywords import LINKAGE
-from jax_enzyme.ir.module import Function, GlobalVariable, Module
+from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name, declare
 from jax_enzyme.ir.passes import run
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.reader import parse
@@ -36,7 +36,7 @@ from jax_enzyme.transform.cuda import marks
 from jax_enzyme.transform.cuda.group import Axis, Group
 from jax_enzyme.transform.cuda.member import for_group
 from jax_enzyme.transform.joins import optimise_meetings
-from jax_enzyme.transform.openmp.calls import PREFIX, TEAM, callee_name, calls_of, declared, replace_call
+from jax_enzyme.transform.openmp.calls import PREFIX, TEAM, calls_of, replace_call
 from jax_enzyme.transform.rewriting import remove_unreachable, replace_values
 
 _ASKS = ("omp_get_thread_num", "omp_get_num_threads", "omp_get_team_size", "omp_get_ancestor_thread_num")
@@ -139,7 +139,7 @@ def _give_each_its_own(module: Module, most: int) -> None:
             variable = call.arguments[0 if callee_name(call).startswith(_ADDRESS) else 2]
             assert isinstance(variable, GlobalVariable)
             at = Builder(BasicBlock())
-            slot = at.call(declared(module, _SLOT, T.FunctionType(T.I32, ())), [])
+            slot = at.call(declare(module, _SLOT, T.FunctionType(T.I32, ())), [])
             replaced[call] = at.gep(variable.value_type, variable, [at.cast("sext", slot, T.I64)])
             replace_call(block, call, at.block.instructions)
         replace_values(function, replaced)
@@ -173,11 +173,11 @@ def _call_team(module: Module, name: str, team: str) -> None:
                 size, called, *arguments = arguments
                 if called is not body:
                     continue
-                within = at.call(declared(module, _WITHIN, T.FunctionType(T.I32, ())), [])
+                within = at.call(declare(module, _WITHIN, T.FunctionType(T.I32, ())), [])
                 size = at.select(at.icmp("ne", within, const_int(T.I32, 0)), one, size)
             elif call.callee is not body:
                 continue
-            at.call(declared(module, team, kind), [*arguments, size])
+            at.call(declare(module, team, kind), [*arguments, size])
             if isinstance(call, I.Invoke):
                 at.br(call.targets[0])
             replace_call(block, call, at.block.instructions)
@@ -223,7 +223,7 @@ def _with_team(module: Module, name: str, team: str, most: int) -> Module:
     count = Argument(T.I32, (), len(made.arguments))
     made.arguments.append(count)
     made.value_type = T.FunctionType(T.VOID, (*made.function_type.parameters, T.I32))
-    asked: set[Value] = {i for i in made.instructions() if marks.called(i) == _MEMBERS}
+    asked: set[Value] = {i for i in made.instructions() if callee_name(i) == _MEMBERS}
     replace_values(made, dict.fromkeys(asked, count))
     for block in made.blocks:
         block.instructions = [i for i in block.instructions if i not in asked]
@@ -251,7 +251,7 @@ def _be_member(module: Module, most: int) -> None:
         at.ret()
         module.functions[_MEET].blocks = [at.block]
     if _SLOT in module.functions:
-        outer = declared(module, _OUTER, T.FunctionType(T.I32, ()))
+        outer = declare(module, _OUTER, T.FunctionType(T.I32, ()))
         at = Builder(BasicBlock())
         at.ret(at.binary("add", at.call(outer, []), at.call(member, [])))
         module.functions[_SLOT].blocks = [at.block]
@@ -271,7 +271,7 @@ def _meets(instruction: I.Instruction) -> bool:
 
 
 def _differs(instruction: I.Instruction) -> bool:
-    return marks.called(instruction) == _MEMBER
+    return callee_name(instruction) == _MEMBER
 
 
 def _check_exceptions(module: Module, body: Function) -> None:

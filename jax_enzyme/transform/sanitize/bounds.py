@@ -18,7 +18,7 @@ from jax_enzyme.ir.arrays import Buffer
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.debug import resolve
 from jax_enzyme.ir.metadata import MDNode, MDRef
-from jax_enzyme.ir.module import Function, GlobalVariable, Module, uses
+from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name, declared_name, uses
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.rewriting import Change, rewrite
@@ -76,7 +76,7 @@ class BoundsOfFunction:
         for call in function.instructions():
             if checks := library_checks(call, self._provenance, runtime):
                 self.before.setdefault(call, []).extend(checks)
-            if isinstance(call, I.Call) and call.callee.name in _FREES:
+            if isinstance(call, I.Call) and callee_name(call) in _FREES:
                 self._provenance.record(call.arguments[1])  # the run time has to know what is no heap
         for instruction, check in self._deferred.checks_of_versions():
             self.before.setdefault(instruction, []).append(check)
@@ -168,13 +168,13 @@ def keep_from_records(function: Function, module: Module, records: MDRef) -> Non
     """Says of all that a kernel does to memory that it leaves the records alone, and of what allocates memory that it
     changes nothing but them of what there was before, in place."""
     for instruction in function.instructions():
-        moves = isinstance(instruction, I.Call) and instruction.callee.name.startswith((*COPIES, *SETS))
+        moves = isinstance(instruction, I.Call) and callee_name(instruction).startswith((*COPIES, *SETS))
         if moves or isinstance(instruction, I.Load | I.Store):
             own = next((resolve(module, n) for kind, n in instruction.metadata if kind == "noalias"), None)
             scopes = MDNode(operands=[*own.operands, *module.metadata[records.number].operands]) if own else records
             kept = [(kind, n) for kind, n in instruction.metadata if kind != "noalias"]
             instruction.metadata = [*kept, ("noalias", scopes)]
-        elif isinstance(instruction, I.Call) and instruction.callee.name in _ALLOCATES:
+        elif isinstance(instruction, I.Call) and callee_name(instruction) in _ALLOCATES:
             instruction.metadata = [*instruction.metadata, ("alias.scope", records)]
 
 
@@ -196,10 +196,8 @@ def own_memory(function: Function, runtime: Runtime) -> Checks:
     checks: Checks = {}
 
     def change_of(instruction: I.Instruction) -> Change | None:
-        if not isinstance(instruction, I.Call) or not isinstance(instruction.callee, Function):
-            return None
-        name = instruction.callee.name
-        if not instruction.callee.is_declaration:
+        name = declared_name(instruction)
+        if not name or not isinstance(instruction, I.Call):
             return None
         given = instruction.arguments
         if name in _PLAIN:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
-from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.module import declared_name
 from jax_enzyme.ir.values import ConstantNull, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.sanitize.insertion import Check
@@ -150,10 +150,8 @@ _EFFECTS: Mapping[str, tuple[_Effect, ...]] = {
 
 def library_checks(call: I.Instruction, provenance: Provenance, runtime: Runtime) -> list[Check]:
     """What is to be checked before an instruction, where it calls such a function."""
-    if not isinstance(call, I.Call) or not isinstance(call.callee, Function) or not call.callee.is_declaration:
-        return []
-    effects = _EFFECTS.get(call.callee.name, ())
-    if not effects:
+    effects = _EFFECTS.get(declared_name(call), ())
+    if not effects or not isinstance(call, I.Call):
         return []
     pointers = {i: v for i, v in enumerate(call.arguments) if v.type == T.PTR}
     called = _Called(call, {i: provenance.record(v) for i, v in pointers.items()}, runtime)

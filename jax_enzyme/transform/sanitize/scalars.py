@@ -16,7 +16,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.debug import resolve
 from jax_enzyme.ir.metadata import MDConstant
-from jax_enzyme.ir.module import Function, Module, uses
+from jax_enzyme.ir.module import Function, Module, callee_name, declared_callee, uses
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.sanitize.insertion import Check, insert_checks, put_behind
@@ -63,7 +63,7 @@ def is_computed_with(
                 continue
             case I.BinaryOp(opcode="and" | "or") if _goes_back(user, load.operands[0], users):
                 continue
-            case I.CallBase() if not isinstance(user.callee, Function) or not user.callee.is_declaration:
+            case I.CallBase() if declared_callee(user) is None:
                 continue
             case _:
                 return True
@@ -142,7 +142,7 @@ def unhide(function: Function) -> None:
 
 
 def _hides(instruction: I.Instruction) -> bool:
-    return isinstance(instruction, I.Call) and instruction.callee.name == HIDE
+    return callee_name(instruction) == HIDE
 
 
 def _check(load: I.Instruction, alloca: I.Alloca, runtime: Runtime) -> Check:
@@ -236,7 +236,7 @@ def _constant_offset(gep: I.GetElementPtr, layout: DataLayout) -> int | None:
 
 
 def is_lifetime(instruction: I.Instruction, which: str = "") -> bool:
-    return isinstance(instruction, I.Call) and instruction.callee.name.startswith(f"llvm.lifetime.{which}")
+    return callee_name(instruction).startswith(f"llvm.lifetime.{which}")
 
 
 def _place_like(old: I.Instruction, new: list[I.Instruction]) -> None:
