@@ -35,6 +35,7 @@ from jax_enzyme.ir.values import (
     Constant,
     ConstantAggregate,
     ConstantSplat,
+    ConstantTable,
     Poison,
     Undef,
     Value,
@@ -229,8 +230,8 @@ class Words:
                 _add(facts, item, _Fact(Congruence(0, size), kind, size, plain=True))
         for item in list(self.points_to.objects.values()):
             if isinstance(item.site, GlobalVariable) and item.site.initializer is not None:
-                for offset, kind, size in self._constants(item.site.initializer, 0):
-                    _add(facts, item, _Fact(Congruence(offset, 0), kind, size, plain=True))
+                for place, kind, size in self._constants(item.site.initializer, 0):
+                    _add(facts, item, _Fact(place, kind, size, plain=True))
         for function in self.points_to.functions:
             for instruction in function.instructions():
                 if isinstance(instruction, I.CallBase):
@@ -242,8 +243,10 @@ class Words:
         self._carry(facts, [way for copy in copies for way in self._ways(copy)])
         return facts
 
-    def _constants(self, value: Constant, start: int) -> Iterator[tuple[int, T.Type, int]]:
+    def _constants(self, value: Constant, start: int) -> Iterator[tuple[Congruence, T.Type, int]]:
         match value:
+            case ConstantTable():
+                yield from self._in_table(value.type, start)
             case ConstantAggregate():
                 offsets = self._layout.offsets(value.type)
                 for element, offset in zip(value.elements, offsets, strict=True):
@@ -251,9 +254,24 @@ class Words:
             case ConstantSplat() | ZeroInitializer() | Undef() | Poison():
                 return
             case _ if T.is_float(value.type) or T.is_pointer(value.type):
-                yield start, value.type, self._layout.store_size(value.type)
+                yield Congruence(start, 0), value.type, self._layout.store_size(value.type)
             case _:
                 return
+
+    def _in_table(self, type_: T.Type, start: int) -> Iterator[tuple[Congruence, T.Type, int]]:
+        """The numbers of a table, those of all rows at once."""
+        body = self._layout.body(type_)
+        if isinstance(body, T.StructType):
+            for element, offset in zip(body.elements, self._layout.offsets(body), strict=True):
+                yield from self._in_table(element, start + offset)
+            return
+        count = 1
+        while isinstance(body, T.ArrayType):
+            count, body = count * body.count, self._layout.body(body.element)
+        step = self._layout.alloc_size(body)
+        for offset, kind in self._layout.scalars(body, start) if count else ():
+            if T.is_float(kind):
+                yield Congruence.bounded(offset, offset + (count - 1) * step, step), kind, self._layout.store_size(kind)
 
     def _note_access(self, facts: _Facts, instruction: I.Instruction) -> None:
         accessed = I.accessed(instruction)

@@ -7,6 +7,7 @@ Tokens are plain strings; their first character says what they are, so no object
     $x              comdat                          "text" c"text" string, byte string
     #5 #dbg_value   attribute group, debug record   x: "x y": 5:   label or field name
     words, integers, floats, `...`, and single characters of punctuation
+    [...] {...}     what a global holds, where that is a long table of numbers
 
 White space and comments separate tokens and mean nothing else.
 """
@@ -14,6 +15,9 @@ White space and comments separate tokens and mean nothing else.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from itertools import islice
+from string import ascii_letters, digits
 
 _SKIP = r"(?:\s+|;[^\n]*)*+"
 _TOKEN = re.compile(
@@ -25,6 +29,16 @@ _TOKEN = re.compile(
 )
 _ESCAPE = re.compile(r"\\([0-9a-fA-F]{2}|\\)")
 _END = "\0"
+NAME_CHARACTERS = ascii_letters + digits + "-_$."
+"""Of which names are made that need no quotes."""
+
+_LONG = 8000
+"""Characters from which the line of a global may be that of a table. What analyses lose, numbers one by one, they do
+not use in so many."""
+
+_CLOSING = {"[": "]", "{": "}", "<": ">"}
+_NO_TABLE = ("@", '"', ";", "ptr", "undef", "poison")
+"""What does not occur in the line of a table: symbols, strings and comments, addresses, what has no value."""
 
 
 class ReadError(ValueError):
@@ -33,12 +47,58 @@ class ReadError(ValueError):
 
 def tokenize(text: str) -> list[str]:
     """All tokens, followed by two end marks (so that looking one token ahead needs no check)."""
-    tokens: list[str] = _TOKEN.findall(text)
-    while tokens and not tokens[-1]:  # the end of the text matches too: else the search would start inside a comment
-        tokens.pop()
+    tokens: list[str] = []
+    for start, end, table in _pieces(text):
+        tokens += _TOKEN.findall(text, start, end)
+        while tokens and not tokens[-1]:  # the end matches too: else the search would start inside a comment
+            tokens.pop()
+        tokens += [text[end:table]] if end < table else []
     tokens.append(_END)
     tokens.append(_END)
     return tokens
+
+
+def _pieces(text: str) -> Iterator[tuple[int, int, int]]:
+    """Start and end of each part without tables, and the end of the table behind it."""
+    start = 0
+    for begin, end in _tables(text):
+        yield start, begin, end
+        start = end
+    yield start, len(text), len(text)
+
+
+def is_table(token: str) -> bool:
+    """Whether a token is all that a global holds."""
+    return len(token) > 1 and token[0] in _CLOSING
+
+
+def _tables(text: str) -> Iterator[tuple[int, int]]:
+    """Where the tables of numbers begin and end. LLVM writes a global on one line."""
+    end = 0
+    while (start := text.find("\n@", end) + 1) and (end := text.find("\n", start)) > 0:
+        if end - start >= _LONG and (found := _table(text[start:end])):
+            yield start + found[0], start + found[1]
+
+
+def _table(line: str) -> tuple[int, int] | None:
+    """Where in the line of a global the table of numbers is that it holds; None where it holds none. Its type comes
+    before, which is in brackets as well."""
+    if line.rfind("@") > 0 or any(word in line for word in _NO_TABLE[1:]):
+        return None
+    keyword = min((k for k in map(line.find, (" constant ", " global ")) if k > 0), default=None)
+    if keyword is None:
+        return None
+    first = line.index(" ", keyword + 1) + 1
+    if line[first] not in _CLOSING:
+        return None
+    depth, place = 0, first
+    while True:
+        depth += (line[place] in "[{<") - (line[place] in "]}>")
+        place += 1
+        if not depth:
+            break
+    end = line.rfind(_CLOSING[line[first]]) + 1
+    return (place + 1, end) if line[place : place + 1] == " " and line[place + 1] == line[first] else None
 
 
 def unescape(text: str) -> str:
@@ -129,15 +189,23 @@ class Cursor:
 
     def error(self, message: str) -> ReadError:
         """An error at the current token. The place is found by lexing again, which only an error has to pay for."""
-        for index, match in enumerate(_TOKEN.finditer(self.text)):
-            if index == self.pos and match[1]:
-                start = match.start(1)
-                line = self.text.count("\n", 0, start) + 1
-                column = start - self.text.rfind("\n", 0, start)
-                source = self.text.splitlines()[line - 1].strip() if match[1].strip() else ""
-                shown = source if len(source) <= 160 else source[:157] + "..."
-                return ReadError(f"line {line}, column {column}: {message}, found {match[1]!r} in: {shown}")
-        return ReadError(f"{message}, found the end of the text")
+        token = self.tokens[self.pos]
+        if token == _END:
+            return ReadError(f"{message}, found the end of the text")
+        start = next(islice(self._starts(), self.pos, None))
+        line = self.text.count("\n", 0, start) + 1
+        column = start - self.text.rfind("\n", 0, start)
+        source = self.text.splitlines()[line - 1].strip() if token.strip() else ""
+        found = token if len(token) <= 160 else token[:157] + "..."
+        shown = source if len(source) <= 160 else source[:157] + "..."
+        return ReadError(f"line {line}, column {column}: {message}, found {found!r} in: {shown}")
+
+    def _starts(self) -> Iterator[int]:
+        """Where each token starts."""
+        for start, end, table in _pieces(self.text):
+            yield from (match.start(1) for match in _TOKEN.finditer(self.text, start, end) if match[1])
+            if end < table:
+                yield end
 
 
 def spell(tokens: list[str]) -> str:

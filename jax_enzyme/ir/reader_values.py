@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir import values as V
-from jax_enzyme.ir.lexer import normal, plain_name, spell, unescape
+from jax_enzyme.ir.lexer import is_table, normal, plain_name, spell, unescape
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.reader_types import TypeReader
 
@@ -114,6 +114,8 @@ class ValueReader(TypeReader):
                 return self._asm(type_)
             case _:
                 pass
+        if is_table(token):
+            return V.ConstantTable(type_, token)
         if token[:2] == 'c"':
             return V.ConstantString(type_, unescape(token[2:-1]).encode("latin-1"))
         if token[:3] in ("u0x", "s0x"):

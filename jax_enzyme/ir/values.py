@@ -75,6 +75,14 @@ class ConstantAggregate(Constant):
 
 
 @dataclass(eq=False, slots=True)
+class ConstantTable(Constant):
+    """An array or structure of so many numbers that it is kept as it was read. Its text names no symbol, and holds no
+    address and nothing undefined; the type says where in it numbers of which kind are."""
+
+    text: str
+
+
+@dataclass(eq=False, slots=True)
 class ConstantSplat(Constant):
     """`splat (T v)` of a vector type."""
 

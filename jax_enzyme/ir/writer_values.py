@@ -36,6 +36,7 @@ class ValueWriter:
             V.Poison: lambda _: "poison",
             V.ZeroInitializer: lambda _: "zeroinitializer",
             V.ConstantAggregate: self._aggregate,
+            V.ConstantTable: lambda v: v.text,
             V.ConstantSplat: lambda v: f"splat ({self.typed(v.element)})",
             V.ConstantString: lambda v: f'c"{escape(v.data.decode("latin-1"))}"',
             V.ConstantExpr: self._expression,

@@ -8,6 +8,7 @@ from dataclasses import replace
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir import values as V
+from jax_enzyme.ir.lexer import NAME_CHARACTERS
 from jax_enzyme.ir.module import Function, Module
 
 
@@ -60,12 +61,23 @@ class Retyping:
                 return V.ConstantExpr(type_, value.opcode, operands, value.flags, source)
             case V.ConstantAggregate():
                 return V.ConstantAggregate(self.type(value.type), [self.constant(e) for e in value.elements])
+            case V.ConstantTable():
+                return V.ConstantTable(self.type(value.type), self._table(value.text))
             case V.ConstantSplat():
                 return V.ConstantSplat(self.type(value.type), self.constant(value.element))
             case V.ConstantNull() | V.Undef() | V.Poison() | V.ZeroInitializer():
                 return type(value)(self.type(value.type))
             case _:
                 return value
+
+    def _table(self, text: str) -> str:
+        """The text of a table with other names of structures; it names no other types that could change."""
+        first, *others = text.split("%")
+        parts = [first]
+        for part in others:
+            rest = part.lstrip(NAME_CHARACTERS)
+            parts += [str(self.type(T.NamedStructType(part[: len(part) - len(rest)]))), rest]
+        return "".join(parts)
 
 
 def retype(module: Module, retyping: Retyping) -> None:

@@ -13,7 +13,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.reader import parse
-from jax_enzyme.ir.values import Value
+from jax_enzyme.ir.values import ConstantTable, Value
 
 RECORDS = """
 %record = type { double, i32, float, [3 x float], ptr }
@@ -222,3 +222,19 @@ def test_types_of_copies() -> None:
         copy.metadata = kept_access(module, copy)
     assert [copied_type(module, c) for c in copies] == [T.DOUBLE, None, T.I1]
     assert [accessed_type(module, c) for c in copies] == [T.DOUBLE, T.I1, T.I1]
+
+
+def test_numbers_of_a_long_table() -> None:
+    rows = ", ".join(f"%row {{ i32 {n}, [2 x double] [double {n}.5, double 0.0] }}" for n in range(300))
+    module = parse(
+        "%row = type { i32, [2 x double] }\n"
+        f"@table = internal constant [300 x %row] [{rows}], align 16\n"
+        "define void @f(i64 %n) {\n"
+        "  %r = getelementptr inbounds %row, ptr @table, i64 %n\n"
+        "  %x = getelementptr inbounds i8, ptr %r, i64 8\n"
+        "  ret void\n}\n"
+    )
+    assert isinstance(module.globals["table"].initializer, ConstantTable)
+    words = Words(PointsTo(module, module.functions["f"]), {})
+    assert pieces(words, "r", 8) == []
+    assert pieces(words, "x", 16) == [(0, "double"), (8, "double")]

@@ -19,6 +19,7 @@ from jax_enzyme.ir.metadata import MDConstant, MDNode, MDRef, MDString
 from jax_enzyme.ir.module import GlobalVariable, Module
 from jax_enzyme.ir.reader import ReadError, parse, read
 from jax_enzyme.ir.writer import to_text
+from jax_enzyme.transform.retyping import literal_structures
 from tests.ir.support import FIXTURES, printed_by_llvm
 
 
@@ -286,3 +287,34 @@ def test_damaged_text_is_read_or_refused(path: Path, data: st.DataObject) -> Non
 def test_scan_of_comments_and_spaces() -> None:
     module = parse("; leading\n\n  @x  =  global\ti32;same line\n ; more\n 7 ; end\n; last")
     assert V.int_value(module.globals["x"].initializer or V.Undef(T.I32)) == 7
+
+
+def test_long_tables_of_numbers_are_kept_as_text() -> None:
+    rows = ", ".join(f"%row {{ [2 x i32] [i32 {n}, i32 -1], double {n}.5 }}" for n in range(300))
+    numbers = ", ".join(f"double {n}.0" for n in range(600))
+    text = (
+        "%row = type { [2 x i32], double }\n"
+        f"@rows = internal constant [300 x %row] [{rows}], align 16\n"
+        f"@numbers = internal unnamed_addr global <{{ [600 x double], [9 x double] }}>"
+        f" <{{ [600 x double] [{numbers}], [9 x double] zeroinitializer }}>, align 8\n"
+        f"@flags = internal global [2 x ptr] [ptr @rows, ptr null]\n"
+        f"@addresses = internal constant [1000 x ptr] [{', '.join(['ptr @rows'] * 1000)}]\n"
+    )
+    module = read(text)
+    kinds = {name: type(v.initializer) for name, v in module.globals.items()}
+    assert kinds == {
+        "rows": V.ConstantTable,
+        "numbers": V.ConstantTable,
+        "flags": V.ConstantAggregate,
+        "addresses": V.ConstantAggregate,
+    }
+    assert printed_by_llvm(to_text(module)) == printed_by_llvm(text)
+    literal_structures(module)
+    assert "[300 x { [2 x i32], double }] [{ [2 x i32], double } { [2 x i32] [i32 0, i32 -1]" in to_text(module)
+    assert printed_by_llvm(to_text(module))
+
+
+def test_errors_name_their_place_behind_a_long_table() -> None:
+    table = f"@t = constant [2000 x i32] [{', '.join(['i32 7'] * 2000)}]\n"
+    with pytest.raises(ReadError, match=r"line 3, column 20: .*found 'oops'"):
+        parse(f"; first\n{table}@u = global i32 1, oops\n")
