@@ -27,22 +27,25 @@ _ROUNDS = 2
 
 
 def optimised(source: Module, native: llvm.ModuleRef, pipeline: Pipeline, builder: llvm.PassBuilder) -> llvm.ModuleRef:
-    """`native` after the whole pipeline; where its `source` wants loops unrolled, after a few of it."""
+    """`native` after the whole pipeline; where its `source` wants loops unrolled, after as much of it as that takes."""
     if not (_says(source, _WISH) or _says(source, _HIDDEN)):
         return pipeline.run(native, builder)
-    for _ in range(_ROUNDS):
-        native = _renamed(native, _HIDDEN, _WISH)
-        run_on_functions(builder.getFunctionPassManager(), native.functions, builder)
-        native = pipeline.run(_renamed(native, _WISH, _HIDDEN), builder)
+    for turn in range(_ROUNDS):
+        wishing = _renamed(native, _HIDDEN, _WISH)
+        if turn and wishing is native:  # all of them are met, or gone
+            break
+        run_on_functions(builder.getFunctionPassManager(), wishing.functions, builder)
+        native = pipeline.run(_renamed(wishing, _WISH, _HIDDEN), builder)
     return native
 
 
 def _renamed(native: llvm.ModuleRef, old: str, new: str) -> llvm.ModuleRef:
-    """The module with the wishes under another name. LLVM's text is changed: after inlining it may be very long."""
-    text = str(native)
+    """The module with the wishes under another name; the same module where it has none. LLVM's text is changed: after
+    inlining it may be very long."""
+    text = renamed = str(native)
     for wish in _WISHES:
-        text = text.replace(f'!{{!"{old}{wish}"', f'!{{!"{new}{wish}"')
-    return parse_verified(text)
+        renamed = renamed.replace(f'!{{!"{old}{wish}"', f'!{{!"{new}{wish}"')
+    return native if renamed == text else parse_verified(renamed)
 
 
 def _says(module: Module, name: str) -> bool:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from jax_enzyme.codegen import derived
+from jax_enzyme.codegen import derived, unrolling
+from jax_enzyme.codegen.pipelines import Pipeline
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.metadata import MDString
+from jax_enzyme.ir.reader import parse
+from jax_enzyme.ir.verify import parse_checked
 from tests.support.engine import native
 
 SOURCE = """
@@ -48,3 +51,15 @@ def test_what_cannot_be_unrolled_is_left_in_silence(capfd: pytest.CaptureFixture
     assert sum(i.opcode == "fmul" for i in instructions) == 1
     assert any(isinstance(i, I.Phi) for i in instructions)
     assert not any(MDString("llvm.loop.unroll.enable") in node.operands for node in module.metadata.values())
+
+
+def test_nothing_is_optimised_again_for_wishes_that_are_met(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first loop is unrolled at once, and with the second one's wish nothing is left for another round."""
+    runs: list[str] = []
+    pipeline = Pipeline.run
+    monkeypatch.setattr(Pipeline, "run", lambda self, *rest: runs.append("run") or pipeline(self, *rest))
+    source = parse(SOURCE.replace("label %end, !llvm.loop !2", "label %end").replace("!2 = distinct !{!2, !1}", ""))
+    small = Pipeline(2)
+    native = unrolling.optimised(source, parse_checked(source), small, small.builder())
+    assert runs == ["run"]
+    assert str(native).count("fadd") == 5
