@@ -53,7 +53,7 @@ from jax_enzyme.signature import Binding, Signature
 from jax_enzyme.transform.bind import bind
 from jax_enzyme.transform.buffers import buffers_of
 from jax_enzyme.transform.divisions import guard_divisions
-from jax_enzyme.transform.named_choices import compare_extremes
+from jax_enzyme.transform.named_choices import name_choices
 from jax_enzyme.transform.parallel_loops import share_marked_loops
 from jax_enzyme.transform.places import keep_places
 from jax_enzyme.transform.prepare import prepare_calls
@@ -247,7 +247,7 @@ class _Job:
 
     def generalised(self, step: Step) -> General:
         """What a first step is applied to."""
-        base = compare_extremes(self.canonical())
+        base = name_choices(self.canonical())
         rules = rules_of(base.module)
         found = general(base, step, rules)
         return found if isinstance(step, Jvp) else replace(found, function=keep_candidates(found.function, step, rules))

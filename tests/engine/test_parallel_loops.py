@@ -223,6 +223,25 @@ end subroutine""",
         "pjv",
         lang="fortran",
     ),
+    "time steps": Shared(
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+  double courant = 1e20, hydro = 1e20;
+#pragma omp parallel for reduction(min : courant, hydro)
+  for (int i = 0; i < n; i++) {
+    double v = x[i] - 0.5;
+    if (v > -0.2) {
+      double d = sqrt(x[i]) / (0.1 + sqrt(v * v + x[i]));
+      if (d < courant) courant = d;
+      if (v > 0.2) { double h = 1 / (v + 1e-20); hydro = h < hydro ? h : hydro; }
+    }
+    y[i] = v;
+  }
+  y[0] = courant * hydro;
+}""",
+        "pjv",
+        all=True,
+    ),
     "fortran's best": Shared(
         """subroutine k(n, x, y)
   integer, intent(in) :: n
