@@ -54,6 +54,9 @@ def const_float(type_: T.Type, value: float) -> Constant:
             return ConstantFloat(type_, f"0xR{_bfloat_bits(value):04X}")
         case "x86_fp80":
             return ConstantFloat(type_, f"0xK{_extended_bits(value):020X}")
+        case "fp128":
+            bits = f"{_quadruple_bits(value):032X}"
+            return ConstantFloat(type_, f"0xL{bits[16:]}{bits[:16]}")  # the low word comes first
         case kind:
             raise ValueError(f"no constants of type {kind}")
 
@@ -72,6 +75,15 @@ def _extended_bits(value: float) -> int:
         return sign | 0x7FFF << 64 | (0b11 if math.isnan(value) else 0b10) << 62
     fraction, exponent = math.frexp(abs(value))
     return sign | (exponent + 16382 << 64 | int(math.ldexp(fraction, 64)) if fraction else 0)
+
+
+def _quadruple_bits(value: float) -> int:
+    """IEEE 754 binary128: sign, 15 bits of exponent, and 112 of fraction, the leading one not among them."""
+    sign = (math.copysign(1.0, value) < 0) << 127
+    if not math.isfinite(value):
+        return sign | 0x7FFF << 112 | math.isnan(value) << 111
+    fraction, exponent = math.frexp(abs(value))
+    return sign | ((exponent + 16381 << 112) + (int(math.ldexp(fraction, 53)) << 60) if fraction else 0)
 
 
 def zero(type_: T.Type) -> Constant:

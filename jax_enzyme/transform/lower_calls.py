@@ -108,7 +108,8 @@ class _Site:
 
 
 _Lowering = Callable[[_Site], Value | None]
-_EXTENDED = T.FloatType("x86_fp80")
+_EXTENDED = (T.FloatType("x86_fp80"), T.FloatType("fp128"))
+"""What `long double` is: on x86, and on aarch64."""
 _WITHOUT_HELPERS = frozenset({"sincos", "modf", "frexp", "cdivide", *REAL_PARTS})
 """What is lowered in a type that is wider than the helpers' double, too."""
 _FAR = 1 << 20
@@ -130,7 +131,7 @@ def _sincos_pair(site: _Site) -> Value:
 
 def _modf_parts(site: _Site, x: Value) -> list[Value]:
     """Fraction and whole part. Helpers are for doubles; in a wider type the difference is what they compute."""
-    if x.type == _EXTENDED:
+    if x.type in _EXTENDED:
         return [site.formula(_FRACTION, x), site.math("trunc", x)]
     return [site.math("modf_fraction", x), site.math("trunc", x)]
 
@@ -138,7 +139,7 @@ def _modf_parts(site: _Site, x: Value) -> list[Value]:
 def _frexp_parts(site: _Site, x: Value) -> list[Value]:
     """Fraction and exponent. In a wider type than the helpers': the exponent by its function of the C library, and 0
     for what has none."""
-    if x.type != _EXTENDED:
+    if x.type not in _EXTENDED:
         return [site.math("frexp_fraction", x), site.math("frexp_exponent", x)]
     type_ = T.FunctionType(T.I32, (x.type,))
     exponent = site.builder.call(site.declarations.function("ilogbl", type_, PURE), [x], attributes=PURE)
@@ -197,7 +198,7 @@ def _posix_memalign(site: _Site) -> Value:
 def _analytic(name: str) -> _Lowering:
     def lower(site: _Site) -> Value:
         flat = site.parts()
-        if flat[0].type == _EXTENDED:
+        if flat[0].type in _EXTENDED:
             return site.pack([site.formula(t, *flat) for t in QUOTIENT])
         return site.pack([site.math(f"{name}_re", *flat), site.math(f"{name}_im", *flat)])
 
@@ -319,7 +320,7 @@ def _letters(type_: T.Type) -> str:
     match type_:
         case T.FloatType("float" | "double"):
             return "f"
-        case T.FloatType("x86_fp80"):
+        case T.FloatType("x86_fp80" | "fp128"):
             return "x"
         case T.IntType():
             return "i"

@@ -1,4 +1,4 @@
-"""`long double` inside kernels: on x86 a number of 80 bits in 16 bytes, which no buffer holds."""
+"""`long double` inside kernels, which no buffer holds: on x86 80 bits in 16 bytes, on aarch64 IEEE's 128 bits."""
 
 from __future__ import annotations
 
@@ -64,6 +64,12 @@ double k(int n, const double *x) {
 @pytest.mark.parametrize("source", [MEMORY, FUNCTIONS, SHORTCUTS])
 def test_derivatives(source: str) -> None:
     agree(three_way(native(source, "k", SIGNATURE, {"n": 5}), [X]), 1e-8)
+
+
+@pytest.mark.parametrize("source", [MEMORY, SHORTCUTS])
+def test_quadruple(source: str) -> None:
+    """The functions take such numbers on aarch64 only."""
+    agree(three_way(native(source.replace("long double", "__float128"), "k", SIGNATURE, {"n": 5}), [X]), 1e-8)
 
 
 def test_what_has_no_rule_is_refused_at_its_line() -> None:

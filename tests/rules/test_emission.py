@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 import struct
 
+import numpy as np
 import pytest
 
 from jax_enzyme.ir import types as T
@@ -184,6 +185,16 @@ def test_wide_types_verify(type_: T.Type) -> None:
     module = build("f", type_, [type_], body)
     verify(module)
     assert "cbrtl" in module.functions
+
+
+@pytest.mark.parametrize("kind", ["x86_fp80", "fp128"])
+@pytest.mark.parametrize("value", [0.0, -0.0, 1.0, -0.1, 5e-324, 1.7e308, math.inf, -math.inf, math.nan])
+def test_wide_constants(kind: str, value: float) -> None:
+    def body(builder: Builder, _: Declarations) -> Value:
+        return builder.cast("fptrunc", const_float(T.FloatType(kind), value), T.DOUBLE)
+
+    got = Compiled(build("f", T.DOUBLE, [], body))["f"]()
+    np.testing.assert_array_equal(np.array([got, np.copysign(1, got)]), np.array([value, np.copysign(1, value)]))
 
 
 def test_a_symbol_of_another_type_is_an_error() -> None:

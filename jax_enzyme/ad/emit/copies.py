@@ -26,7 +26,7 @@ from jax_enzyme.ir.builder import zero_text
 from jax_enzyme.ir.values import Value, int_value
 from jax_enzyme.rules.effects import Effect
 
-_MOVED = frozenset({T.PTR, T.HALF, T.BFLOAT, T.FLOAT, T.DOUBLE, T.FloatType("x86_fp80")})
+_MOVED = frozenset({T.PTR, T.HALF, T.BFLOAT, T.FLOAT, T.DOUBLE, T.FloatType("x86_fp80"), T.FloatType("fp128")})
 _MOST = 256
 """A record of more numbers, or pointers, is not copied so; where there is no other way, the copy is refused."""
 _SHORT = 256
