@@ -20,10 +20,9 @@ from __future__ import annotations
 
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.module import Function
-from jax_enzyme.ir.values import BasicBlock, Value, int_value, lane_of
-from jax_enzyme.transform.rewriting import place, remove_unused, replace_values
+from jax_enzyme.ir.values import Value, int_value, lane_of
+from jax_enzyme.transform.rewriting import Change, remove_unused, rewrite
 
 _UPPER = 16
 _UPPER_MASKS = (0xFFFF0000, -0x10000)
@@ -36,27 +35,29 @@ def name_conversions(functions: list[Function]) -> bool:
 
 
 def _rewrite(function: Function) -> bool:
-    replaced: dict[Value, Value] = {}
-    for block in function.blocks:
-        for instruction in list(block.instructions):
-            half, number = _widened(instruction), _rounded(instruction)
-            made = Builder(BasicBlock())
-            if half is not None:
-                short = made.cast("bitcast", half, _like(half.type, T.BFLOAT))
-                replaced[instruction] = made.cast("fpext", short, instruction.type)
-            elif number is not None:
-                short = made.cast("fptrunc", number, _like(number.type, T.BFLOAT))
-                replaced[instruction] = made.cast("bitcast", short, instruction.type)
-            elif (kept := _rounded_in_place(instruction)) is not None:
-                short = made.cast("fptrunc", kept, _like(kept.type, T.BFLOAT))
-                replaced[instruction] = made.cast("fpext", short, instruction.type)
-            place(instruction, made.block.instructions)
-            at = block.instructions.index(instruction)
-            block.instructions[at:at] = made.block.instructions
-    if replaced:
-        replace_values(function, replaced)
+    found = {i: casts for i in function.instructions() if (casts := _conversion(i)) is not None}
+
+    def change_of(instruction: I.Instruction) -> Change | None:
+        if instruction not in found:
+            return None
+        number, to_short, back = found[instruction]
+        short = _like(number.type, T.BFLOAT)
+        return lambda at: at.cast(back, at.cast(to_short, number, short), instruction.type)
+
+    if found:
+        rewrite(function, change_of)
         remove_unused(function)
-    return bool(replaced)
+    return bool(found)
+
+
+def _conversion(value: I.Instruction) -> tuple[Value, str, str] | None:
+    """What is converted, and by which two casts with a `bfloat` in between."""
+    if (half := _widened(value)) is not None:
+        return half, "bitcast", "fpext"
+    if (number := _rounded(value)) is not None:
+        return number, "fptrunc", "bitcast"
+    kept = _rounded_in_place(value)
+    return None if kept is None else (kept, "fptrunc", "fpext")
 
 
 def _like(type_: T.Type, scalar: T.Type) -> T.Type:

@@ -38,7 +38,7 @@ from jax_enzyme.ir.values import (
     ZeroInitializer,
     int_value,
 )
-from jax_enzyme.transform.rewriting import replace_values, split_before
+from jax_enzyme.transform.rewriting import locate, replace_values, split_before
 
 _NAMES = re.compile(r"llvm\.masked\.(load|store|gather|scatter|expandload|compressstore)\.")
 
@@ -80,7 +80,6 @@ class _Lowering:
         self._function = function
         self._call = call
         self._kind = _kind(call)
-        self._place = [(kind, node) for kind, node in call.metadata if kind == "dbg"]
         vectors = [a for a in call.arguments if isinstance(a.type, T.VectorType)]
         self._mask = next(a for a in vectors if T.scalar(a.type) == T.I1)
         self._values = next((a for a in vectors if a is not self._mask and not T.is_pointer(a.type)), None)
@@ -137,8 +136,7 @@ class _Lowering:
                 result = at.insert(I.InsertElement(result.type, "insertelement", [result, new, number]))
         at.br(rest)
         made = self._function.blocks[self._function.blocks.index(block) : self._function.blocks.index(rest)]
-        for instruction in [*block.instructions[index:], *(i for b in made[1:] for i in b.instructions)]:
-            instruction.metadata = list(self._place)
+        locate(self._call, [*block.instructions[index:], *(i for b in made[1:] for i in b.instructions)])
         if stores:
             return None
         result.name = self._call.name

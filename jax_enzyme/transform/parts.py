@@ -21,7 +21,7 @@ from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import BasicBlock, Constant, Poison, Value
 from jax_enzyme.transform.bit_operations import as_number
-from jax_enzyme.transform.rewriting import phis, place
+from jax_enzyme.transform.rewriting import locate, phis, place
 
 
 class Parts:
@@ -165,9 +165,7 @@ class Parts:
 
     def _note(self, value: Value, new: list[I.Instruction]) -> None:
         if isinstance(value, I.Instruction):
-            position = [(kind, node) for kind, node in value.metadata if kind == "dbg"]
-            for instruction in new:
-                instruction.metadata = list(position)
+            locate(value, new)
         self._behind.setdefault(value, []).extend(new)
 
 

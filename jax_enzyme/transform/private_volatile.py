@@ -35,7 +35,7 @@ from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
 from jax_enzyme.rules.declare import Declarations, overload
 from jax_enzyme.rules.effects import Effect
-from jax_enzyme.transform.rewriting import replace_values
+from jax_enzyme.transform.rewriting import locate, replace_values
 
 _COPIES = (Effect.MEMORY_COPY, Effect.MEMORY_SET)
 
@@ -122,5 +122,5 @@ def _fenced(load: I.Load, declarations: Declarations) -> I.Instruction:
     fence = declarations.function(f"llvm.arithmetic.fence.{overload(type_)}", T.FunctionType(type_, (type_,)))
     made = Builder(BasicBlock())
     made.call(fence, [load])
-    made.block.instructions[0].metadata = [(kind, node) for kind, node in load.metadata if kind == "dbg"]
+    locate(load, made.block.instructions)
     return made.block.instructions[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.ir import instructions as I
@@ -158,11 +158,16 @@ def _speaks_of(record: DebugRecord, gone: set[Value]) -> bool:
     return any(not isinstance(o, MDNull) and named(o) for o in record.operands)
 
 
-def place(old: I.Instruction, new: list[I.Instruction]) -> None:
-    """Gives new instructions the source position of the old one, and the first its debug records."""
+def locate(old: I.Instruction, new: Iterable[I.Instruction]) -> None:
+    """Gives new instructions the source position of the old one, and no other metadata."""
     position = [(kind, node) for kind, node in old.metadata if kind == "dbg"]
     for instruction in new:
         instruction.metadata = list(position)
+
+
+def place(old: I.Instruction, new: list[I.Instruction]) -> None:
+    """Gives new instructions the source position of the old one, and the first its debug records."""
+    locate(old, new)
     if new:
         new[0].records = [*old.records, *new[0].records]
 

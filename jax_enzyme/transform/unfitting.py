@@ -16,15 +16,14 @@ from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import BasicBlock, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.failure_sites import UNFITTING
-from jax_enzyme.transform.rewriting import drop_edge, forget_records
+from jax_enzyme.transform.rewriting import drop_edge, forget_records, locate
 
 
 def fail_unfitting(at: Builder, call: I.Instruction, declarations: Declarations) -> None:
     """The failure, at the place of the call in the source."""
     callee = declarations.function(UNFITTING, T.FunctionType(T.VOID, ()), ("noreturn",))
-    failure = at.call(callee, [])
-    assert isinstance(failure, I.Call)
-    failure.metadata = [(kind, node) for kind, node in call.metadata if kind == "dbg"]
+    at.call(callee, [])
+    locate(call, at.block.instructions[-1:])
     at.unreachable()
 
 

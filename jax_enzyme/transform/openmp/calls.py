@@ -9,6 +9,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import const_int
 from jax_enzyme.ir.module import Function, callee_name
 from jax_enzyme.ir.values import BasicBlock, Value
+from jax_enzyme.transform.rewriting import locate
 
 PREFIX = "__kmpc_"
 TEAM, TEAM_SIZE = "je_team", "je_team_size"
@@ -33,6 +34,5 @@ def local(function: Function, type_: T.Type, align: int | None = None) -> Value:
 def replace_call(block: BasicBlock, call: I.CallBase, instead: list[I.Instruction]) -> None:
     """Other instructions in place of a call; they get its place in the source."""
     at = block.instructions.index(call)
-    for instruction in instead:
-        instruction.metadata = [(k, n) for k, n in call.metadata if k == "dbg"]
+    locate(call, instead)
     block.instructions[at : at + 1] = instead

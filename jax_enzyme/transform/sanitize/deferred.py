@@ -23,7 +23,7 @@ from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import BasicBlock, ConstantNull, Value
 from jax_enzyme.rules.declare import Declarations
-from jax_enzyme.transform.rewriting import phis
+from jax_enzyme.transform.rewriting import locate, phis
 from jax_enzyme.transform.sanitize.endings import counting_loops
 from jax_enzyme.transform.sanitize.hoisting import Hoisting
 from jax_enzyme.transform.sanitize.insertion import Check
@@ -71,8 +71,7 @@ class Deferred:
         where = at.select(holds_pattern(at, load), at.cast("ptrtoint", load.operands[0], T.I64), _NONE)
         at.store(at.call(self._least, [at.load(T.I64, slot, 8), where]), slot, 8)
         self.behind.setdefault(load, []).extend(at.block.instructions)
-        for instruction in at.block.instructions:
-            instruction.metadata = [(kind, node) for kind, node in load.metadata if kind == "dbg"]
+        locate(load, at.block.instructions)
 
         def seen(at: Builder) -> Value:
             return at.icmp("ne", at.load(T.I64, slot, 8), _NONE)
@@ -115,8 +114,7 @@ class Deferred:
                     seen = at.binary("or", seen, holds_pattern(at, load))
                 sum_ = at.binary("add", at.load(kind, slots[kind], 8), at.cast("zext", seen, kind))
                 at.store(sum_, slots[kind], 8)
-                for instruction in at.block.instructions:
-                    instruction.metadata = [(k, node) for k, node in group[-1].metadata if k == "dbg"]
+                locate(group[-1], at.block.instructions)
                 self.behind.setdefault(group[-1], []).extend(at.block.instructions)
         return slots
 

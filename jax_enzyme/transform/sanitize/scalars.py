@@ -19,6 +19,7 @@ from jax_enzyme.ir.metadata import MDConstant
 from jax_enzyme.ir.module import Function, Module, callee_name, declared_callee, uses
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
 from jax_enzyme.rules.declare import Declarations
+from jax_enzyme.transform.rewriting import locate
 from jax_enzyme.transform.sanitize.insertion import Check, insert_checks, put_behind
 from jax_enzyme.transform.sanitize.runtime import Runtime
 
@@ -105,7 +106,7 @@ def start_unwritten(function: Function, runtime: Runtime, layout: DataLayout) ->
         for start in starts or [alloca]:
             fill = Builder(BasicBlock())
             _fill(fill, alloca, runtime, layout)
-            _place_like(start, fill.block.instructions)
+            locate(start, fill.block.instructions)
             filled.setdefault(start, []).extend(fill.block.instructions)
         for load in reads or ():
             if pattern_of(load.type) is not None and is_computed_with(load, users):
@@ -237,8 +238,3 @@ def _constant_offset(gep: I.GetElementPtr, layout: DataLayout) -> int | None:
 
 def is_lifetime(instruction: I.Instruction, which: str = "") -> bool:
     return callee_name(instruction).startswith(f"llvm.lifetime.{which}")
-
-
-def _place_like(old: I.Instruction, new: list[I.Instruction]) -> None:
-    for instruction in new:
-        instruction.metadata = [(kind, node) for kind, node in old.metadata if kind == "dbg"]
