@@ -311,7 +311,8 @@ def test_inline_ptx_with_conversions_and_atomics() -> None:
       unsigned t = threadIdx.x, high, old; int whole; double r; float f; long long q;
       asm("mul.hi.u32 %0, %1, %2;" : "=r"(high) : "r"(0xC0000000u), "r"(t));
       asm("mad.hi.s32 %0, %1, %2, %3;" : "=r"(whole) : "r"(0x40000000), "r"(-8), "r"(5));
-      asm("cvt.rn.f64.u32 %0, %1;" : "=d"(r) : "r"(high));
+      asm("mov.b64 %0, 0d4008000000000000;" : "=d"(r));
+      asm("{ .reg .f64 s; cvt.rn.f64.u32 s, %1; div.rn.f64 %0, s, %0; }" : "+d"(r) : "r"(high));
       asm("cvt.rn.f32.f64 %0, %1;" : "=f"(f) : "d"(x[t]));
       asm("cvt.rmi.s32.f64 %0, %1;" : "=r"(high) : "d"(x[t] * -10));
       asm("cvt.s64.s32 %0, %1;" : "=l"(q) : "r"(high));
@@ -325,7 +326,7 @@ def test_inline_ptx_with_conversions_and_atomics() -> None:
     x, t = np.random.default_rng(1).uniform(0.5, 1, 8), np.arange(8)
     given = [x, np.ones(1), np.zeros(1, np.uint32), np.zeros(1, np.uint32)]
     y, total, most, slot = kernel.run((), given)
-    np.testing.assert_allclose(y, (t * 3 // 4 + 3) * x + x * x + np.floor(-10 * x), rtol=1e-6)
+    np.testing.assert_allclose(y, (t * 3 // 4 / 3 + 3) * x + x * x + np.floor(-10 * x), rtol=1e-6)
     np.testing.assert_allclose([total[0], most[0], slot[0]], [1 + np.sum(x * x), 7, 8])
     agree(three_way(kernel, given), 1e-5, 1e-3)
 

@@ -119,12 +119,17 @@ class Statements:
             return self._as(self.register(text[1:]), kind)
         try:
             if text.lower().startswith(("0f", "0d")):
-                (number,) = struct.unpack(">f" if text[1] in "fF" else ">d", bytes.fromhex(text[2:]))
+                bits = bytes.fromhex(text[2:])
+                if _width(kind) != 8 * len(bits):
+                    raise Unknown(text)
+                if isinstance(kind, T.IntType):
+                    return const_int(kind, int.from_bytes(bits))
+                (number,) = struct.unpack(">f" if text[1] in "fF" else ">d", bits)
                 return const_float(kind, number)
             if T.is_float(kind):
                 return const_float(kind, float(text))
             number = int(text.rstrip("uU"), 0)
-        except ValueError:
+        except (ValueError, struct.error):
             raise Unknown(text) from None
         assert isinstance(kind, T.IntType)
         return const_int(kind, number)
