@@ -273,6 +273,13 @@ REFUSED = (
         MADE,
     ),
     Program(
+        "fast_exponential_of_a_rounded_number",
+        "#include <math.h>\ndouble k(double x) {\n  union { double d; struct { int low, high; } n; } u;\n"
+        "  u.n.low = 0;\n  u.n.high = (int)(round(1512775 * x) + 1072632447);\n  return u.d;\n}",
+        5,
+        MADE,
+    ),
+    Program(
         "fast_exponential_in_memory",
         "#include <stdint.h>\n#include <stdlib.h>\n#include <string.h>\nvoid k(int n, const double *x, double *y) {\n"
         "  int64_t *t = malloc(n * sizeof *t);\n  for (int i = 0; i < n; i++)\n"

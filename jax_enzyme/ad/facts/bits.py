@@ -5,13 +5,14 @@ something for the number that is not known here:
 
     integer arithmetic      on the bits of a number that varies, where the result ends in a number, memory or a function
     numbers out of integers that were computed from numbers that vary, as in fast exponentials: the integer is piecewise
-                            constant, but what is meant is not. (2^n, with an n that was rounded, is what it says)
+                            constant, but what is meant is not. (2^n, with an n that was rounded, is what it says.)
+                            It may have been rounded as a number first: `(int)round(x)`
     parts                   of a number: stored or loaded as a shorter integer, or as a number of another size
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -39,8 +40,20 @@ _SIZES = {"f16": 2, "bf16": 2, "f32": 4, "c64": 4, "f64": 8, "c128": 8}
 _ALL = 128
 _TRANSFERS = "_FortranATransfer"
 _READS_NOTHING = (Effect.ALLOCATE, Effect.FREE, Effect.MEMORY_SET, Effect.IGNORED)
-_MOVES = frozenset("zext sext trunc add sub mul and or xor shl lshr ashr udiv sdiv urem srem phi select freeze".split())
+_MOVES = frozenset(
+    "zext sext trunc add sub mul and or xor shl lshr ashr udiv sdiv urem srem phi select freeze"
+    " fadd fsub fmul fdiv fneg fpext fptrunc".split()
+)
 _VECTORS = frozenset("bitcast extractelement insertelement shufflevector extractvalue insertvalue".split())
+
+
+@dataclass(frozen=True)
+class _Trail:
+    """Values of one kind that were computed from others, and where they are kept."""
+
+    is_kind: Callable[[T.Type], bool]
+    values: set[Value]
+    stored: dict[MemoryObject, set[Bytes]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,33 +104,52 @@ class BitChecks:
 
     @property
     def _computed(self) -> Set[Value]:
-        return self._followed[0]
+        return self._followed.values
 
     @cached_property
-    def _followed(self) -> tuple[Set[Value], Mapping[MemoryObject, Set[Bytes]]]:
+    def _followed(self) -> _Trail:
         """Integers that were computed from numbers that vary, by rounding them in the end, and where they are kept."""
-        found: set[Value] = set()
-        stored: dict[MemoryObject, set[Bytes]] = {}
+        rounded = self._trail(T.is_float, self._rounds)
+
+        def begins(instruction: I.Instruction) -> bool:
+            if isinstance(instruction, I.CallBase) or instruction.opcode in ("fptosi", "fptoui"):
+                given = instruction.arguments if isinstance(instruction, I.CallBase) else instruction.operands
+                return any(v in self.activity.varied or v in rounded.values for v in given)
+            return False
+
+        return self._trail(T.is_int, begins)
+
+    def _rounds(self, instruction: I.Instruction) -> bool:
+        """Is it a call that makes of a number that varies one that does not: `round`, `floor` and their like?"""
+        if not isinstance(instruction, I.CallBase) or instruction in self.activity.varied:
+            return False
+        return any(v in self.activity.varied for v in instruction.arguments)
+
+    def _trail(self, is_kind: Callable[[T.Type], bool], begins: Callable[[I.Instruction], bool]) -> _Trail:
+        """Integers, or numbers, that begin so, and all that is computed of them."""
+        trail = _Trail(is_kind, set(), {})
         before = -1
-        while before != (before := len(found) + sum(map(len, stored.values()))):
+        while before != (before := len(trail.values) + sum(map(len, trail.stored.values()))):
             for function in self.points_to.functions:
                 for instruction in function.instructions():
                     if isinstance(instruction, I.CallBase):
-                        self._follow_call(instruction, found, stored)
-                    if instruction not in found and self._computes(instruction, found, stored):
-                        found.add(instruction)
-        return found, stored
+                        self._follow_call(instruction, trail)
+                    if instruction not in trail.values and self._goes_on(instruction, trail, begins):
+                        trail.values.add(instruction)
+        return trail
 
-    def _follow_call(self, call: I.CallBase, found: set[Value], stored: dict[MemoryObject, set[Bytes]]) -> None:
-        """Such integers as arguments, as results, and in memory that is copied."""
+    def _follow_call(self, call: I.CallBase, trail: _Trail) -> None:
+        """Such values as arguments, as results, and in memory that is copied."""
         for callee in self.points_to.callees(call):
             given = zip(callee.arguments, call.arguments, strict=False)
-            found.update(p for p, v in given if v in found and T.is_int(p.type))
+            trail.values.update(p for p, v in given if v in trail.values and trail.is_kind(p.type))
             ends = (b.terminator for b in callee.blocks)
-            if T.is_int(call.type) and any(v in found for e in ends if isinstance(e, I.Return) for v in e.operands):
-                found.add(call)
+            if trail.is_kind(call.type) and any(
+                v in trail.values for e in ends if isinstance(e, I.Return) for v in e.operands
+            ):
+                trail.values.add(call)
         if is_copy(call):
-            self._copy_computed(call, stored)
+            self._copy_computed(call, trail.stored)
 
     def _copy_computed(self, call: I.CallBase, stored: dict[MemoryObject, set[Bytes]]) -> None:
         for copy in list(self._ranges.copied(call)) if stored else ():
@@ -127,25 +159,25 @@ class BitChecks:
                 if moved is not None and (settled := self._ranges.settled(copy.to, moved, known)) is not None:
                     known.add(settled)
 
-    def _computes(self, instruction: I.Instruction, found: set[Value], stored: dict[MemoryObject, set[Bytes]]) -> bool:
+    def _goes_on(self, instruction: I.Instruction, trail: _Trail, begins: Callable[[I.Instruction], bool]) -> bool:
         if isinstance(instruction, I.Store):
             value, pointer = instruction.operands
-            if value in found:
+            if value in trail.values:
                 for item, part in self._ranges.accessed(instruction, pointer, value.type):
-                    stored.setdefault(item, set()).add(part)
+                    trail.stored.setdefault(item, set()).add(part)
             return False
-        if not T.is_int(instruction.type):
+        if not trail.is_kind(instruction.type):
             return False
         if isinstance(instruction, I.Load):
+            stored = trail.stored
             parts = self._ranges.accessed(instruction, instruction.operands[0], instruction.type) if stored else ()
             return any(part.certainly_meets(o) for item, part in parts for o in stored.get(item, ()))
-        if isinstance(instruction, I.CallBase):
-            return any(a in self.activity.varied or a in found for a in instruction.arguments)
-        if instruction.opcode in ("fptosi", "fptoui"):
-            return instruction.operands[0] in self.activity.varied
+        if begins(instruction):
+            return True
         first = 1 if isinstance(instruction, I.Select) else 0
-        moves = instruction.opcode in _MOVES or instruction.opcode in _VECTORS
-        return moves and any(v in found for v in instruction.operands[first:])
+        moves = instruction.opcode in _MOVES or instruction.opcode in _VECTORS or isinstance(instruction, I.CallBase)
+        given = instruction.arguments if isinstance(instruction, I.CallBase) else instruction.operands[first:]
+        return moves and any(v in trail.values for v in given)
 
     def _is_made(self, instruction: I.Instruction) -> bool:
         """Is it a number whose mantissa was computed as an integer?"""
@@ -158,7 +190,7 @@ class BitChecks:
         """Whether Fortran's run time takes such integers for bytes of another type."""
         if not isinstance(instruction, I.CallBase) or not callee_name(instruction).startswith(_TRANSFERS):
             return False
-        return any(self._followed[1].get(item) for item in reachable_objects(self.points_to, instruction))
+        return any(self._followed.stored.get(item) for item in reachable_objects(self.points_to, instruction))
 
     def _mantissa_is_computed(self, value: Value, size: int) -> bool:
         return self._whole.get(value, _ALL) < _MANTISSA.get(size, _ALL)
