@@ -31,6 +31,7 @@ from jax_enzyme.transform.layouts import (
     members_of,
     pointed_at,
     record_type,
+    structure_bytes,
 )
 from jax_enzyme.transform.prototype import Prototype, prototype
 from jax_enzyme.transform.retyping import literal_structures
@@ -171,7 +172,7 @@ class _Suggestion:
         if record is not None and self.known.is_fortran and self._pointee(node):
             return f"{name}: {{{UNKNOWN}}}*"  # a descriptor
         if record is not None:
-            size = (record.number("size") or 0) // 8
+            size = structure_bytes(self.module, record)
             dims = self._dims(root, name, size, node)
             brackets = "*" if dims == "[]" or name in self.open else dims
             self.open = [other for other in self.open if other != name]
@@ -228,7 +229,7 @@ class _Suggestion:
         inner = elements_of(self.module, member.type)
         record = record_type(self.module, inner)
         if record is not None:
-            text, size = self._structure(record, full, root), (record.number("size") or 0) // 8
+            text, size = self._structure(record, full, root), structure_bytes(self.module, record)
         elif member.room is not None:
             text, size = (f"u{8 * member.size}", member.size) if member.size in (1, 2, 4, 8) else ("u8", 1)
         else:

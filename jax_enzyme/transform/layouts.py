@@ -131,9 +131,8 @@ def layout_of(module: Module, record: Record, value: MDValue | str | None) -> La
     given, there = [f.text("in").partition(":")[0].split()[-1] for f in record.members], [m.name for m in members]
     if given != there and sorted(given) == sorted(there):
         raise Differs("the members come in another order in the source", source)
-    size = (node.number("size") or 0) // 8
     offsets = tuple(m.offset for m in members)
-    return Layout(size, 1, offsets, tuple(inner))
+    return Layout(structure_bytes(module, node), 1, offsets, tuple(inner))
 
 
 class _Wrong(Exception):
@@ -181,7 +180,7 @@ def is_unknown(module: Module, value: MDValue | str | None) -> bool:
 def members_of(module: Module, node: MDNode) -> list[Member]:
     """The members of a structure, those of what it inherits first."""
     found = list(_members(module, node, 0))
-    ends = [m.offset for m in found[1:]] + [(node.number("size") or 0) // 8]
+    ends = [m.offset for m in found[1:]] + [structure_bytes(module, node)]
     members: list[Member] = []
     for member, end in zip(found, ends, strict=True):
         if member.room is None:
@@ -191,6 +190,15 @@ def members_of(module: Module, node: MDNode) -> list[Member]:
         else:
             members.append(replace(member, room=max(end - member.offset, member.size)))
     return members
+
+
+def structure_bytes(module: Module, node: MDNode) -> int:
+    """The bytes from one structure to the next in an array. Flang leaves out what follows the last member, and says how
+    each is aligned; clang says that where the source does."""
+    listed = resolve(module, node.get("elements"))
+    members = [resolve(module, value) for value in (() if listed is None else listed.operands)]
+    align = max((member.number("align") or 1 for member in members if member is not None), default=1)
+    return -(-(node.number("size") or 0) // max(align, 8)) * max(align, 8) // 8
 
 
 def _together(first: Member, last: Member, end: int) -> Member:
@@ -224,7 +232,7 @@ def _members(module: Module, node: MDNode, base: int) -> Iterator[Member]:
 
 def _shown(module: Module, node: MDNode, members: Sequence[Member]) -> str:
     listed = ", ".join(f"{m.known.text} {m.name} at {m.offset}" for m in members)
-    return f"struct {node.string('name') or ''} {{{listed}}}, {(node.number('size') or 0) // 8} bytes"
+    return f"struct {node.string('name') or ''} {{{listed}}}, {structure_bytes(module, node)} bytes"
 
 
 def _member_layout(module: Module, formal: Formal, found: Member) -> Layout | None:

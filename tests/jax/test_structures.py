@@ -482,6 +482,46 @@ def test_derived_types_of_fortran() -> None:
         je.kernel(source, "bodies::inertia", f'b: {body}*, axis: "x" -> f64', lang="fortran")
 
 
+def test_derived_types_of_fortran_end_where_the_next_may_begin() -> None:
+    """Flang says where their last members end."""
+    need("flang-22")
+    source = """
+    real(8) function f(p, n)
+      type inner
+        sequence
+        real(8) :: a
+        integer :: b
+      end type
+      type outer
+        sequence
+        integer :: c
+        type(inner) :: q(2), one
+        integer(2) :: k(3)
+      end type
+      integer, intent(in) :: n
+      type(outer), intent(in) :: p(n)
+      integer :: i
+      f = 0
+      do i = 1, n
+        f = f + p(i)%c * p(i)%q(1)%a * p(i)%q(2)%a * p(i)%q(2)%b + p(i)%one%a * p(i)%k(3)
+      end do
+    end function"""
+    inner = "{a: f64, b: i32}"
+    signature = f"p: {{c: i32, q: {inner}[2], one: {inner}, k: i16[3]}}[n], n: i32[] -> f64"
+    assert f"q: {inner}[2], one: {inner}, k: i16[3]" in je.suggest_signature(source, lang="fortran")
+    f = je.kernel(source, "f", signature, lang="fortran")
+    c, b, k, two = np.arange(1, 4, dtype=np.int32), np.array([[1, 2]] * 3, np.int32), np.full((3, 3), 5, np.int16), 2.0
+
+    def of(a: jax.Array, one: jax.Array) -> jax.Array:
+        return f({"c": c, "q": {"a": a, "b": b}, "one": {"a": one, "b": c}, "k": k})
+
+    a, one = jnp.arange(6.0).reshape(3, 2), jnp.arange(3.0)
+    assert of(a, one) == (c * a[:, 0] * a[:, 1] * two + 5 * one).sum()
+    of_a, of_one = jax.grad(of, (0, 1))(a, one)
+    np.testing.assert_array_equal(of_a, two * c[:, None] * a[:, ::-1])
+    np.testing.assert_array_equal(of_one, np.full(3, 5.0))
+
+
 def test_texts_of_fortran_have_their_lengths() -> None:
     need("flang-22")
     source = """
