@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from jax_enzyme.analysis.objects import called_routine
 from jax_enzyme.analysis.rounding import rounds
+from jax_enzyme.analysis.symbols import float_value
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import callee_of, declared_name
-from jax_enzyme.ir.values import Value
+from jax_enzyme.ir.values import ConstantFloat, ConstantSplat, Value
 from jax_enzyme.rules.effects import Effect, effect
+from jax_enzyme.rules.instructions import RECIPROCAL
 from jax_enzyme.rules.rule import ZERO, Kind, Rule
 from jax_enzyme.rules.table import Rules
 
@@ -48,7 +50,15 @@ def rule_of(instruction: I.Instruction, rules: Rules) -> Rule | None:
     if isinstance(instruction, I.CallBase):
         name = declared_name(instruction)
         return rules.for_call(name, instruction.function_type) if name else None
+    if instruction.opcode == "fdiv" and _is_unit(instruction.operands[0]):
+        return RECIPROCAL
     return rules.for_call("rint") if rounds(instruction) else rules.for_opcode(instruction.opcode)
+
+
+def _is_unit(value: Value) -> bool:
+    """Whether a number, or each lane of a vector of copies, is the constant 1 or -1."""
+    value = value.element if isinstance(value, ConstantSplat) else value
+    return isinstance(value, ConstantFloat) and float_value(value) in (1.0, -1.0)
 
 
 def flow(instruction: I.Instruction, rules: Rules) -> tuple[int, ...]:

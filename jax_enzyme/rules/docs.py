@@ -28,7 +28,7 @@ def page() -> str:
     real = (*libm.ROWS, *intrinsics.ROWS)
     sections = [
         _INTRODUCTION,
-        _smooth("Instructions", instructions.ROWS),
+        _smooth("Instructions", (*instructions.ROWS, instructions.RECIPROCAL)),
         _smooth("Functions", real),
         _zero("The derivative is zero", (*instructions.ROWS, *real)),
         _refused(real),

@@ -35,3 +35,6 @@ ROWS: tuple[Rule, ...] = (
     zero("uitofp", _NO_FLOAT, parameters="i", source=_SOURCE),
     zero("fcmp", "a comparison is piecewise constant", parameters="ff", result="i", source=_SOURCE),
 )
+
+RECIPROCAL = smooth("fdiv of 1 or -1", "1 / x1", "-y * y * x0", domain=((1.0, 1.0), (0.3, 3.0)), source=_SOURCE)
+"""Of 1 and -1 by a number: nothing is divided again, and the result alone is kept."""

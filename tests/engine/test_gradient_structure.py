@@ -7,13 +7,16 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import pytest
 
+from jax_enzyme import frontends
 from jax_enzyme.codegen import derived
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.arrays import Augmented
 from jax_enzyme.ir.module import Module
 from tests.kernels.corpus import case
-from tests.support.through_engine import Specialised
+from tests.support.engine import native, pulled
+from tests.support.through_engine import Specialised, specialise
 
 
 def specialised(name: str, **arguments: Any) -> Specialised:
@@ -49,3 +52,39 @@ def test_a_test_in_two_places_ends_a_loop() -> None:
     assert kernel.splits(kernel.vjp)
     tape = [b for b in kernel.build(Augmented(kernel.vjp.wanted, kernel.vjp.seeded)).buffers if b.role == "tape"]
     assert sum(b.nbytes for b in tape) < 3 * 8 * n * n
+
+
+PAIRS = """double pairs(int n, double *x) {
+    double s = 0;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < i; j++) s += x[i] * x[i] * x[j];
+    return s; }"""
+
+
+def test_what_iteration_numbers_decide_is_not_kept() -> None:
+    """Whether the inner loop ran follows from the outer one's number, though control went through a loop since."""
+    x = np.random.default_rng(3).normal(size=40)
+    text = "n: i32, x: f64[n] -> f64"
+    kernel = specialise(frontends.load(PAIRS, "pairs", lang="c"), text, {"x": x})
+    tape = [b for b in kernel.build(Augmented(kernel.vjp.wanted, kernel.vjp.seeded)).buffers if b.role == "tape"]
+    assert not sum(b.nbytes for b in tape)
+    (found,) = pulled(native(PAIRS, "pairs", text, {"n": x.size}), (kernel.vjp,), [x], [np.array(1.0)], {})
+    before, after = np.cumsum(x) - x, np.cumsum((x * x)[::-1])[::-1] - x * x
+    np.testing.assert_allclose(found, 2 * x * before + after, rtol=1e-12)
+
+
+@pytest.mark.parametrize("numerator", [1, -1])
+def test_of_a_reciprocal_nothing_is_divided_again(numerator: int) -> None:
+    source = f"void inverse(int n, double *x, double *y) {{ for (int i = 0; i < n; i++) y[i] = {numerator} / x[i]; }}"
+    text = "n: i32, x: f64[n], out y: f64[n]"
+    x = np.array([0.3, -2.0, 1e-200, np.inf, -0.0])
+    made = specialise(frontends.load(source, "inverse", lang="c"), text, {"x": x})
+    module = derived.derived(made.program, made.signature, made.binding, (made.vjp,)).module
+    assert sum(i.opcode == "fdiv" for f in module.functions.values() for i in f.instructions()) <= 2
+    kernel = native(source, "inverse", text, {"n": x.size})
+    with np.errstate(divide="ignore", over="ignore"):
+        exact = -numerator / x / x
+    (adjoint,) = pulled(kernel, (made.vjp,), [x], [np.ones(5)], {})
+    np.testing.assert_allclose(adjoint, exact, rtol=1e-15)
+    tangent = kernel.run((made.jvp,), [x, np.ones(5)])[-1]
+    np.testing.assert_allclose(tangent, exact, rtol=1e-15)

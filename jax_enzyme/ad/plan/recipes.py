@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
+from math import inf
 
 from jax_enzyme.ad.facts.copying import ALIGNMENT
 from jax_enzyme.ad.facts.functions import ALONE, Execution
@@ -112,9 +113,11 @@ Recipe = Repeat | Reload | Closed | Gate | Forward | Resident
 _SAFE_DEPTH = 8
 _GATE_BLOCKS = 24
 """What is computed from more, or chosen by more branches, is not computed again by the reverse sweep: it is kept."""
+_COUNTING = 10.0
+"""What costs more (a division does) is kept where that is cheaper, though it follow from iteration numbers."""
 _MANY_WRITES = 64
 """Of more writes into one object than this, it is not asked which iterations they meet."""
-_COST = {"fdiv": 8.0, "frem": 30.0, "sdiv": 12.0, "udiv": 12.0, "srem": 12.0, "urem": 12.0}
+_COST = {"fdiv": 7.0, "frem": 30.0, "sdiv": 12.0, "udiv": 12.0, "srem": 12.0, "urem": 12.0}
 _CHEAP_CALLS = frozenset(
     "fabs fma fmuladd copysign floor ceil trunc rint nearbyint maxnum minnum abs smax smin".split()
 )
@@ -184,6 +187,7 @@ class Recipes:
         self._written_anywhere: Objects = frozenset().union(*writers.values())
         self._loop_of_phi: dict[Value, Loop] = {phi: loop for loop, phi in code.iteration.items()}
         self._recipes: dict[Value, Recipe | None] = {}
+        self._counted: dict[Value, float] = {}
         self._sources = noted_sources(code.function)
 
     def is_free(self, value: Value) -> bool:
@@ -203,6 +207,23 @@ class Recipes:
             self._check(value, recipe)
             self._recipes[value] = recipe
         return self._recipes[value]
+
+    def is_counted(self, value: Value) -> bool:
+        """Whether an integer follows from iteration numbers, constants and parameters alone, by little work."""
+        return self._counting(value, _SAFE_DEPTH) <= _COUNTING
+
+    def _counting(self, value: Value, depth: int) -> float:
+        """What it costs to have an integer from these; infinite where anything else is read."""
+        if not T.is_int(value.type):
+            return inf
+        if isinstance(value, Constant) or self.is_free(value):
+            return 0.0
+        if value not in self._counted:
+            recipe = self.of(value) if depth else None
+            self._counted[value] = inf
+            if isinstance(recipe, Repeat | Closed | Gate):
+                self._counted[value] = recipe.cost + sum(self._counting(v, depth - 1) for v in recipe.operands)
+        return self._counted[value]
 
     def _check(self, value: Value, recipe: Recipe | None) -> None:
         """A recipe reads only what means something where its value does: nothing from inside a loop that is over."""
@@ -574,10 +595,20 @@ class _GateBuilder:
             return None
         if self._loop is not None and (target is self._loop.header or target not in self._loop.blocks):
             return None
-        if self._code.loop_of(target) is not self._loop or len(self._seen) > _GATE_BLOCKS:
+        loop = self._code.loop_of(target)
+        if loop is not None and loop is not self._loop and loop.parent is self._loop:
+            return self._through(loop)
+        if loop is not self._loop or len(self._seen) > _GATE_BLOCKS:
             self._failed = True
             return None
         return self._tree(target)
+
+    def _through(self, inner: Loop) -> Choice | None:
+        """The choice behind a loop on the way, which had an end: all its exits have to lead to the same."""
+        ways = [tree for tree in (self._edge(*edge) for edge in inner.exit_edges) if tree is not None]
+        if any(tree is not ways[0] for tree in ways):
+            self._failed = True
+        return ways[0] if ways else None
 
 
 def _leaves(choice: Choice) -> Iterator[Value]:

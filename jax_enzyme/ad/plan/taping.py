@@ -18,7 +18,7 @@ from typing import Literal
 
 from jax_enzyme.ad.facts.instrument import Instrumented
 from jax_enzyme.ad.plan.mincut import Network
-from jax_enzyme.ad.plan.recipes import Closed, Recipes, Reload, Resident
+from jax_enzyme.ad.plan.recipes import Recipes, Reload, Resident
 from jax_enzyme.ad.plan.tape import Tape
 from jax_enzyme.analysis.objects import MemoryObject
 from jax_enzyme.ir import instructions as I
@@ -80,8 +80,8 @@ def make_plan(
         trips = tape.frequency(block_of(recipes, value))
         recipe = None if isinstance(value, ForwardPointer) else recipes.of(value)
         kept = _taping_cost(tape, value) * recipes.execution.operations_per_byte * tape_cost
-        # What follows from the number of the iteration alone is not kept, however cheap the tape is.
-        counted = isinstance(recipe, Closed) and not recipe.operands
+        # What follows from iteration numbers is not kept, however cheap the tape is: LLVM sees through it.
+        counted = recipes.is_counted(value)
         capacity = inf if counted or isinstance(recipe, Resident) else kept * trips
         network.edge(("in", value), ("out", value), capacity)
         if recipe is None:
