@@ -7,6 +7,8 @@
 # make fuzz    the generated programs, many more of them
 # make gpu-test, make gpu-bench    the same on a GPU, without a network: GPU_PYTHON has JAX with CUDA, llvmlite, ziglang,
 #              pytest, pybind11 and scikit-build-core
+# make test-aarch64    the core of the tests under qemu, on Linux 6.7 or newer with qemu-user-static, mmdebstrap and
+#              g++-aarch64-linux-gnu; PYTHON is a 3.11
 # make table   what JAX can do to a kernel, from the tests of it: docs/transformations.md and the table in README.md
 #
 # Each does its own set-up: a machine needs Python 3.11 or newer, g++ and make. PYTHON names another interpreter.
@@ -34,7 +36,7 @@ NEXT := .venv-next
 BUILT_FROM := pyproject.toml CMakeLists.txt $(wildcard csrc/*)
 C_SOURCES = $$(git ls-files 'csrc/*.cc' 'csrc/*.h' 'examples/*.c' 'benchmarks/kernels/*.c' 'benchmarks/adjoints/*.c' 'tests/kernels/*.c' 'tests/kernels/*.cpp' 'tests/cuda/*.cpp' 'tests/engine/memory_shapes/*.c')
 
-.PHONY: demo docs test test-main test-next next-installed test-wheel lint format bench fuzz table clean
+.PHONY: demo docs test test-main test-next next-installed test-wheel test-aarch64 lint format bench fuzz table clean
 .NOTPARALLEL:
 .DEFAULT_GOAL := test
 
@@ -85,6 +87,9 @@ quick: $(VENV)/.installed $(VENV)/.group-test $(VENV)/.group-lint
 
 test-wheel: $(VENV)/.installed $(VENV)/.group-test
 	.ci/test-wheel $(VENV)/bin/python
+
+test-aarch64: $(VENV)/.installed
+	.ci/test-aarch64 $(VENV)/bin/python
 
 lint: $(VENV)/.installed $(VENV)/.group-lint $(VENV)/.group-test
 	$(VENV)/bin/ruff check .
