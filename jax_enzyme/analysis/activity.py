@@ -11,21 +11,24 @@ exactly zero. Only floating-point values (and aggregates or bit copies of them) 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 
+from jax_enzyme.analysis.decisions import only_decides, only_moves
 from jax_enzyme.analysis.dependence import Worklist
 from jax_enzyme.analysis.flow import flow, holds_float
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.number_bytes import NumberBytes
 from jax_enzyme.analysis.objects import MemoryObject, call_effect, called_routine, copy_operands, is_defined_call
+from jax_enzyme.analysis.tbaa import is_fortran_integer
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.module import Function, uses
 from jax_enzyme.ir.values import Constant, Value
 from jax_enzyme.rules.blas.table import Routine
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.table import Rules
 
+_WORD = 64
 _PACKED = "bits in aggregates"
 
 _BIT_COPIES = frozenset(["load", "phi", "select", "freeze", "bitcast", "extractvalue", "insertvalue"])
@@ -50,8 +53,12 @@ class Activity:
         self._flows = {i: tuple(i.operands[n] for n in flow(i, rules)) for i in every}
         instructions = [i for i, through in self._flows.items() if through or isinstance(i, I.TOUCHES_MEMORY)]
         self._packs_bits = any(map(_is_aggregate_load, instructions))
+        self._integers = dict(self._integer_reads())
         self._work = Worklist(instructions, self._varied_step)
         self._work.run()
+        self.halves = frozenset(i for i, counts in self._integers.items() if counts and self.numbers.are_doubles(i))
+        """Integers that are read where a number that varies may be. A right program reads none of its bytes so; but
+        what becomes of them would be as useful as the number."""
         self.useful: set[Value] = set()
         self.useful_objects: set[MemoryObject] = set(outputs or ())
         self._all_useful = outputs is None
@@ -77,6 +84,17 @@ class Activity:
         for function in self._points_to.functions:
             lines += [f"{function.name}: {v.name}" for v in function.instructions() if self.value(v)]
         return "\n".join(lines)
+
+    def _integer_reads(self) -> Iterator[tuple[I.Load, bool]]:
+        """What Fortran reads as integers (no words that are copied: these may be numbers), and whether for more than to
+        count, compare and index."""
+        module = self._points_to.module
+        for function in self._points_to.functions:
+            loads = [i for i in function.instructions() if isinstance(i, I.Load) and is_fortran_integer(module, i)]
+            users = uses(function) if loads else {}
+            for load in loads:
+                if isinstance(load.type, T.IntType) and (load.type.bits < _WORD or not only_moves(load, users)):
+                    yield load, not only_decides(load, users)
 
     # -- forward -------------------------------------------------------------------------------------------------------
 
@@ -153,8 +171,12 @@ class Activity:
             self._work.changed(_PACKED)
 
     def _varied_load(self, load: I.Load) -> None:
-        is_number = not T.is_int(load.type)
-        if self._varied_memory(load.operands[0]) and (is_number or self.numbers.may_be_read(load)):
+        if not self._varied_memory(load.operands[0]):
+            return
+        is_integer = T.is_int(load.type) and (
+            not self.numbers.may_be_read(load) or (load in self._integers and self.numbers.are_doubles(load))
+        )
+        if not is_integer:
             self._mark(load)
 
     def _varied_call(self, call: I.CallBase) -> None:
@@ -215,7 +237,7 @@ class Activity:
     def _useful_step(self, instruction: I.Instruction) -> None:
         match instruction:
             case I.Load():
-                if self._is_useful(instruction):
+                if instruction in self.halves or self._is_useful(instruction):
                     self._use_objects(instruction.operands[0])
             case I.Store():
                 value, pointer = instruction.operands

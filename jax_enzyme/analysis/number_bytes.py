@@ -17,7 +17,7 @@ from itertools import product
 from math import gcd
 
 from jax_enzyme.analysis.congruence import ANY, MANY, Congruence, overlap, repeated
-from jax_enzyme.analysis.extents import extent, inside, left, promised
+from jax_enzyme.analysis.extents import extent, inside, left, promised, room
 from jax_enzyme.analysis.fixpoint import fixpoint
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import PointsTo
@@ -29,6 +29,7 @@ from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import ConstantNull, Poison, Undef, Value
 
+_DOUBLE = 8
 _ENDLESS = 1 << 62
 """More bytes than any memory has."""
 
@@ -429,6 +430,22 @@ class NumberBytes:
             part.certainly_meets(other) and not part.is_adrift(other) and not other.guessed
             for part, other in self._meeting(load)
         )
+
+    def are_doubles(self, access: I.Load | I.Store) -> bool:
+        """Whether, as far as is known, there are numbers that vary under an access, all of them doubles with room
+        around each byte."""
+        return bool(self._under(access)) and self.are_at_most_doubles(access)
+
+    def are_at_most_doubles(self, access: I.Load | I.Store) -> bool:
+        """The same, or that there are none."""
+        return all(o.size == _DOUBLE and self._has_room(item) for item, o in self._under(access))
+
+    def _under(self, access: I.Load | I.Store) -> list[tuple[MemoryObject, Bytes]]:
+        parts = self.ranges.accessed(access, access.operands[-1], I.accessed_value(access).type)
+        return [(item, other) for item, part in parts for other in self.of(item) if part.meets(other)]
+
+    def _has_room(self, item: MemoryObject) -> bool:
+        return (room(self.ranges.layout, item) or 0) % _DOUBLE == 0
 
     def _meeting(self, load: I.Instruction) -> Iterator[tuple[Bytes, Bytes]]:
         for item, part in self.ranges.accessed(load, load.operands[0], load.type):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.ir.arrays import Jvp, Vjp
 from tests.languages.conftest import KERNELS, check, positive
 from tests.support.engine import native, pulled
@@ -14,17 +15,31 @@ SIGNATURE = "n: i32[], x: f64[m], out y: f64[m]"
 FILE = "work_array.f90"
 
 
-@pytest.mark.parametrize("name", ["transformed", "transformed_twice", "copied"])
+@pytest.mark.parametrize("name", ["transformed", "transformed_twice", "copied", "reused", "decided"])
 def test_numbers_and_integers(name: str) -> None:
     check(FILE, name, "fortran", SIGNATURE, {"m": 6}, [np.array(6, np.int32), positive(6)])
 
 
-def test_numbers_that_integers_overwrote_have_no_derivative() -> None:
+@pytest.mark.parametrize("io", ["scratch", "out"])
+def test_work_arrays_of_the_caller(io: str) -> None:
+    signature = f"n: i32[], x: f64[n], out y: f64[n], {io} w: f64[3*n+15]"
+    check(FILE, "transformed_in", "fortran", signature, {"n": 12}, [positive(12)])
+
+
+@pytest.mark.parametrize("name", ["spoiled", "read_halves", "read_rests", "read_words", "read_quarters"])
+def test_bytes_that_are_numbers_and_integers_have_no_derivative(name: str) -> None:
     need("flang-22")
-    kernel = native((KERNELS / FILE).read_text(), "spoiled", SIGNATURE, {"m": 3}, lang="fortran")
+    kernel = native((KERNELS / FILE).read_text(), name, SIGNATURE, {"m": 3}, lang="fortran")
     inputs, ones = [np.array(3, np.int32), positive(3)], np.ones(3)
     wanted = (False, True, False)
     (_, forward) = kernel.run((Jvp(wanted),), [*inputs, ones])
     (reverse,) = pulled(kernel, (Vjp(wanted, (False, False, True)),), inputs, [ones], {})
     assert np.isnan(forward).all()
     assert np.isnan(reverse).all()
+
+
+def test_numbers_of_halves_that_were_computed_from_numbers_are_refused() -> None:
+    need("flang-22")
+    kernel = native((KERNELS / FILE).read_text(), "made", SIGNATURE, {"m": 3}, lang="fortran")
+    with pytest.raises(DifferentiationError, match="a number is made of an integer"):
+        kernel.run((Jvp((False, True, False)),), [np.array(3, np.int32), positive(3), np.ones(3)])

@@ -25,7 +25,7 @@ from jax_enzyme.ad.emit.runtime import Runtime
 from jax_enzyme.ad.facts.causes import MIXED_COPY, NARROW, RELOADED, SHARED_ORDER
 from jax_enzyme.ad.facts.errors import active_rule
 from jax_enzyme.ad.facts.functions import Facts
-from jax_enzyme.ad.facts.half_numbers import spoil, takes_half
+from jax_enzyme.ad.facts.half_numbers import HalfWord, takes_half
 from jax_enzyme.ad.plan.late_sums import Gather
 from jax_enzyme.analysis.objects import call_effect, called_routine, is_defined_call
 from jax_enzyme.analysis.tbaa import copied_type, number_access
@@ -110,6 +110,9 @@ class Adjoints:
     def reverse(self, instruction: I.Instruction) -> None:
         """Emits the reverse of an instruction that has one and is no phi."""
         match instruction:
+            case I.Load() if instruction in self._facts.activity.halves:
+                shadow = self._sources.shadow(instruction.operands[0])
+                HalfWord(self._builder, shadow, instruction.type).read_backward()
             case I.Load():
                 if T.is_int(instruction.type):
                     self._check_bits(instruction)
@@ -175,7 +178,7 @@ class Adjoints:
             return  # it lies beside the numbers of a record: its shadow is zero
         pointer = self._sources.shadow(target)
         if takes_half(self._facts.module, self._facts.activity, instruction, self._original(instruction)):
-            spoil(self._builder, pointer)
+            HalfWord(self._builder, pointer, value.type).overwrite_backward()
             return
         type_ = self._type(value) if T.is_int(value.type) and self.is_active(value) else value.type
         align = element_alignment(type_, instruction.align)

@@ -18,10 +18,10 @@ from dataclasses import replace
 from jax_enzyme.ad.emit.addresses import address_operands, byte_count, element_alignment, holds_address
 from jax_enzyme.ad.emit.library import LibraryCalls, shadow_arguments
 from jax_enzyme.ad.emit.partials import Partials, companion_in_sum, nonzero_partials, variables_of
-from jax_enzyme.ad.facts.causes import ORIGIN
+from jax_enzyme.ad.facts.causes import ORIGIN, PARTS
 from jax_enzyme.ad.facts.copying import array_function, copied, extended
 from jax_enzyme.ad.facts.errors import active_rule, refuse
-from jax_enzyme.ad.facts.half_numbers import spoil, takes_half
+from jax_enzyme.ad.facts.half_numbers import HalfWord, takes_half
 from jax_enzyme.ad.facts.refusals import refuse_unprovable
 from jax_enzyme.ad.facts.room import measured_memory, room
 from jax_enzyme.analysis.activity import Activity
@@ -30,12 +30,12 @@ from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import PointsTo, map_of
 from jax_enzyme.analysis.objects import MemoryObject, call_effect, called_routine, is_defined_call
 from jax_enzyme.analysis.shadows import shadowed_objects
-from jax_enzyme.analysis.tbaa import kept_access, number_access
+from jax_enzyme.analysis.tbaa import READS_INTEGER, kept_access, number_access
 from jax_enzyme.analysis.words import Words
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Buffer, Jvp, jvp_buffers
-from jax_enzyme.ir.builder import Builder, zero
+from jax_enzyme.ir.builder import Builder, const_int, zero
 from jax_enzyme.ir.module import Function, GlobalVariable, Module, numbered
 from jax_enzyme.ir.values import (
     BasicBlock,
@@ -89,6 +89,8 @@ def forward(base: ArrayFunction, step: Jvp, rules: Rules, allocates: bool = True
         shadows[root.arguments[buffer.of]] = argument
     primal: dict[Value, Value] = dict(zip(root.arguments, target.arguments, strict=False))
     emitter = _Emitter(shared, root, target, primal, shadows)
+    tangents = zip(target.arguments[count:], buffers[count:], strict=True)
+    emitter.results = [(a, b.nbytes) for a, b in tangents if b.is_result]
     for index in lone if allocates else ():
         emitter.zero_shadow(root.arguments[index], base.buffers[index].nbytes)
     emitter.run()
@@ -235,6 +237,8 @@ class _Emitter:
         target.blocks = [self.prologue, *self.blocks.values()]
         self.builder = Builder(self.prologue)
         self.owned: list[Value] = []
+        self.results: list[tuple[Value, int]] = []
+        self._lost: Value | None = None
         self._phis: list[tuple[I.Phi, I.Phi, I.Phi | None]] = []
 
     def zero_shadow(self, argument: Value, nbytes: int) -> None:
@@ -247,6 +251,12 @@ class _Emitter:
         return self.shared.declarations.memory(self.builder, "calloc", size, ConstantInt(T.I64, 1))
 
     def run(self) -> None:
+        halves = [i for i in self.source.instructions() if i in self.shared.activity.halves]
+        if halves and self.source is not self.shared.points_to.root:
+            raise refuse(self.shared.module, halves[0], PARTS)
+        if halves:
+            self._lost = self.builder.alloca(T.I64)
+            self.builder.store(const_int(T.I64, 0), self._lost)
         for block in self.blocks:
             self.builder.block = self.blocks[block]
             for instruction in block.instructions:
@@ -332,6 +342,8 @@ class _Emitter:
         self._phis.append((phi, twin, companion))
 
     def _return(self, instruction: I.Return) -> None:
+        if self._lost is not None:
+            self._lose()
         for pointer in self.owned:
             self.shared.declarations.memory(self.builder, "free", pointer)
         if not instruction.operands:
@@ -352,6 +364,8 @@ class _Emitter:
             case I.Load():
                 if self.shared.carries(instruction):
                     self._load(instruction, twin)
+                elif instruction in self.shared.activity.halves:
+                    self._check_half(instruction)
             case I.AtomicRMW() | I.CmpXchg():
                 if self.shared.needs_shadow(instruction.operands[0]):
                     self._atomic(instruction)
@@ -384,12 +398,31 @@ class _Emitter:
         load.metadata = kept_access(self.shared.module, instruction) or number_access(load.type)
         self.companions[instruction] = self.builder.insert(load)
 
+    def _check_half(self, load: I.Load) -> None:
+        """All tangents are lost where an integer is read that is a half of a number with one."""
+        assert self._lost is not None
+        found = HalfWord(self.builder, self.shadow(load.operands[0]), load.type).is_of_number()
+        before = self.builder.load(T.I64, self._lost)
+        assert isinstance(before, I.Load)
+        before.metadata = [READS_INTEGER]
+        self.builder.store(self.builder.select(found, const_int(T.I64, -1), before), self._lost)
+
+    def _lose(self) -> None:
+        """Fills the tangents of all results with NaN where they are lost."""
+        assert self._lost is not None
+        lost = self.builder.load(T.I64, self._lost)
+        assert isinstance(lost, I.Load)
+        lost.metadata = [READS_INTEGER]
+        for pointer, size in self.results:
+            length = self.builder.binary("and", lost, const_int(T.I64, size))
+            self.shared.declarations.memory(self.builder, "memset", pointer, ConstantInt(T.I8, -1), length)
+
     def _store(self, instruction: I.Store, twin: I.Instruction) -> None:
         value, pointer = instruction.operands
         if not self.shared.needs_shadow(pointer):
             return
         if takes_half(self.shared.module, self.shared.activity, instruction, instruction):
-            spoil(self.builder, self.shadow(pointer))
+            HalfWord(self.builder, self.shadow(pointer), value.type).overwrite_forward()
             return
         store = copied(twin, lambda v: v, lambda b: b)
         assert isinstance(store, I.Store)

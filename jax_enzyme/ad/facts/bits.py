@@ -17,14 +17,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from jax_enzyme.ad.facts.causes import BITS, MADE, PARTS, Cause
-from jax_enzyme.ad.facts.half_numbers import takes_half
 from jax_enzyme.analysis.accesses import reachable_objects
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.congruence import Congruence
+from jax_enzyme.analysis.decisions import computes, decides, keeps
 from jax_enzyme.analysis.fixpoint import fixpoint
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.number_bytes import ByteRanges, Bytes, Copied
-from jax_enzyme.analysis.objects import MemoryObject, call_effect, called_routine, is_copy, is_memory_free
+from jax_enzyme.analysis.objects import MemoryObject, call_effect, called_routine, is_copy
 from jax_enzyme.analysis.tbaa import is_certain_integer, is_fortran_integer, is_of_any_type
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -33,11 +33,11 @@ from jax_enzyme.ir.module import Function, Module, callee_name, uses
 from jax_enzyme.ir.values import Value, int_value, lane_of
 from jax_enzyme.rules.effects import Effect
 
-_DECIDES = (I.Compare, I.Switch, I.CondBranch, I.GetElementPtr)
 _MANTISSA = {2: 7, 4: 23, 8: 52}
 """Bits of the mantissa by bytes of the number, the shorter one of two formats."""
 _SIZES = {"f16": 2, "bf16": 2, "f32": 4, "c64": 4, "f64": 8, "c128": 8}
 _ALL = 128
+_WORD = 64
 _TRANSFERS = "_FortranATransfer"
 _READS_NOTHING = (Effect.ALLOCATE, Effect.FREE, Effect.MEMORY_SET, Effect.IGNORED)
 _MOVES = frozenset(
@@ -214,12 +214,12 @@ class BitChecks:
         value, pointer = I.accessed_value(access), access.operands[-1]
         if not self._concerns(access, value, pointer):
             return None
-        original = self.origin.get(access, access)
-        known = is_fortran_integer(self.module, original) and self._takes_half(access, original)
+        if self._is_plain_integer(access):
+            return None  # what is read there instead of it is told as the derivative runs
         of_numbers = value in self._computed or value in self.activity.varied
         for item, part in self._ranges.accessed(access, pointer, value.type):
             for other in self._others(item, access):
-                if (part.typed or known) and other.typed:
+                if part.typed and other.typed:
                     continue
                 if not of_numbers and part.is_adrift(other):
                     continue
@@ -229,8 +229,17 @@ class BitChecks:
                     return cause
         return None
 
-    def _takes_half(self, access: I.Store | I.Load, original: I.Instruction) -> bool:
-        return isinstance(access, I.Store) and takes_half(self.module, self.activity, access, original)
+    def _is_plain_integer(self, access: I.Store | I.Load) -> bool:
+        """Whether an integer variable of Fortran is written that has nothing to do with numbers that vary, but where
+        doubles may lie that do."""
+        if not isinstance(access, I.Store) or not is_fortran_integer(self.module, self.origin.get(access, access)):
+            return False
+        value = access.operands[0]
+        if not isinstance(value.type, T.IntType) or value.type.bits >= _WORD:
+            return False
+        if value in self._computed or value in self.activity.varied:
+            return False
+        return self.activity.numbers.are_at_most_doubles(access)
 
     def _is_number_alone(self, value: Value, item: MemoryObject, part: Bytes, other: Bytes) -> bool:
         """Whether nobody but who reads a number that may be there can read an integer that is stored."""
@@ -376,33 +385,14 @@ def _lossy(source: I.Instruction, users: Mapping[Value, list[tuple[I.Instruction
             continue
         seen.add(value)
         for user, index in users.get(value, ()):
-            if isinstance(user, _DECIDES) or _compares(user):
+            if decides(user):
                 continue
             if isinstance(user, I.Phi | I.Freeze) or (isinstance(user, I.Select) and index > 0):
                 pending.append((user, computed))
-            elif _keeps(user):
+            elif keeps(user):
                 if computed is not None:
                     yield computed
-            elif _computes(user):
+            elif computes(user):
                 pending.append((user, computed or user))
             else:
                 yield computed or user
-
-
-def _compares(user: I.Instruction) -> bool:
-    """Less, equal or more, as one number: Rust's `total_cmp` of two numbers, and C++'s `<=>`."""
-    return callee_name(user).startswith(("llvm.scmp.", "llvm.ucmp."))
-
-
-def _computes(user: I.Instruction) -> bool:
-    """Another integer, and nothing else."""
-    if isinstance(user, I.AtomicRMW | I.CmpXchg):
-        return False
-    if isinstance(user, I.CallBase) and not is_memory_free(user) and call_effect(user) is not Effect.PURE_INT:
-        return False
-    return T.is_int(user.type)
-
-
-def _keeps(user: I.Instruction) -> bool:
-    """Uses that are right as long as the bits are a number's own: a copy into memory, and the way back."""
-    return isinstance(user, I.Store) or (user.opcode == "bitcast" and T.is_float(user.type))

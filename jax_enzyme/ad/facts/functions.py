@@ -155,6 +155,8 @@ class Facts:
         match instruction:
             case I.Phi():
                 return self.activity.value(instruction)
+            case I.Load():
+                return self.activity.value(instruction) or instruction in self.activity.halves
             case I.Store():
                 value, target = instruction.operands
                 return self.active_memory(target) and (not T.is_pointer(value.type) or self.ends_number(instruction))

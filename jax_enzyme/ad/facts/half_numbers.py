@@ -1,60 +1,106 @@
 """Integers of Fortran where numbers may lie: work arrays that hold both, as the factors of an FFT behind its twiddles.
 
-Where the parts begin is known at run time alone. Fortran leaves undefined what a number is after an integer was stored
-over a half of it, so that a right program never reads it again; one that does all the same is not to get a derivative
-in silence. The shadow tells: where it is not zero, the number still mattered, and becomes no number.
+Where the parts begin is known at run time alone; what a half of a word is, is decided by what was stored there last. A
+right program reads an integer where an integer was stored, and never again reads a number after an integer was stored
+over a half of it. One that does all the same is not to get a derivative in silence: the shadow of the word tells, in
+codes that are no numbers (signalling ones, so that whatever is added to them makes them lasting).
 
-    store i32 %k, ptr %p        %v = load double, the aligned one around %p.shadow
-                                store double (%v is zero ? 0 : NaN), there
+    forward     store integer   over a tangent: the code of this half; zero, where the other half is an integer already
+                load integer    from a tangent that is not the code of this half: all tangents become NaN in the end
+    reverse     load integer    what the half was read for is unknown: its code joins what is there
+                store integer   takes the code of its half away; an adjoint that is there becomes NaN for good
+    both        load, store     of numbers need nothing: what they meet is NaN
+
+Integers that only decide (what is compared, counted and indexed with) have no part in that.
 """
 
 from __future__ import annotations
 
 from jax_enzyme.analysis.activity import Activity
-from jax_enzyme.analysis.extents import room
-from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.objects import MemoryObject
 from jax_enzyme.analysis.tbaa import is_equivalenced, is_fortran_integer, number_access
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_float, const_int
 from jax_enzyme.ir.module import Module
-from jax_enzyme.ir.values import Value
+from jax_enzyme.ir.values import ConstantFloat, Value
 
 _SIZE = 8
+_HALF = 4
+_LOWER, _UPPER, _BOTH = (0x7FF4_0000_0000_0001 + half for half in range(3))
+_NOTHING = const_float(T.DOUBLE, 0.0)
+_LASTING = const_float(T.DOUBLE, float("nan"))
 
 
 def takes_half(module: Module, activity: Activity, store: I.Store, original: I.Instruction) -> bool:
     """Whether an integer that is no number's bits is stored where, as far as is known, doubles that vary may lie, and
     nothing else that varies."""
-    value, pointer = store.operands
+    value = store.operands[0]
     if not isinstance(value.type, T.IntType) or value.type.bits >= 8 * _SIZE or value in activity.varied:
         return False
     if not is_fortran_integer(module, original) and not is_equivalenced(module, original):
         return False
-    ranges = activity.numbers.ranges
-    under = [
-        (item, other)
-        for item, part in ranges.accessed(store, pointer, value.type)
-        for other in activity.numbers.of(item)
-        if part.meets(other)
-    ]
-    return bool(under) and all(o.size == _SIZE and _is_of_doubles(ranges.layout, i) for i, o in under)
+    return activity.numbers.are_doubles(store)
 
 
-def _is_of_doubles(layout: DataLayout, item: MemoryObject) -> bool:
-    """Whether there is room for a double around each byte of an object."""
-    return (room(layout, item) or 0) % _SIZE == 0
+class HalfWord:
+    """The shadow of the word around an integer, as it is read where it is made. An integer that is as long has both
+    halves, and one that is shorter has the half in which it lies."""
+
+    def __init__(self, builder: Builder, shadow: Value, kind: T.Type) -> None:
+        self._builder = builder
+        self._is_word = isinstance(kind, T.IntType) and kind.bits == 8 * _SIZE
+        address = builder.cast("ptrtoint", shadow, T.I64)
+        within = builder.binary("and", address, const_int(T.I64, _SIZE - 1))
+        self._is_upper = builder.icmp("uge", within, const_int(T.I64, _HALF))
+        self._place = builder.gep(T.I8, shadow, [builder.binary("sub", const_int(T.I64, 0), within)])
+        old = builder.load(T.DOUBLE, self._place)
+        assert isinstance(old, I.Load)
+        old.metadata = number_access(T.DOUBLE)
+        self._bits = builder.cast("bitcast", old, T.I64)
+        self._is_zero = builder.fcmp("oeq", old, _NOTHING)
+        self._is_own = self._is(self._code(_LOWER, _UPPER))
+        self._is_known = builder.binary("or", self._is_zero, self._is_own)
+
+    def is_of_number(self) -> Value:
+        """Whether a tangent other than zero is of what the integer is a part of."""
+        return self._builder.binary("xor", self._is_known, const_int(T.I1, 1))
+
+    def overwrite_forward(self) -> None:
+        """An integer takes the place of what there was."""
+        rest_gone = self._builder.binary("or", self._is_zero, self._is(self._code(_UPPER, _LOWER)))
+        self._keep(self._builder.select(rest_gone, _NOTHING, self._number(_LOWER, _UPPER)))
+
+    def read_backward(self) -> None:
+        """An integer was read."""
+        rest = self._builder.select(self._has_other(), _nan(_BOTH), _LASTING)
+        self._keep(self._builder.select(self._is_known, self._number(_LOWER, _UPPER), rest))
+
+    def overwrite_backward(self) -> None:
+        """An integer had taken the place of what there was."""
+        rest = self._builder.select(self._has_other(), self._number(_UPPER, _LOWER), _LASTING)
+        self._keep(self._builder.select(self._is_known, _NOTHING, rest))
+
+    def _has_other(self) -> Value:
+        """Whether the other half was read as an integer."""
+        other = self._is(self._code(_UPPER, _LOWER))
+        return self._builder.binary("or", other, self._is(const_int(T.I64, _BOTH)))
+
+    def _is(self, code: Value) -> Value:
+        return self._builder.icmp("eq", self._bits, code)
+
+    def _code(self, lower: int, upper: int) -> Value:
+        """One of two codes, by where the integer is."""
+        if self._is_word:
+            return const_int(T.I64, _BOTH)
+        return self._builder.select(self._is_upper, const_int(T.I64, upper), const_int(T.I64, lower))
+
+    def _number(self, lower: int, upper: int) -> Value:
+        """The same as a number."""
+        return _nan(_BOTH) if self._is_word else self._builder.select(self._is_upper, _nan(upper), _nan(lower))
+
+    def _keep(self, value: Value) -> None:
+        self._builder.store(value, self._place).metadata = number_access(T.DOUBLE)
 
 
-def spoil(builder: Builder, shadow: Value) -> None:
-    """Makes NaN of the double around an address, unless it is zero."""
-    address = builder.cast("ptrtoint", shadow, T.I64)
-    back = builder.binary("sub", const_int(T.I64, 0), builder.binary("and", address, const_int(T.I64, _SIZE - 1)))
-    place = builder.gep(T.I8, shadow, [back])
-    old = builder.load(T.DOUBLE, place)
-    nothing = const_float(T.DOUBLE, 0.0)
-    kept = builder.select(builder.fcmp("oeq", old, nothing), nothing, const_float(T.DOUBLE, float("nan")))
-    for access in (old, builder.store(kept, place)):
-        assert isinstance(access, I.Instruction)
-        access.metadata = number_access(T.DOUBLE)
+def _nan(code: int) -> ConstantFloat:
+    return ConstantFloat(T.DOUBLE, f"0x{code:016X}")

@@ -113,3 +113,162 @@ subroutine copy_integers(n, from, to)
     to(i) = from(i)
   end do
 end subroutine
+
+! The same with the work array as an argument, and the order of the steps turned around in it.
+subroutine transformed_in(n, x, y, w)
+  integer :: n, i
+  double precision :: x(*), y(*), w(*)
+  call set_up(n, w)
+  call turn(w(3 * n + 1))
+  do i = 1, n
+    y(i) = x(i) * x(i)
+  end do
+  call transform(n, y, w)
+end subroutine
+
+subroutine turn(steps)
+  integer :: steps(*), i, kept
+  do i = 1, steps(1) / 2
+    kept = steps(i + 1)
+    steps(i + 1) = steps(steps(1) + 2 - i)
+    steps(steps(1) + 2 - i) = kept
+  end do
+end subroutine
+
+! Room for numbers, then for integers, then for numbers again.
+subroutine reused(n, x, y)
+  integer :: n, i
+  double precision :: x(*), y(*), w(50)
+  do i = 1, n
+    w(i) = x(i) * x(i)
+    y(i) = w(i)
+  end do
+  call count_up(n, w)
+  call scale_by(n, w, y)
+  do i = 1, n
+    w(i) = y(i) * x(i)
+  end do
+  do i = 1, n
+    y(i) = w(i)
+  end do
+end subroutine
+
+subroutine count_up(n, k)
+  integer :: n, k(*), i
+  do i = 1, n
+    k(i) = i + 2
+  end do
+end subroutine
+
+subroutine scale_by(n, k, y)
+  integer :: n, k(*), i
+  double precision :: y(*)
+  do i = 1, n
+    y(i) = y(i) * k(i)
+  end do
+end subroutine
+
+subroutine squares(n, x, d)
+  integer :: n, i
+  double precision :: x(*), d(*)
+  do i = 1, n
+    d(i) = x(i) * x(i)
+  end do
+end subroutine
+
+! What is no Fortran: halves of numbers that are read as integers, and computed with.
+subroutine read_halves(n, x, y)
+  integer :: n, i, k
+  double precision :: x(*), y(*), d(50)
+  call squares(n, x, d)
+  do i = 1, n
+    call upper(d(n + 1 - i), k)
+    y(n + 1 - i) = k / 1048576d0
+  end do
+end subroutine
+
+subroutine upper(halves, k)
+  integer :: halves(2), k
+  k = halves(2)
+end subroutine
+
+! The same of a half beside one that was overwritten.
+subroutine read_rests(n, x, y)
+  integer :: n, i, k
+  double precision :: x(*), y(*), d(50)
+  call squares(n, x, d)
+  do i = 1, n
+    call clear(d(i))
+  end do
+  do i = 1, n
+    call upper(d(n + 1 - i), k)
+    y(n + 1 - i) = k / 1048576d0
+  end do
+end subroutine
+
+subroutine clear(halves)
+  integer :: halves(2)
+  halves(1) = 0
+end subroutine
+
+! The same of whole numbers, and of quarters.
+subroutine read_words(n, x, y)
+  integer :: n, i
+  integer(8) :: k
+  double precision :: x(*), y(*), d(50)
+  call squares(n, x, d)
+  do i = 1, n
+    call word(d(n + 1 - i), k)
+    y(n + 1 - i) = k * 1d-18
+  end do
+end subroutine
+
+subroutine word(whole, k)
+  integer(8) :: whole, k
+  k = whole
+end subroutine
+
+subroutine read_quarters(n, x, y)
+  integer :: n, i, k
+  double precision :: x(*), y(*), d(50)
+  call squares(n, x, d)
+  do i = 1, n
+    call quarter(d(n + 1 - i), k)
+    y(n + 1 - i) = k
+  end do
+end subroutine
+
+subroutine quarter(quarters, k)
+  integer(2) :: quarters(4)
+  integer :: k
+  k = quarters(4)
+end subroutine
+
+! A number made of halves, one of which is computed from another number, in an array of numbers.
+subroutine made(n, x, y)
+  integer :: n, i
+  double precision :: x(*), y(*), d(50)
+  call squares(n, x, d)
+  do i = 1, n
+    call clear(d(n + i))
+    call overwrite(d(n + i), int(1512775 * x(i) + 1072632447))
+  end do
+  do i = 1, n
+    y(i) = d(i) + d(n + i)
+  end do
+end subroutine
+
+! Halves that only decide have no part in derivatives.
+subroutine decided(n, x, y)
+  integer :: n, i, k
+  double precision :: x(*), y(*), d(50)
+  call squares(n, x, d)
+  do i = 1, n
+    call upper(d(n + 1 - i), k)
+    if (k > 1072693248) then
+      y(n + 1 - i) = 2 * d(n + 1 - i)
+    else
+      y(n + 1 - i) = 3 * d(n + 1 - i)
+    end if
+  end do
+end subroutine
