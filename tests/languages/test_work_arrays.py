@@ -15,7 +15,7 @@ SIGNATURE = "n: i32[], x: f64[m], out y: f64[m]"
 FILE = "work_array.f90"
 
 
-@pytest.mark.parametrize("name", ["transformed", "transformed_twice", "copied", "reused", "decided"])
+@pytest.mark.parametrize("name", ["transformed", "transformed_twice", "copied", "reused", "reused_below", "decided"])
 def test_numbers_and_integers(name: str) -> None:
     check(FILE, name, "fortran", SIGNATURE, {"m": 6}, [np.array(6, np.int32), positive(6)])
 
@@ -26,7 +26,7 @@ def test_work_arrays_of_the_caller(io: str) -> None:
     check(FILE, "transformed_in", "fortran", signature, {"n": 12}, [positive(12)])
 
 
-@pytest.mark.parametrize("name", ["spoiled", "read_halves", "read_rests", "read_words", "read_quarters"])
+@pytest.mark.parametrize("name", ["spoiled", "read_halves", "read_rests", "read_below", "read_words", "read_quarters"])
 def test_bytes_that_are_numbers_and_integers_have_no_derivative(name: str) -> None:
     need("flang-22")
     kernel = native((KERNELS / FILE).read_text(), name, SIGNATURE, {"m": 3}, lang="fortran")

@@ -18,7 +18,7 @@ from dataclasses import replace
 from jax_enzyme.ad.emit.addresses import address_operands, byte_count, element_alignment, holds_address
 from jax_enzyme.ad.emit.library import LibraryCalls, shadow_arguments
 from jax_enzyme.ad.emit.partials import Partials, companion_in_sum, nonzero_partials, variables_of
-from jax_enzyme.ad.facts.causes import ORIGIN, PARTS
+from jax_enzyme.ad.facts.causes import ORIGIN
 from jax_enzyme.ad.facts.copying import array_function, copied, extended
 from jax_enzyme.ad.facts.errors import active_rule, refuse
 from jax_enzyme.ad.facts.half_numbers import HalfWord, takes_half
@@ -191,10 +191,12 @@ class _Shared:
                 return value
 
     def derived(self, source: Function) -> Function:
-        """The forward derivative of an inner function: parameters and their companions in, both results out."""
+        """The forward derivative of an inner function: parameters and their companions in (and where it says that all
+        tangents are lost, in a program that may lose them), both results out."""
         if source not in self._derived:
             extra = [a for a in source.arguments if self.carries(a)]
             types = [a.type for a in source.arguments] + [a.type for a in extra]
+            types += [T.PTR] if self.activity.halves else []
             result = source.function_type.result
             both = self.returns_both(source)
             returned = T.StructType((result, result)) if both else result
@@ -207,8 +209,9 @@ class _Shared:
             self.module.functions[name] = target
             count = len(source.arguments)
             primal: dict[Value, Value] = dict(zip(source.arguments, arguments[:count], strict=True))
-            companions: dict[Value, Value] = dict(zip(extra, arguments[count:], strict=True))
-            _Emitter(self, source, target, primal, companions).run()
+            companions: dict[Value, Value] = dict(zip(extra, arguments[count:], strict=False))
+            lost = arguments[-1] if self.activity.halves else None
+            _Emitter(self, source, target, primal, companions, lost).run()
         return self._derived[source]
 
     def returns_both(self, source: Function) -> bool:
@@ -225,6 +228,7 @@ class _Emitter:
         target: Function,
         primal: dict[Value, Value],
         companions: dict[Value, Value],
+        lost: Value | None = None,
     ) -> None:
         self.shared = shared
         self.source = source
@@ -238,7 +242,7 @@ class _Emitter:
         self.builder = Builder(self.prologue)
         self.owned: list[Value] = []
         self.results: list[tuple[Value, int]] = []
-        self._lost: Value | None = None
+        self._lost = lost
         self._phis: list[tuple[I.Phi, I.Phi, I.Phi | None]] = []
 
     def zero_shadow(self, argument: Value, nbytes: int) -> None:
@@ -251,10 +255,7 @@ class _Emitter:
         return self.shared.declarations.memory(self.builder, "calloc", size, ConstantInt(T.I64, 1))
 
     def run(self) -> None:
-        halves = [i for i in self.source.instructions() if i in self.shared.activity.halves]
-        if halves and self.source is not self.shared.points_to.root:
-            raise refuse(self.shared.module, halves[0], PARTS)
-        if halves:
+        if self.shared.activity.halves and self._lost is None:
             self._lost = self.builder.alloca(T.I64)
             self.builder.store(const_int(T.I64, 0), self._lost)
         for block in self.blocks:
@@ -342,8 +343,7 @@ class _Emitter:
         self._phis.append((phi, twin, companion))
 
     def _return(self, instruction: I.Return) -> None:
-        if self._lost is not None:
-            self._lose()
+        self._lose()
         for pointer in self.owned:
             self.shared.declarations.memory(self.builder, "free", pointer)
         if not instruction.operands:
@@ -408,8 +408,9 @@ class _Emitter:
         self.builder.store(self.builder.select(found, const_int(T.I64, -1), before), self._lost)
 
     def _lose(self) -> None:
-        """Fills the tangents of all results with NaN where they are lost."""
-        assert self._lost is not None
+        """Fills the tangents of all results with NaN where they are lost: at the end of the kernel, which has them."""
+        if self._lost is None or not self.results:
+            return
         lost = self.builder.load(T.I64, self._lost)
         assert isinstance(lost, I.Load)
         lost.metadata = [READS_INTEGER]
@@ -493,7 +494,8 @@ class _Emitter:
             for parameter, argument in zip(callee.arguments, call.arguments[:named], strict=True)
             if parameter in relevant
         ]
-        result = self.builder.call(derived, [*given[:named], *companions, *given[named:]])
+        lost = [] if self._lost is None else [self._lost]
+        result = self.builder.call(derived, [*given[:named], *companions, *lost, *given[named:]])
         if not self.shared.returns_both(callee):
             self.primal[call] = result
             return

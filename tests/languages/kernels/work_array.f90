@@ -168,6 +168,30 @@ subroutine scale_by(n, k, y)
   end do
 end subroutine
 
+! The same with the integers read in a function of its own, which is not inlined.
+subroutine reused_below(n, x, y)
+  integer :: n, i
+  double precision :: x(*), y(*), w(50)
+  call squares(n, x, w)
+  do i = 1, n
+    y(i) = w(i)
+  end do
+  call count_up(2 * n, w)
+  call scale_from(1, n, w, y)
+  call squares(n, y, w)
+  do i = 1, n
+    y(i) = w(i)
+  end do
+end subroutine
+
+recursive subroutine scale_from(i, n, k, y)
+  integer :: i, n, k(*)
+  double precision :: y(*)
+  if (i > n) return
+  call scale_from(i + 1, n, k, y)
+  y(i) = y(i) * k(2 * i)
+end subroutine
+
 subroutine squares(n, x, d)
   integer :: n, i
   double precision :: x(*), d(*)
@@ -209,6 +233,17 @@ end subroutine
 subroutine clear(halves)
   integer :: halves(2)
   halves(1) = 0
+end subroutine
+
+! The same in a function of its own, which is not inlined.
+subroutine read_below(n, x, y)
+  integer :: n, i
+  double precision :: x(*), y(*), d(50)
+  call squares(n, x, d)
+  do i = 1, n
+    y(i) = x(i)
+  end do
+  call scale_from(1, n, d, y)
 end subroutine
 
 ! The same of whole numbers, and of quarters.
