@@ -22,25 +22,26 @@ _FORMAT = "2"
 _TAKEN = ("-isystem", "-D")
 
 
-@lru_cache(maxsize=1)
-def system_headers() -> tuple[str, ...]:
-    """`--target`, `-isystem` and `-D` arguments: this machine, libc++'s headers and C's, and what configures them."""
+@lru_cache
+def system_headers(target: str = "native") -> tuple[str, ...]:
+    """`--target`, `-isystem` and `-D` arguments: this machine, libc++'s headers and C's, and what configures them.
+    Another `target` is named as zig names it (`x86_64-linux-gnu.2.43`), and has zig's own headers of C."""
     zig = toolchain.zig()
     cache = DiskCache.named("system-headers")
-    key = digest(_FORMAT, zig.version, *zig.command, *platform.uname(), *platform.libc_ver())
+    key = digest(_FORMAT, target, zig.version, *zig.command, *platform.uname(), *platform.libc_ver())
     entry = cache.get(key)
     if entry is None:
-        entry = "\n".join(_asked(zig)).encode()
+        entry = "\n".join(_asked(zig, target)).encode()
         cache.put(key, entry)
     return tuple(entry.decode().splitlines())
 
 
-def _asked(zig: toolchain.Tool) -> tuple[str, ...]:
+def _asked(zig: toolchain.Tool, target: str) -> tuple[str, ...]:
     with tempfile.TemporaryDirectory(prefix="jax_enzyme-", ignore_cleanup_errors=True) as name:
         empty = Path(name) / "empty.cpp"
         empty.write_text("\n")
         environment = {**os.environ, "ZIG_GLOBAL_CACHE_DIR": f"{name}/zig", "ZIG_LOCAL_CACHE_DIR": f"{name}/zig"}
-        command = [*zig.command, "c++", "-x", "c++", "-E", "-v", str(empty)]
+        command = [*zig.command, "c++", "-target", target, "-x", "c++", "-E", "-v", str(empty)]
         answer = subprocess.run(
             command, capture_output=True, text=True, errors="replace", check=False, env=environment, cwd=name
         ).stderr
@@ -49,7 +50,7 @@ def _asked(zig: toolchain.Tool) -> tuple[str, ...]:
         raise CompileError("zig's clang does not say where its headers are", " ".join(command), "pip install ziglang")
     words = shlex.split(line)
     pairs = list(pairwise(words))
-    target = [f"--target={value}" for option, value in pairs if option == "-triple"]
+    triple = [f"--target={value}" for option, value in pairs if option == "-triple"]
     # Folders below the one in which zig runs are relative to it.
     taken = [(o, os.path.normpath(os.path.join(name, v)) if o == "-isystem" else v) for o, v in pairs if o in _TAKEN]
-    return tuple(dict.fromkeys((*target, *(f"{option}{value}" for option, value in taken))))
+    return tuple(dict.fromkeys((*triple, *(f"{option}{value}" for option, value in taken))))

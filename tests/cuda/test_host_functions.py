@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from pathlib import Path
 
 import jax
@@ -10,6 +11,8 @@ import pytest
 from numpy.typing import NDArray
 
 import jax_enzyme as je
+from jax_enzyme.frontends import cuda
+from jax_enzyme.frontends.system_headers import system_headers
 
 PROGRAMS = Path(__file__).parent / "programs"
 Array = NDArray[np.float64]
@@ -219,3 +222,24 @@ def test_hip() -> None:
     check(kernel, (x,), np.sum(padded * padded, axis=1))
     with pytest.raises(jax.errors.JaxRuntimeError, match="too_far"):
         je.kernel(path, "too_far", "inout x: f64[64]", grid=1, block=64)(np.ones(64))
+
+
+@pytest.mark.parametrize("libc", ["gnu.2.44", "musl"])
+def test_a_library_of_c_may_have_functions_of_cuda(libc: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """glibc declares `rsqrt` and `sinpi` from 2.42 on, and musl's `__assert_fail` has other parameters."""
+    headers = system_headers(f"{platform.machine()}-linux-{libc}")
+    monkeypatch.setattr(cuda, "system_headers", lambda: headers)
+    source = """#include <cassert>
+    __global__ void k(double *y) {
+      double (*function)(double) = rsqrt;
+      assert(y[threadIdx.x] > 0);
+      y[threadIdx.x] = function(y[threadIdx.x]) + rsqrt(4.0f) * sinpi(y[threadIdx.x]) + cospif(0) * sinpi(0.5f) - 1;
+    }
+    void f(int n, double *y) {
+      assert(n > 1);
+      y[0] = rsqrt(y[0]) + sinpi(0.5) + cospif(1);
+      k<<<1, n>>>(y);
+    }"""
+    x = np.linspace(0.3, 0.8, 4)
+    y = np.concatenate([x[:1] ** -0.5, x[1:]])
+    check(je.kernel(source, "f", "n: i32, inout y: f64[n]", lang="cuda"), (x,), y**-0.5 + 0.5 * np.sin(np.pi * y))

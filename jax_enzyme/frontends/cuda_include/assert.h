@@ -1,7 +1,7 @@
 // Assertions: one macro for device code and, over the system's declaration, for host code.
 #include_next <assert.h>
 #include "jax_enzyme_cuda.h"
-#ifndef __GLIBC__
+#ifndef __linux__
 extern "C" __attribute__((noreturn)) void __assert_fail(const char *, const char *, unsigned, const char *);
 #endif
 #undef assert

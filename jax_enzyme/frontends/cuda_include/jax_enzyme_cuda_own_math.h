@@ -37,9 +37,12 @@ __JE_BOTH double max(double x, float y) { return fmax(x, (double)y); }
 
 // ---- CUDA's own
 
-__JE_BOTH double rsqrt(double x) { return 1.0 / sqrt(x); }
-__JE_BOTH float rsqrtf(float x) { return 1.0f / sqrtf(x); }
-__JE_BOTH float rsqrt(float x) { return rsqrtf(x); }
+// C's library may declare these for the host (C23 names them, as glibc 2.42 does): a condition makes another overload of
+// ours, which is preferred, on both sides.
+#define __JE_OURS __attribute__((enable_if(true, "")))
+__JE_BOTH double rsqrt(double x) __JE_OURS { return 1.0 / sqrt(x); }
+__JE_BOTH float rsqrtf(float x) __JE_OURS { return 1.0f / sqrtf(x); }
+__JE_BOTH float rsqrt(float x) __JE_OURS { return rsqrtf(x); }
 __JE_BOTH double rcbrt(double x) { return 1.0 / cbrt(x); }
 __JE_BOTH float rcbrtf(float x) { return 1.0f / cbrtf(x); }
 __JE_BOTH double rhypot(double x, double y) { return 1.0 / hypot(x, y); }
@@ -64,10 +67,10 @@ __JE_BOTH float normf(int n, const float *p) {
 }
 __JE_BOTH double rnorm(int n, const double *p) { return 1.0 / norm(n, p); }
 __JE_BOTH float rnormf(int n, const float *p) { return 1.0f / normf(n, p); }
-__JE_BOTH double sinpi(double x) { double r = x - 2.0 * rint(0.5 * x); return sin(3.14159265358979323846 * r); }
-__JE_BOTH double cospi(double x) { double r = x - 2.0 * rint(0.5 * x); return cos(3.14159265358979323846 * r); }
-__JE_BOTH float sinpif(float x) { float r = x - 2.0f * rintf(0.5f * x); return sinf(3.14159265f * r); }
-__JE_BOTH float cospif(float x) { float r = x - 2.0f * rintf(0.5f * x); return cosf(3.14159265f * r); }
+__JE_BOTH double sinpi(double x) __JE_OURS { double r = x - 2.0 * rint(0.5 * x); return sin(3.14159265358979323846 * r); }
+__JE_BOTH double cospi(double x) __JE_OURS { double r = x - 2.0 * rint(0.5 * x); return cos(3.14159265358979323846 * r); }
+__JE_BOTH float sinpif(float x) __JE_OURS { float r = x - 2.0f * rintf(0.5f * x); return sinf(3.14159265f * r); }
+__JE_BOTH float cospif(float x) __JE_OURS { float r = x - 2.0f * rintf(0.5f * x); return cosf(3.14159265f * r); }
 __JE_BOTH void sincospi(double x, double *s, double *c) { *s = sinpi(x), *c = cospi(x); }
 __JE_BOTH void sincospif(float x, float *s, float *c) { *s = sinpif(x), *c = cospif(x); }
 __JE_BOTH double normcdf(double x) { return 0.5 * erfc(-0.70710678118654752440 * x); }
@@ -117,8 +120,9 @@ __JE_BOTH float cyl_bessel_i0f(float x) { return (float)cyl_bessel_i0((double)x)
 __JE_BOTH float cyl_bessel_i1f(float x) { return (float)cyl_bessel_i1((double)x); }
 __JE_BOTH float rcbrt(float x) { return rcbrtf(x); }
 __JE_BOTH float rhypot(float x, float y) { return rhypotf(x, y); }
-__JE_BOTH float sinpi(float x) { return sinpif(x); }
-__JE_BOTH float cospi(float x) { return cospif(x); }
+__JE_BOTH float sinpi(float x) __JE_OURS { return sinpif(x); }
+__JE_BOTH float cospi(float x) __JE_OURS { return cospif(x); }
+#undef __JE_OURS
 __JE_BOTH float normcdf(float x) { return normcdff(x); }
 __JE_BOTH float normcdfinv(float p) { return normcdfinvf(p); }
 __JE_BOTH float erfcx(float x) { return erfcxf(x); }
