@@ -163,6 +163,16 @@ def test_products_and_sums_are_rounded_as_the_source_says() -> None:
     assert text.count("fma.rn.f64") == 1 and text.count("mul.rn.f64") == 1 and text.count("add.rn.f64") == 1
 
 
+def test_a_conversion_is_one_instruction() -> None:
+    text = text_of(
+        """extern "C" __global__ void f(const float *x, int *y, unsigned *z) {
+             y[threadIdx.x] = __float2int_rz(x[threadIdx.x]), z[threadIdx.x] = __float2uint_rn(x[threadIdx.x]);
+           }""",
+        "f", "x: f32[8], out y: i32[8], out z: u32[8]", {},
+    )  # fmt: skip
+    assert "cvt.rzi.s32.f32" in text and "cvt.rzi.u32.f32" in text and "setp" not in text and "selp" not in text
+
+
 class TestRefusals:
     def test_functions_of_the_host(self) -> None:
         source = 'extern "C" __device__ double lookup(int); extern "C" __global__ void f(double *y) { *y = lookup(3); }'

@@ -331,6 +331,38 @@ def test_inline_ptx_with_conversions_and_atomics() -> None:
     agree(three_way(kernel, given), 1e-5, 1e-3)
 
 
+def test_conversions_to_integers_saturate() -> None:
+    """As a GPU's do; what is no number becomes zero, or of 64 bits on either side the highest bit alone."""
+    source = r"""extern "C" __device__ unsigned __nv_double2uint_ru(double);
+    extern "C" __global__ void k(const float *x, const double *d, int *y, unsigned *u, long long *q) {
+      int t = threadIdx.x; short s;
+      asm("cvt.rzi.s32.f32 %0, %1;" : "=r"(y[t]) : "f"(x[t]));
+      asm("cvt.rni.s32.f64 %0, %1;" : "=r"(y[8 + t]) : "d"(d[t]));
+      asm("cvt.rzi.s16.f32 %0, %1;" : "=h"(s) : "f"(x[t]));
+      y[16 + t] = s, y[24 + t] = __float2int_rz(x[t]), y[32 + t] = __double2int_rn(d[t]);
+      y[40 + t] = __half2int_rz(__float2half(x[t]));
+      asm("cvt.rmi.u32.f32 %0, %1;" : "=r"(u[t]) : "f"(x[t]));
+      u[8 + t] = __float2uint_rd(x[t]), u[16 + t] = __double2uint_ru(d[t]);
+      u[24 + t] = __nv_double2uint_ru(d[t]);
+      asm("cvt.rpi.s64.f32 %0, %1;" : "=l"(q[t]) : "f"(x[t]));
+      q[8 + t] = __float2ll_ru(x[t]), q[16 + t] = __double2ull_rz(d[t]);
+    }"""
+    signature = "x: f32[8], d: f64[8], out y: i32[6,8], out u: u32[4,8], out q: i64[3,8]"
+    kernel = native(source, signature, {}, 1, 8)
+    d = np.array([np.nan, np.inf, -np.inf, 1e30, -1e30, 3e9, -2.5, 70000.7])
+    y, u, q = kernel.run((), [d.astype(np.float32), d])
+    low, high, least, most = -(2**31), 2**31 - 1, -(2**63), 2**63 - 1
+    single = [0, high, low, high, low, high, -2, 70000]
+    double = [low, high, low, high, low, high, -2, 70001]
+    short = [0, 32767, -32768, 32767, -32768, 32767, -2, 32767]
+    np.testing.assert_array_equal(y, [single, double, short, single, double, [*single[:3], high, low, high, -2, high]])
+    positive, top = 2**32 - 1, 2**31
+    down = [0, positive, 0, positive, 0, 3 * 10**9, 0, 70000]
+    np.testing.assert_array_equal(u, [down, down, *2 * [[top, *down[1:7], 70001]]])
+    up = [least, most, least, most, least, 3 * 10**9, -2, 70001]
+    np.testing.assert_array_equal(q, [up, up, [least, -1, 0, -1, 0, 3 * 10**9, 0, 70000]])
+
+
 def test_shared_numbers_are_accessed_as_vectors() -> None:
     source = """(const float *x, float *y) {
       __shared__ float odd[3], s[8][4];

@@ -16,6 +16,8 @@ _IN_LIBRARY = frozenset(
     "sin cos tan asin acos atan sinh cosh tanh atan2 exp exp2 exp10 log log2 log10 pow powi ldexp frexp modf "
     "lround llround lrint llrint round".split()
 )
+_INSTRUCTIONS = {"llvm.fptosi.sat.i32.f32": "llvm.nvvm.f2i.rz", "llvm.fptoui.sat.i32.f32": "llvm.nvvm.f2ui.rz"}
+"""Of NVIDIA's devices: LLVM does not know that they do just this, and compares with the ends of the range."""
 _SELECTED = frozenset(
     "sqrt fabs floor ceil trunc rint nearbyint roundeven minnum maxnum minimumnum maximumnum copysign fma fmuladd smin "
     "smax umin umax abs ctpop ctlz cttz bswap bitreverse fshl fshr sadd uadd ssub usub smul umul memcpy memset memmove "
@@ -39,10 +41,12 @@ _WHOSE = {"NVIDIA": "GPUs", "AMD": "GPUs of AMD's"}
 _OF_THE_DRIVER = frozenset(("vprintf", "malloc", "free", "__assertfail"))
 
 
-def name_library_calls(module: Module) -> None:
-    """Gives intrinsics that have no instruction the names of C's library, in place: `llvm.exp.f64` is `exp`."""
+def name_library_calls(module: Module, target: Target) -> None:
+    """Gives intrinsics that have no instruction the names of C's library, in place: `llvm.exp.f64` is `exp`; those that
+    LLVM has no instruction for, but the device, the names of these."""
+    instructions = _INSTRUCTIONS if target.vendor == "NVIDIA" else {}
     for name, function in list(module.functions.items()):
-        found = _library_name(name, function)
+        found = instructions.get(name) or _library_name(name, function)
         if found is None:
             continue
         del module.functions[name]

@@ -53,7 +53,7 @@ def _entry_module(function: DeviceFunction, dimensions: int, device: Target) -> 
     module.named_metadata = {k: v for k, v in module.named_metadata.items() if not k.startswith("nvvm")}
     for name in ("llvm.used", "llvm.compiler.used"):
         module.globals.pop(name, None)
-    name_library_calls(module)
+    name_library_calls(module, device)
     if device.vendor == "AMD":
         amd.one_form(module, function.shape)
     add_entries(module, function, dimensions, device)

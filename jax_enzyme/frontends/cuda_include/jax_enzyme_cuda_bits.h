@@ -69,22 +69,26 @@ __JE_BOTH double __hiloint2double(int high, int low) {
   return __longlong_as_double((long long)((unsigned long long)(unsigned)high << 32 | (unsigned)low));
 }
 
-// ---- conversions: to the nearest, toward zero, down, up
+// ---- conversions: to the nearest, toward zero, down, up; numbers out of range saturate. What becomes of one that is no
+// number is the ISA's: zero of a float as 32 bits, else the highest bit alone.
 
-#define __JE_WHOLE(real, name, T, kind)                                     \
-  __JE_BOTH T __##name##2##kind##_rn(real x) { return (T)rint(x); }              \
-  __JE_BOTH T __##name##2##kind##_rz(real x) { return (T)x; }                    \
-  __JE_BOTH T __##name##2##kind##_rd(real x) { return (T)floor(x); }             \
-  __JE_BOTH T __##name##2##kind##_ru(real x) { return (T)ceil(x); }
-#define __JE_REAL(T, kind)                                                  \
-  __JE_WHOLE(float, float, T, kind)                                         \
-  __JE_WHOLE(double, double, T, kind)                                       \
-  __JE_BOTH float __##kind##2float_rn(T x) { return (float)x; }                  \
+#define __JE_WHOLE(real, name, T, kind, saturated, unsure)                                                   \
+  extern "C" __attribute__((host, device, const, nothrow)) T __je_##name##2##kind(real) __asm__(saturated);  \
+  __JE_BOTH T __##name##2##kind##_rz(real x) {                                                               \
+    return !(unsure) || x == x ? __je_##name##2##kind(x) : (T)(1ull << (8 * sizeof(T) - 1));                 \
+  }                                                                                                          \
+  __JE_BOTH T __##name##2##kind##_rn(real x) { return __##name##2##kind##_rz(rint(x)); }                     \
+  __JE_BOTH T __##name##2##kind##_rd(real x) { return __##name##2##kind##_rz(floor(x)); }                    \
+  __JE_BOTH T __##name##2##kind##_ru(real x) { return __##name##2##kind##_rz(ceil(x)); }
+#define __JE_REAL(T, kind, saturated)                                                                        \
+  __JE_WHOLE(float, float, T, kind, saturated ".f32", sizeof(T) > 4)                                         \
+  __JE_WHOLE(double, double, T, kind, saturated ".f64", true)                                                \
+  __JE_BOTH float __##kind##2float_rn(T x) { return (float)x; }                                              \
   __JE_BOTH double __##kind##2double_rn(T x) { return (double)x; }
-__JE_REAL(int, int)
-__JE_REAL(unsigned, uint)
-__JE_REAL(long long, ll)
-__JE_REAL(unsigned long long, ull)
+__JE_REAL(int, int, "llvm.fptosi.sat.i32")
+__JE_REAL(unsigned, uint, "llvm.fptoui.sat.i32")
+__JE_REAL(long long, ll, "llvm.fptosi.sat.i64")
+__JE_REAL(unsigned long long, ull, "llvm.fptoui.sat.i64")
 #undef __JE_REAL
 #undef __JE_WHOLE
 __JE_BOTH float __double2float_rn(double x) { return (float)x; }

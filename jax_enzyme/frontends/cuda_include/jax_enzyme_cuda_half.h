@@ -97,7 +97,7 @@ __JE_BOTH __half __float2half(float x) { return (__half)x; }
 __JE_BOTH __half __float2half_rn(float x) { return (__half)x; }
 __JE_BOTH __half __double2half(double x) { return (__half)x; }
 __JE_BOTH __half __int2half_rn(int x) { return (__half)x; }
-__JE_BOTH int __half2int_rn(__half x) { return (int)lrintf((float)x); }
+__JE_BOTH int __half2int_rn(__half x) { return __float2int_rn((float)x); }
 __JE_BOTH __half2 __halves2half2(__half x, __half y) { return {x, y}; }
 __JE_BOTH __half2 __half2half2(__half x) { return {x, x}; }
 __JE_BOTH __half2 __float2half2_rn(float x) { return {(__half)x, (__half)x}; }
@@ -124,8 +124,8 @@ __JE_BOTH __half2 __lows2half2(__half2 a, __half2 b) { return {a.x, b.x}; }
 __JE_BOTH __half2 __highs2half2(__half2 a, __half2 b) { return {a.y, b.y}; }
 __JE_BOTH __half __uint2half_rn(unsigned x) { return (__half)x; }
 __JE_BOTH __half __short2half_rn(short x) { return (__half)x; }
-__JE_BOTH int __half2int_rz(__half x) { return (int)x; }
-__JE_BOTH unsigned __half2uint_rn(__half x) { return (unsigned)lrintf((float)x); }
+__JE_BOTH int __half2int_rz(__half x) { return __float2int_rz((float)x); }
+__JE_BOTH unsigned __half2uint_rn(__half x) { return __float2uint_rn((float)x); }
 __JE_BOTH short __half_as_short(__half x) { return __builtin_bit_cast(short, x); }
 __JE_BOTH unsigned short __half_as_ushort(__half x) { return __builtin_bit_cast(unsigned short, x); }
 __JE_BOTH __half __short_as_half(short x) { return __builtin_bit_cast(__half, x); }

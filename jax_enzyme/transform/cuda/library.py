@@ -21,6 +21,8 @@ _MATH = ("nounwind", "willreturn", "memory(none)")
 _WRITING = frozenset(("frexp", "modf", "sincos"))
 
 _ROUNDED = re.compile(r"(?P<kind>[fd]?)(?P<name>fmaf|fma|add|sub|mul|div|rcp|sqrt|rsqrt)_r[nzud]$")
+_WHOLE = re.compile(r"(?:float|double)2(?P<unsigned>u?)(?:int|ll)_(?P<direction>r[nzud])$")
+_DIRECTIONS = MappingProxyType({"rn": "rint", "rz": "trunc", "rd": "floor", "ru": "ceil"})
 _NVVM_ROUNDED = re.compile(r"(?P<name>fma|add|mul|div|rcp|sqrt)\.(?:r[nzpm]|approx)(?:\.ftz)?(?:\.sat)?\.[fd]$")
 _NVVM = re.compile(r"(?P<name>[a-z0-9]+)(?:\.approx)?(?:\.ftz)?(?:\.nan)?\.[fd]$")
 _NVVM_NAMES = MappingProxyType(
@@ -44,10 +46,30 @@ def library_call(module: Module, at: Builder, call: I.Call, name: str) -> Value 
         return _named(
             module, at, call, rounded["name"].removesuffix("f") if rounded["name"] == "fmaf" else rounded["name"]
         )
+    whole = _WHOLE.match(plain)
+    if whole:
+        value = call.arguments[0]
+        kind = T.FunctionType(value.type, (value.type,))
+        function = _DIRECTIONS[whole["direction"]] + ("f" if value.type == T.FLOAT else "")
+        value = at.call(declare(module, function, kind, _MATH), [value], kind)
+        return saturated(module, at, value, call.type, signed=not whole["unsigned"])
     if plain in _INTEGERS:
         return _INTEGERS[plain](at, call.arguments)
     stem = plain[:-1] if plain.endswith("f") and plain not in _PLAIN and plain not in _OWN else plain
     return _named(module, at, call, "fdiv" if stem == "fdivide" else stem)
+
+
+def saturated(module: Module, at: Builder, value: Value, kind: T.Type, *, signed: bool) -> Value:
+    """A real number as an integer, as devices convert: the nearest one that there is. One that is no number becomes
+    zero, or of 64 bits on either side the highest bit alone."""
+    assert isinstance(kind, T.IntType)
+    double = value.type == T.DOUBLE
+    name = f"llvm.fpto{'si' if signed else 'ui'}.sat.i{kind.bits}.{'f64' if double else 'f32'}"
+    function = T.FunctionType(kind, (value.type,))
+    made = at.call(declare(module, name, function, _MATH), [value], function)
+    if not double and kind.bits < 64:
+        return made
+    return at.select(at.fcmp("uno", value, value), const_int(kind, -1 << kind.bits - 1), made)
 
 
 def _intrinsic(module: Module, at: Builder, call: I.Call, name: str) -> Value | None:
@@ -145,8 +167,6 @@ _INTEGERS: Mapping[str, Emitter] = MappingProxyType(
         "double_as_longlong": lambda at, x: at.cast("bitcast", x[0], T.I64),
         "longlong_as_double": lambda at, x: at.cast("bitcast", x[0], T.DOUBLE),
         "double2float_rn": lambda at, x: at.cast("fptrunc", x[0], T.FLOAT),
-        "double2int_rz": lambda at, x: at.cast("fptosi", x[0], T.I32),
-        "float2int_rz": lambda at, x: at.cast("fptosi", x[0], T.I32),
         "int2float_rn": lambda at, x: at.cast("sitofp", x[0], T.FLOAT),
         "int2double_rn": lambda at, x: at.cast("sitofp", x[0], T.DOUBLE),
     }

@@ -21,6 +21,7 @@ from jax_enzyme.ir.builder import Builder, const_float, const_int, zero
 from jax_enzyme.ir.module import Module, declare
 from jax_enzyme.ir.values import Value
 from jax_enzyme.transform.cuda.atomics import combined
+from jax_enzyme.transform.cuda.library import saturated
 
 _TYPES: Mapping[str, T.Type] = MappingProxyType(
     {f"{kind}{bits}": T.IntType(bits) for kind in "usb" for bits in (16, 32, 64)}
@@ -297,7 +298,7 @@ class Statements:
             case _:
                 if not rounding:
                     raise Unknown(to)
-                return at.cast("fptosi" if to.startswith("s") else "fptoui", value, kind)
+                return saturated(self.module, at, value, kind, signed=to.startswith("s"))
         if value.type == kind:
             return value
         return at.cast(wider if _width(kind) > _width(value.type) else narrower, value, kind)

@@ -35,7 +35,7 @@ _PURE = (
 )  # fmt: skip
 _PURE_CALLS = (
     "llvm.smin.", "llvm.smax.", "llvm.umin.", "llvm.umax.", "llvm.abs.", "llvm.ctpop.", "llvm.ctlz.", "llvm.cttz.",
-    "llvm.bitreverse.", "llvm.bswap.", "llvm.fshl.", "llvm.fshr.",
+    "llvm.bitreverse.", "llvm.bswap.", "llvm.fshl.", "llvm.fshr.", "llvm.fptosi.sat.", "llvm.fptoui.sat.",
 )  # fmt: skip
 
 
