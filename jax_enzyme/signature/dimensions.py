@@ -59,7 +59,7 @@ class SolveStep:
 @lru_cache(maxsize=256)
 def plan(signature: Signature) -> tuple[SolveStep, ...]:
     """The steps that solve all names, in order; SignatureError, by name, if they do not exist."""
-    equations = [Equation(p, axis) for p in signature.params if p.is_input for axis in range(p.rank)]
+    equations = [Equation(p, axis) for p in signature.caller_params for axis in range(p.rank)]
     steps: list[SolveStep] = []
     known: set[str] = set()
     for equation in equations:
@@ -168,7 +168,7 @@ def solve(signature: Signature, shapes: Mapping[str, tuple[int, ...]]) -> dict[s
                 _check_range(signature[name], value, origin[name])
         values.update(solved)
     for param in signature.params:
-        if param.is_input and param.dims:
+        if param.dims and signature.is_passed(param):
             _check_shape(signature, param, shapes[param.name], values, origin)
         elif param.dims:
             signature.shape(param.name, values)

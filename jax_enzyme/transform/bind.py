@@ -34,7 +34,7 @@ from jax_enzyme.ir.values import Argument, BasicBlock, ConstantAggregate, Consta
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.signature import RETURN, Binding, Param, Signature
 from jax_enzyme.signature.formals import Formal, FunctionOf, Null, Plain, Record, Status, Text
-from jax_enzyme.transform.buffers import buffers_of
+from jax_enzyme.transform.buffers import argument_of, buffers_of
 from jax_enzyme.transform.constant_variables import check_sizes
 from jax_enzyme.transform.declared import (
     Mismatch,
@@ -52,6 +52,7 @@ from jax_enzyme.transform.layouts import (
     Layout,
     elements_of,
     fits_behind,
+    is_object,
     is_unknown,
     layout_of,
     natural,
@@ -74,7 +75,6 @@ _C_NAMES = {
     "float": "float", "double": "double", "ptr": "a pointer", "void": "nothing",
 }  # fmt: skip
 _CONVENTIONS = ("ccc", "fastcc", "coldcc", "tailcc", "swiftcc", "swifttailcc")
-_MAX_ALIGN = 16
 _IN_REGISTERS = 16
 """Structures of more bytes are not passed in general registers; in floating-point registers of ARM there may be more
 of them."""
@@ -125,7 +125,7 @@ class _Binder:
         self.constants = constants
         self.buffers = buffers
         self.prototype: Prototype = prototype(module, kernel)
-        self.arguments = {b.name: _argument(i, b) for i, b in enumerate(self.buffers)}
+        self.arguments = {b.name: argument_of(i, b) for i, b in enumerate(self.buffers)}
         self.at = Builder(BasicBlock(name="entry"))
         self.composer = Composer(
             self.at, self.arguments, constants, self._function, self._characters, self._fail, [self.at.block]
@@ -176,7 +176,7 @@ class _Binder:
                 self._check_declared(index, formal.param, rest[0])
             return self._pass(index, formal.param, rest)
         if isinstance(formal, Record) and not formal.is_pointer:
-            return self._pass_by_value(formal, self._layout(index, formal), rest)
+            return self._pass_by_value(index, formal, rest)
         if not isinstance(rest[0].type, T.PointerType):
             raise self._no_pointer(index, formal, rest[0].type)
         match formal:
@@ -196,11 +196,11 @@ class _Binder:
 
     def _described(self, index: int, formal: Formal) -> Value | None:
         """An array with its descriptor, where Fortran takes one."""
-        nodes = self.prototype.nodes
-        if not isinstance(formal, Plain | Record) or len(nodes) != len(self.formals):
+        node = self._node(index)
+        if not isinstance(formal, Plain | Record) or node is None:
             return None
         dims = formal.count if isinstance(formal, Record) else None if formal.levels else formal.own
-        known = described(self.module, nodes[index])
+        known = described(self.module, node)
         if dims is None or known is None:
             return None
         if known.rank != len(dims):
@@ -212,7 +212,7 @@ class _Binder:
             layout = self._layout(index, formal)
             address = self.composer.structures(formal, layout)
             return assumed_shape(self.composer, formal, layout.size, fastest_first, address)
-        element = source_type(self.module, elements_of(self.module, nodes[index]))
+        element = source_type(self.module, elements_of(self.module, node))
         if mismatch(replace(formal.param, dims=()), element, is_dimension=False):
             raise self._other_kind(index, formal)
         if known.kind is not Kind.ASSUMED_SHAPE:
@@ -227,16 +227,16 @@ class _Binder:
 
     def _layout(self, index: int, record: Record) -> Layout:
         """The layout of a structure; SignatureError where the source has another one there, or none."""
-        nodes = self.prototype.nodes
-        if len(nodes) != len(self.formals):
+        node = self._node(index)
+        if node is None:
             return natural(record)
         try:
-            behind = pointed_at(self.module, nodes[index])
+            behind = pointed_at(self.module, node)
         except KeyError:
             # Fortran passes a variable of derived type by reference, and describes the variable.
-            behind = nodes[index] if self.prototype.is_fortran or not record.is_pointer else None
+            behind = node if self.prototype.is_fortran or not record.is_pointer else None
             behind = behind if record.count is None else elements_of(self.module, behind)
-        if (not record.is_pointer and behind is not nodes[index]) or behind is None:
+        if (not record.is_pointer and behind is not node) or behind is None:
             raise self._other_kind(index, record)
         if record_type(self.module, behind) is None and not is_unknown(self.module, behind):
             raise self._other_kind(index, record)
@@ -285,8 +285,8 @@ class _Binder:
             )
 
     def _check_rows(self, index: int, formal: Plain) -> None:
-        nodes = self.prototype.nodes
-        if len(nodes) == len(self.formals) and not fits_behind(self.module, formal, nodes[index]):
+        node = self._node(index)
+        if node is not None and not fits_behind(self.module, formal, node):
             raise self._other_kind(index, formal)
 
     def _no_pointer(self, index: int, formal: Formal, kind: T.Type) -> SignatureError:
@@ -298,10 +298,12 @@ class _Binder:
             self._place(),
         )
 
-    def _pass_by_value(self, record: Record, layout: Layout, rest: Sequence[Argument]) -> list[Value]:
-        """Targets pass a small structure in registers, in words that need not be its members, others in memory."""
+    def _pass_by_value(self, index: int, record: Record, rest: Sequence[Argument]) -> list[Value]:
+        """Targets pass a small structure in registers, in words that need not be its members, others in memory, and so
+        all objects of C++ that are copied by functions of their own."""
+        layout = self._layout(index, record)
         address = self.composer.structures(record, layout)
-        if any(word.startswith("byval") for word in rest[0].attributes):
+        if is_object(self.module, self._node(index)) or any(word.startswith("byval") for word in rest[0].attributes):
             return [address]
         sizes = DataLayout(self.module)
         starts = sorted(places(record, layout))
@@ -423,7 +425,7 @@ class _Binder:
         if not self._returns_in_memory and kind == T.VOID:
             raise self._wrong_result(kind)
         size = layout.size if self._returns_in_memory else DataLayout(self.module).store_size(kind)
-        return Returned(record, layout, self.composer.slot(max(size, layout.size)))
+        return Returned(record, layout, self.composer.slot(max(size, layout.size), layout.align))
 
     def _finish(self, result: Value) -> Value:
         """Stores what the call returned where it belongs; the status of the array function."""
@@ -481,8 +483,13 @@ class _Binder:
                 f"the source's order is {', '.join(there)}",
             )
 
+    def _node(self, index: int) -> MDValue | None:
+        """The type of a parameter, if the debug information counts parameters as the signature does."""
+        nodes = self.prototype.nodes
+        return nodes[index] if len(nodes) == len(self.formals) else None
+
     def _source_type(self, index: int) -> SourceType | None:
-        """The type of a parameter in the source, if the debug information counts parameters as the signature does."""
+        """The same as the source writes it."""
         known = self.prototype.parameters
         return known[index] if known is not None and len(known) == len(self.formals) else None
 
@@ -582,12 +589,6 @@ class _Binder:
             self._place(),
             remedy,
         )
-
-
-def _argument(index: int, buffer: Buffer) -> Argument:
-    align = min(ITEM_BYTES[buffer.dtype], _MAX_ALIGN)
-    size = (f"dereferenceable({buffer.nbytes})",) if buffer.nbytes else ()
-    return Argument(T.PTR, ("noalias", "noundef", f"align {align}", *size), index, name=buffer.name)
 
 
 def _words(formal: Formal) -> int:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from jax_enzyme.ir.arrays import Buffer
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.arrays import ITEM_BYTES, Buffer
+from jax_enzyme.ir.values import Argument
 from jax_enzyme.signature import Binding, Signature
+
+_MAX_ALIGN = 16
 
 
 def buffers_of(signature: Signature, binding: Binding) -> tuple[Buffer, ...]:
@@ -18,3 +22,10 @@ def buffers_of(signature: Signature, binding: Binding) -> tuple[Buffer, ...]:
         for i, p in enumerate(signature.returned)
     ]
     return (*buffers, *returned)
+
+
+def argument_of(index: int, buffer: Buffer) -> Argument:
+    """The parameter of an array function that a buffer is."""
+    align = min(ITEM_BYTES[buffer.dtype], _MAX_ALIGN)
+    size = (f"dereferenceable({buffer.nbytes})",) if buffer.nbytes else ()
+    return Argument(T.PTR, ("noalias", "noundef", f"align {align}", *size), index, name=buffer.name)

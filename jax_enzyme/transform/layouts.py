@@ -27,8 +27,8 @@ _COMPLEX = ("c64", "c128")
 
 @dataclass(frozen=True)
 class Layout:
-    """Bytes of a structure, its alignment (1 where nothing says so), and the places of its members; `inner` has the
-    layouts of those that are structures or lead to them, None for others."""
+    """Bytes of a structure, its alignment (in the source's at least what it asks for by `alignas` or by vectors), and
+    the places of its members; `inner` has the layouts of those that are structures or lead to them, None for others."""
 
     size: int
     align: int
@@ -132,7 +132,19 @@ def layout_of(module: Module, record: Record, value: MDValue | str | None) -> La
     if given != there and sorted(given) == sorted(there):
         raise Differs("the members come in another order in the source", source)
     offsets = tuple(m.offset for m in members)
-    return Layout(structure_bytes(module, node), 1, offsets, tuple(inner))
+    return Layout(structure_bytes(module, node), _alignment(module, node), offsets, tuple(inner))
+
+
+def _alignment(module: Module, value: MDValue | str | None) -> int:
+    """The bytes to which a type is aligned, where the source says so anywhere in it; vectors are to their size."""
+    node = resolve(module, value)
+    if node is None or node.get("tag") in POINTERS:
+        return 1
+    is_vector = "DIFlagVector" in str(node.get("flags"))
+    own = max(node.number("align") or 0, (node.number("size") or 0) if is_vector else 0, 8) // 8
+    listed = resolve(module, node.get("elements")) if node.get("tag") in RECORDS else None
+    parts = [node.get("baseType")] if listed is None else listed.operands
+    return max([own, *(_alignment(module, part) for part in parts)])
 
 
 class _Wrong(Exception):
@@ -143,6 +155,12 @@ def record_type(module: Module, value: MDValue | str | None) -> MDNode | None:
     """The structure that a type is, without other names for it, or None."""
     node = plain_type(module, value)
     return node if node is not None and node.get("tag") in RECORDS else None
+
+
+def is_object(module: Module, value: MDValue | str | None) -> bool:
+    """Whether a type is a class of C++ that is copied or destroyed by functions of its own."""
+    node = plain_type(module, value)
+    return node is not None and "DIFlagTypePassByReference" in str(node.get("flags"))
 
 
 def pointed_at(module: Module, value: MDValue | str | None) -> MDValue | str | None:

@@ -90,10 +90,10 @@ class Composer:
         self.statuses.append(slot)
         return slot
 
-    def slot(self, nbytes: int) -> Value:
+    def slot(self, nbytes: int, align: int = _ALIGN) -> Value:
         """Room on the stack, wherever it is asked for."""
         entry = Builder(BasicBlock())
-        room = entry.alloca(T.ArrayType(max(nbytes, 1), T.I8), align=_ALIGN)
+        room = entry.alloca(T.ArrayType(max(nbytes, 1), T.I8), align=max(align, _ALIGN))
         self.slots += entry.block.instructions
         return room
 
@@ -159,7 +159,7 @@ class Composer:
 
     def _structures(self, record: Record, layout: Layout, outer: int) -> Blocks:
         size = prod(self._size(dim) for dim in record.count or ())
-        room = self.slot(max(outer * size * layout.size, self._end_of_tail(record, layout)))
+        room = self.slot(max(outer * size * layout.size, self._end_of_tail(record, layout)), layout.align)
         self._prepare(record, layout, outer * size)
         whole = Blocks(room, layout.size)
         self._repeat(outer * size, lambda index: self._fill(record, layout, self._at(whole, index), index))

@@ -318,6 +318,15 @@ def test_constants() -> None:
         je.kernel(source, "f", "n: i32, x: f64[n], k: i32, out y: f64[n]", lang="c", flag=("-O3",))
 
 
+def test_members_of_arrays_of_structures_may_be_constants() -> None:
+    source = """struct s { double v; int n; };
+    double f(int c, const struct s *p) { double e = 0; for (int i = 0; i < c; i++) e += p[i].v * p[i].n; return e; }"""
+    f = je.kernel(source, "f", "c: i32, p: {v: f64, n: i32 = 3}[c] -> f64", lang="c")
+    assert f({"v": jnp.arange(4.0)}) == 18
+    with pytest.raises(je.SignatureError, match="`c` cannot be solved"):
+        je.kernel(source, "f", "c: i32, p: {v: null, n: i32 = 3}[c] -> f64", lang="c")
+
+
 def test_a_size_that_no_input_has() -> None:
     source = (
         "void linspace(double a, double b, int n, double *x) { for (int i = 0; i < n; i++) x[i] = a + (b-a)*i/(n-1); }"
@@ -438,6 +447,34 @@ def test_packed_structures_lie_as_the_source_says() -> None:
     p = {"tag": np.ones(n, np.int8), "a": np.arange(n) * 1.0, "s": np.full(n, 3, np.int16), "b": np.ones(n, np.float32)}
     assert f(p) == 3 * 66
     np.testing.assert_array_equal(jax.grad(lambda a: f({**p, "a": a}))(p["a"]), np.full(n, 3.0))
+
+
+def test_structures_lie_where_their_vectors_may() -> None:
+    """Vectors are loaded from places that are multiples of their size; so many structures lie on the heap."""
+    source = """typedef double four __attribute__((vector_size(32)));
+    struct rec { double a; struct { four x; } in[1]; };
+    void f(int n, struct rec *p) { for (int i = 0; i < n; i++) p[i].in[0].x *= p[i].in[0].x * p[i].a; }"""
+    f = je.kernel(source, "f", "n: i32, p: {a: f64, in_: {inout x: f64[4]}[1]}[n]", lang="c")
+    a, x = jnp.arange(300.0), jnp.arange(1200.0).reshape(300, 1, 4)
+    made = jax.jit(lambda a, x: f({"a": a, "in_": {"x": x}})["in_"]["x"])
+    np.testing.assert_array_equal(made(a, x), a[:, None, None] * x**2)
+    np.testing.assert_array_equal(jax.grad(lambda a: made(a, x).sum())(a), (x**2).sum((1, 2)))
+
+
+@pytest.mark.parametrize("size", ["", "int more[4];"])
+def test_objects_of_cpp_by_value(size: str) -> None:
+    """What copies or destroys itself is passed by address, however small."""
+    source = f"""struct held {{ double x; int n; {size} ~held() {{}} }};
+    extern "C" double f(held a, double k) {{ return a.x * a.n * k; }}
+    extern "C" held g(double x) {{ held h{{}}; h.x = x * x; return h; }}"""
+    held = "{x: f64, n: i32" + (", more: i32[4]}" if size else "}")
+    f, g = (
+        je.kernel(source, "f", f"a: {held}, k: f64 -> f64", lang="c++"),
+        je.kernel(source, "g", f"x: f64 -> {held}", lang="c++"),
+    )
+    more = {"more": np.zeros(4, np.int32)} if size else {}
+    assert f({"x": 1.5, "n": 3, **more}, 2.0) == 9
+    assert jax.grad(lambda x: f({"x": g(x)["x"], "n": 3, **more}, 2.0))(1.5) == 18
 
 
 def test_derived_types_of_fortran() -> None:
