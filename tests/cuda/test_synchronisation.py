@@ -331,6 +331,30 @@ def test_inline_ptx_with_conversions_and_atomics() -> None:
     agree(three_way(kernel, given), 1e-5, 1e-3)
 
 
+def test_guards_and_saturation_of_inline_ptx() -> None:
+    source = r"""extern "C" __device__ float __nv_saturatef(float);
+    extern "C" __global__ void k(const float *x, float *y, int *whole) {
+      int t = threadIdx.x, next = t; float v = x[t], w;
+      asm("{ .reg .pred p; setp.gt.f32 p, %0, 0f3F000000; @p mul.f32 %0, %0, %0; @!p add.f32 %0, %0, 1.0; }" : "+f"(v));
+      asm("{ .reg .pred p; setp.eq.s32 p, %0, 1; @p mov.b32 %0, 0x7FFFFFFF; add.sat.s32 %0, %0, 1; }" : "+r"(next));
+      asm("{ .reg .f32 s; fma.rn.sat.f32 s, %1, %1, %1; cvt.sat.f32.f32 %0, %1; add.f32 %0, %0, s; }"
+          : "=f"(w) : "f"(x[t]));
+      y[t] = v, y[5 + t] = w, y[10 + t] = __saturatef(x[t]) + __nv_saturatef(x[t]), whole[t] = next;
+    }"""
+    kernel = native(source, "x: f32[5], out y: f32[3,5], out whole: i32[5]", {}, 1, 5)
+    x = np.array([0.25, 0.75, -3, 7, np.nan], np.float32)
+    y, whole = kernel.run((), [x])
+    clamped = np.array([0.25, 0.75, 0, 1, 0], np.float32)
+    both = clamped + np.array([0.3125, 1, 1, 1, 0], np.float32)
+    np.testing.assert_allclose(y, [np.where(x > 0.5, x * x, x + 1), both, 2 * clamped])
+    assert list(whole) == [1, 2**31 - 1, 3, 4, 5]
+    agree(three_way(kernel, [np.array([0.25, 0.75, -0.5, 1.5, 0.1], np.float32)]), 1e-5, 3e-3)
+    for text in ("@p st.global.f32 [%0], 0f00000000;", "@q add.s32 p, p, p;"):
+        body = f'asm("{{ .reg .pred p; setp.eq.s32 p, 0, 0; {text} }}" :: "l"(y));'
+        with pytest.raises(LoweringError, match=text.split(".")[0]):
+            run(f"(float *y) {{ {body} }}", "inout y: f32[1]", {}, 1, 1, np.zeros(1, np.float32))
+
+
 def test_conversions_to_integers_saturate() -> None:
     """As a GPU's do; what is no number becomes zero, or of 64 bits on either side the highest bit alone."""
     source = r"""extern "C" __device__ unsigned __nv_double2uint_ru(double);

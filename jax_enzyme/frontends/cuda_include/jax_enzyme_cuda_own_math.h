@@ -144,7 +144,7 @@ __JE float __fdividef(float x, float y) { return x / y; }
 __JE double fdivide(double x, double y) { return x / y; }
 __JE float fdivide(float x, float y) { return x / y; }
 __JE float fdividef(float x, float y) { return x / y; }
-__JE float __saturatef(float x) { return x < 0.0f ? 0.0f : x > 1.0f ? 1.0f : x; }
+__JE float __saturatef(float x) { return x > 0.0f ? x < 1.0f ? x : 1.0f : 0.0f; }
 __JE float __fadd_rn(float x, float y) { return x + y; }
 __JE float __fsub_rn(float x, float y) { return x - y; }
 __JE float __fmul_rn(float x, float y) { return x * y; }

@@ -108,10 +108,11 @@ def _number(like: Value, number: float) -> Value:
     return const_float(like.type, number)
 
 
-def _saturate(at: Builder, x: list[Value]) -> Value:
+def within_one(at: Builder, x: list[Value]) -> Value:
+    """A number between zero and one, as devices saturate: zero for one that is no number."""
     low, high = _number(x[0], 0.0), _number(x[0], 1.0)
-    above = at.select(at.fcmp("ogt", x[0], high), high, x[0])
-    return at.select(at.fcmp("olt", x[0], low), low, above)
+    below = at.select(at.fcmp("olt", x[0], high), x[0], high)
+    return at.select(at.fcmp("ogt", x[0], low), below, low)
 
 
 _OWN: Mapping[str, Emitter] = MappingProxyType(
@@ -122,7 +123,7 @@ _OWN: Mapping[str, Emitter] = MappingProxyType(
         "div": lambda at, x: at.binary("fdiv", x[0], x[1]),
         "fdiv": lambda at, x: at.binary("fdiv", x[0], x[1]),
         "rcp": lambda at, x: at.binary("fdiv", _number(x[0], 1.0), x[0]),
-        "saturate": _saturate,
+        "saturate": within_one,
         "isnand": lambda at, x: at.cast("zext", at.fcmp("uno", x[0], x[0]), T.I32),
         "isnan": lambda at, x: at.cast("zext", at.fcmp("uno", x[0], x[0]), T.I32),
     }

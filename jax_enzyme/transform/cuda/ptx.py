@@ -3,8 +3,8 @@ know of themselves.
 
     asm("{ .reg .u32 t; add.u32 t, %1, 3; lop3.b32 %0, t, %2, %2, 0x96; }" : "=r"(d) : "r"(a), "r"(b))
 
-Instructions are those of the PTX ISA 8.7, chapter 9. One that is not here, a guard (`@p`), a rounding other than to
-nearest and a saturation are refused with the statement that has them.
+Instructions are those of the PTX ISA 8.7, chapter 9. One that is not here, a guard (`@p`) of one that does more than
+set registers and a rounding other than to nearest are refused with the statement that has them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from jax_enzyme.ir.builder import Builder, const_float, const_int, zero
 from jax_enzyme.ir.module import Module, declare
 from jax_enzyme.ir.values import Value
 from jax_enzyme.transform.cuda.atomics import combined
-from jax_enzyme.transform.cuda.library import saturated
+from jax_enzyme.transform.cuda.library import saturated, within_one
 
 _TYPES: Mapping[str, T.Type] = MappingProxyType(
     {f"{kind}{bits}": T.IntType(bits) for kind in "usb" for bits in (16, 32, 64)}
@@ -30,11 +30,15 @@ _TYPES: Mapping[str, T.Type] = MappingProxyType(
 _NOTHING = ("prefetch", "prefetchu", "membar", "fence", "discard", "applypriority", "griddepcontrol", "nanosleep")
 _IGNORED = frozenset(
     "rn ftz lo approx full global nc ca cg cs lu cv wb wt to volatile relaxed acquire release weak cta gpu sys sync "
-    "aligned".split()
+    "aligned sat".split()
 )
 _CACHES = re.compile(r"L[12](::\w+)+$")
 _ADDRESS = re.compile(r"\[\s*([$%\w]+)\s*(?:\+\s*(-?\w+))?\s*\]$")
 _FLOATS: Mapping[str, str] = MappingProxyType({"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"})
+_CLAMPED = frozenset(("add", "sub", "mul", "fma", "mad", "cvt"))
+"""Instructions whose real numbers `.sat` holds between zero and one."""
+_UNGUARDED = frozenset(("ld", "st", "atom", "red", "shfl", "trap"))
+"""Instructions that may not be done where the guard says no."""
 _PLAIN = frozenset(("add", "sub", "mul", "and", "or", "xor"))
 _EXTREMA = MappingProxyType({("min", True): "slt", ("min", False): "ult", ("max", True): "sgt", ("max", False): "ugt"})
 _SHIFTS = MappingProxyType({("shl", s): "shl" for s in (True, False)} | {("shr", True): "ashr", ("shr", False): "lshr"})
@@ -162,6 +166,9 @@ class Statements:
 
     def _statement(self, text: str) -> None:
         opcode, _, rest = text.partition(" ")
+        if opcode.startswith("@"):
+            self._guarded(text, opcode[1:], rest)
+            return
         name, *words = opcode.split(".")
         if name in _NOTHING:
             return
@@ -175,9 +182,25 @@ class Statements:
                 for one in _operands(names):
                     self.types[one] = _TYPES[kind.removeprefix(".")]
                 return
-            self._does(name, [w for w in words if w not in _IGNORED and not _CACHES.match(w)], _operands(rest))
+            does = self._does_within if "sat" in words else self._does
+            does(name, [w for w in words if w not in _IGNORED and not _CACHES.match(w)], _operands(rest))
         except (Unknown, KeyError, IndexError, ValueError):
             raise Unknown(text) from None
+
+    def _guarded(self, text: str, guard: str, instruction: str) -> None:
+        """`@p` and `@!p`: registers that it sets have another value only where the predicate says so."""
+        name = guard.removeprefix("!")
+        if name not in self.values or instruction.split(" ")[0].split(".")[0] in _UNGUARDED:
+            raise Unknown(text)
+        condition, before = self._read(name, T.I1), dict(self.values)
+        self._statement(instruction)
+        for register, value in self.values.items():
+            old = before.get(register)
+            # One that had no value has none that a program may read, where the guard says no.
+            if old is not None and old is not value:
+                old = self._as(old, value.type)
+                pair = (old, value) if guard.startswith("!") else (value, old)
+                self.values[register] = self.at.select(condition, *pair)
 
     def _does(self, name: str, words: list[str], operands: list[str]) -> None:
         at = self.at
@@ -224,6 +247,19 @@ class Statements:
                 raise Unknown(name)
         given = [self._read(o, kind if n < 1 or name not in _COUNTED else T.I32) for n, o in enumerate(operands[1:])]
         self._write(operands[0], self._value(name, kind, given, signed))
+
+    def _does_within(self, name: str, words: list[str], operands: list[str]) -> None:
+        """`.sat`: real numbers between zero and one, integers between the ends of their range."""
+        kind = _TYPES[words[-2 if name == "cvt" else -1]]
+        if T.is_float(kind) and name in _CLAMPED:
+            self._does(name, words, operands)
+            self._write(operands[0], within_one(self.at, [self._read(operands[0], kind)]))
+        elif words == ["s32"] and name in ("add", "sub"):
+            function = T.FunctionType(kind, (kind, kind))
+            callee = declare(self.module, f"llvm.s{name}.sat.i32", function)
+            self._write(operands[0], self.at.call(callee, [self._read(o, kind) for o in operands[1:]], function))
+        else:
+            raise Unknown(name)
 
     def _value(self, name: str, kind: T.Type, x: list[Value], signed: bool) -> Value:
         if name in ("mov", "cvta"):
