@@ -220,7 +220,7 @@ SPLIT = Cause(
     Kind.LIMIT,
     "the reverse sweep needs a tape whose size is known only at run time",
     "a tape that crosses JAX is an array of fixed size",
-    "use the combined derivative (Vjp), which recomputes the forward sweep",
+    'ask for one function, which runs the forward sweep itself: mode="reverse" of je.ad.differentiate',
 )
 NO_LOOP = Cause(
     "nothing to checkpoint",
