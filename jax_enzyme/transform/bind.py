@@ -203,12 +203,13 @@ class _Binder:
         known = described(self.module, node)
         if dims is None or known is None:
             return None
+        source, beyond = self._source_type(index), known.beyond(formal)
+        if source is not None and beyond is not None:
+            raise self._mismatch(index, unlike_memory(formal.text("in"), source, beyond))
         if known.rank != len(dims):
             raise self._other_kind(index, formal)
         fastest_first = self.composer.extents(dims if self.signature.order == "F" else dims[::-1])
         if isinstance(formal, Record):
-            if known.kind is not Kind.ASSUMED_SHAPE:
-                return None
             layout = self._layout(index, formal)
             address = self.composer.structures(formal, layout)
             return assumed_shape(self.composer, formal, layout.size, fastest_first, address)

@@ -37,7 +37,7 @@ from jax_enzyme.ir.metadata import MDValue
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.values import ConstantNull, Value
 from jax_enzyme.rules.declare import Declarations
-from jax_enzyme.signature.formals import Plain, Record
+from jax_enzyme.signature.formals import Formal, Plain, Record
 from jax_enzyme.transform.records import Composer
 from jax_enzyme.transform.source_types import plain_type
 
@@ -65,10 +65,17 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Described:
-    """An array that is passed with a descriptor."""
+    """An array that is passed with a descriptor. `length`: of its texts, where the source says one."""
 
     rank: int
     kind: Kind
+    length: int | None
+
+    def beyond(self, formal: Formal) -> str | None:
+        """What it is that no array of the caller's can be passed for, or None."""
+        if isinstance(formal, Record) and self.kind is not Kind.ASSUMED_SHAPE:
+            return "an array of derived type that is allocatable or a pointer"
+        return None if self.length in (None, 1) else f"an array of texts of {self.length} characters with a descriptor"
 
 
 def described(module: Module, value: MDValue | str | None) -> Described | None:
@@ -78,7 +85,9 @@ def described(module: Module, value: MDValue | str | None) -> Described | None:
         return None
     listed = resolve(module, node.get("elements"))
     kind = Kind.ALLOCATABLE if node.get("allocated") else Kind.POINTER if node.get("associated") else Kind.ASSUMED_SHAPE
-    return None if listed is None else Described(len(listed.operands), kind)
+    element = plain_type(module, node.get("baseType"))
+    bits = element.number("size") if element is not None and element.kind == "DIStringType" else None
+    return None if listed is None else Described(len(listed.operands), kind, bits and bits // 8)
 
 
 def assumed_shape(composer: Composer, formal: Plain | Record, item: int, extents: Sequence[int], at: Value) -> Value:

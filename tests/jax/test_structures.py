@@ -559,6 +559,34 @@ def test_derived_types_of_fortran_end_where_the_next_may_begin() -> None:
     np.testing.assert_array_equal(of_one, np.full(3, 5.0))
 
 
+@pytest.mark.parametrize(
+    ("declared", "p", "cause"),
+    [
+        ("character(len=3), intent(in)", "i8[n]", "an array of texts of 3 characters"),
+        ("type(t), allocatable, intent(in)", "{a: f64, k: i32}[n]", "an array of derived type that is allocatable"),
+        ("type(t), pointer, intent(in)", "{a: f64, k: i32}[n]", "an array of derived type that is allocatable"),
+    ],
+)
+def test_arrays_that_only_fortran_makes_are_refused(declared: str, p: str, cause: str) -> None:
+    """They would be read behind their end, or at no address."""
+    need("flang-22")
+    source = f"""
+    module m
+      type t
+        real(8) :: a
+        integer :: k
+      end type
+    contains
+      subroutine f(p, n)
+        {declared} :: p(:)
+        integer, intent(out) :: n
+        n = size(p)
+      end subroutine
+    end module"""
+    with pytest.raises(je.SignatureError, match=cause):
+        je.kernel(source, "m::f", f"p: {p}, out k: i32[]", lang="fortran")
+
+
 def test_texts_of_fortran_have_their_lengths() -> None:
     need("flang-22")
     source = """
