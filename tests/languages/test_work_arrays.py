@@ -12,6 +12,7 @@ from tests.support.engine import native, pulled
 from tests.support.tools import need
 
 SIGNATURE = "n: i32[], x: f64[m], out y: f64[m]"
+WITH_ROOM = f"{SIGNATURE}, scratch w: f64[m], scratch kept: f64[m]"
 FILE = "work_array.f90"
 
 
@@ -26,14 +27,22 @@ def test_work_arrays_of_the_caller(io: str) -> None:
     check(FILE, "transformed_in", "fortran", signature, {"n": 12}, [positive(12)])
 
 
-@pytest.mark.parametrize("name", ["spoiled", "read_halves", "read_rests", "read_below", "read_words", "read_quarters"])
+def test_whole_copies() -> None:
+    check(FILE, "copied_whole", "fortran", WITH_ROOM, {"m": 6}, [np.array(6, np.int32), positive(6)])
+
+
+@pytest.mark.parametrize(
+    "name", ["spoiled", "read_halves", "read_rests", "read_below", "read_words", "read_quarters", "read_copies"]
+)
 def test_bytes_that_are_numbers_and_integers_have_no_derivative(name: str) -> None:
     need("flang-22")
-    kernel = native((KERNELS / FILE).read_text(), name, SIGNATURE, {"m": 3}, lang="fortran")
+    signature = WITH_ROOM if name == "read_copies" else SIGNATURE
+    kernel = native((KERNELS / FILE).read_text(), name, signature, {"m": 3}, lang="fortran")
     inputs, ones = [np.array(3, np.int32), positive(3)], np.ones(3)
-    wanted = (False, True, False)
+    room = (False,) * signature.count("scratch")
+    wanted = (False, True, False, *room)
     (_, forward) = kernel.run((Jvp(wanted),), [*inputs, ones])
-    (reverse,) = pulled(kernel, (Vjp(wanted, (False, False, True)),), inputs, [ones], {})
+    (reverse,) = pulled(kernel, (Vjp(wanted, (False, False, True, *room)),), inputs, [ones], {})
     assert np.isnan(forward).all()
     assert np.isnan(reverse).all()
 

@@ -273,7 +273,7 @@ class Adjoints:
         None where no number is copied."""
         alone = copied_type(self._facts.module, call)
         if isinstance(alone, T.FloatType):
-            return self._runtime.copy_adjoint(alone)
+            return self._numbers_adjoint(alone)
         target, source = call.operands[:2]
         objects = self._facts.points_to.of(target) | self._facts.points_to.of(source)
         kinds = {k for o in objects for k in self._runtime.words.of(o)}
@@ -281,7 +281,7 @@ class Adjoints:
         words = self._runtime.words
         kind = next(iter(kinds)) if len(kinds) == 1 and not pointers else None
         if kind is not None and is_array(words, call, kind):
-            return self._runtime.copy_adjoint(kind)
+            return self._numbers_adjoint(kind)
         pattern = numbers_in(words, target, source, call.operands[2]) if kinds else None
         if pattern is None and is_freed_next(call, self._facts.points_to):
             return self._runtime.move_adjoint()
@@ -292,6 +292,9 @@ class Adjoints:
             held += " and pointers" if pointers else ""
             raise self._facts.refused(call, MIXED_COPY, held=held)
         return self._runtime.helper(pattern.name, pattern.text()) if pattern.pieces else None
+
+    def _numbers_adjoint(self, kind: T.FloatType) -> Function:
+        return self._runtime.copy_adjoint(kind, kind == T.DOUBLE and bool(self._facts.activity.halves))
 
     # -- arithmetic ----------------------------------------------------------------------------------------------------
 

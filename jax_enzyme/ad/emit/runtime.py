@@ -13,6 +13,7 @@ The functions of arenas (`rules/arena.ll`) are only declared here: forward mode 
 
 from __future__ import annotations
 
+from jax_enzyme.ad.facts.half_numbers import JOINED_WORDS
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.tbaa import READS_INTEGER, number_access
 from jax_enzyme.analysis.words import Words
@@ -35,7 +36,7 @@ _ARENA_FUNCTIONS = {
 }
 
 _COPY_TEXT = """
-define internal void @je.copy.adjoint.TYPE(ptr %to, ptr %from, i64 %bytes) nounwind {
+define internal void @NAME(ptr %to, ptr %from, i64 %bytes) nounwind {
 entry:
   %count = udiv i64 %bytes, SIZE
   %empty = icmp eq i64 %count, 0
@@ -56,7 +57,7 @@ loop:
   store TYPE ZERO, ptr %to.at, align ALIGN
   %y = load TYPE, ptr %from.at, align ALIGN
   %sum = fadd reassoc nsz contract TYPE %y, %x
-  store TYPE %sum, ptr %from.at, align ALIGN
+JOIN  store TYPE TOTAL, ptr %from.at, align ALIGN
   %k.next = add nuw nsw i64 %k, 1
   %more = icmp ult i64 %k.next, %count
   br i1 %more, label %loop, label %exit
@@ -142,10 +143,14 @@ class Runtime:
             function.return_attributes = ("noalias",)
         return function
 
-    def copy_adjoint(self, kind: T.FloatType) -> Function:
+    def copy_adjoint(self, kind: T.FloatType, of_halves: bool = False) -> Function:
+        """The adjoint of a copy of numbers; `of_halves`: of words whose halves may be integers."""
+        name = "je.copy.words" if of_halves else f"je.copy.adjoint.{kind}"
+        join, total = (JOINED_WORDS, "%word") if of_halves else ("", "%sum")
         size = str(self._layout.alloc_size(kind))
-        text = _COPY_TEXT.replace("TYPE", str(kind)).replace("SIZE", size).replace("ALIGN", size)
-        return self.helper(f"je.copy.adjoint.{kind}", text.replace("ZERO", zero_text(kind)))
+        text = _COPY_TEXT.replace("NAME", name).replace("JOIN", join).replace("TOTAL", total)
+        text = text.replace("TYPE", str(kind)).replace("SIZE", size).replace("ALIGN", size)
+        return self.helper(name, text.replace("ZERO", zero_text(kind)))
 
     def aligned_copy_adjoint(self, kind: T.FloatType) -> Function:
         self.copy_adjoint(kind)

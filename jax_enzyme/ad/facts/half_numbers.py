@@ -10,6 +10,7 @@ codes that are no numbers (signalling ones, so that whatever is added to them ma
     reverse     load integer    what the half was read for is unknown: its code joins what is there
                 store integer   takes the code of its half away; an adjoint that is there becomes NaN for good
     both        load, store     of numbers need nothing: what they meet is NaN
+    reverse     copy of words   joins the codes of what was read in the copy with those of what was copied
 
 Integers that only decide (what is compared, counted and indexed with) have no part in that.
 """
@@ -27,6 +28,23 @@ from jax_enzyme.ir.values import ConstantFloat, Value
 _SIZE = 8
 _HALF = 4
 _LOWER, _UPPER, _BOTH = (0x7FF4_0000_0000_0001 + half for half in range(3))
+JOINED_WORDS = f"""\
+  %left = bitcast double %y to i64
+  %right = bitcast double %x to i64
+  %left.code = sub i64 %left, {_LOWER}
+  %right.code = sub i64 %right, {_LOWER}
+  %left.known = icmp ult i64 %left.code, 3
+  %right.known = icmp ult i64 %right.code, 3
+  %codes = and i1 %left.known, %right.known
+  %same = icmp eq i64 %left, %right
+  %code = select i1 %same, double %y, double 0x{_BOTH:016X}
+  %some = select i1 %codes, double %code, double %sum
+  %no.right = fcmp oeq double %x, 0.0
+  %no.left = fcmp oeq double %y, 0.0
+  %one = select i1 %no.right, double %y, double %some
+  %word = select i1 %no.left, double %x, double %one
+"""
+"""The shadow `%word` that two, `%x` and `%y`, have together, in LLVM IR: their `%sum` makes lasting NaN of codes."""
 _NOTHING = const_float(T.DOUBLE, 0.0)
 _LASTING = const_float(T.DOUBLE, float("nan"))
 

@@ -200,6 +200,37 @@ subroutine squares(n, x, d)
   end do
 end subroutine
 
+! Integers in the place of numbers, copied whole before numbers take their place again.
+subroutine copied_whole(n, x, y, w, kept)
+  integer :: n, i
+  double precision :: x(*), y(*), w(n), kept(n)
+  call squares(n, x, w)
+  do i = 1, n
+    y(i) = w(i)
+  end do
+  call count_up(2 * n, w)
+  kept = w
+  call squares(n, x, w)
+  call scale_from(1, n, kept, y)
+  do i = 1, n
+    y(i) = y(i) + w(i)
+  end do
+end subroutine
+
+! What is no Fortran: the same of the numbers themselves.
+subroutine read_copies(n, x, y, w, kept)
+  integer :: n, i
+  double precision :: x(*), y(*), w(n), kept(n)
+  call squares(n, x, w)
+  kept = w
+  do i = 1, n
+    y(i) = x(i)
+  end do
+  call count_up(2 * n, w)
+  call scale_from(1, n, w, y)
+  call scale_from(1, n, kept, y)
+end subroutine
+
 ! What is no Fortran: halves of numbers that are read as integers, and computed with.
 subroutine read_halves(n, x, y)
   integer :: n, i, k
