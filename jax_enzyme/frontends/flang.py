@@ -48,7 +48,9 @@ def compile_with_modules(source: Source, flags: Sequence[str], given: toolchain.
     kept = [f"-I{folder}" for folder in places.modules]
     recipe = toolchain.Recipe(flang(), _ARGUMENTS, finish=_finished, version=_FORMAT, keeps=".mod")
     reads = fortran_modules.read_files(source, places, given)
-    ir, made = toolchain.compile_beside(source, recipe, [*on_the_host(places.others), *kept], given, reads)
+    # Only debug information tells which arrays are passed with descriptors, and flang drops `-g` beside `-g0`.
+    others = [flag for flag in places.others if flag != "-g0"]
+    ir, made = toolchain.compile_beside(source, recipe, [*on_the_host(others), *kept], given, reads)
     if _OPENMP in ir:
         ir = _optimised(make_serial(parse(ir), source.name))
     return ir, made
