@@ -17,7 +17,8 @@ from typing import Any, Literal, TypeAlias
 from jax_enzyme.ad.emit.addresses import element_alignment
 from jax_enzyme.ad.emit.nodes import Nodes
 from jax_enzyme.ad.facts.copying import copied
-from jax_enzyme.ad.plan.recipes import Choice, Closed, Fork, Forward, Gate, Recipes, Reload, Repeat, Resident
+from jax_enzyme.ad.plan.gates import Choice, Fork
+from jax_enzyme.ad.plan.recipes import Closed, Forward, Gate, Recipes, Reload, Repeat, Resident
 from jax_enzyme.ad.plan.tape import address, marked
 from jax_enzyme.ad.plan.taping import ForwardPointer, Plan
 from jax_enzyme.analysis.loops import Loop

@@ -23,6 +23,7 @@ from jax_enzyme.ad.facts.copying import ALIGNMENT
 from jax_enzyme.ad.facts.functions import ALONE, Execution
 from jax_enzyme.ad.facts.instrument import Instrumented
 from jax_enzyme.ad.facts.room import measured_memory
+from jax_enzyme.ad.plan.gates import Choice, GateBuilder, leaves
 from jax_enzyme.ad.plan.writers import writing_calls
 from jax_enzyme.analysis.accesses import Access, accesses
 from jax_enzyme.analysis.extents import allocation_size, extent
@@ -81,16 +82,6 @@ class Gate:
 
 
 @dataclass(frozen=True, eq=False)
-class Fork:
-    condition: Value
-    then: Choice
-    other: Choice
-
-
-Choice = Fork | Value
-
-
-@dataclass(frozen=True, eq=False)
 class Resident:
     residents: tuple[MemoryObject, ...]
     operands: tuple[Value, ...] = ()
@@ -111,8 +102,7 @@ class Forward:
 Recipe = Repeat | Reload | Closed | Gate | Forward | Resident
 
 _SAFE_DEPTH = 8
-_GATE_BLOCKS = 24
-"""What is computed from more, or chosen by more branches, is not computed again by the reverse sweep: it is kept."""
+"""What is computed from more is not computed again by the reverse sweep: it is kept."""
 _COUNTING = 10.0
 """What costs more (a division does) is kept where that is cheaper, though it follow from iteration numbers."""
 _MANY_WRITES = 64
@@ -526,10 +516,10 @@ class Recipes:
         if top is None:
             return None
         values = dict(zip(phi.targets, phi.operands, strict=True))
-        gate = _GateBuilder(self, block, values).build(top)
+        gate = GateBuilder(self.code, block, values).build(top)
         if gate is None:
             return None
-        operands = tuple(dict.fromkeys(v for v in _leaves(gate)))
+        operands = tuple(dict.fromkeys(v for v in leaves(gate)))
         if not all(self._safe(v, block, _SAFE_DEPTH) for v in operands):
             return None
         return Gate(gate, operands, cost=float(len(operands)))
@@ -545,76 +535,3 @@ class Recipes:
         if self.code.loop_of(self.block_of[value]) is not self.code.loop_of(block):
             return False
         return all(self._safe(v, block, depth - 1) for v in value.operands)
-
-
-class _GateBuilder:
-    """Walks the acyclic region between a block's immediate dominator and the block."""
-
-    def __init__(self, recipes: Recipes, block: BasicBlock, values: dict[BasicBlock, Value]) -> None:
-        self._code = recipes.code
-        self._block = block
-        self._values = values
-        self._loop = recipes.code.loop_of(block)
-        self._seen: dict[BasicBlock, Choice | None] = {}
-        self._failed = False
-
-    def build(self, top: BasicBlock) -> Choice | None:
-        if self._code.loop_of(top) is not self._loop:
-            return None
-        tree = self._tree(top)
-        return None if self._failed else tree
-
-    def _tree(self, block: BasicBlock) -> Choice | None:
-        """The choice that control makes from the end of `block`; None where it does not come to the merge."""
-        if block not in self._seen:
-            self._seen[block] = None
-            self._seen[block] = self._step(block)
-        return self._seen[block]
-
-    def _step(self, block: BasicBlock) -> Choice | None:
-        last = block.terminator
-        match last:
-            case I.Branch():
-                return self._edge(block, last.targets[0])
-            case I.CondBranch():
-                then, other = (self._edge(block, t) for t in last.targets)
-                if then is None or other is None or then is other:
-                    return other if then is None else then
-                return Fork(last.operands[0], then, other)
-            case I.Return() | I.Unreachable():
-                return None
-            case _:
-                self._failed = True
-                return None
-
-    def _edge(self, source: BasicBlock, target: BasicBlock) -> Choice | None:
-        if target is self._block:
-            return self._values[source]
-        cfg = self._code.cfg
-        if target not in cfg.index or not cfg.reaches(target, self._block):
-            return None
-        if self._loop is not None and (target is self._loop.header or target not in self._loop.blocks):
-            return None
-        loop = self._code.loop_of(target)
-        if loop is not None and loop is not self._loop and loop.parent is self._loop:
-            return self._through(loop)
-        if loop is not self._loop or len(self._seen) > _GATE_BLOCKS:
-            self._failed = True
-            return None
-        return self._tree(target)
-
-    def _through(self, inner: Loop) -> Choice | None:
-        """The choice behind a loop on the way, which had an end: all its exits have to lead to the same."""
-        ways = [tree for tree in (self._edge(*edge) for edge in inner.exit_edges) if tree is not None]
-        if any(tree is not ways[0] for tree in ways):
-            self._failed = True
-        return ways[0] if ways else None
-
-
-def _leaves(choice: Choice) -> Iterator[Value]:
-    if isinstance(choice, Fork):
-        yield choice.condition
-        yield from _leaves(choice.then)
-        yield from _leaves(choice.other)
-    else:
-        yield choice
