@@ -50,11 +50,13 @@ def keep_candidates(function: ArrayFunction, step: Vjp, rules: Rules) -> ArrayFu
     if not chosen:
         return function
     activity = activity_of(function, root, step, rules, map_of(function))
-    active = [(loop, [c for c in chains if activity.value(c.sample)]) for loop, chains in chosen]
+    active = {loop: kept for loop, chains in chosen if (kept := [c for c in chains if activity.value(c.sample)])}
+    if not active:
+        return function
     module, copies = clone_with_map(function.module)
-    for loop, chains in active:
+    for loop, chains in active.items():
         _Keeping(module.functions[function.symbol], loop, facts.count(loop) or 0, copies).run(chains)
-    return move_large_locals(replace(function, module=module)) if any(c for _, c in active) else function
+    return move_large_locals(replace(function, module=module))
 
 
 def _chosen(facts: Independence, loop: Loop) -> list[Chain]:
