@@ -19,7 +19,7 @@ from jax_enzyme.errors import CompileError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.debug import location
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Function, Module, callee_name
 from jax_enzyme.ir.values import int_value
 
 _PROCESSORS = ("x86", "aarch64", "arm", "ppc", "riscv", "s390", "loongarch", "mips", "wasm")
@@ -33,8 +33,8 @@ def check_selected(module: Module) -> None:
     calls: dict[str, I.CallBase] = {}
     for function in module.functions.values():
         for instruction in function.instructions():
-            if isinstance(instruction, I.CallBase) and instruction.callee.name.startswith(_PREFIXES):
-                calls.setdefault(instruction.callee.name, instruction)
+            if isinstance(instruction, I.CallBase) and callee_name(instruction).startswith(_PREFIXES):
+                calls.setdefault(callee_name(instruction), instruction)
     if _is_selected(calls.values()):
         return
     for name, call in calls.items():

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from jax_enzyme.frontends.mpi_requests import makes_requests
 from jax_enzyme.ir import instructions as I
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Function, Module, declared_name
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.rules.mpi.table import datatypes_of, number_of
@@ -57,12 +57,8 @@ def packed_messages(ir: str) -> str:
 def _calls(module: Module) -> Iterator[tuple[I.CallBase, str]]:
     for function in module.functions.values():
         for instruction in function.instructions():
-            if isinstance(instruction, I.CallBase) and (name := _name(instruction)).startswith("MPI_"):
+            if isinstance(instruction, I.CallBase) and (name := declared_name(instruction)).startswith("MPI_"):
                 yield instruction, name
-
-
-def _name(call: I.CallBase) -> str:
-    return call.callee.name if isinstance(call.callee, Function) and call.callee.is_declaration else ""
 
 
 def _is_plain(call: I.CallBase, name: str) -> bool:

@@ -32,7 +32,7 @@ from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder, const_float, const_int, zero
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.marks import Mark, has_marks, marks_of
-from jax_enzyme.ir.module import Function, Module, uses
+from jax_enzyme.ir.module import Function, Module, callee_name, uses
 from jax_enzyme.ir.values import BasicBlock, ConstantFloat, Value
 from jax_enzyme.transform.rewriting import phis, remove_unused, replace_values
 
@@ -162,8 +162,7 @@ def _extremes(module: Module, root: Function) -> Iterator[tuple[I.Phi, I.Call, s
             start, call = loop.ends(phi) or (None, None)
             if not isinstance(start, ConstantFloat) or not isinstance(call, I.Call):
                 continue
-            name = call.callee.name if isinstance(call.callee, Function) else ""
-            relation = next((r for prefix, r in _EXTREMES.items() if name.startswith(prefix)), None)
+            relation = next((r for prefix, r in _EXTREMES.items() if callee_name(call).startswith(prefix)), None)
             alone = [u for u, _ in used[phi]] == [call]
             if relation is not None and alone and _is_number(start):
                 yield phi, call, relation

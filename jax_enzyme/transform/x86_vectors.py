@@ -19,7 +19,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_float, const_int, zero
 from jax_enzyme.ir.clone import clone
-from jax_enzyme.ir.module import Function, Module, uses
+from jax_enzyme.ir.module import Function, Module, callee_name, uses
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import ConstantSplat, Poison, Value, int_value
 from jax_enzyme.rules.declare import Declarations, overload
@@ -55,9 +55,9 @@ def _lower(function: Function, declarations: Declarations) -> None:
     users = uses(function)
 
     def change_of(instruction: I.Instruction) -> Change | None:
-        if not isinstance(instruction, I.Call) or not instruction.callee.name.startswith(_PREFIX):
+        if not isinstance(instruction, I.Call) or not callee_name(instruction).startswith(_PREFIX):
             return None
-        name = instruction.callee.name.removeprefix(_PREFIX)
+        name = callee_name(instruction).removeprefix(_PREFIX)
         for pattern, lowering in _TABLE.items():
             match = pattern.fullmatch(name)
             if match and all(int_value(a) is not None for a in instruction.arguments if a.type == T.I8):

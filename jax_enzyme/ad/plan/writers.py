@@ -9,17 +9,15 @@ from jax_enzyme.analysis.fixpoint import fixpoint
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import NOTHING, Objects
-from jax_enzyme.ir import instructions as I
-from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.module import Function, callee_of
 
 
 def writing_calls(function: Function, writers: dict[Function, Objects]) -> Iterator[Access]:
     """Calls of functions with bodies, as writes to all that they may write."""
     for instruction in function.instructions():
-        if isinstance(instruction, I.CallBase) and isinstance(instruction.callee, Function):
-            objects = writers.get(instruction.callee)
-            if objects:
-                yield Access(instruction, instruction.callee, objects, None, True, True)
+        callee = callee_of(instruction)
+        if callee is not None and (objects := writers.get(callee)):
+            yield Access(instruction, callee, objects, None, True, True)
 
 
 def written_objects(points_to: PointsTo, layout: DataLayout) -> dict[Function, Objects]:
@@ -29,8 +27,7 @@ def written_objects(points_to: PointsTo, layout: DataLayout) -> dict[Function, O
     callers: dict[Function, list[Function]] = {}
     for function in points_to.functions:
         own[function] = frozenset().union(*(a.objects for a in accesses(points_to, function, layout) if a.writes))
-        called = (i.callee for i in function.instructions() if isinstance(i, I.CallBase))
-        callees[function] = list(dict.fromkeys(f for f in called if isinstance(f, Function)))
+        callees[function] = list(dict.fromkeys(f for i in function.instructions() if (f := callee_of(i)) is not None))
         for callee in callees[function]:
             callers.setdefault(callee, []).append(function)
 

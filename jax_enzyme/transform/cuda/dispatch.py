@@ -67,7 +67,7 @@ class Separate(Uniformity):
     def uniform(self, value: Value) -> bool:
         if isinstance(value, Constant):
             return True
-        name = callee_name(value) if isinstance(value, I.Instruction) else ""
+        name = callee_name(value)
         return name in marks.INDICES and name not in self.indices
 
 

@@ -249,7 +249,7 @@ class Emitter(ABC):
             one = pending.pop()
             if self.facts.uniform(one) or isinstance(one, Argument):
                 continue
-            if callee_name(one) in [a.index for a in self.group.axes] if isinstance(one, I.Instruction) else False:
+            if callee_name(one) in [a.index for a in self.group.axes]:
                 continue
             if isinstance(one, I.Alloca):
                 continue

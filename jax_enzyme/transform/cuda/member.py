@@ -159,7 +159,7 @@ class Member:
             return value
         if value in self.known and value not in self.own:
             return self.known[value]
-        name = callee_name(value) if isinstance(value, I.Instruction) else ""
+        name = callee_name(value)
         if name in self.indices:
             return self.indices[name]
         if isinstance(value, I.Alloca):

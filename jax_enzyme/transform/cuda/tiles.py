@@ -204,7 +204,7 @@ class _Tile:
         start = 0
         for monomial, factor in self._offset(store).terms.items():
             atom = monomial[0][0] if len(monomial) == 1 and monomial[0][1] == 1 else None
-            name = callee_name(atom.value) if isinstance(atom, Leaf) and isinstance(atom.value, I.Call) else ""
+            name = callee_name(atom.value) if isinstance(atom, Leaf) else ""
             if not monomial:
                 start = factor
             elif name in self._extents and factor > 0:
@@ -307,7 +307,7 @@ class _Tile:
         pointer = self._facts.form_at(load.operands[0], self._facts.block_of[load]).polynomial
         step = 0
         for atom in pointer.atoms:
-            name = callee_name(atom.value) if isinstance(atom, Leaf) and isinstance(atom.value, I.Call) else ""
+            name = callee_name(atom.value) if isinstance(atom, Leaf) else ""
             for inner in threads[name].atoms if name in threads else ():
                 if isinstance(inner, Leaf) and isinstance(inner.value, I.Call) and callee_name(inner.value) == fastest:
                     outer, here = pointer.coefficients(atom), threads[name].coefficients(inner)
