@@ -536,6 +536,62 @@ def test_loops_whose_iterations_synchronise_in_another_source_are_not_taken_at_t
     assert said and all("on one thread" in text for text in said), said
 
 
+TELLING = {
+    "nothing": ("", "0", True),
+    "a maximum": (
+        "#pragma omp for reduction(max : top)\n for (int i = 0; i < n; i++) top = fmax(top, x[i]);",
+        "0",
+        True,
+    ),
+    "a sum": ("#pragma omp atomic\n count += 1;", "0", True),
+    "a capture": ("int own;\n#pragma omp atomic capture\n own = count++;", "own", False),
+    "a critical section": ("int own;\n#pragma omp critical\n own = count++;", "own", False),
+    "a lock": ("int own = take(&count, &lock);", "own", False),
+    "a threadprivate variable": ("", "mine", False),
+    "one thread": ("", "0", False),
+}
+"""By what threads have come by: a part of the region before its loop, what tells a thread its part of an array, and
+whether the directive is believed that iterations do not meet."""
+
+
+@pytest.mark.parametrize("name", TELLING)
+def test_loops_behind_what_tells_threads_apart_are_not_taken_at_their_word(name: str) -> None:
+    before, own, believed = TELLING[name]
+    source = f"""#include <math.h>
+#include <omp.h>
+static int mine;
+#pragma omp threadprivate(mine)
+static int take(int *count, omp_lock_t *lock) {{
+  omp_set_lock(lock);
+  int own = (*count)++;
+  omp_unset_lock(lock);
+  return own;
+}}
+void k(int n, const int *at, const double *x, double *w, double *y) {{
+  int count = 0;
+  double top = 0;
+  omp_lock_t lock;
+  omp_init_lock(&lock);
+  {"omp_set_num_threads(1);" if name == "one thread" else ""}
+#pragma omp parallel
+  {{
+{before}
+    double *part = w + n * {own};
+#pragma omp for
+    for (int i = 0; i < n; i++) {{
+      part[at[i]] = sin(x[i]) * exp(x[i]);
+      y[i] = part[at[i]] + part[at[i]];
+    }}
+  }}
+}}"""
+    signature = "n: i32, at: i32[n], x: f64[n], scratch w: f64[n], out y: f64[n]"
+    kernel = je.kernel(source, "k", signature, lang="c", flags=("-fopenmp",))
+    x, at = _inputs(4000), np.arange(4000, dtype=np.int32) // (1 if believed else 100)
+    said = [text for name, text in kernel.inspect(at, x).loops if name == "primal"]
+    assert said[-1].endswith("on several threads") is believed, said
+    np.testing.assert_allclose(kernel(at, x), 2 * np.sin(x) * np.exp(x), rtol=1e-14)
+
+
 def test_inspect_says_which_loops_are_shared_and_why_others_are_not() -> None:
     source = """void k(int n, const double *x, double *y) {
 #pragma omp parallel for

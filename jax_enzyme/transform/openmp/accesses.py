@@ -29,9 +29,9 @@ from jax_enzyme.ir.values import BasicBlock, ConstantNull, Value
 from jax_enzyme.rules.effects import allocated
 from jax_enzyme.transform.cuda import accesses as kinds
 from jax_enzyme.transform.cuda.accesses import Rows, moved
-from jax_enzyme.transform.openmp.calls import PREFIX
+from jax_enzyme.transform.openmp.calls import LOCKING, PREFIX
 from jax_enzyme.transform.openmp.regions import is_region
-from jax_enzyme.transform.openmp.serial import is_thread_local
+from jax_enzyme.transform.openmp.synchronisation import is_thread_local
 from jax_enzyme.transform.openmp.teams import TEAM_FUNCTION
 from jax_enzyme.transform.rewriting import place, redirect_phis
 
@@ -41,7 +41,6 @@ on to its next iteration, and is left; a parallel region begins and ends; a lock
 memory is new from here on, is each thread's own for good, or is a variable of the program's (its number)."""
 
 _LOG = "je.race_log"
-_ACQUIRE = ("__kmpc_critical", "omp_set_lock", "omp_set_nest_lock", "omp_test_lock", "omp_test_nest_lock")
 _RELEASE = ("__kmpc_end_critical", "omp_unset_lock", "omp_unset_nest_lock")
 _OF_RUNTIME = (PREFIX, "omp_", "je_", "__tgt_")
 _Size = int | Value | tuple[Value, ...]
@@ -174,7 +173,7 @@ class _Watch:
             return [(instruction, (instruction.operands[0], each), MEMORY)]
         if not isinstance(instruction, I.CallBase):
             return []
-        if name.startswith(_ACQUIRE):
+        if name.startswith(LOCKING):
             return [(_lock(instruction), 0, ACQUIRE)]
         if name == "__kmpc_threadprivate_cached":
             return [(instruction, instruction.arguments[3], OWN)]

@@ -13,6 +13,7 @@ from jax_enzyme.transform.rewriting import locate
 
 PREFIX = "__kmpc_"
 TEAM, TEAM_SIZE = "je_team", "je_team_size"
+LOCKING = ("__kmpc_critical", "omp_set_lock", "omp_set_nest_lock", "omp_test_lock", "omp_test_nest_lock")
 TEAM_TYPE = T.FunctionType(T.VOID, (T.I32, T.PTR), True)
 
 

@@ -8,8 +8,6 @@ library have bodies in `frontends/runtime/openmp_team.cpp`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.errors import CompileError
 from jax_enzyme.ir import instructions as I
@@ -18,11 +16,12 @@ from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.inlining import expanded_attributes
 from jax_enzyme.ir.marks import Mark, Marks, mark, marks_of, unmark
 from jax_enzyme.ir.module import Function, Module, callee_name
-from jax_enzyme.ir.values import BasicBlock, GlobalValue, Value, int_value
+from jax_enzyme.ir.values import int_value
 from jax_enzyme.transform.openmp.calls import PREFIX, calls_of
 from jax_enzyme.transform.openmp.exceptions import let_exceptions_out
-from jax_enzyme.transform.openmp.regions import call_regions, call_tasks, forked
+from jax_enzyme.transform.openmp.regions import call_regions, call_tasks, forked, is_region
 from jax_enzyme.transform.openmp.sharing import Worksharing, worksharing_loops
+from jax_enzyme.transform.openmp.synchronisation import Synchronisation
 
 _CANCEL = ("__kmpc_cancel", "__kmpc_cancellationpoint")
 _IDENTITY = ("omp_get_thread_num", "omp_get_ancestor_thread_num", "omp_get_place_num")
@@ -32,7 +31,6 @@ _MEETINGS = tuple(PREFIX + name for name in ("barrier", "copyprivate", "end_redu
 """Calls that all members of a team come to, and that no optimiser may have two of."""
 _WAITS = PREFIX + "doacross_"
 """Calls by which an iteration waits for those before it (`ordered depend`)."""
-_HARMLESS = ("global_thread_num", "for_static_", "dist_for_static_", "fork_", "push_", "barrier", "flush")
 
 
 def make_serial(module: Module, name: str) -> Module:
@@ -48,7 +46,8 @@ def make_serial(module: Module, name: str) -> Module:
     alone = numbered or _asks_for_one(module)
     teams = _may_have_teams(module)
     loops = worksharing_loops(module, teams=teams, by_number=numbered)
-    marks = [(found, _marks(module, found, regions, alone)) for found in loops]
+    meetings = Synchronisation(module, forked(module))
+    marks = [(found, _marks(found, regions, alone, meetings)) for found in loops]
     for found, words in marks:
         for latch in found.loop.latches:
             if words:
@@ -63,16 +62,18 @@ def make_serial(module: Module, name: str) -> Module:
 
 
 def check_exclusive(module: Module) -> None:
-    """Takes back, in place, what was said of loops that call functions of other sources: where those synchronise, or
-    ask for their thread, iterations may write what others access. The module is that of a whole program."""
+    """Takes back, in place, what was said of loops that call functions of other sources, or run behind such calls:
+    where those synchronise, or ask for their thread, iterations may write what others access. The module is that of a
+    whole program."""
     numbered = _knows_its_number(module)
-    for function in module.functions.values():
-        if not any(Mark.EXCLUSIVE in marks_of(module, b.terminator) for b in function.blocks):
-            continue
+    defined = [f for f in module.functions.values() if f.blocks]
+    marked = [f for f in defined if any(Mark.EXCLUSIVE in marks_of(module, b.terminator) for b in f.blocks)]
+    meetings = Synchronisation(module, [f for f in defined if is_region(module, f)]) if marked else None
+    for function in marked:
         for loop in Loops.of(function).all:
             for latch in loop.latches:
                 held = marks_of(module, latch.terminator)
-                if Mark.EXCLUSIVE in held and (numbered or _synchronises(module, loop.blocks)):
+                if Mark.EXCLUSIVE in held and (numbered or (meetings and meetings.touch(loop))):
                     unmark(module, latch.terminator)
                     mark(module, latch.terminator, held - {Mark.EXCLUSIVE})
 
@@ -106,10 +107,10 @@ def _refuse_scans(module: Module, name: str) -> None:
                     )
 
 
-def _marks(module: Module, found: Worksharing, regions: frozenset[Function], alone: bool) -> Marks:
+def _marks(found: Worksharing, regions: frozenset[Function], alone: bool, meetings: Synchronisation) -> Marks:
     if found.ordered or any(callee_name(i).startswith(_WAITS) for b in found.loop.blocks for i in b.instructions):
         return frozenset()
-    if alone or found.function not in regions or _synchronises(module, found.loop.blocks):
+    if alone or found.function not in regions or meetings.touch(found.loop):
         return frozenset({Mark.PARALLEL})
     return frozenset({Mark.PARALLEL, Mark.EXCLUSIVE})
 
@@ -128,14 +129,14 @@ def _is_convergent(module: Module, function: Function) -> bool:
 
 
 def _asks_for_one(module: Module) -> bool:
-    """May a directive have a team of one thread, whose iterations need not be independent: by `num_threads(1)`, or by
-    an `if` that may be false?"""
+    """May a directive have a team of one thread, whose iterations need not be independent: by `num_threads(1)`,
+    `omp_set_num_threads(1)`, or by an `if` that may be false?"""
     if any(f in module.functions for f in ("__kmpc_serialized_parallel", "__kmpc_fork_call_if")):
         return True
     return any(
-        int_value(call.arguments[2]) == 1
+        int_value(call.arguments[2 if callee_name(call).startswith(PREFIX) else 0]) == 1
         for function in module.functions.values()
-        for _, call in calls_of(function, "__kmpc_push_num_threads")
+        for _, call in calls_of(function, "__kmpc_push_num_threads", "omp_set_num_threads")
     )
 
 
@@ -154,55 +155,3 @@ def _within_regions(module: Module) -> frozenset[Function]:
         if not more:
             return frozenset(found)
         found |= more
-
-
-def _synchronises(module: Module, blocks: set[BasicBlock]) -> bool:
-    """Do iterations wait for one another, access memory atomically, or have memory of their thread's?"""
-    seen: set[Value] = set()
-    pending: list[I.Instruction] = [i for b in blocks for i in b.instructions]
-    while pending:
-        instruction = pending.pop()
-        if _is_synchronisation(instruction):
-            return True
-        for value in _functions(instruction):
-            if value in seen:
-                continue
-            seen.add(value)
-            of_openmp = value.name.startswith((PREFIX, "omp_"))
-            if (of_openmp or value.is_declaration) and not _is_plain(module, value):
-                return True
-            if not of_openmp:  # whose bodies are ours
-                pending += value.instructions()
-    return False
-
-
-def _is_synchronisation(instruction: I.Instruction) -> bool:
-    match instruction:
-        case I.AtomicRMW() | I.CmpXchg() | I.Fence():
-            return True
-        case I.Load() | I.Store():
-            if instruction.ordering or "volatile" in instruction.flags:
-                return True
-        case _:
-            pass
-    return any(isinstance(v, GlobalValue) and is_thread_local(v) for v in instruction.operands)
-
-
-def is_thread_local(value: GlobalValue) -> bool:
-    """Has each thread a variable of this name of its own?"""
-    return any(word.startswith("thread_local") for word in getattr(value, "prefix", ()))
-
-
-def _functions(instruction: I.Instruction) -> Iterator[Function]:
-    for value in instruction.operands:
-        if isinstance(value, Function):
-            yield value
-
-
-def _is_plain(module: Module, function: Function) -> bool:
-    """Is a function of a library one that only computes, or one of OpenMP's that only shares out?"""
-    if function.name.startswith(PREFIX):
-        return function.name.removeprefix(PREFIX).startswith(_HARMLESS)
-    return not function.name.startswith(("omp_", "pthread_")) or "memory(none)" in expanded_attributes(
-        module, function.attributes
-    )
