@@ -59,9 +59,9 @@ class Loops:
         self._passed = passed
 
     def seconds(self) -> float:
-        began = time.perf_counter_ns()
+        began = time.thread_time_ns()
         self._call(*self._passed)
-        return (time.perf_counter_ns() - began) * 1e-9
+        return (time.thread_time_ns() - began) * 1e-9
 
 
 def run(problem: Problem, budget: float, folder: Path) -> list[str]:

@@ -294,7 +294,8 @@ def _routine(
     recorder = _record(recipes, facts, words, work, sites, loops)
     execution = facts.execution
     may_be_bits = words.may_be_bits
-    tape = Tape(code, recipes.recurrences, recipes.layout, may_be_bits, execution.threads, execution.node_threads)
+    shared = (execution.threads, execution.node_threads)
+    tape = Tape(code, recipes.recurrences, recipes.layout, may_be_bits, *shared, is_entered_once=recipes.is_root)
     resident = _read_again(recipes, facts, loops) if recipes.is_root else ()
     plan = make_plan(recipes, tape, [*recorder.required, *recorder.pointers.values()], resident, tape_cost)
     parameters = () if recipes.is_root else tuple(a for a in code.function.arguments if facts.activity.value(a))

@@ -97,11 +97,11 @@ def _mark(module: Module, root: str) -> bool:
 
 def with_regular_loops(function: ArrayFunction) -> ArrayFunction:
     """A derivative of a function in canonical form, optimised and inlined, its loops regular: what has to be known to
-    tell whether their iterations are independent. It is not differentiated again in this form."""
+    tell whether their iterations are independent. It is not differentiated again in this form, so that alias scopes
+    stay: what is on the tape is told apart by them."""
     module = clone(function.module)
     keep_failures_apart(module)
     module = flat(module, function.symbol)
-    drop_scopes(module)
     return replace(function, module=module)
 
 

@@ -16,6 +16,11 @@ from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.codegen import derived
+from jax_enzyme.codegen.canonical import with_regular_loops
+from jax_enzyme.codegen.object import entry_module
+from jax_enzyme.codegen.optimise import optimised_text
+from jax_enzyme.ir.arrays import Augmented
+from jax_enzyme.transform.shared_loops import share_loops
 
 
 @dataclass(frozen=True)
@@ -160,3 +165,30 @@ def test_threads_are_the_innermost_loop(case: Ordered) -> None:
     np.testing.assert_allclose(kernel(*case.inputs), case.expected, rtol=1e-12)
     je.check_grads(kernel, case.inputs)
     assert _innermost(kernel, case.inputs) == case.innermost
+
+
+_BRANCHES = """
+extern "C" __global__ void branches(int n, const float *a, const float *b, float *y) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  float s = 0;
+#pragma unroll
+  for (int j = 0; j < 4; j++) {
+    float v = a[i + j * n], w = b[i + j * n], r = sqrtf(v * v + w * w + 1), q = v / r;
+    if (w > 0.5f) s += q * q * r;
+    else if (w < -0.5f) s += v * q;
+    else s += sqrtf(r + q * q) / (r + 2);
+  }
+  y[i] = s * s;
+}"""
+
+
+def test_a_sweep_is_vectorised_whose_tape_holds_numbers_and_branches() -> None:
+    signature = "n: i32, a: f32[4,n], b: f32[4,n], out y: f32[n]"
+    kernel = je.kernel(_BRANCHES, "branches", signature, lang="cuda", grid="n//64", block=64)
+    inputs = [jnp.asarray(_R.normal(size=(4, 640)), np.float32) for _ in range(2)]
+    base = kernel.specialise(kernel.binding(inputs)).base
+    step = Augmented((True, True, False), (False, False, True))
+    sweep = derived.derived(base.program, base.signature, base.binding, (step,), base.options)
+    shared, said = share_loops(with_regular_loops(sweep), [10])
+    assert said == ("in 10 parts on several threads",)
+    assert "llvm.loop.isvectorized" in optimised_text(entry_module(shared))

@@ -31,11 +31,15 @@ from jax_enzyme.analysis.tbaa import READS_INTEGER, number_access, own_access
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
+from jax_enzyme.ir.metadata import MDNode, MDString, MDValue
 from jax_enzyme.ir.module import GlobalVariable
 from jax_enzyme.ir.values import BasicBlock, ConstantInt, Value
 
 _BOUNDED_BUT_NOT_EXACT = 1024
 _GUESS = 64.0
+_DOMAIN = MDNode(operands=[MDString("je.tape")])
+_SCOPES = {n: MDNode(operands=[MDString(f"je.tape.{n}"), _DOMAIN]) for n in (1, 2, 4, 8, 16)}
+"""Alias scopes of slots, by the bytes of an item."""
 
 
 @dataclass(eq=False)
@@ -51,7 +55,8 @@ class Frame:
 class Slot:
     """`loops` index the slot, outermost first, with the number of iterations of each; `step` is the bytes per item.
     `offset` counts bytes of one thread: with `threads`, everything before it is there once per thread. `may_be_bits`
-    says of an integer that it may be the bits of a number, or an address."""
+    says of an integer that it may be the bits of a number, or an address; `is_lasting`, that the slot's memory holds
+    nothing else while the function runs."""
 
     frame: Frame
     offset: int
@@ -61,6 +66,7 @@ class Slot:
     threads: Threads | None = None
     may_be_bits: bool = True
     packing: Packing | None = None
+    is_lasting: bool = False
 
     @property
     def items(self) -> int:
@@ -77,7 +83,8 @@ class Slot:
 class Tape:
     """All frames and slots of one function. Keys of slots are values, objects, or (`"last"`, loop) for the last node of
     a loop, (`"before"`, loop) for the node before. `may_be_bits` says of a value that is an integer whether it may be
-    the bits of a number, or an address. `threads` share the root frame, `node_threads` all nodes."""
+    the bits of a number, or an address. `threads` share the root frame, `node_threads` all nodes. `is_entered_once`
+    says that no call of the function begins before another one ended, in memory that the first one used."""
 
     code: Instrumented
     recurrences: Recurrences
@@ -85,6 +92,7 @@ class Tape:
     may_be_bits: Callable[[Value], bool]
     threads: Threads | None = None
     node_threads: Threads | None = None
+    is_entered_once: bool = False
     root: Frame = field(default_factory=lambda: Frame(None))
     frames: dict[Loop, Frame] = field(default_factory=dict)
     slots: dict[Hashable, Slot] = field(default_factory=dict)
@@ -191,7 +199,8 @@ class Tape:
         frame.size = offset + size * _items(loops, packed)
         frame.align = max(frame.align, align)
         threads = self.threads if frame.loop is None else self.node_threads
-        return Slot(frame, offset, tuple(loops), size, type_, threads, may_be_bits, packed)
+        is_lasting = self.is_entered_once and frame is self.root
+        return Slot(frame, offset, tuple(loops), size, type_, threads, may_be_bits, packed, is_lasting)
 
     def _packing(self, loops: Sequence[tuple[Loop, int]]) -> Packing | None:
         """How the items of a nest are packed. Threads that share a tape run side by side: theirs are not."""
@@ -218,10 +227,19 @@ def marked(slot: Slot, access: Value) -> Value:
         tags = [] if slot.may_be_bits else [READS_INTEGER]
     else:
         tags = number_access(slot.type)
+    if slot.is_lasting and slot.step in _SCOPES:
+        tags = [*tags, *_scopes(slot.step)]
     if tags:
         assert isinstance(access, I.Load | I.Store)
         access.metadata += tags
     return access
+
+
+def _scopes(size: int) -> list[tuple[str, MDValue]]:
+    """Says that items of this size share no memory with those of others. LLVM's loop vectoriser knows the distances
+    between accesses of one size, does not ask for types, and would compare the addresses of others at run time."""
+    others = [scope for other, scope in _SCOPES.items() if other != size]
+    return [("alias.scope", MDNode(operands=[_SCOPES[size]])), ("noalias", MDNode(operands=[*others]))]
 
 
 def address(builder: Builder, slot: Slot, base: Value, iteration: Callable[[Loop], Value]) -> Value:
