@@ -1,14 +1,79 @@
-"""Counters of loops: by how much they go on, and in terms of one another: `p` and `i` of
-`for (i = 0, p = x; i < n; i++, p++)` move together."""
+"""Counters of loops: by how much they go on, which tests they keep a loop going by, and in terms of one another: `p`
+and `i` of `for (i = 0, p = x; i < n; i++, p++)` move together."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from jax_enzyme.analysis.guards import INVERSE, SWAPPED
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.values import Value, int_value
+from jax_enzyme.ir.values import BasicBlock, Value, int_value
+
+_DEEP = 8
+"""So many instructions lie between a counter and a test at most."""
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A value that is a phi of a loop's header, which goes on by a constant `step`, after `casts`, and with something
+    `added` to it: a number; None for anything else that does not change in the loop."""
+
+    phi: I.Phi
+    step: int
+    added: int | None
+    casts: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Test:
+    """The loop goes on behind `block` while `predicate(counted, bound)`."""
+
+    counted: Counted
+    predicate: str
+    bound: Value
+    block: BasicBlock
+
+
+def tests(loop: Loop) -> Iterator[Test]:
+    """What a loop asks of its counters where it may be left."""
+    for block in loop.exiting:
+        last = block.terminator
+        test = last.operands[0] if isinstance(last, I.CondBranch) else None
+        stays = [target in loop.blocks for target in last.targets]
+        if not isinstance(test, I.Compare) or test.opcode != "icmp" or stays[0] == stays[1]:
+            continue
+        predicate = test.predicate if stays[0] else INVERSE[test.predicate]
+        x, y = test.operands
+        for value, bound, own in ((x, y, predicate), (y, x, SWAPPED[predicate])):
+            if (found := counted(loop, value)) is not None:
+                yield Test(found, own, bound, block)
+
+
+def counted(loop: Loop, value: Value) -> Counted | None:
+    """A value in terms of a phi that moves on by one constant in every iteration; None where it is anything else."""
+    added: int | None = 0
+    casts = set[str]()
+    for _ in range(_DEEP):
+        match value:
+            case I.Phi():
+                steps = {step_to(v, value) for v, source in value.incoming if source in loop.blocks}
+                step = steps.pop() if len(steps) == 1 and value in loop.header.instructions else None
+                return Counted(value, step, added, frozenset(casts)) if step else None
+            case I.Cast():
+                casts.add(value.opcode)
+            case I.BinaryOp(opcode="add" | "sub") | I.GetElementPtr():
+                more = step_to(value, value.operands[0])
+                added = None if more is None or added is None else added + more
+            case _:
+                return None
+        variable = [v for v in value.operands if isinstance(v, I.Instruction)]
+        if len(variable) != 1:
+            return None
+        (value,) = variable
+    return None
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from jax_enzyme.analysis.counters import step_to
+from jax_enzyme.analysis.counters import counted
 from jax_enzyme.analysis.evaluation import Program, Unclear, Values, is_pure, is_silent
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.objects import call_effect
@@ -21,7 +21,7 @@ from jax_enzyme.analysis.symbols import Term
 from jax_enzyme.analysis.writes import Counter, Written, joined_zeros, repeated
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.values import BasicBlock, Value, int_value
+from jax_enzyme.ir.values import BasicBlock, int_value
 from jax_enzyme.rules.effects import Effect
 
 _UNCLEAR = (*I.TOUCHES_MEMORY, I.Alloca, I.VAArg)
@@ -303,7 +303,7 @@ class Walk:
         ):
             return False
         condition = last.operands[0]
-        return isinstance(condition, I.Compare) and any(_is_counter(loop, v) for v in condition.operands)
+        return isinstance(condition, I.Compare) and any(counted(loop, v) for v in condition.operands)
 
 
 def _zero_bytes(call: I.CallBase) -> int | None:
@@ -316,21 +316,3 @@ def _zero_bytes(call: I.CallBase) -> int | None:
 
 def _is_inside(distance: int | None, size: int, length: int) -> bool:
     return distance is not None and 0 <= distance <= length - size
-
-
-def _is_counter(loop: Loop, value: Value) -> bool:
-    """Whether a value is computed from a phi that moves on by a constant in each iteration."""
-    for _ in range(8):
-        match value:
-            case I.Phi():
-                return value in loop.header.instructions and all(
-                    step_to(next_, value) for next_, source in value.incoming if source in loop.blocks
-                )
-            case I.Cast() | I.BinaryOp(opcode="add" | "sub") | I.GetElementPtr() if value.operands:
-                variable = [v for v in value.operands if isinstance(v, I.Instruction)]
-                if len(variable) != 1:
-                    return False
-                value = variable[0]
-            case _:
-                return False
-    return False

@@ -35,7 +35,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder, const_int
-from jax_enzyme.ir.clone import Cloner, clone
+from jax_enzyme.ir.clone import clone, with_operands
 from jax_enzyme.ir.debug import NOTED
 from jax_enzyme.ir.marks import Mark, Marks, has_marks, marks_of
 from jax_enzyme.ir.module import Function, Module, callee_name, uses
@@ -330,7 +330,7 @@ class _Loading:
     def _load(self, loop: Loop, phi: I.Phi, place: _Place) -> Value:
         header = loop.header
         at = Builder(BasicBlock())
-        pointer = self._again(place.pointer, loop, at, Cloner())
+        pointer = self._again(place.pointer, loop, at, {})
         back = at.gep(T.I8, pointer, [const_int(T.I64, -place.step)])
         load = at.load(phi.type, back, place.align)
         assert isinstance(load, I.Load)
@@ -339,19 +339,16 @@ class _Loading:
         header.instructions[index:index] = at.block.instructions
         return load
 
-    def _again(self, value: Value, loop: Loop, at: Builder, copies: Cloner) -> Value:
+    def _again(self, value: Value, loop: Loop, at: Builder, copies: dict[Value, Value]) -> Value:
         if not self._is_inside(value, loop) or isinstance(value, I.Phi):
             return value
         assert isinstance(value, I.Instruction)
-        if value not in copies.map:
-            copy = Cloner().shell(value)
-            copy.operands = [self._again(o, loop, at, copies) for o in value.operands]
+        if value not in copies:
+            copy = with_operands(value, [self._again(o, loop, at, copies) for o in value.operands])
             copy.metadata = [(k, n) for k, n in value.metadata if k == "dbg"]
             copy.flags = ()
-            copies.map[value] = at.insert(copy)
-        found = copies.map[value]
-        assert isinstance(found, Value)
-        return found
+            copies[value] = at.insert(copy)
+        return copies[value]
 
 
 def _is_plain(access: I.Load | I.Store) -> bool:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from jax_enzyme.analysis.counters import step_to
+from jax_enzyme.analysis.counters import tests
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -70,24 +70,16 @@ def narrow_guarded_loops(module: Module) -> None:
 
 def counted(loop: Loop) -> Counted | None:
     """Of a loop that leaves at its only latch."""
-    found = phis(loop.header)
-    latch = loop.latches[0]
-    branch = latch.terminator
-    condition = branch.operands[0] if isinstance(branch, I.CondBranch) else None
-    if len(loop.latches) != 1 or loop.exiting != [latch] or len(found) != 1:
+    found = list(tests(loop)) if loop.exiting == loop.latches and len(phis(loop.header)) == 1 else []
+    if len(found) != 1 or found[0].predicate not in ("ne", "ult"):
         return None
-    if not isinstance(condition, I.Compare) or condition.opcode != "icmp":
+    own, count = found[0].counted, int_value(found[0].bound)
+    ends, exit_ = loop.ends(own.phi), loop.latches[0].terminator.operands[0]
+    if ends is None or int_value(ends[0]) != 0 or own.step != 1 or own.added != 1 or own.casts:
         return None
-    (phi,) = found
-    around = loop.ends(phi)
-    if around is None or int_value(around[0]) != 0 or step_to(around[1], phi) != 1:
-        return None
-    count = int_value(condition.operands[1])
-    ends = condition.predicate == "eq" and branch.targets[0] not in loop
-    continues = condition.predicate in ("ne", "ult") and branch.targets[0] in loop
-    if condition.operands[0] is not around[1] or not (ends or continues):
-        return None
-    return Counted(phi, condition, count) if count is not None and count > 1 else None
+    assert isinstance(exit_, I.Compare)
+    known = count is not None and count > 1 and exit_.operands[1] is found[0].bound
+    return Counted(own.phi, exit_, count) if known and count else None
 
 
 def is_idle(function: Function, loop: Loop) -> bool:

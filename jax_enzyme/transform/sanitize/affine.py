@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from jax_enzyme.analysis.counters import step_to
-from jax_enzyme.analysis.guards import INVERSE, SWAPPED
+from jax_enzyme.analysis.counters import tests
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.clone import with_operands
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
 
 _SAFE = ("add", "sub", "mul", "and", "or", "xor")
@@ -46,42 +46,18 @@ def counter_of(loop: Loop) -> Counter | None:
     """What an innermost loop counts, where it has a preheader and one latch."""
     if loop.children or loop.preheader is None or len(loop.latches) != 1:
         return None
-    for block in dict.fromkeys((loop.header, loop.latches[0])):
-        last = block.terminator
-        if not isinstance(last, I.CondBranch) or not isinstance(last.operands[0], I.Compare):
+    for test in tests(loop):
+        phi, step, added = test.counted.phi, test.counted.step, test.counted.added
+        ends = loop.ends(phi)
+        if phi.type not in _WIDTHS or ends is None or abs(step) > 1 << 16 or added not in (0, step):
             continue
-        inside = [target in loop.blocks for target in last.targets]
-        test = last.operands[0]
-        if test.opcode != "icmp" or inside[0] == inside[1]:
-            continue
-        predicate = test.predicate if inside[0] else INVERSE[test.predicate]
-        for counted, bound, own in (
-            (test.operands[0], test.operands[1], predicate),
-            (test.operands[1], test.operands[0], SWAPPED[predicate]),
-        ):
-            found = _counted(loop, counted, bound, own, late=block is not loop.header or block is loop.latches[0])
-            if found is not None:
-                return found
+        up = {"slt", "sle", "ult", "ule"} | ({"ne"} if step == 1 else set())
+        down = {"sgt", "sge", "ugt", "uge"} | ({"ne"} if step == -1 else set())
+        is_certain = test.block in (loop.header, loop.latches[0]) and test.counted.casts <= {"sext"}
+        if is_certain and test.predicate in (up if step > 0 else down):
+            late = test.block is loop.latches[0]
+            return Counter(phi, ends[0], step, test.predicate, test.bound, late, added == step)
     return None
-
-
-def _counted(loop: Loop, value: Value, bound: Value, predicate: str, *, late: bool) -> Counter | None:
-    while isinstance(value, I.Cast) and value.opcode == "sext":
-        value = value.operands[0]
-    added = 0
-    if isinstance(value, I.BinaryOp) and value.opcode == "add":
-        value, added = value.operands[0], int_value(value.operands[1])
-    if not isinstance(value, I.Phi) or value not in loop.header.instructions or value.type not in _WIDTHS:
-        return None
-    ends = loop.ends(value)
-    step = None if ends is None else step_to(ends[1], value)
-    if ends is None or not step or abs(step) > 1 << 16 or added not in (0, step):
-        return None
-    up = {"slt", "sle", "ult", "ule"} | ({"ne"} if step == 1 else set())
-    down = {"sgt", "sge", "ugt", "uge"} | ({"ne"} if step == -1 else set())
-    if predicate not in (up if step > 0 else down):
-        return None
-    return Counter(value, ends[0], step, predicate, bound, late, added == step)
 
 
 def _is_plain_shift(value: I.BinaryOp) -> bool:
@@ -208,14 +184,10 @@ class Affine:
                 case I.Load():
                     assert self._load is not None
                     made = self.loads[value] = self._load(value, operands[0])
-                case I.BinaryOp():
-                    made = self.at.binary(value.opcode, operands[0], operands[1])
-                case I.Cast():
-                    made = self.at.cast(value.opcode, operands[0], value.type)
-                case I.GetElementPtr():
-                    made = self.at.gep(value.source_type, operands[0], operands[1:], ())
                 case _:
-                    raise AssertionError(value)
+                    copy = with_operands(value, operands)
+                    copy.flags, copy.metadata = (), []
+                    made = self.at.insert(copy)
             self._before[value] = self._made[key] = made
         return self._before[value]
 

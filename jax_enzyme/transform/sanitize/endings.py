@@ -7,13 +7,13 @@ their frame with the end of their thread's stack.
 
 from __future__ import annotations
 
-from jax_enzyme.analysis.counters import step_to
+from jax_enzyme.analysis.counters import tests
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.module import Function
-from jax_enzyme.ir.values import BasicBlock, Value, int_value
+from jax_enzyme.ir.values import BasicBlock, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.rewriting import phis
 from jax_enzyme.transform.sanitize.insertion import Check
@@ -75,32 +75,9 @@ def _depth(function: Function, flag: Value, culprit: I.Instruction, runtime: Run
 
 def _counts(loop: Loop) -> bool:
     """Whether an innermost loop counts, by a constant, to a bound that does not change in it."""
-    return not loop.children and any(_bounded(loop, block) for block in loop.exiting)
-
-
-def _bounded(loop: Loop, exiting: BasicBlock) -> bool:
+    if loop.children or len(loop.latches) != 1:
+        return False
     # Behind the header other ways may lead around an exit; a loop that is left at its end has but one block here.
-    last = exiting.terminator
-    if len(loop.latches) != 1 or exiting not in (loop.header, loop.latches[0]):
-        return False
-    test = last.operands[0] if isinstance(last, I.CondBranch) else None
-    if not isinstance(test, I.Compare) or test.opcode != "icmp":
-        return False
-    left, right = test.operands
-    return any(
-        _is_counter(loop, counter) and _is_invariant(loop, bound) for counter, bound in ((left, right), (right, left))
-    )
-
-
-def _is_counter(loop: Loop, value: Value) -> bool:
-    while isinstance(value, I.Cast) and value.opcode in ("sext", "zext", "trunc"):
-        value = value.operands[0]
-    if isinstance(value, I.BinaryOp) and value.opcode == "add" and int_value(value.operands[1]):
-        value = value.operands[0]
-    if not isinstance(value, I.Phi) or value not in loop.header.instructions or not T.is_int(value.type):
-        return False
-    return all(step_to(v, value) for v, block in value.incoming if block in loop.blocks)
-
-
-def _is_invariant(loop: Loop, value: Value) -> bool:
-    return not isinstance(value, I.Instruction) or all(value not in block.instructions for block in loop.blocks)
+    certain = (loop.header, loop.latches[0])
+    inside: set[Value] = {i for block in loop.blocks for i in block.instructions}
+    return any(test.block in certain and test.bound not in inside for test in tests(loop))
