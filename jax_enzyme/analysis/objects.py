@@ -19,7 +19,7 @@ from jax_enzyme.analysis.fortran_io import Statement, statement
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, GlobalAlias, GlobalVariable, callee_of, declared_callee, declared_name
-from jax_enzyme.ir.values import Constant, ConstantAggregate, ConstantExpr, ConstantSplat, Value, int_value
+from jax_enzyme.ir.values import Constant, Value, int_value, parts_of
 from jax_enzyme.rules.blas.table import Routine
 from jax_enzyme.rules.blas.table import routine as routine_named
 from jax_enzyme.rules.effects import Effect, effect, writes_text
@@ -149,13 +149,9 @@ def named_functions(value: Value, tables: set[GlobalVariable] | None = None) -> 
         case GlobalVariable(initializer=Constant() as initializer) if tables is not None and value not in tables:
             tables.add(value)
             yield from named_functions(initializer, tables)
-        case ConstantExpr(operands=parts) | ConstantAggregate(elements=parts):
-            for part in parts:
-                yield from named_functions(part, tables)
-        case ConstantSplat(element=element):
-            yield from named_functions(element, tables)
         case _:
-            pass
+            for part in parts_of(value):
+                yield from named_functions(part, tables)
 
 
 def is_memory_free(call: I.CallBase) -> bool:

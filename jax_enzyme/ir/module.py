@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING
 
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.instructions import CallBase, Instruction
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import (
     Argument,
     BasicBlock,
     Constant,
-    ConstantAggregate,
-    ConstantExpr,
-    ConstantSplat,
     GlobalValue,
     Value,
+    parts_of,
 )
 
 if TYPE_CHECKING:
@@ -155,30 +154,21 @@ def uses(function: Function) -> dict[Value, list[tuple[Instruction, int]]]:
 
 def only_reached(module: Module, root: Function) -> Module:
     """A module without the function bodies that neither `root`, nor what it calls, nor any global names."""
-    found: set[Value] = set()
-    pending: list[Value | None] = [root, *module.globals.values(), *module.aliases.values()]
-    while pending:
-        value = pending.pop()
-        if value in found:
-            continue
+
+    def leads_to(value: Value) -> Iterator[Value]:
+        held: list[Value | None] = []
         match value:
             case Function():
-                found.add(value)
-                pending += [value.personality, value.prefix_data, value.prologue_data]
-                pending += [v for i in value.instructions() for v in i.operands if isinstance(v, Constant)]
+                held = [value.personality, value.prefix_data, value.prologue_data]
+                held += [v for i in value.instructions() for v in i.operands if isinstance(v, Constant)]
             case GlobalVariable():
-                found.add(value)
-                pending.append(value.initializer)
+                held = [value.initializer]
             case GlobalAlias():
-                found.add(value)
-                pending.append(value.target)
-            case ConstantAggregate():
-                pending += value.elements
-            case ConstantSplat():
-                pending.append(value.element)
-            case ConstantExpr():
-                pending += value.operands
+                held = [value.target]
             case _:
-                pass
+                held += parts_of(value)
+        return (v for v in held if v is not None)
+
+    found = reached([root, *module.globals.values(), *module.aliases.values()], leads_to)
     kept = {name: f for name, f in module.functions.items() if f.is_declaration or f in found}
     return replace(module, functions=kept)

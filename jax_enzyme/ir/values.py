@@ -6,6 +6,7 @@ ask for their contents with `int_value` rather than comparing objects.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -180,6 +181,17 @@ def int_value(value: Value) -> int | None:
     if isinstance(value, ZeroInitializer) and isinstance(value.type, T.IntType):
         return 0
     return None
+
+
+def parts_of(value: Value) -> Sequence[Constant]:
+    """The constants that a constant expression, an aggregate or a splat is made of."""
+    match value:
+        case ConstantExpr(operands=parts) | ConstantAggregate(elements=parts):
+            return parts
+        case ConstantSplat(element=element):
+            return [element]
+        case _:
+            return ()
 
 
 def lane_of(value: Value) -> Value:

@@ -19,7 +19,6 @@ from math import prod
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.errors import SignatureError
 from jax_enzyme.ir import instructions as I
-from jax_enzyme.ir import types as T
 from jax_enzyme.ir import values as V
 from jax_enzyme.ir.arrays import ITEM_BYTES
 from jax_enzyme.ir.debug import location, resolve
@@ -28,8 +27,10 @@ from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.signature import Signature
 from jax_enzyme.signature.expressions import names_in
-from jax_enzyme.transform.cuda.spaces import expand, uses
+from jax_enzyme.transform.cuda.spaces import uses
 from jax_enzyme.transform.layouts import elements_of
+from jax_enzyme.transform.private_globals import replace_in
+from jax_enzyme.transform.rewriting import add_parameter, pass_argument
 
 _CONSTANT = "addrspace(4)"
 _SIZE = "dereferenceable"
@@ -48,13 +49,13 @@ def to_parameters(module: Module, symbol: str, variables: Sequence[str]) -> None
         variable = module.globals[name]
         reached = _reached(module, kernel, variable)
         size = DataLayout(module).alloc_size(variable.value_type)
-        added = {function: _add_parameter(function, name, size) for function in reached}
+        added = {f: add_parameter(f, f"const.{name}", (f"{_SIZE}({size})",)) for f in reached}
         for function, parameter in added.items():
-            expand(function, dict.fromkeys(_casts(function, variable), parameter))
+            replace_in(function, dict.fromkeys(_casts(function, variable), parameter))
             _refuse_left(module, function, variable)
             for call in _calls(function):
                 if call.callee in added:
-                    _pass(call, parameter)
+                    pass_argument(call, parameter)
         _describe(module, kernel, variable)
 
 
@@ -104,21 +105,6 @@ def _reached(module: Module, kernel: Function, variable: GlobalVariable) -> list
 
 def _calls(function: Function) -> Iterator[I.CallBase]:
     return (i for i in function.instructions() if isinstance(i, I.CallBase))
-
-
-def _add_parameter(function: Function, name: str, size: int) -> V.Argument:
-    old = function.function_type
-    function.value_type = T.FunctionType(old.result, (*old.parameters, T.PTR), old.variadic)
-    parameter = V.Argument(T.PTR, (f"{_SIZE}({size})",), len(function.arguments), name=f"const.{name}")
-    function.arguments.append(parameter)
-    return parameter
-
-
-def _pass(call: I.CallBase, parameter: V.Argument) -> None:
-    old = call.function_type
-    call.operands.insert(len(call.operands) - 1, parameter)
-    call.parameter_attributes.append(())
-    call.function_type = T.FunctionType(old.result, (*old.parameters, T.PTR), old.variadic)
 
 
 def _casts(function: Function, variable: GlobalVariable) -> set[V.Value]:

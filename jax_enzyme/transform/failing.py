@@ -88,7 +88,7 @@ class Failures:
         """Decides which function takes the place for the status: the function itself, or a twin of it."""
         if source not in self._taken:
             self.twins[source] = source
-            add_parameter(self.module, source)
+            take_place(self.module, source)
             return
         copies: dict[Value, Value] = {}
         name = _fresh(self.module, f"{source.name}.failing")
@@ -102,7 +102,7 @@ class Failures:
                 if old in self.numbers:
                     self.numbers[new] = self.numbers[old]
         self.twins[source] = twin
-        add_parameter(self.module, twin)
+        take_place(self.module, twin)
 
 
 def _fresh(module: Module, name: str) -> str:
@@ -113,7 +113,7 @@ def _fresh(module: Module, name: str) -> str:
     return found
 
 
-def add_parameter(module: Module, function: Function) -> None:
+def take_place(module: Module, function: Function) -> None:
     """Gives a function the place for its status as its first parameter."""
     kind = function.function_type
     parameter = Argument(T.PTR, ("noalias", "nonnull", f"dereferenceable({_PLACE_BYTES})"), name="failure")

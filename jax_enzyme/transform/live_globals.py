@@ -19,8 +19,9 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.keywords import LINKAGE
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
-from jax_enzyme.ir.values import Argument, BasicBlock, Value
+from jax_enzyme.ir.values import BasicBlock, Value
 from jax_enzyme.transform.private_globals import globals_in, pass_on, replace_in, users_of_variables
+from jax_enzyme.transform.rewriting import add_parameter
 
 LIVE = ".live"
 """Ends the names of such parameters."""
@@ -34,15 +35,13 @@ def globals_to_parameters(module: Module, root: Function, marks: tuple[str, ...]
     chosen = {v: u for v, u in found.items() if v not in lead and not v.is_constant and _has_size(module, v)}
     for variable, users in chosen.items():
         pass_on(module, root, variable, users)
-        parameter = Argument(T.PTR, marks, len(root.arguments), name=f"{variable.name}{LIVE}")
-        root.arguments.append(parameter)
+        parameter = add_parameter(root, f"{variable.name}{LIVE}", marks)
         top = Builder(BasicBlock())
         memory: Value = parameter
         if isinstance(variable.value_type, T.PointerType):
             memory = top.alloca(variable.value_type)
             top.store(top.load(variable.value_type, parameter), memory)
         replace_in(root, {variable: memory}, top)
-    root.value_type = T.FunctionType(root.function_type.result, tuple(a.type for a in root.arguments))
     for variable in module.globals.values():
         if not variable.is_constant and not variable.name.startswith("llvm."):
             declare(variable)

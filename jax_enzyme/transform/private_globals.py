@@ -36,7 +36,6 @@ from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import (
-    Argument,
     BasicBlock,
     Constant,
     ConstantAggregate,
@@ -46,9 +45,16 @@ from jax_enzyme.ir.values import (
     Poison,
     Value,
     ZeroInitializer,
+    parts_of,
 )
 from jax_enzyme.rules.declare import Declarations
-from jax_enzyme.transform.rewriting import forget_tails, kept_attributes, replace_values
+from jax_enzyme.transform.rewriting import (
+    add_parameter,
+    forget_tails,
+    kept_attributes,
+    pass_argument,
+    replace_values,
+)
 
 
 def privatise(function: ArrayFunction) -> ArrayFunction:
@@ -121,24 +127,19 @@ def pass_on(module: Module, root: Function, variable: GlobalVariable, users: lis
     """Gives functions the address of a variable as their last parameter. (In the root, and where it is handed on, the
     variable stands for it still.)"""
     for function in users:
-        type_ = function.function_type
-        longer = replace(type_, parameters=(*type_.parameters, T.PTR))
-        function.value_type = longer
-        parameter = Argument(T.PTR, (), len(function.arguments), name=f"{variable.name}.global")
-        function.arguments.append(parameter)
+        add_parameter(function, f"{variable.name}.global")
         for caller in (root, *users):
             for call in caller.instructions():
                 if isinstance(call, I.CallBase) and call.callee is function:
-                    call.operands.insert(-1, variable)
-                    call.parameter_attributes.append(())
-                    call.function_type = longer
+                    pass_argument(call, variable)
     for function in users:
-        top = Builder(BasicBlock())
-        replace_in(function, {variable: function.arguments[-1]}, top)
+        replace_in(function, {variable: function.arguments[-1]})
 
 
-def replace_in(function: Function, replaced: dict[Value, Value], top: Builder) -> None:
-    """Puts a pointer in the place of a global, in a whole function."""
+def replace_in(function: Function, places: Mapping[Value, Value], top: Builder | None = None) -> None:
+    """Puts pointers, which are there from the start on, in the place of globals and of constants that name them, in a
+    whole function; what is built at the `top` is put in front of it."""
+    replaced, top = dict(places), top or Builder(BasicBlock())
     for instruction in function.instructions():
         instruction.operands = [_localised(v, replaced, top) for v in instruction.operands]
     same: dict[Value, Value] = {i: i.operands[0] for i in function.instructions() if _is_thread_address(i)}
@@ -172,17 +173,8 @@ def _is_own(variable: GlobalVariable) -> bool:
 
 
 def globals_in(value: Value) -> set[Value]:
-    match value:
-        case GlobalVariable():
-            return {value}
-        case ConstantExpr():
-            return set[Value]().union(*map(globals_in, value.operands))
-        case ConstantAggregate():
-            return set[Value]().union(*map(globals_in, value.elements))
-        case ConstantSplat():
-            return globals_in(value.element)
-        case _:
-            return set()
+    """The variables that a constant names."""
+    return {value} if isinstance(value, GlobalVariable) else set[Value]().union(*map(globals_in, parts_of(value)))
 
 
 def _store_addresses(module: Module, root: Function, variable: GlobalVariable, found: Collection[Value]) -> None:
@@ -231,14 +223,13 @@ def _initial(variable: GlobalVariable) -> str:
 
 def _localised(value: Value, replaced: dict[Value, Value], top: Builder) -> Value:
     """A value with the global replaced; addresses in it are computed once, at the start."""
-    if not isinstance(value, Constant) or globals_in(value).isdisjoint(replaced):
-        return value
-    if value not in replaced:
-        if isinstance(value, ConstantExpr):
-            operands = [_localised(v, replaced, top) for v in value.operands]
-            replaced[value] = top.insert(instruction_of(value, operands))
-        else:
-            replaced[value] = _assembled(value, [_localised(v, replaced, top) for v in _elements(value)], top)
+    if value in replaced or not isinstance(value, Constant) or replaced.keys().isdisjoint(reached([value], parts_of)):
+        return replaced.get(value, value)
+    if isinstance(value, ConstantExpr):
+        operands = [_localised(v, replaced, top) for v in value.operands]
+        replaced[value] = top.insert(instruction_of(value, operands))
+    else:
+        replaced[value] = _assembled(value, [_localised(v, replaced, top) for v in _elements(value)], top)
     return replaced[value]
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.metadata import DebugRecord, MDConstant, MDNode, MDNull, MDValue
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.reach import made_of, reached
-from jax_enzyme.ir.values import BasicBlock, Value
+from jax_enzyme.ir.values import Argument, BasicBlock, Value
 from jax_enzyme.rules.declare import Declarations
 
 
@@ -172,6 +174,23 @@ def place(old: I.Instruction, new: list[I.Instruction]) -> None:
         new[0].records = [*old.records, *new[0].records]
 
 
+def call_like(call: I.CallBase, callee: Value, arguments: Iterable[Value]) -> I.Call:
+    """A call of a function in the way of another one, with its place in the source; without a name."""
+    return I.Call(
+        call.type,
+        "call",
+        [*arguments, callee],
+        call.function_type,
+        call.calling_convention,
+        call.return_attributes,
+        list(call.parameter_attributes),
+        call.attributes,
+        list(call.bundles),
+        flags=call.flags if isinstance(call, I.Call) else (),
+        metadata=list(call.metadata),
+    )
+
+
 Change = Callable[[Builder], Value | None]
 
 
@@ -211,6 +230,25 @@ def rewrite(function: Function, change_of: Callable[[I.Instruction], Change | No
                 value.name = instruction.name
     replace_values(function, replaced)
     forget_records(function, gone)
+
+
+def add_parameter(function: Function, name: str, attributes: tuple[str, ...] = (), type_: T.Type = T.PTR) -> Argument:
+    """One more parameter of a function, its last, in place."""
+    parameter = Argument(type_, attributes, len(function.arguments), name=name)
+    function.arguments.append(parameter)
+    function.value_type = _longer(function.function_type, type_)
+    return parameter
+
+
+def pass_argument(call: I.CallBase, value: Value) -> None:
+    """One more argument of a call, its last, in place."""
+    call.operands.insert(-1, value)
+    call.parameter_attributes.append(())
+    call.function_type = _longer(call.function_type, value.type)
+
+
+def _longer(kind: T.FunctionType, type_: T.Type) -> T.FunctionType:
+    return replace(kind, parameters=(*kind.parameters, type_))
 
 
 def forget_tails(function: Function) -> None:

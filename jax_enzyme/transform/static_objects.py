@@ -47,6 +47,7 @@ from jax_enzyme.ir.values import (
     ConstantSplat,
     Value,
     int_value,
+    parts_of,
 )
 from jax_enzyme.transform.rewriting import Change, rewrite, split_before
 
@@ -143,12 +144,8 @@ def _reached(values: Iterable[Value]) -> set[Value]:
                 return (v for i in value.instructions() for v in i.operands if isinstance(v, Constant))
             case GlobalVariable(initializer=Constant() as part) | GlobalAlias(target=Constant() as part):
                 return [part]
-            case ConstantExpr(operands=parts) | ConstantAggregate(elements=parts):
-                return parts
-            case ConstantSplat(element=element):
-                return [element]
             case _:
-                return ()
+                return parts_of(value)
 
     found = reached(values, leads_to)
     return {v for v in found if isinstance(v, GlobalVariable) or (isinstance(v, Function) and not v.is_declaration)}

@@ -24,10 +24,10 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.module import Function, Module, callee_name, numbered
-from jax_enzyme.ir.values import Argument, BasicBlock, Value
+from jax_enzyme.ir.values import BasicBlock, Value
 from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.cuda import marks
-from jax_enzyme.transform.rewriting import place
+from jax_enzyme.transform.rewriting import add_parameter, place
 
 READ, WRITE, ATOMIC, MEET_BLOCK, MEET_WARP, ARGUMENT, SHARED, PRIVATE = range(8)
 """The kinds of rows. The last three say what memory is: an argument's, shared by a block, or a thread's own."""
@@ -45,9 +45,7 @@ class AccessLog:
 
     def add_argument(self, kernel: Function) -> None:
         """The log becomes the kernel's last parameter."""
-        old = kernel.function_type
-        kernel.value_type = T.FunctionType(old.result, (*old.parameters, T.PTR))
-        kernel.arguments.append(Argument(T.PTR, (), len(kernel.arguments), name="race_log"))
+        add_parameter(kernel, "race_log")
 
     def watch(self, module: Module, kernel: Function, shape: Shape) -> None:
         """Every access of one thread and every meeting is noted first. What is its own for certain is left out."""

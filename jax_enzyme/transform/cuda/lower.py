@@ -22,7 +22,7 @@ from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.inlining import mark_for_inlining
 from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name, declare
-from jax_enzyme.ir.values import Argument, BasicBlock, Value
+from jax_enzyme.ir.values import BasicBlock, Value
 from jax_enzyme.signature.launch import MAX_GRID, MAX_SHARED, MAX_STATIC_SHARED, Shape
 from jax_enzyme.transform.cuda import marks
 from jax_enzyme.transform.cuda.accesses import AccessLog, note_arguments, note_shared
@@ -33,13 +33,14 @@ from jax_enzyme.transform.cuda.host import to_host
 from jax_enzyme.transform.cuda.member import for_group
 from jax_enzyme.transform.cuda.overlaps import Overlap, overlaps
 from jax_enzyme.transform.cuda.shuffles import WARP_SIZE, lower_shuffles
-from jax_enzyme.transform.cuda.spaces import SHARED, drop_spaces, expand, uses
+from jax_enzyme.transform.cuda.spaces import SHARED, drop_spaces, uses
 from jax_enzyme.transform.cuda.tiles import read_at_source
 from jax_enzyme.transform.cuda.trimming import trim_loops
 from jax_enzyme.transform.cuda.turning import turn_loops
 from jax_enzyme.transform.heap_locals import move_locals_of
 from jax_enzyme.transform.joins import optimise_meetings
-from jax_enzyme.transform.rewriting import forget_tails, remove_unreachable, replace_values
+from jax_enzyme.transform.private_globals import replace_in
+from jax_enzyme.transform.rewriting import add_parameter, forget_tails, remove_unreachable, replace_values
 
 _OPAQUE = "je.opaque"
 _VECTOR = 16
@@ -120,7 +121,7 @@ def shared_overlaps(
     target = (triple, data_layout)
     work, kernel, shared = _of_one_thread(module, symbol, shape, constants, target, AccessLog(), unroll=False)
     variables = [work.globals[n] for n in shared if n in work.globals]
-    expand(kernel, {v: v for v in variables})
+    replace_in(kernel, {v: v for v in variables})
     return overlaps(work, kernel, shape, variables)
 
 
@@ -264,10 +265,7 @@ def _extent(module: Module, axis: int, at: Builder) -> Value:
 
 def _take_grid(module: Module, kernel: Function) -> None:
     """Three more parameters, the grid's extents. A grid without blocks is an error, as in CUDA."""
-    extents = [Argument(T.I32, (), len(kernel.arguments) + n) for n in range(3)]
-    kernel.arguments += extents
-    parameters = (*kernel.function_type.parameters, T.I32, T.I32, T.I32)
-    kernel.value_type = T.FunctionType(kernel.function_type.result, parameters)
+    extents = [add_parameter(kernel, "", type_=T.I32) for _ in range(3)]
     _substitute(kernel, dict(zip(marks.GRID, extents, strict=True)))
     entry = kernel.entry
     (target,) = entry.instructions.pop().targets
@@ -376,7 +374,7 @@ def _share(
         hidden = declare(module, _OPAQUE, T.FunctionType(T.PTR, (T.PTR,)), ("nounwind", "willreturn", "memory(none)"))
         calls = {place_: at.call(hidden, [place_]) for place_ in dict.fromkeys(places.values())}
         places = {variable: calls[place_] for variable, place_ in places.items()}
-    expand(kernel, places)
+    replace_in(kernel, places)
     forget_tails(kernel)
     if log is not None:
         for place_ in [v for v in dict.fromkeys(places.values()) if isinstance(v, I.Alloca)]:

@@ -30,12 +30,13 @@ from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import with_operands
 from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name
 from jax_enzyme.ir.reach import Reached, reached
-from jax_enzyme.ir.values import Argument, BasicBlock, Constant, ConstantExpr, Value
+from jax_enzyme.ir.values import Argument, BasicBlock, Value
 from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.cuda import marks
 from jax_enzyme.transform.cuda.group import Group, prepare
-from jax_enzyme.transform.cuda.spaces import expand
+from jax_enzyme.transform.cuda.spaces import uses
 from jax_enzyme.transform.cuda.uniform import Uniformity, speculatable
+from jax_enzyme.transform.private_globals import replace_in
 from jax_enzyme.transform.rewriting import replace_values, split_before
 
 _LONGEST = 40
@@ -56,20 +57,14 @@ def read_at_source(
     dynamic = [v for v in variables if isinstance(v.value_type, T.ArrayType) and v.value_type.count == 0]
     if len(dynamic) > 1:  # they are the same memory
         variables = [v for v in variables if v not in dynamic]
-    expand(kernel, {v: v for v in variables})
+    replace_in(kernel, {v: v for v in variables})
     prepare(kernel, Group((), (marks.MEET_BLOCK,), (marks.MEET_WARP,)))
     for variable in variables:
         uniform = Uniformity(kernel, (*marks.THREADS, marks.LANE, marks.WARP), (marks.MEET_BLOCK,))
         if uniform.leaving or uniform.decided:
             return
-        if not any(_names(f, variable) for f in module.functions.values() if f is not kernel):
+        if not any(uses(f, variable) for f in module.functions.values() if f is not kernel):
             _Tile(module, kernel, shape, variable, uniform, straight=note is not None).run(note)
-
-
-def _names(function: Function, variable: GlobalVariable) -> bool:
-    """Does a function use a variable, in whatever expression?"""
-    operands = (o for i in function.instructions() for o in i.operands if isinstance(o, Constant))
-    return variable in reached(operands, lambda v: v.operands if isinstance(v, ConstantExpr) else ())
 
 
 _Arms = tuple[Value, Value, Value]

@@ -30,14 +30,14 @@ from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name, 
 from jax_enzyme.ir.passes import run
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.reader import parse
-from jax_enzyme.ir.values import Argument, BasicBlock, ConstantAggregate, Value, int_value
+from jax_enzyme.ir.values import BasicBlock, ConstantAggregate, Value, int_value
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.transform.cuda import marks
 from jax_enzyme.transform.cuda.group import Axis, Group
 from jax_enzyme.transform.cuda.member import for_group
 from jax_enzyme.transform.joins import optimise_meetings
 from jax_enzyme.transform.openmp.calls import PREFIX, TEAM, calls_of, replace_call
-from jax_enzyme.transform.rewriting import remove_unreachable, replace_values
+from jax_enzyme.transform.rewriting import add_parameter, remove_unreachable, replace_values
 
 _ASKS = ("omp_get_thread_num", "omp_get_num_threads", "omp_get_team_size", "omp_get_ancestor_thread_num")
 _NAMES = (f"{PREFIX}push_num_threads", "omp_set_num_threads")
@@ -220,9 +220,7 @@ def _with_team(module: Module, name: str, team: str, most: int) -> Module:
     _check_inlined(part, body)
     size = Axis(_MEMBER, most, lambda at: at.call(marks.index(part, _MEMBERS, most + 1), []))
     made = for_group(part, body, Group((size,), (marks.MEET_BLOCK,)))
-    count = Argument(T.I32, (), len(made.arguments))
-    made.arguments.append(count)
-    made.value_type = T.FunctionType(T.VOID, (*made.function_type.parameters, T.I32))
+    count = add_parameter(made, "", type_=T.I32)
     asked: set[Value] = {i for i in made.instructions() if callee_name(i) == _MEMBERS}
     replace_values(made, dict.fromkeys(asked, count))
     for block in made.blocks:
