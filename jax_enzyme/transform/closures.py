@@ -7,9 +7,9 @@
     after     store ptr @inner, ptr %t
               store ptr %frame, ptr (%t + 8)
               %plain = icmp eq ptr %t, @square
-              br i1 %plain, label %call.plain, label %call.closure
-            call.plain:
-              %y.1 = call double %t(ptr %x)
+              br i1 %plain, label %call.square, label %call.closure
+            call.square:
+              %y.1 = call double @square(ptr %x)
               br label %called
             call.closure:
               %inner = load ptr, ptr %t
@@ -17,7 +17,7 @@
               %y.2 = call double %inner(ptr %x, ptr %frame)
               br label %called
             called:
-              %y = phi double [ %y.1, %call.plain ], [ %y.2, %call.closure ]
+              %y = phi double [ %y.1, %call.square ], [ %y.2, %call.closure ]
 
 A trampoline is machine code, written to the stack at run time, that calls a nested function with the frame of the
 function around it: Fortran passes internal procedures so. No stack may be executed here, nor could anybody
@@ -29,6 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.errors import LoweringError
@@ -41,7 +42,8 @@ from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name, numbered
 from jax_enzyme.ir.values import BasicBlock, ConstantNull, InlineAsm, Value
 from jax_enzyme.rules.declare import Declarations
-from jax_enzyme.transform.rewriting import remove_unreachable, replace_values, split_before
+from jax_enzyme.transform.devirtualise import call_one_of
+from jax_enzyme.transform.rewriting import call_like, remove_unreachable, replace_values
 from jax_enzyme.transform.unfitting import end_at_call, fail_unfitting
 
 _FILL, _ENTER = "llvm.init.trampoline", "llvm.adjust.trampoline"
@@ -219,7 +221,8 @@ def _rewrite(function: Function, choices: dict[I.Call, _Choice], declarations: D
         if choice.position is None and not choice.plain:
             end_at_call(function, block, call, declarations)
             continue
-        value = _call(function, block, call, choice, declarations)
+        closure = partial(_call, call, choice.position, declarations)
+        value = call_one_of(function, block, call, choice.plain, closure)
         if value is not None:
             replaced[call] = value
     replace_values(function, replaced)
@@ -228,64 +231,19 @@ def _rewrite(function: Function, choices: dict[I.Call, _Choice], declarations: D
 
 
 def _call(
-    function: Function,
-    block: BasicBlock,
-    call: I.Call,
-    choice: _Choice,
-    declarations: Declarations,
-) -> Value | None:
-    plain, position = choice.plain, choice.position
-    index = block.instructions.index(call)
-    join = split_before(function, block, index + 1, "called")
-    del block.instructions[index:]
-    arm = BasicBlock(name="call.closure")
-    at = Builder(arm)
-    arms: list[tuple[BasicBlock, Value]] = []
+    call: I.Call, position: int | None, declarations: Declarations, join: BasicBlock
+) -> tuple[BasicBlock, Value | None]:
+    """The block in which a call enters a nested function, or fails where none fits."""
+    at = Builder(BasicBlock(name="call.closure"))
     if position is None:
         fail_unfitting(at, call, declarations)
-    else:
-        arguments, words = list(call.arguments), list(call.parameter_attributes)
-        arguments.insert(position, at.load(T.PTR, at.offset(call.callee, _FRAME), 1))
-        words.insert(position, ())
-        types = tuple(a.type for a in arguments)
-        arms.append((arm, at.insert(_twin(call, at.load(T.PTR, call.callee, 1), arguments, words, types))))
-        at.br(join)
-    other = BasicBlock(name="call.plain")
-    if plain:
-        beside = Builder(other)
-        same = (call.callee, list(call.arguments), list(call.parameter_attributes), call.function_type.parameters)
-        arms.append((other, beside.insert(_twin(call, *same))))
-        beside.br(join)
-    place = function.blocks.index(join)
-    function.blocks[place:place] = [arm, other] if plain else [arm]
-    here = Builder(block)
-    if plain:
-        is_plain = here.icmp("eq", call.callee, plain[0])
-        for candidate in plain[1:]:
-            is_plain = here.binary("or", is_plain, here.icmp("eq", call.callee, candidate))
-        here.cond_br(is_plain, other, arm)
-    else:
-        here.br(arm)
-    if call.type == T.VOID:
-        return None
-    phi = I.Phi(call.type, "phi", [c for _, c in arms], targets=[b for b, _ in arms], name=call.name)
-    join.instructions.insert(0, phi)
-    return phi
-
-
-def _twin(
-    call: I.Call, callee: Value, arguments: list[Value], words: list[tuple[str, ...]], types: tuple[T.Type, ...]
-) -> I.Call:
-    return I.Call(
-        call.type,
-        call.opcode,
-        [*arguments, callee],
-        T.FunctionType(call.function_type.result, types),
-        call.calling_convention,
-        call.return_attributes,
-        words,
-        call.attributes,
-        list(call.bundles),
-        flags=tuple(f for f in call.flags if f != "tail"),
-        metadata=list(call.metadata),
-    )
+        return at.block, None
+    arguments = list(call.arguments)
+    arguments.insert(position, at.load(T.PTR, at.offset(call.callee, _FRAME), 1))
+    made = call_like(call, at.load(T.PTR, call.callee, 1), arguments)
+    made.parameter_attributes.insert(position, ())
+    made.function_type = T.FunctionType(call.function_type.result, tuple(a.type for a in arguments))
+    made.flags = tuple(f for f in call.flags if f != "tail")
+    at.insert(made)
+    at.br(join)
+    return at.block, made

@@ -24,6 +24,7 @@ the call becomes a failure (`unfitting`).
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from jax_enzyme.analysis.memory import PointsTo
@@ -32,7 +33,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder
-from jax_enzyme.ir.clone import clone_with_map
+from jax_enzyme.ir.clone import clone_with_map, with_operands
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import (
     BasicBlock,
@@ -41,6 +42,7 @@ from jax_enzyme.ir.values import (
 )
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.rewriting import (
+    call_like,
     phis,
     redirect_phis,
     remove_unreachable,
@@ -130,7 +132,8 @@ def _rewrite(function: Function, calls: list[tuple[Value, _Choice]], declaration
         if not choice.candidates:
             end_at_call(function, block, call, declarations)
             continue
-        value = _chain(function, block, call, choice)
+        targets: list[Value] = [*choice.candidates, *([] if choice.complete else [call.callee])]
+        value = call_one_of(function, block, call, targets, None)
         if value is not None:
             replaced[call] = value
     replace_values(function, replaced)
@@ -138,7 +141,15 @@ def _rewrite(function: Function, calls: list[tuple[Value, _Choice]], declaration
         remove_unreachable(function)
 
 
-def _chain(function: Function, block: BasicBlock, call: I.Call | I.Invoke, choice: _Choice) -> Value | None:
+Ending = Callable[[BasicBlock], tuple[BasicBlock, Value | None]]
+"""Makes a block that goes on at another one; with the value of the call there, None where it does not."""
+
+
+def call_one_of(
+    function: Function, block: BasicBlock, call: I.Call | I.Invoke, candidates: Sequence[Value], ending: Ending | None
+) -> Value | None:
+    """Puts calls of the candidates in the place of a call through a pointer, each where it is that one, and at the end
+    of the chain, unless there is none, something else. The value that stands for the call's, if it has any."""
     index = block.instructions.index(call)
     join = BasicBlock(name="called")
     if isinstance(call, I.Invoke):
@@ -151,50 +162,42 @@ def _chain(function: Function, block: BasicBlock, call: I.Call | I.Invoke, choic
         unwind = None
         join = split_before(function, block, index + 1, "called")
         del block.instructions[index:]
-    targets: list[Value] = [*choice.candidates, *([] if choice.complete else [call.callee])]
-    arms = [_arm(call, target, join) for target in targets]
+    arms = [_arm(call, target, join) for target in candidates]
+    arms += [ending(join)] if ending is not None else []
+    last = arms[-1][0]
     at = Builder(block)
-    for target, arm, last in zip(targets, arms[:-1], arms[1:], strict=False):
-        function.blocks.insert(function.blocks.index(join), arm)
-        following = last if last is arms[-1] else BasicBlock(name="call.other")
-        at.cond_br(at.icmp("eq", call.callee, target), arm, following)
-        if following is not last:
-            function.blocks.insert(function.blocks.index(join), following)
-        at = Builder(following)
-    function.blocks.insert(function.blocks.index(join), arms[-1])
+    made: list[BasicBlock] = []
+    for target, (arm, _), (following, _) in zip(candidates, arms[:-1], arms[1:], strict=False):
+        other = last if following is last else BasicBlock(name="call.other")
+        at.cond_br(at.icmp("eq", call.callee, target), arm, other)
+        made += [arm] if other is last else [arm, other]
+        at = Builder(other)
     if len(arms) == 1:
-        at.br(arms[0])
+        at.br(last)
+    at_join = function.blocks.index(join)
+    function.blocks[at_join:at_join] = [*made, last]
     if unwind is not None:
-        _multiply_edge(unwind, block, arms)
+        _multiply_edge(unwind, block, [arm for arm, _ in arms])
     if call.type == T.VOID:
         return None
-    phi = I.Phi(call.type, "phi", [a.instructions[0] for a in arms], targets=arms, name=call.name)
+    incoming = [(value, arm) for arm, value in arms if value is not None]
+    phi = I.Phi(call.type, "phi", [v for v, _ in incoming], targets=[b for _, b in incoming], name=call.name)
     join.instructions.insert(0, phi)
     return phi
 
 
-def _arm(call: I.Call | I.Invoke, target: Value, join: BasicBlock) -> BasicBlock:
+def _arm(call: I.Call | I.Invoke, target: Value, join: BasicBlock) -> tuple[BasicBlock, Value]:
     """A block with a copy of the call, of one target."""
-    kind = I.Invoke if isinstance(call, I.Invoke) else I.Call
-    twin = kind(
-        call.type,
-        call.opcode,
-        [*call.arguments, target],
-        call.function_type,
-        call.calling_convention,
-        call.return_attributes,
-        list(call.parameter_attributes),
-        call.attributes,
-        list(call.bundles),
-        flags=call.flags,
-        metadata=list(call.metadata),
-        targets=[join, call.targets[1]] if isinstance(call, I.Invoke) else [],
-    )
+    twin: I.Instruction = call_like(call, target, call.arguments)
+    if isinstance(call, I.Invoke):
+        twin = with_operands(call, [*call.arguments, target])
+        assert isinstance(twin, I.Invoke)
+        twin.name, twin.bundles, twin.targets = "", list(call.bundles), [join, call.targets[1]]
     arm = BasicBlock(name=f"call.{target.name}" if isinstance(target, Function) else "call.unknown")
     arm.instructions = [twin]
     if isinstance(twin, I.Call):
         Builder(arm).br(join)
-    return arm
+    return arm, twin
 
 
 def _multiply_edge(block: BasicBlock, old: BasicBlock, new: list[BasicBlock]) -> None:

@@ -14,6 +14,7 @@ from jax_enzyme.transform.exceptions import clause_type, is_kind_of
 from jax_enzyme.transform.failing import PLACE, Failures, behind_the_place, stays_true
 from jax_enzyme.transform.failure_sites import CHECKED, EXCEPTION, Site
 from jax_enzyme.transform.rewriting import (
+    call_like,
     drop_edge,
     forget_records,
     kept_attributes,
@@ -163,8 +164,8 @@ class Rewriter:
             if self._runtime_call(builder, call):
                 return None
             if isinstance(call, I.Invoke):
-                plain = _as_call(call)
-                self._replaced[call] = plain
+                plain = call_like(call, call.callee, call.arguments)
+                self._replaced[call], plain.name = plain, call.name
                 builder.insert(plain)
                 drop_edge(call.targets[1], builder.block)
                 builder.br(call.targets[0])
@@ -173,8 +174,8 @@ class Rewriter:
             builder.insert(call)
             return None
         start = len(builder.block.instructions)
-        plain = _as_call(call)
-        plain.operands = [self._place, *call.arguments, twin]
+        plain = call_like(call, twin, [self._place, *call.arguments])
+        plain.name, plain.records = call.name, call.records
         plain.function_type = twin.function_type
         plain.parameter_attributes = [
             (),
@@ -305,21 +306,3 @@ class Rewriter:
             if known and (message in self._failures.with_object or not self._failures.handlers_look):
                 selector = builder.select(builder.icmp("eq", number, const_int(T.I32, message)), taken, selector)
         return selector
-
-
-def _as_call(call: I.CallBase) -> I.Call:
-    return I.Call(
-        call.type,
-        "call",
-        list(call.operands),
-        call.function_type,
-        call.calling_convention,
-        call.return_attributes,
-        list(call.parameter_attributes),
-        call.attributes,
-        list(call.bundles),
-        name=call.name,
-        flags=call.flags if isinstance(call, I.Call) else (),
-        metadata=list(call.metadata),
-        records=call.records,
-    )
