@@ -4,30 +4,40 @@
     useful   lattice {no, yes} per value and object, backward: yes where a seeded output may depend on it
     active   varied and useful; for forward mode every output counts, and active means varied
 
-Both are least fixed points, solved by a worklist (`analysis.dependence`), so a `no` is proved: the derivative there is
-exactly zero. Only floating-point values (and aggregates or bit copies of them) can be active. Objects are those of
-`memory.PointsTo`.
+Both are least fixed points, the first of a worklist (`analysis.dependence`), the second of what flows lead back to, so
+a `no` is proved: the derivative there is exactly zero. Only floating-point values (and aggregates or bit copies of
+them) can be active. Objects are those of `memory.PointsTo`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from itertools import chain
 
 from jax_enzyme.analysis.decisions import only_decides, only_moves
 from jax_enzyme.analysis.dependence import Worklist
 from jax_enzyme.analysis.flow import flow, holds_float
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.number_bytes import NumberBytes
-from jax_enzyme.analysis.objects import MemoryObject, call_effect, called_routine, copy_operands, is_defined_call
+from jax_enzyme.analysis.objects import (
+    MemoryObject,
+    call_effect,
+    called_routine,
+    copy_operands,
+    is_copy,
+    is_defined_call,
+)
 from jax_enzyme.analysis.tbaa import is_fortran_integer
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, uses
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import Constant, Value
 from jax_enzyme.rules.blas.table import Routine
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.table import Rules
 
+_Carrier = Value | MemoryObject
 _WORD = 64
 _PACKED = "bits in aggregates"
 
@@ -62,9 +72,8 @@ class Activity:
         self.useful: set[Value] = set()
         self.useful_objects: set[MemoryObject] = set(outputs or ())
         self._all_useful = outputs is None
-        if not self._all_useful:
-            self._work = Worklist(instructions[::-1], self._useful_step)
-            self._work.run()
+        if outputs is not None:
+            self._solve_useful(instructions, outputs)
 
     def value(self, value: Value) -> bool:
         """Whether a value is active."""
@@ -192,7 +201,7 @@ class Activity:
         match call_effect(call):
             case Effect.MEMORY_COPY | Effect.REALLOCATE:
                 self._mark_copied(call)
-            case None if (routine := called_routine(call)) is not None:
+            case _ if (routine := _routine(call)) is not None:
                 self._varied_routine(call, routine)
             case _:
                 self._varied_result(call)
@@ -212,81 +221,55 @@ class Activity:
 
     # -- backward ------------------------------------------------------------------------------------------------------
 
-    def _is_useful(self, value: Value) -> bool:
-        if value in self.useful:
-            return True
-        self._work.read(value)
-        return False
+    def _solve_useful(self, instructions: Collection[I.Instruction], outputs: Collection[MemoryObject]) -> None:
+        """What outputs depend on: the flows, followed back from them, and from what is useful in any case."""
+        start: list[_Carrier] = list(outputs)
+        into: dict[_Carrier, list[Iterable[_Carrier]]] = {}
+        for instruction in instructions:
+            for sinks, sources in self._between(instruction):
+                for sink in sinks:
+                    into.setdefault(sink, []).append(sources)
+            if instruction in self.halves:
+                start += self._points_to.of(instruction.operands[0])
+            elif (routine := _routine(instruction)) is not None and routine.communicates:
+                start += self._read(instruction, routine)
+        found = reached(
+            start, lambda item: chain.from_iterable(into.get(item, ())), lambda item: not isinstance(item, Constant)
+        )
+        self.useful_objects = {item for item in found if isinstance(item, MemoryObject)}
+        self.useful = {item for item in found if not isinstance(item, MemoryObject)}
 
-    def _use(self, value: Value) -> None:
-        if not isinstance(value, Constant) and value not in self.useful:
-            self.useful.add(value)
-            self._work.changed(value)
-
-    def _use_objects(self, pointer: Value) -> None:
-        for item in self._points_to.of(pointer) - self.useful_objects:
-            self.useful_objects.add(item)
-            self._work.changed(item)
-
-    def _useful_memory(self, pointer: Value) -> bool:
-        objects = self._points_to.of(pointer)
-        for item in objects:
-            self._work.read(item)
-        return not self.useful_objects.isdisjoint(objects)
-
-    def _useful_step(self, instruction: I.Instruction) -> None:
+    def _between(self, instruction: I.Instruction) -> Iterator[tuple[Iterable[_Carrier], Iterable[_Carrier]]]:
+        """What an instruction makes, or writes, and what that depends on, each of the ones on all of the others."""
+        of = self._points_to.of
         match instruction:
-            case I.Load():
-                if instruction in self.halves or self._is_useful(instruction):
-                    self._use_objects(instruction.operands[0])
-            case I.Store():
-                value, pointer = instruction.operands
-                if self._useful_memory(pointer) and _can_carry(value):
-                    self._use(value)
-            case I.AtomicRMW() | I.CmpXchg():
-                pointer, *values = instruction.operands
-                if self._useful_memory(pointer) or self._is_useful(instruction):
-                    self._use_objects(pointer)
-                    for value in filter(_can_carry, values):
-                        self._use(value)
-            case I.CallBase():
-                self._useful_call(instruction)
+            case I.Load(operands=[pointer]):
+                yield (instruction,), of(pointer)
+            case I.Store(operands=[value, pointer]):
+                yield of(pointer), (value,) if _can_carry(value) else ()
+            case I.AtomicRMW(operands=[pointer, *values]) | I.CmpXchg(operands=[pointer, *values]):
+                yield (instruction, *of(pointer)), (*of(pointer), *filter(_can_carry, values))
+            case I.CallBase(callee=Function() as callee) if is_defined_call(instruction):
+                given = zip(callee.arguments, instruction.arguments, strict=False)
+                yield from (((parameter,), (argument,)) for parameter, argument in given)
+                yield (instruction,), self._returned[callee]
+            case I.CallBase() if is_copy(instruction):
+                target, source, _ = copy_operands(instruction)
+                yield of(target), of(source)
+            case I.CallBase() if (routine := _routine(instruction)) is not None:
+                written = [o for n in filter(routine.writes, routine.floats) for o in of(instruction.operands[n])]
+                yield (instruction, *written), self._read(instruction, routine)
             case _:
-                self._useful_result(instruction)
+                yield (instruction,), self._flows[instruction]
 
-    def _useful_result(self, instruction: I.Instruction) -> None:
-        if self._is_useful(instruction):
-            for value in self._flows[instruction]:
-                self._use(value)
+    def _read(self, call: I.Instruction, routine: Routine) -> list[MemoryObject]:
+        return [o for n in filter(routine.reads, routine.floats) for o in self._points_to.of(call.operands[n])]
 
-    def _useful_call(self, call: I.CallBase) -> None:
-        if is_defined_call(call):
-            callee = call.callee
-            assert isinstance(callee, Function)
-            for parameter, argument in zip(callee.arguments, call.arguments, strict=False):
-                if self._is_useful(parameter):
-                    self._use(argument)
-            if self._is_useful(call):
-                for returned in self._returned[callee]:
-                    self._use(returned)
-            return
-        match call_effect(call):
-            case Effect.MEMORY_COPY:
-                if self._useful_memory(call.operands[0]):
-                    self._use_objects(call.operands[1])
-            case Effect.REALLOCATE:
-                if self._useful_memory(call):
-                    self._use_objects(call.operands[0])
-            case None if (routine := called_routine(call)) is not None:
-                self._useful_routine(call, routine)
-            case _:
-                self._useful_result(call)
 
-    def _useful_routine(self, call: I.CallBase, routine: Routine) -> None:
-        written = [self._useful_memory(call.operands[i]) for i in routine.floats if routine.writes(i)]
-        if self._is_useful(call) or any(written) or routine.communicates:
-            for index in filter(routine.reads, routine.floats):
-                self._use_objects(call.operands[index])
+def _routine(instruction: I.Instruction) -> Routine | None:
+    if not isinstance(instruction, I.CallBase) or call_effect(instruction) is not None:
+        return None
+    return called_routine(instruction)
 
 
 def _is_aggregate_load(instruction: I.Instruction) -> bool:

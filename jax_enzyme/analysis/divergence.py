@@ -10,12 +10,13 @@ take out of the loop is a phi there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dominators import PostDominators
 from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir.module import uses
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, Value
 
@@ -50,19 +51,18 @@ class Divergence:
 
     @cached_property
     def _values(self) -> set[Value]:
-        found: set[Value] = {i for b in self._cfg.rpo for i in b.instructions if self._differs(i)}
-        changed = True
-        while changed:
-            before = len(found)
-            for block in self._cfg.rpo:
-                for instruction in block.instructions:
-                    if any(v in found for v in instruction.operands) and not self._agreed(instruction):
-                        found.add(instruction)
-                if len(self._cfg.succs[block]) > 1 and any(v in found for v in block.terminator.operands):
-                    for reached in self._reached_in_several_ways(block):
-                        found |= {i for i in reached.instructions if isinstance(i, I.Phi)}
-            changed = len(found) != before
-        return found
+        homes = {b.terminator: b for b in self._cfg.rpo}
+        used = uses(self._cfg.function)
+
+        def onward(value: Value) -> Iterator[Value]:
+            for user, _ in used.get(value, ()):
+                if user in homes:
+                    for block in self._reached_in_several_ways(homes[user]):
+                        yield from (i for i in block.instructions if isinstance(i, I.Phi))
+                if not self._agreed(user):
+                    yield user
+
+        return set(reached((i for b in self._cfg.rpo for i in b.instructions if self._differs(i)), onward))
 
     def _reached_in_several_ways(self, block: BasicBlock) -> set[BasicBlock]:
         """Where threads may come that parted at a branch, up to where all of its ways join."""

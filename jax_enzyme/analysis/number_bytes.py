@@ -131,6 +131,17 @@ class Copied:
         """Where a part of the target was in the source; None where it is not of it."""
         return self._clipped(part.moved(self.here - self.there), self.here)
 
+    def sources(self, parts: Iterable[Bytes]) -> Iterator[Bytes]:
+        """Where parts of the target were in the source; where there are none, all of that may be copied."""
+        known = [self.moved_back(part) for part in parts]
+        if known:
+            yield from (replace(part, typed=False) for part in known if part is not None)
+        elif self.length is None:
+            yield Bytes(ANY, 1, number=False, whole=True)
+        else:
+            start = self.here.offset if self.here.modulus == 0 else None
+            yield Bytes(self.here, self.length, number=False, start=start)
+
     def _clipped(self, part: Bytes, place: Congruence) -> Bytes | None:
         part = replace(part, typed=part.typed if self.typed is None else self.typed, copies=part.copies + 1)
         if self.length is None:
@@ -227,6 +238,22 @@ class ByteRanges:
         alike = [p.at for p in known if (p.size, p.number) == (part.size, part.number)]
         return replace(part, at=repeated(part.at, alike), start=None, widened=True)
 
+    def carry_back(self, found: dict[MemoryObject, set[Bytes]], copies: Iterable[Copied]) -> None:
+        """Adds to the parts of each object, in place, those of which they may be copies."""
+        into: dict[MemoryObject, list[Copied]] = {}
+        for copy in copies:
+            into.setdefault(copy.to, []).append(copy)
+        pending = [(item, part) for item in into for part in found.get(item, ())]
+        while pending:
+            item, part = pending.pop()
+            for copy in into.get(item, ()):
+                known = found.setdefault(copy.item, set())
+                back = copy.moved_back(part)
+                settled = None if back is None else self.settled(copy.item, back, known)
+                if settled is not None and settled not in known:
+                    known.add(settled)
+                    pending.append((copy.item, settled))
+
     def _start(self, pointer: Value) -> int | None:
         """The constant part of an address."""
         root, distance = self._root(pointer)
@@ -307,67 +334,29 @@ class NumberBytes:
 
     @cached_property
     def _given(self) -> dict[MemoryObject, frozenset[Bytes]]:
-        """The numbers of the inputs: where the program accesses numbers; everywhere, where it never does."""
-        found: dict[MemoryObject, set[Bytes]] = {item: set() for item in self._inputs}
-        for function in self._points_to.functions:
-            for access in function.instructions():
-                if not isinstance(access, I.Load | I.Store):
-                    continue
-                value, pointer = I.accessed_value(access), access.operands[-1]
-                if self._inputs.isdisjoint(self._points_to.of(pointer)):
-                    continue
-                for item, part in self.ranges.accessed(access, pointer, value.type):
-                    if item in found and part.number:
-                        found[item].add(Bytes(part.at, part.size, start=part.start, whole=part.at.modulus == part.size))
-        for item, part in self._copied_away():
-            found[item].add(part)
-        everywhere = frozenset([Bytes(ANY, 1, number=False, whole=True)])
-        return {item: frozenset(parts) or everywhere for item, parts in found.items()}
-
-    def _copied_away(self) -> Iterator[tuple[MemoryObject, Bytes]]:
-        """What is copied out of the inputs: what the program accesses as numbers in the copies, and in copies of these;
-        all of it where nothing tells."""
+        """The numbers of the inputs: where the program accesses numbers; everywhere, where it never does. Of what is
+        copied away, what it accesses as numbers in the copies, and in copies of these; all, where nothing tells."""
         instructions = [i for f in self._points_to.functions for i in f.instructions()]
-        every = [c for i in instructions if isinstance(i, I.CallBase) and is_copy(i) for c in self.ranges.copied(i)]
-        if self._inputs.isdisjoint(copy.item for copy in every):
-            return
-        accessed = self._numbers_behind(instructions, every)
-        for copy in every:
-            if copy.item not in self._inputs:
-                continue
-            parts = accessed.get(copy.to, set())
-            if parts:
-                found = (copy.moved_back(part) for part in parts)
-                yield from ((copy.item, replace(part, typed=False)) for part in found if part is not None)
-            elif copy.length is None:
-                yield copy.item, Bytes(ANY, 1, number=False, whole=True)
-            else:
-                start = copy.here.offset if copy.here.modulus == 0 else None
-                yield copy.item, Bytes(copy.here, copy.length, number=False, start=start)
-
-    def _numbers_behind(
-        self, instructions: Iterable[I.Instruction], every: Collection[Copied]
-    ) -> dict[MemoryObject, set[Bytes]]:
-        """What is accessed as a number in each object, or in what is copied from it."""
+        copies = [c for i in instructions if isinstance(i, I.CallBase) and is_copy(i) for c in self.ranges.copied(i)]
+        away = [copy for copy in copies if copy.item in self._inputs]
         accessed: dict[MemoryObject, set[Bytes]] = {}
         for access in instructions:
-            if isinstance(access, I.Load | I.Store):
-                pointer = access.operands[-1]
-                for item, part in self.ranges.accessed(access, pointer, I.accessed_value(access).type):
+            if not isinstance(access, I.Load | I.Store):
+                continue
+            value, pointer = I.accessed_value(access), access.operands[-1]
+            if away or not self._inputs.isdisjoint(self._points_to.of(pointer)):
+                for item, part in self.ranges.accessed(access, pointer, value.type):
                     if part.number:
                         accessed.setdefault(item, set()).add(replace(part, typed=False))
-        pending = list(every)
-        while pending:
-            copy = pending.pop()
-            known = accessed.setdefault(copy.item, set())
-            before = len(known)
-            for back in [copy.moved_back(part) for part in accessed.get(copy.to, ())]:
-                settled = None if back is None else self.ranges.settled(copy.item, back, known)
-                if settled is not None:
-                    known.add(settled)
-            if len(known) > before:
-                pending += [other for other in every if other.to is copy.item]
-        return accessed
+        found = {
+            item: {Bytes(p.at, p.size, start=p.start, whole=p.at.modulus == p.size) for p in accessed.get(item, ())}
+            for item in self._inputs
+        }
+        self.ranges.carry_back(accessed, copies if away else ())
+        for copy in away:
+            found[copy.item].update(copy.sources(accessed.get(copy.to, ())))
+        everywhere = frozenset([Bytes(ANY, 1, number=False, whole=True)])
+        return {item: frozenset(parts) or everywhere for item, parts in found.items()}
 
     # -- growing
 

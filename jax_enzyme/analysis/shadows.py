@@ -15,32 +15,24 @@ from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import MemoryObject
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import GlobalVariable
-from jax_enzyme.ir.values import Constant, ConstantAggregate, Value
+from jax_enzyme.ir.reach import reached
+from jax_enzyme.ir.values import Constant, ConstantAggregate
 
 
 def shadowed_objects(points_to: PointsTo, activity: Activity) -> frozenset[MemoryObject]:
     """The least set of objects that need shadows."""
-    shadowed = {o for o in points_to.contents if activity.object(o)}
-    pointers: list[Value] = [
-        value
-        for function in points_to.functions
-        for value in [*function.arguments, *function.instructions()]
-        if T.is_pointer(value.type)
-    ]
     own = _own_shadows(points_to)
-    changed = True
-    while changed:
-        before = len(shadowed)
-        for item, held in points_to.contents.items():
-            if not held.isdisjoint(shadowed):
-                shadowed.add(item)
-        for pointer in pointers:
-            held = points_to.of(pointer)
-            if not held.isdisjoint(shadowed):
-                shadowed |= held
-        shadowed -= own
-        changed = len(shadowed) != before
-    return frozenset(shadowed)
+    beside: dict[MemoryObject, set[MemoryObject]] = {}
+    for item, held in points_to.contents.items():
+        for other in held:
+            beside.setdefault(other, set()).add(item)
+    for function in points_to.functions:
+        for value in (*function.arguments, *function.instructions()):
+            if T.is_pointer(value.type) and len(held := points_to.of(value)) > 1:
+                for item in held:
+                    beside.setdefault(item, set()).update(held)
+    active = (o for o in points_to.contents if activity.object(o))
+    return frozenset(reached(active, lambda item: beside.get(item, ()), lambda item: item not in own))
 
 
 def _own_shadows(points_to: PointsTo) -> frozenset[MemoryObject]:

@@ -311,20 +311,9 @@ class BitChecks:
                         found.setdefault(item, set()).add(part)
                 elif isinstance(instruction, I.CallBase):
                     self._note_call(instruction, found, copies)
-        pending = [(item, part) for item, parts in found.items() for part in parts]
-        pending += [(copy.to, part) for copy in copies for part in self._declared(copy.to)]
-        into: dict[MemoryObject, list[Copied]] = {}
         for copy in copies:
-            into.setdefault(copy.to, []).append(copy)
-        while pending:
-            item, part = pending.pop()
-            for copy in into.get(item, ()):
-                known = found.setdefault(copy.item, set())
-                before = copy.moved_back(part)
-                settled = None if before is None else self._ranges.settled(copy.item, before, known)
-                if settled is not None and settled not in known:
-                    known.add(settled)
-                    pending.append((copy.item, settled))
+            found.setdefault(copy.to, set()).update(self._declared(copy.to))
+        self._ranges.carry_back(found, copies)
         return found
 
     def _note_call(
