@@ -592,6 +592,30 @@ void k(int n, const int *at, const double *x, double *w, double *y) {{
     np.testing.assert_allclose(kernel(at, x), 2 * np.sin(x) * np.exp(x), rtol=1e-14)
 
 
+@pytest.mark.parametrize(
+    ("schedule", "believed"),
+    [("", True), ("static", True), ("guided", True), ("dynamic, 1", True), ("dynamic, 8", False), ("static, 8", False)],
+)
+def test_iterations_of_one_chunk_may_depend_on_those_before_them(schedule: str, believed: bool) -> None:
+    source = f"""#include <math.h>
+void k(int n, const int *joined, const double *x, double *y) {{
+#pragma omp parallel for {f"schedule({schedule})" if schedule else ""}
+  for (int i = 0; i < n; i++) {{
+    y[i] = sin(x[i]);
+    if (joined[i]) y[i] += 0.5 * y[i - 1];
+  }}
+}}"""
+    signature = "n: i32, joined: i32[n], x: f64[n], out y: f64[n]"
+    kernel = je.kernel(source, "k", signature, lang="c", flags=("-fopenmp",))
+    x, joined = _inputs(8000), np.arange(8000, dtype=np.int32) % (1 if believed else 8)
+    said = [text for name, text in kernel.inspect(joined, x).loops if name == "primal"]
+    assert said[-1].endswith("on several threads") is believed, said
+    expected = np.sin(x)
+    for i in np.flatnonzero(joined):
+        expected[i] += 0.5 * expected[i - 1]
+    np.testing.assert_allclose(kernel(joined, x), expected, rtol=1e-14)
+
+
 def test_inspect_says_which_loops_are_shared_and_why_others_are_not() -> None:
     source = """void k(int n, const double *x, double *y) {
 #pragma omp parallel for

@@ -110,7 +110,7 @@ def _refuse_scans(module: Module, name: str) -> None:
 def _marks(found: Worksharing, regions: frozenset[Function], alone: bool, meetings: Synchronisation) -> Marks:
     if found.ordered or any(callee_name(i).startswith(_WAITS) for b in found.loop.blocks for i in b.instructions):
         return frozenset()
-    if alone or found.function not in regions or meetings.touch(found.loop):
+    if alone or found.chunks or found.function not in regions or meetings.touch(found.loop):
         return frozenset({Mark.PARALLEL})
     return frozenset({Mark.PARALLEL, Mark.EXCLUSIVE})
 

@@ -46,12 +46,14 @@ _MODIFIERS = 0xFFFF
 @dataclass(frozen=True)
 class Worksharing:
     """A loop over all iterations of a worksharing loop, outside of which lies `start`. `ordered`: iterations have parts
-    that run in order."""
+    that run in order. `chunks`: several that follow each other may be one thread's, by the source, which runs them in
+    order."""
 
     function: Function
     loop: Loop
     start: BasicBlock
     ordered: bool
+    chunks: bool
 
 
 def worksharing_loops(module: Module, *, teams: bool, by_number: bool) -> list[Worksharing]:
@@ -65,6 +67,7 @@ def worksharing_loops(module: Module, *, teams: bool, by_number: bool) -> list[W
             continue
         _dispatch(module, function, teams)
         kinds = [(block, int_value(call.arguments[2])) for block, call in starts]
+        alone = [_gives_one(call) for _, call in starts]
         chunked = _CHUNKED - {_CHUNKS} if by_number else _CHUNKED
         for (block, kind), (_, call) in zip(kinds, starts, strict=True):
             loop = loop_behind(function, block)
@@ -78,11 +81,18 @@ def worksharing_loops(module: Module, *, teams: bool, by_number: bool) -> list[W
                     call.operands[2] = const_int(T.I32, _EVENLY)
         for block, call in calls_of(function, _START):
             block.instructions.remove(call)
-        for block, kind in kinds:
+        for (block, kind), one in zip(kinds, alone, strict=True):
             loop = loop_behind(function, block)
             if loop is not None:
-                found.append(Worksharing(function, loop, block, kind is None or kind & _MODIFIERS in _ORDERED))
+                ordered = kind is None or kind & _MODIFIERS in _ORDERED
+                found.append(Worksharing(function, loop, block, ordered, not one))
     return found
+
+
+def _gives_one(start: I.CallBase) -> bool:
+    """Does a thread get one iteration at a time, or a range of which the source does not say where it ends?"""
+    kind = int_value(start.arguments[2])
+    return (kind is not None and kind & _MODIFIERS == _EVENLY) or int_value(start.arguments[-1]) in (0, 1)
 
 
 def mark_behind(module: Module, name: str) -> None:
