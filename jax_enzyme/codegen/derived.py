@@ -58,7 +58,7 @@ from jax_enzyme.transform.parallel_loops import share_marked_loops
 from jax_enzyme.transform.places import keep_places
 from jax_enzyme.transform.prepare import prepare_calls
 from jax_enzyme.transform.proved_loops import mark_proved_loops
-from jax_enzyme.transform.sanitize import sanitized, with_checks
+from jax_enzyme.transform.sanitize import sanitized, with_checked_promises, with_checks
 from jax_enzyme.transform.shared_loops import share_loops
 from jax_enzyme.transform.withheld import withhold
 from jax_enzyme.working import LOG, working
@@ -311,7 +311,7 @@ class _Job:
         threads = self.options.threads or 1
         module = program_module(self.program, self.signature, self.binding, threads=threads, as_written=True)
         library.link_bodies(module)
-        plain = prepare_calls(bind(module, self.program.symbol, self.signature, self.binding))
+        plain = prepare_calls(with_checked_promises(bind(module, self.program.symbol, self.signature, self.binding)))
         checked = sanitized(plain, 0 if limit is None else max(1, round(1000 * limit)))
         return with_checks(guard_divisions(function), checked) if self.steps else checked
 

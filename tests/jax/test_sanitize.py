@@ -114,6 +114,31 @@ static double odd(double x, int n);
 static double even(double x, int n) { return n == 0 ? x : odd(x, n - 1) + 1; }
 static double odd(double x, int n) { return n == 0 ? x : even(x, n + 1) * 2; }
 double deep(int n, const double *x) { return even(x[0], n); }
+typedef double (*curve)(double);
+static double once(double x) { return x; }
+static double square(double x) { return x * x; }
+double null_call(int n, const double *x) {
+  curve of[] = {once, square, 0};
+  return of[n - 2](x[1]); /* null_call */
+}
+double negative(int n, const double *x) {
+  double t[n - 8]; /* negative_length */
+  t[0] = x[0];
+  return t[0] * x[1];
+}
+double assumed(int n, const double *x) {
+  __builtin_assume(n > 4); /* assumption */
+  return n > 4 ? x[0] : x[1];
+}
+static int by_quotient(const void *a, const void *b) {
+  return 12 / *(const int *)a - 12 / *(const int *)b; /* comparison */
+}
+double sorted(int n, const double *x) {
+  int at[8];
+  for (int i = 0; i < n; i++) at[i] = (i + 1) % 4;
+  qsort(at, n, sizeof *at, by_quotient);
+  return x[at[0] - 1];
+}
 double endless(int n, const double *x) {
   double s = 0;
   while (n > 0) /* endless */
@@ -138,6 +163,10 @@ BAD = [
     ("constant", "constant_conversion", "uses an integer without a value"),
     ("converted", "conversion", "converts a number to 32 bits of signed integer that is out of range"),
     ("divided", "division", "integer division by zero"),
+    ("null_call", "null_call", "calls a null pointer"),
+    ("negative", "negative_length", "makes local variable `t` with a negative number of elements"),
+    ("assumed", "assumption", "an assumption in the source does not hold"),
+    ("sorted", "comparison", "integer division by zero"),
     ("deep", None, "the recursion has used up the stack"),
     ("endless", "endless", "its time limit is over"),
 ]
@@ -160,6 +189,7 @@ def test_what_c_leaves_undefined_is_an_error_with_its_line(symbol: str, mark: st
 def test_derivatives_fail_as_the_kernel_does_and_inputs_stay() -> None:
     kernel = je.kernel(SOURCE, "local", "n: i32, x: f64[n] -> f64", lang="c", options=CHECKED)
     x = jnp.array(X)
+    assert je.kernel(SOURCE, "sorted", "n: i32, x: f64[n] -> f64", lang="c", options=CHECKED)(x[:3]) == 3.0
     for derivative in (jax.grad(kernel), jax.jit(jax.grad(kernel)), jax.jacfwd(kernel)):
         with pytest.raises(jax.errors.JaxRuntimeError, match="writes outside of the bounds of local variable `b`"):
             jax.block_until_ready(derivative(x))

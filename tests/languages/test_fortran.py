@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 
@@ -213,6 +214,26 @@ def test_stop_is_an_error_of_the_call() -> None:
     with pytest.raises(KernelStatus) as caught:
         kernel.run((), [np.array([1.0, 400.0, 1.0])])
     assert caught.value.kind == 3
+
+
+UNALLOCATED = """
+subroutine k(n, x, y)
+  integer, intent(in) :: n
+  real(8), intent(in) :: x(n)
+  real(8), intent(out) :: y(n)
+  real(8), allocatable :: t(:)
+  if (n > 100) allocate(t(n), source=x)
+  y = x * t(1)
+end subroutine
+"""
+
+
+def test_the_checking_mode_tells_of_an_array_that_is_not_allocated() -> None:
+    need("flang-22")
+    checked = je.Options(sanitize=True)
+    kernel = je.kernel(UNALLOCATED, "k", "n: i32[], x: f64[n], out y: f64[n]", lang="fortran", options=checked)
+    with pytest.raises(jax.errors.JaxRuntimeError, match=r"an array that is not allocated is used.*\.f90:\d"):
+        kernel(positive(3))
 
 
 OPENMP = """

@@ -2,6 +2,7 @@
 
 before anything is optimised, with everything inlined that is not recursive:
 
+promises     calls of null pointers, assumptions that do not hold
 scalars      local variables start with a pattern; reads of it are failures
 lifetimes    uses of local variables whose block or function has ended
 certain      those of them that cannot fail are removed
@@ -17,6 +18,6 @@ insertion    where the checks go in
 outside      what surrounds a call: objects, outputs that are not written; derivatives behind the checked kernel
 """
 
-from jax_enzyme.transform.sanitize.outside import sanitized, with_checks
+from jax_enzyme.transform.sanitize.outside import sanitized, with_checked_promises, with_checks
 
-__all__ = ["sanitized", "with_checks"]
+__all__ = ["sanitized", "with_checked_promises", "with_checks"]

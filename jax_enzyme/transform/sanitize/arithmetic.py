@@ -1,6 +1,8 @@
 """Arithmetic that has no result: integer division by zero and its overflow, shifts by too many places, floating-point
 numbers that the integers they become cannot hold. Of numbers, not of vectors, in which no source language has these.
-Of constants a compiler, and LLVM when it inlines, computes that there is no result: `poison`."""
+Of constants a compiler, and LLVM when it inlines, computes that there is no result: `poison`.
+
+A local array whose length came out negative is told as well."""
 
 from __future__ import annotations
 
@@ -15,9 +17,12 @@ from jax_enzyme.transform.divisions import division_failures
 from jax_enzyme.transform.failure_sites import DIVISIONS
 from jax_enzyme.transform.sanitize.insertion import Check
 from jax_enzyme.transform.sanitize.runtime import Runtime
+from jax_enzyme.transform.sanitize.scalars import variable_name
 
 _DIVISIONS = ("sdiv", "srem", "udiv", "urem")
 _SHIFTS = ("shl", "lshr", "ashr")
+_MOST_ELEMENTS = 2**31
+"""Of a local array: an `int` that is negative gives that many and more as the size that a compiler makes of it."""
 _WIDENED = frozenset({"half", "bfloat", "float", "double"})
 
 
@@ -40,9 +45,13 @@ def constant_checks(function: Function, runtime: Runtime) -> dict[I.Instruction,
 def arithmetic_checks(instruction: I.Instruction, runtime: Runtime) -> list[Check]:
     """What is to be checked before an instruction."""
     kind = instruction.type
-    if not isinstance(kind, T.IntType):
-        return []
     match instruction:
+        case I.Alloca() if int_value(count := instruction.operands[0]) is None:
+            what = f"makes {variable_name(instruction)} with a negative number of elements, or with 2^31 or more"
+            most = const_int(count.type, _MOST_ELEMENTS)
+            return [Check(lambda at: at.icmp("uge", count, most), _constant(runtime.failure(what, instruction)))]
+        case _ if not isinstance(kind, T.IntType):
+            return []
         case I.BinaryOp(opcode=opcode) if opcode in _DIVISIONS:
             return [
                 Check(condition, _constant(runtime.failure(DIVISIONS[name], instruction)))

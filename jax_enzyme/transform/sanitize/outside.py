@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.objects import reachable_functions
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import linking
 from jax_enzyme.ir import types as T
@@ -34,6 +35,7 @@ from jax_enzyme.ir.values import Argument, BasicBlock, Value
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.signature import RETURN
+from jax_enzyme.transform.failing import PLACE
 from jax_enzyme.transform.failure_sites import FIRST_MESSAGE, append_messages, messages
 from jax_enzyme.transform.failures import lower_failures
 from jax_enzyme.transform.heap_locals import move_locals_of
@@ -45,8 +47,10 @@ from jax_enzyme.transform.sanitize.endings import ending_checks
 from jax_enzyme.transform.sanitize.insertion import Check, insert_checks
 from jax_enzyme.transform.sanitize.lifetimes import check_lifetimes
 from jax_enzyme.transform.sanitize.lookup import scope_of_records
+from jax_enzyme.transform.sanitize.promises import promise_checks
 from jax_enzyme.transform.sanitize.runtime import Runtime
 from jax_enzyme.transform.sanitize.scalars import is_lifetime, reveal, start_unwritten, unhide
+from jax_enzyme.transform.stand_ins import stand_in
 
 SYMBOL = "je.sanitized"
 _BEHIND = "je.behind.checks"
@@ -57,6 +61,7 @@ def sanitized(function: ArrayFunction, milliseconds: int) -> ArrayFunction:
     """A kernel as `bind` and `prepare_calls` leave it, with checks, in a module of its own. `milliseconds` is what it
     may take, 0 for as long as it wants."""
     module = _inlined(lower_failures(function).module, function.symbol)
+    _forget_unreached(module, function.symbol)
     module = privatise(replace(function, module=module)).module
     layout, runtime = DataLayout(module), Runtime(module)
     for target in _users(module, function.symbol):
@@ -86,6 +91,16 @@ def sanitized(function: ArrayFunction, milliseconds: int) -> ArrayFunction:
     return ArrayFunction(module, SYMBOL, function.buffers)
 
 
+def with_checked_promises(function: ArrayFunction) -> ArrayFunction:
+    """A kernel as `bind` leaves it, with the checks of `promises`, in a module of its own."""
+    module = clone(function.module)
+    runtime = Runtime(module)
+    for target in _users(module, function.symbol):
+        before = {i: checks for i in target.instructions() if (checks := promise_checks(i, runtime))}
+        insert_checks(target, before, {}, Declarations(module))
+    return replace(function, module=module)
+
+
 def _forget_unrolling(module: Module) -> None:
     """LLVM warns of loops that it was to unroll and did not, in place."""
     for number, node in module.metadata.items():
@@ -104,6 +119,15 @@ def _inlined(module: Module, symbol: str) -> Module:
         if not target.is_declaration and target not in own:
             target.attributes = without_attributes(copy, target.attributes, frozenset(("alwaysinline",)))
     return run(copy, ["always-inline", "globaldce"])
+
+
+def _forget_unreached(module: Module, symbol: str) -> None:
+    """Functions that no call gets to trap, in place. (What sorts has its comparison inlined, and is handed its address
+    all the same.) Checks in them would fail into nothing."""
+    entered = reachable_functions(module.functions[symbol])
+    for target in list(module.functions.values()):
+        if not target.is_declaration and target not in entered:
+            stand_in(module, target, target, PLACE, entered=False)
 
 
 def _users(module: Module, symbol: str) -> list[Function]:
