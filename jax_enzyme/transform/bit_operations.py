@@ -6,6 +6,8 @@ or i64 %bits, 0x8000...                      minus fabs
 or (and %a, 0x7fff...), (and %b, 0x8000...)  copysign (of fabs)
 xor %a, (and %b, 0x8000...)                  %a, its sign changed where %b is negative
 or %a, (and %b, 0x8000...)                   %a, made negative where %b is
+xor %a, (shl %k, 63)                         %a, its sign changed where %k is odd
+xor %a, <0x8000..., 0, ...>                  the lanes of %a, some with their signs changed
 and (xor %b, %c), 0x8000...                  the sign of a product, wherever a sign may stand above
 """
 
@@ -19,6 +21,7 @@ from jax_enzyme.ir.builder import const_float, const_int, zero
 from jax_enzyme.ir.reach import made_of, reached
 from jax_enzyme.ir.values import (
     Constant,
+    ConstantAggregate,
     ConstantFloat,
     ConstantInt,
     Poison,
@@ -56,18 +59,43 @@ def bit_operation(value: Value) -> tuple[str, list[Value]] | None:
 
 def signs_of(value: Value) -> list[Value]:
     """The integers the product of whose signs a value has as its sign bit, where it has no other; none otherwise."""
-    kind = T.scalar(value.type)
-    source = _masked(value, 1 << (kind.bits - 1)) if isinstance(kind, T.IntType) else None
-    return [] if source is None else _factors(source)
+    source = _masked_sign(value)
+    if source is not None:
+        return _factors(source)
+    return [value] if _is_sign(value) else []
 
 
 def parts_of_signs(value: Value) -> list[I.Instruction]:
     """The instructions between a value that is a sign alone and those whose sign it is."""
-    if not signs_of(value):
+    source = _masked_sign(value)
+    if source is None:
         return []
     assert isinstance(value, I.BinaryOp)
-    products = reached(value.operands[:1], made_of, _is_product)
+    products = reached([source], made_of, _is_product)
     return [value, *(p for p in products if isinstance(p, I.Instruction))]
+
+
+def _masked_sign(value: Value) -> Value | None:
+    """What a value is but for all bits below the sign."""
+    kind = T.scalar(value.type)
+    return _masked(value, 1 << (kind.bits - 1)) if isinstance(kind, T.IntType) else None
+
+
+def _is_sign(value: Value) -> bool:
+    """Whether no bit but the sign can be set, in any lane, by a shift or as a constant."""
+    kind = T.scalar(value.type)
+    if not isinstance(kind, T.IntType):
+        return False
+    sign = kind.bits - 1
+    match value:
+        case ConstantAggregate():
+            return all(_is(v, 0) or _is(v, 1 << sign) for v in value.elements)
+        case I.BinaryOp(opcode="shl"):
+            return _is(value.operands[1], sign)
+        case I.Select():
+            return all(_is(v, 0) or _is(v, 1 << sign) or _is_sign(v) for v in I.merged(value))
+        case _:
+            return False
 
 
 def _factors(value: Value) -> list[Value]:
