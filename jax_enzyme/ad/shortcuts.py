@@ -37,7 +37,7 @@ from jax_enzyme.ir.values import Argument, ConstantInt, Value, int_value
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.table import Rules
 from jax_enzyme.transform.equalities import ORDERED, name_equalities
-from jax_enzyme.transform.rewriting import drop_edge, place, remove_unreachable, remove_unused
+from jax_enzyme.transform.rewriting import drop_edge, place, remove_dead, remove_unreachable
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class _Comparisons:
                 for instruction in function.instructions():
                     instruction.operands = [never.get(v, v) for v in instruction.operands]
                 _go_straight(function)
-                remove_unused(function)
+                remove_dead(function)
         return replace(self._base, module=module)
 
 

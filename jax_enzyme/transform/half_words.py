@@ -22,7 +22,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import Value, int_value, lane_of
-from jax_enzyme.transform.rewriting import Change, remove_unused, rewrite
+from jax_enzyme.transform.rewriting import Change, remove_dead, rewrite
 
 _UPPER = 16
 _UPPER_MASKS = (0xFFFF0000, -0x10000)
@@ -46,7 +46,7 @@ def _rewrite(function: Function) -> bool:
 
     if found:
         rewrite(function, change_of)
-        remove_unused(function)
+        remove_dead(function)
     return bool(found)
 
 

@@ -34,7 +34,7 @@ from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.marks import Mark, has_marks, marks_of
 from jax_enzyme.ir.module import Function, Module, callee_name, uses
 from jax_enzyme.ir.values import BasicBlock, ConstantFloat, Value
-from jax_enzyme.transform.rewriting import phis, remove_unused, replace_values
+from jax_enzyme.transform.rewriting import phis, remove_dead, replace_values
 
 _EXTREMES = {"llvm.maxnum.": "ogt", "llvm.minnum.": "olt"}
 
@@ -125,7 +125,7 @@ def _without_guard(root: Function, block: BasicBlock, leader: _Join, joins: list
     count = sum(isinstance(i, I.Phi) for i in rest)
     block.instructions = [*rest[:count], *candidates.values(), *at.block.instructions, *rest[count:]]
     replace_values(root, replaced)
-    remove_unused(root)
+    remove_dead(root)
 
 
 def note_choices(module: Module, root: Function) -> None:

@@ -43,7 +43,7 @@ from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.bit_operations import as_number, bit_operation, parts_of_signs
 from jax_enzyme.transform.half_words import name_conversions
 from jax_enzyme.transform.lanes import split_mixed_loads, split_words
-from jax_enzyme.transform.rewriting import forget_records, phis, place, remove_unused, replace_values
+from jax_enzyme.transform.rewriting import forget_records, phis, place, remove_dead, replace_values
 
 
 def retype(function: ArrayFunction) -> ArrayFunction:
@@ -275,7 +275,7 @@ class _Rewriting:
         for block in web.function.blocks:
             block.instructions = [i for i in block.instructions if i not in self._back]
         forget_records(web.function, set(web.members))
-        remove_unused(web.function)
+        remove_dead(web.function)
 
     def _make_twin(self, member: I.Instruction) -> None:
         """What takes a member's place, with the member's operands for now."""

@@ -93,34 +93,14 @@ def _renewed(operand: MDValue, replaced: Mapping[Value, Value]) -> MDValue:
             return operand
 
 
-_WITHOUT_EFFECT = (I.BinaryOp, I.UnaryOp, I.Cast, I.Compare, I.Select, I.Freeze, I.Phi, I.GetElementPtr)
-
-
-def remove_unused(function: Function) -> None:
-    """Removes arithmetic whose results nothing uses."""
-    counts: dict[Value, int] = {}
-    for instruction in function.instructions():
-        held = [v for _, values in instruction.bundles for v in values] if isinstance(instruction, I.CallBase) else []
-        for operand in [*instruction.operands, *held]:
-            counts[operand] = counts.get(operand, 0) + 1
-    pending = [i for i in function.instructions() if isinstance(i, _WITHOUT_EFFECT) and not counts.get(i)]
-    dead: set[Value] = set()
-    while pending:
-        instruction = pending.pop()
-        dead.add(instruction)
-        for operand in instruction.operands:
-            counts[operand] -= 1
-            if not counts[operand] and isinstance(operand, _WITHOUT_EFFECT):
-                pending.append(operand)
-    if dead:
-        for block in function.blocks:
-            block.instructions = [i for i in block.instructions if i not in dead]
-        forget_records(function, dead)
+_PURE = (
+    I.BinaryOp, I.UnaryOp, I.Cast, I.Compare, I.Select, I.Freeze, I.Phi, I.GetElementPtr, I.Load, I.ExtractElement,
+    I.InsertElement, I.ShuffleVector,
+)  # fmt: skip
 
 
 def remove_dead(function: Function) -> None:
     """Removes loads and arithmetic that nothing needs, also where they need one another in a circle."""
-    pure = (*_WITHOUT_EFFECT, I.Load, I.ExtractElement, I.InsertElement, I.ShuffleVector)
 
     def needs(value: Value) -> list[Value]:
         held = [v for _, values in value.bundles for v in values] if isinstance(value, I.CallBase) else []
@@ -129,7 +109,7 @@ def remove_dead(function: Function) -> None:
     needed: list[Value] = [
         i
         for i in function.instructions()
-        if not isinstance(i, pure) or (isinstance(i, I.Load) and (i.ordering or "volatile" in i.flags))
+        if not isinstance(i, _PURE) or (isinstance(i, I.Load) and (i.ordering or "volatile" in i.flags))
     ]
     alive = reached(needed, needs)
     dead: set[Value] = {i for i in function.instructions() if i not in alive}

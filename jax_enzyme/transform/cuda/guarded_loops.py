@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from jax_enzyme.analysis.counters import tests
+from jax_enzyme.analysis.guards import INVERSE, SWAPPED, known_with
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -25,8 +26,6 @@ from jax_enzyme.transform.rewriting import drop_edge, phis
 
 _FEW = 8
 """Loops of fewer iterations are left to be unrolled."""
-_SWAPPED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
-_OPPOSITE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
 _Extensions = dict[str, str]
 """By the sign of a comparison, how the offset is widened so that a sum with it is exact."""
 
@@ -155,42 +154,21 @@ def _range(at: Builder, counts: Counted, parts: list[_Part]) -> tuple[Value, Val
 
 def _parts(loop: Loop, phi: I.Phi, condition: Value, holds: bool) -> Iterator[_Part | None]:
     """Conditions all of which must hold where `condition` is `holds`; None for each that is of no known form."""
-    both = _both(condition, holds)
-    if both is not None:
-        for one in both:
-            yield from _parts(loop, phi, one, holds)
-    elif (
-        isinstance(condition, I.BinaryOp) and condition.opcode == "xor" and int_value(condition.operands[1]) in (1, -1)
-    ):
-        yield from _parts(loop, phi, condition.operands[0], not holds)
-    elif _is_outside(loop, condition):
-        yield _Whole(condition, holds)
-    elif isinstance(condition, I.Compare) and condition.opcode == "icmp":
-        yield _side(loop, phi, condition, holds)
-    else:
-        yield None
-
-
-def _both(condition: Value, holds: bool) -> tuple[Value, Value] | None:
-    """The two conditions of which `holds` says that both do (`and`), or that neither does (`or`)."""
-    if isinstance(condition, I.BinaryOp) and condition.opcode == ("and" if holds else "or"):
-        return condition.operands[0], condition.operands[1]
-    if isinstance(condition, I.Select) and condition.type == T.I1:
-        first, then, other = condition.operands
-        if holds and int_value(other) == 0:
-            return first, then
-        if not holds and int_value(then) in (1, -1):
-            return first, other
-    return None
+    for part, truth in known_with(condition, holds):
+        if _is_outside(loop, part):
+            yield _Whole(part, truth)
+        elif isinstance(part, I.Compare) and part.opcode == "icmp":
+            yield _side(loop, phi, part, truth)
+        else:
+            yield None
 
 
 def _side(loop: Loop, phi: I.Phi, compare: I.Compare, holds: bool) -> _Side | None:
     x, limit = compare.operands
-    order = compare.predicate[-2:]
+    predicate = compare.predicate if holds else INVERSE[compare.predicate]
     if _is_outside(loop, x):
-        x, limit, order = limit, x, _SWAPPED[order]
-    if not holds:
-        order = _OPPOSITE[order]
+        x, limit, predicate = limit, x, SWAPPED[predicate]
+    order = predicate[-2:]
     found = _sum(loop, phi, x)
     if found is None or not _is_outside(loop, limit) or not isinstance(limit.type, T.IntType):
         return None

@@ -17,14 +17,14 @@ loop and what they do behind it are then loops over members of their own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.dominance import immediate_dominators, reverse_post_order
-from jax_enzyme.ir.module import Function, callee_name
+from jax_enzyme.ir.module import Function, callee_name, uses
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, Constant, Value, int_value
 from jax_enzyme.transform.cuda import marks
@@ -63,6 +63,7 @@ class Uniformity:
         self.cfg = Cfg(function)
         self.indices = frozenset(indices)
         self.meets = frozenset(meets)
+        self._uses = uses(function)
         self.meeting = {b for b in self.cfg.rpo if self.is_meeting_block(b)}
         self.skeleton = self._skeleton()
         self._returning = self._before({b for b in self.cfg.rpo if isinstance(b.terminator, I.Return)})
@@ -133,18 +134,12 @@ class Uniformity:
     # -- values
 
     def _propagate(self) -> bool:
-        changed = False
-        again = True
-        while again:
-            again = False
-            for block in self.cfg.rpo:
-                for instruction in block.instructions:
-                    if instruction in self.divergent or self._meets(instruction):
-                        continue
-                    if any(o in self.divergent for o in instruction.operands):
-                        self.divergent.add(instruction)
-                        again = changed = True
-        return changed
+        def onward(value: Value) -> Iterator[Value]:
+            return (user for user, _ in self._uses.get(value, ()) if not self._meets(user))
+
+        before = len(self.divergent)
+        self.divergent = set(reached(self.divergent, onward))
+        return len(self.divergent) > before
 
     # -- control
 

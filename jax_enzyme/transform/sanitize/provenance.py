@@ -24,6 +24,7 @@ from jax_enzyme.ir.arrays import ITEM_BYTES, Buffer
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.metadata import MDRef
 from jax_enzyme.ir.module import Function, GlobalVariable
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import (
     Argument,
     BasicBlock,
@@ -228,18 +229,9 @@ class Provenance:
         return self._records[key]
 
 
-def _sources(root: I.Instruction) -> tuple[dict[Value, None], list[I.Instruction]]:
+def _sources(root: I.Instruction) -> tuple[list[Value], list[I.Instruction]]:
     """What phis and selects choose from in the end, and all of them that are passed on the way."""
-    roots: dict[Value, None] = {}
-    merges: dict[I.Instruction, None] = {root: None}
-    pending = [root]
-    while pending:
-        merge = pending.pop()
-        for operand in merge.operands[0 if isinstance(merge, I.Phi) else 1 :]:
-            source = root_of(operand)
-            if not isinstance(source, I.Phi | I.Select):
-                roots[source] = None
-            elif source not in merges:
-                merges[source] = None
-                pending.append(source)
-    return roots, list(merges)
+    start: list[Value] = [root]
+    found = reached(start, lambda v: map(root_of, I.merged(v)) if isinstance(v, I.Phi | I.Select) else ())
+    merges: list[I.Instruction] = [v for v in found if isinstance(v, I.Phi | I.Select)]
+    return [v for v in found if v not in merges], merges
