@@ -212,7 +212,9 @@ def _planned(
     refuse_unprovable(words, activity, rules, survey.origin)
     shadowed = shadowed_objects(points_to, activity)
     _refuse_globals(shadowed, execution)
-    static = sorted((o for o in shadowed if _is_static(o, recipes[0])), key=lambda o: _position(o, root))
+    sites: tuple[Value, ...] = (*arguments, *root.instructions(), *survey.module.globals.values())
+    places = {site: n for n, site in enumerate(sites)}
+    static = sorted((o for o in shadowed if _is_static(o, recipes[0])), key=lambda o: places[o.site])
     dynamic = frozenset(
         o.site for o in shadowed if o.kind in ("heap", "stack") and o not in static and o.site is not None
     )
@@ -323,11 +325,6 @@ def _is_static(item: MemoryObject, recipes: Recipes) -> bool:
     return item.kind in ("buffer", "global") or (
         item.kind in ("stack", "heap") and recipes.object_size(item) is not None
     )
-
-
-def _position(item: MemoryObject, function: Function) -> int:
-    values: list[Value] = [*function.arguments, *function.instructions()]
-    return next((i for i, v in enumerate(values) if v is item.site), len(values))
 
 
 def _record(

@@ -118,12 +118,14 @@ def _taping_cost(tape: Tape, value: Value) -> float:
     return size * (1000.0 if T.is_pointer(value.type) and not isinstance(value, ForwardPointer) else 1.0) + 0.5
 
 
-def _order(recipes: Recipes, value: Value | None) -> tuple[int, int]:
-    """Program order, so that a plan does not depend on the order of a set."""
+def _order(recipes: Recipes, value: Value | None) -> tuple[int, int, str]:
+    """Program order, and pointers that belong to a value behind it, so that a plan does not depend on the order of a
+    set."""
+    what = ""
     if isinstance(value, ForwardPointer):
-        value = value.of
+        value, what = value.of, value.what
     if isinstance(value, Argument):
-        return -1, value.index
+        return -1, value.index, what
     assert isinstance(value, I.Instruction)
     block = recipes.block_of[value]
-    return recipes.code.cfg.index[block], block.instructions.index(value)
+    return recipes.code.cfg.index[block], block.instructions.index(value), what
