@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from jax_enzyme.ad.emit.partials import expression_of
 from jax_enzyme.ad.emit.runtime import ARENA
+from jax_enzyme.ad.emit.shadows import constant_shadow
 from jax_enzyme.ad.reversal import Reversal
 from jax_enzyme.ad.sweeps import Sweeps
 from jax_enzyme.analysis.layout import DataLayout, addresses
@@ -14,7 +12,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import Buffer
 from jax_enzyme.ir.builder import Builder, const_int, zero
 from jax_enzyme.ir.module import Function, GlobalVariable
-from jax_enzyme.ir.values import BasicBlock, ConstantExpr, ConstantNull, Value
+from jax_enzyme.ir.values import BasicBlock, ConstantNull, Value
 
 _STACK_BYTES = 4096
 
@@ -80,13 +78,9 @@ class Frame:
         for site, memory in sites.items():
             if isinstance(site, GlobalVariable) and site.initializer is not None:
                 for offset, address in addresses(self._layout, site.initializer):
-                    self.builder.store(self._address(address, sites), self.builder.offset(memory, offset), 1)
+                    shadow = constant_shadow(address, lambda v: sites.get(v, v), self.builder)
+                    self.builder.store(shadow, self.builder.offset(memory, offset), 1)
         return shadows
-
-    def _address(self, value: Value, shadows: Mapping[Value | None, Value]) -> Value:
-        if isinstance(value, ConstantExpr):
-            return expression_of(self.builder, value, [self._address(v, shadows) for v in value.operands])
-        return shadows.get(value, value)
 
     def _shadow(self, item: MemoryObject) -> Value:
         if item.kind == "buffer":

@@ -43,7 +43,6 @@ from jax_enzyme.ir.arrays import ArrayFunction, Vjp
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantInt, Value
-from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.rules.table import Rules
 from jax_enzyme.transform.divisions import may_trap
 
@@ -213,7 +212,7 @@ def _planned(
     shadowed = shadowed_objects(points_to, activity)
     _refuse_globals(shadowed, execution)
     sites: tuple[Value, ...] = (*arguments, *root.instructions(), *survey.module.globals.values())
-    places = {site: n for n, site in enumerate(sites)}
+    places: dict[Value | None, int] = {site: n for n, site in enumerate(sites)}
     static = sorted((o for o in shadowed if _is_static(o, recipes[0])), key=lambda o: places[o.site])
     dynamic = frozenset(
         o.site for o in shadowed if o.kind in ("heap", "stack") and o not in static and o.site is not None
@@ -349,10 +348,8 @@ def _record(
             list(arguments_of(call, shadowed, recorder))
         return []
 
-    prologue, declarations = Builder(BasicBlock()), Declarations(scratch)
-    adjoints = Adjoints(
-        facts, work.within_block, work.late_sums, recorder, builder, prologue, declarations, runtime, pulled
-    )
+    prologue = Builder(BasicBlock())
+    adjoints = Adjoints(facts, work.within_block, work.late_sums, recorder, builder, prologue, runtime, pulled)
     iterations: dict[Loop, Value] = {loop: Argument(T.PTR) for loop in work.code.loops}
     Sweep(work, recorder, adjoints, builder, iterations, builder.ret).run()
     return recorder

@@ -26,7 +26,7 @@ from jax_enzyme.ad.emit.partials import Partials
 from jax_enzyme.ad.emit.reverse import Sweep
 from jax_enzyme.ad.emit.runtime import Runtime
 from jax_enzyme.ad.emit.segments import Emitted, LoopSweeps
-from jax_enzyme.ad.facts.copying import extended
+from jax_enzyme.ad.facts.copying import extended, internal_function
 from jax_enzyme.ad.plan.state import heads
 from jax_enzyme.ad.plan.tape import Tape
 from jax_enzyme.ad.reversal import CutLoop, Reversal, Routine, arguments_of, shadowed_parameters
@@ -36,8 +36,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Buffer
 from jax_enzyme.ir.builder import Builder, zero
 from jax_enzyme.ir.module import Function, only_reached
-from jax_enzyme.ir.values import Argument, BasicBlock, Value
-from jax_enzyme.rules.declare import Declarations
+from jax_enzyme.ir.values import BasicBlock, Value
 
 _ROOT = ("alwaysinline", "nounwind", "mustprogress")
 _INNER = ("nounwind",)
@@ -52,7 +51,6 @@ class Sweeps:
         for routine in (reversal.root, *reversal.inner.values()):
             self._add_tables(routine.plan.tape)
         self.runtime = Runtime(self.module, reversal.words)
-        self._declarations = Declarations(self.module)
         self._forward_of: dict[Routine, Forward] = {}
         self._reverse_of: dict[Routine, Reverse] = {}
         self._forward = {f: self._declare_forward(r) for f, r in reversal.inner.items()}
@@ -174,7 +172,7 @@ class Sweeps:
         for function, routine in self.reversal.inner.items():
             self._emit_reverse(routine, self._reverse[function])
         for function, loop in self._loops.items():
-            loop.reverse(self._reverse[function], Partials(Builder(BasicBlock()), self._declarations))
+            loop.reverse(self._reverse[function], Partials(Builder(BasicBlock()), self.runtime.declarations))
         target = self._root_function("reverse", T.VOID, 2)
         arguments, shadows = self._argument_map(target)
         tape, arena = target.arguments[-2:]
@@ -240,7 +238,6 @@ class Sweeps:
             sources,
             builder,
             prologue,
-            self._declarations,
             self.runtime,
             pulled,
         )
@@ -250,10 +247,7 @@ class Sweeps:
             if not routine.parameters:
                 builder.ret()
                 return
-            packed: Value = zero(target.function_type.result)
-            for index, parameter in enumerate(routine.parameters):
-                packed = builder.insert_value(packed, adjoints.take(parameter), index)
-            builder.ret(packed)
+            builder.ret(builder.pack(target.function_type.result, map(adjoints.take, routine.parameters)))
 
         sweep = Sweep(routine.work, sources, adjoints, builder, iterations, finish)
         if seed is not None:
@@ -321,11 +315,8 @@ class Sweeps:
         variadic: bool = False,
     ) -> Function:
         """A function of the module, without a body yet."""
-        arguments = [Argument(t, words, i, name=f"a{i}") for i, t in enumerate(types)]
         type_ = T.FunctionType(result, tuple(types), variadic)
-        function = Function(T.PTR, type_, arguments=arguments, prefix=("internal",), attributes=attributes, name=name)
-        self.module.functions[name] = function
-        return function
+        return internal_function(self.module, name, type_, words, attributes)
 
     def _root_function(self, suffix: str, result: T.Type, extra: int) -> Function:
         """Of the base's buffers, the shadows of `shadow_objects`, and `extra` more pointers."""

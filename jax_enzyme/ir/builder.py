@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from jax_enzyme.ir import instructions as I
@@ -151,7 +151,7 @@ class Builder:
         printed = count is not None
         return self.insert(I.Alloca(T.PTR, "alloca", [size], type_, align, printed))
 
-    def load(self, type_: T.Type, pointer: Value, align: int | None = None) -> Value:
+    def load(self, type_: T.Type, pointer: Value, align: int | None = None) -> I.Load:
         return self.insert(I.Load(type_, "load", [pointer], align))
 
     def store(self, value: Value, pointer: Value, align: int | None = None) -> I.Store:
@@ -197,6 +197,13 @@ class Builder:
 
     def insert_value(self, aggregate: Value, element: Value, index: int) -> Value:
         return self.insert(I.InsertValue(aggregate.type, "insertvalue", [aggregate, element], (index,)))
+
+    def pack(self, type_: T.Type, members: Iterable[Value]) -> Value:
+        """A structure of values."""
+        packed: Value = zero(type_)
+        for index, member in enumerate(members):
+            packed = self.insert_value(packed, member, index)
+        return packed
 
     def extract_element(self, vector: Value, index: Value | int) -> Value:
         assert isinstance(vector.type, T.VectorType)

@@ -333,7 +333,6 @@ class _Loading:
         pointer = self._again(place.pointer, loop, at, {})
         back = at.gep(T.I8, pointer, [const_int(T.I64, -place.step)])
         load = at.load(phi.type, back, place.align)
-        assert isinstance(load, I.Load)
         load.metadata = [(k, n) for k, n in place.access.instruction.metadata if k in _KEPT]
         index = len(phis(header))
         header.instructions[index:index] = at.block.instructions

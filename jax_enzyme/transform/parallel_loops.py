@@ -209,7 +209,7 @@ class _InRanges(Sharing):
         phase = at.load(T.I64, self._field(at, kind, context, len(passed) + 1))
 
         def run(at: Builder, counted: Value, _: Value) -> Value:
-            values = list(given)
+            values: list[Value] = list(given)
             number = at.binary("add", at.binary("mul", counted, const_int(T.I64, self._phases)), phase)
             for index, value in enumerate(passed):
                 size = self._ranges.copies.get(value)

@@ -24,7 +24,7 @@ from jax_enzyme.ad.device.reverse import ROOM, first_node
 from jax_enzyme.ad.device.threads import is_shared_memory
 from jax_enzyme.ad.emit.runtime import load_integer
 from jax_enzyme.ad.facts.causes import COUNTED_BUFFER, COUNTED_ORDER
-from jax_enzyme.ad.facts.copying import array_function, copied, extended
+from jax_enzyme.ad.facts.copying import CodeCopy, array_function, extended
 from jax_enzyme.ad.reversal import Reversal
 from jax_enzyme.analysis.accesses import Access, accesses
 from jax_enzyme.analysis.flow import rule_of
@@ -38,7 +38,7 @@ from jax_enzyme.ir.device import Count, DeviceFunction
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.passes import run
 from jax_enzyme.ir.reach import made_of, reached
-from jax_enzyme.ir.values import Argument, BasicBlock, Constant, Value
+from jax_enzyme.ir.values import Argument, BasicBlock, Value
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.transform.device import restore
 
@@ -59,7 +59,7 @@ def count_of(base: DeviceFunction, reversal: Reversal, buffers: tuple[Buffer, ..
     module = extended(reversal.module)
     target = array_function(f"{base.symbols[0]}.count", buffers)
     module.functions[target.name] = target
-    _emit(reversal, target, room)
+    _Counting(reversal, target).emit(room)
     del module.functions[base.symbols[0]]
     restored, shape = restore(run(module, _DROP_LOOPS), base.shape)
     return Count(DeviceFunction(restored, (target.name,), buffers, shape), room)
@@ -80,40 +80,37 @@ def widened(count: Count, buffers: tuple[Buffer, ...]) -> Count:
     return replace(count, function=replace(function, module=module, buffers=buffers))
 
 
-def _emit(reversal: Reversal, target: Function, room: int) -> None:
-    routine = reversal.root
-    source, tape = routine.function, routine.plan.tape
-    kept = _Needed(reversal).found
-    values: dict[Value, Value] = dict(zip(source.arguments, target.arguments, strict=False))
-    blocks = {b: BasicBlock(name=b.name) for b in routine.code.cfg.rpo}
-    at = Builder(BasicBlock(name="start"))
-    taken = at.alloca(T.I64)
-    at.store(const_int(T.I64, first_node(tape)), taken)
-    at.br(blocks[source.entry])
-    target.blocks = [at.block, *blocks.values()]
-    phis: list[tuple[I.Instruction, I.Instruction]] = []
+class _Counting(CodeCopy):
+    def __init__(self, reversal: Reversal, target: Function) -> None:
+        routine = reversal.root
+        super().__init__(routine.code.cfg.rpo, dict(zip(routine.function.arguments, target.arguments, strict=False)))
+        self._reversal = reversal
+        self._target = target
 
-    def value(v: Value) -> Value:
-        if isinstance(v, Function):
-            return reversal.originals.get(v, v)
-        return v if isinstance(v, Constant) else values[v]
+    def value(self, value: Value) -> Value:
+        return super().value(self._reversal.originals.get(value, value) if isinstance(value, Function) else value)
 
-    for block in routine.code.cfg.rpo:
-        at.block = blocks[block]
-        own = [i for i in block.instructions if isinstance(i, I.Phi) and i in kept]
-        phis += [(phi, at.insert(copied(phi, lambda v: v, blocks.__getitem__))) for phi in own]
-        values.update(phis[len(phis) - len(own) :])
-        loop = routine.code.loop_of(block)
-        if loop is not None and loop.header is block and loop in tape.frames:
-            size = const_int(T.I64, tape.node_size(loop))
-            at.store(at.binary("add", load_integer(at, taken), size, ("nuw", "nsw")), taken)
-        for instruction in block.instructions:
-            if isinstance(instruction, I.Return):
-                target.blocks += _report(at, target.arguments[room], load_integer(at, taken))
-            elif instruction in kept and not isinstance(instruction, I.Phi):
-                values[instruction] = at.insert(copied(instruction, value, blocks.__getitem__))
-    for phi, twin in phis:
-        twin.operands = [value(v) for v in phi.operands]
+    def emit(self, room: int) -> None:
+        code, tape = self._reversal.root.code, self._reversal.root.plan.tape
+        kept, at = _Needed(self._reversal).found, self.builder
+        taken = at.alloca(T.I64)
+        at.store(const_int(T.I64, first_node(tape)), taken)
+        ends: list[BasicBlock] = []
+        for block, twin in self.blocks.items():
+            at.block = twin
+            for phi in (i for i in block.instructions if isinstance(i, I.Phi) and i in kept):
+                self.values[phi] = self.phi(phi, self.value)
+            loop = code.loop_of(block)
+            if loop is not None and loop.header is block and loop in tape.frames:
+                size = const_int(T.I64, tape.node_size(loop))
+                at.store(at.binary("add", load_integer(at, taken), size, ("nuw", "nsw")), taken)
+            for instruction in block.instructions:
+                if isinstance(instruction, I.Return):
+                    ends += _report(at, self._target.arguments[room], load_integer(at, taken))
+                elif instruction in kept and not isinstance(instruction, I.Phi):
+                    self.twin(instruction)
+        self.finish(self._target)
+        self._target.blocks += ends
 
 
 def _report(at: Builder, room: Value, taken: Value) -> list[BasicBlock]:

@@ -1,10 +1,11 @@
-"""Operands that are addresses, how far memory is aligned, and how many bytes a call names."""
+"""Operands that are addresses, how far memory is aligned, how many bytes a call names, and accesses to numbers."""
 
 from __future__ import annotations
 
 from jax_enzyme.ad.facts.copying import ALIGNMENT
 from jax_enzyme.analysis.lanes import size
 from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.tbaa import number_access
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
@@ -48,6 +49,18 @@ def element_alignment(type_: T.Type, align: int | None) -> int:
         case _:
             natural = 8
     return natural if align is None else min(natural, align)
+
+
+def load_number(builder: Builder, type_: T.Type, pointer: Value, align: int | None = None) -> I.Load:
+    """Reads memory, and says that it is of numbers where the type is one of them."""
+    loaded = builder.load(type_, pointer, align)
+    loaded.metadata = number_access(type_)
+    return loaded
+
+
+def store_number(builder: Builder, value: Value, pointer: Value, align: int | None = None) -> None:
+    """The same, writing."""
+    builder.store(value, pointer, align).metadata = number_access(value.type)
 
 
 def byte_count(builder: Builder, length: Value) -> Value:

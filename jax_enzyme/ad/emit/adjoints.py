@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from jax_enzyme.ad.emit.addresses import byte_count, element_alignment
+from jax_enzyme.ad.emit.addresses import byte_count, element_alignment, load_number, store_number
 from jax_enzyme.ad.emit.copies import is_array, is_freed_next, numbers_in
 from jax_enzyme.ad.emit.late_sums import LateSums
 from jax_enzyme.ad.emit.library import LibraryCalls
@@ -28,14 +28,13 @@ from jax_enzyme.ad.facts.functions import Facts
 from jax_enzyme.ad.facts.half_numbers import HalfWord, takes_half
 from jax_enzyme.ad.plan.late_sums import Gather
 from jax_enzyme.analysis.objects import call_effect, called_routine, is_defined_call
-from jax_enzyme.analysis.tbaa import copied_type, number_access
+from jax_enzyme.analysis.tbaa import copied_type
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, zero
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import Constant, ConstantInt, Value
 from jax_enzyme.rules.blas.table import Result
-from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.rules.effects import Effect
 
 Pulled = Callable[[I.CallBase, Value, Value | None], list[tuple[int, Value]]]
@@ -55,7 +54,6 @@ class Adjoints:
         sources: Sources,
         builder: Builder,
         prologue: Builder,
-        declarations: Declarations,
         runtime: Runtime,
         pulled: Pulled,
     ) -> None:
@@ -64,10 +62,9 @@ class Adjoints:
         self._sources = sources
         self._builder = builder
         self._prologue = prologue
-        self._partials = Partials(builder, declarations)
-        self._declarations = declarations
+        self._partials = Partials(builder, runtime.declarations)
         self._runtime = runtime
-        self._sums = facts.execution.sums(declarations.module, facts, builder, prologue)
+        self._sums = facts.execution.sums(runtime.module, facts, builder, prologue)
         self._within_block = within_block
         self.late_sums = LateSums(late_sums, sources, builder, prologue, runtime)
         self._variables: dict[Value, Value] = {}
@@ -124,8 +121,8 @@ class Adjoints:
                 align = element_alignment(adjoint.type, instruction.align)
                 if self._sums.add(instruction, pointer, adjoint):
                     return
-                old = self._load(adjoint.type, pointer, align)
-                self._keep(self._partials.add(old, adjoint), pointer, align)
+                old = load_number(self._builder, adjoint.type, pointer, align)
+                store_number(self._builder, self._partials.add(old, adjoint), pointer, align)
             case I.Store():
                 self._store(instruction)
             case I.CallBase():
@@ -182,26 +179,13 @@ class Adjoints:
             return
         type_ = self._type(value) if T.is_int(value.type) and self.is_active(value) else value.type
         align = element_alignment(type_, instruction.align)
-        adjoint = self._load(type_, pointer, align) if self.is_active(value) else None
-        self._keep(zero(type_), pointer, align)
+        adjoint = load_number(self._builder, type_, pointer, align) if self.is_active(value) else None
+        store_number(self._builder, zero(type_), pointer, align)
         if adjoint is not None:
             self.add(value, adjoint)
 
     def _original(self, instruction: I.Instruction) -> I.Instruction:
         return self._facts.origin.get(instruction, instruction)
-
-    def _load(self, type_: T.Type, pointer: Value, align: int | None) -> Value:
-        """Reads a shadow, and says that it is one of numbers."""
-        loaded = self._builder.load(type_, pointer, align)
-        assert isinstance(loaded, I.Load)
-        loaded.metadata = number_access(type_)
-        return loaded
-
-    def _keep(self, value: Value, pointer: Value, align: int | None) -> None:
-        """The same, writing."""
-        kept = self._builder.store(value, pointer, align)
-        if not T.is_pointer(value.type):
-            kept.metadata = number_access(value.type)
 
     def _atomic(self, instruction: I.AtomicRMW) -> None:
         """`old = *p; *p = old + v`, or `old - v`, or `v`. Where other threads do the same at the same time, and nobody
@@ -234,7 +218,7 @@ class Adjoints:
             adjoint = None
             if routine.result is Result.NUMBER:
                 adjoint = self.take(call) if self.is_active(call) else zero(call.type)
-            LibraryCalls(self._declarations).reverse(self._builder, routine, frame, adjoint)
+            LibraryCalls(self._runtime.declarations).reverse(self._builder, routine, frame, adjoint)
             return
         match call_effect(call):
             case Effect.MEMORY_SET:
@@ -244,10 +228,10 @@ class Adjoints:
                 self._facts.execution.check_copy(call, self._facts)
                 self._copy(call)
             case Effect.BARRIER | Effect.VOTE:
-                facts, module = self._facts, self._declarations.module
+                facts, module = self._facts, self._runtime.declarations.module
                 facts.execution.meet(self._builder, module, facts, call, self._sources.value)
             case Effect.SHUFFLE:
-                facts, module, value = self._facts, self._declarations.module, self._sources.value
+                facts, module, value = self._facts, self._runtime.declarations.module, self._sources.value
                 back = facts.execution.shuffled_back(self._builder, module, facts, call, self.take(call), value)
                 self.add(call.operands[1], back)
             case _:

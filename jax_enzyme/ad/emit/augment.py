@@ -11,19 +11,18 @@ find, the forward sweep carries shadow pointers along, as forward mode does.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from jax_enzyme.ad.emit.addresses import address_operands, byte_count, element_alignment, holds_address
+from jax_enzyme.ad.emit.addresses import byte_count, element_alignment, holds_address
 from jax_enzyme.ad.emit.copies import pointers_in
 from jax_enzyme.ad.emit.emission import Forward
 from jax_enzyme.ad.emit.kept import KeptMemory, padded
 from jax_enzyme.ad.emit.library import LibraryCalls, shadow_arguments
 from jax_enzyme.ad.emit.lookup import Pointers
 from jax_enzyme.ad.emit.nodes import Nodes
-from jax_enzyme.ad.emit.partials import companion_in_sum, expression_of
 from jax_enzyme.ad.emit.runtime import Runtime
+from jax_enzyme.ad.emit.shadows import ShadowedCopy, holds_shadow
 from jax_enzyme.ad.facts.causes import ALLOCATOR, GLOBAL, IN_ONE_PLACE, MIXED_COPY, ORIGIN, REALLOCATED
-from jax_enzyme.ad.facts.copying import copied
 from jax_enzyme.ad.facts.functions import Facts
 from jax_enzyme.ad.facts.one_plane import is_own, is_pointer_among_numbers, may_hold_pointer, numbers_under
 from jax_enzyme.ad.facts.room import room
@@ -41,12 +40,9 @@ from jax_enzyme.ir.module import Function, GlobalVariable, callee_name
 from jax_enzyme.ir.values import (
     Argument,
     BasicBlock,
-    Constant,
-    ConstantAggregate,
-    ConstantExpr,
     ConstantInt,
     ConstantNull,
-    ConstantSplat,
+    GlobalValue,
     Value,
     int_value,
 )
@@ -63,14 +59,8 @@ class ForwardSweep:
     shadowed: tuple[Argument, ...]
     returns_shadow: bool
 
-    def pack(self, builder: Builder, results: list[Value]) -> Value:
-        packed: Value = zero(self.function.function_type.result)
-        for index, result in enumerate(results):
-            packed = builder.insert_value(packed, result, index)
-        return packed
 
-
-class Augmenter:
+class Augmenter(ShadowedCopy):
     """Emits the forward sweep of one routine into `target`, whose parameters are mapped by `arguments`. `shadows` has
     those of buffers and static objects (or of parameters), and is empty where no shadow pointer is needed. `inner`
     has the forward sweeps of other routines, `own` that of this one unless it is the root. `states` has those of the
@@ -94,26 +84,20 @@ class Augmenter:
         states: Mapping[Function, State],
         own: ForwardSweep | None = None,
     ) -> None:
-        self._states = states
+        super().__init__(facts, plan.recipes.layout, plan.code.cfg.rpo, arguments, shadows)
+        self._plan = plan
+        self._runtime = runtime
+        self._target = target
+        self._pointers = pointers
+        self._arena = arena
         self._inner = inner
         self._originals = originals
         self._carries_shadows = carries_shadows
+        self._states = states
         self._own = own
-        self._plan = plan
-        self._facts = facts
-        self._runtime = runtime
-        self._target = target
-        self._values: dict[Value, Value] = dict(arguments)
-        self._shadows: dict[Value, Value] = dict(shadows)
-        self._pointers = pointers
-        self._arena = arena
-        self._blocks = {b: BasicBlock(name=b.name) for b in plan.code.cfg.rpo}
-        self._prologue = BasicBlock(name="prologue")
-        self._builder = Builder(self._prologue)
         self._tape = tape if tape is not None else self._allocate(plan.tape.root.size)
-        self._way = nodes(self._builder, arena)
+        self._way = nodes(self.builder, arena)
         self._nodes: dict[Loop, Value] = {}
-        self._phis: list[tuple[I.Phi, I.Phi, bool]] = []
         self._begins: dict[I.Instruction, MemoryObject] = {}
         self._freed_late = {o for o in plan.residents if o.kind == "heap"}
         self._kept = frozenset[MemoryObject]().union(*(state.kept for state in states.values()))
@@ -124,60 +108,55 @@ class Augmenter:
     def run(self) -> Forward:
         code = self._plan.code
         for loop in self._plan.tape.frames:
-            self._nodes[loop] = self._builder.alloca(self._way.type)
+            self._nodes[loop] = self.builder.alloca(self._way.type)
         if self._heads and self._own is None:
             type_ = T.ArrayType(len(self._heads), T.PTR)
-            self._alive = self._builder.alloca(type_)
-            self._builder.store(zero(type_), self._alive)
+            self._alive = self.builder.alloca(type_)
+            self.builder.store(zero(type_), self._alive)
         for item in self._plan.residents:
             begin = self._plan.recipes.begin(item)
             if begin is not None:
                 self._begins[begin] = item
                 continue
             assert item.site is not None
-            self._values[item.site] = self._at(self._plan.tape.slots[item])
+            self.values[item.site] = self._at(self._plan.tape.slots[item])
         if self._own is not None:
             for argument in code.function.arguments:
                 self._keep(argument)
-        for block in code.cfg.rpo:
-            self._builder.block = self._blocks[block]
+        for block, twin in self.blocks.items():
+            self.builder.block = twin
             self._emit(block)
-        for phi, twin, is_shadow in self._phis:
-            find = self._shadow if is_shadow else self._value
-            twin.operands = [find(v) for v in phi.operands]
-            twin.targets = [self._blocks[b] for b in phi.targets]
-        Builder(self._prologue).br(self._blocks[code.cfg.entry])
-        self._target.blocks = [self._prologue, *self._blocks.values()]
-        return Forward(self._target, self._tape, self._blocks)
+        self.finish(self._target)
+        return Forward(self._target, self._tape, self.blocks)
 
-    def _value(self, value: Value) -> Value:
+    def value(self, value: Value) -> Value:
         if isinstance(value, Function):
             return self._originals.get(value, value)
-        return value if isinstance(value, Constant) else self._values.get(value, value)
+        return super().value(value)
 
     def _allocate(self, size: int) -> Value:
         """Memory from the arena, for as long as the derivative runs."""
         if size == 0:
             return ConstantNull(T.PTR)
         rounded = ConstantInt(T.I64, -(-size // 16) * 16)
-        return self._builder.call(self._runtime.arena("allocate"), [self._arena, rounded])
+        return self.builder.call(self._runtime.arena("allocate"), [self._arena, rounded])
 
     def _iteration(self, loop: Loop) -> Value:
-        return self._values[self._plan.code.iteration[loop]]
+        return self.values[self._plan.code.iteration[loop]]
 
     def _at(self, slot: Slot) -> Value:
         frame = slot.frame.loop
-        base = self._tape if frame is None else self._way.frame(self._builder, self._newest(frame))
-        return address(self._builder, slot, base, self._iteration)
+        base = self._tape if frame is None else self._way.frame(self.builder, self._newest(frame))
+        return address(self.builder, slot, base, self._iteration)
 
     def _newest(self, loop: Loop) -> Value:
         """The node of the current iteration."""
-        return self._builder.load(self._way.type, self._nodes[loop])
+        return self.builder.load(self._way.type, self._nodes[loop])
 
     def _emit(self, block: BasicBlock) -> None:
         phis = [i for i in block.instructions if isinstance(i, I.Phi)]
         for phi in phis:
-            self._phi(phi)
+            self.merge(phi)
         loop = self._plan.code.loop_of(block)
         if loop is not None and loop.header is block and loop in self._plan.tape.frames:
             self._new_node(loop)
@@ -185,7 +164,7 @@ class Augmenter:
         for left in self._plan.code.left(preds[0], block) if preds else ():
             if left in self._plan.tape.frames:
                 slot = self._plan.tape.slots["last", left]
-                marked(slot, self._builder.store(self._newest(left), self._at(slot)))
+                marked(slot, self.builder.store(self._newest(left), self._at(slot)))
         for phi in phis:
             self._keep(phi)
         for instruction in block.instructions[len(phis) :]:
@@ -196,40 +175,30 @@ class Augmenter:
     def _start_chains(self, block: BasicBlock) -> None:
         for loop, variable in self._nodes.items():
             if loop.preheader is block:
-                self._builder.store(self._way.none, variable)
+                self.builder.store(self._way.none, variable)
 
     def _new_node(self, loop: Loop) -> None:
-        node = self._way.make(self._builder, self._arena, loop, self._newest(loop))
-        self._builder.store(node, self._nodes[loop])
-
-    def _phi(self, phi: I.Phi) -> None:
-        twin = self._builder.phi(phi.type)
-        twin.flags = phi.flags
-        self._values[phi] = twin
-        self._phis.append((phi, twin, False))
-        if self._carries(phi):
-            shadow = self._builder.phi(phi.type)
-            self._shadows[phi] = shadow
-            self._phis.append((phi, shadow, True))
+        node = self._way.make(self.builder, self._arena, loop, self._newest(loop))
+        self.builder.store(node, self._nodes[loop])
 
     def _keep(self, value: Value) -> None:
         """Stores a value, and its shadow pointer, where the plan has slots for them."""
         if value in self._plan.taped:
-            self._store(self._values[value], self._plan.tape.slots[value])
+            self._store(self.values[value], self._plan.tape.slots[value])
         pointer = self._pointers.get((value, "shadow"))
         if pointer is not None and pointer in self._plan.taped:
-            self._store(self._shadow(value), self._plan.tape.slots[pointer])
+            self._store(self.shadow(value), self._plan.tape.slots[pointer])
 
     def _store(self, value: Value, slot: Slot) -> None:
         if value.type == T.I1:
-            value = self._builder.cast("zext", value, T.I8)
-        marked(slot, self._builder.store(value, self._at(slot), element_alignment(value.type, None)))
+            value = self.builder.cast("zext", value, T.I8)
+        marked(slot, self.builder.store(value, self._at(slot), element_alignment(value.type, None)))
 
     def _instruction(self, instruction: I.Instruction) -> None:
         if instruction in self._begins:
             item = self._begins[instruction]
             assert item.site is not None
-            self._values[item.site] = self._at(self._plan.tape.slots[item])
+            self.values[item.site] = self._at(self._plan.tape.slots[item])
             return
         if self._is_resident(instruction):
             self._fill_calloc(instruction)
@@ -243,120 +212,109 @@ class Augmenter:
                 self._inner_call(instruction, sweep)
                 return
             routine = called_routine(instruction)
-            if routine is not None and self._facts.has_adjoint(instruction):
+            if routine is not None and self.facts.has_adjoint(instruction):
                 self._library_call(instruction, routine)
                 return
         if isinstance(instruction, I.Return) and self._own is not None:
             self._return(instruction, self._own)
             return
-        twin = copied(instruction, self._value, self._blocks.__getitem__)
-        self._builder.insert(twin)
-        self._values[instruction] = twin
-        twin.metadata += kept_access(self._facts.module, instruction)
+        twin = self.twin(instruction)
+        twin.metadata += kept_access(self.facts.module, instruction)
         if self._carries_shadows:
             self._companion(instruction, twin)
         if not instruction.is_terminator and not isinstance(instruction.type, T.VoidType):
             self._keep(instruction)
 
     def _inner_call(self, call: I.CallBase, sweep: ForwardSweep) -> None:
-        callee = call.callee
-        assert isinstance(callee, Function)
-        named, unnamed = call.arguments[: len(callee.arguments)], call.arguments[len(callee.arguments) :]
-        given = dict(zip(callee.arguments, named, strict=True))
-        arguments = [self._value(a) for a in named]
-        shadows = [self._shadow(given[p]) for p in sweep.shadowed]
-        arguments += shadows
-        arguments.append(self._arena)
-        state = self._states.get(callee)
-        if state is not None:
-            arguments[-1:] = [*self._addresses(state), self._arena, self._alive]
-        results = self._builder.call(sweep.function, [*arguments, *map(self._value, unnamed)])
+        state = self._states.get(call.callee) if isinstance(call.callee, Function) else None
+        more = [self._arena] if state is None else [*self._addresses(state), self._arena, self._alive]
+        results = self.builder.call(sweep.function, self.arguments(call, sweep.shadowed, *more))
         index = 0
         if not isinstance(call.type, T.VoidType):
-            self._values[call] = self._builder.extract_value(results, 0, call.type)
+            self.values[call] = self.builder.extract_value(results, 0, call.type)
             index = 1
         if sweep.returns_shadow:
-            self._shadows[call] = self._builder.extract_value(results, index, call.type)
+            self.companions[call] = self.builder.extract_value(results, index, call.type)
             index += 1
         frame = self._pointers.get((call, "frame"))
         if frame is not None and frame in self._plan.taped:
             at = self._plan.tape.slots[frame]
-            self._store(self._builder.extract_value(results, index, T.PTR), at)
+            self._store(self.builder.extract_value(results, index, T.PTR), at)
         if index:
             self._keep(call)
 
     def _addresses(self, state: State) -> list[Value]:
         """Where the state of a loop is: its objects, and shadows that move."""
-        found = [self._values[item.site] for item, _ in state.fixed if item.site is not None]
-        found += [self._shadows[item.site] for item, _ in state.moved if item.site is not None]
+        found = [self.values[item.site] for item, _ in state.fixed if item.site is not None]
+        found += [self.companions[item.site] for item, _ in state.moved if item.site is not None]
         return found
 
     def _keeps_memory(self, call: I.CallBase) -> bool:
         """Allocations and releases of memory that a checkpointed loop needs again."""
         effect = call_effect(call)
-        freed = self._facts.points_to.of(call.operands[0]) if effect is Effect.FREE else frozenset[MemoryObject]()
+        freed = self.facts.points_to.of(call.operands[0]) if effect is Effect.FREE else frozenset[MemoryObject]()
         if not self._kept.isdisjoint(freed):
             for item in self._heads:
                 if item in freed:
-                    self._kept_memory.free(self._builder, self._head(item), self._value(call.operands[0]))
+                    self._kept_memory.free(self.builder, self._head(item), self.value(call.operands[0]))
             return True
-        item = self._facts.points_to.objects.get(call)
+        item = self.facts.points_to.objects.get(call)
         if effect is not Effect.ALLOCATE or item not in self._kept:
             return False
         size = self._allocated_bytes(call)
         if item in self._heads:
-            node, memory = self._kept_memory.allocate(self._builder, self._head(item), self._arena, size)
+            node, memory = self._kept_memory.allocate(self.builder, self._head(item), self._arena, size)
         else:
             node = None
-            memory = self._builder.call(self._runtime.arena("allocate"), [self._arena, padded(self._builder, size)])
+            memory = self.builder.call(self._runtime.arena("allocate"), [self._arena, padded(self.builder, size)])
         if call.callee.name == "calloc":
-            self._runtime.clear(self._builder, memory, size)
-        self._values[call] = memory
-        if call in self._facts.dynamic:
-            self._shadows[call] = self._zeroed(size)
+            self._runtime.clear(self.builder, memory, size)
+        self.values[call] = memory
+        if call in self.facts.dynamic:
+            self.companions[call] = self._zeroed(size)
             if node is not None and any(item in state.followed for state in self._states.values()):
-                self._kept_memory.follow(self._builder, node, self._shadows[call])
+                self._kept_memory.follow(self.builder, node, self.companions[call])
         self._keep(call)
         return True
 
     def _head(self, item: MemoryObject) -> Value:
         """Where the first node of the list of one kind of memory is."""
-        return self._builder.offset(self._alive, 8 * self._heads[item])
+        return self.builder.offset(self._alive, 8 * self._heads[item])
 
     def _library_call(self, call: I.CallBase, routine: Routine) -> None:
-        shadows = shadow_arguments(call, routine, self._facts.shadowed_memory, self._shadow)
+        shadows = shadow_arguments(call, routine, self.facts.shadowed_memory, self.shadow)
         stable = 0
         for bit, index in enumerate(routine.floats):
             written = call.operands[index]
             shared = routine.writes(index) and is_pointer_among_numbers(self._runtime.words, written)
-            if shared and not self._facts.has_frames:
-                raise self._facts.refused(call, IN_ONE_PLACE)
+            if shared and not self.facts.has_frames:
+                raise self.facts.refused(call, IN_ONE_PLACE)
             if self._plan.recipes.stays(call, call.operands[index]):
                 stable |= 1 << bit
         calls = LibraryCalls(self._runtime.declarations)
-        result, frame = calls.forward(self._builder, call, routine, self._value, shadows, stable, self._arena)
+        result, frame = calls.forward(self.builder, call, routine, self.value, shadows, stable, self._arena)
         if result is None and T.is_int(call.type):
             result = zero(call.type)  # the rule has looked at it
         if result is not None:
-            self._values[call] = result
+            self.values[call] = result
             self._keep(call)
         kept = self._pointers.get((call, "frame"))
         if kept is not None and kept in self._plan.taped:
             self._store(frame, self._plan.tape.slots[kept])
 
     def _return(self, instruction: I.Return, sweep: ForwardSweep) -> None:
-        results = [self._value(v) for v in instruction.operands]
+        results = [self.value(v) for v in instruction.operands]
         if sweep.returns_shadow:
-            results.append(self._shadow(instruction.operands[0]))
-        self._builder.ret(sweep.pack(self._builder, [*results, self._tape]))
+            results.append(self.shadow(instruction.operands[0]))
+        self.builder.ret(self.builder.pack(sweep.function.function_type.result, [*results, self._tape]))
 
     def _is_resident(self, instruction: I.Instruction) -> bool:
-        return self._facts.points_to.objects.get(instruction) in self._plan.residents
+        return self.facts.points_to.objects.get(instruction) in self._plan.residents
 
     def _fill_calloc(self, instruction: I.Instruction) -> None:
         if callee_name(instruction) == "calloc":
-            size = self._plan.recipes.object_size(self._facts.points_to.objects[instruction]) or 0
-            self._runtime.clear(self._builder, self._values[instruction], ConstantInt(T.I64, size))
+            size = self._plan.recipes.object_size(self.facts.points_to.objects[instruction]) or 0
+            self._runtime.clear(self.builder, self.values[instruction], ConstantInt(T.I64, size))
 
     def _dropped(self, call: I.CallBase) -> bool:
         """Markers mean nothing in the new function; a resident object is not freed."""
@@ -364,71 +322,53 @@ class Augmenter:
             case Effect.IGNORED:
                 return True
             case Effect.FREE:
-                return not self._freed_late.isdisjoint(self._facts.points_to.of(call.operands[0]))
+                return not self._freed_late.isdisjoint(self.facts.points_to.of(call.operands[0]))
             case _:
                 return False
 
     # -- shadow pointers -----------------------------------------------------------------------------------------------
 
-    def _carries(self, value: Value) -> bool:
-        if isinstance(value, I.CmpXchg):
-            return False
-        holds = self._carries_shadows and holds_address(self._plan.recipes.layout, value.type)
-        return holds and self._facts.shadowed_memory(value)
+    def carries(self, value: Value) -> bool:
+        wanted = self._carries_shadows and not isinstance(value, I.CmpXchg)
+        return wanted and holds_shadow(self.facts, self.layout, value)
 
-    def _shadow(self, pointer: Value) -> Value:
-        found = self._shadows.get(pointer)
-        if found is not None:
-            return found
-        if isinstance(pointer, GlobalVariable) and self._facts.shadowed_memory(pointer):
-            raise self._facts.refused(next(self._plan.code.function.instructions()), GLOBAL, name=pointer.name)
-        if isinstance(pointer, ConstantExpr):
-            # The shadow of a table is a parameter: an address in it is computed once, at the start.
-            operands = [self._shadow(v) for v in pointer.operands]
-            self._shadows[pointer] = expression_of(Builder(self._prologue), pointer, operands)
-            return self._shadows[pointer]
-        if isinstance(pointer, ConstantAggregate):
-            return replace(pointer, elements=[self._constant_shadow(v) for v in pointer.elements])
-        if isinstance(pointer, ConstantSplat):
-            return replace(pointer, element=self._constant_shadow(pointer.element))
-        if isinstance(pointer, Constant) or not self._facts.shadowed_memory(pointer):
-            return self._value(pointer)
-        assert isinstance(pointer, I.Instruction)
-        raise self._facts.refused(pointer, ORIGIN)
+    def is_own_shadow(self, pointer: Value) -> bool:
+        return not self.facts.shadowed_memory(pointer)
 
-    def _constant_shadow(self, value: Constant) -> Constant:
-        shadow = self._shadow(value)
-        assert isinstance(shadow, Constant)
-        return shadow
+    def global_shadow(self, value: GlobalValue) -> Value:
+        found = self.companions.get(value)
+        if found is None and isinstance(value, GlobalVariable) and self.facts.shadowed_memory(value):
+            raise self.facts.refused(next(self._plan.code.function.instructions()), GLOBAL, name=value.name)
+        return self.value(value) if found is None else found
 
     def _companion(self, instruction: I.Instruction, twin: I.Instruction) -> None:
         match instruction:
-            case I.Store() if self._facts.shadowed_memory(instruction.operands[1]):
+            case I.Store() if self.facts.shadowed_memory(instruction.operands[1]):
                 self._store_companion(instruction)
-            case I.Load() if self._carries(instruction):
-                pointer = self._shadow(instruction.operands[0])
-                self._shadows[instruction] = self._builder.load(instruction.type, pointer, instruction.align)
+            case I.Load() if self.carries(instruction):
+                pointer = self.shadow(instruction.operands[0])
+                self.companions[instruction] = self.builder.load(instruction.type, pointer, instruction.align)
             case I.CallBase():
                 self._call_companion(instruction, twin)
-            case I.Alloca() if instruction in self._facts.dynamic:
-                self._shadows[instruction] = self._local_shadow(instruction)
-            case _ if self._carries(instruction) and instruction not in self._shadows:
-                self._pointer_companion(instruction, twin)
+            case I.Alloca() if instruction in self.facts.dynamic:
+                self.companions[instruction] = self._local_shadow(instruction)
+            case _ if self.carries(instruction) and instruction not in self.companions:
+                self.address(instruction, twin)
             case _:
                 pass
 
     def _store_companion(self, store: I.Store) -> None:
         value, target = store.operands
-        if T.is_pointer(value.type) or self._carries(value):
-            if any(item.kind == "buffer" for item in numbers_under(self._facts.activity, store)):
-                raise self._facts.refused(store, IN_ONE_PLACE)
-            self._store_shadow(store, self._shadow(value), self._shadow(target))
-        elif self._replaces_pointer(store, target, self._plan.recipes.layout.store_size(value.type)):
-            self._builder.store(zero(value.type), self._shadow(target), store.align)
+        if T.is_pointer(value.type) or self.carries(value):
+            if any(item.kind == "buffer" for item in numbers_under(self.facts.activity, store)):
+                raise self.facts.refused(store, IN_ONE_PLACE)
+            self._store_shadow(store, self.shadow(value), self.shadow(target))
+        elif self._replaces_pointer(store, target, self.layout.store_size(value.type)):
+            self.builder.store(zero(value.type), self.shadow(target), store.align)
 
     def _store_shadow(self, store: I.Store, shadow: Value, target: Value, start: int = 0) -> None:
         """Of a record its pointers alone: what lies beside them are adjoints, maybe seeds already."""
-        layout = self._plan.recipes.layout
+        layout = self.layout
         body = layout.body(shadow.type)
         match body:
             case T.StructType(elements):
@@ -436,21 +376,21 @@ class Augmenter:
             case T.ArrayType(count, element):
                 parts = [(element, i * layout.alloc_size(element)) for i in range(count)]
             case _:
-                self._builder.store(shadow, target, store.align if shadow.type == store.operands[0].type else 1)
+                self.builder.store(shadow, target, store.align if shadow.type == store.operands[0].type else 1)
                 return
         for index, (part, offset) in enumerate(parts):
             if part == T.I64:
-                raise self._facts.refused(store, ORIGIN)  # an address, or a number that has its adjoint there
-            at = self._builder.offset(target, offset)
+                raise self.facts.refused(store, ORIGIN)  # an address, or a number that has its adjoint there
+            at = self.builder.offset(target, offset)
             if holds_address(layout, part):
-                self._store_shadow(store, self._builder.extract_value(shadow, index, part), at, start + offset)
+                self._store_shadow(store, self.builder.extract_value(shadow, index, part), at, start + offset)
             elif self._is_pointer_at(store, start + offset, layout.store_size(part)):
-                self._builder.store(zero(part), at, 1)
+                self.builder.store(zero(part), at, 1)
 
     def _is_pointer_at(self, store: I.Store, start: int, size: int) -> bool:
         """Whether a part of a record that is stored takes the place of a pointer."""
         value, target = store.operands
-        if not self._replaces_pointer(store, target, self._plan.recipes.layout.store_size(value.type)):
+        if not self._replaces_pointer(store, target, self.layout.store_size(value.type)):
             return False
         found = self._runtime.words.pointers(target, start + size)
         return found is None or any(distance > start - 8 for distance, _ in found)
@@ -459,94 +399,78 @@ class Augmenter:
         """Whether numbers, or integers, are written where a pointer may have been, in memory of the kernel's own."""
         if not may_hold_pointer(self._runtime.words, target, size):
             return False
-        if is_own(self._facts.points_to, target):
+        if is_own(self.facts.points_to, target):
             return True
-        if not self._facts.has_frames:
-            raise self._facts.refused(instruction, IN_ONE_PLACE)
+        if not self.facts.has_frames:
+            raise self.facts.refused(instruction, IN_ONE_PLACE)
         return False
 
     def _local_shadow(self, alloca: I.Alloca) -> Value:
         """The shadow of a local variable that has no fixed place in the tape."""
-        layout = self._plan.recipes.layout
-        count, item = self._value(alloca.operands[0]), layout.alloc_size(alloca.allocated_type)
+        layout = self.layout
+        count, item = self.value(alloca.operands[0]), layout.alloc_size(alloca.allocated_type)
         if count.type != T.I64:
             wide = const_int(T.I64, known) if (known := int_value(count)) is not None else None
-            count = wide or self._builder.cast("zext", count, T.I64)
-        return self._zeroed(self._builder.binary("mul", count, ConstantInt(T.I64, item)))
+            count = wide or self.builder.cast("zext", count, T.I64)
+        return self._zeroed(self.builder.binary("mul", count, ConstantInt(T.I64, item)))
 
     def _zeroed(self, size: Value) -> Value:
         """Memory for a shadow, from the arena."""
-        size = padded(self._builder, size)
-        shadow = self._builder.call(self._runtime.arena("allocate"), [self._arena, size])
-        self._runtime.clear(self._builder, shadow, size)
+        size = padded(self.builder, size)
+        shadow = self.builder.call(self._runtime.arena("allocate"), [self._arena, size])
+        self._runtime.clear(self.builder, shadow, size)
         return shadow
-
-    def _pointer_companion(self, instruction: I.Instruction, twin: I.Instruction) -> None:
-        shadow = copied(twin, lambda v: v, lambda b: b)
-        moved = False
-        made_of = address_operands(instruction) if T.is_pointer(instruction.type) else range(len(instruction.operands))
-        for index in made_of:
-            operand = instruction.operands[index]
-            if T.is_pointer(operand.type) or (self._carries(operand) and not isinstance(operand, Constant)):
-                companion = self._shadow(operand)
-                if isinstance(instruction, I.BinaryOp):
-                    companion = companion_in_sum(self._builder, operand, self._value(operand), companion)
-                shadow.operands[index] = companion
-                moved = True
-        if not moved and not (isinstance(instruction, I.Cast) and T.is_int(instruction.type)):
-            raise self._facts.refused(instruction, ORIGIN)
-        self._shadows[instruction] = self._builder.insert(shadow)
 
     def _call_companion(self, call: I.CallBase, twin: I.Instruction) -> None:
         effect = call_effect(call)
-        if effect is Effect.ALLOCATE and call in self._facts.dynamic:
-            measured = self._facts.points_to.objects[call] in self._facts.measured
-            size = room(self._runtime.declarations, self._builder, twin) if measured else self._allocated_bytes(call)
-            self._shadows[call] = self._zeroed(size)
-        elif effect is Effect.MEMORY_COPY and self._facts.shadowed_memory(call.operands[0]):
+        if effect is Effect.ALLOCATE and call in self.facts.dynamic:
+            measured = self.facts.points_to.objects[call] in self.facts.measured
+            size = room(self._runtime.declarations, self.builder, twin) if measured else self._allocated_bytes(call)
+            self.companions[call] = self._zeroed(size)
+        elif effect is Effect.MEMORY_COPY and self.facts.shadowed_memory(call.operands[0]):
             self._copy_pointers(call, twin)
-        elif effect is Effect.MEMORY_SET and self._facts.shadowed_memory(call.operands[0]):
+        elif effect is Effect.MEMORY_SET and self.facts.shadowed_memory(call.operands[0]):
             self._clear_pointers(call, twin)
-        elif effect is Effect.REALLOCATE and self._carries(call):
-            raise self._facts.refused(call, REALLOCATED)
+        elif effect is Effect.REALLOCATE and self.carries(call):
+            raise self.facts.refused(call, REALLOCATED)
 
     def _clear_pointers(self, call: I.CallBase, twin: I.Instruction) -> None:
         """What is written is no pointer."""
         if self._replaces_pointer(call, call.operands[0], int_value(call.operands[2])):
-            length = byte_count(self._builder, twin.operands[2])
-            self._runtime.clear(self._builder, self._shadow(call.operands[0]), length)
+            length = byte_count(self.builder, twin.operands[2])
+            self._runtime.clear(self.builder, self.shadow(call.operands[0]), length)
 
     def _copy_pointers(self, call: I.CallBase, twin: I.Instruction) -> None:
         """Shadows of pointers are copied with the pointers. In buffers, what lies beside them are adjoints, maybe seeds
         already."""
         target, source = call.operands[:2]
-        points_to, words = self._facts.points_to, self._runtime.words
-        held = any(not self._facts.shadowed.isdisjoint(points_to.contents[o]) for o in points_to.of(source))
-        if not held or copied_type(self._facts.module, call) is not None:
+        points_to, words = self.facts.points_to, self._runtime.words
+        held = any(not self.facts.shadowed.isdisjoint(points_to.contents[o]) for o in points_to.of(source))
+        if not held or copied_type(self.facts.module, call) is not None:
             self._clear_pointers(call, twin)
             return
         if all(map(words.is_array, points_to.of(target))):
             return
-        to, at, length = self._shadow(target), self._shadow(source), byte_count(self._builder, twin.operands[2])
-        is_active = self._facts.active_memory(target) or self._facts.active_memory(source)
+        to, at, length = self.shadow(target), self.shadow(source), byte_count(self.builder, twin.operands[2])
+        is_active = self.facts.active_memory(target) or self.facts.active_memory(source)
         if not is_active or (is_own(points_to, target) and is_own(points_to, source)):
-            self._runtime.move(self._builder, to, at, length)
+            self._runtime.move(self.builder, to, at, length)
             return
         pattern = pointers_in(words, target, source, call.operands[2])
         if pattern is None:
-            raise self._facts.refused(call, MIXED_COPY, held="numbers and pointers")
+            raise self.facts.refused(call, MIXED_COPY, held="numbers and pointers")
         if pattern.pieces:
             helper = self._runtime.helper(pattern.name, pattern.text())
-            self._builder.call(helper, [to, at, length])
+            self.builder.call(helper, [to, at, length])
 
     def _allocated_bytes(self, call: I.CallBase) -> Value:
         """The number of bytes that an allocation asks for."""
         name = call.callee.name
-        sizes = [self._value(v) for v in call.arguments]
+        sizes = [self.value(v) for v in call.arguments]
         if name == "calloc":
-            return self._builder.binary("mul", sizes[0], sizes[1])
+            return self.builder.binary("mul", sizes[0], sizes[1])
         if name in ALLOCATORS:
             return sizes[0]
         if name == "aligned_alloc":
             return sizes[1]
-        raise self._facts.refused(call, ALLOCATOR)
+        raise self.facts.refused(call, ALLOCATOR)

@@ -15,38 +15,37 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from jax_enzyme.ad.emit.addresses import address_operands, byte_count, element_alignment, holds_address
+from jax_enzyme.ad.emit.addresses import byte_count, element_alignment
 from jax_enzyme.ad.emit.library import LibraryCalls, shadow_arguments
-from jax_enzyme.ad.emit.partials import Partials, companion_in_sum, nonzero_partials, variables_of
-from jax_enzyme.ad.facts.causes import ORIGIN
-from jax_enzyme.ad.facts.copying import array_function, copied, extended
-from jax_enzyme.ad.facts.errors import active_rule, refuse
+from jax_enzyme.ad.emit.partials import Partials, nonzero_partials, variables_of
+from jax_enzyme.ad.emit.runtime import load_integer
+from jax_enzyme.ad.emit.shadows import ShadowedCopy, constant_shadow, holds_shadow
+from jax_enzyme.ad.facts.copying import array_function, extended, internal_function
+from jax_enzyme.ad.facts.errors import active_rule
+from jax_enzyme.ad.facts.functions import Facts
 from jax_enzyme.ad.facts.half_numbers import HalfWord, takes_half
 from jax_enzyme.ad.facts.refusals import refuse_unprovable
-from jax_enzyme.ad.facts.room import measured_memory, room
+from jax_enzyme.ad.facts.room import room
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.memory import PointsTo, map_of
-from jax_enzyme.analysis.objects import MemoryObject, call_effect, called_routine, is_defined_call
+from jax_enzyme.analysis.memory import map_of
+from jax_enzyme.analysis.objects import call_effect, called_routine, is_defined_call
 from jax_enzyme.analysis.shadows import shadowed_objects
-from jax_enzyme.analysis.tbaa import READS_INTEGER, kept_access, number_access
+from jax_enzyme.analysis.tbaa import kept_access, number_access
 from jax_enzyme.analysis.words import Words
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Buffer, Jvp, jvp_buffers
 from jax_enzyme.ir.builder import Builder, const_int, zero
-from jax_enzyme.ir.module import Function, GlobalVariable, Module, numbered
+from jax_enzyme.ir.module import Function, GlobalVariable
 from jax_enzyme.ir.values import (
     BasicBlock,
     Constant,
-    ConstantAggregate,
     ConstantExpr,
     ConstantInt,
     ConstantNull,
-    ConstantSplat,
     GlobalValue,
-    InlineAsm,
     Value,
     int_value,
 )
@@ -75,8 +74,8 @@ def forward(base: ArrayFunction, step: Jvp, rules: Rules, allocates: bool = True
     words = Words(points_to, dict(zip(root.arguments, base.buffers, strict=True)))
     refuse_unprovable(words, activity, rules)
     buffers = jvp_buffers(base.buffers, step)
-    shared = _Shared(module, rules, points_to, activity)
-    lone = [i for i, a in enumerate(root.arguments) if points_to.objects[a] in shared.shadowed]
+    shadowed = shadowed_objects(points_to, activity)
+    lone = [i for i, a in enumerate(root.arguments) if points_to.objects[a] in shadowed]
     lone = [i for i in lone if not any(b.role == "tangent" and b.of == i for b in buffers)]
     count = len(base.buffers)
     if not allocates:
@@ -88,12 +87,13 @@ def forward(base: ArrayFunction, step: Jvp, rules: Rules, allocates: bool = True
     for argument, buffer in zip(target.arguments[count:], buffers[count:], strict=True):
         shadows[root.arguments[buffer.of]] = argument
     primal: dict[Value, Value] = dict(zip(root.arguments, target.arguments, strict=False))
-    emitter = _Emitter(shared, root, target, primal, shadows)
+    facts = Facts(module, rules, points_to, activity, shadowed, {}, frozenset())
+    emitter = _Emitter(_Shared(facts), root, primal, shadows)
     tangents = zip(target.arguments[count:], buffers[count:], strict=True)
     emitter.results = [(a, b.nbytes) for a, b in tangents if b.is_result]
     for index in lone if allocates else ():
         emitter.zero_shadow(root.arguments[index], base.buffers[index].nbytes)
-    emitter.run()
+    emitter.run(target)
     return ArrayFunction(module, symbol, buffers)
 
 
@@ -108,142 +108,82 @@ def _scratch(buffer: Buffer, index: int) -> Buffer:
 class _Shared:
     """Facts and state of one differentiation that all its functions share."""
 
-    def __init__(self, module: Module, rules: Rules, points_to: PointsTo, activity: Activity) -> None:
-        self.module = module
-        self.rules = rules
-        self.points_to = points_to
-        self.activity = activity
-        self.shadowed: frozenset[MemoryObject] = shadowed_objects(points_to, activity)
-        self.measured = measured_memory(points_to)
-        self.layout = DataLayout(module)
-        self.declarations = Declarations(module)
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.module = facts.module
+        self.layout = DataLayout(facts.module)
+        self.declarations = Declarations(facts.module)
         self._derived: dict[Function, Function] = {}
         self._global_shadows: dict[GlobalVariable, GlobalVariable] = {}
 
-    def needs_shadow(self, value: Value) -> bool:
-        """A pointer that may point into shadowed memory."""
-        return not self.shadowed.isdisjoint(self.points_to.of(value))
-
-    def is_own_shadow(self, pointer: Value) -> bool:
-        """A pointer into known memory that has no shadow: where a shadow of it is stored, it does as well itself. So
-        does one from known memory in which no pointer was ever stored: it is null; and one that no run loads, from a
-        member of a record at null."""
-        objects = self.points_to.of(pointer)
-        if not objects and isinstance(pointer, I.Load):
-            if _is_near_null(pointer.operands[0]):
-                return True
-            objects = self.points_to.of(pointer.operands[0])
-            return bool(objects) and self.points_to.unknown not in objects
-        return bool(objects) and self.points_to.unknown not in objects and not self.needs_shadow(pointer)
-
     def carries(self, value: Value) -> bool:
-        """Whether a value has a companion: a tangent, or a shadow pointer (also one that travels as an integer, or in a
-        record)."""
-        if T.is_pointer(value.type) or (value.type == T.I64 and self.needs_shadow(value)):
-            return self.needs_shadow(value)
-        return value in self.activity.varied or self.packs_shadow(value)
+        """Whether a value has a companion: a tangent, or a shadow (also of an address that travels as an integer, or in
+        a record)."""
+        varies = value in self.facts.activity.varied and not T.is_pointer(value.type)
+        return varies or holds_shadow(self.facts, self.layout, value)
 
-    def packs_shadow(self, value: Value) -> bool:
-        """Whether a value is a record that has a pointer in it which has a shadow."""
-        if not isinstance(value.type, T.StructType | T.ArrayType):
-            return False
-        return self.needs_shadow(value) and holds_address(self.layout, value.type)
-
-    def global_shadow(self, variable: GlobalVariable) -> GlobalVariable:
-        if variable not in self._global_shadows:
-            name = f"{variable.name}.dot"
+    def global_shadow(self, value: GlobalValue) -> Value:
+        if not isinstance(value, GlobalVariable) or not self.facts.shadowed_memory(value):
+            return value
+        if value not in self._global_shadows:
+            name = f"{value.name}.dot"
             while name in self.module.globals:  # in a second derivative, the first one's
                 name += ".dot"
-            type_ = variable.value_type
-            shadow = GlobalVariable(variable.type, type_, None, variable.is_constant, ("internal",), name=name)
+            type_ = value.value_type
+            shadow = GlobalVariable(value.type, type_, None, value.is_constant, ("internal",), name=name)
             self.module.globals[name] = shadow
-            self._global_shadows[variable] = shadow
-            shadow.initializer = zero(type_)
-            if variable.initializer is not None:
-                shadow.initializer = self.initial_shadow(variable.initializer)
-        return self._global_shadows[variable]
+            self._global_shadows[value] = shadow
+            shadow.initializer = zero(type_) if value.initializer is None else self.initial_shadow(value.initializer)
+        return self._global_shadows[value]
 
     def initial_shadow(self, value: Constant) -> Constant:
         """The companion of a constant, and what the shadow of a variable starts with: addresses of shadows where that
         has addresses, and zeros."""
-        match value:
-            case ConstantAggregate():
-                return replace(value, elements=[self.initial_shadow(v) for v in value.elements])
-            case ConstantSplat():
-                return replace(value, element=self.initial_shadow(value.element))
-            case GlobalValue() | ConstantExpr():
-                return self.constant_shadow(value)
-            case _:
-                return zero(value.type)
-
-    def constant_shadow(self, value: Constant) -> Constant:
-        """The shadow of a constant address, or of a record of addresses."""
-        match value:
-            case GlobalVariable() if self.needs_shadow(value):
-                return self.global_shadow(value)
-            case ConstantExpr():
-                return replace(value, operands=[self.constant_shadow(v) for v in value.operands])
-            case ConstantAggregate():
-                return replace(value, elements=[self.constant_shadow(v) for v in value.elements])
-            case ConstantSplat():
-                return replace(value, element=self.constant_shadow(value.element))
-            case _:
-                return value
+        found = constant_shadow(value, self.global_shadow, Builder(BasicBlock()), lambda v: zero(v.type))
+        assert isinstance(found, Constant)
+        return found
 
     def derived(self, source: Function) -> Function:
         """The forward derivative of an inner function: parameters and their companions in (and where it says that all
         tangents are lost, in a program that may lose them), both results out."""
         if source not in self._derived:
             extra = [a for a in source.arguments if self.carries(a)]
-            types = [a.type for a in source.arguments] + [a.type for a in extra]
-            types += [T.PTR] if self.activity.halves else []
+            types = [a.type for a in (*source.arguments, *extra)]
+            types += [T.PTR] if self.facts.activity.halves else []
             result = source.function_type.result
-            both = self.returns_both(source)
-            returned = T.StructType((result, result)) if both else result
+            returned = T.StructType((result, result)) if self.returns_both(source) else result
             type_ = T.FunctionType(returned, tuple(types), source.function_type.variadic)
-            arguments = numbered(types)
-            name = f"{source.name}.jvp"
-            target = Function(T.PTR, type_, arguments=arguments, prefix=("internal",), name=name)
-            target.attributes = ("nounwind",)
+            target = internal_function(self.module, f"{source.name}.jvp", type_)
             self._derived[source] = target
-            self.module.functions[name] = target
             count = len(source.arguments)
-            primal: dict[Value, Value] = dict(zip(source.arguments, arguments[:count], strict=True))
-            companions: dict[Value, Value] = dict(zip(extra, arguments[count:], strict=False))
-            lost = arguments[-1] if self.activity.halves else None
-            _Emitter(self, source, target, primal, companions, lost).run()
+            companions: dict[Value, Value] = dict(zip(extra, target.arguments[count:], strict=False))
+            lost = target.arguments[-1] if self.facts.activity.halves else None
+            values: dict[Value, Value] = dict(zip(source.arguments, target.arguments, strict=False))
+            _Emitter(self, source, values, companions, lost).run(target)
         return self._derived[source]
 
     def returns_both(self, source: Function) -> bool:
         return any(map(self.carries, source.returned()))
 
 
-class _Emitter:
-    """Emits the derivative of one function, block by block; phis get their operands when all blocks are there."""
+class _Emitter(ShadowedCopy):
+    """Emits the derivative of one function. In reverse post-order a definition comes before its uses; blocks that are
+    never reached are left out."""
 
     def __init__(
         self,
         shared: _Shared,
         source: Function,
-        target: Function,
-        primal: dict[Value, Value],
+        values: dict[Value, Value],
         companions: dict[Value, Value],
         lost: Value | None = None,
     ) -> None:
+        super().__init__(shared.facts, shared.layout, Cfg(source).rpo, values, companions)
         self.shared = shared
         self.source = source
-        self.target = target
-        self.primal: dict[Value, Value] = dict(primal)
-        self.companions: dict[Value, Value] = dict(companions)
-        # In reverse post-order a definition comes before its uses; blocks that are never reached are left out.
-        self.blocks = {b: BasicBlock(name=b.name) for b in Cfg(source).rpo}
-        self.prologue = BasicBlock(name="prologue")
-        target.blocks = [self.prologue, *self.blocks.values()]
-        self.builder = Builder(self.prologue)
         self.owned: list[Value] = []
         self.results: list[tuple[Value, int]] = []
         self._lost = lost
-        self._phis: list[tuple[I.Phi, I.Phi, I.Phi | None]] = []
 
     def zero_shadow(self, argument: Value, nbytes: int) -> None:
         """A shadow of zeros for a buffer without tangent that shares pointers with one that has."""
@@ -254,60 +194,48 @@ class _Emitter:
     def _zeroed(self, size: Value) -> Value:
         return self.shared.declarations.memory(self.builder, "calloc", size, ConstantInt(T.I64, 1))
 
-    def run(self) -> None:
-        if self.shared.activity.halves and self._lost is None:
+    def run(self, target: Function) -> None:
+        """Fills in the derivative."""
+        if self.facts.activity.halves and self._lost is None:
             self._lost = self.builder.alloca(T.I64)
             self.builder.store(const_int(T.I64, 0), self._lost)
-        for block in self.blocks:
-            self.builder.block = self.blocks[block]
+        for block, twin in self.blocks.items():
+            self.builder.block = twin
             for instruction in block.instructions:
                 self._visit(instruction)
-        Builder(self.prologue).br(self.blocks[self.source.entry])
-        for phi, twin, companion in self._phis:
-            incoming = [(v, self.blocks[b]) for v, b in phi.incoming if b in self.blocks]
-            twin.operands, twin.targets = [self.value(v) for v, _ in incoming], [b for _, b in incoming]
-            if companion is not None:
-                companion.operands = [self._constant_companion(v) for v, _ in incoming]
-                companion.targets = [b for _, b in incoming]
+        self.finish(target)
 
-    def value(self, value: Value) -> Value:
-        if isinstance(value, Constant | InlineAsm):
-            return value
-        return self.primal[value]
+    def carries(self, value: Value) -> bool:
+        return self.shared.carries(value)
 
-    def tangent(self, value: Value) -> Value | None:
-        """The tangent of a value that is no pointer; None for zero."""
-        return self.companions.get(value)
+    def global_shadow(self, value: GlobalValue) -> Value:
+        return self.shared.global_shadow(value)
 
-    def tangent_or_zero(self, value: Value) -> Value:
+    def is_own_shadow(self, pointer: Value) -> bool:
+        """A pointer into known memory that has no shadow: where a shadow of it is stored, it does as well itself. So
+        does one from known memory in which no pointer was ever stored: it is null; and one that no run loads, from a
+        member of a record at null."""
+        points_to = self.facts.points_to
+        objects = points_to.of(pointer)
+        if not objects and isinstance(pointer, I.Load):
+            if _is_near_null(pointer.operands[0]):
+                return True
+            objects = points_to.of(pointer.operands[0])
+            return bool(objects) and points_to.unknown not in objects
+        return bool(objects) and points_to.unknown not in objects and not self.facts.shadowed_memory(pointer)
+
+    def companion(self, value: Value) -> Value:
+        if T.is_pointer(value.type):
+            return self.shadow(value)
         found = self.companions.get(value)
         if found is None and isinstance(value, Constant):
             return self.shared.initial_shadow(value)
         return zero(value.type) if found is None else found
 
-    def _constant_companion(self, value: Value) -> Value:
-        """A companion that needs no emission at this place: of a constant, or one that exists."""
-        return self.shadow(value) if T.is_pointer(value.type) else self.tangent_or_zero(value)
-
-    def shadow(self, pointer: Value) -> Value:
-        """The shadow of a pointer."""
-        found = self.companions.get(pointer)
-        if found is not None:
-            return found
-        match pointer:
-            case Constant():
-                return self.shared.constant_shadow(pointer)
-            case _ if self.shared.is_own_shadow(pointer):
-                return self.value(pointer)
-            case I.Instruction():
-                raise refuse(self.shared.module, pointer, ORIGIN)
-            case _:
-                raise AssertionError(f"no shadow for {pointer}")
-
     def _visit(self, instruction: I.Instruction) -> None:
         match instruction:
             case I.Phi():
-                self._phi(instruction)
+                self.merge(instruction)
             case I.Return():
                 self._return(instruction)
             case _ if is_defined_call(instruction):
@@ -316,9 +244,7 @@ class _Emitter:
             case I.CallBase() if (routine := self._with_shadows(instruction)) is not None:
                 self._routine(instruction, routine)
             case _:
-                twin = copied(instruction, self.value, self.blocks.__getitem__)
-                self.builder.insert(twin)
-                self.primal[instruction] = twin
+                twin = self.twin(instruction)
                 self._companion(instruction, twin)
                 twin.metadata += kept_access(self.shared.module, instruction)
 
@@ -330,17 +256,7 @@ class _Emitter:
             return None
         if routine.communicates:
             return routine
-        return routine if any(self.shared.needs_shadow(call.operands[i]) for i in routine.floats) else None
-
-    def _phi(self, phi: I.Phi) -> None:
-        twin = self.builder.phi(phi.type)
-        twin.flags = phi.flags
-        self.primal[phi] = twin
-        companion = None
-        if self.shared.carries(phi):
-            companion = self.builder.phi(phi.type)
-            self.companions[phi] = companion
-        self._phis.append((phi, twin, companion))
+        return routine if any(self.facts.shadowed_memory(call.operands[i]) for i in routine.floats) else None
 
     def _return(self, instruction: I.Return) -> None:
         self._lose()
@@ -350,11 +266,9 @@ class _Emitter:
             self.builder.ret()
             return
         result = self.value(instruction.operands[0])
-        if self.shared.returns_both(self.source) and self.source is not self.shared.points_to.root:
-            companion = self._constant_companion(instruction.operands[0])
-            type_ = T.StructType((result.type, result.type))
-            pair = self.builder.insert_value(zero(type_), result, 0)
-            result = self.builder.insert_value(pair, companion, 1)
+        if self.shared.returns_both(self.source) and self.source is not self.facts.points_to.root:
+            both = (result, self.companion(instruction.operands[0]))
+            result = self.builder.pack(T.StructType((result.type, result.type)), both)
         self.builder.ret(result)
 
     def _companion(self, instruction: I.Instruction, twin: I.Instruction) -> None:
@@ -362,116 +276,77 @@ class _Emitter:
             case I.Store():
                 self._store(instruction, twin)
             case I.Load():
-                if self.shared.carries(instruction):
-                    self._load(instruction, twin)
-                elif instruction in self.shared.activity.halves:
+                if self.carries(instruction):
+                    self._access(instruction, twin)
+                elif instruction in self.facts.activity.halves:
                     self._check_half(instruction)
             case I.AtomicRMW() | I.CmpXchg():
-                if self.shared.needs_shadow(instruction.operands[0]):
-                    self._atomic(instruction)
+                # Those of integers: `refusals` has seen to it that they are no numbers' bits.
+                is_number = isinstance(instruction, I.AtomicRMW) and T.is_float(instruction.type)
+                if is_number and self.facts.shadowed_memory(instruction.operands[0]):
+                    self.beside(instruction, twin, range(2))
             case I.CallBase():
                 self._call(instruction, twin)
             case I.Alloca():
-                if self.shared.needs_shadow(instruction):
-                    self.companions[instruction] = self.builder.insert(copied(twin, lambda v: v, lambda b: b))
+                if self.facts.shadowed_memory(instruction):
+                    self.beside(instruction, twin)
             case _:
                 self._plain_companion(instruction, twin)
 
     def _plain_companion(self, instruction: I.Instruction, twin: I.Instruction) -> None:
         """Of an instruction that neither touches memory nor calls."""
-        if T.is_pointer(instruction.type):
-            if self.shared.needs_shadow(instruction):
-                self._pointer(instruction, twin)
-        elif instruction.type == T.I64 and self.shared.needs_shadow(instruction):
-            self._address(instruction, twin)
-        elif self.shared.carries(instruction):
+        holds = T.is_pointer(instruction.type) or instruction.type == T.I64
+        if holds and self.facts.shadowed_memory(instruction):
+            self.address(instruction, twin)
+        elif self.carries(instruction):
             if instruction.opcode in _LINEAR:
                 self._linear(instruction, twin)
             else:
                 self._arithmetic(instruction)
 
-    def _load(self, instruction: I.Load, twin: I.Instruction) -> None:
-        load = copied(twin, lambda v: v, lambda b: b)
-        assert isinstance(load, I.Load)
-        load.operands = [self.shadow(instruction.operands[0])]
-        load.align = element_alignment(load.type, instruction.align)
-        load.metadata = kept_access(self.shared.module, instruction) or number_access(load.type)
-        self.companions[instruction] = self.builder.insert(load)
+    def _access(self, instruction: I.Load | I.Store, twin: I.Instruction) -> None:
+        access = self.beside(instruction, twin, range(len(instruction.operands)))
+        assert isinstance(access, I.Load | I.Store)
+        type_ = I.accessed_value(instruction).type
+        access.align = element_alignment(type_, instruction.align)
+        access.metadata = kept_access(self.shared.module, instruction) or number_access(type_)
 
     def _check_half(self, load: I.Load) -> None:
         """All tangents are lost where an integer is read that is a half of a number with one."""
         assert self._lost is not None
         found = HalfWord(self.builder, self.shadow(load.operands[0]), load.type).is_of_number()
-        before = self.builder.load(T.I64, self._lost)
-        assert isinstance(before, I.Load)
-        before.metadata = [READS_INTEGER]
+        before = load_integer(self.builder, self._lost)
         self.builder.store(self.builder.select(found, const_int(T.I64, -1), before), self._lost)
 
     def _lose(self) -> None:
         """Fills the tangents of all results with NaN where they are lost: at the end of the kernel, which has them."""
         if self._lost is None or not self.results:
             return
-        lost = self.builder.load(T.I64, self._lost)
-        assert isinstance(lost, I.Load)
-        lost.metadata = [READS_INTEGER]
+        lost = load_integer(self.builder, self._lost)
         for pointer, size in self.results:
             length = self.builder.binary("and", lost, const_int(T.I64, size))
             self.shared.declarations.memory(self.builder, "memset", pointer, ConstantInt(T.I8, -1), length)
 
     def _store(self, instruction: I.Store, twin: I.Instruction) -> None:
         value, pointer = instruction.operands
-        if not self.shared.needs_shadow(pointer):
+        if not self.facts.shadowed_memory(pointer):
             return
-        if takes_half(self.shared.module, self.shared.activity, instruction, instruction):
+        if takes_half(self.shared.module, self.facts.activity, instruction, instruction):
             HalfWord(self.builder, self.shadow(pointer), value.type).overwrite_forward()
             return
-        store = copied(twin, lambda v: v, lambda b: b)
-        assert isinstance(store, I.Store)
-        store.operands = [self._constant_companion(value), self.shadow(pointer)]
-        store.align = element_alignment(value.type, instruction.align)
-        store.metadata = kept_access(self.shared.module, instruction) or number_access(value.type)
-        self.builder.insert(store)
-
-    def _atomic(self, instruction: I.Instruction) -> None:
-        if not isinstance(instruction, I.AtomicRMW) or not T.is_float(instruction.operands[1].type):
-            return  # of integers: `refusals` has seen to it that they are no numbers' bits
-        pointer, value = instruction.operands
-        twin = copied(instruction, self.value, self.blocks.__getitem__)
-        twin.operands = [self.shadow(pointer), self._constant_companion(value)]
-        self.companions[instruction] = self.builder.insert(twin)
-
-    def _pointer(self, instruction: I.Instruction, twin: I.Instruction) -> None:
-        shadow = copied(twin, lambda v: v, lambda b: b)
-        for index in address_operands(instruction):
-            shadow.operands[index] = self.shadow(instruction.operands[index])
-        self.companions[instruction] = self.builder.insert(shadow)
-
-    def _address(self, instruction: I.Instruction, twin: I.Instruction) -> None:
-        """Of a pointer that travels as an integer: the same over the shadows of the operands that carry one."""
-        shadow = copied(twin, lambda v: v, lambda b: b)
-        for index, operand in enumerate(instruction.operands):
-            if self.shared.carries(operand) and not isinstance(operand, Constant):
-                companion = self._constant_companion(operand)
-                if isinstance(instruction, I.BinaryOp):
-                    companion = companion_in_sum(self.builder, operand, self.value(operand), companion)
-                shadow.operands[index] = companion
-        self.companions[instruction] = self.builder.insert(shadow)
+        self._access(instruction, twin)
 
     def _linear(self, instruction: I.Instruction, twin: I.Instruction) -> None:
-        tangent = copied(twin, lambda v: v, lambda b: b)
-        tangent.flags = ()
         carried = {"select": (1, 2), "insertvalue": (0, 1), "insertelement": (0, 1), "shufflevector": (0, 1)}
-        for index in carried.get(instruction.opcode, (0,)):
-            tangent.operands[index] = self._constant_companion(instruction.operands[index])
-        self.companions[instruction] = self.builder.insert(tangent)
+        self.beside(instruction, twin, carried.get(instruction.opcode, (0,))).flags = ()
 
     def _arithmetic(self, instruction: I.Instruction) -> None:
-        rule = active_rule(self.shared.module, instruction, self.shared.rules)
+        rule = active_rule(self.shared.module, instruction, self.facts.rules)
         partials = Partials(self.builder, self.shared.declarations)
         environment = {name: self.value(v) for name, v in variables_of(instruction).items()}
         total: Value | None = None
         for index, partial in nonzero_partials(rule):
-            tangent = self.tangent(instruction.operands[index])
+            tangent = self.companions.get(instruction.operands[index])
             if tangent is not None:
                 term = partials.scaled(partial, environment, tangent)
                 total = partials.add(total, term)
@@ -481,69 +356,48 @@ class _Emitter:
     def _defined_call(self, call: I.CallBase) -> None:
         callee = call.callee
         assert isinstance(callee, Function)
-        relevant = [a for a in callee.arguments if self.shared.carries(a)]
-        if not relevant and not self.shared.returns_both(callee):
-            twin = copied(call, self.value, self.blocks.__getitem__)
-            self.primal[call] = self.builder.insert(twin)
+        relevant = [a for a in callee.arguments if self.carries(a)]
+        both = self.shared.returns_both(callee)
+        if not relevant and not both:
+            self.twin(call)
             return
-        derived = self.shared.derived(callee)
-        named = len(callee.arguments)
-        given = [self.value(a) for a in call.arguments]
-        companions = [
-            self._constant_companion(argument)
-            for parameter, argument in zip(callee.arguments, call.arguments[:named], strict=True)
-            if parameter in relevant
-        ]
         lost = [] if self._lost is None else [self._lost]
-        result = self.builder.call(derived, [*given[:named], *companions, *lost, *given[named:]])
-        if not self.shared.returns_both(callee):
-            self.primal[call] = result
-            return
-        self.primal[call] = self.builder.extract_value(result, 0, call.type)
-        if self.shared.carries(call):
+        result = self.builder.call(self.shared.derived(callee), self.arguments(call, relevant, *lost))
+        self.values[call] = self.builder.extract_value(result, 0, call.type) if both else result
+        if both and self.carries(call):
             self.companions[call] = self.builder.extract_value(result, 1, call.type)
 
     def _routine(self, call: I.CallBase, routine: Routine) -> None:
         calls = LibraryCalls(self.shared.declarations)
-        shadows = shadow_arguments(call, routine, self.shared.needs_shadow, self.shadow)
+        shadows = shadow_arguments(call, routine, self.facts.shadowed_memory, self.shadow)
         result, tangent = calls.jvp(self.builder, call, routine, self.value, shadows)
-        if result is not None and tangent is not None:
-            self.primal[call] = result
-            if call in self.shared.activity.varied:
+        if result is not None:
+            self.values[call] = result
+            if call in self.facts.activity.varied:
                 self.companions[call] = tangent
         elif T.is_int(call.type):
-            self.primal[call] = zero(call.type)  # the rule has looked at it
+            self.values[call] = zero(call.type)  # the rule has looked at it
 
     def _call(self, call: I.CallBase, twin: I.Instruction) -> None:
         effect = call_effect(call)
         match effect:
-            case Effect.ALLOCATE if self.shared.points_to.objects.get(call) in self.shared.measured:
-                if self.shared.needs_shadow(call):
+            case Effect.ALLOCATE if self.facts.points_to.objects.get(call) in self.facts.measured:
+                if self.facts.shadowed_memory(call):
                     self.companions[call] = self._zeroed(room(self.shared.declarations, self.builder, twin))
-            case Effect.ALLOCATE | Effect.REALLOCATE if self.shared.needs_shadow(call):
-                shadow = copied(twin, lambda v: v, lambda b: b)
-                if effect is Effect.REALLOCATE:
-                    shadow.operands[0] = self.shadow(call.operands[0])
-                self.companions[call] = self.builder.insert(shadow)
-            case Effect.FREE if self.shared.needs_shadow(call.operands[0]):
-                shadow = copied(twin, lambda v: v, lambda b: b)
-                shadow.operands[0] = self.shadow(call.operands[0])
-                self.builder.insert(shadow)
-            case Effect.MEMORY_SET if self.shared.needs_shadow(call.operands[0]):
+            case Effect.ALLOCATE | Effect.REALLOCATE if self.facts.shadowed_memory(call):
+                self.beside(call, twin, range(effect is Effect.REALLOCATE))
+            case Effect.FREE if self.facts.shadowed_memory(call.operands[0]):
+                self.beside(call, twin, range(1))
+            case Effect.MEMORY_SET if self.facts.shadowed_memory(call.operands[0]):
                 self._set_shadow(call.operands[0], call.operands[2])
-            case Effect.MEMORY_COPY if self.shared.needs_shadow(call.operands[0]):
-                if not self.shared.needs_shadow(call.operands[1]):
+            case Effect.MEMORY_COPY if self.facts.shadowed_memory(call.operands[0]):
+                if not self.facts.shadowed_memory(call.operands[1]):
                     self._set_shadow(call.operands[0], call.operands[2])
                     return
-                copy = copied(twin, lambda v: v, lambda b: b)
-                copy.operands[:2] = [self.shadow(v) for v in call.operands[:2]]
-                copy.metadata = kept_access(self.shared.module, call)
-                self.builder.insert(copy)
-            case Effect.SHUFFLE if call in self.shared.activity.varied:
-                shuffled = copied(twin, lambda v: v, lambda b: b)
-                shuffled.operands[1] = self.tangent_or_zero(call.operands[1])
-                self.companions[call] = self.builder.insert(shuffled)
-            case _ if call in self.shared.activity.varied:
+                self.beside(call, twin, range(2)).metadata = kept_access(self.shared.module, call)
+            case Effect.SHUFFLE if call in self.facts.activity.varied:
+                self.beside(call, twin, (1,))
+            case _ if call in self.facts.activity.varied:
                 self._arithmetic(call)
             case None:
                 self._check_unknown(call)
@@ -559,8 +413,8 @@ class _Emitter:
         if called_routine(call) is not None:
             return
         reached: Sequence[Value] = call.arguments
-        if any(v in self.shared.activity.varied or self.shared.needs_shadow(v) for v in reached):
-            active_rule(self.shared.module, call, self.shared.rules)
+        if any(v in self.facts.activity.varied or self.facts.shadowed_memory(v) for v in reached):
+            active_rule(self.shared.module, call, self.facts.rules)
 
 
 def _is_near_null(pointer: Value) -> bool:

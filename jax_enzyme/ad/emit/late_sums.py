@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from jax_enzyme.ad.emit.addresses import element_alignment
+from jax_enzyme.ad.emit.addresses import element_alignment, load_number, store_number
 from jax_enzyme.ad.emit.lookup import Sources
 from jax_enzyme.ad.emit.partials import added
 from jax_enzyme.ad.emit.runtime import Runtime
 from jax_enzyme.ad.facts.copying import ALIGNMENT
 from jax_enzyme.ad.plan.late_sums import Gather
 from jax_enzyme.analysis.loops import Loop
-from jax_enzyme.analysis.tbaa import number_access
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
@@ -46,7 +45,7 @@ class LateSums:
         buffer = self._of_value.get((gather, adjoint))
         if buffer is None:
             buffer = self._made(gather, adjoint.type)
-            self._store(adjoint, self._builder.gep(adjoint.type, buffer, [self._number(gather)]), adjoint.type)
+            store_number(self._builder, adjoint, self._builder.gep(adjoint.type, buffer, [self._number(gather)]))
             self._of_value[gather, adjoint] = buffer
         self._waiting.setdefault(gather.loop, {}).setdefault(gather, []).append((load, buffer))
 
@@ -83,20 +82,11 @@ class LateSums:
         builder.block = body
         number = builder.phi(T.I64, [(ConstantInt(T.I64, 0), before)])
         pointer = builder.gep(lowest.type, first, [number])
-        total = self._load(pointer, lowest.type, align)
+        total = load_number(builder, lowest.type, pointer, align)
         for load, buffer in kept:
             shift = ConstantInt(T.I64, gather.rim - gather.shifts[load])
             place = builder.binary("add", number, shift, ("nuw", "nsw"))
-            total = added(builder, total, self._load(builder.gep(load.type, buffer, [place]), load.type, None))
-        self._store(total, pointer, lowest.type, align)
+            total = added(builder, total, load_number(builder, load.type, builder.gep(load.type, buffer, [place])))
+        store_number(builder, total, pointer, align)
         builder.count_on(number, body, ConstantInt(T.I64, gather.span + gather.rim), after)
         builder.block = after
-
-    def _load(self, pointer: Value, type_: T.Type, align: int | None) -> Value:
-        loaded = self._builder.load(type_, pointer, align)
-        assert isinstance(loaded, I.Load)
-        loaded.metadata = number_access(type_)
-        return loaded
-
-    def _store(self, value: Value, pointer: Value, type_: T.Type, align: int | None = None) -> None:
-        self._builder.store(value, pointer, align).metadata = number_access(type_)

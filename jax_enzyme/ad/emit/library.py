@@ -30,15 +30,10 @@ class LibraryCalls:
         routine: Routine,
         value: Callable[[Value], Value],
         shadows: list[Value],
-    ) -> tuple[Value | None, Value | None]:
+    ) -> tuple[Value | None, Value]:
         """The primal and the tangent; the result and its tangent, where the routine returns a number."""
-        arguments = [*self._own(call, routine, value), *shadows]
-        pair = T.StructType((routine.scalar, routine.scalar))
-        result = pair if routine.result is Result.NUMBER else T.VOID
-        out = builder.call(self._function(routine.jvp, result, arguments), arguments)
-        if routine.result is not Result.NUMBER:
-            return None, None
-        return builder.extract_value(out, 0, routine.scalar), builder.extract_value(out, 1, routine.scalar)
+        tangent = routine.scalar if routine.result is Result.NUMBER else T.VOID
+        return self._called(builder, routine, routine.jvp, tangent, [*self._own(call, routine, value), *shadows])
 
     def forward(
         self,
@@ -52,12 +47,18 @@ class LibraryCalls:
     ) -> tuple[Value | None, Value]:
         """The primal; its result, where it is a number, and the frame for the reverse."""
         arguments = [*self._own(call, routine, value), *shadows, ConstantInt(T.I64, stable), arena]
+        return self._called(builder, routine, routine.forward, T.PTR, arguments)
+
+    def _called(
+        self, builder: Builder, routine: Routine, name: str, second: T.Type, arguments: list[Value]
+    ) -> tuple[Value | None, Value]:
+        """The routine's own result, where it is a number, and what the function returns besides."""
         number = routine.result is Result.NUMBER
-        result = T.StructType((routine.scalar, T.PTR)) if number else T.PTR
-        out = builder.call(self._function(routine.forward, result, arguments), arguments)
+        result = T.StructType((routine.scalar, second)) if number else second
+        out = builder.call(self._function(name, result, arguments), arguments)
         if not number:
             return None, out
-        return builder.extract_value(out, 0, routine.scalar), builder.extract_value(out, 1, T.PTR)
+        return builder.extract_value(out, 0, routine.scalar), builder.extract_value(out, 1, second)
 
     def reverse(self, builder: Builder, routine: Routine, frame: Value, adjoint: Value | None) -> None:
         arguments = [frame] if adjoint is None else [frame, adjoint]

@@ -14,9 +14,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Mapping
 from typing import Any, Literal, TypeAlias
 
-from jax_enzyme.ad.emit.addresses import element_alignment
+from jax_enzyme.ad.emit.addresses import address_operands, element_alignment
 from jax_enzyme.ad.emit.nodes import Nodes
-from jax_enzyme.ad.facts.copying import copied
+from jax_enzyme.ad.facts.copying import again
 from jax_enzyme.ad.plan.gates import Choice, Fork
 from jax_enzyme.ad.plan.recipes import Closed, Forward, Gate, Recipes, Reload, Repeat, Resident
 from jax_enzyme.ad.plan.tape import address, marked
@@ -34,6 +34,10 @@ What = Literal["shadow", "frame"]
 Pointers = dict[tuple[Value, What], ForwardPointer]
 Steps: TypeAlias = "Generator[Steps, Any, Value]"
 """Finds a value: yields the steps to others, and is sent these."""
+
+
+_ADDRESSES = ("getelementptr", "addrspacecast", "freeze", "phi", "select")
+"""How an address is made of others, so that its shadow is made of theirs in the same way."""
 
 
 class Sources(ABC):
@@ -101,21 +105,12 @@ class Sources(ABC):
             return self.forward_pointer(pointer, "shadow") if leads else pointer
         recipe = self.recipes.of(pointer)
         match recipe:
-            case Repeat() if isinstance(pointer, I.Instruction) and pointer.opcode in (
-                "getelementptr",
-                "addrspacecast",
-                "freeze",
-                "phi",
-            ):
-                base: Value = yield self._shadow_steps(recipe.operands[0])
-                if isinstance(pointer, I.Phi):
-                    return base
-                return self._again(pointer, [base, *(yield from self._all(recipe.operands[1:]))])
-            case Repeat() if isinstance(pointer, I.Select):
-                condition: Value = yield self._value_steps(recipe.operands[0])
-                then: Value = yield self._shadow_steps(recipe.operands[1])
-                other: Value = yield self._shadow_steps(recipe.operands[2])
-                return self._again(pointer, [condition, then, other])
+            case Repeat() if isinstance(pointer, I.Instruction) and pointer.opcode in _ADDRESSES:
+                made_of, operands = address_operands(pointer), list[Value]()
+                for index, operand in enumerate(recipe.operands):
+                    shadowed = index in made_of
+                    operands.append((yield self._shadow_steps(operand) if shadowed else self._value_steps(operand)))
+                return operands[0] if isinstance(pointer, I.Phi) else self._again(pointer, operands)
             case Closed(polynomial, origin) if origin is not None:
                 start: Value = yield self._shadow_steps(origin)
                 return self.builder.gep(T.I8, start, [(yield from self._polynomial(polynomial, T.I64))])
@@ -144,7 +139,7 @@ class Sources(ABC):
 
     def _again(self, instruction: Value, operands: list[Value]) -> Value:
         assert isinstance(instruction, I.Instruction)
-        twin = copied(instruction, lambda v: v, lambda b: b)
+        twin = again(instruction)
         twin.operands = operands + ([instruction.callee] if isinstance(instruction, I.CallBase) else [])
         twin.name = ""
         if isinstance(instruction, I.Load):

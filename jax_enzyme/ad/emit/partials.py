@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 
 from jax_enzyme.analysis.symbols import float_value
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.builder import Builder, instruction_of
-from jax_enzyme.ir.values import Constant, ConstantExpr, ConstantFloat, ConstantInt, ConstantSplat, Value
+from jax_enzyme.ir.builder import Builder
+from jax_enzyme.ir.values import ConstantFloat, ConstantInt, ConstantSplat, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.rules.emit import emit_product
 from jax_enzyme.rules.expr import Expr
@@ -102,11 +101,3 @@ def variables_of(instruction: I.Instruction) -> dict[str, Value]:
     """The names that a rule's formulas may use: x0, x1 ... for the operands, y for the result."""
     arguments = instruction.arguments if isinstance(instruction, I.CallBase) else instruction.operands
     return {**{f"x{i}": v for i, v in enumerate(arguments)}, "y": instruction}
-
-
-def expression_of(builder: Builder, expression: ConstantExpr, operands: list[Value]) -> Value:
-    """A constant expression of other operands: a constant again where they are, and otherwise computed."""
-    fixed = [v for v in operands if isinstance(v, Constant)]
-    if len(fixed) == len(operands):
-        return replace(expression, operands=fixed)
-    return builder.insert(instruction_of(expression, operands))

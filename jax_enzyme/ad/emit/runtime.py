@@ -203,10 +203,9 @@ class Runtime:
         return self.module.functions[name]
 
 
-def load_integer(builder: Builder, pointer: Value) -> Value:
+def load_integer(builder: Builder, pointer: Value) -> I.Load:
     """Reads a count that the engine keeps in memory."""
     loaded = builder.load(T.I64, pointer)
-    assert isinstance(loaded, I.Load)
     loaded.metadata.append(READS_INTEGER)
     return loaded
 

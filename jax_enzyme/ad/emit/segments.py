@@ -102,9 +102,7 @@ class LoopSweeps:
         builder = Builder(ends.block)
         for value, at in ((ends.record, _LAST_AT), (ends.end, _END_AT), (ends.least, _LEAST_AT)):
             builder.store(value, builder.offset(frame, at))
-        packed: Value = zero(target.function_type.result)
-        packed = builder.insert_value(packed, ends.way, 0)
-        builder.ret(builder.insert_value(packed, frame, 1))
+        builder.ret(builder.pack(target.function_type.result, (ends.way, frame)))
 
     # -- reverse -------------------------------------------------------------------------------------------------------
 
@@ -154,10 +152,8 @@ class LoopSweeps:
         if not sums:
             builder.ret()
             return
-        packed: Value = zero(target.function_type.result)
-        for index, (each, argument) in enumerate(zip(sums, self.segment.adjoints, strict=True)):
-            packed = builder.insert_value(packed, builder.load(argument.type, each), index)
-        builder.ret(packed)
+        totals = (builder.load(a.type, each) for each, a in zip(sums, self.segment.adjoints, strict=True))
+        builder.ret(builder.pack(target.function_type.result, totals))
 
 
 class _Run:

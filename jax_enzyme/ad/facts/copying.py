@@ -1,20 +1,21 @@
-"""Copies of modules, signatures and instructions, for passes that add to a module."""
+"""Copies of modules, signatures, instructions and code, for passes that add to a module."""
 
 from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import Buffer
+from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.debug import NOTED
 from jax_enzyme.ir.marks import LOOP, REVERSED
 from jax_enzyme.ir.module import Function, Module
-from jax_enzyme.ir.values import Argument, BasicBlock, Value
+from jax_enzyme.ir.values import Argument, BasicBlock, Constant, InlineAsm, Value
 
 ALIGNMENT = 16
 """What memory that a derivative makes is aligned to: local variables that move to the tape, shadows, the tape."""
@@ -48,6 +49,20 @@ def array_function(symbol: str, buffers: tuple[Buffer, ...]) -> Function:
     return Function(T.PTR, type_, arguments=arguments, attributes=("nounwind", "mustprogress"), name=symbol)
 
 
+def internal_function(
+    module: Module,
+    name: str,
+    type_: T.FunctionType,
+    words: tuple[str, ...] = (),
+    attributes: tuple[str, ...] = ("nounwind",),
+) -> Function:
+    """A new function of a module, without a body yet; `words` are said of each parameter."""
+    arguments = [Argument(t, words, i, name=f"a{i}") for i, t in enumerate(type_.parameters)]
+    function = Function(T.PTR, type_, arguments=arguments, prefix=("internal",), attributes=attributes, name=name)
+    module.functions[name] = function
+    return function
+
+
 def copied(instruction: I.Instruction, value: MapValue, block: Callable[[BasicBlock], BasicBlock]) -> I.Instruction:
     """A copy over mapped operands and targets, without metadata (debug scopes belong to the source function) but
     a place that is noted and the marks of loops."""
@@ -62,6 +77,47 @@ def copied(instruction: I.Instruction, value: MapValue, block: Callable[[BasicBl
     elif isinstance(twin, I.Load | I.Store) and twin.align is not None:
         twin.align = min(twin.align, ALIGNMENT)
     return twin
+
+
+def again(instruction: I.Instruction) -> I.Instruction:
+    """A copy over the same operands."""
+    return copied(instruction, lambda v: v, lambda b: b)
+
+
+class CodeCopy:
+    """A function's code, written again with more in between: a block for each of `sources`, the entry first, behind
+    a `prologue`. `values` leads from what is there to what is written for it. Phis get their operands at the end."""
+
+    def __init__(self, sources: Iterable[BasicBlock], values: Mapping[Value, Value]) -> None:
+        self.values: dict[Value, Value] = dict(values)
+        self.blocks = {b: BasicBlock(name=b.name) for b in sources}
+        self.prologue = BasicBlock(name="prologue")
+        self.builder = Builder(self.prologue)
+        self._phis: list[tuple[I.Phi, I.Phi, MapValue]] = []
+
+    def value(self, value: Value) -> Value:
+        """What is written for a value."""
+        return value if isinstance(value, Constant | InlineAsm) else self.values[value]
+
+    def twin(self, instruction: I.Instruction) -> I.Instruction:
+        """Writes an instruction as it is."""
+        twin = self.builder.insert(copied(instruction, self.value, self.blocks.__getitem__))
+        self.values[instruction] = twin
+        return twin
+
+    def phi(self, phi: I.Phi, find: MapValue) -> I.Phi:
+        """A phi of what `find` will give for the operands."""
+        twin = self.builder.phi(phi.type)
+        self._phis.append((phi, twin, find))
+        return twin
+
+    def finish(self, target: Function) -> None:
+        """Makes it the body of a function."""
+        for phi, twin, find in self._phis:
+            incoming = [(v, self.blocks[b]) for v, b in phi.incoming if b in self.blocks]
+            twin.operands, twin.targets = [find(v) for v, _ in incoming], [b for _, b in incoming]
+        Builder(self.prologue).br(next(iter(self.blocks.values())))
+        target.blocks = [self.prologue, *self.blocks.values()]
 
 
 @lru_cache(maxsize=4096)

@@ -72,7 +72,6 @@ class HalfWord:
         self._is_upper = builder.icmp("uge", within, const_int(T.I64, _HALF))
         self._place = builder.gep(T.I8, shadow, [builder.binary("sub", const_int(T.I64, 0), within)])
         old = builder.load(T.DOUBLE, self._place)
-        assert isinstance(old, I.Load)
         old.metadata = number_access(T.DOUBLE)
         self._bits = builder.cast("bitcast", old, T.I64)
         self._is_zero = builder.fcmp("oeq", old, _NOTHING)

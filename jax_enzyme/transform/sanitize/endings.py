@@ -55,7 +55,6 @@ def counting_loops(function: Function) -> list[Loop]:
 def _stop(flag: Value, culprit: I.Instruction, runtime: Runtime) -> Check:
     def raised(at: Builder) -> Value:
         value = at.load(T.I32, flag, 4)
-        assert isinstance(value, I.Load)
         value.flags = ("volatile",)
         return at.icmp("ne", value, const_int(T.I32, 0))
 

@@ -134,7 +134,6 @@ class Hoisting:
         inside = self._inside(at, slot)
         affine.demand(lambda _: inside)
         made = at.load(old.type, at.select(inside, address, self._safe()), old.align)
-        assert isinstance(made, I.Load)
         made.metadata = [(kind, node) for kind, node in old.metadata if kind in _WHERE]
         if pattern_of(old.type) is not None:
             affine.demand(lambda at: at.icmp("eq", holds_pattern(at, made), const_int(T.I1, 0)))
