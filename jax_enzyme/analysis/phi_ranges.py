@@ -67,7 +67,7 @@ def _stepped(facts: IntegerFacts, phi: I.Phi, loop: Loop) -> Interval | None:
     ends = facts.header_operands(phi, loop)
     if ends is None:
         return None
-    total = _drift(facts, ends[1][0], phi, loop, frozenset())
+    total = _Drift(facts).of(ends[1][0], phi, loop, frozenset())
     start = facts.edge_range(ends[0][0], ends[0][1], loop.header)
     return None if total is None else start + _repeated(facts, total, loop)
 
@@ -78,31 +78,55 @@ def _repeated(facts: IntegerFacts, step: Interval, loop: Loop) -> Interval:
     return (step * times).hull(Interval(0, 0))
 
 
-def _drift(facts: IntegerFacts, value: Value, origin: I.Phi, loop: Loop, busy: frozenset[Value]) -> Interval | None:
-    """The range of value - origin, if value is made from origin by additions, choices and inner loops of these."""
-    if value is origin:
-        return Interval(0, 0)
-    if value in busy or facts.block_of.get(value) not in loop.blocks or len(busy) > _LONGEST:
+class _Drift:
+    """How far values are from the phi of a loop's header that they are made from, by additions, choices and inner loops
+    of these. Where ways to a value meet again and again there are very many of them: each value is asked once, and
+    nothing further as soon as one answer is missing, which is what happens mostly."""
+
+    def __init__(self, facts: IntegerFacts) -> None:
+        self._facts = facts
+        self._known: dict[tuple[Value, I.Phi], Interval] = {}
+
+    def of(self, value: Value, origin: I.Phi, loop: Loop, busy: frozenset[Value]) -> Interval | None:
+        """The range of value - origin; None where it is not known. `busy` are the values on the way to this one."""
+        if value is origin:
+            return Interval(0, 0)
+        found = self._known.get((value, origin))
+        if found is None and value not in busy and len(busy) <= _LONGEST:
+            found = self._found(value, origin, loop, busy | {value})
+            if found is not None:
+                self._known[value, origin] = found
+        return found
+
+    def _found(self, value: Value, origin: I.Phi, loop: Loop, busy: frozenset[Value]) -> Interval | None:
+        facts = self._facts
+        block = facts.block_of.get(value)
+        if block not in loop.blocks:
+            return None
+        inner = facts.loops.loop_of.get(block)
+        if isinstance(value, I.Phi) and inner is not None and inner.header is block:
+            ends = facts.header_operands(value, inner)
+            before = self.of(ends[0][0], origin, loop, busy) if ends is not None else None
+            step = self.of(ends[1][0], value, inner, busy) if ends is not None and before is not None else None
+            return None if before is None or step is None else before + _repeated(facts, step, inner)
+        choices = _choices(value)
+        if choices is not None:
+            return self._hull(choices, origin, loop, busy)
+        if isinstance(value, I.BinaryOp) and value.opcode in ("add", "sub"):
+            x, y = value.operands
+            left = self.of(x, origin, loop, busy)
+            if left is not None:
+                step = facts.range_at(y, block)
+                return left + (step if value.opcode == "add" else -step)
+            right = self.of(y, origin, loop, busy) if value.opcode == "add" else None
+            return None if right is None else right + facts.range_at(x, block)
         return None
-    busy = busy | {value}
-    inner = facts.loops.loop_of.get(facts.block_of[value])
-    if isinstance(value, I.Phi) and inner is not None and inner.header is facts.block_of[value]:
-        ends = facts.header_operands(value, inner)
-        before = _drift(facts, ends[0][0], origin, loop, busy) if ends is not None else None
-        step = _drift(facts, ends[1][0], value, inner, busy) if ends is not None else None
-        return None if before is None or step is None else before + _repeated(facts, step, inner)
-    choices = _choices(value)
-    if choices is not None:
-        drifts = [_drift(facts, choice, origin, loop, busy) for choice in choices]
-        known = [drift for drift in drifts if drift is not None]
-        return Interval(min(d.low for d in known), max(d.high for d in known)) if len(known) == len(drifts) else None
-    if isinstance(value, I.BinaryOp) and value.opcode in ("add", "sub"):
-        x, y = value.operands
-        block = facts.block_of[value]
-        left = _drift(facts, x, origin, loop, busy)
-        if left is not None:
-            step = facts.range_at(y, block)
-            return left + (step if value.opcode == "add" else -step)
-        right = _drift(facts, y, origin, loop, busy) if value.opcode == "add" else None
-        return None if right is None else right + facts.range_at(x, block)
-    return None
+
+    def _hull(self, values: list[Value], origin: I.Phi, loop: Loop, busy: frozenset[Value]) -> Interval | None:
+        known: Interval | None = None
+        for value in values:
+            here = self.of(value, origin, loop, busy)
+            if here is None:
+                return None
+            known = here if known is None else known.hull(here)
+        return known

@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from math import comb, prod
+from operator import attrgetter
 
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.ranges import Interval
@@ -35,6 +36,7 @@ from jax_enzyme.ir.values import Value
 MAX_DEGREE = 3
 MAX_TERMS = 48
 _INVERSE_OF_3 = pow(3, -1, 1 << 64)
+_RANK = attrgetter("rank")
 
 
 class TooComplex(Exception):
@@ -49,6 +51,9 @@ class Iteration:
     loop: Loop
     rank: int = field(default=0, compare=False)
 
+    def __hash__(self) -> int:
+        return hash(self.loop)
+
     def __str__(self) -> str:
         return _atom_text(self, _own_name)
 
@@ -59,6 +64,9 @@ class Leaf:
 
     value: Value
     rank: int = field(default=0, compare=False)
+
+    def __hash__(self) -> int:
+        return hash(self.value)
 
     def __str__(self) -> str:
         return _atom_text(self, _own_name)
@@ -97,12 +105,17 @@ class Polynomial:
     def atoms(self) -> tuple[Atom, ...]:
         """Its atoms, by rank."""
         found = {atom: None for monomial in self.terms for atom, _ in monomial}
-        return tuple(sorted(found, key=lambda atom: atom.rank))
+        return tuple(sorted(found, key=_RANK) if len(found) > 1 else found)
 
     def is_atom(self, atom: Atom) -> bool:
         return self.terms == {((atom, 1),): 1}
 
+    def contains(self, atom: Atom) -> bool:
+        return any(a == atom for monomial in self.terms for a, _ in monomial)
+
     def __add__(self, other: Polynomial) -> Polynomial:
+        if not self.terms or not other.terms:
+            return self if self.terms else other
         return _collect([*self.terms.items(), *other.terms.items()])
 
     def __neg__(self) -> Polynomial:
@@ -140,6 +153,8 @@ class Polynomial:
 
     def coefficients(self, atom: Atom) -> list[Polynomial]:
         """`[p0, p1, ...]` with self = sum of `pj * C(atom, j)` and no `pj` containing the atom; never empty."""
+        if not self.contains(atom):
+            return [self]
         parts: list[dict[Monomial, int]] = [{}]
         for monomial, c in self.terms.items():
             degree = next((d for a, d in monomial if a == atom), 0)
@@ -158,8 +173,8 @@ class Polynomial:
 
     def choose(self, degree: int) -> Polynomial:
         """C(self, degree), by Vandermonde's identity over the terms."""
-        if degree == 1:
-            return self
+        if degree <= 1:
+            return self if degree else Polynomial.constant(1)
         parts = [Polynomial.constant(1)] + [Polynomial({})] * degree
         for monomial, c in self.terms.items():
             powers = [_choose_term(monomial, c, d) for d in range(degree + 1)]
@@ -174,6 +189,8 @@ class Polynomial:
 
     def substitute(self, atom: Atom, replacement: Polynomial) -> Polynomial:
         """Self with the atom replaced."""
+        if not self.contains(atom):
+            return self
         result = Polynomial({})
         for degree, part in enumerate(self.coefficients(atom)):
             if part.terms:
@@ -239,6 +256,9 @@ def _collect(terms: Iterable[tuple[Monomial, int]]) -> Polynomial:
 def _multiply(a: Monomial, b: Monomial) -> Iterator[tuple[Monomial, int]]:
     """The product of two monomials. For a shared atom, C(x,m) C(x,n) is the sum over k of
     C(k,m) C(m,k-n) C(x,k), for k from max(m,n) to m+n."""
+    if not a or not b:
+        yield a or b, 1
+        return
     degrees = dict(a)
     options: list[list[tuple[Atom, int, int]]] = []
     for atom, n in b:

@@ -9,6 +9,8 @@ from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.dependence import Worklist
 from jax_enzyme.analysis.evaluation import Effort
 from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.ranges import Interval
+from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.analysis.shortcuts import Shortcuts
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.reader import parse
@@ -237,3 +239,41 @@ def test_what_a_pass_changes_behind_it_waits_for_the_next() -> None:
     work: Worklist[int] = Worklist([0, 1, 2], step)
     work.run()
     assert ran == [0, 1, 2, 0, 1, 2, 0, 1]
+
+
+STEP = """
+  %p{i} = fcmp oeq double %v, {i}.0
+  br i1 %p{i}, label %u{i}, label %w{i}
+u{i}:
+  %l{i} = add nsw i64 %k{i}, 1
+  store double 1.0, ptr %y
+  br label %w{i}
+w{i}:
+  %k{b} = phi i64 [ %k{i}, %v{i} ], [ %l{i}, %u{i} ]
+  br label %v{b}
+v{b}:
+"""
+COUNTING = """
+define void @f(ptr noalias %x, ptr noalias %y) {{
+entry:
+  br label %v0
+v0:
+  %i = phi i64 [ 0, %entry ], [ %j, %v{last} ]
+  %k0 = phi i64 [ 0, %entry ], [ %k{last}, %v{last} ]
+  %v = load double, ptr %x
+{steps}
+  %j = add nuw nsw i64 %i, 1
+  %more = icmp ult i64 %j, 10
+  br i1 %more, label %v0, label %end
+end:
+  ret void
+}}
+"""
+
+
+def test_ways_to_a_counter_that_meet_again_and_again() -> None:
+    """Each of 30 branches may add one: as many ways as a number of 30 bits has values."""
+    steps = "".join(STEP.format(i=i, b=i + 1) for i in range(30))
+    function = parse(COUNTING.format(steps=steps, last=30)).functions["f"]
+    counter = next(i for i in function.instructions() if i.name == "k0")
+    assert Recurrences.of(function).range_of(counter) == Interval(0, 9 * 30)
