@@ -3,7 +3,7 @@
     before    br i1 %more, label %loop, label %exit, !llvm.loop !7       !7 = distinct !{!7, !8}
                                                                          !8 = !{!"llvm.loop.unroll.enable"}
     after     the iterations one by one; where nobody knows how many there are, the loop as it is,
-                                                                         !8 = !{!"je.loop.unroll.enable"}
+                                                                         !8 = !{!"hide.loop.unroll.enable"}
 
 LLVM's pipelines print a warning for every such loop that is left at their end, which is no concern of who calls a
 kernel: our own run-time libraries loop over tables that are mostly constant, but not always. The wish
@@ -18,9 +18,9 @@ from jax_enzyme.codegen.pipelines import Pipeline
 from jax_enzyme.ir.metadata import MDString
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.pass_managers import run_on_functions
-from jax_enzyme.ir.verify import parse_verified
 
-_WISH, _HIDDEN = "llvm.loop.unroll.", "je.loop.unroll."
+_WISH, _HIDDEN = "llvm.loop.unroll.", "hide.loop.unroll."
+"""Of one length: one stands in for the other in bitcode, which has the strings of metadata byte by byte."""
 _WISHES = ("enable", "full", "count")
 _ROUNDS = 2
 """What one loop is unrolled to may say how often another runs."""
@@ -40,12 +40,12 @@ def optimised(source: Module, native: llvm.ModuleRef, pipeline: Pipeline, builde
 
 
 def _renamed(native: llvm.ModuleRef, old: str, new: str) -> llvm.ModuleRef:
-    """The module with the wishes under another name; the same module where it has none. LLVM's text is changed: after
-    inlining it may be very long."""
-    text = renamed = str(native)
+    """The module with the wishes under another name; the same module where it has none. LLVM's bitcode is changed:
+    after inlining its text may be very long, and LLVM takes longest to write and read the numbers of tables."""
+    bitcode = renamed = native.as_bitcode()
     for wish in _WISHES:
-        renamed = renamed.replace(f'!{{!"{old}{wish}"', f'!{{!"{new}{wish}"')
-    return native if renamed == text else parse_verified(renamed)
+        renamed = renamed.replace(f"{old}{wish}".encode(), f"{new}{wish}".encode())
+    return native if renamed == bitcode else llvm.parse_bitcode(renamed, llvm.create_context())
 
 
 def _says(module: Module, name: str) -> bool:

@@ -18,7 +18,7 @@ from jax_enzyme.ir.lexer import tokenize
 from jax_enzyme.ir.metadata import MDConstant, MDNode, MDRef, MDString
 from jax_enzyme.ir.module import GlobalVariable, Module
 from jax_enzyme.ir.reader import ReadError, parse, read
-from jax_enzyme.ir.writer import to_text
+from jax_enzyme.ir.writer import both_texts, to_text
 from jax_enzyme.transform.retyping import literal_structures
 from tests.ir.support import FIXTURES, printed_by_llvm
 
@@ -309,6 +309,9 @@ def test_long_tables_of_numbers_are_kept_as_text() -> None:
         "addresses": V.ConstantAggregate,
     }
     assert printed_by_llvm(to_text(module)) == printed_by_llvm(text)
+    verified, whole = both_texts(module)
+    assert "double 7.0" not in verified and verified.count("zeroinitializer") == 2
+    assert "double 7.0" in whole and printed_by_llvm(whole) == printed_by_llvm(text)
     literal_structures(module)
     assert "[300 x { [2 x i32], double }] [{ [2 x i32], double } { [2 x i32] [i32 0, i32 -1]" in to_text(module)
     assert printed_by_llvm(to_text(module))
