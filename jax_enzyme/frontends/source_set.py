@@ -41,6 +41,7 @@ from jax_enzyme.frontends.source import SUFFIXES, Source
 from jax_enzyme.frontends.spelling import find, spelling, written
 from jax_enzyme.ir import linking
 from jax_enzyme.ir.debug import function_location
+from jax_enzyme.ir.debug_text import without_types
 from jax_enzyme.ir.linking import Names
 from jax_enzyme.ir.reader import parse
 
@@ -146,6 +147,7 @@ class SourceSet:
         roots = (root, *also)
         if self._blas == "rules":
             texts = [without_routines(text, one.names, (*roots, *ruled)) for one, text in parts]
+        texts = [without_types(text, roots) for text in texts]
         if len(self.units) > 1:
             try:
                 texts = [linking.linked(_with_common_sizes(members, texts), roots)]
@@ -508,9 +510,11 @@ def _line(name: str, one: Compiled) -> str:
 def _with_common_sizes(members: Sequence[Compiled], texts: Sequence[str]) -> list[str]:
     """The texts, where a COMMON block that sources declare in several sizes has the largest everywhere: the linker
     gives it that, and accesses name it by its size."""
+    if all(one.unit.source.lang != "fortran" for one in members):
+        return [*texts]
     sizes: dict[str, set[int]] = {}
     for one in members:
-        for name, size in one.names.sizes.items():
+        for name, size in linking.sizes(one.ir).items():
             sizes.setdefault(name, set()).add(size)
     largest = {name: max(found) for name, found in sizes.items() if len(found) > 1}
     return [
