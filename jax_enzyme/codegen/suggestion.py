@@ -246,7 +246,7 @@ class _Suggestion:
         pieces = source_type(self.module, value).pieces
         numbers = [p for p in pieces if p.kind == "number"]
         if not numbers:
-            return "i8"
+            return "u8" if any(p.text == "unsigned char" for p in pieces) else "i8"
         known = next((p.dtypes[0] for p in numbers if p.dtypes), None)
         if known is None and self.given is not None:
             raise SignatureError(

@@ -83,7 +83,7 @@ def test_half_precision_pairs() -> None:
     subject = native(
         """#include <cuda_fp16.h>
         extern "C" __global__ void k(int n, const __half2 *x, float2 *y) {
-          __half2 v = __ldg(x + threadIdx.x), w = __hfma2(v, __float2half2_rn(2.f), __halves2half2(v.y, v.x));
+          __half2 v = __ldg(x + threadIdx.x), w = __hfma2(v, __half2(2.f, 2.f), __halves2half2(v.y, v.x));
           float2 f = __half22float2(w * v);
           y[threadIdx.x] = make_float2(f.x + __half2float(__hmax(v.x, v.y)), f.y * __low2float(v));
         }""",
@@ -104,13 +104,31 @@ def test_library_headers_and_integers() -> None:
         """assert(n == 32);
         int i = (__sad(t, 7, 1u) + __umul24(3, t) + __usad(1, 4, 0)) % n;
         y[t] = std::max(x[i], 0.5) * std::min(x[t], 0.7) + (clock64() < 0) + std::sqrt(x[t]);""",
-        "#include <algorithm>\n#include <cmath>\n#include <cassert>",
+        """#include <algorithm>
+        #include <cmath>
+        #include <cassert>
+        #include <cuda_profiler_api.h>
+        #if !defined(__DRIVER_TYPES_H__) || !defined(__CUDA_RUNTIME_H__)
+        #error helper_cuda.h of NVIDIA's samples asks for these
+        #endif
+        int mode = cudaDevAttrComputeMode + cudaComputeModeProhibited;""",
     )
     x, t = values(), np.arange(32)
     i = (abs(t - 7) + 1 + 3 * t + 3) % 32
     expected = np.maximum(x[i], 0.5) * np.minimum(x, 0.7) + np.sqrt(x)
     np.testing.assert_allclose(subject.run((), [x])[0], expected, rtol=1e-13)
     agree(three_way(subject, [x]))
+
+
+def test_sines_of_half_turns_are_exact() -> None:
+    subject = kernel("y[t] = sinpi(x[t]) + 2 * cospi(x[t]) + 4 * sinpif(x[t]) + 8 * cospif(x[t]);", "")
+    sines, cosines = np.tile([0.0, 1.0, 0.0, -1.0], 8), np.tile([1.0, 0.0, -1.0, 0.0], 8)
+    halves = np.arange(-16, 16) / 2
+    np.testing.assert_array_equal(subject.run((), [halves])[0], 5 * sines + 10 * cosines)
+    x = 4 * values() - 2
+    expected = 5 * np.sin(np.pi * x) + 10 * np.cos(np.pi * x)
+    np.testing.assert_allclose(subject.run((), [x])[0], expected, atol=3e-6)
+    agree(three_way(kernel("y[t] = sinpi(x[t]) + 2 * cospi(x[t]);", ""), [x]))
 
 
 def test_structures_by_value() -> None:

@@ -147,6 +147,7 @@ def test_blocks_that_change_from_launch_to_launch() -> None:
         ("no_shared", "", "gives its blocks none", 18),
         ("too_many", "", "block.x = 2048", 19),
         ("graph", "", "`cudaGraphCreate` has no meaning on the CPU", 23),
+        ("light", "", "`cublasLtCreate` has no meaning on the CPU", 45),
         ("peer", "", "`cudaMemcpyPeer` has no meaning on the CPU", 25),
         ("mixed", "", "`cublasDotEx` has no meaning on the CPU", 28),
     ],

@@ -19,6 +19,9 @@ ROWS = """float sum(int n, int m, float **A, const int *at) {
   for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) s += A[i][j] * at[j];
   return s;
 }"""
+BYTES = (
+    "void f(int n, const unsigned char *a, signed char *b, char *c) { for (int i = 0; i < n; i++) b[i] = c[i] = a[i]; }"
+)
 RECORD = """struct s { int n; double k; double *x, *unused; double v[3]; struct { float a; } in; };
 double f(struct s *p, const double *table, const int *at) {
   double t = 0;
@@ -37,6 +40,7 @@ def suggested(source: str, symbol: str) -> str:
         (AXPY, "axpy", "n: i32, a: f64, x: f64[n], inout y: f64[n]"),
         (MATVEC, "matvec", "n: i32, m: i32, A: f64[n,m], x: f64[m+1], out y: f64[n], out e: f64[]"),
         (ROWS, "sum", "n: i32, m: i32, A: f32[n][m], at: i32[m] -> f32"),
+        (BYTES, "f", "n: i32, a: u8[n], out b: i8[n], out c: i8[n]"),
     ],
 )
 def test_types_shapes_and_directions(source: str, symbol: str, signature: str) -> None:

@@ -1,5 +1,6 @@
 // cuBLAS for host functions on the CPU: names and types as cuBLAS has them; `runtime/cuda_blas.cpp` calls BLAS.
 #pragma once
+#define CUBLAS_API_H_
 #include "jax_enzyme_cuda.h"
 
 typedef struct cublasContext *cublasHandle_t;
@@ -43,6 +44,11 @@ cublasStatus_t cublasHgemm(cublasHandle_t, cublasOperation_t, cublasOperation_t,
 cublasStatus_t cublasGemmEx(cublasHandle_t, cublasOperation_t, cublasOperation_t, int m, int n, int k, const void *alpha,
                             const void *a, cudaDataType, int lda, const void *b, cudaDataType, int ldb, const void *beta,
                             void *c, cudaDataType, int ldc, cublasComputeType_t, cublasGemmAlgo_t);
+cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t, cublasOperation_t, cublasOperation_t, int m, int n, int k,
+                                          const void *alpha, const void *a, cudaDataType, int lda, long long a_step,
+                                          const void *b, cudaDataType, int ldb, long long b_step, const void *beta,
+                                          void *c, cudaDataType, int ldc, long long c_step, int count,
+                                          cublasComputeType_t, cublasGemmAlgo_t);
 #define __JE_BATCHED(L, T)                                                                                           \
   cublasStatus_t cublas##L##gemmBatched(cublasHandle_t, cublasOperation_t, cublasOperation_t, int m, int n, int k,   \
                                         const T *alpha, const T *const a[], int lda, const T *const b[], int ldb,    \

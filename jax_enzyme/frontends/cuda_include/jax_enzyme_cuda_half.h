@@ -10,6 +10,8 @@ typedef __bf16 nv_bfloat16;
 #define __JE_PAIR(T, name, low)                                                                                 \
   struct alignas(4) name {                                                                                 \
     T x, y;                                                                                                \
+    name() = default;                                                                                      \
+    __attribute__((host, device)) constexpr name(T a, T b) : x(a), y(b) {}                                 \
   };                                                                                                       \
   __JE_BOTH name operator+(name a, name b) { return {(T)(a.x + b.x), (T)(a.y + b.y)}; }                         \
   __JE_BOTH name operator-(name a, name b) { return {(T)(a.x - b.x), (T)(a.y - b.y)}; }                         \

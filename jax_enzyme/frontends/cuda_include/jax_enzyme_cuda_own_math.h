@@ -67,10 +67,27 @@ __JE_BOTH float normf(int n, const float *p) {
 }
 __JE_BOTH double rnorm(int n, const double *p) { return 1.0 / norm(n, p); }
 __JE_BOTH float rnormf(int n, const float *p) { return 1.0f / normf(n, p); }
-__JE_BOTH double sinpi(double x) __JE_OURS { double r = x - 2.0 * rint(0.5 * x); return sin(3.14159265358979323846 * r); }
-__JE_BOTH double cospi(double x) __JE_OURS { double r = x - 2.0 * rint(0.5 * x); return cos(3.14159265358979323846 * r); }
-__JE_BOTH float sinpif(float x) __JE_OURS { float r = x - 2.0f * rintf(0.5f * x); return sinf(3.14159265f * r); }
-__JE_BOTH float cospif(float x) __JE_OURS { float r = x - 2.0f * rintf(0.5f * x); return cosf(3.14159265f * r); }
+// sin and cos of multiples of pi / 2, and of what is left of them: exact where they are 0, 1 and -1.
+template <class T> __JE_BOTH T __je_quarter_turns(T count, T s, T c) {
+  T quarter = count - 4 * floor(count / 4), value = quarter == 1 || quarter == 3 ? c : s;
+  return quarter >= 2 ? 0 - value : value;
+}
+__JE_BOTH double sinpi(double x) __JE_OURS {
+  double n = rint(2.0 * x), r = 3.14159265358979323846 * (x - 0.5 * n);
+  return __je_quarter_turns(n, sin(r), cos(r));
+}
+__JE_BOTH double cospi(double x) __JE_OURS {
+  double n = rint(2.0 * x), r = 3.14159265358979323846 * (x - 0.5 * n);
+  return __je_quarter_turns(n + 1.0, sin(r), cos(r));
+}
+__JE_BOTH float sinpif(float x) __JE_OURS {
+  float n = rintf(2.0f * x), r = 3.14159265f * (x - 0.5f * n);
+  return __je_quarter_turns(n, sinf(r), cosf(r));
+}
+__JE_BOTH float cospif(float x) __JE_OURS {
+  float n = rintf(2.0f * x), r = 3.14159265f * (x - 0.5f * n);
+  return __je_quarter_turns(n + 1.0f, sinf(r), cosf(r));
+}
 __JE_BOTH void sincospi(double x, double *s, double *c) { *s = sinpi(x), *c = cospi(x); }
 __JE_BOTH void sincospif(float x, float *s, float *c) { *s = sinpif(x), *c = cospif(x); }
 __JE_BOTH double normcdf(double x) { return 0.5 * erfc(-0.70710678118654752440 * x); }

@@ -48,12 +48,14 @@ int attribute(int number) {
     case 5: return 2147483647;
     case 6: case 7: return 65535;
     case 8: return 49152;
+    case 9: case 12: return 65536;
     case 10: return 32;
+    case 13: case 36: return 1000000;
     case 16: return 16;
-    case 31: case 41: case 83: case 89: case 95: return 1;
+    case 19: case 31: case 41: case 83: case 89: case 95: return 1;
     case 39: return 2048;
     case 75: return 8;
-    case 97: return 232448;
+    case 81: case 97: return 232448;
     default: return 0;
   }
 }
@@ -153,14 +155,14 @@ int cudaGetDeviceProperties(cudaDeviceProp *found, int device) {
   found->totalGlobalMem = (size_t)16 << 30;
   found->sharedMemPerBlock = attribute(8);
   found->sharedMemPerBlockOptin = found->sharedMemPerMultiprocessor = attribute(97);
-  found->totalConstMem = 65536;
-  found->regsPerBlock = found->regsPerMultiprocessor = 65536;
+  found->totalConstMem = attribute(9);
+  found->regsPerBlock = found->regsPerMultiprocessor = attribute(12);
   found->warpSize = attribute(10);
   found->maxThreadsPerBlock = found->maxThreadsDim[0] = found->maxThreadsDim[1] = 1024;
   found->maxThreadsDim[2] = 64;
   found->maxGridSize[0] = attribute(5);
   found->maxGridSize[1] = found->maxGridSize[2] = attribute(6);
-  found->clockRate = found->memoryClockRate = 1000000;
+  found->clockRate = found->memoryClockRate = attribute(13);
   found->major = attribute(75);
   found->multiProcessorCount = attribute(16);
   found->maxThreadsPerMultiProcessor = attribute(39);

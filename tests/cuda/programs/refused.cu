@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cuda_runtime.h>
-#include <cublas_v2.h>
+#include <cublasLt.h>
 
 __global__ void twice(double *x, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -38,4 +38,9 @@ void exits(double *x, int n) {
 
 void halved(double *x, int n) {
   for (int threads = n; threads > 4; threads /= 2) twice<<<1, threads>>>(x, threads);
+}
+
+void light(double *, int) {
+  cublasLtHandle_t handle;
+  cublasLtCreate(&handle);
 }

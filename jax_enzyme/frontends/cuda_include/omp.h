@@ -1,0 +1,1 @@
+#include "../c_include/omp.h"
