@@ -79,8 +79,11 @@ class Kernel:
         for value in args:
             if isinstance(value, Tracer):
                 return self._bind(args)
-            if isinstance(value, np.ndarray) and not value.dtype.isnative:
-                return self._result(tuple(map(_plain, args)))
+            if isinstance(value, np.ndarray):
+                if isinstance(value, np.ma.MaskedArray):
+                    self.binding(args)  # an error: jax.jit takes it for the array that it was last called with
+                if not value.dtype.isnative:
+                    return self._result(tuple(map(_plain, args)))
         for place, param in self._whole:
             _check_range(param, args[place])
         static: tuple[tuple[str, int], ...] = ()

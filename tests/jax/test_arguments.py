@@ -94,6 +94,15 @@ def test_what_is_no_array(poly: Subject, value: object, words: str) -> None:
         poly.kernel(value, 1.0)
 
 
+def test_masked_arrays_are_refused_behind_plain_ones(poly: Subject) -> None:
+    """jax.jit takes one for the plain array that it was called with before, and leaves the mask out."""
+    x, a = poly.args
+    plain = np.array(x)
+    poly.kernel(plain, a)
+    with pytest.raises(je.ArgumentError, match="argument `x` is a masked array"):
+        poly.kernel(np.ma.array(plain, mask=plain > 0), a)
+
+
 class Variable:
     """What Flax's variables are to JAX."""
 
