@@ -18,7 +18,7 @@ from jax_enzyme.analysis.decisions import only_decides, only_moves
 from jax_enzyme.analysis.dependence import Worklist
 from jax_enzyme.analysis.flow import flow, holds_float
 from jax_enzyme.analysis.memory import PointsTo
-from jax_enzyme.analysis.number_bytes import NumberBytes
+from jax_enzyme.analysis.number_bytes import WORD, NumberBytes
 from jax_enzyme.analysis.objects import (
     MemoryObject,
     call_effect,
@@ -38,7 +38,6 @@ from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.table import Rules
 
 _Carrier = Value | MemoryObject
-_WORD = 64
 _PACKED = "bits in aggregates"
 
 _BIT_COPIES = frozenset(["load", "phi", "select", "freeze", "bitcast", "extractvalue", "insertvalue"])
@@ -59,7 +58,7 @@ class Activity:
         self.numbers = NumberBytes(points_to, frozenset(inputs), lambda item: self._work.read(item))
         self.varied: set[Value] = set()
         self._returned = {f: f.returned() for f in points_to.functions}
-        every = (i for f in points_to.functions for i in f.instructions())
+        every = points_to.instructions()
         self._flows = {i: tuple(i.operands[n] for n in flow(i, rules)) for i in every}
         instructions = [i for i, through in self._flows.items() if through or isinstance(i, I.TOUCHES_MEMORY)]
         self._packs_bits = any(map(_is_aggregate_load, instructions))
@@ -102,7 +101,7 @@ class Activity:
             loads = [i for i in function.instructions() if isinstance(i, I.Load) and is_fortran_integer(module, i)]
             users = uses(function) if loads else {}
             for load in loads:
-                if isinstance(load.type, T.IntType) and (load.type.bits < _WORD or not only_moves(load, users)):
+                if isinstance(load.type, T.IntType) and (load.type.bits < WORD or not only_moves(load, users)):
                     yield load, not only_decides(load, users)
 
     # -- forward -------------------------------------------------------------------------------------------------------

@@ -139,7 +139,7 @@ class PointsTo:
         self._counters: dict[I.Phi, Offsets | None] = {}
         self._named = NamedIntegers(module, self.functions)
         self._returned = {f: f.returned() for f in self.functions}
-        instructions = [i for f in self.functions for i in f.instructions()]
+        instructions = list(self.instructions())
         # What is written to memory waits, so that addresses that a loop moves are known up to their stride.
         self._work: Worklist[I.Instruction] = Worklist(instructions, self._visit, writes_pointers)
         self._escaped = Escaped(self.unknown, self.contents, self._work.changed)
@@ -158,6 +158,10 @@ class PointsTo:
         for item, held in self.contents.items():
             name = self._escaped.of(item)
             self.contents[item] = self._escaped.expanded(held if name is None else frozenset([name, self.unknown]))
+
+    def instructions(self) -> Iterator[I.Instruction]:
+        """Those of all functions."""
+        return (i for f in self.functions for i in f.instructions())
 
     def _start(self) -> None:
         for argument in self.root.arguments:

@@ -29,6 +29,8 @@ from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import ConstantNull, Poison, Undef, Value
 
+WORD = 64
+"""Bits of an integer in which a double has room."""
 _DOUBLE = 8
 _ENDLESS = 1 << 62
 """More bytes than any memory has."""
@@ -284,7 +286,7 @@ class ByteRanges:
     @cached_property
     def _phi_starts(self) -> Mapping[I.Phi, int | _Unsettled | None]:
         """The same of phis: what comes in, where that is one. The phi's own, moved on, is an element further on."""
-        found = [i for f in self._points_to.functions for i in f.instructions() if isinstance(i, I.Phi)]
+        found = [i for i in self._points_to.instructions() if isinstance(i, I.Phi)]
         incoming = {p: [self._root(v) for v in p.operands] for p in found if T.is_pointer(p.type)}
         users: dict[Value, list[I.Phi]] = {}
         for phi, roots in incoming.items():
@@ -305,7 +307,7 @@ class ByteRanges:
     def _grown(self) -> Set[Value]:
         """Phis of pointers that may be null, by way of other phis too."""
         users: dict[Value, list[Value]] = {}
-        for phi in (i for f in self._points_to.functions for i in f.instructions() if isinstance(i, I.Phi)):
+        for phi in (i for i in self._points_to.instructions() if isinstance(i, I.Phi)):
             for value in phi.operands if T.is_pointer(phi.type) else ():
                 users.setdefault(self._root(value)[0], []).append(phi)
         null = [phi for root, phis in users.items() if isinstance(root, ConstantNull) for phi in phis]
@@ -336,7 +338,7 @@ class NumberBytes:
     def _given(self) -> dict[MemoryObject, frozenset[Bytes]]:
         """The numbers of the inputs: where the program accesses numbers; everywhere, where it never does. Of what is
         copied away, what it accesses as numbers in the copies, and in copies of these; all, where nothing tells."""
-        instructions = [i for f in self._points_to.functions for i in f.instructions()]
+        instructions = list(self._points_to.instructions())
         copies = [c for i in instructions if isinstance(i, I.CallBase) and is_copy(i) for c in self.ranges.copied(i)]
         away = [copy for copy in copies if copy.item in self._inputs]
         accessed: dict[MemoryObject, set[Bytes]] = {}

@@ -72,7 +72,7 @@ class Zeros:
     def __init__(self, points_to: PointsTo) -> None:
         self._points_to = points_to
         self._layout = DataLayout(points_to.module)
-        self._instructions = [i for f in points_to.functions for i in f.instructions()]
+        self._instructions = list(points_to.instructions())
 
     def is_null(self, pointer: Value) -> bool:
         """Whether a pointer that leads to no object, as far as the map says, is null wherever it is called."""

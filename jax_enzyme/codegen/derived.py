@@ -16,7 +16,7 @@ from pathlib import Path
 from weakref import WeakValueDictionary
 
 from jax_enzyme import ad
-from jax_enzyme.ad.candidates import keep_candidates
+from jax_enzyme.ad.loop_choices import keep_choices
 from jax_enzyme.ad.shortcuts import ExactComparison, General, general, later, varied_inputs
 from jax_enzyme.cache import DiskCache, digest
 from jax_enzyme.codegen import library, race_warnings, shortcut_warnings
@@ -250,7 +250,7 @@ class _Job:
         base = name_choices(self.canonical())
         rules = rules_of(base.module)
         found = general(base, step, rules)
-        return found if isinstance(step, Jvp) else replace(found, function=keep_candidates(found.function, step, rules))
+        return found if isinstance(step, Jvp) else replace(found, function=keep_choices(found.function, step, rules))
 
     def comparisons(self) -> tuple[ExactComparison, ...]:
         """The comparisons of the kernel with exact values that this derivative of it depends on."""

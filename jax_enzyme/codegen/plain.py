@@ -203,7 +203,7 @@ def _closed(function: ArrayFunction) -> ArrayFunction:
     """Changes the function: where no pointer is read from the caller's memory, there is none to think of."""
     root = function.module.functions[function.symbol]
     points_to = PointsTo(function.module, root)
-    values = (i for f in points_to.functions for i in f.instructions())
+    values = points_to.instructions()
     if not any(T.is_pointer(i.type) and points_to.caller in points_to.of(i) for i in values):
         for argument in root.arguments:
             argument.attributes = tuple(w for w in argument.attributes if w != OPEN)

@@ -22,6 +22,7 @@ from math import prod
 
 from jax_enzyme.ad.device.counting import widened
 from jax_enzyme.ad.device.threads import is_shared_memory
+from jax_enzyme.ad.emit.runtime import defined
 from jax_enzyme.ad.facts.causes import ORDERED_RESULT, UNORDERED_SUM
 from jax_enzyme.ad.facts.errors import refuse
 from jax_enzyme.analysis.accesses import Access, accesses
@@ -36,7 +37,6 @@ from jax_enzyme.ir.builder import Builder, const_int, zero
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.device import DeviceFunction
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
-from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.values import Argument, BasicBlock, Value, is_zero
 from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.device import canonical, restore
@@ -218,12 +218,7 @@ class _Kind:
         return 8 if self.type == T.DOUBLE else 4
 
     def function(self, module: Module, what: str) -> Function:
-        name = f"{EXACT}{what}.{self.type.kind}"
-        if name not in module.functions:
-            module.functions.update(
-                {n: f for n, f in parse(self._text()).functions.items() if n not in module.functions}
-            )
-        return module.functions[name]
+        return defined(module, f"{EXACT}{what}.{self.type.kind}", self._text())
 
     def _text(self) -> str:
         is_double = self.type == T.DOUBLE

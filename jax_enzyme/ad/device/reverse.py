@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from jax_enzyme.ad.device.threads import ALIGNED_BARRIER, GridThreads, barrier, barrier_function, refuse_disorder
 from jax_enzyme.ad.emit.nodes import thread_arena
-from jax_enzyme.ad.emit.runtime import load_integer
+from jax_enzyme.ad.emit.runtime import defined, load_integer
 from jax_enzyme.ad.facts.causes import SPLIT, THREAD_POINTERS, THREAD_RECURSION
 from jax_enzyme.ad.facts.copying import ALIGNMENT
 from jax_enzyme.ad.frame import Frame
@@ -29,7 +29,6 @@ from jax_enzyme.ir.arrays import ArrayFunction, Augmented, Buffer, Pullback, Vjp
 from jax_enzyme.ir.builder import const_int, zero
 from jax_enzyme.ir.device import DeviceFunction
 from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name
-from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.values import ConstantNull, Value
 from jax_enzyme.rules.user import rules_of
 from jax_enzyme.signature.launch import Shape
@@ -208,15 +207,10 @@ class DeviceFrame(Frame):
         unit = next(u for u in (8, 4, 2, 1) if size % u == 0)
         thread = thread_in_block(module, self.builder, self._shape)
         counts = [const_int(T.I32, self._shape.threads), const_int(T.I32, size // unit)]
-        self.builder.call(self._zero(f"i{8 * unit}"), [shadow, thread, *counts])
+        kind = f"i{8 * unit}"
+        zeros = defined(module, f"je.zero.{kind}", _ZERO_TEXT.replace("UNIT", kind))
+        self.builder.call(zeros, [shadow, thread, *counts])
         return shadow
-
-    def _zero(self, unit: str) -> Function:
-        name = f"je.zero.{unit}"
-        module = self._runtime.module
-        if name not in module.functions:
-            module.functions[name] = parse(_ZERO_TEXT.replace("UNIT", unit)).functions[name]
-        return module.functions[name]
 
 
 def _unasked(reversal: Reversal) -> list[int]:

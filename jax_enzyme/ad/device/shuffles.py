@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from jax_enzyme.ad.emit.runtime import defined
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int, zero
 from jax_enzyme.ir.module import Function, Module
-from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.values import Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.cuda.shuffles import WARP_SIZE
@@ -136,17 +136,5 @@ def warp_helper(module: Module, prefix: str, text: str, type_: T.Type) -> Functi
     with TYPE, KIND and ZERO as words for the type."""
     assert isinstance(type_, T.FloatType)
     kind = {"float": "f32", "double": "f64"}[type_.kind]
-    name = f"{prefix}{kind}"
-    if name not in module.functions:
-        helper = parse(text.replace("TYPE", str(type_)).replace("KIND", kind).replace("ZERO", "0.0"))
-        declarations = Declarations(module)
-        present: dict[Value, Value] = {
-            f: declarations.function(f.name, f.function_type, f.attributes)
-            for f in helper.functions.values()
-            if f.is_declaration
-        }
-        function = helper.functions[name]
-        for instruction in function.instructions():
-            instruction.operands = [present.get(v, v) for v in instruction.operands]
-        module.functions[name] = function
-    return module.functions[name]
+    text = text.replace("TYPE", str(type_)).replace("KIND", kind).replace("ZERO", "0.0")
+    return defined(module, f"{prefix}{kind}", text)

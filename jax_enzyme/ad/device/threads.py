@@ -14,7 +14,6 @@ added to atomically by many, or loaded by many, and the reverse sweep has barrie
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from weakref import WeakKeyDictionary
 
 from jax_enzyme.ad.device.convergence import Convergence, meets
@@ -23,7 +22,7 @@ from jax_enzyme.ad.device.ownership import Ownership
 from jax_enzyme.ad.device.shuffles import moves, shuffle_adjoint
 from jax_enzyme.ad.device.sums import SharedPlaces, WarpSums
 from jax_enzyme.ad.facts.causes import BLOCKS_EXCHANGE, LEAVES_BLOCK, LEAVES_WARP, SHARED_COPY, SHARED_STRUCTURE, STATE
-from jax_enzyme.ad.facts.functions import Execution, Facts
+from jax_enzyme.ad.facts.functions import Execution, Facts, Site
 from jax_enzyme.ad.facts.threads import Sums, Threads
 from jax_enzyme.ad.plan.writers import written_objects
 from jax_enzyme.analysis.cfg import Cfg
@@ -87,34 +86,24 @@ class GridThreads(Execution):
             self._exchanged[facts] = frozenset(found)
         return self._exchanged[facts]
 
-    def meet(
-        self, builder: Builder, module: Module, facts: Facts, call: I.CallBase, value: Callable[[Value], Value]
-    ) -> None:
+    def meet(self, site: Site, call: I.CallBase) -> None:
         callee = call.callee
         assert isinstance(callee, Function)
         if callee.name in _WARP_BARRIERS:
-            builder.call(callee, [value(a) for a in call.arguments], attributes=("convergent",))
+            site.builder.call(callee, [site.value(a) for a in call.arguments], attributes=("convergent",))
         else:
-            barrier(module, builder, aligned=not self.convergence(facts).leaves_block)
+            barrier(site.module, site.builder, aligned=not self.convergence(site.facts).leaves_block)
 
-    def shuffled_back(
-        self,
-        builder: Builder,
-        module: Module,
-        facts: Facts,
-        call: I.CallBase,
-        adjoint: Value,
-        value: Callable[[Value], Value],
-    ) -> Value:
+    def shuffled_back(self, site: Site, call: I.CallBase, adjoint: Value) -> Value:
         mask, _, source = call.arguments
+        given = (site.value(mask), adjoint, site.value(source))
         if call.callee.name in SUMS:
-            return builder.call(call.callee, [value(mask), adjoint, value(source)], attributes=("convergent",))
+            return site.builder.call(call.callee, given, attributes=("convergent",))
         table = self.lanes.by_lane(source)
         everyone = self.shape.threads % WARP_SIZE == 0 and int_value(mask) == -1
-        everyone = everyone and not self.convergence(facts).leaves_warp
+        everyone = everyone and not self.convergence(site.facts).leaves_warp
         known = None if table is None else moves(table)
-        given = (value(mask), adjoint, value(source))
-        return shuffle_adjoint(module, builder, call.callee.name, given, known, everyone)
+        return shuffle_adjoint(site.module, site.builder, call.callee.name, given, known, everyone)
 
     def adds_atomically(self, facts: Facts, item: MemoryObject) -> bool:
         """Whether several threads may add to one place of an object's shadow."""
@@ -129,11 +118,11 @@ class GridThreads(Execution):
         way = self.shared_places(facts).way(instruction)
         return ("atomic", hindrance) if way is None else ("warp", way)
 
-    def sums(self, module: Module, facts: Facts, builder: Builder, prologue: Builder) -> Sums:
+    def sums(self, site: Site, prologue: Builder) -> Sums:
         def alone(load: I.Load, pointer: Value, adjoint: Value) -> bool:
-            return self._adds(builder, facts, load, pointer, adjoint)
+            return self._adds(site.builder, site.facts, load, pointer, adjoint)
 
-        return WarpSums(self.shared_places(facts), self.shape, module, builder, prologue, alone)
+        return WarpSums(self.shared_places(site.facts), self.shape, site.module, site.builder, prologue, alone)
 
     def shared_places(self, facts: Facts) -> SharedPlaces:
         """Which loads are of places that a warp shares, so that others add to their shadows too."""

@@ -24,7 +24,7 @@ from jax_enzyme.ad.emit.partials import Partials, added, nonzero_partials, varia
 from jax_enzyme.ad.emit.runtime import Runtime
 from jax_enzyme.ad.facts.causes import MIXED_COPY, NARROW, RELOADED, SHARED_ORDER
 from jax_enzyme.ad.facts.errors import active_rule
-from jax_enzyme.ad.facts.functions import Facts
+from jax_enzyme.ad.facts.functions import Facts, Site
 from jax_enzyme.ad.facts.half_numbers import HalfWord, takes_half
 from jax_enzyme.ad.plan.late_sums import Gather
 from jax_enzyme.analysis.objects import call_effect, called_routine, is_defined_call
@@ -64,7 +64,8 @@ class Adjoints:
         self._prologue = prologue
         self._partials = Partials(builder, runtime.declarations)
         self._runtime = runtime
-        self._sums = facts.execution.sums(runtime.module, facts, builder, prologue)
+        self._site = Site(runtime.module, facts, builder, sources.value)
+        self._sums = facts.execution.sums(self._site, prologue)
         self._within_block = within_block
         self.late_sums = LateSums(late_sums, sources, builder, prologue, runtime)
         self._variables: dict[Value, Value] = {}
@@ -228,11 +229,9 @@ class Adjoints:
                 self._facts.execution.check_copy(call, self._facts)
                 self._copy(call)
             case Effect.BARRIER | Effect.VOTE:
-                facts, module = self._facts, self._runtime.declarations.module
-                facts.execution.meet(self._builder, module, facts, call, self._sources.value)
+                self._facts.execution.meet(self._site, call)
             case Effect.SHUFFLE:
-                facts, module, value = self._facts, self._runtime.declarations.module, self._sources.value
-                back = facts.execution.shuffled_back(self._builder, module, facts, call, self.take(call), value)
+                back = self._facts.execution.shuffled_back(self._site, call, self.take(call))
                 self.add(call.operands[1], back)
             case _:
                 self._arithmetic(call)

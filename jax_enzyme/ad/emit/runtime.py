@@ -186,21 +186,27 @@ class Runtime:
         self.declarations.memory(builder, "free", pointer)
 
     def helper(self, name: str, text: str) -> Function:
-        """A function of the module that is defined in `text`, maybe beside others."""
-        if name not in self.module.functions:
-            helper = parse(text)
-            for function in helper.functions.values():
-                present = self.module.functions.get(function.name)
-                if present is not None:
-                    _redirect(helper, function, present)
-                else:
-                    self.module.functions[function.name] = function
-                    for instruction in function.instructions():
-                        if isinstance(instruction, I.Load) and instruction.type == T.I64:  # sizes and counts
-                            instruction.metadata.append(READS_INTEGER)
-                        elif isinstance(instruction, I.Load | I.Store):
-                            instruction.metadata += number_access(I.accessed_value(instruction).type)
-        return self.module.functions[name]
+        return defined(self.module, name, text)
+
+
+def defined(module: Module, name: str, text: str) -> Function:
+    """A function of a module that is defined in `text`, maybe beside others: those that are there already are used."""
+    if name not in module.functions:
+        helper = parse(text)
+        present: dict[Value, Value] = {
+            f: module.functions[f.name] for f in helper.functions.values() if f.name in module.functions
+        }
+        for function in helper.functions.values():
+            if function in present:
+                continue
+            module.functions[function.name] = function
+            for instruction in function.instructions():
+                instruction.operands = [present.get(v, v) for v in instruction.operands]
+                if isinstance(instruction, I.Load) and instruction.type == T.I64:  # sizes and counts
+                    instruction.metadata.append(READS_INTEGER)
+                elif isinstance(instruction, I.Load | I.Store):
+                    instruction.metadata += number_access(I.accessed_value(instruction).type)
+    return module.functions[name]
 
 
 def load_integer(builder: Builder, pointer: Value) -> I.Load:
@@ -208,10 +214,3 @@ def load_integer(builder: Builder, pointer: Value) -> I.Load:
     loaded = builder.load(T.I64, pointer)
     loaded.metadata.append(READS_INTEGER)
     return loaded
-
-
-def _redirect(helper: Module, old: Function, new: Function) -> None:
-    """Makes the helper's code refer to a function that the module already has."""
-    for function in helper.functions.values():
-        for instruction in function.instructions():
-            instruction.operands = [new if v is old else v for v in instruction.operands]

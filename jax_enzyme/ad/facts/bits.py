@@ -23,7 +23,7 @@ from jax_enzyme.analysis.congruence import Congruence
 from jax_enzyme.analysis.decisions import computes, decides, keeps
 from jax_enzyme.analysis.fixpoint import fixpoint
 from jax_enzyme.analysis.memory import PointsTo
-from jax_enzyme.analysis.number_bytes import ByteRanges, Bytes, Copied
+from jax_enzyme.analysis.number_bytes import WORD, ByteRanges, Bytes, Copied
 from jax_enzyme.analysis.objects import MemoryObject, call_effect, called_routine, is_copy
 from jax_enzyme.analysis.tbaa import is_certain_integer, is_fortran_integer, is_of_any_type
 from jax_enzyme.ir import instructions as I
@@ -37,7 +37,6 @@ _MANTISSA = {2: 7, 4: 23, 8: 52}
 """Bits of the mantissa by bytes of the number, the shorter one of two formats."""
 _SIZES = {"f16": 2, "bf16": 2, "f32": 4, "c64": 4, "f64": 8, "c128": 8}
 _ALL = 128
-_WORD = 64
 _TRANSFERS = "_FortranATransfer"
 _READS_NOTHING = (Effect.ALLOCATE, Effect.FREE, Effect.MEMORY_SET, Effect.IGNORED)
 _MOVES = frozenset(
@@ -130,12 +129,11 @@ class BitChecks:
         trail = _Trail(is_kind, set(), {})
         before = -1
         while before != (before := len(trail.values) + sum(map(len, trail.stored.values()))):
-            for function in self.points_to.functions:
-                for instruction in function.instructions():
-                    if isinstance(instruction, I.CallBase):
-                        self._follow_call(instruction, trail)
-                    if instruction not in trail.values and self._goes_on(instruction, trail, begins):
-                        trail.values.add(instruction)
+            for instruction in self.points_to.instructions():
+                if isinstance(instruction, I.CallBase):
+                    self._follow_call(instruction, trail)
+                if instruction not in trail.values and self._goes_on(instruction, trail, begins):
+                    trail.values.add(instruction)
         return trail
 
     def _follow_call(self, call: I.CallBase, trail: _Trail) -> None:
@@ -235,7 +233,7 @@ class BitChecks:
         if not isinstance(access, I.Store) or not is_fortran_integer(self.module, self.origin.get(access, access)):
             return False
         value = access.operands[0]
-        if not isinstance(value.type, T.IntType) or value.type.bits >= _WORD:
+        if not isinstance(value.type, T.IntType) or value.type.bits >= WORD:
             return False
         if value in self._computed or value in self.activity.varied:
             return False

@@ -4,6 +4,7 @@ instructions have a reverse (`Facts`). `ALONE` is a function of the CPU; `ad.dev
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 
 from jax_enzyme.ad.facts.causes import GLOBAL, Cause
@@ -26,6 +27,16 @@ from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.table import Rules
 
 
+@dataclass(frozen=True, eq=False)
+class Site:
+    """Where a reverse sweep is emitted: its module, what is known, what builds, and what gives forward values."""
+
+    module: Module
+    facts: Facts
+    builder: Builder
+    value: Callable[[Value], Value]
+
+
 class Execution:
     """One thread, alone."""
 
@@ -46,21 +57,11 @@ class Execution:
         """Whether threads have to meet in the reverse sweep where they meet at `call`."""
         return False
 
-    def meet(
-        self, builder: Builder, module: Module, facts: Facts, call: I.CallBase, value: Callable[[Value], Value]
-    ) -> None:
-        """Emits the reverse of a call at which threads meet, into `module`; `value` gives forward values."""
+    def meet(self, site: Site, call: I.CallBase) -> None:
+        """Emits the reverse of a call at which threads meet."""
         raise AssertionError("a thread that is alone meets nobody")
 
-    def shuffled_back(
-        self,
-        builder: Builder,
-        module: Module,
-        facts: Facts,
-        call: I.CallBase,
-        adjoint: Value,
-        value: Callable[[Value], Value],
-    ) -> Value:
+    def shuffled_back(self, site: Site, call: I.CallBase, adjoint: Value) -> Value:
         """The adjoint of what a lane passes into a shuffle, from that of what it gets."""
         raise AssertionError("a thread that is alone meets nobody")
 
@@ -68,8 +69,8 @@ class Execution:
         """The refusal of a mutable global variable that holds numbers."""
         return GLOBAL.error(name=name)
 
-    def sums(self, module: Module, facts: Facts, builder: Builder, prologue: Builder) -> Sums:
-        """The sums of a reverse sweep, which is built by `builder` and begins with `prologue`."""
+    def sums(self, site: Site, prologue: Builder) -> Sums:
+        """The sums of a reverse sweep, which begins with `prologue`."""
         return Sums()
 
     def addition(self, facts: Facts, item: MemoryObject, instruction: I.Instruction) -> tuple[str, str]:
@@ -209,7 +210,7 @@ class Facts:
 
     @cached_property
     def _select_operands(self) -> frozenset[Value]:
-        selects = [i for f in self.points_to.functions for i in f.instructions() if isinstance(i, I.Select)]
+        selects = [i for i in self.points_to.instructions() if isinstance(i, I.Select)]
         chosen = [v for select in selects for v in select.operands[1:]]
         ends = I.Phi | I.Load
         return frozenset(reached(chosen, made_of, lambda v: isinstance(v, I.Instruction) and not isinstance(v, ends)))

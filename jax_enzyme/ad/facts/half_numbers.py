@@ -18,6 +18,7 @@ Integers that only decide (what is compared, counted and indexed with) have no p
 from __future__ import annotations
 
 from jax_enzyme.analysis.activity import Activity
+from jax_enzyme.analysis.number_bytes import WORD
 from jax_enzyme.analysis.tbaa import is_equivalenced, is_fortran_integer, number_access
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -25,7 +26,6 @@ from jax_enzyme.ir.builder import Builder, const_float, const_int
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.values import ConstantFloat, Value
 
-_SIZE = 8
 _HALF = 4
 _LOWER, _UPPER, _BOTH = (0x7FF4_0000_0000_0001 + half for half in range(3))
 JOINED_WORDS = f"""\
@@ -53,7 +53,7 @@ def takes_half(module: Module, activity: Activity, store: I.Store, original: I.I
     """Whether an integer that is no number's bits is stored where, as far as is known, doubles that vary may lie, and
     nothing else that varies."""
     value = store.operands[0]
-    if not isinstance(value.type, T.IntType) or value.type.bits >= 8 * _SIZE or value in activity.varied:
+    if not isinstance(value.type, T.IntType) or value.type.bits >= WORD or value in activity.varied:
         return False
     if not is_fortran_integer(module, original) and not is_equivalenced(module, original):
         return False
@@ -66,9 +66,9 @@ class HalfWord:
 
     def __init__(self, builder: Builder, shadow: Value, kind: T.Type) -> None:
         self._builder = builder
-        self._is_word = isinstance(kind, T.IntType) and kind.bits == 8 * _SIZE
+        self._is_word = isinstance(kind, T.IntType) and kind.bits == WORD
         address = builder.cast("ptrtoint", shadow, T.I64)
-        within = builder.binary("and", address, const_int(T.I64, _SIZE - 1))
+        within = builder.binary("and", address, const_int(T.I64, WORD // 8 - 1))
         self._is_upper = builder.icmp("uge", within, const_int(T.I64, _HALF))
         self._place = builder.gep(T.I8, shadow, [builder.binary("sub", const_int(T.I64, 0), within)])
         old = builder.load(T.DOUBLE, self._place)

@@ -57,11 +57,10 @@ def refuse_unprovable(
     points_to = words.points_to
     module = points_to.module
     numbers = {points_to.objects[a]: buffer for a, buffer in words.buffers.items() if buffer.is_floating}
-    launders = any(map(partial(_launders, points_to), (i for f in points_to.functions for i in f.instructions())))
+    launders = any(map(partial(_launders, points_to), points_to.instructions()))
     check = _Check(module, points_to, activity, rules, words, frozenset(numbers), launders, origin or {})
-    for function in points_to.functions:
-        for instruction in function.instructions():
-            check.instruction(instruction)
+    for instruction in points_to.instructions():
+        check.instruction(instruction)
     for instruction, cause in BitChecks(module, points_to, activity, numbers, check.origin).refused():
         raise check.refused(instruction, cause)
 
@@ -149,9 +148,7 @@ class _Check:
                 return False
             if _is_of(instruction, "llvm.va_start"):
                 lists |= self.points_to.of(instruction.operands[0])
-        return not any(
-            self._reads_list(i, lists) for function in self.points_to.functions for i in function.instructions()
-        )
+        return not any(self._reads_list(i, lists) for i in self.points_to.instructions())
 
     def _reads_list(self, instruction: I.Instruction, lists: frozenset[MemoryObject]) -> bool:
         if isinstance(instruction, I.Load):
@@ -271,13 +268,10 @@ class _Check:
     def _given(self) -> Mapping[Value, Sequence[Value]]:
         """What calls pass to the parameters of the functions that the root calls."""
         found: dict[Value, list[Value]] = {}
-        for function in self.points_to.functions:
-            for call in function.instructions():
-                if not isinstance(call, I.CallBase):
-                    continue
-                for callee in self.points_to.callees(call):
-                    for parameter, value in zip(callee.arguments, call.arguments, strict=False):
-                        found.setdefault(parameter, []).append(value)
+        for call in (i for i in self.points_to.instructions() if isinstance(i, I.CallBase)):
+            for callee in self.points_to.callees(call):
+                for parameter, value in zip(callee.arguments, call.arguments, strict=False):
+                    found.setdefault(parameter, []).append(value)
         return found
 
     def _hides_pointers(self, value: Value) -> bool:

@@ -23,10 +23,9 @@ _RESIZABLE = ("malloc", "calloc", "aligned_alloc")
 def measured_memory(points_to: PointsTo) -> frozenset[MemoryObject]:
     """The objects that such a call may be about."""
     found = set[MemoryObject]()
-    for function in points_to.functions:
-        for instruction in function.instructions():
-            if callee_name(instruction) == _ASKED:
-                found |= points_to.of(instruction.operands[0])
+    for instruction in points_to.instructions():
+        if callee_name(instruction) == _ASKED:
+            found |= points_to.of(instruction.operands[0])
     if points_to.unknown in found:
         found.update(points_to.objects.values())
     return frozenset(filter(_is_resizable, found))

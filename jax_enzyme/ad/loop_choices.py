@@ -39,7 +39,7 @@ _MOST = 1 << 22
 """Longer loops are left as they are: what is kept should not take more memory than what the kernel works on."""
 
 
-def keep_candidates(function: ArrayFunction, step: Vjp, rules: Rules) -> ArrayFunction:
+def keep_choices(function: ArrayFunction, step: Vjp, rules: Rules) -> ArrayFunction:
     """The array function whose marked loops keep what they choose from, where the choice is active, in a copy of the
     module; the function itself where there is no such loop."""
     if not has_marks(function.module):
