@@ -65,7 +65,7 @@ def compare(row: HandWritten) -> tuple[Call, HandCall]:
     """
     problem = row.problem
     program = frontends.load(problem.path, problem.symbol)
-    kernel = specialise(program, problem.signature, problem.arguments)
+    kernel = specialise(program, problem.signature, problem.arguments, row.options)
     base = kernel.buffers
     step = Vjp(tuple(b.name in problem.wanted for b in base), tuple(b.is_floating and b.is_result for b in base))
     seeds = {b.name: np.random.default_rng(7).normal(size=b.shape) for b in base if b.is_floating and b.is_result}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 from benchmarks.gradients import Problem
 from benchmarks.problems import KERNELS, gmm
 from benchmarks.shapes import HEAT
+from jax_enzyme.options import Options
 from tests.kernels.corpus import case
 
 
@@ -20,7 +21,8 @@ class HandWritten:
     """A function with its adjoint in C, `<symbol>` of `source`.
 
     `order` is what it is called with: integers of `sizes`, arguments of the problem by name, `seed NAME` for the
-    cotangent of a result, `bar NAME` for the gradient by an argument, `work` for memory of `work` doubles.
+    cotangent of a result, `bar NAME` for the gradient by an argument, `work` for memory of `work` doubles. Ours has
+    `options`.
     """
 
     problem: Problem
@@ -29,6 +31,7 @@ class HandWritten:
     order: str
     sizes: Mapping[str, int]
     work: int = 0
+    options: Options = field(default_factory=Options)
 
 
 def hand_written(small: bool = False) -> list[HandWritten]:
@@ -37,7 +40,12 @@ def hand_written(small: bool = False) -> list[HandWritten]:
         _bodies(*(5, 3) if small else (100, 20)),
         _options(9 if small else 10000),
         _sparse(*(7, 5, 3) if small else (20000, 20000, 10)),
-        _heat(*(7, 35) if small else (64, 1000)),
+        heat := _heat(*(7, 35) if small else (64, 1000)),
+        replace(
+            heat,
+            problem=replace(heat.problem, size=heat.problem.size + ', "sqrt"'),
+            options=Options(checkpoint="sqrt"),
+        ),
         _cholesky(9 if small else 128),
     ]
 

@@ -30,6 +30,7 @@ FORTRAN_KINDS: Mapping[T.Type, str] = {T.DOUBLE: "double", T.FLOAT: "float"}
 _FORTRAN_BYTES = "/bytes_"
 _OF_BLOCK = " of "
 _OURS = "je integer"
+_MEMORY, _TAPE = "je memory", "je tape"
 _ZERO = MDConstant(const_int(T.I64, 0))
 _TREE = MDNode(operands=[MDString("jax_enzyme")])
 _INTEGER = MDNode(operands=[MDString(_OURS), _TREE, _ZERO])
@@ -56,19 +57,32 @@ def kept_access(module: Module, instruction: I.Instruction) -> list[tuple[str, M
     name = _accessed_name(module, dict(instruction.metadata).get("tbaa"))
     if name == _OURS:
         return [READS_INTEGER]
-    return [_named_access(name)] if name else []
+    return [_named_access(name, _MEMORY)] if name else []
 
 
 def number_access(type_: T.Type) -> list[tuple[str, MDValue]]:
     """What says of an access that it is of numbers of this type, in the same manner; nothing for other types."""
+    return _of_numbers(type_, _MEMORY)
+
+
+def tape_access(type_: T.Type) -> list[tuple[str, MDValue]]:
+    """The same for numbers on the tape, which LLVM may take for memory that no other access touches: what an access of
+    a tape is of stays there until the tape goes, by a call."""
+    return _of_numbers(type_, _TAPE)
+
+
+def _of_numbers(type_: T.Type, where: str) -> list[tuple[str, MDValue]]:
     kind = T.scalar(type_)
-    return [_named_access(name) for name, known in _FLOATS.items() if known == kind]
+    return [_named_access(name, where) for name, known in _FLOATS.items() if known == kind]
 
 
 @cache
-def _named_access(name: str) -> tuple[str, MDNode]:
+def _named_access(name: str, where: str) -> tuple[str, MDNode]:
+    """Both kinds of memory lie below one type of the name, which is what LLVM says of a copy from one to the other."""
     tree = MDNode(operands=[MDString(f"jax_enzyme {name}")])
-    kind = MDNode(operands=[MDString(name), tree, _ZERO])
+    both = MDNode(operands=[MDString(name), tree, _ZERO])
+    kept = MDNode(operands=[MDString(where), both, _ZERO])
+    kind = MDNode(operands=[MDString(name), kept, _ZERO])
     return ("tbaa", MDNode(operands=[kind, kind, _ZERO]))
 
 

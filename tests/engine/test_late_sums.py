@@ -15,6 +15,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.reader import parse
+from jax_enzyme.options import Options
 from tests.kernels.case import Case
 from tests.kernels.corpus import case
 from tests.support import three_way, through_engine
@@ -79,9 +80,9 @@ def _grid(r: np.random.Generator, n: int) -> dict[str, object]:
     return {"steps": 3, "r": 0.2, "u": r.normal(size=(n, n))}
 
 
-def _gradient(row: Case) -> Module:
-    kernel = Specialised.of(row)
-    function = derived.derived(kernel.program, kernel.signature, kernel.binding, (kernel.vjp,))
+def _gradient(row: Case, options: Options | None = None) -> Module:
+    kernel = Specialised.of(row, options)
+    function = derived.derived(kernel.program, kernel.signature, kernel.binding, (kernel.vjp,), options)
     return entry_module(function)
 
 
@@ -113,3 +114,10 @@ def test_the_reverse_loop_is_vectorised() -> None:
     module = parse(optimised_text(_gradient(LATE["backwards"])))
     products = (i for f in module.functions.values() for i in f.instructions() if i.opcode == "fmul")
     assert any(isinstance(i, I.BinaryOp) and isinstance(i.type, T.VectorType) for i in products)
+
+
+def test_the_reverse_loop_of_a_segment_is_vectorised() -> None:
+    """What lies on a tape that is found through a pointer is apart from what adjoints are written to."""
+    row = replace(LATE["heat2d"], inputs=lambda r: _grid(r, 40) | {"steps": 30})
+    text = optimised_text(_gradient(row, Options(checkpoint=8)))
+    assert "@llvm.vector.reduce.fadd" in text

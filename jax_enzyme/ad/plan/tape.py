@@ -27,7 +27,7 @@ from jax_enzyme.ad.plan.packing import Packing, flat, packing
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.recurrences import Recurrences
-from jax_enzyme.analysis.tbaa import READS_INTEGER, number_access, own_access
+from jax_enzyme.analysis.tbaa import READS_INTEGER, own_access, tape_access
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
@@ -226,7 +226,7 @@ def marked(slot: Slot, access: Value) -> Value:
     elif T.is_int(slot.type):
         tags = [] if slot.may_be_bits else [READS_INTEGER]
     else:
-        tags = number_access(slot.type)
+        tags = tape_access(slot.type)
     if slot.is_lasting and slot.step in _SCOPES:
         tags = [*tags, *_scopes(slot.step)]
     if tags:
