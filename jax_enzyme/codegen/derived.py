@@ -45,6 +45,7 @@ from jax_enzyme.ir.arrays import (
     jvp_buffers,
     shadow_buffers,
     vjp_buffers,
+    wide_buffers,
 )
 from jax_enzyme.ir.marks import has_marks
 from jax_enzyme.options import Options
@@ -52,6 +53,7 @@ from jax_enzyme.rules.user import rules_of, withholds
 from jax_enzyme.signature import Binding, Signature
 from jax_enzyme.transform.bind import bind
 from jax_enzyme.transform.buffers import buffers_of
+from jax_enzyme.transform.directions import NotLinear, in_directions
 from jax_enzyme.transform.divisions import guard_divisions
 from jax_enzyme.transform.named_choices import name_choices
 from jax_enzyme.transform.parallel_loops import share_marked_loops
@@ -81,6 +83,13 @@ def layout(
 def split(program: Program, signature: Signature, binding: Binding, step: Vjp, options: Options | None = None) -> bool:
     """Can this derivative be split into a forward sweep that leaves a tape, and a pullback?"""
     return _Job(program, signature, binding, (step,), options or Options()).split()
+
+
+def widens(
+    program: Program, signature: Signature, binding: Binding, steps: Derivation, options: Options | None = None
+) -> bool:
+    """Can this derivative, whose last step has lanes, take several directions at once?"""
+    return _Job(program, signature, binding, steps, options or Options()).widens()
 
 
 def derived(
@@ -127,6 +136,7 @@ _shared: Memo[tuple[ArrayFunction, tuple[str, ...]]] = Memo(8)
 _built: Memo[Built] = Memo(64)
 _alive: WeakValueDictionary[str, Built] = WeakValueDictionary()
 _split: Memo[bool] = Memo(1024)
+_widens: Memo[bool] = Memo(1024)
 
 
 _NOUNS = {Jvp: "the JVP", Vjp: "the VJP", Augmented: "the forward sweep", Pullback: "the pullback"}
@@ -172,6 +182,8 @@ class _Job:
         return built
 
     def layout(self) -> tuple[Buffer, ...]:
+        if self.lanes:
+            return wide_buffers(self.narrow().layout(), self.steps[-1])
         if any(isinstance(s, Augmented | Pullback) for s in self.steps):
             alone = digest("layout", self.key)  # of what is asked about, and perhaps never built
             stored = _disk().get(self.key) or _disk().get(alone)
@@ -196,6 +208,33 @@ class _Job:
             return answer
 
         return _split.get(self.key, decide)
+
+    def widens(self) -> bool:
+        def decide() -> bool:
+            key = digest("widens", self.key)
+            known = _disk().get(key)
+            if known is not None:
+                return known == b"1"
+            try:
+                self.derived()
+            except NotLinear as reason:
+                LOG.info("%s is called for one direction after the other: %s", self.narrow(), reason)
+                answer = False
+            else:
+                answer = True
+            _disk().put(key, b"1" if answer else b"0")
+            return answer
+
+        return _widens.get(self.key, decide)
+
+    @property
+    def lanes(self) -> int:
+        """How many directions the last step is for at once; 0: one."""
+        return self.steps[-1].lanes if self.steps else 0
+
+    def narrow(self) -> _Job:
+        """The same for one direction."""
+        return replace(self, steps=(*self.steps[:-1], replace(self.steps[-1], lanes=0)))
 
     def derived(self) -> ArrayFunction:
         return _derived.get(self.key, self._derive) if self.steps else self.canonical()
@@ -254,6 +293,8 @@ class _Job:
 
     def comparisons(self) -> tuple[ExactComparison, ...]:
         """The comparisons of the kernel with exact values that this derivative of it depends on."""
+        if self.lanes:
+            return self.narrow().comparisons()
         key = digest("comparisons", self.key)
         data = _disk().get(key)
         if data is None:
@@ -272,6 +313,8 @@ class _Job:
         return later(found, replace(first, steps=(wider,)).differentiated().comparisons)
 
     def _derive(self) -> ArrayFunction:
+        if self.lanes:
+            return in_directions(self.narrow().canonical(), self.steps[-1])
         base, step = self.differentiated().function, self.steps[-1]
         if not isinstance(step, Jvp):
             base = with_tape_bodies(base)

@@ -39,7 +39,8 @@ class Buffer:
     `shadow` its cotangent; in a Pullback `initial` is the value that went into an `in` or `inout` buffer and `final`
     what the forward sweep left in an `inout`, `out` or `scratch` one; `tape` belongs to no buffer (`of` is -1).
     `zero`: filled with zeros before each call. `discard`: an `inout` whose final contents mean nothing. `grows`:
-    scratch whose first extent, 0 here, only the call itself finds out.
+    scratch whose first extent, 0 here, only the call itself finds out. `lanes`: the last extent is that of directions,
+    which lie side by side whatever the order of the others.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Buffer:
     zero: bool = False
     discard: bool = False
     grows: bool = False
+    lanes: bool = False
 
     @property
     def nbytes(self) -> int:
@@ -71,9 +73,13 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Jvp:
-    """Forward mode. `tangents[i]`: buffer i has a tangent on entry (only floating `in`/`inout` buffers may)."""
+    """Forward mode. `tangents[i]`: buffer i has a tangent on entry (only floating `in`/`inout` buffers may).
+
+    `lanes`: for so many tangents of one point at once, one beside the other in a last dimension; 0: for one, without
+    that dimension. The same of cotangents in the other steps."""
 
     tangents: tuple[bool, ...]
+    lanes: int = 0
 
 
 @dataclass(frozen=True)
@@ -83,6 +89,7 @@ class Vjp:
 
     wanted: tuple[bool, ...]
     seeded: tuple[bool, ...]
+    lanes: int = 0
 
 
 @dataclass(frozen=True)
@@ -170,3 +177,13 @@ def vjp_buffers(base: tuple[Buffer, ...], step: Vjp) -> tuple[Buffer, ...]:
         else:
             own.append(replace(buffer, role="primal", of=index))
     return (*own, *shadow_buffers(base, step))
+
+
+def is_linear(buffer: Buffer, step: Step) -> bool:
+    """Whether a buffer of a derivative is one of the tangents or cotangents that its last step has brought."""
+    return buffer.role == ("tangent" if isinstance(step, Jvp) else "shadow")
+
+
+def wide_buffers(buffers: tuple[Buffer, ...], step: Step) -> tuple[Buffer, ...]:
+    """The buffers of a derivative for `step.lanes` directions at once, of those for one."""
+    return tuple(replace(b, shape=(*b.shape, step.lanes), lanes=True) if is_linear(b, step) else b for b in buffers)

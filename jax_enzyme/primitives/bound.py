@@ -21,9 +21,9 @@ from jax_enzyme.ir.arrays import Augmented, Jvp, Vjp
 from jax_enzyme.primitives import compat
 from jax_enzyme.primitives.calls import calls_of
 from jax_enzyme.primitives.compat import Primitive
+from jax_enzyme.primitives.directions import call_in_directions
 from jax_enzyme.primitives.sharding import arranged, mapped, partitioned, result_types
 from jax_enzyme.xla_ffi.call import Batch, Flags, buffer_type
-from jax_enzyme.xla_ffi.dispatch import call_on
 from jax_enzyme.xla_ffi.function import Function
 from jax_enzyme.xla_ffi.recipe import encode
 
@@ -191,7 +191,7 @@ def _lower(*values: Any, call: Call, there: Function) -> list[Any]:
         taping = isinstance(there.last, Augmented)
         running = there if at_home or not taping else there.parent
         batch = Batch(call.batch.sizes, call.own_flags)
-        results = call_on(there.base.platform)(running, batch, [*values[: len(function.operands)], *tokens])
+        results = call_in_directions(running, batch, [*values[: len(function.operands)], *tokens])
     by_buffer = dict(zip(running.results, results, strict=False))
     kinds = zip(call.results, call.types, strict=True)
     found = [by_buffer[i] if i in by_buffer else jnp.zeros(kind.shape, kind.dtype) for i, kind in kinds]
@@ -212,7 +212,7 @@ def _pull_back(call: Call, function: Function, values: Sequence[Any]) -> list[An
             operands.append(given[own["primal" if buffer.role == "initial" else "shadow", buffer.of]])
     batch = Batch(call.batch.sizes, tuple(o.flags for o in operands))
     tokens = values[len(call.batch.flags) :]
-    return call_on(function.base.platform)(pullback, batch, [*(o.value for o in operands), *tokens])
+    return call_in_directions(pullback, batch, [*(o.value for o in operands), *tokens])
 
 
 def reverse_step(base: Function, wanted: frozenset[int], seeded: frozenset[int]) -> Function:

@@ -35,6 +35,10 @@ class HostBackend(Backend, Protocol):
         self, program: Program, signature: Signature, binding: Binding, steps: Derivation, options: Options
     ) -> Built: ...
 
+    def widens(
+        self, program: Program, signature: Signature, binding: Binding, steps: Derivation, options: Options
+    ) -> bool: ...
+
 
 PLATFORMS = ("cpu", "cuda")
 """The platforms of JAX's that there can be code for."""

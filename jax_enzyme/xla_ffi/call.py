@@ -144,9 +144,10 @@ def _conjugate(function: Function, index: int, value: jax.Array) -> jax.Array:
 
 
 def _layout(buffer: Buffer, batch_rank: int, order: str) -> tuple[int, ...]:
-    """Dimensions from the slowest to the fastest. Batch dimensions always are the slowest."""
-    core = range(batch_rank, batch_rank + len(buffer.shape))
-    return (*range(batch_rank), *(reversed(core) if order == "F" else core))
+    """Dimensions from the slowest to the fastest. Batch dimensions always are the slowest, directions the fastest."""
+    rank = batch_rank + len(buffer.shape)
+    core = range(batch_rank, rank - buffer.lanes)
+    return (*range(batch_rank), *(reversed(core) if order == "F" else core), *range(core.stop, rank))
 
 
 def _strides(buffers: Sequence[Buffer], batch: Batch, flags: dict[int, Flags]) -> np.ndarray:

@@ -195,6 +195,14 @@ class Function:
         found = enumerate(self.buffers)
         return frozenset(i for i, b in found if b.role == "shadow" or (b.role != "tape" and b.of in inner))
 
+    def in_directions(self, lanes: int) -> Function | None:
+        """A derivative for so many tangents or cotangents at once; None where they have to come one by one."""
+        base, maker = self.base, self.base.maker
+        if not self.steps or base.options.sanitize or base.communicates or not isinstance(maker, HostBackend):
+            return None
+        wide = function(base, (*self.steps[:-1], replace(self.steps[-1], lanes=lanes)))
+        return wide if maker.widens(base.program, base.signature, base.binding, wide.steps, base.options) else None
+
     def build(self) -> Built:
         """The machine code, of a function for a platform whose code runs in this process."""
         base, maker = self.base, self.base.maker

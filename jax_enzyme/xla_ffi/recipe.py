@@ -106,9 +106,11 @@ def _text(value: object) -> str:
 def _encode_step(step: Step) -> list[str]:
     name = next(n for n, kind in _STEPS.items() if type(step) is kind)
     masks = (step.tangents,) if isinstance(step, Jvp) else (step.wanted, step.seeded)
-    return [name, *("".join("01"[bit] for bit in mask) for mask in masks)]
+    lanes = f".{step.lanes}" if step.lanes else ""
+    return [name + lanes, *("".join("01"[bit] for bit in mask) for mask in masks)]
 
 
 def _decode_step(encoded: list[str]) -> Step:
+    name, _, lanes = encoded[0].partition(".")
     masks = [tuple(bit == "1" for bit in mask) for mask in encoded[1:]]
-    return _STEPS[encoded[0]](*masks)
+    return _STEPS[name](*masks, lanes=int(lanes or 0))

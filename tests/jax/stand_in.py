@@ -81,6 +81,11 @@ class StandIn:
     def split(self, program: Program, signature: Signature, binding: Binding, step: Vjp, options: Options) -> bool:
         return self.splits
 
+    def widens(
+        self, program: Program, signature: Signature, binding: Binding, steps: Derivation, options: Options
+    ) -> bool:
+        return False
+
     def build(
         self, program: Program, signature: Signature, binding: Binding, steps: Derivation, options: Options
     ) -> Code:
