@@ -38,6 +38,22 @@ extern "C" double k(int n, const double *x) {
   return g.at[n / 2][n / 2] + h.at[1].back();
 }
 """
+PUNNED = """
+struct record { double v; int k; float f; };
+double k(int n, const double *x) {
+  struct record r[32];
+  n = 8;
+  for (int i = 0; i < n; i++) r[i] = (struct record){x[i], (7 * i) % n, (float)x[i + n]};
+  for (int i = 1; i < n; i++)
+    for (int j = i; j > 0 && r[j - 1].k > r[j].k; j--) {
+      long *p = (long *)&r[j - 1], *q = (long *)&r[j];
+      for (int w = 0; w < 2; w++) { long z = p[w]; p[w] = q[w]; q[w] = z; }
+    }
+  double s = 0;
+  for (int i = 0; i < n; i++) s += r[i].v * r[i].f * (i + 1);
+  return s;
+}
+"""
 TREE = """
 #include <stdlib.h>
 typedef struct T { double key; struct T *l, *r; } T;
@@ -76,8 +92,8 @@ extern "C" double k(int n, const double *x) {
 
 @pytest.mark.parametrize(
     ("lang", "source"),
-    [("c++", MAP), ("c++", SHARED), ("c++", VECTORS), ("c", TREE)],
-    ids=["map", "shared", "vectors", "tree"],
+    [("c++", MAP), ("c++", SHARED), ("c++", VECTORS), ("c", TREE), ("c", PUNNED)],
+    ids=["map", "shared", "vectors", "tree", "punned"],
 )
 def test_right_programs_stay_right(lang: str, source: str) -> None:
     x = np.random.default_rng(1).uniform(0.1, 2.0, 40)

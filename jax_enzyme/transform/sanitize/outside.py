@@ -20,6 +20,7 @@ from dataclasses import replace
 
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.objects import reachable_functions
+from jax_enzyme.analysis.tbaa import forget_types_of_numbers
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import linking
 from jax_enzyme.ir import types as T
@@ -62,6 +63,7 @@ def sanitized(function: ArrayFunction, milliseconds: int) -> ArrayFunction:
     may take, 0 for as long as it wants."""
     module = _inlined(lower_failures(function).module, function.symbol)
     _forget_unreached(module, function.symbol)
+    forget_types_of_numbers(module)
     module = privatise(replace(function, module=module)).module
     layout, runtime = DataLayout(module), Runtime(module)
     for target in _users(module, function.symbol):
