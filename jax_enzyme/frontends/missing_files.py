@@ -19,6 +19,8 @@ _MISSING = re.compile(
 )
 _UNDECLARED = re.compile(r"call to undeclared (?:library )?function '(\w+)'")
 _MAX_FOLDERS = 400
+_TEMPLATES = (".in", ".cmake", ".in.cmake", ".cmake.in")
+"""Behind the name of a header that configure, CMake or Meson makes: what they make it of."""
 
 
 def with_advice(error: CompileError, unit: Unit, units: Sequence[Unit]) -> CompileError:
@@ -34,10 +36,17 @@ def with_advice(error: CompileError, unit: Unit, units: Sequence[Unit]) -> Compi
     searched = [os.path.dirname(unit.name) or ".", *_include_folders(unit.flags)]
     cause = f"{unit.name} includes {name}, which is in none of the folders: {', '.join(searched)}"
     found = list(dict.fromkeys((*_of_python(name), *_folders_with(name, units))))
-    if not found:
-        remedy = f"name the folder that {name} is in: flags=('-Ifolder',)"
+    template = _template(found[0], name) if found else None
+    there = [folder for folder in found if not _template(folder, name)]
+    if template:
+        made = f", or that of one that is there, in {' or '.join(there)}" if there else ""
+        remedy = (
+            f"configure or CMake makes it of {template}: name the folder of what it made{made}: flags=('-Ifolder',)"
+        )
+    elif found:
+        remedy = f"it is in {' and '.join(there)}: flags=('-I{found[0]}',)"
     else:
-        remedy = f"it is in {' and '.join(found)}: flags=('-I{found[0]}',)"
+        remedy = f"name the folder that {name} is in: flags=('-Ifolder',)"
     return CompileError(f"{cause}\n{error.cause}", error.place, remedy)
 
 
@@ -51,6 +60,13 @@ def _with_extensions(error: CompileError) -> CompileError:
         "flags=('-D_GNU_SOURCE',)"
     )
     return CompileError(error.cause, error.place, remedy)
+
+
+def _template(folder: str, name: str) -> str | None:
+    """What a file in a folder is made of when the sources are configured, where it is not there itself."""
+    paths = [os.path.join(folder, name + ending) for ending in ("", *_TEMPLATES)]
+    found = next((path for path in paths if os.path.isfile(path)), None)
+    return found if found != paths[0] else None
 
 
 def _of_python(name: str) -> Iterator[str]:
@@ -70,7 +86,7 @@ def _include_folders(flags: Sequence[str]) -> Iterator[str]:
 
 
 def _folders_with(name: str, units: Sequence[Unit]) -> Iterator[str]:
-    """Folders near the sources from which a name leads to a file."""
+    """Folders near the sources, the nearest first, from which a name leads to a file, or to what one is made of."""
     parents = {unit.source.path.parent for unit in units if unit.source.path is not None}
     above = [parent / up for up in ("..", "../..") for parent in sorted(parents)]
     roots = dict.fromkeys([*parents, *above])
@@ -81,5 +97,5 @@ def _folders_with(name: str, units: Sequence[Unit]) -> Iterator[str]:
             seen += 1
             if seen > _MAX_FOLDERS:
                 return
-            if (Path(folder) / name).is_file():
+            if (Path(folder) / name).is_file() or _template(folder, name):
                 yield os.path.relpath(folder) if not os.path.isabs(root) else os.path.normpath(folder)

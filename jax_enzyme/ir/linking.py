@@ -111,10 +111,14 @@ def reduced(program: str, wanted: Collection[str]) -> str:
 def linked(programs: Sequence[str], roots: Collection[str]) -> str:
     """One program of several, in which all but `roots` is its own business, and nothing is left that they have no use
     for. RuntimeError where LLVM finds that they do not go together."""
-    first, *rest = (llvm.parse_assembly(text, context) for context in [llvm.create_context()] for text in programs)
-    _show(first, roots)
+    context = llvm.create_context()
+    modules = [llvm.parse_assembly(text, context) for text in programs]
+    # A root is what a module has for others, rather than a function of another one's own that is called the same.
+    shared = {f.name for m in modules for f in m.functions if not f.is_declaration and f.linkage not in _LOCAL}
+    for module in modules:
+        _show(module, set(roots) - shared)
+    first, *rest = modules
     for module in rest:
-        _show(module, roots)
         first.link_in(module)
     for value in (*first.functions, *first.global_variables):
         inside = not value.is_declaration and value.name not in roots and not value.name.startswith(_OF_LLVM)

@@ -50,6 +50,14 @@ def test_several_files(write: Write) -> None:
     assert program.source_name.endswith("step.c")
 
 
+def test_the_kernel_may_be_called_as_a_function_of_a_files_own(write: Write) -> None:
+    half = "static double step(double x) { return x / 2; }\ndouble half(double x) { return step(x); }\n"
+    for sources in (write(a__c=STEP, b__c=half), write(b__c=half, a__c=STEP)):
+        program = load(sources, "step")
+        assert len(functions(program.ir)) == 3
+        assert "define double @step" in program.ir
+
+
 def test_languages_mixed(write: Write) -> None:
     need("flang-22")
     need("rustc")
@@ -297,6 +305,15 @@ def test_a_header_that_is_elsewhere(write: Write, tmp_path: Path) -> None:
     with pytest.raises(CompileError, match=r"step\.c includes scale\.h, which is in none of the folders") as caught:
         load([path], "step")
     assert f"-I{tmp_path / 'include' / 'deep'}" in (caught.value.remedy or "")
+
+
+def test_a_header_that_configure_makes(write: Write, tmp_path: Path) -> None:
+    path, _ = write(project__src__step__c='#include "config.h"\n' + HALF, config__h="")
+    template = tmp_path / "project" / "config.h.in"
+    template.touch()
+    with pytest.raises(CompileError, match=r"includes config\.h") as caught:
+        load(path, "half")
+    assert f"makes it of {template}" in (caught.value.remedy or "")
 
 
 def test_a_function_that_no_header_declares(write: Write) -> None:
