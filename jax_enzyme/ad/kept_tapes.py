@@ -17,7 +17,7 @@ from hashlib import sha256
 from jax_enzyme.ad.check.shadows import check_shadows
 from jax_enzyme.ad.emit.addresses import holds_address
 from jax_enzyme.ad.emit.runtime import ARENA
-from jax_enzyme.ad.facts.copying import ALIGNMENT, array_function
+from jax_enzyme.ad.facts.copying import ALIGNMENT, array_function, whole
 from jax_enzyme.ad.facts.functions import ALONE
 from jax_enzyme.ad.frame import Frame
 from jax_enzyme.ad.plan.tape import Slot, Tape
@@ -164,7 +164,7 @@ def _forward_sweep(sweeps: Sweeps) -> Function:
     at = Builder(BasicBlock(name="entry"))
     target.blocks = [at.block]
     copies = _copies(sweeps)
-    size = sum(_padded(base.buffers[i].nbytes) for i in copies) + _root_bytes(sweeps.reversal)
+    size = sum(whole(base.buffers[i].nbytes) for i in copies) + _root_bytes(sweeps.reversal)
     root = at.call(sweeps.runtime.arena("allocate"), [arena, const_int(T.I64, max(size, ALIGNMENT))])
     shadows = [_NULL for _ in sweeps.reversal.shadow_objects]
     status = at.call(sweeps.forward, [*own, *shadows, root, arena])
@@ -183,16 +183,12 @@ def _copies(sweeps: Sweeps) -> dict[int, int]:
     for index, (argument, buffer) in enumerate(zip(sweeps.reversal.root.function.arguments, base.buffers, strict=True)):
         if argument in used and buffer.io != "in":
             found[index] = offset
-            offset += _padded(buffer.nbytes)
+            offset += whole(buffer.nbytes)
     return found
 
 
 def _root_bytes(reversal: Reversal) -> int:
-    return _padded(reversal.root.plan.tape.root.size)
-
-
-def _padded(size: int) -> int:
-    return -(-size // ALIGNMENT) * ALIGNMENT
+    return whole(reversal.root.plan.tape.root.size)
 
 
 def _layout(reversal: Reversal) -> Value:

@@ -13,7 +13,7 @@ from functools import lru_cache
 from jax_enzyme.ad.check.shadows import check_shadows
 from jax_enzyme.ad.checkpoint import checkpointed
 from jax_enzyme.ad.facts.causes import SPLIT
-from jax_enzyme.ad.facts.copying import ALIGNMENT, array_function
+from jax_enzyme.ad.facts.copying import ALIGNMENT, array_function, whole
 from jax_enzyme.ad.frame import Frame
 from jax_enzyme.ad.kept_tapes import keeps_tape, kept_augmented, kept_pullback
 from jax_enzyme.ad.reversal import Reversal, plan_reversal
@@ -103,7 +103,7 @@ def _tape_buffers(reversal: Reversal, io: Io, checked: bool) -> tuple[Buffer, ..
     pullback that reads nothing else of the forward sweep would leave JAX free not to run it, and nobody would hear of
     the failure."""
     # A whole number of units of alignment: in a batch, one tape follows the other.
-    size = -(-reversal.root.plan.tape.root.size // ALIGNMENT) * ALIGNMENT
+    size = whole(reversal.root.plan.tape.root.size)
     if checked or reversal.may_fail:
         size = max(size, ALIGNMENT)
     threads = reversal.facts.execution.threads

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.ir.inlining import without_attributes
 from jax_enzyme.ir.instructions import Alloca, Call, Cast, GetElementPtr, Store
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Function, Module, callers_of
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, Value
 
@@ -24,7 +24,7 @@ _INLINE = "alwaysinline"
 
 def keep_invariant_calls(module: Module) -> bool:
     """Changes a module that is marked for inlining: calls in loops of functions with loops stay. False: none."""
-    callers = _callers(module)
+    callers = callers_of(module.functions.values())
     cyclic = (f for f in module.functions.values() if not f.is_declaration and any(_cyclic_blocks(f)))
     heavy = reached(cyclic, lambda f: callers.get(f, ()))
     writing = reached((f for f in module.functions.values() if _writes(f)), lambda f: callers.get(f, ()))
@@ -48,16 +48,6 @@ def keep_invariant_calls(module: Module) -> bool:
         rest = without_attributes(module, function.attributes, frozenset({_INLINE}))
         function.attributes = (*rest, "noinline")
     return bool(repeated)
-
-
-def _callers(module: Module) -> dict[Function, list[Function]]:
-    """Who calls each function."""
-    callers: dict[Function, list[Function]] = {}
-    for caller in module.functions.values():
-        for block in caller.blocks:
-            for _, callee in _calls(block):
-                callers.setdefault(callee, []).append(caller)
-    return callers
 
 
 def _writes(function: Function) -> bool:

@@ -125,6 +125,16 @@ def callee_of(value: Value) -> Function | None:
     return callee if isinstance(callee, Function) else None
 
 
+def callers_of(functions: Iterable[Function]) -> dict[Function, list[Function]]:
+    """Which of some functions call each function by its name."""
+    found: dict[Function, list[Function]] = {}
+    for function in functions:
+        for callee in dict.fromkeys(map(callee_of, function.instructions())):
+            if callee is not None:
+                found.setdefault(callee, []).append(function)
+    return found
+
+
 def callee_name(value: Value) -> str:
     """Its name; empty where there is none."""
     callee = callee_of(value)

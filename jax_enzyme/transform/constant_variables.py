@@ -23,7 +23,7 @@ from jax_enzyme.ir import values as V
 from jax_enzyme.ir.arrays import ITEM_BYTES
 from jax_enzyme.ir.debug import location, resolve
 from jax_enzyme.ir.metadata import MDNode, MDNull, MDRef, MDValue
-from jax_enzyme.ir.module import Function, GlobalVariable, Module
+from jax_enzyme.ir.module import Function, GlobalVariable, Module, callers_of
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.signature import Signature
 from jax_enzyme.signature.expressions import names_in
@@ -83,10 +83,7 @@ def _size_of_variable(parameter: V.Argument) -> int | None:
 
 def _reached(module: Module, kernel: Function, variable: GlobalVariable) -> list[Function]:
     """The functions that use a variable or call one that does, and the kernel."""
-    callers: dict[V.Value, list[Function]] = {}
-    for function in module.functions.values():
-        for call in _calls(function):
-            callers.setdefault(call.callee, []).append(function)
+    callers = callers_of(module.functions.values())
     own = (f for f in module.functions.values() if not f.is_declaration and uses(f, variable))
     found = {*reached(own, lambda f: callers.get(f, ())), kernel}
     for function in module.functions.values():

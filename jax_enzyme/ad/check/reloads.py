@@ -23,7 +23,7 @@ from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import MemoryObject, call_effect
 from jax_enzyme.ir import instructions as I
-from jax_enzyme.ir.module import Function, GlobalVariable, callee_of
+from jax_enzyme.ir.module import Function, GlobalVariable, callee_of, callers_of
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, Value
 from jax_enzyme.rules.effects import Effect
@@ -166,11 +166,7 @@ def _called_writes(points_to: PointsTo, own: dict[Function, int]) -> dict[Functi
     for bits in own.values():
         everything |= bits
     callees = {f: [i.callee for i in f.instructions() if isinstance(i, I.CallBase)] for f in points_to.functions}
-    callers: dict[Function, list[Function]] = {}
-    for function, called in callees.items():
-        for callee in called:
-            if isinstance(callee, Function):
-                callers.setdefault(callee, []).append(function)
+    callers = callers_of(points_to.functions)
 
     def evaluate(function: Function, facts: Mapping[Function, int]) -> int:
         bits = own.get(function, 0)

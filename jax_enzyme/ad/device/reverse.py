@@ -17,7 +17,7 @@ from jax_enzyme.ad.device.threads import ALIGNED_BARRIER, GridThreads, barrier, 
 from jax_enzyme.ad.emit.nodes import thread_arena
 from jax_enzyme.ad.emit.runtime import defined, load_integer
 from jax_enzyme.ad.facts.causes import SPLIT, THREAD_POINTERS, THREAD_RECURSION
-from jax_enzyme.ad.facts.copying import ALIGNMENT
+from jax_enzyme.ad.facts.copying import whole
 from jax_enzyme.ad.frame import Frame
 from jax_enzyme.ad.plan.tape import Tape
 from jax_enzyme.ad.reversal import Reversal, plan_reversal
@@ -124,7 +124,7 @@ def _planned(base: DeviceFunction, wanted: tuple[bool, ...], seeded: tuple[bool,
 
 def first_node(tape: Tape) -> int:
     """Where the nodes of a thread begin: behind the root frame, where that lies in the same memory."""
-    return 0 if tape.threads is None else -(-tape.root.size // ALIGNMENT) * ALIGNMENT
+    return 0 if tape.threads is None else whole(tape.root.size)
 
 
 def is_static(reversal: Reversal) -> bool:

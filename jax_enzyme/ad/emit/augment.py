@@ -23,6 +23,7 @@ from jax_enzyme.ad.emit.nodes import Nodes
 from jax_enzyme.ad.emit.runtime import Runtime
 from jax_enzyme.ad.emit.shadows import ShadowedCopy, holds_shadow
 from jax_enzyme.ad.facts.causes import ALLOCATOR, GLOBAL, IN_ONE_PLACE, MIXED_COPY, ORIGIN, REALLOCATED
+from jax_enzyme.ad.facts.copying import whole
 from jax_enzyme.ad.facts.functions import Facts
 from jax_enzyme.ad.facts.one_plane import is_own, is_pointer_among_numbers, may_hold_pointer, numbers_under
 from jax_enzyme.ad.facts.room import room
@@ -138,8 +139,7 @@ class Augmenter(ShadowedCopy):
         """Memory from the arena, for as long as the derivative runs."""
         if size == 0:
             return ConstantNull(T.PTR)
-        rounded = ConstantInt(T.I64, -(-size // 16) * 16)
-        return self.builder.call(self._runtime.arena("allocate"), [self._arena, rounded])
+        return self.builder.call(self._runtime.arena("allocate"), [self._arena, ConstantInt(T.I64, whole(size))])
 
     def _iteration(self, loop: Loop) -> Value:
         return self.values[self._plan.code.iteration[loop]]

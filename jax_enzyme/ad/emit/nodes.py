@@ -12,7 +12,7 @@ The arena of a thread among many is 24 bytes as well: the next free byte, the en
 from __future__ import annotations
 
 from jax_enzyme.ad.emit.runtime import ARENA, Runtime, load_integer
-from jax_enzyme.ad.facts.copying import ALIGNMENT
+from jax_enzyme.ad.facts.copying import whole
 from jax_enzyme.ad.facts.threads import Threads
 from jax_enzyme.ad.plan.tape import Slot, Tape, address, marked
 from jax_enzyme.analysis.loops import Loop
@@ -60,7 +60,7 @@ class Nodes:
 
     def make(self, builder: Builder, arena: Value, loop: Loop, before: Value) -> Value:
         """A new node; `before` is that of the iteration before."""
-        size = -(-self._tape.frames[loop].size // ALIGNMENT) * ALIGNMENT
+        size = whole(self._tape.frames[loop].size)
         node = builder.call(self._runtime.arena("allocate"), [arena, ConstantInt(T.I64, size)])
         builder.store(before, node)
         return node

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from jax_enzyme.ad.emit.kept import KeptMemory
 from jax_enzyme.ad.emit.partials import Partials
 from jax_enzyme.ad.emit.runtime import ARENA, Runtime, load_integer
+from jax_enzyme.ad.facts.copying import whole
 from jax_enzyme.ad.plan.state import State
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, zero
@@ -177,8 +178,7 @@ class _Run:
 
     def record_size(self, builder: Builder) -> Value:
         """The bytes of a record with its blocks."""
-        sizes = [-(-size // 16) * 16 for _, size in self.large]
-        total: Value = ConstantInt(T.I64, self._header_size + sum(sizes))
+        total: Value = ConstantInt(T.I64, self._header_size + sum(whole(size) for _, size in self.large))
         for each in self.nodes:
             total = builder.binary("add", total, self.kept.list_bytes(builder, each))
         return total

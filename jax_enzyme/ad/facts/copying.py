@@ -24,6 +24,11 @@ MapValue = Callable[[Value], Value]
 _KEPT = (NOTED, LOOP, REVERSED)
 
 
+def whole(size: int, unit: int = ALIGNMENT) -> int:
+    """A number of bytes, rounded up to units of alignment."""
+    return -(-size // unit) * unit
+
+
 def extended(module: Module) -> Module:
     """A module that shares the functions of `module`, which stay as they are, and can be added to."""
     return replace(

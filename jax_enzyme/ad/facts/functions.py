@@ -20,7 +20,7 @@ from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Function, Module, callers_of
 from jax_enzyme.ir.reach import made_of, reached
 from jax_enzyme.ir.values import Value
 from jax_enzyme.rules.effects import Effect
@@ -132,13 +132,8 @@ class Facts:
     def _reversed_functions(self) -> frozenset[Function]:
         """The functions in which, or below which, something has an adjoint, or a pointer moves whose shadow has to move
         along with it."""
-        callers: dict[Value, list[Function]] = {}
-        own: list[Function] = []
-        for function in self.points_to.functions:
-            if any(self._own_adjoint(i) or self._moves_shadow(i) for i in function.instructions()):
-                own.append(function)
-            for callee in {i.callee for i in function.instructions() if isinstance(i, I.CallBase)}:
-                callers.setdefault(callee, []).append(function)
+        functions, callers = self.points_to.functions, callers_of(self.points_to.functions)
+        own = (f for f in functions if any(self._own_adjoint(i) or self._moves_shadow(i) for i in f.instructions()))
         return frozenset(reached(own, lambda f: callers.get(f, ())))
 
     def has_reverse(self, function: Function) -> bool:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jax_enzyme.ad.facts.copying import copied, extended
+from jax_enzyme.ad.facts.copying import copied, extended, internal_function
 from jax_enzyme.ad.facts.hindrances import JOINED_EXITS, LOCAL_ARRAYS, SEVERAL_WAYS, USED_ELSEWHERE, Hindrance
 from jax_enzyme.ad.facts.instrument import clone
 from jax_enzyme.analysis.cfg import Cfg
@@ -106,10 +106,8 @@ def outline(base: ArrayFunction, headers: Sequence[int]) -> tuple[ArrayFunction,
     for loop in wanted:
         parts = _parts(function, loop)
         objects = {v: points_to.of(origin.get(v, v)) for v in parts.live_in}
-        segment = _segment(parts, objects, _fresh(module, "je.segment"))
-        module.functions[segment.name] = segment
-        whole = _whole(segment, _fresh(module, "je.loop"))
-        module.functions[whole.name] = whole
+        segment = _segment(module, parts, objects)
+        whole = _whole(module, segment)
         _replace(function, parts, whole)
         found.append(Outlined(whole.name, segment.name))
     return ArrayFunction(module, base.symbol, base.buffers), tuple(found)
@@ -155,9 +153,10 @@ def _operands(instruction: I.Instruction) -> list[tuple[Value, BasicBlock | None
 # -- the functions -----------------------------------------------------------------------------------------------------
 
 
-def _segment(parts: _Loop, objects: dict[Value, Objects], name: str) -> Function:
+def _segment(module: Module, parts: _Loop, objects: dict[Value, Objects]) -> Function:
     """`i64 je.segment(i64 from, i64 to, live-ins..., slots...)`."""
-    function = _declared(name, [T.I64, T.I64, *(v.type for v in parts.live_in)], len(parts.phis) + len(parts.live_out))
+    types = [T.I64, T.I64, *(v.type for v in parts.live_in)]
+    function = _declared(module, _fresh(module, "je.segment"), types, len(parts.phis) + len(parts.live_out))
     arguments = function.arguments
     count = 2 + len(parts.live_in)
     for argument, value in zip(arguments[2:count], parts.live_in, strict=True):
@@ -208,15 +207,12 @@ def _segment(parts: _Loop, objects: dict[Value, Objects], name: str) -> Function
     return function
 
 
-def _declared(name: str, types: list[T.Type], slots: int) -> Function:
-    every = [*types, *([T.PTR] * slots)]
-    arguments = [Argument(t, (), i, name=f"s{i}") for i, t in enumerate(every)]
-    for argument in arguments[len(types) :]:
+def _declared(module: Module, name: str, types: list[T.Type], slots: int) -> Function:
+    type_ = T.FunctionType(T.I64, (*types, *([T.PTR] * slots)))
+    function = internal_function(module, name, type_, attributes=_ATTRIBUTES)
+    for argument in function.arguments[len(types) :]:
         argument.attributes = ("noalias",)
-    type_ = T.FunctionType(T.I64, tuple(every))
-    return Function(
-        T.PTR, type_, arguments=arguments, name=name, prefix=("internal",), attributes=_ATTRIBUTES
-    )  # fmt: skip
+    return function
 
 
 def _header_first(loop: Loop) -> list[BasicBlock]:
@@ -255,10 +251,10 @@ def _count(
     return turn, pause
 
 
-def _whole(segment: Function, name: str) -> Function:
+def _whole(module: Module, segment: Function) -> Function:
     """`i64 je.loop(live-ins..., slots...)`: segments until one says that the loop is over."""
     types = [a.type for a in segment.arguments[2:]]
-    function = _declared(name, types, 0)
+    function = _declared(module, _fresh(module, "je.loop"), types, 0)
     for argument, like in zip(function.arguments, segment.arguments[2:], strict=True):
         argument.attributes = like.attributes
     entry, over, leave = BasicBlock(name="entry"), BasicBlock(name="segments"), BasicBlock(name="leave")

@@ -20,7 +20,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
-from jax_enzyme.ad.facts.copying import ALIGNMENT
+from jax_enzyme.ad.facts.copying import ALIGNMENT, whole
 from jax_enzyme.ad.facts.instrument import Instrumented
 from jax_enzyme.ad.facts.threads import Threads
 from jax_enzyme.ad.plan.packing import Packing, flat, packing
@@ -132,7 +132,7 @@ class Tape:
         """Room for an object in the root frame; for one in each iteration of the loops around a block, which have
         bounds, if it is given."""
         loops = () if block is None else self._place(block)[1]
-        step = -(-size // ALIGNMENT) * ALIGNMENT if loops else size
+        step = whole(size) if loops else size
         self.slots[key] = self._slot(self.root, loops, step, T.I8)
         return self.slots[key]
 
@@ -151,7 +151,7 @@ class Tape:
     def node_size(self, loop: Loop) -> int:
         """The bytes from one node to the next: any may follow any."""
         align = max(frame.align for frame in self.frames.values())
-        return -(-self.frames[loop].size // align) * align
+        return whole(self.frames[loop].size, align)
 
     @property
     def is_static(self) -> bool:
@@ -194,7 +194,7 @@ class Tape:
         align = min(ALIGNMENT, max(self.layout.align(type_), 8 if size >= 8 else 1))
         if loops or size > 8:
             align = ALIGNMENT
-        offset = -(-frame.size // align) * align
+        offset = whole(frame.size, align)
         packed = self._packing(loops)
         frame.size = offset + size * _items(loops, packed)
         frame.align = max(frame.align, align)
