@@ -16,16 +16,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
 from jax import numpy as jnp
 from jax.core import Tracer
-from jax.experimental.sparse import BCOO
 from numpy.typing import NDArray
 
 from jax_enzyme.errors import ArgumentError, DifferentiationError
+
+if TYPE_CHECKING:
+    from jax.experimental.sparse import BCOO
 
 Indices = NDArray[np.int64]
 Seeds = Callable[[int, int], NDArray[Any]]
@@ -127,6 +129,8 @@ class _Jacobian:
         self._reverse = jax.jit(jax.vmap(against))
 
     def matrix(self) -> BCOO:
+        from jax.experimental.sparse import BCOO  # loads all of scipy.sparse, which other kernels do not need
+
         rows, columns = self._pattern()
         values = self._values(rows, columns)
         self._check(rows, columns, values)
