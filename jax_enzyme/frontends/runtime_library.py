@@ -41,12 +41,13 @@ _LAST = frozenset({"numba_no_destructors.cpp"})
 _INCLUDE = re.compile(r'^#include "(\w+\.h)"\n', re.M)
 
 
-def complete(ir: str, *roots: str) -> str:
+def complete(ir: str, *roots: str, reduced: bool = False) -> str:
     """The module with a body for each function that it declares and a library of ours defines, for these functions.
-    What that has no use for is left out; a small module that needs nothing stays as it is."""
+    What they have no use for is left out, where that is not done yet (`reduced`); a small module that needs nothing
+    stays as it is."""
     if makes_requests(ir) or makes_types(ir):
         ir = begun_each_time(packed_messages(linking.reachable(ir, roots)))
-    if len(ir) < _LARGE and not _needed(ir, frozenset()):
+    if (reduced or len(ir) < _LARGE) and not _needed(ir, frozenset()):
         return ir
     cache = DiskCache.named("completed")
     key = digest(_FORMAT, ir, " ".join(roots), toolchain.zig().version, *_sources().values())
@@ -54,7 +55,7 @@ def complete(ir: str, *roots: str) -> str:
     if entry is not None:
         return entry.decode()
     linked: frozenset[str] = frozenset()
-    ir = linking.reachable(ir, roots)
+    ir = ir if reduced else linking.reachable(ir, roots)
     while needed := _needed(ir, linked):
         ir = linking.link(ir, [_compiled(name) for name in needed])
         linked = linked.union(needed)

@@ -148,13 +148,14 @@ class SourceSet:
         if self._blas == "rules":
             texts = [without_routines(text, one.names, (*roots, *ruled)) for one, text in parts]
         texts = [without_types(text, roots) for text in texts]
-        if len(self.units) > 1:
+        several = len(self.units) > 1
+        if several:
             try:
                 texts = [linking.linked(_with_common_sizes(members, texts), roots)]
             except RuntimeError as error:
                 raise CompileError(f"LLVM cannot link the sources: {error}", self.place) from None
         source = home.unit.source
-        return Program(complete(texts[0], *roots), root, source.lang, source.name)
+        return Program(complete(texts[0], *roots, reduced=several), root, source.lang, source.name)
 
     def symbols(self, names: Sequence[str]) -> dict[str, str]:
         """The symbols of functions, by what they are called in their source; what no source defines is left out.

@@ -37,6 +37,7 @@ _LONG = 8000
 not use in so many."""
 
 _CLOSING = {"[": "]", "{": "}", "<": ">"}
+_BRACKET = re.compile(r"[][{}<>]")
 _NO_TABLE = ("@", '"', ";", "ptr", "undef", "poison")
 """What does not occur in the line of a table: symbols, strings and comments, addresses, what has no value."""
 
@@ -91,11 +92,11 @@ def _table(line: str) -> tuple[int, int] | None:
     first = line.index(" ", keyword + 1) + 1
     if line[first] not in _CLOSING:
         return None
-    depth, place = 0, first
-    while True:
-        depth += (line[place] in "[{<") - (line[place] in "]}>")
-        place += 1
+    depth = place = 0
+    for bracket in _BRACKET.finditer(line, first):
+        depth += 1 if bracket[0] in _CLOSING else -1
         if not depth:
+            place = bracket.end()
             break
     end = line.rfind(_CLOSING[line[first]]) + 1
     return (place + 1, end) if line[place : place + 1] == " " and line[place + 1] == line[first] else None
