@@ -47,6 +47,7 @@ def hand_written(small: bool = False) -> list[HandWritten]:
             options=Options(checkpoint="sqrt"),
         ),
         _cholesky(9 if small else 128),
+        _transform(16 if small else 1024),
     ]
 
 
@@ -114,3 +115,9 @@ def _cholesky(n: int) -> HandWritten:
     square = np.random.default_rng(5).normal(size=(n, n))
     problem = _corpus("cholesky", f"n={n}", {"a": square @ square.T / n + np.eye(n)}, ("a",))
     return _made(problem, "cholesky", "n, a, seed a, bar a, work", {"n": n}, n * n)
+
+
+def _transform(n: int) -> HandWritten:
+    r = np.random.default_rng(6)
+    problem = _corpus("fft", f"n={n}", {"re": r.normal(size=n), "im": r.normal(size=n)}, ("re", "im"))
+    return _made(problem, "fft", "n, seed re, seed im, bar re, bar im, work", {"n": n}, n)
