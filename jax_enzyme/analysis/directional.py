@@ -36,8 +36,8 @@ class Directional:
         self._work.run()
 
     def leads_there(self, value: Value) -> bool:
-        """Whether a value leads to memory that differs."""
-        return not self._points_to.of(value).isdisjoint(self.objects)
+        """Whether a pointer, or an integer that holds one, leads to memory that differs."""
+        return not T.is_float(value.type) and not self._points_to.of(value).isdisjoint(self.objects)
 
     def _visit(self, value: Value) -> None:
         if T.is_pointer(value.type):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -135,8 +135,7 @@ _derived: Memo[ArrayFunction] = Memo(64)
 _shared: Memo[tuple[ArrayFunction, tuple[str, ...]]] = Memo(8)
 _built: Memo[Built] = Memo(64)
 _alive: WeakValueDictionary[str, Built] = WeakValueDictionary()
-_split: Memo[bool] = Memo(1024)
-_widens: Memo[bool] = Memo(1024)
+_answers: Memo[bool] = Memo(1024)
 
 
 _NOUNS = {Jvp: "the JVP", Vjp: "the VJP", Augmented: "the forward sweep", Pullback: "the pullback"}
@@ -196,36 +195,36 @@ class _Job:
 
     def split(self) -> bool:
         def decide() -> bool:
-            key = digest("split", self.key)
-            known = _disk().get(key)
-            if known is not None:
-                return known == b"1"
             (step,) = self.steps
             assert isinstance(step, Vjp)
-            with working(f"planning {self}"):
-                answer = ad.splittable(self.differentiated().function, step, self.options, in_process=True)
-            _disk().put(key, b"1" if answer else b"0")
-            return answer
+            return ad.splittable(self.differentiated().function, step, self.options, in_process=True)
 
-        return _split.get(self.key, decide)
+        return self._answered("split", decide)
 
     def widens(self) -> bool:
         def decide() -> bool:
-            key = digest("widens", self.key)
-            known = _disk().get(key)
-            if known is not None:
-                return known == b"1"
             try:
                 self.derived()
             except NotLinear as reason:
                 LOG.info("%s is called for one direction after the other: %s", self.narrow(), reason)
-                answer = False
-            else:
-                answer = True
-            _disk().put(key, b"1" if answer else b"0")
-            return answer
+                return False
+            return True
 
-        return _widens.get(self.key, decide)
+        return self._answered("widens", decide)
+
+    def _answered(self, question: str, decide: Callable[[], bool]) -> bool:
+        """The answer to a question about this derivative, which takes planning it."""
+        key = digest(question, self.key)
+
+        def answer() -> bool:
+            known = _disk().get(key)
+            if known is None:
+                with working(f"planning {self}"):
+                    known = b"1" if decide() else b"0"
+                _disk().put(key, known)
+            return known == b"1"
+
+        return _answers.get(key, answer)
 
     @property
     def lanes(self) -> int:

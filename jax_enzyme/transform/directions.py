@@ -23,7 +23,7 @@ from dataclasses import replace
 from jax_enzyme.analysis.directional import Directional
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import PointsTo
-from jax_enzyme.analysis.objects import MemoryObject, call_effect, copy_operands, is_copy
+from jax_enzyme.analysis.objects import MemoryObject, call_effect, copy_operands, is_copy, is_defined_call
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Step, is_linear, wide_buffers
@@ -113,6 +113,8 @@ def _check_call(call: I.CallBase, directional: Directional) -> None:
     if not by_lane and any(v in directional.values for v in [call, *call.arguments]):
         raise NotLinear(f"a call of {name} with tangents")
     if not any(map(directional.leads_there, [call, *call.arguments])):
+        return
+    if is_defined_call(call):
         return
     effect = call_effect(call)
     known = effect in (Effect.MEMORY_COPY, Effect.MEMORY_SET, Effect.ALLOCATE, Effect.IGNORED)

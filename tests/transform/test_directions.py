@@ -18,6 +18,13 @@ declare void @free(ptr)
 declare void @sees(ptr)
 declare double @other(double)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+define internal void @double(ptr %p) {
+  %q = getelementptr i8, ptr %p, i64 8
+  %v = load double, ptr %q
+  %d = fadd double %v, %v
+  store double %d, ptr %q
+  ret void
+}
 define internal double @half(ptr %p) {
   %v = load double, ptr %p
   %h = fmul double %v, 5.0e-1
@@ -53,6 +60,7 @@ def test_memory_and_arithmetic() -> None:
       %y1 = getelementptr i8, ptr %y, i64 8
       store double %b, ptr %y1, align 8
       store double %c, ptr %y, align 8
+      call void @double(ptr %y)
       call void @free(ptr %own)""")
     assert "ptr noalias dereferenceable(80) %x, ptr noalias dereferenceable(320) %t" in text
     for line in (
@@ -64,6 +72,8 @@ def test_memory_and_arithmetic() -> None:
         "load double, ptr %x1, align 8",
         "getelementptr i8, ptr %y, i64 32",
         "store <4 x double> %b, ptr %y1, align 8",
+        "getelementptr i8, ptr %p, i64 32",
+        "fadd <4 x double> %v, %v",
     ):
         assert line in text
 
@@ -73,7 +83,10 @@ def test_memory_and_arithmetic() -> None:
     [
         ("call void @sees(ptr %t)", "a call of sees with memory of tangents"),
         ("%v = load double, ptr %t\n %w = call double @other(double %v)\n store double %w, ptr %y", "call of other"),
-        ("%h = call double @half(ptr %t)\n store double %h, ptr %y", "half with memory"),
+        (
+            "%h = call double @half(ptr %t)\n store double %h, ptr %y",
+            "a call of half with tangents|ret to void of a tangent",
+        ),
         ("%v = load i64, ptr %t\n %d = trunc i64 %v to i32", "type i64 in memory of tangents"),
         ("%v = load float, ptr %t\n %d = load double, ptr %t", "numbers of two sizes"),
         ("store double 1.0, ptr %x\n %v = load double, ptr %t\n store double %v, ptr %x", "buffer x would have to be"),
