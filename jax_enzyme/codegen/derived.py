@@ -55,6 +55,7 @@ from jax_enzyme.transform.bind import bind
 from jax_enzyme.transform.buffers import buffers_of
 from jax_enzyme.transform.directions import NotLinear, in_directions
 from jax_enzyme.transform.divisions import guard_divisions
+from jax_enzyme.transform.first_writes import without_needless_clears
 from jax_enzyme.transform.named_choices import name_choices
 from jax_enzyme.transform.parallel_loops import share_marked_loops
 from jax_enzyme.transform.places import keep_places
@@ -374,7 +375,7 @@ class _Job:
             return function, ()
         if has_state(self.before_all().bound()):
             return function, ("on one thread: `__device__` variables pass from block to block",)
-        regular = with_regular_loops(function) if self.steps else function
+        regular = without_needless_clears(with_regular_loops(function) if self.steps else function)
         shared, verdicts = share_loops(regular, extents)
         return (function if shared is regular else shared), verdicts
 

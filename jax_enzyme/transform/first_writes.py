@@ -1,0 +1,174 @@
+"""Buffers that start from zeros need no clearing where a function writes every item of them.
+
+    before    clear %y                                      after    for i in 0..n:
+              for i in 0..n:                                           store %v, %y[i]
+                %old = load %y[i]        (of a derivative)
+                store %old + %v, %y[i]
+
+It takes a proof: the places of a buffer's stores, in all iterations of the loops around them, are all of its items, and
+what is read of it is read once, right before it is written for the first time. All else starts from zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.loops import Loop
+from jax_enzyme.analysis.polynomials import Iteration, TooComplex
+from jax_enzyme.analysis.recurrences import Recurrences
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir.arrays import ArrayFunction
+from jax_enzyme.ir.builder import zero
+from jax_enzyme.ir.clone import clone
+from jax_enzyme.ir.module import Function, uses
+from jax_enzyme.ir.values import Argument, BasicBlock, Value, int_value
+from jax_enzyme.transform.rewriting import replace_values
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Where one store writes in all iterations: bytes from the buffer's start to the lowest of its places, and for each
+    loop around it the bytes from one iteration to the next, with their number. `once`: no two are one place."""
+
+    lowest: int
+    steps: tuple[tuple[int, int], ...]
+    once: bool
+
+
+def without_needless_clears(function: ArrayFunction) -> ArrayFunction:
+    """An array function whose loops are regular, less the clears that it does not need, in a copy of the module; the
+    function itself where it needs all."""
+    module = clone(function.module)
+    root = module.functions[function.symbol]
+    search = _Search(root, Recurrences.of(root, module), DataLayout(module))
+    buffers = list(function.buffers)
+    read: list[I.Load] = []
+    for index, (buffer, argument) in enumerate(zip(function.buffers, root.arguments, strict=True)):
+        loads = search.filled(argument, buffer.nbytes) if buffer.zero and buffer.nbytes else None
+        if loads is not None:
+            read += loads
+            buffers[index] = replace(buffer, zero=False)
+    if buffers == list(function.buffers):
+        return function
+    replace_values(root, {load: zero(load.type) for load in read})
+    for block in root.blocks:
+        block.instructions = [i for i in block.instructions if i not in read]
+    return replace(function, module=module, buffers=tuple(buffers))
+
+
+class _Search:
+    """Looks at one function."""
+
+    def __init__(self, root: Function, facts: Recurrences, layout: DataLayout) -> None:
+        self._root = root
+        self._facts = facts
+        self._layout = layout
+        self._users = uses(root)
+
+    def filled(self, buffer: Argument, size: int) -> list[I.Load] | None:
+        """The loads of a buffer, all of them of zeros, if its stores fill it; else None."""
+        accesses = self._accesses(buffer)
+        if accesses is None:
+            return None
+        loads, stores = accesses
+        places = [self._places(store, buffer) for store in stores]
+        known = [p for p in places if p is not None]
+        if not stores or len(known) < len(stores) or any(p.steps != known[0].steps for p in known):
+            return None
+        if loads and not all(p.once for p in known):
+            return None
+        items = {self._layout.alloc_size(store.operands[0].type) for store in stores}
+        if len(items) > 1 or not all(self._precedes(load, stores) for load in loads):
+            return None
+        return loads if _are_all(known, items.pop(), size) else None
+
+    def _accesses(self, buffer: Argument) -> tuple[list[I.Load], list[I.Store]] | None:
+        """All loads and stores of a buffer whose address goes nowhere else."""
+        loads: list[I.Load] = []
+        stores: list[I.Store] = []
+        work: list[Value] = [buffer]
+        while work:
+            for user, index in self._users.get(work.pop(), ()):
+                match user:
+                    case I.GetElementPtr() if index == 0:
+                        work.append(user)
+                    case I.Load() if not user.ordering and "volatile" not in user.flags:
+                        loads.append(user)
+                    case I.Store() if index == 1 and not user.ordering and "volatile" not in user.flags:
+                        stores.append(user)
+                    case _:
+                        return None
+        return loads, stores
+
+    def _places(self, store: I.Store, buffer: Argument) -> _Places | None:
+        """Where a store writes that every run of the function comes to in every iteration of the loops around it."""
+        block = self._facts.block_of[store]
+        nest = self._nest(block)
+        if nest is None:
+            return None
+        try:
+            polynomial = self._facts.form(store.operands[1]).polynomial
+        except TooComplex:
+            return None
+        lowest, moves, based = 0, dict.fromkeys(nest, 0), False
+        for monomial, factor in polynomial.terms.items():
+            match monomial:
+                case ():
+                    lowest = factor
+                case ((Iteration(loop=loop), 1),) if loop in moves:
+                    moves[loop] = factor
+                case ((atom, 1),) if atom == self._facts.leaf(buffer) and factor == 1:
+                    based = True
+                case _:
+                    return None
+        repeats = {loop: self._facts.repeats(loop) or 0 for loop in nest}
+        lowest += sum(min(0, move * repeats[loop]) for loop, move in moves.items())
+        steps = sorted((abs(move), repeats[loop] + 1) for loop, move in moves.items() if move and repeats[loop])
+        once = all(move or not repeats[loop] for loop, move in moves.items())
+        return _Places(lowest, tuple(steps), once) if based else None
+
+    def _nest(self, block: BasicBlock) -> list[Loop] | None:
+        """The loops around a block, each of which runs through, and runs what is inside once per iteration."""
+        found: list[Loop] = []
+        loop = self._facts.loops.loop_of.get(block)
+        while loop is not None:
+            through = len(loop.latches) == 1 and loop.exiting == loop.latches and loop.preheader is not None
+            if not through or self._facts.repeats(loop) is None or not self._facts.once_per_iteration(block, loop):
+                return None
+            assert loop.preheader is not None
+            found.append(loop)
+            block, loop = loop.preheader, loop.parent
+        ends = (b for b in self._root.blocks if b.terminator.opcode == "ret" and not _fails(b))
+        return found if all(self._facts.dominators.dominates(block, end) for end in ends) else None
+
+    def _precedes(self, load: I.Load, stores: Sequence[I.Store]) -> bool:
+        """Whether a load is of what one of the stores writes next, in the same block."""
+        block = self._facts.block_of[load]
+        for store in stores:
+            same = store.operands[1] is load.operands[0] and store.operands[0].type == load.type
+            if same and self._facts.block_of[store] is block:
+                return block.instructions.index(load) < block.instructions.index(store)
+        return False
+
+
+def _are_all(places: Sequence[_Places], item: int, size: int) -> bool:
+    """Whether what several stores write are all items of a buffer, each written by one of them."""
+    starts = sorted(p.lowest for p in places)
+    gaps = {b - a for a, b in pairwise(starts)}
+    if starts[0] != 0 or len(gaps) > 1:
+        return False
+    reached = item
+    for step, count in sorted([*places[0].steps, *((gap, len(starts)) for gap in gaps)]):
+        if step != reached:
+            return False
+        reached = step * count
+    return reached == size
+
+
+def _fails(block: BasicBlock) -> bool:
+    """Whether a block returns a status that is not 0: what buffers hold then is nobody's."""
+    status = block.terminator.operands
+    return bool(status) and int_value(status[0]) not in (None, 0)
