@@ -34,6 +34,7 @@ from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import MemoryObject, call_effect, is_memory_free
 from jax_enzyme.analysis.polynomials import Iteration, Leaf, Polynomial, TooComplex
+from jax_enzyme.analysis.quotients import division
 from jax_enzyme.analysis.ranges import Interval
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.analysis.trips import exit_count
@@ -184,7 +185,9 @@ class Independence:
             numbers = self._added_to(item, loop) if Mark.PARALLEL in marks else None
             if numbers is None or item.site is None:
                 return f"{_name(item)}: {problem}"
-            distance = None if isinstance(places, str) or len(loop.exit_edges) > 1 else _distance(places)
+            distance = (
+                None if isinstance(places, str) or len(loop.exit_edges) > 1 else self._apart_by(item, loop, places)
+            )
             if distance is None:
                 added.append((item.site, numbers))
             else:
@@ -393,8 +396,37 @@ class Independence:
         fixed = isinstance(site, I.Call) and all(isinstance(a, Constant) for a in site.arguments)
         return item.kind == "heap" and fixed
 
-    def _places(self, item: MemoryObject, loop: Loop) -> list[_Place] | str:
-        """What iterations touch of an object, or why that is not known."""
+    def _apart_by(self, item: MemoryObject, loop: Loop, places: list[_Place]) -> int | None:
+        """How many iterations lie between two that certainly touch nothing in common; None where that is not known.
+        Loops that were collapsed compute indices from their number: there the largest of its digits counts."""
+        found, digit = _distance(places), self._digit(item, loop)
+        if found is not None or digit is None:
+            return found
+        unit, length = digit
+        by_digit = self._places(item, loop, unit)
+        found = None if isinstance(by_digit, str) else _distance(by_digit)
+        return None if found is None else found * length
+
+    def _digit(self, item: MemoryObject, loop: Loop) -> tuple[Leaf, int] | None:
+        """Of the addresses of an object: the quotient of the iteration number that changes most rarely, and in how
+        many iterations."""
+        facts, found = self._facts, dict[Leaf, int]()
+        for access in self._of(item, loop):
+            for atom in facts.form_at(access.pointer, facts.block_of[access.instruction]).polynomial.atoms:
+                of = division(atom.value) if isinstance(atom, Leaf) and self._is_inside(atom.value, loop) else None
+                if not isinstance(atom, Leaf) or of is None or of.weight != of.divisor:
+                    continue
+                form = facts.form_at(of.of, facts.block_of[atom.value])
+                first, *steps = form.polynomial.coefficients(facts.iteration(loop))
+                if [abs(s.value or 0) for s in steps] != [1] or not facts.is_invariant(first, loop):
+                    continue
+                exact = facts.is_signed(form, facts.bits(of.of.type) or 0)
+                if exact and facts.interval(form.polynomial).within(of.limits):
+                    found[atom] = of.divisor
+        return max(found.items(), key=lambda f: f[1], default=None)
+
+    def _places(self, item: MemoryObject, loop: Loop, unit: Iteration | Leaf | None = None) -> list[_Place] | str:
+        """What iterations touch of an object, or why that is not known; by their number, or another `unit`."""
         if item is self._points_to.unknown or item.site is None:
             return "nobody knows where a pointer leads"
         if item.kind != _MOVING and not self._is_own(item):
@@ -404,15 +436,17 @@ class Independence:
             block = self._facts.block_of[access.instruction]
             if len(access.objects) != 1:
                 return "a pointer may lead to it or elsewhere"
-            place = self._place(access, block, item.site, loop) if access.size is not None else None
+            place = self._place(access, block, item.site, loop, unit) if access.size is not None else None
             if place is None:
                 return "where it is touched depends on data"
             places.append(place)
         return places
 
-    def _place(self, access: Access, block: BasicBlock, site: Value, loop: Loop) -> _Place | None:
+    def _place(
+        self, access: Access, block: BasicBlock, site: Value, loop: Loop, unit: Iteration | Leaf | None
+    ) -> _Place | None:
         facts, size = self._facts, access.size or 0
-        k = facts.iteration(loop)
+        k = facts.iteration(loop) if unit is None else unit
         try:
             offset = facts.form_at(access.pointer, block).polynomial - Polynomial.atom(facts.leaf(site))
             still, own, large, small = Polynomial({}), 0, list[int](), Polynomial({})

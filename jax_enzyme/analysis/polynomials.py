@@ -135,6 +135,12 @@ class Polynomial:
     def scale(self, factor: int) -> Polynomial:
         return Polynomial({m: c * factor for m, c in self.terms.items()} if factor else {})
 
+    def modulo(self, bits: int) -> Polynomial:
+        """A polynomial congruent to this one modulo 2**bits, with the smallest factors."""
+        half = 1 << (bits - 1)
+        factors = {m: (c + half) % (2 * half) - half for m, c in self.terms.items()}
+        return Polynomial({m: c for m, c in factors.items() if c})
+
     def add_constant(self, constant: int) -> Polynomial:
         return self + Polynomial.constant(constant)
 

@@ -306,7 +306,8 @@ class Recurrences:
             return None
         x = self._operand(value, 0)
         if value.opcode == "trunc":
-            return Form(x.polynomial, "nsw" in value.flags and self.is_signed(x, source))
+            exact = "nsw" in value.flags and self.is_signed(x, source)
+            return Form(x.polynomial if exact else x.polynomial.modulo(self.bits(value.type) or source), exact)
         if value.opcode == "sext":
             return Form(x.polynomial, True) if x.signed or self._fits(x.polynomial, full_range(source)) else None
         if x.unsigned or self._fits(x.polynomial, unsigned_range(source)):

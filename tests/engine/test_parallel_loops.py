@@ -38,6 +38,42 @@ class Shared:
 
 
 CASES = {
+    "a collapsed stencil": Shared(
+        """void k(int n, const double *x, double *y) {
+  enum { M = 60 };
+  for (int i = 0; i < n; i++) y[i] = 0;
+#pragma omp parallel for collapse(2)
+  for (int i = 1; i < M - 1; i++)
+    for (int j = 2; j < M - 1; j++) {
+      int c = i * M + j;
+      y[c] = x[c] * x[c] + x[c - 1] * x[c + 1] + x[c - M] * x[c + M] + x[c - 2];
+    }
+}""",
+        "pjv",
+        all=True,
+    ),
+    "a collapsed stencil of Fortran's": Shared(
+        """subroutine k(n, x, y)
+  integer, parameter :: m = 32
+  integer, intent(in) :: n
+  real(8), intent(in) :: x(m, m, m)
+  real(8), intent(out) :: y(m, m, m)
+  integer :: i, j, l
+  y = x
+  !$omp parallel do collapse(3)
+  do l = 2, m - 1
+    do j = 2, m - 1
+      do i = 2, m - 1
+        y(i, j, l) = x(i, j, l) * x(i, j, l - 1) + x(i - 1, j, l) * x(i + 1, j, l) + x(i, j + 1, l) + x(i, j, l + 1)
+      end do
+    end do
+  end do
+end subroutine""",
+        "pjv",
+        lang="fortran",
+        n=32**3,
+        all=True,
+    ),
     "norm": Shared(
         """#include <math.h>
 static double mag(int n, const double *x) {

@@ -39,9 +39,9 @@ from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, GlobalVariable
-from jax_enzyme.ir.reach import reached
+from jax_enzyme.ir.reach import Reached, reached
 from jax_enzyme.ir.sources import noted_sources
-from jax_enzyme.ir.values import Argument, BasicBlock, Constant, Value
+from jax_enzyme.ir.values import Argument, BasicBlock, Constant, Value, int_value
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.table import Rules
 
@@ -103,11 +103,14 @@ Recipe = Repeat | Reload | Closed | Gate | Forward | Resident
 
 _SAFE_DEPTH = 8
 """What is computed from more is not computed again by the reverse sweep: it is kept."""
-_COUNTING = 10.0
-"""What costs more (a division does) is kept where that is cheaper, though it follow from iteration numbers."""
+_COUNTING = 14.0
+"""What costs more (a division does, but by a constant) is kept where that is cheaper, though it follow from iteration
+numbers."""
 _MANY_WRITES = 64
 """Of more writes into one object than this, it is not asked which iterations they meet."""
-_COST = {"fdiv": 7.0, "frem": 30.0, "sdiv": 12.0, "udiv": 12.0, "srem": 12.0, "urem": 12.0}
+_COST = {"fdiv": 7.0, "frem": 30.0, "sdiv": 16.0, "udiv": 16.0, "srem": 16.0, "urem": 16.0}
+_BY_CONSTANT = 2.0
+"""An integer divided by a constant is multiplied and shifted."""
 _CHEAP_CALLS = frozenset(
     "fabs fma fmuladd copysign floor ceil trunc rint nearbyint maxnum minnum abs smax smin".split()
 )
@@ -177,7 +180,7 @@ class Recipes:
         self._written_anywhere: Objects = frozenset().union(*writers.values())
         self._loop_of_phi: dict[Value, Loop] = {phi: loop for loop, phi in code.iteration.items()}
         self._recipes: dict[Value, Recipe | None] = {}
-        self._counted: dict[Value, float] = {}
+        self._counted: dict[Value, bool] = {}
         self._sources = noted_sources(code.function)
 
     def is_free(self, value: Value) -> bool:
@@ -200,19 +203,18 @@ class Recipes:
 
     def is_counted(self, value: Value) -> bool:
         """Whether an integer follows from iteration numbers, constants and parameters alone, by little work."""
-        return self._counting(value, _SAFE_DEPTH) <= _COUNTING
-
-    def _counting(self, value: Value, depth: int) -> float:
-        """What it costs to have an integer from these; infinite where anything else is read."""
-        if not T.is_int(value.type):
-            return inf
-        if isinstance(value, Constant) or self.is_free(value):
-            return 0.0
         if value not in self._counted:
-            recipe = self.of(value) if depth else None
-            self._counted[value] = inf
-            if isinstance(recipe, Repeat | Closed | Gate):
-                self._counted[value] = recipe.cost + sum(self._counting(v, depth - 1) for v in recipe.operands)
+            cost, parts = 0.0, Reached([value])
+            for part in parts:
+                recipe = None if self.is_free(part) or not T.is_int(part.type) else self.of(part)
+                if isinstance(recipe, Repeat | Closed | Gate):
+                    cost += recipe.cost
+                    parts.add(recipe.operands)
+                elif not (self.is_free(part) and T.is_int(part.type)):
+                    cost = inf
+                if cost > _COUNTING:
+                    break
+            self._counted[value] = cost <= _COUNTING
         return self._counted[value]
 
     def _check(self, value: Value, recipe: Recipe | None) -> None:
@@ -378,8 +380,7 @@ class Recipes:
             case I.Call():
                 return self._pure_call(value)
             case _ if value.opcode in _PURE:
-                cost = _COST.get(value.opcode, 0.5 if T.is_int(value.type) or T.is_pointer(value.type) else 1.0)
-                return Repeat(tuple(value.operands), cost)
+                return Repeat(tuple(value.operands), _work(value))
             case _:
                 return None
 
@@ -535,3 +536,10 @@ class Recipes:
         if self.code.loop_of(self.block_of[value]) is not self.code.loop_of(block):
             return False
         return all(self._safe(v, block, depth - 1) for v in value.operands)
+
+
+def _work(value: I.Instruction) -> float:
+    """What it costs to compute a pure instruction again."""
+    if value.opcode in _MAY_TRAP and int_value(value.operands[1]):
+        return _BY_CONSTANT
+    return _COST.get(value.opcode, 0.5 if T.is_int(value.type) or T.is_pointer(value.type) else 1.0)
