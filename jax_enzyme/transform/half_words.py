@@ -52,11 +52,12 @@ def _rewrite(function: Function) -> bool:
 
 def _conversion(value: I.Instruction) -> tuple[Value, str, str] | None:
     """What is converted, and by which two casts with a `bfloat` in between."""
-    if (half := _widened(value)) is not None:
-        return half, "bitcast", "fpext"
-    if (number := _rounded(value)) is not None:
+    half = _of_word(value, "bitcast", T.FLOAT, ("shl", _UPPER))
+    if isinstance(half, I.Cast) and half.opcode in ("zext", "sext") and T.scalar(half.operands[0].type) == T.I16:
+        return half.operands[0], "bitcast", "fpext"
+    if (number := _carried_up(_of_word(value, "trunc", T.I16, ("lshr", _UPPER)))) is not None:
         return number, "fptrunc", "bitcast"
-    kept = _rounded_in_place(value)
+    kept = _carried_up(_of_word(value, "bitcast", T.FLOAT, *(("and", mask) for mask in _UPPER_MASKS)))
     return None if kept is None else (kept, "fptrunc", "fpext")
 
 
@@ -64,44 +65,19 @@ def _like(type_: T.Type, scalar: T.Type) -> T.Type:
     return T.VectorType(type_.count, scalar) if isinstance(type_, T.VectorType) else scalar
 
 
-def _widened(value: I.Instruction) -> Value | None:
-    """The upper half that a `float` is made of."""
-    if not (isinstance(value, I.Cast) and value.opcode == "bitcast" and T.scalar(value.type) == T.FLOAT):
+def _of_word(value: Value, cast: str, type_: T.Type, *made: tuple[str, int]) -> Value | None:
+    """What a word was before one of these operations, of which a cast makes another type; None for all else."""
+    if not (isinstance(value, I.Cast) and value.opcode == cast and T.scalar(value.type) == type_):
         return None
     word = value.operands[0]
-    if T.scalar(word.type) != T.I32 or not _is(word, "shl", _UPPER):
+    if T.scalar(word.type) != T.I32 or not isinstance(word, I.BinaryOp):
         return None
-    assert isinstance(word, I.Instruction)
-    half = word.operands[0]
-    made = isinstance(half, I.Cast) and half.opcode in ("zext", "sext") and T.scalar(half.operands[0].type) == T.I16
-    return half.operands[0] if isinstance(half, I.Cast) and made else None
+    return word.operands[0] if (word.opcode, _constant(word.operands[1])) in made else None
 
 
-def _rounded(value: I.Instruction) -> Value | None:
-    """The `float` of which an integer is the upper half, rounded."""
-    if not (isinstance(value, I.Cast) and value.opcode == "trunc" and T.scalar(value.type) == T.I16):
-        return None
-    shifted = value.operands[0]
-    if T.scalar(shifted.type) != T.I32 or not _is(shifted, "lshr", _UPPER):
-        return None
-    assert isinstance(shifted, I.Instruction)
-    return _carried_up(shifted.operands[0])
-
-
-def _rounded_in_place(value: I.Instruction) -> Value | None:
-    """The `float` that another one is, rounded to an upper half and widened again."""
-    if not (isinstance(value, I.Cast) and value.opcode == "bitcast" and T.scalar(value.type) == T.FLOAT):
-        return None
-    word = value.operands[0]
-    if T.scalar(word.type) != T.I32 or not any(_is(word, "and", mask) for mask in _UPPER_MASKS):
-        return None
-    assert isinstance(word, I.Instruction)
-    return _carried_up(word.operands[0])
-
-
-def _carried_up(value: Value) -> Value | None:
+def _carried_up(value: Value | None) -> Value | None:
     """The `float` to whose bits so much is added that the upper half is the nearest one."""
-    terms = _terms(value)
+    terms = [] if value is None else _terms(value)
     numbers = [t for t in terms if isinstance(t, I.Cast) and t.opcode == "bitcast"]
     if len(terms) != 3 or len(numbers) != 1 or T.scalar(numbers[0].operands[0].type) != T.FLOAT:
         return None

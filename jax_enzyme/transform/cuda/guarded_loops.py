@@ -40,7 +40,7 @@ class Counted:
 
 
 @dataclass(frozen=True)
-class _Side:
+class Side:
     """`phi + offset order limit`, exact when all is widened."""
 
     order: str
@@ -56,7 +56,7 @@ class _Whole:
     holds: bool
 
 
-_Part = _Side | _Whole
+_Part = Side | _Whole
 
 
 def narrow_guarded_loops(module: Module) -> None:
@@ -100,7 +100,7 @@ def _narrow(function: Function, loop: Loop) -> None:
         return
     works = test.targets.index(latch) == 1
     parts = list(_parts(loop, counts.phi, test.operands[0], works))
-    if not any(isinstance(p, _Side) for p in parts) or not is_idle(function, loop):
+    if not any(isinstance(p, Side) for p in parts) or not is_idle(function, loop):
         return
     at = Builder(BasicBlock())
     first, last = _range(at, counts, [p for p in parts if p is not None])
@@ -131,7 +131,7 @@ def _enter(loop: Loop, at: Builder, first: Value, last: Value) -> None:
 
 def _range(at: Builder, counts: Counted, parts: list[_Part]) -> tuple[Value, Value]:
     """Where the range starts and ends, as wide numbers: a start behind the end where it is empty."""
-    sides = [p for p in parts if isinstance(p, _Side)]
+    sides = [p for p in parts if isinstance(p, Side)]
     wide = T.IntType(2 * max(_bits(v) for s in sides for v in (s.limit[0], counts.phi)))
     first: Value = const_int(wide, 0)
     last: Value = const_int(wide, counts.count)
@@ -158,12 +158,12 @@ def _parts(loop: Loop, phi: I.Phi, condition: Value, holds: bool) -> Iterator[_P
         if _is_outside(loop, part):
             yield _Whole(part, truth)
         elif isinstance(part, I.Compare) and part.opcode == "icmp":
-            yield _side(loop, phi, part, truth)
+            yield side(loop, phi, part, truth)
         else:
             yield None
 
 
-def _side(loop: Loop, phi: I.Phi, compare: I.Compare, holds: bool) -> _Side | None:
+def side(loop: Loop, phi: I.Phi, compare: I.Compare, holds: bool) -> Side | None:
     x, limit = compare.operands
     predicate = compare.predicate if holds else INVERSE[compare.predicate]
     if _is_outside(loop, x):
@@ -182,7 +182,7 @@ def _side(loop: Loop, phi: I.Phi, compare: I.Compare, holds: bool) -> _Side | No
             return None
         order = "gt"
     widened = "zext" if sign == "u" else "sext"
-    return _Side(order, None if offset is None else (offset, extensions[sign]), (limit, widened))
+    return Side(order, None if offset is None else (offset, extensions[sign]), (limit, widened))
 
 
 def _sum(loop: Loop, phi: I.Phi, value: Value) -> tuple[Value | None, _Extensions] | None:

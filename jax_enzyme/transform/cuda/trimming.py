@@ -13,7 +13,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.builder import const_int
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import BasicBlock, int_value
-from jax_enzyme.transform.cuda.guarded_loops import counted, is_idle
+from jax_enzyme.transform.cuda.guarded_loops import counted, is_idle, side
 
 
 def trim_loops(function: Function) -> None:
@@ -28,29 +28,21 @@ def _trim(function: Function, loop: Loop) -> None:
     counts = counted(loop)
     if counts is None or not isinstance(test, I.CondBranch) or latch is header or test.targets.count(latch) != 1:
         return
-    busy = _busy(test, counts.phi, latch)
+    busy = _busy(loop, test, counts.phi, latch)
     if busy is None or busy >= counts.count or not is_idle(function, loop):
         return
     # The condition stays: it is known to hold where the loop is this short.
     counts.exit.operands[1] = const_int(counts.exit.operands[1].type, busy)
 
 
-def _busy(test: I.CondBranch, phi: I.Phi, latch: BasicBlock) -> int | None:
+def _busy(loop: Loop, test: I.CondBranch, phi: I.Phi, latch: BasicBlock) -> int | None:
     """In how many iterations, the first ones, the header goes anywhere but to the latch."""
     condition = test.operands[0]
-    if not isinstance(condition, I.Compare) or condition.opcode != "icmp" or condition.operands[0] is not phi:
+    if not isinstance(condition, I.Compare) or condition.opcode != "icmp":
         return None
-    limit = int_value(condition.operands[1])
-    if limit is None:
+    found = side(loop, phi, condition, test.targets[0] is not latch)
+    limit = None if found is None or found.offset is not None else int_value(found.limit[0])
+    if found is None or limit is None:
         return None
-    works = test.targets[0] is not latch
-    match condition.predicate, works:
-        case ("ult", True) | ("uge", False):
-            busy = limit
-        case ("ugt", False) | ("ule", True):
-            busy = limit + 1
-        case ("eq", True) | ("ne", False) if limit == 0:
-            busy = 1
-        case _:
-            return None
+    busy = {"lt": limit, "le": limit + 1, "eq": int(limit == 0)}.get(found.order, 0)
     return busy if busy > 0 else None
