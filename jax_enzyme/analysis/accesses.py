@@ -10,10 +10,27 @@ from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import NOTHING, MemoryObject, Objects, call_effect, called_routine, is_memory_free
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.module import Function, callee_name
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import Value, int_value
 from jax_enzyme.rules.effects import Effect
+
+_COPIES, _FILLS = ("llvm.memcpy.", "llvm.memmove."), "llvm.memset."
+
+
+def direct(instruction: I.Instruction, layout: DataLayout) -> list[tuple[Value, int | Value, bool]]:
+    """The addresses that an instruction accesses by itself, with the bytes there, and whether it writes them: loads,
+    stores, atomic operations, and intrinsics that copy (first what they read) or fill."""
+    accessed = I.accessed(instruction)
+    if accessed is not None:
+        return [(accessed[0], layout.store_size(accessed[1]), not isinstance(instruction, I.Load))]
+    name, operands = callee_name(instruction), instruction.operands
+    if not name.startswith((*_COPIES, _FILLS)):
+        return []
+    known = int_value(operands[2])
+    size = operands[2] if known is None else known
+    filled = (operands[0], size, True)
+    return [filled] if name.startswith(_FILLS) else [(operands[1], size, False), filled]
 
 
 def reachable_objects(points_to: PointsTo, call: I.CallBase) -> Objects:

@@ -26,7 +26,7 @@ from jax_enzyme.ir.keywords import LINKAGE
 from jax_enzyme.ir.metadata import MDValue
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.reader import parse
-from jax_enzyme.ir.values import GlobalValue, Poison, Value
+from jax_enzyme.ir.values import GlobalValue
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.rules.blas.table import bodies, routine
 from jax_enzyme.rules.mpi.table import failure, library_of
@@ -172,10 +172,7 @@ def _return_structure(function: Function) -> None:
             continue
         pair = block.instructions.pop().operands[0]
         at = Builder(block)
-        both: Value = Poison(_TWO_FLOATS)
-        for index in range(2):
-            both = at.insert_value(both, at.extract_element(pair, index), index)
-        at.ret(both)
+        at.ret(at.pack(_TWO_FLOATS, [at.extract_element(pair, index) for index in range(2)]))
 
 
 @functools.lru_cache(maxsize=64)

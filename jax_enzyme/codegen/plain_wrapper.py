@@ -129,9 +129,8 @@ class Wrapper:
         result = self._at.load(self._result, self._own[index])
         if self._suffix != "jvp" or index not in self._companions:
             return result
-        pair: Value = zero(T.StructType((self._result, self._result)))
-        pair = self._at.insert_value(pair, result, 0)
-        return self._at.insert_value(pair, self._at.load(self._result, self._companions[index]), 1)
+        companion = self._at.load(self._result, self._companions[index])
+        return self._at.pack(T.StructType((self._result, self._result)), [result, companion])
 
 
 def extension(attributes: Sequence[str]) -> tuple[str, ...]:

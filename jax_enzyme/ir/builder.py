@@ -19,6 +19,7 @@ from jax_enzyme.ir.values import (
     ConstantNull,
     ConstantSplat,
     InlineAsm,
+    Poison,
     Value,
     ZeroInitializer,
 )
@@ -198,17 +199,22 @@ class Builder:
     def insert_value(self, aggregate: Value, element: Value, index: int) -> Value:
         return self.insert(I.InsertValue(aggregate.type, "insertvalue", [aggregate, element], (index,)))
 
-    def pack(self, type_: T.Type, members: Iterable[Value]) -> Value:
-        """A structure of values."""
-        packed: Value = zero(type_)
-        for index, member in enumerate(members):
-            packed = self.insert_value(packed, member, index)
-        return packed
-
     def extract_element(self, vector: Value, index: Value | int) -> Value:
         assert isinstance(vector.type, T.VectorType)
         place = ConstantInt(T.I64, index) if isinstance(index, int) else index
         return self.insert(I.ExtractElement(vector.type.element, "extractelement", [vector, place]))
+
+    def insert_element(self, vector: Value, element: Value, index: Value | int) -> Value:
+        place = ConstantInt(T.I64, index) if isinstance(index, int) else index
+        return self.insert(I.InsertElement(vector.type, "insertelement", [vector, element, place]))
+
+    def pack(self, type_: T.Type, members: Iterable[Value]) -> Value:
+        """A structure, an array or a vector of all its members."""
+        packed: Value = Poison(type_)
+        put = self.insert_element if isinstance(type_, T.VectorType) else self.insert_value
+        for index, member in enumerate(members):
+            packed = put(packed, member, index)
+        return packed
 
     def br(self, target: BasicBlock) -> None:
         self.insert(I.Branch(T.VOID, "br", [], targets=[target]))

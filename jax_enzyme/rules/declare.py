@@ -148,16 +148,11 @@ class Declarations:
     def _by_lane(self, builder: Builder, name: str, arguments: Sequence[Value], type_: T.VectorType) -> Value:
         if type_.scalable:
             raise ValueError(f"{name} has no form for vectors of unknown length")
-        result: Value | None = None
+        found: list[Value] = []
         for lane in range(type_.count):
-            index = const_int(T.I64, lane)
-            parts = [_lane(builder, a, index) if isinstance(a.type, T.VectorType) else a for a in arguments]
-            value = self.call(builder, name, parts, type_.element)
-            if result is None:
-                result = Poison(T.VectorType(type_.count, value.type))
-            result = builder.insert(I.InsertElement(result.type, "insertelement", [result, value, index]))
-        assert result is not None
-        return result
+            parts = [builder.extract_element(a, lane) if isinstance(a.type, T.VectorType) else a for a in arguments]
+            found.append(self.call(builder, name, parts, type_.element))
+        return builder.pack(T.VectorType(type_.count, found[0].type), found)
 
 
 def splat(builder: Builder, value: Value, like: T.Type) -> Value:
@@ -165,8 +160,7 @@ def splat(builder: Builder, value: Value, like: T.Type) -> Value:
     if not isinstance(like, T.VectorType) or isinstance(value.type, T.VectorType):
         return value
     vector = T.VectorType(like.count, value.type, like.scalable)
-    zero = const_int(T.I64, 0)
-    first = builder.insert(I.InsertElement(vector, "insertelement", [Poison(vector), value, zero]))
+    first = builder.insert_element(Poison(vector), value, 0)
     mask_type = T.VectorType(like.count, T.I32, like.scalable)
     return builder.insert(
         I.ShuffleVector(vector, "shufflevector", [first, Poison(vector)], (0,) * like.count, mask_type)
@@ -179,10 +173,6 @@ def real_constant(builder: Builder, value: float, type_: T.Type) -> Value:
     if isinstance(kind, T.FloatType) and kind.kind in ("half", "bfloat", "float", "double"):
         return const_float(type_, value)
     return splat(builder, builder.cast("fpext", const_float(T.DOUBLE, value), kind), type_)
-
-
-def _lane(builder: Builder, vector: Value, index: Value) -> Value:
-    return builder.insert(I.ExtractElement(T.scalar(vector.type), "extractelement", [vector, index]))
 
 
 def _width(type_: T.Type) -> int:

@@ -287,8 +287,7 @@ class Rewriter:
         for kind, clause in reversed(list(zip(pad.clauses, pad.operands, strict=True))):
             if kind == "catch":
                 selector = self._matched(made, clause_type(clause), number, selector)
-        pair = made.insert_value(Poison(pad.type), exception, 0)
-        pair = made.insert_value(pair, selector, 1)
+        pair = made.pack(pad.type, [exception, selector])
         block.instructions[index : index + 1] = made.block.instructions
         place(pad, made.block.instructions)
         self._replaced[pad] = pair

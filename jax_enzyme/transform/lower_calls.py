@@ -32,7 +32,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.module import Module, declared_callee
-from jax_enzyme.ir.values import Poison, Value
+from jax_enzyme.ir.values import Value
 from jax_enzyme.rules.complex import ANALYTIC, QUOTIENT, REAL_PARTS
 from jax_enzyme.rules.declare import PURE, Declarations
 from jax_enzyme.rules.emit import emit
@@ -74,18 +74,8 @@ class _Site:
     def pack(self, parts: list[Value]) -> Value:
         """The result of the call from its parts."""
         type_ = self.call.type
-        if isinstance(type_, T.VectorType):
-            result: Value = Poison(type_)
-            for lane, part in enumerate(parts):
-                operands = [result, part, const_int(T.I64, lane)]
-                result = self.builder.insert(I.InsertElement(type_, "insertelement", operands))
-            return result
-        if len(parts) == 1:
-            return parts[0]
-        result = Poison(type_)
-        for index, part in enumerate(parts):
-            result = self.builder.insert_value(result, part, index)
-        return result
+        alone = len(parts) == 1 and not isinstance(type_, T.VectorType)
+        return parts[0] if alone else self.builder.pack(type_, parts)
 
     def lanes(self, vector: Value) -> list[Value]:
         assert isinstance(vector.type, T.VectorType)

@@ -119,7 +119,6 @@ class _Lowering:
         result: Value = Poison(self._values.type)
         taken: Value = const_int(T.I64, 0)
         for lane in range(self._values.type.count):
-            number = const_int(T.I64, lane)
             address = self._address(at, lane, taken)
             old = self._lane(at, self._values, lane)
             known = _constant_lane(self._mask, lane)
@@ -133,7 +132,7 @@ class _Lowering:
                 here = self._lane(at, self._mask, lane)
                 taken = at.binary("add", taken, at.cast("zext", here, T.I64))
             if not stores:
-                result = at.insert(I.InsertElement(result.type, "insertelement", [result, new, number]))
+                result = at.insert_element(result, new, lane)
         at.br(rest)
         made = self._function.blocks[self._function.blocks.index(block) : self._function.blocks.index(rest)]
         locate(self._call, [*block.instructions[index:], *(i for b in made[1:] for i in b.instructions)])

@@ -24,7 +24,7 @@ from jax_enzyme.rules.effects import Effect, effect
 from jax_enzyme.rules.files import OPENS, printer
 from jax_enzyme.rules.streams import puts_out
 from jax_enzyme.rules.user import rules_of
-from jax_enzyme.transform.rewriting import forget_records, replace_values
+from jax_enzyme.transform.rewriting import Change, rewrite
 
 _NEW_UNIT = "_FortranAioGetNewUnit"
 
@@ -38,20 +38,18 @@ def drop_output(module: Module) -> Module:
     copy, twins = clone_with_map(module)
     silent = {twins[i] for i in silent}
     declarations = Declarations(copy)
-    for function in list(copy.functions.values()):
-        gone: dict[Value, Value] = {}
-        used = {operand for i in function.instructions() for operand in i.operands}
-        for block in function.blocks:
-            old, block.instructions = block.instructions, []
-            for instruction in old:
-                if instruction not in silent:
-                    block.instructions.append(instruction)
-                elif instruction.opcode == "call" and instruction.operands[-1].name == _NEW_UNIT:
-                    _give_unit(Builder(block), instruction)
-                elif instruction in used:
-                    gone[instruction] = _returned(Builder(block), instruction, declarations)
-        replace_values(function, gone)
-        forget_records(function, silent)
+    functions = list(copy.functions.values())
+    used = {operand for f in functions for i in f.instructions() for operand in i.operands}
+
+    def change_of(instruction: I.Instruction) -> Change | None:
+        if instruction not in silent:
+            return None
+        if instruction.opcode == "call" and instruction.operands[-1].name == _NEW_UNIT:
+            return lambda at: _give_unit(at, instruction)
+        return lambda at: _returned(at, instruction, declarations) if instruction in used else None
+
+    for function in functions:
+        rewrite(function, change_of)
     if not files.are_read:
         _keep_files(copy)
     return copy

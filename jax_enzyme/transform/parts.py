@@ -66,11 +66,7 @@ class Parts:
         if not isinstance(value.type, T.VectorType):
             return elements[0]
         made = Builder(BasicBlock())
-        vector: Value = Poison(value.type)
-        for index, element in enumerate(elements):
-            vector = made.insert(
-                I.InsertElement(value.type, "insertelement", [vector, element, const_int(T.I64, index)])
-            )
+        vector = made.pack(value.type, elements)
         self._behind.setdefault(value, []).extend(made.block.instructions)
         return vector
 

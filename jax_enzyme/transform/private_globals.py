@@ -42,7 +42,6 @@ from jax_enzyme.ir.values import (
     ConstantExpr,
     ConstantInt,
     ConstantSplat,
-    Poison,
     Value,
     ZeroInitializer,
     parts_of,
@@ -53,7 +52,7 @@ from jax_enzyme.transform.rewriting import (
     forget_tails,
     kept_attributes,
     pass_argument,
-    replace_values,
+    substitute,
 )
 
 
@@ -142,10 +141,7 @@ def replace_in(function: Function, places: Mapping[Value, Value], top: Builder |
     replaced, top = dict(places), top or Builder(BasicBlock())
     for instruction in function.instructions():
         instruction.operands = [_localised(v, replaced, top) for v in instruction.operands]
-    same: dict[Value, Value] = {i: i.operands[0] for i in function.instructions() if _is_thread_address(i)}
-    replace_values(function, same)
-    for block in function.blocks:
-        block.instructions = [i for i in block.instructions if i not in same]
+    substitute(function, {i: i.operands[0] for i in function.instructions() if _is_thread_address(i)})
     function.entry.instructions[:0] = top.block.instructions
 
 
@@ -229,7 +225,7 @@ def _localised(value: Value, replaced: dict[Value, Value], top: Builder) -> Valu
         operands = [_localised(v, replaced, top) for v in value.operands]
         replaced[value] = top.insert(instruction_of(value, operands))
     else:
-        replaced[value] = _assembled(value, [_localised(v, replaced, top) for v in _elements(value)], top)
+        replaced[value] = top.pack(value.type, [_localised(v, replaced, top) for v in _elements(value)])
     return replaced[value]
 
 
@@ -239,15 +235,3 @@ def _elements(value: Constant) -> list[Constant]:
         return [value.element] * value.type.count
     assert isinstance(value, ConstantAggregate), f"a global inside a {type(value).__name__} operand"
     return value.elements
-
-
-def _assembled(value: Constant, elements: list[Value], top: Builder) -> Value:
-    """A vector or an aggregate, put together of its elements."""
-    result: Value = Poison(value.type)
-    for index, element in enumerate(elements):
-        if isinstance(value.type, T.VectorType):
-            operands = [result, element, ConstantInt(T.I64, index)]
-            result = top.insert(I.InsertElement(value.type, "insertelement", operands))
-        else:
-            result = top.insert_value(result, element, index)
-    return result

@@ -43,7 +43,7 @@ from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.bit_operations import as_number, bit_operation, parts_of_signs
 from jax_enzyme.transform.half_words import name_conversions
 from jax_enzyme.transform.lanes import split_mixed_loads, split_words
-from jax_enzyme.transform.rewriting import forget_records, phis, place, remove_dead, replace_values
+from jax_enzyme.transform.rewriting import forget_records, phis, place, remove_dead, substitute
 
 
 def retype(function: ArrayFunction) -> ArrayFunction:
@@ -271,9 +271,7 @@ class _Rewriting:
                     instruction.operands[0] = self._value(block, instruction, instruction.operands[0])
         for member in web.members:
             self._give_bits(member)
-        replace_values(web.function, self._back)
-        for block in web.function.blocks:
-            block.instructions = [i for i in block.instructions if i not in self._back]
+        substitute(web.function, self._back)
         forget_records(web.function, set(web.members))
         remove_dead(web.function)
 

@@ -75,6 +75,13 @@ def replace_values(function: Function, replaced: Mapping[Value, Value]) -> None:
         record.operands[:] = [_renewed(operand, final) for operand in record.operands]
 
 
+def substitute(function: Function, replaced: Mapping[Value, Value]) -> None:
+    """Every use of an instruction becomes one of what it maps to, and the instruction goes."""
+    replace_values(function, replaced)
+    for block in function.blocks if replaced else ():
+        block.instructions = [i for i in block.instructions if i not in replaced]
+
+
 def _last(replaced: Mapping[Value, Value], value: Value) -> Value:
     while value in replaced:
         value = replaced[value]

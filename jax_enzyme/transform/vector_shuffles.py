@@ -48,10 +48,7 @@ def _interleave(at: Builder, arguments: Sequence[Value], _: T.Type) -> Value:
 
 def _deinterleave(at: Builder, arguments: Sequence[Value], result: T.Type) -> Value:
     (x,) = arguments
-    pair: Value = Poison(result)
-    for part in (0, 1):
-        pair = at.insert_value(pair, shuffled(at, x, None, range(part, _count(x), 2)), part)
-    return pair
+    return at.pack(result, [shuffled(at, x, None, range(part, _count(x), 2)) for part in (0, 1)])
 
 
 def _extract(at: Builder, arguments: Sequence[Value], result: T.Type) -> Value:

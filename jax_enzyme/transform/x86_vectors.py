@@ -21,7 +21,7 @@ from jax_enzyme.ir.builder import Builder, const_float, const_int, zero
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.module import Function, Module, callee_name, uses
 from jax_enzyme.ir.reach import reached
-from jax_enzyme.ir.values import ConstantSplat, Poison, Value, int_value
+from jax_enzyme.ir.values import ConstantSplat, Value, int_value
 from jax_enzyme.rules.declare import Declarations, overload
 from jax_enzyme.transform.rewriting import Change, rewrite
 from jax_enzyme.transform.vector_shuffles import shuffled
@@ -258,13 +258,12 @@ def _gathered(at: Builder, declarations: Declarations, match: re.Match[str], cal
     signs = _signs(at, declarations, mask)
     scale = const_int(T.I64, _choice(how))
     used = min(kind.count, _vector(indices).count)
-    addresses: Value = Poison(T.VectorType(used, T.PTR))
+    places: list[Value] = []
     for lane in range(used):
         index = at.extract_element(indices, lane)
         wide = index if index.type == T.I64 else at.cast("sext", index, T.I64)
-        address = at.gep(T.I8, base, [at.binary("mul", wide, scale)])
-        place = const_int(T.I64, lane)
-        addresses = at.insert(I.InsertElement(addresses.type, "insertelement", [addresses, address, place]))
+        places.append(at.gep(T.I8, base, [at.binary("mul", wide, scale)]))
+    addresses = at.pack(T.VectorType(used, T.PTR), places)
     part = T.VectorType(used, kind.element)
     lanes = range(used)
     name = f"llvm.masked.gather.{overload(part)}.v{used}p0"
@@ -284,16 +283,15 @@ def _permuted(at: Builder, _: Declarations, match: re.Match[str], call: I.Call) 
     block = kind.count if across else _block(kind)
     # Numbers of 64 bits are chosen by the second bit of an index.
     shift = 0 if across or kind.element == T.FLOAT else 1
-    result: Value = Poison(kind)
+    found: list[Value] = []
     for lane in range(kind.count):
         index = at.extract_element(indices, lane)
         if shift:
             index = at.binary("lshr", index, const_int(index.type, shift))
         index = at.binary("and", index, const_int(index.type, block - 1))
         index = at.binary("or", index, const_int(index.type, lane // block * block))
-        chosen = at.extract_element(x, index)
-        result = at.insert(I.InsertElement(kind, "insertelement", [result, chosen, const_int(T.I64, lane)]))
-    return result
+        found.append(at.extract_element(x, index))
+    return at.pack(kind, found)
 
 
 def _narrowed(at: Builder, _: Declarations, match: re.Match[str], call: I.Call) -> Value:

@@ -42,7 +42,7 @@ from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.device import canonical, restore
 from jax_enzyme.transform.device.flat import SHARED, is_dynamic
 from jax_enzyme.transform.device.registers import EXACT, block_number, thread_number
-from jax_enzyme.transform.rewriting import replace_values
+from jax_enzyme.transform.rewriting import Change, rewrite
 
 _ATOMIC = (I.AtomicRMW, I.CmpXchg)
 _DIGIT = 28
@@ -375,21 +375,11 @@ class _Sums:
         function.value_type = T.FunctionType(T.I64, (T.PTR,) * len(function.arguments))
 
     def _rewrite(self, touching: dict[I.Instruction, MemoryObject]) -> None:
-        replaced: dict[Value, Value] = {}
-        for block in self._function.blocks:
-            kept: list[I.Instruction] = []
-            for instruction in block.instructions:
-                item = touching.get(instruction)
-                if item is None:
-                    kept.append(instruction)
-                    continue
-                at = Builder(BasicBlock())
-                value = self._done(at, instruction, item)
-                kept += at.block.instructions
-                if value is not None:
-                    replaced[instruction] = value
-            block.instructions = kept
-        replace_values(self._function, replaced)
+        def change_of(instruction: I.Instruction) -> Change | None:
+            item = touching.get(instruction)
+            return None if item is None else lambda at: self._done(at, instruction, item)
+
+        rewrite(self._function, change_of)
 
     def _done(self, at: Builder, instruction: I.Instruction, item: MemoryObject) -> Value | None:
         kinds = self._places[item]
@@ -419,10 +409,9 @@ class _Sums:
         if not isinstance(load.type, T.VectorType):
             return at.binary("fadd", total, self._call(at, "value", place, pointer))
         for lane in range(load.type.count):
-            index = const_int(T.I64, lane)
-            part = at.insert(I.ExtractElement(place.kind.type, "extractelement", [total, index]))
+            part = at.extract_element(total, lane)
             sum_ = at.binary("fadd", part, self._call(at, "value", place, at.offset(pointer, lane * place.kind.size)))
-            total = at.insert(I.InsertElement(load.type, "insertelement", [total, sum_, index]))
+            total = at.insert_element(total, sum_, lane)
         return total
 
     def _call(self, at: Builder, what: str, place: _Place, pointer: Value, *more: Value) -> Value:

@@ -381,4 +381,4 @@ class Adjoints:
         return self._builder.extract_element(vector, index)
 
     def _with_lane(self, vector: Value, element: Value, index: Value) -> Value:
-        return self._builder.insert(I.InsertElement(vector.type, "insertelement", [vector, element, index]))
+        return self._builder.insert_element(vector, element, index)

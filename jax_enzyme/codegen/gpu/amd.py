@@ -96,7 +96,7 @@ def _move_globals(module: Module) -> None:
             variable.prefix = (*variable.prefix, "addrspace(1)")
             places[variable] = V.ConstantExpr(T.PTR, "addrspacecast", [variable])
     if places:
-        replace_globals(module, places.get)
+        replace_globals(module, places)
 
 
 def _translate(function: Function, note: MDRef) -> None:

@@ -19,7 +19,6 @@ from dataclasses import replace
 from jax_enzyme.frontends.program import Program
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir import values as V
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import const_int
 from jax_enzyme.ir.clone import clone
@@ -33,7 +32,7 @@ from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.bind import bind
 from jax_enzyme.transform.input_writes import input_writes, refused
 from jax_enzyme.transform.retyping import literal_structures
-from jax_enzyme.transform.rewriting import replace_values
+from jax_enzyme.transform.rewriting import substitute
 
 _REGISTER = "llvm.nvvm.read.ptx.sreg."
 _KERNEL = ("ptx_kernel",)
@@ -56,14 +55,8 @@ def device_primal(program: Program, signature: Signature, binding: Binding) -> D
 def fix_launch(module: Module, shape: Shape) -> None:
     """Replaces, in place, the extents of block and grid by constants, and indices along an extent of 1 by 0."""
     for function in module.functions.values():
-        replaced: dict[V.Value, V.Value] = {}
-        for instruction in function.instructions():
-            known = _constant(instruction, shape)
-            if known is not None:
-                replaced[instruction] = const_int(T.I32, known)
-        for block in function.blocks:
-            block.instructions = [i for i in block.instructions if i not in replaced]
-        replace_values(function, replaced)
+        found = ((i, _constant(i, shape)) for i in function.instructions())
+        substitute(function, {i: const_int(T.I32, known) for i, known in found if known is not None})
 
 
 def _constant(instruction: I.Instruction, shape: Shape) -> int | None:

@@ -16,8 +16,10 @@ block from one meeting to the next, how many meetings of its own a thread has no
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from jax_enzyme.analysis.accesses import direct
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -34,7 +36,6 @@ READ, WRITE, ATOMIC, MEET_BLOCK, MEET_WARP, ARGUMENT, SHARED, PRIVATE = range(8)
 
 ROW = 24
 _RECORD = "je.access"
-_MOVES = ("llvm.memcpy.", "llvm.memmove.")
 
 
 @dataclass
@@ -67,21 +68,15 @@ class AccessLog:
         kernel.entry.instructions[first:first] = top.block.instructions
 
     def _note(self, module: Module, layout: DataLayout, at: Builder, instruction: I.Instruction, rows: Rows) -> None:
-        accessed = I.accessed(instruction)
         match instruction:
-            case _ if accessed is not None:
-                made = [(accessed[0], layout.store_size(accessed[1]), doing(instruction))]
             case I.Call() if marks.is_meeting(instruction):
                 rows.add(at, rows.log, 0, MEET_BLOCK if marks.group_of(instruction) == marks.MEET_BLOCK else MEET_WARP)
                 return
             case I.Call() if callee_name(instruction).startswith(marks.SHUFFLE):
                 rows.add(at, rows.log, 0, MEET_WARP)
                 return
-            case I.Call():
-                made = moved(instruction)
             case _:
-                return
-        made = [row for row in made if not _own(row[0])]
+                made = [row for row in rows_of(instruction, layout) if not _own(row[0])]
         if not made:
             return
         number = len(self.places)
@@ -126,14 +121,14 @@ class Rows:
         at.call(_record(self.module), [self.log, pointer, count, const_int(T.I32, what), self.block, self.thread])
 
 
-def moved(call: I.Call) -> list[tuple[Value, int | Value, int]]:
-    """The accesses of a call that copies or fills memory."""
-    name, operands = callee_name(call), call.operands
-    if name.startswith(_MOVES):
-        return [(operands[1], operands[2], READ), (operands[0], operands[2], WRITE)]
-    if name.startswith("llvm.memset."):
-        return [(operands[0], operands[2], WRITE)]
-    return []
+def rows_of(
+    instruction: I.Instruction, layout: DataLayout, kind: Callable[[I.Instruction], int] = doing
+) -> list[tuple[Value, int | Value, int]]:
+    """What an instruction accesses by itself: where, how many bytes, and what it does there, by its `kind`."""
+    found = direct(instruction, layout)
+    if isinstance(instruction, I.Call):
+        return [(pointer, size, WRITE if writes else READ) for pointer, size, writes in found]
+    return [(pointer, size, kind(instruction)) for pointer, size, _ in found]
 
 
 def _own(pointer: Value) -> bool:

@@ -252,8 +252,7 @@ class _Host:
         made = self._moved(value, source, mark)
         if not (match and match[3]):
             return made
-        pair = self.at.insert_value(V.Poison(call.type), made, 0)
-        return self.at.insert_value(pair, inside, 1)
+        return self.at.pack(call.type, [made, inside])
 
     def _moved(self, value: V.Value, source: V.Value, mark: str = marks.SHUFFLE) -> V.Value:
         kind = T.FunctionType(value.type, (value.type, T.I32))
@@ -293,5 +292,4 @@ class _Host:
         old = self.at.load(new.type, pointer, exchange.align)
         same = self.at.icmp("eq", old, expected)
         self.at.store(self.at.select(same, new, old), pointer, exchange.align)
-        pair = self.at.insert_value(V.Poison(exchange.type), old, 0)
-        return self.at.insert_value(pair, same, 1)
+        return self.at.pack(exchange.type, [old, same])

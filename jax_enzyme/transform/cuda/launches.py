@@ -35,7 +35,7 @@ from jax_enzyme.transform.cuda.lower import lower, shared_overlaps
 from jax_enzyme.transform.cuda.objects import aliased_pointers
 from jax_enzyme.transform.cuda.overlaps import Overlap
 from jax_enzyme.transform.cuda.spaces import SHARED
-from jax_enzyme.transform.rewriting import place, remove_unreachable, replace_values
+from jax_enzyme.transform.rewriting import Change, remove_unreachable, replace_values, rewrite
 
 _LAUNCH = "__je_launch"
 _DIRECT = "je.launch."
@@ -153,22 +153,16 @@ def _share_variables(host: Module, device: Module) -> list[str]:
 def _name_kernels(host: Module, device: Module) -> bool:
     """Calls of the runtime with a known kernel become calls of a function of the kernel's own parameters. Whether there
     were any."""
-    found = False
-    for function in list(host.functions.values()):
-        for block in function.blocks:
-            kept: list[I.Instruction] = []
-            for instruction in block.instructions:
-                kernel = _kernel_of(instruction, device)
-                if kernel is None:
-                    kept.append(instruction)
-                    continue
-                found = True
-                at = Builder(V.BasicBlock())
-                _direct(host, at, instruction.operands[:-1], kernel)
-                place(instruction, at.block.instructions)
-                kept += at.block.instructions
-            block.instructions = kept
-    return found
+    functions = list(host.functions.values())
+    named = {i: k for f in functions for i in f.instructions() if (k := _kernel_of(i, device)) is not None}
+
+    def change_of(instruction: I.Instruction) -> Change | None:
+        kernel = named.get(instruction)
+        return None if kernel is None else lambda at: _direct(host, at, instruction.operands[:-1], kernel)
+
+    for function in functions:
+        rewrite(function, change_of)
+    return bool(named)
 
 
 def _kernel_of(instruction: I.Instruction, device: Module) -> Function | None:

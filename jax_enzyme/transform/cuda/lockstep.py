@@ -36,7 +36,7 @@ from jax_enzyme.ir.reach import Reached, made_of
 from jax_enzyme.ir.values import Argument, BasicBlock, Value, int_value
 from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.cuda import marks
-from jax_enzyme.transform.cuda.accesses import doing, moved
+from jax_enzyme.transform.cuda.accesses import rows_of
 
 ANYTHING = -1
 REGION = 40
@@ -149,10 +149,9 @@ class _Lockstep:
         return inside or any(isinstance(i, I.Phi) and i in needed for i in join.instructions)
 
     def _is_event(self, instruction: I.Instruction) -> bool:
-        if _meets(instruction) or (isinstance(instruction, I.Call) and moved(instruction)):
-            return True
-        accessed = I.accessed(instruction)
-        return accessed is not None and self._may_be_shared(I.base_of(accessed[0]))
+        rows = rows_of(instruction, self._layout)
+        copies = isinstance(instruction, I.Call) and bool(rows)
+        return _meets(instruction) or copies or any(self._may_be_shared(I.base_of(pointer)) for pointer, _, _ in rows)
 
     def _may_be_shared(self, base: Value) -> bool:
         return base in self._regions or not isinstance(base, Argument | GlobalVariable | I.Alloca)
@@ -250,15 +249,11 @@ class _Lockstep:
             if marks.is_meeting(instruction) and marks.group_of(instruction) == marks.MEET_BLOCK:
                 self._epoch[lanes] += 1
             return
-        accessed = I.accessed(instruction)
-        if accessed is not None:
-            self._access(instruction, *accessed, doing(instruction), lanes)
-        for pointer, size, kind in moved(instruction) if isinstance(instruction, I.Call) else ():
-            count = size if isinstance(size, int) else int_value(size)
-            if count is not None:
-                self._access(instruction, pointer, T.ArrayType(count, T.I8), kind, lanes)
+        for pointer, size, kind in rows_of(instruction, self._layout):
+            if isinstance(size, int):
+                self._access(instruction, pointer, size, kind, lanes)
 
-    def _access(self, instruction: I.Instruction, pointer: Value, type_: T.Type, kind: int, lanes: Lanes) -> None:
+    def _access(self, instruction: I.Instruction, pointer: Value, size: int, kind: int, lanes: Lanes) -> None:
         if not self._may_be_shared(I.base_of(pointer)):
             return
         value = self._value(pointer)
@@ -268,7 +263,7 @@ class _Lockstep:
         rows = (self._threads, value.numbers, value.all_tokens(), self._epoch, self._turn)
         made = [row[lanes] for row in rows]
         self._rows += len(made[0])
-        self._found.append(SharedAccess(instruction, kind, self._layout.store_size(type_), *made))
+        self._found.append(SharedAccess(instruction, kind, size, *made))
 
     # -- values
 

@@ -40,7 +40,13 @@ from jax_enzyme.transform.cuda.turning import turn_loops
 from jax_enzyme.transform.heap_locals import move_locals_of
 from jax_enzyme.transform.joins import optimise_meetings
 from jax_enzyme.transform.private_globals import replace_in
-from jax_enzyme.transform.rewriting import add_parameter, forget_tails, remove_unreachable, replace_values
+from jax_enzyme.transform.rewriting import (
+    add_parameter,
+    forget_tails,
+    remove_unreachable,
+    replace_values,
+    substitute,
+)
 
 _OPAQUE = "je.opaque"
 _VECTOR = 16
@@ -281,13 +287,7 @@ def _take_grid(module: Module, kernel: Function) -> None:
 
 def _substitute(kernel: Function, made: Mapping[str, Value]) -> None:
     """Calls of indices become values that are computed at the start of the kernel."""
-    replaced: dict[Value, Value] = {}
-    for block in kernel.blocks:
-        for instruction in block.instructions:
-            if callee_name(instruction) in made:
-                replaced[instruction] = made[callee_name(instruction)]
-        block.instructions = [i for i in block.instructions if i not in replaced]
-    replace_values(kernel, replaced)
+    substitute(kernel, {i: made[name] for i in kernel.instructions() if (name := callee_name(i)) in made})
 
 
 def _linear_to_warps(module: Module, kernel: Function, shape: Shape) -> None:
@@ -383,10 +383,7 @@ def _share(
 
 
 def _reveal(kernel: Function) -> None:
-    hidden: dict[Value, Value] = {i: i.operands[0] for i in kernel.instructions() if callee_name(i) == _OPAQUE}
-    replace_values(kernel, hidden)
-    for block in kernel.blocks:
-        block.instructions = [i for i in block.instructions if i not in hidden]
+    substitute(kernel, {i: i.operands[0] for i in kernel.instructions() if callee_name(i) == _OPAQUE})
 
 
 def _cleaned(module: Module, symbol: str) -> Module:

@@ -110,10 +110,7 @@ class Statements:
         found = [m if m is not None else zero(k) for m, k in zip(made, kinds, strict=True)]
         if not isinstance(result, T.StructType):
             return found[0]
-        whole: Value = V.Poison(result)
-        for number, value in enumerate(found):
-            whole = self.at.insert_value(whole, value, number)
-        return whole
+        return self.at.pack(result, found)
 
     # -- operands
 

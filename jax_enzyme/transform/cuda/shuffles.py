@@ -12,7 +12,7 @@ from jax_enzyme.ir.builder import Builder, const_int, zero
 from jax_enzyme.ir.module import Function, Module, callee_name
 from jax_enzyme.ir.values import BasicBlock, Value
 from jax_enzyme.transform.cuda import marks
-from jax_enzyme.transform.rewriting import place, replace_values
+from jax_enzyme.transform.rewriting import Change, rewrite
 
 WARP_SIZE = 32
 
@@ -20,35 +20,26 @@ WARP_SIZE = 32
 def lower_shuffles(module: Module, function: Function) -> frozenset[Value]:
     """Rewrites a function; the variables that all lanes of a warp share."""
     shared: dict[T.Type, I.Instruction] = {}
-    replaced: dict[Value, Value] = {}
     top = Builder(BasicBlock())
-    for block in function.blocks:
-        kept: list[I.Instruction] = []
-        for instruction in block.instructions:
-            if not callee_name(instruction).startswith(marks.SHUFFLE):
-                kept.append(instruction)
-                continue
-            value, source = instruction.operands[:2]
-            if value.type not in shared:
-                variable = top.alloca(T.ArrayType(WARP_SIZE, value.type))
-                assert isinstance(variable, I.Alloca)
-                shared[value.type] = variable
-            is_sum = callee_name(instruction).startswith(marks.SHUFFLE_SUM)
-            made, result = _exchange(module, shared[value.type], value, source, is_sum)
-            place(instruction, made)
-            kept += made
-            replaced[instruction] = result
-        block.instructions = kept
+
+    def change_of(instruction: I.Instruction) -> Change | None:
+        if not callee_name(instruction).startswith(marks.SHUFFLE):
+            return None
+        value, source = instruction.operands[:2]
+        if value.type not in shared:
+            variable = top.alloca(T.ArrayType(WARP_SIZE, value.type))
+            assert isinstance(variable, I.Alloca)
+            shared[value.type] = variable
+        is_sum = callee_name(instruction).startswith(marks.SHUFFLE_SUM)
+        return lambda at: _exchange(module, at, shared[value.type], value, source, is_sum)
+
+    rewrite(function, change_of)
     function.entry.instructions[0:0] = top.block.instructions
-    replace_values(function, replaced)
     return frozenset(shared.values())
 
 
-def _exchange(
-    module: Module, variable: Value, value: Value, source: Value, is_sum: bool
-) -> tuple[list[I.Instruction], Value]:
-    """What is emitted, and what the lane gets. For a sum, `source` is the mask of lanes."""
-    at = Builder(BasicBlock())
+def _exchange(module: Module, at: Builder, variable: Value, value: Value, source: Value, is_sum: bool) -> Value:
+    """What the lane gets. For a sum, `source` is the mask of lanes."""
     meeting = marks.meeting(module, marks.MEET_WARP)
     lane = at.call(marks.index(module, marks.LANE, WARP_SIZE), [])
     at.store(value, _element(at, variable, value.type, lane))
@@ -59,7 +50,7 @@ def _exchange(
         inside = at.binary("and", source, const_int(T.I32, WARP_SIZE - 1))
         result = at.load(value.type, _element(at, variable, value.type, inside))
     at.call(meeting, [])
-    return at.block.instructions, result
+    return result
 
 
 def _total(at: Builder, variable: Value, kind: T.Type, mask: Value) -> Value:

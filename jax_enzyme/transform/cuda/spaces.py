@@ -13,7 +13,7 @@ from jax_enzyme.ir import values as V
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.transform.private_globals import globals_in
 from jax_enzyme.transform.retyping import Retyping, retype
-from jax_enzyme.transform.rewriting import replace_values
+from jax_enzyme.transform.rewriting import replace_values, substitute
 
 SHARED = "addrspace(3)"
 _SUFFIX = re.compile(r"\.p[1-9]\d*(?=\.|$)")
@@ -32,12 +32,7 @@ def drop_spaces(module: Module) -> dict[str, GlobalVariable]:
         variable.prefix = tuple(w for w in variable.prefix if not w.startswith(("addrspace", "externally_")))
     retype(module, Retyping(lambda t: T.PTR if isinstance(t, T.PointerType) else None))
     for function in module.functions.values():
-        replaced: dict[V.Value, V.Value] = {}
-        for block in function.blocks:
-            casts = [i for i in block.instructions if i.opcode == "addrspacecast"]
-            replaced.update((c, c.operands[0]) for c in casts)
-            block.instructions = [i for i in block.instructions if i not in replaced]
-        replace_values(function, replaced)
+        substitute(function, {i: i.operands[0] for i in function.instructions() if i.opcode == "addrspacecast"})
     _merge_intrinsics(module)
     return shared
 

@@ -37,7 +37,7 @@ from jax_enzyme.transform.cuda.group import Group, prepare
 from jax_enzyme.transform.cuda.spaces import uses
 from jax_enzyme.transform.cuda.uniform import Uniformity, speculatable
 from jax_enzyme.transform.private_globals import replace_in
-from jax_enzyme.transform.rewriting import replace_values, split_before
+from jax_enzyme.transform.rewriting import split_before, substitute
 
 _LONGEST = 40
 _ARITHMETIC = 2
@@ -141,9 +141,7 @@ class _Tile:
                 if isinstance(value, I.Instruction):
                     note(load, value)
             return
-        for block in self._kernel.blocks:
-            block.instructions = [i for i in block.instructions if i not in replaced]
-        replace_values(self._kernel, replaced)
+        substitute(self._kernel, replaced)
 
     def _plans(self) -> list[tuple[I.Load, _Written, dict[str, Polynomial]]]:
         """Every load of the array, the store that wrote what it reads, and the numbers of the thread that did; nothing

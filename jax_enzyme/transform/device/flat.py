@@ -13,7 +13,7 @@ while the static limit allows, and behind the kernel's own dynamic memory otherw
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import replace
 
 from jax_enzyme.analysis.layout import DataLayout
@@ -21,7 +21,7 @@ from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir import values as V
 from jax_enzyme.ir.builder import const_int
-from jax_enzyme.ir.clone import clone
+from jax_enzyme.ir.clone import Cloner, clone
 from jax_enzyme.ir.module import GlobalVariable, Module
 from jax_enzyme.signature.launch import MAX_SHARED, MAX_STATIC_SHARED, Shape
 from jax_enzyme.transform.cuda.spaces import drop_spaces
@@ -68,7 +68,7 @@ def _merge_dynamic(module: Module) -> None:
         first = dynamic[0]
         first.suffix = (f"align {_ALIGN}",)
         merged: dict[V.Value, V.Constant] = dict.fromkeys(dynamic[1:], first)
-        replace_globals(module, merged.get)
+        replace_globals(module, merged)
 
 
 def restore(module: Module, shape: Shape) -> tuple[Module, Shape]:
@@ -105,7 +105,7 @@ def restore(module: Module, shape: Shape) -> tuple[Module, Shape]:
             f"shadow; no device has more than {MAX_SHARED}",
             remedy="smaller tiles",
         )
-    replace_globals(work, places.get)
+    replace_globals(work, places)
     return work, replace(shape, shared=shared)
 
 
@@ -143,28 +143,14 @@ def _behind(
     return used
 
 
-def replace_globals(module: Module, place: Callable[[V.Value], V.Constant | None]) -> None:
+def replace_globals(module: Module, places: Mapping[V.Value, V.Constant]) -> None:
     """Puts constants in the place of globals, wherever a private module names them."""
+    cloner = Cloner(dict(places))
     for variable in module.globals.values():
         if variable.initializer is not None:
-            variable.initializer = _replaced(variable.initializer, place)
+            variable.initializer = cloner.constant(variable.initializer)
     for function in module.functions.values():
         for instruction in function.instructions():
             instruction.operands[:] = [
-                _replaced(v, place) if isinstance(v, V.Constant) else v for v in instruction.operands
+                cloner.constant(v) if isinstance(v, V.Constant) else v for v in instruction.operands
             ]
-
-
-def _replaced(value: V.Constant, place: Callable[[V.Value], V.Constant | None]) -> V.Constant:
-    found = place(value)
-    if found is not None:
-        return found
-    match value:
-        case V.ConstantExpr():
-            return replace(value, operands=[_replaced(v, place) for v in value.operands])
-        case V.ConstantAggregate():
-            return replace(value, elements=[_replaced(v, place) for v in value.elements])
-        case V.ConstantSplat():
-            return replace(value, element=_replaced(value.element, place))
-        case _:
-            return value

@@ -13,12 +13,12 @@ from __future__ import annotations
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
-from jax_enzyme.ir.module import Function, Module, callee_of
-from jax_enzyme.ir.values import BasicBlock, Poison, Value
+from jax_enzyme.ir.module import Function, Module, callee_name
+from jax_enzyme.ir.values import BasicBlock, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.cuda.shuffles import WARP_SIZE, source_lane
-from jax_enzyme.transform.rewriting import place, replace_values
+from jax_enzyme.transform.rewriting import Change, rewrite
 
 REGISTER = "llvm.nvvm.read.ptx.sreg."
 LANE = "__je_lane"
@@ -37,22 +37,7 @@ _AXES = "xyz"
 def lower_registers(module: Module, shape: Shape) -> None:
     """Rewrites all functions of a private module."""
     for function in list(module.functions.values()):
-        if function.is_declaration:
-            continue
-        replaced: dict[Value, Value] = {}
-        for block in function.blocks:
-            kept: list[I.Instruction] = []
-            for instruction in block.instructions:
-                made = BasicBlock()
-                value = _rewritten(module, Builder(made), instruction, shape)
-                place(instruction, made.instructions)
-                kept += made.instructions
-                if value is instruction:
-                    kept.append(instruction)
-                else:
-                    replaced[instruction] = value
-            block.instructions = kept
-        replace_values(function, replaced)
+        rewrite(function, lambda instruction: _change(module, instruction, shape))
 
 
 def register(module: Module, at: Builder, name: str, extent: int) -> Value:
@@ -114,15 +99,14 @@ def _linear(module: Module, at: Builder, kind: str, extents: tuple[int, int, int
     return x
 
 
-def _rewritten(module: Module, at: Builder, instruction: I.Instruction, shape: Shape) -> Value:
-    callee = callee_of(instruction)
-    if callee is None or not isinstance(instruction, I.Call):
-        return instruction
-    if callee.name.startswith(REGISTER):
-        return _register(instruction, callee.name.removeprefix(REGISTER), shape)
-    if callee.name.startswith(_SHUFFLE):
-        return _shuffle(module, at, instruction, callee.name.removeprefix(_SHUFFLE))
-    return instruction
+def _change(module: Module, instruction: I.Instruction, shape: Shape) -> Change | None:
+    name = callee_name(instruction)
+    if not isinstance(instruction, I.Call) or not name.startswith((REGISTER, _SHUFFLE)):
+        return None
+    if name.startswith(_SHUFFLE):
+        return lambda at: _shuffle(module, at, instruction, name.removeprefix(_SHUFFLE))
+    known = _register(instruction, name.removeprefix(REGISTER), shape)
+    return None if known is instruction else lambda _: known
 
 
 def _register(call: I.Call, name: str, shape: Shape) -> Value:
@@ -149,8 +133,7 @@ def _shuffle(module: Module, at: Builder, call: I.Call, name: str) -> Value:
     made = at.call(callee, [mask, value, source])
     if not kind.endswith("p"):
         return made
-    pair = at.insert_value(Poison(call.type), made, 0)
-    return at.insert_value(pair, inside, 1)
+    return at.pack(call.type, [made, inside])
 
 
 def _source(module: Module, at: Builder, mode: str, offset: Value, clamp: Value) -> tuple[Value, Value]:

@@ -28,7 +28,7 @@ from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, ConstantNull, Value
 from jax_enzyme.rules.effects import allocated
 from jax_enzyme.transform.cuda import accesses as kinds
-from jax_enzyme.transform.cuda.accesses import Rows, moved
+from jax_enzyme.transform.cuda.accesses import Rows, rows_of
 from jax_enzyme.transform.openmp.calls import LOCKING, PREFIX
 from jax_enzyme.transform.openmp.regions import is_region
 from jax_enzyme.transform.openmp.synchronisation import is_thread_local
@@ -157,14 +157,10 @@ class _Watch:
     # -- accesses and locks
 
     def _before(self, instruction: I.Instruction) -> list[_Row]:
-        accessed = I.accessed(instruction)
-        if accessed is not None:
-            made = [(accessed[0], self._layout.store_size(accessed[1]), _doing(instruction))]
-        else:
-            made = moved(instruction) if isinstance(instruction, I.Call) else []
-            if callee_name(instruction).startswith(_RELEASE):
-                made = [(_lock(instruction), 0, RELEASE)]
-        return [row for row in made if not isinstance(I.base_of(row[0]), I.Alloca) or row[2] == RELEASE]
+        if callee_name(instruction).startswith(_RELEASE):
+            return [(_lock(instruction), 0, RELEASE)]
+        made = rows_of(instruction, self._layout, _doing)
+        return [row for row in made if not isinstance(I.base_of(row[0]), I.Alloca)]
 
     def _behind(self, instruction: I.Instruction) -> list[_Row]:
         name = callee_name(instruction)

@@ -20,7 +20,7 @@ from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.inlining import expanded_attributes
 from jax_enzyme.ir.module import Function, Module, callee_name, callee_of
 from jax_enzyme.ir.reach import reached
-from jax_enzyme.ir.values import BasicBlock, ConstantNull, Undef, Value
+from jax_enzyme.ir.values import BasicBlock, ConstantNull, Value
 from jax_enzyme.transform.openmp.calls import calls_of, replace_call
 
 _BODIES = (".omp_outlined", ".omp_task_entry.")
@@ -68,8 +68,7 @@ def _thrown(function: Function, at: Builder, exception: Value) -> Value | None:
             if isinstance(i, I.Store) and isinstance(i.operands[0], I.ExtractValue)
         }
         if kept.get((0,)) is slot and (1,) in kept:
-            pair = at.insert_value(Undef(_THROWN), exception, 0)
-            return at.insert_value(pair, at.load(T.I32, kept[1,]), 1)
+            return at.pack(_THROWN, [exception, at.load(T.I32, kept[1,])])
     return None
 
 

@@ -37,7 +37,7 @@ from jax_enzyme.transform.cuda.group import Axis, Group
 from jax_enzyme.transform.cuda.member import for_group
 from jax_enzyme.transform.joins import optimise_meetings
 from jax_enzyme.transform.openmp.calls import PREFIX, TEAM, calls_of, replace_call
-from jax_enzyme.transform.rewriting import add_parameter, remove_unreachable, replace_values
+from jax_enzyme.transform.rewriting import add_parameter, remove_unreachable, replace_values, substitute
 
 _ASKS = ("omp_get_thread_num", "omp_get_num_threads", "omp_get_team_size", "omp_get_ancestor_thread_num")
 _NAMES = (f"{PREFIX}push_num_threads", "omp_set_num_threads")
@@ -221,10 +221,7 @@ def _with_team(module: Module, name: str, team: str, most: int) -> Module:
     size = Axis(_MEMBER, most, lambda at: at.call(marks.index(part, _MEMBERS, most + 1), []))
     made = for_group(part, body, Group((size,), (marks.MEET_BLOCK,)))
     count = add_parameter(made, "", type_=T.I32)
-    asked: set[Value] = {i for i in made.instructions() if callee_name(i) == _MEMBERS}
-    replace_values(made, dict.fromkeys(asked, count))
-    for block in made.blocks:
-        block.instructions = [i for i in block.instructions if i not in asked]
+    substitute(made, {i: count for i in made.instructions() if callee_name(i) == _MEMBERS})
     made.prefix, made.attributes = (), ("nounwind",)
     for argument in made.arguments:
         argument.attributes = ()

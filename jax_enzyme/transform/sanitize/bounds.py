@@ -22,14 +22,14 @@ from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name, 
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.rewriting import Change, rewrite
-from jax_enzyme.transform.sanitize.accesses import COPIES, SETS, Access, accesses, range_of
+from jax_enzyme.transform.sanitize.accesses import Access, accesses, range_of
 from jax_enzyme.transform.sanitize.deferred import Deferred
 from jax_enzyme.transform.sanitize.hoisting import Hoisting
 from jax_enzyme.transform.sanitize.insertion import Check, put_behind
 from jax_enzyme.transform.sanitize.library import library_checks
 from jax_enzyme.transform.sanitize.provenance import Found, Known, Place, Provenance, root_of
 from jax_enzyme.transform.sanitize.runtime import Runtime
-from jax_enzyme.transform.sanitize.scalars import holds_pattern, is_computed_with, pattern_of
+from jax_enzyme.transform.sanitize.scalars import MOVES, holds_pattern, is_computed_with, pattern_of
 
 Checks = dict[I.Instruction, list[Check]]
 _FREES = ("je_checked_free", "je_checked_realloc")
@@ -168,7 +168,7 @@ def keep_from_records(function: Function, module: Module, records: MDRef) -> Non
     """Says of all that a kernel does to memory that it leaves the records alone, and of what allocates memory that it
     changes nothing but them of what there was before, in place."""
     for instruction in function.instructions():
-        moves = isinstance(instruction, I.Call) and callee_name(instruction).startswith((*COPIES, *SETS))
+        moves = isinstance(instruction, I.Call) and callee_name(instruction).startswith(MOVES)
         if moves or isinstance(instruction, I.Load | I.Store):
             own = next((resolve(module, n) for kind, n in instruction.metadata if kind == "noalias"), None)
             scopes = MDNode(operands=[*own.operands, *module.metadata[records.number].operands]) if own else records

@@ -12,10 +12,12 @@ after inlining.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
+from jax_enzyme.analysis.accesses import direct
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.fixpoint import fixpoint
+from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import const_int
@@ -26,7 +28,7 @@ from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.sanitize.insertion import Check, insert_checks
 from jax_enzyme.transform.sanitize.provenance import root_of
 from jax_enzyme.transform.sanitize.runtime import Runtime
-from jax_enzyme.transform.sanitize.scalars import MOVES, is_lifetime, variable_name
+from jax_enzyme.transform.sanitize.scalars import is_lifetime, variable_name
 
 
 def check_lifetimes(function: Function, runtime: Runtime) -> None:
@@ -34,6 +36,7 @@ def check_lifetimes(function: Function, runtime: Runtime) -> None:
     marked = dict.fromkeys(_variable(i) for i in function.instructions() if is_lifetime(i, "start"))
     if not marked:
         return
+    layout = DataLayout(runtime.module)
     bits = {variable: 1 << number for number, variable in enumerate(marked)}
     marks = {block: [i for i in block.instructions if is_lifetime(i)] for block in function.blocks}
     cfg = Cfg(function)
@@ -61,27 +64,16 @@ def check_lifetimes(function: Function, runtime: Runtime) -> None:
         for instruction in block.instructions:
             if is_lifetime(instruction):
                 alive = behind(instruction, alive)
-            for pointer, verb in _accesses(instruction):
+            for pointer, _, writes in reversed(direct(instruction, layout)):
                 roots = [v for v in reached([pointer], _sources) if not _sources(v)]
                 if all(root in bits and not bits[root] & alive for root in roots):
-                    checks[instruction] = [_check(instruction, verb, roots, runtime)]
+                    checks[instruction] = [_check(instruction, "writes" if writes else "reads", roots, runtime)]
     insert_checks(function, checks, {}, Declarations(runtime.module))
 
 
 def _variable(mark: I.Instruction) -> Value:
     assert isinstance(mark, I.Call)
     return root_of(mark.arguments[-1])
-
-
-def _accesses(instruction: I.Instruction) -> Iterator[tuple[Value, str]]:
-    """The addresses that an instruction accesses, and how."""
-    accessed = I.accessed(instruction)
-    if accessed is not None:
-        yield accessed[0], "reads" if isinstance(instruction, I.Load) else "writes"
-    elif isinstance(instruction, I.Call) and instruction.callee.name.startswith(MOVES):
-        yield instruction.arguments[0], "writes"
-        if instruction.arguments[1].type == T.PTR:
-            yield instruction.arguments[1], "reads"
 
 
 def _sources(value: Value) -> list[Value]:
