@@ -4,7 +4,7 @@ passed: no other types.
     before    !20 = distinct !DISubprogram(name: "g", scope: !5, file: !1,     after    !20 = distinct !DISubprogram(
                 line: 7, type: !22, declaration: !9, templateParams: !11, ...)            name: "g", file: !1, line: 7,
               !22 = !DISubroutineType(types: !23)                                         type: !30, ...)
-              !31 = !DILocalVariable(name: "x", scope: !20, type: !24)                  !31 = ...(name: "x", scope: !20)
+              !31 = !DILocalVariable(name: "x", scope: !20, type: !24)                  !31 = ...(name: "x", type: !300)
 
 In C++ the types are several times as long as the code, and only those of a kernel's own parameters are read. The text
 is changed before anything reads it. LLVM writes each numbered node on a line of its own, behind all functions.
@@ -37,8 +37,9 @@ _UNWANTED = {
     "DISubprogram": _fields(OF_SUBPROGRAMS),
     "DICompileUnit": _fields(OF_UNITS),
     "DIGlobalVariable": _fields(("declaration", "templateParams")),
-    "DILocalVariable": _fields(("type",)),
 }
+_UNTYPED = '!DIBasicType(name: "?", size: 8, encoding: DW_ATE_unsigned)\n'
+"""What variables are: LLVM makes no code of those that have no type at all."""
 
 
 def without_types(text: str, functions: Collection[str]) -> str:
@@ -56,12 +57,18 @@ def without_types(text: str, functions: Collection[str]) -> str:
         kept[number] = node = nodes[number] if number in whole else _plain(nodes[number], nodes, untyped)
         pending += [other for other in _REFERENCE.findall(node) if other in nodes and other not in kept]
     left = "".join(f"!{number} = {kept[number]}\n" for number in nodes if number in kept)
-    return code + left + (f"!{untyped} = !DISubroutineType(types: !{{}})\n" if f" type: !{untyped}" in left else "")
+    if f" type: !{untyped}," in left or f" type: !{untyped})" in left:
+        left += f"!{untyped} = !DISubroutineType(types: !{{}})\n"
+    if f" type: !{untyped}0" in left:
+        left += f"!{untyped}0 = {_UNTYPED}"
+    return code + left
 
 
 def _plain(node: str, nodes: dict[str, str], untyped: str) -> str:
     """A node without what leads to types. A member function lies in its file rather than in its class."""
     kind = _kind(node)
+    if kind == "DILocalVariable":
+        return _TYPE.sub(f", type: !{untyped}0", node)
     unwanted = _UNWANTED.get(kind)
     if unwanted is None:
         return node
