@@ -29,7 +29,7 @@ from jax_enzyme.ir.clone import clone_without_debug
 from jax_enzyme.ir.module import Function as IRFunction
 from jax_enzyme.ir.passes import inline_everything
 from jax_enzyme.ir.values import Argument, BasicBlock
-from jax_enzyme.primitives import bound, compat
+from jax_enzyme.primitives import compat, directions
 from jax_enzyme.rules.helpers import link
 from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform import cuda
@@ -144,7 +144,7 @@ def launching(library: StandIn) -> Iterator[StandIn]:
         patch.setattr(gpu, "make_code", library.make_code)
         patch.setattr(compat, "default_platform", lambda: "cuda")
         patch.setattr(Specialised, "on", lambda self, _: original(self, "cuda"))
-        patch.setattr(bound, "call_on", lambda _: library.call)
+        patch.setattr(directions, "call_on", lambda _: library.call)
         jax.clear_caches()
         library.library.stand_in_forget()
         yield library
