@@ -53,7 +53,7 @@ extern "C" __global__ void flip(int h, int w, const float *x, float *y) {
   if (i < w && j < h) y[i * h + j] = tile[threadIdx.x][threadIdx.y];
 }""",
         "h: i32, w: i32, x: f32[h,w], out y: f32[w,h]", ("(w+7)//8", "(h+7)//8"), (8, 8),
-        (_R.normal(size=(101, 43)).astype(np.float32),), "pjf",
+        (_R.normal(size=(101, 43)).astype(np.float32),), "pjfr",
     ),
     Shared(
         "rows", """
