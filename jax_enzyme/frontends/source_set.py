@@ -41,7 +41,6 @@ from jax_enzyme.frontends.source import SUFFIXES, Source
 from jax_enzyme.frontends.spelling import find, spelling, written
 from jax_enzyme.ir import linking
 from jax_enzyme.ir.debug import function_location
-from jax_enzyme.ir.debug_text import without_types
 from jax_enzyme.ir.linking import Names
 from jax_enzyme.ir.reader import parse
 
@@ -147,7 +146,6 @@ class SourceSet:
         roots = (root, *also)
         if self._blas == "rules":
             texts = [without_routines(text, one.names, (*roots, *ruled)) for one, text in parts]
-        texts = [without_types(text, roots) for text in texts]
         several = len(self.units) > 1
         if several:
             try:
@@ -511,11 +509,9 @@ def _line(name: str, one: Compiled) -> str:
 def _with_common_sizes(members: Sequence[Compiled], texts: Sequence[str]) -> list[str]:
     """The texts, where a COMMON block that sources declare in several sizes has the largest everywhere: the linker
     gives it that, and accesses name it by its size."""
-    if all(one.unit.source.lang != "fortran" for one in members):
-        return [*texts]
     sizes: dict[str, set[int]] = {}
     for one in members:
-        for name, size in linking.sizes(one.ir).items():
+        for name, size in one.names.sizes.items():
             sizes.setdefault(name, set()).add(size)
     largest = {name: max(found) for name, found in sizes.items() if len(found) > 1}
     return [

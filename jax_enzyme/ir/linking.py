@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import llvmlite.binding as llvm
 
 from jax_enzyme.ir.keywords import LINKAGE
-from jax_enzyme.ir.lexer import unescape
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.ir.pass_managers import run_on_module
 from jax_enzyme.ir.writer import has_debug_info, to_text
@@ -18,24 +17,16 @@ from jax_enzyme.ir.writer import has_debug_info, to_text
 _OWN = frozenset("private internal available_externally linkonce linkonce_odr appending common".split())
 _OF_LLVM = "llvm."
 _LOCAL = (llvm.Linkage.internal, llvm.Linkage.private)
+_STRONG = (llvm.Linkage.external,)
 _BITCODE_SECTIONS = (b".llvmbc", b".llvm.lto", b"__bitcode")
 _EXTERNAL = (llvm.Linkage.external, llvm.Linkage.common)
-
-_LOCAL_WORDS = frozenset(("internal", "private"))
-_LINKAGES = _LOCAL_WORDS | frozenset(
-    "available_externally linkonce weak common appending extern_weak linkonce_odr weak_odr external".split()
-)
-_UNDEFINED = frozenset(("external", "extern_weak"))
-_ALIASES = ("alias", "ifunc")
-_FUNCTION = re.compile(r'^(define|declare)\b([^@\n]*)@("[^"]*"|[-\w$.]+)\(', re.M)
-_VARIABLE = re.compile(r'^@("[^"]*"|[-\w$.]+) = ([^"\n]*?)\b(global|constant|alias|ifunc) ', re.M)
 
 
 @dataclass(frozen=True)
 class Names:
     """What a module has for others and wants of them. `strong` may be defined once in a program; `defined` are those,
-    and the ones of which any will do (inline functions, templates, COMMON blocks); `local` are its own. `shared` are
-    COMMON blocks without a value, which another module may have."""
+    and the ones of which any will do (inline functions, templates, COMMON blocks); `local` are its own; `sizes` are
+    those of variables that others see. `shared` are COMMON blocks without a value, which another module may have."""
 
     functions: tuple[str, ...]
     strong: frozenset[str]
@@ -43,57 +34,52 @@ class Names:
     local: frozenset[str]
     needed: frozenset[str]
     shared: frozenset[str]
+    sizes: Mapping[str, int]
 
 
 def names(program: str) -> Names:
-    """The names of a module, as LLVM writes it: read off the first words of its lines, since to parse it may take as
-    long as to compile its source."""
+    """The names of a module. RuntimeError where it is none."""
+    module = llvm.parse_assembly(program, llvm.create_context())
+    layout = llvm.create_target_data(module.data_layout)
     functions: list[str] = []
-    defined, needed, aliases = dict[str, str](), set[str](), set[str]()
-    for name, words, kind in _symbols(program):
-        linkage = next((word for word in words if word in _LINKAGES), "external")
+    sizes: dict[str, int] = {}
+    shared: set[str] = set()
+    strong, defined, local, needed = set[str](), set[str](), set[str](), set[str]()
+    for value in (*module.functions, *module.global_variables):
+        name, linkage = value.name, value.linkage
         if name.startswith(_OF_LLVM):
             continue
-        if kind in _ALIASES:
-            aliases.add(name)
-        elif kind == "declare" or (kind != "define" and not _UNDEFINED.isdisjoint(words)):
+        if value.is_declaration:
             needed.add(name)
-        else:
-            defined[name] = linkage
-            functions += [name] if kind == "define" else []
-    local = frozenset(name for name, linkage in defined.items() if linkage in _LOCAL_WORDS)
+            continue
+        if value.is_function:
+            functions.append(name)
+        if linkage in _LOCAL:
+            local.add(name)
+            continue
+        defined.add(name)
+        if not value.is_function and linkage in _EXTERNAL:
+            sizes[name] = layout.get_abi_size(value.global_value_type)
+        if linkage in _STRONG:
+            strong.add(name)
+        if linkage is llvm.Linkage.common:
+            shared.add(name)
+    aliases = {_alias(line) for line in program.splitlines() if line.startswith("@") and " alias " in line}
     return Names(
         tuple(functions),
-        frozenset(name for name, linkage in defined.items() if linkage == "external"),
-        frozenset(defined.keys() - local | aliases),
-        local,
+        frozenset(strong),
+        frozenset(defined | aliases),
+        frozenset(local),
         frozenset(needed - aliases),
-        frozenset(name for name, linkage in defined.items() if linkage == "common"),
+        frozenset(shared),
+        sizes,
     )
 
 
-def _symbols(program: str) -> Iterator[tuple[str, list[str], str]]:
-    """The name of each symbol, the words before its type, and what it is."""
-    for kind, words, name in _FUNCTION.findall(program):
-        yield _name(name), words.split(), kind
-    for name, words, kind in _VARIABLE.findall(program):
-        yield _name(name), words.split(), kind
-
-
-def _name(written: str) -> str:
-    """A name without its quotes and escapes."""
-    return unescape(written[1:-1]).encode("latin-1").decode() if written.startswith('"') else written
-
-
-def sizes(program: str) -> dict[str, int]:
-    """The bytes of the variables that a module has for others. RuntimeError where it is none."""
-    module = llvm.parse_assembly(program, llvm.create_context())
-    layout = llvm.create_target_data(module.data_layout)
-    return {
-        variable.name: layout.get_abi_size(variable.global_value_type)
-        for variable in module.global_variables
-        if not variable.is_declaration and variable.linkage in _EXTERNAL
-    }
+def _alias(line: str) -> str:
+    """The name that the line of an alias defines: llvmlite shows none."""
+    name = line[1:].partition(" = ")[0]
+    return name[1:-1] if name.startswith('"') else name
 
 
 def reduced(program: str, wanted: Collection[str]) -> str:

@@ -13,12 +13,17 @@ LLVM changes how a function is called it notes so in the type, and does not look
 
 from __future__ import annotations
 
-from jax_enzyme.ir.debug_text import OF_SUBPROGRAMS, OF_UNITS, SCOPES
 from jax_enzyme.ir.metadata import MDNode, MDRef
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.unused_metadata import drop_unused_metadata
 
-_LEFT_OUT = {"DISubprogram": frozenset(OF_SUBPROGRAMS), "DICompileUnit": frozenset(OF_UNITS)}
+_LEFT_OUT = {
+    "DISubprogram": frozenset(
+        ("declaration", "templateParams", "retainedNodes", "containingType", "thrownTypes", "annotations")
+    ),
+    "DICompileUnit": frozenset(("enums", "retainedTypes", "globals", "imports", "macros")),
+}
+_SCOPES = ("DIFile", "DISubprogram", "DILexicalBlock", "DILexicalBlockFile", "DICompileUnit")
 _OF_TYPES = frozenset(("heapallocsite",))
 
 
@@ -47,6 +52,6 @@ def _plain(module: Module, node: MDNode, nothing: MDNode) -> MDNode:
         return node
     fields = [(name, value) for name, value in node.fields if name not in unwanted]
     scope = node.get("scope")
-    if isinstance(scope, MDRef) and module.metadata[scope.number].kind not in SCOPES:
+    if isinstance(scope, MDRef) and module.metadata[scope.number].kind not in _SCOPES:
         fields = [(name, value) for name, value in fields if name != "scope"]
     return MDNode(node.kind, node.operands, fields, node.distinct)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from jax_enzyme.frontends.clang import compile_cpp
-from jax_enzyme.frontends.source import Source
+from jax_enzyme.frontends import load
 from jax_enzyme.ir.debug import function_location, location
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.verify import verify
@@ -22,7 +21,7 @@ double f(double x) {
 
 
 def test_places_stay_and_types_go() -> None:
-    module = parse(compile_cpp(Source("c++", "f.cpp", SOURCE.encode()), ()))
+    module = parse(load(SOURCE, "_Z1fd", "c++").ir)
     whole, kernel = len(module.metadata), module.functions["_Z1fd"]
     before = [location(module, i) for f in module.functions.values() for i in f.instructions()]
     line = function_location(module, kernel)
