@@ -22,6 +22,7 @@ from jax_enzyme.ad.facts.copying import extended
 from jax_enzyme.ad.facts.functions import ALONE, Execution, Facts
 from jax_enzyme.ad.facts.instrument import Instrumented, instrument
 from jax_enzyme.ad.facts.refusals import refuse_unprovable
+from jax_enzyme.ad.facts.room import measured_memory
 from jax_enzyme.ad.plan.outline import Outlined
 from jax_enzyme.ad.plan.recipes import Recipes
 from jax_enzyme.ad.plan.state import State, StateFinder
@@ -173,7 +174,8 @@ def _survey(base: ArrayFunction, rules: Rules, cuts: tuple[Cut, ...], execution:
     layout = DataLayout(module)
     writers = written_objects(points_to, layout)
     given = {base.symbol, *(cut.names.segment for cut in cuts)}
-    recipes = [_recipes(code, module, points_to, rules, layout, writers, execution, given) for code in codes]
+    measured = measured_memory(points_to)
+    recipes = [_recipes(code, module, points_to, rules, layout, writers, measured, execution, given) for code in codes]
     origin = {k: v for code in codes for k, v in code.origin.items()}
     return _Survey(module, codes, originals, origin, points_to, words, recipes)
 
@@ -271,14 +273,14 @@ def _recipes(
     rules: Rules,
     layout: DataLayout,
     writers: dict[Function, Objects],
+    measured: Objects,
     execution: Execution,
     given: set[str],
 ) -> Recipes:
     recurrences = Recurrences(code.function, code.cfg, code.loops, module)
     is_root = code.function is points_to.root
-    return Recipes(
-        code, points_to, rules, recurrences, layout, writers, is_root, execution, code.function.name in given
-    )
+    is_given = code.function.name in given
+    return Recipes(code, points_to, rules, recurrences, layout, writers, measured, is_root, execution, is_given)
 
 
 def _routine(

@@ -22,7 +22,6 @@ from math import inf
 from jax_enzyme.ad.facts.copying import ALIGNMENT
 from jax_enzyme.ad.facts.functions import ALONE, Execution
 from jax_enzyme.ad.facts.instrument import Instrumented
-from jax_enzyme.ad.facts.room import measured_memory
 from jax_enzyme.ad.plan.gates import Choice, GateBuilder, leaves
 from jax_enzyme.ad.plan.writers import writing_calls
 from jax_enzyme.analysis.accesses import Access, accesses
@@ -133,7 +132,7 @@ class _LastWrites:
 class Recipes:
     """Finds recipes in one instrumented function. `is_given` says that its reverse gets the parameters again, as the
     root's does; others find them in their frame. `writes` are all of the function, and its calls of functions with
-    bodies, whose pointer is the function."""
+    bodies, whose pointer is the function; `measured` is the memory whose size is asked for (`facts.room`)."""
 
     def __init__(
         self,
@@ -143,6 +142,7 @@ class Recipes:
         recurrences: Recurrences,
         layout: DataLayout,
         writers: dict[Function, Objects],
+        measured: Objects,
         is_root: bool,
         execution: Execution = ALONE,
         is_given: bool = True,
@@ -165,7 +165,7 @@ class Recipes:
             self.block_of.update(dict.fromkeys(code.function.arguments, code.cfg.entry))
         self._accesses: list[Access] = list(accesses(points_to, code.function, layout))
         self.writes = [a for a in self._accesses if a.writes]
-        self._measured = measured_memory(points_to)
+        self._measured = measured
         self.writes += writing_calls(code.function, writers)
         self._writes_to: dict[MemoryObject, list[Access]] = {}
         for access in self.writes:
