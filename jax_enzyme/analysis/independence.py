@@ -8,13 +8,7 @@ An iteration must not see what another one leaves. That is so where
   byte of it,
 - nothing else in it has an effect: no output, no call of the unknown.
 
-**Divided.** Every access of the object in the loop has an address of the form
-
-    base + s*k + (what is at least as large as s) + (what is smaller)          k: the iteration
-
-with the same s. If all smaller parts lie within s bytes, what is below the greatest common divisor g of the larger
-coefficients lies within g bytes, then the address determines k, as digits determine a number. Conditions that hold
-where the access is made (`if (column < n)`) bound the smaller part.
+**Divided.** The address of every access determines the iteration (`analysis.digits`).
 """
 
 from __future__ import annotations
@@ -22,37 +16,29 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import gcd
 
 from jax_enzyme.analysis.accesses import Access, accesses
 from jax_enzyme.analysis.accumulation import Chain, Uses, chain, choices, says_any
 from jax_enzyme.analysis.apart import Apart
+from jax_enzyme.analysis.digits import Place, distance, overlap, place_of
 from jax_enzyme.analysis.flow import rule_of
-from jax_enzyme.analysis.implications import implied
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import MemoryObject, call_effect, is_memory_free
-from jax_enzyme.analysis.polynomials import Iteration, Leaf, Polynomial, TooComplex
+from jax_enzyme.analysis.polynomials import Iteration, Leaf, TooComplex
 from jax_enzyme.analysis.quotients import division
-from jax_enzyme.analysis.ranges import Interval
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.analysis.trips import exit_count
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.marks import Mark, Marks, marks_of
 from jax_enzyme.ir.module import Function, Module, callee_name, callee_of, uses
-from jax_enzyme.ir.values import Argument, BasicBlock, Constant, Value, int_value, is_zero
+from jax_enzyme.ir.values import Argument, Constant, Value, int_value, is_zero
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.table import standard
 
 _HARMLESS = (Effect.IGNORED, Effect.PURE_INT, Effect.MEMORY_COPY, Effect.MEMORY_SET)
-_NO_WRAP = Interval(-(1 << 56), 1 << 56)
-"""What one term of an address may be, so that their sum is a number and not one modulo 2**64."""
-_ELIMINATIONS = 2
-"""How many conditions may be used, one after the other, to bound one sum. The bounds found until then hold; with wider
-ones iterations may meet, and the loop stays serial."""
-
 CALL = 20
 """A call, in instructions."""
 _UNKNOWN_TRIPS = 16
@@ -82,21 +68,6 @@ class Independent:
     added: tuple[tuple[Value, T.Type], ...] = ()
     near: tuple[Value, ...] = ()
     apart: int = 1
-
-
-@dataclass(frozen=True)
-class _Place:
-    """The bytes of an access, less base and what does not change in the loop (`still`): `own` per iteration, the
-    `large` coefficients of what is larger, and what the smaller terms sum up to: alone, with `own*k`, with what is
-    larger, and with all else."""
-
-    still: Polynomial
-    own: int
-    large: tuple[int, ...]
-    small: Interval
-    reach: Interval
-    spread: Interval
-    whole: Interval
 
 
 class Independence:
@@ -179,20 +150,19 @@ class Independence:
                 private.append(item.site)
                 continue
             places = self._places(item, loop)
-            problem = places if isinstance(places, str) else _overlap(places)
+            problem = places if isinstance(places, str) else overlap(places)
             if problem is None or self._is_exclusive(item, loop, marks):
                 continue
             numbers = self._added_to(item, loop) if Mark.PARALLEL in marks else None
             if numbers is None or item.site is None:
                 return f"{_name(item)}: {problem}"
-            distance = (
-                None if isinstance(places, str) or len(loop.exit_edges) > 1 else self._apart_by(item, loop, places)
-            )
-            if distance is None:
+            left_early = len(loop.exit_edges) > 1
+            between = None if isinstance(places, str) or left_early else self._apart_by(item, loop, places)
+            if between is None:
                 added.append((item.site, numbers))
             else:
                 near.append(item.site)
-                apart = max(apart, distance)
+                apart = max(apart, between)
         found = tuple(sums.values())
         return Independent(loop, count, tuple(private), counters, found, left, tuple(added), tuple(near), apart)
 
@@ -396,15 +366,15 @@ class Independence:
         fixed = isinstance(site, I.Call) and all(isinstance(a, Constant) for a in site.arguments)
         return item.kind == "heap" and fixed
 
-    def _apart_by(self, item: MemoryObject, loop: Loop, places: list[_Place]) -> int | None:
+    def _apart_by(self, item: MemoryObject, loop: Loop, places: list[Place]) -> int | None:
         """How many iterations lie between two that certainly touch nothing in common; None where that is not known.
         Loops that were collapsed compute indices from their number: there the largest of its digits counts."""
-        found, digit = _distance(places), self._digit(item, loop)
+        found, digit = distance(places), self._digit(item, loop)
         if found is not None or digit is None:
             return found
         unit, length = digit
         by_digit = self._places(item, loop, unit)
-        found = None if isinstance(by_digit, str) else _distance(by_digit)
+        found = None if isinstance(by_digit, str) else distance(by_digit)
         return None if found is None else found * length
 
     def _digit(self, item: MemoryObject, loop: Loop) -> tuple[Leaf, int] | None:
@@ -425,65 +395,21 @@ class Independence:
                     found[atom] = of.divisor
         return max(found.items(), key=lambda f: f[1], default=None)
 
-    def _places(self, item: MemoryObject, loop: Loop, unit: Iteration | Leaf | None = None) -> list[_Place] | str:
+    def _places(self, item: MemoryObject, loop: Loop, unit: Iteration | Leaf | None = None) -> list[Place] | str:
         """What iterations touch of an object, or why that is not known; by their number, or another `unit`."""
         if item is self._points_to.unknown or item.site is None:
             return "nobody knows where a pointer leads"
         if item.kind != _MOVING and not self._is_own(item):
             return "it is memory of all blocks"
-        places: list[_Place] = []
+        places: list[Place] = []
         for access in self._of(item, loop):
-            block = self._facts.block_of[access.instruction]
             if len(access.objects) != 1:
                 return "a pointer may lead to it or elsewhere"
-            place = self._place(access, block, item.site, loop, unit) if access.size is not None else None
+            place = place_of(self._facts, access, item.site, loop, unit)
             if place is None:
                 return "where it is touched depends on data"
             places.append(place)
         return places
-
-    def _place(
-        self, access: Access, block: BasicBlock, site: Value, loop: Loop, unit: Iteration | Leaf | None
-    ) -> _Place | None:
-        facts, size = self._facts, access.size or 0
-        k = facts.iteration(loop) if unit is None else unit
-        try:
-            offset = facts.form_at(access.pointer, block).polynomial - Polynomial.atom(facts.leaf(site))
-            still, own, large, small = Polynomial({}), 0, list[int](), Polynomial({})
-            rest: list[tuple[int, Polynomial]] = []
-            for monomial, factor in offset.terms.items():
-                term = Polynomial({monomial: factor})
-                if monomial and facts.is_invariant(term, loop):
-                    still += term
-                elif not monomial:
-                    small += term
-                elif len(monomial) != 1 or monomial[0][1] != 1 or not self._is_bounded(monomial[0][0], loop):
-                    return None
-                elif monomial[0][0] == k:
-                    own = factor
-                else:
-                    rest.append((factor, term))
-            for factor, term in rest:
-                if abs(factor) >= abs(own):
-                    if not facts.interval(term).within(_NO_WRAP):
-                        return None
-                    large.append(abs(factor))
-                else:
-                    small += term
-            conditions = implied(facts, facts.guards.at(block)).natural
-            mine = Polynomial.atom(k).scale(own)
-            sums = (small, small + mine, offset - still - mine, offset - still)
-            alone, reach, spread, whole = (
-                _bounded(facts, sum_, conditions, _ELIMINATIONS) + Interval(0, size - 1) for sum_ in sums
-            )
-        except TooComplex:
-            return None
-        return _Place(still, own, tuple(large), alone, reach, spread, whole)
-
-    @staticmethod
-    def _is_bounded(atom: Iteration | Leaf, loop: Loop) -> bool:
-        """Whether an atom may stand in a sum of digits: any number but an address."""
-        return isinstance(atom, Iteration) or not T.is_pointer(atom.value.type)
 
 
 def _phis(loop: Loop) -> list[I.Phi]:
@@ -527,97 +453,6 @@ def _clears(instruction: I.Instruction) -> bool:
             return call_effect(instruction) is Effect.MEMORY_SET and int_value(instruction.operands[1]) == 0
         case _:
             return False
-
-
-def _overlap(places: list[_Place]) -> str | None:
-    """Why iterations may meet; parts of the object that have no byte in common are looked at one by one."""
-    if any(p.still.terms != places[0].still.terms for p in places):
-        return "it is touched in different ways"
-    rest = sorted(places, key=lambda p: p.whole.low)
-    while rest:
-        part, end = [rest[0]], rest[0].whole.high
-        for place in rest[1:]:
-            if place.whole.low > end:
-                break
-            part.append(place)
-            end = max(end, place.whole.high)
-        rest = rest[len(part) :]
-        problem = _overlap_within(part)
-        if problem is not None:
-            return problem
-    return None
-
-
-def _overlap_within(places: list[_Place]) -> str | None:
-    step = abs(places[0].own)
-    if any(p.own != places[0].own for p in places):
-        return "it is touched in different ways"
-    if step == 0:
-        return "iterations touch the same places of it"
-    large = gcd(*(f for p in places for f in p.large))
-    if large:
-        places = _same_digit(places, large)
-    if _length(_hull(p.small for p in places)) >= step:
-        return "the places that iterations touch overlap"
-    if large and _length(_hull(p.reach for p in places)) >= large:
-        return "the places that iterations touch may overlap"
-    return None
-
-
-def _distance(places: list[_Place]) -> int | None:
-    """How many iterations lie between two that certainly touch nothing in common; None where that is not known."""
-    step = abs(places[0].own)
-    if step == 0 or any(p.still.terms != places[0].still.terms or p.own != places[0].own for p in places):
-        return None
-    found = [_length(_hull(p.spread for p in places))]
-    large = gcd(*(f for p in places for f in p.large))
-    if large:
-        digits = _same_digit(places, large)
-        if _length(_hull(p.reach for p in digits)) < large:
-            found.append(_length(_hull(p.small for p in digits)))
-    return min(found) // step + 1
-
-
-def _same_digit(places: list[_Place], large: int) -> list[_Place]:
-    """The places, moved by multiples of `large` to where the first one is: what is larger tells them apart."""
-    found: list[_Place] = []
-    for place in places:
-        by = (places[0].reach.low - place.reach.low + large // 2) // large * large
-        shift = Interval(by, by)
-        found.append(replace(place, small=place.small + shift, reach=place.reach + shift))
-    return found
-
-
-def _length(interval: Interval) -> int:
-    return interval.high - interval.low
-
-
-def _hull(intervals: Iterable[Interval]) -> Interval:
-    first, *others = intervals
-    for other in others:
-        first = first.hull(other)
-    return first
-
-
-def _bounded(facts: Recurrences, sum_: Polynomial, conditions: Iterable[Polynomial], depth: int) -> Interval:
-    """An interval for a sum where all `conditions` are zero or greater: a condition times a factor is added where that
-    removes a term of the sum, which makes it larger, or smaller."""
-    known = facts.interval(sum_)
-    if depth == 0:
-        return known
-    conditions = list(conditions)
-    for condition in conditions:
-        for monomial, c in condition.terms.items():
-            mine = sum_.terms.get(monomial, 0)
-            if not monomial or mine == 0 or mine % c:
-                continue
-            other = _bounded(facts, sum_ - condition.scale(mine // c), conditions, depth - 1)
-            # sum = other + (mine/c) * condition, and the condition is at least 0.
-            if mine // c > 0:
-                known = known.meet(Interval(max(known.low, other.low), known.high))
-            else:
-                known = known.meet(Interval(known.low, min(known.high, other.high)))
-    return known
 
 
 def _name(item: MemoryObject) -> str:

@@ -78,7 +78,6 @@ from jax_enzyme.analysis.points_to_sets import (
     is_number,
     moves_of,
     objects_in,
-    text,
 )
 from jax_enzyme.analysis.tbaa import copied_type
 from jax_enzyme.ir import instructions as I
@@ -204,20 +203,6 @@ class PointsTo:
     def written(self, pointer: Value) -> Objects:
         """The objects that a store through a pointer may change."""
         return frozenset(o for o in self.of(pointer) if not o.is_constant)
-
-    def describe(self) -> str:
-        """One line per pointer value, and one per place in an object with pointers, for tests and reports."""
-        lines: list[str] = []
-        for function in self.functions:
-            for value in [*function.arguments, *function.instructions()]:
-                held = self.within(value)
-                if held:
-                    lines.append(f"{function.name}: {value.name} -> {text(held)}")
-        for item in self.objects.values():
-            name = self._escaped.of(item)
-            fields = self._fields.get(item, {}) if name is None else {ANY: self._escaped.place(name)}
-            lines += [f"{item} at {at}: {text(self._members(held))}" for at, held in fields.items()]
-        return "\n".join(lines)
 
     # -- the lattice
 

@@ -9,7 +9,7 @@ What is not understood leads anywhere in the same objects (`anywhere`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from jax_enzyme.analysis.congruence import ANY, Congruence
 from jax_enzyme.analysis.layout import DataLayout
@@ -114,11 +114,6 @@ def compact(fields: dict[Congruence, Place]) -> None:
             merge(everything, held, MANY_STORED)
         fields.clear()
         fields[ANY] = everything
-
-
-def text(place: Mapping[MemoryObject, Offsets] | Place) -> str:
-    found = (f"{o} at {' '.join(sorted(map(str, cs)))}" for o, cs in place.items())
-    return ", ".join(sorted(found))
 
 
 def moves_of(layout: DataLayout, source: T.Type, indices: Sequence[Value]) -> Moves | None:

@@ -168,16 +168,6 @@ class Tape:
         for packed in dict.fromkeys(slot.packing for slot in self.slots.values()):
             yield from packed.tables if packed is not None else ()
 
-    def describe(self) -> str:
-        """One line per slot."""
-        lines = [f"root: {self.root.size} bytes"]
-        for key, slot in self.slots.items():
-            name = key.name if isinstance(key, Value) else str(key)
-            shape = "".join(f"[{count}]" for _, count in slot.loops)
-            shape += f" packed to {slot.items}" if slot.packing is not None else ""
-            lines.append(f"  {name}: {slot.type}{shape} at {slot.offset}")
-        return "\n".join(lines)
-
     def _place(self, block: BasicBlock) -> tuple[Frame, tuple[tuple[Loop, int], ...]]:
         frame, loops = self.root, []
         for loop in self.code.nest(block):

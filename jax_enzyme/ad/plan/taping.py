@@ -48,9 +48,6 @@ class Plan:
     residents: tuple[MemoryObject, ...]
     recomputed: frozenset[Value]
 
-    def describe(self) -> str:
-        return self.tape.describe()
-
 
 def block_of(recipes: Recipes, value: Value) -> BasicBlock:
     """The block in which a value, or what a forward pointer belongs to, is made."""

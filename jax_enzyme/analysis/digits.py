@@ -1,0 +1,185 @@
+"""Addresses as numbers of digits: which bytes of an object the iterations of a loop touch.
+
+Every access has an address of the form
+
+    base + s*k + (what is at least as large as s) + (what is smaller)          k: the iteration
+
+with the same s. If all smaller parts lie within s bytes, what is below the greatest common divisor g of the larger
+coefficients lies within g bytes, then the address determines k, as digits determine a number. Conditions that hold
+where the access is made (`if (column < n)`) bound the smaller part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from math import gcd
+
+from jax_enzyme.analysis.accesses import Access
+from jax_enzyme.analysis.implications import implied
+from jax_enzyme.analysis.loops import Loop
+from jax_enzyme.analysis.polynomials import Iteration, Leaf, Polynomial, TooComplex
+from jax_enzyme.analysis.ranges import Interval
+from jax_enzyme.analysis.recurrences import Recurrences
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.values import Value
+
+_NO_WRAP = Interval(-(1 << 56), 1 << 56)
+"""What one term of an address may be, so that their sum is a number and not one modulo 2**64."""
+_ELIMINATIONS = 2
+"""How many conditions may be used, one after the other, to bound one sum. The bounds found until then hold; with wider
+ones iterations may meet, and the loop stays serial."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """The bytes of an access, less base and what does not change in the loop (`still`): `own` per iteration, the
+    `large` coefficients of what is larger, and what the smaller terms sum up to: alone, with `own*k`, with what is
+    larger, and with all else."""
+
+    still: Polynomial
+    own: int
+    large: tuple[int, ...]
+    small: Interval
+    reach: Interval
+    spread: Interval
+    whole: Interval
+
+
+def place_of(
+    facts: Recurrences, access: Access, site: Value, loop: Loop, unit: Iteration | Leaf | None
+) -> Place | None:
+    """Where an access of an object is, by the number of the iteration or another `unit`; None where that depends on
+    data."""
+    block, size = facts.block_of[access.instruction], access.size
+    if size is None:
+        return None
+    k = facts.iteration(loop) if unit is None else unit
+    try:
+        offset = facts.form_at(access.pointer, block).polynomial - Polynomial.atom(facts.leaf(site))
+        still, own, large, small = Polynomial({}), 0, list[int](), Polynomial({})
+        rest: list[tuple[int, Polynomial]] = []
+        for monomial, factor in offset.terms.items():
+            term = Polynomial({monomial: factor})
+            if monomial and facts.is_invariant(term, loop):
+                still += term
+            elif not monomial:
+                small += term
+            elif len(monomial) != 1 or monomial[0][1] != 1 or not _is_bounded(monomial[0][0], loop):
+                return None
+            elif monomial[0][0] == k:
+                own = factor
+            else:
+                rest.append((factor, term))
+        for factor, term in rest:
+            if abs(factor) >= abs(own):
+                if not facts.interval(term).within(_NO_WRAP):
+                    return None
+                large.append(abs(factor))
+            else:
+                small += term
+        conditions = implied(facts, facts.guards.at(block)).natural
+        mine = Polynomial.atom(k).scale(own)
+        sums = (small, small + mine, offset - still - mine, offset - still)
+        alone, reach, spread, whole = (
+            _bounded(facts, sum_, conditions, _ELIMINATIONS) + Interval(0, size - 1) for sum_ in sums
+        )
+    except TooComplex:
+        return None
+    return Place(still, own, tuple(large), alone, reach, spread, whole)
+
+
+def _is_bounded(atom: Iteration | Leaf, loop: Loop) -> bool:
+    """Whether an atom may stand in a sum of digits: any number but an address."""
+    return isinstance(atom, Iteration) or not T.is_pointer(atom.value.type)
+
+
+def overlap(places: list[Place]) -> str | None:
+    """Why iterations may meet; parts of the object that have no byte in common are looked at one by one."""
+    if any(p.still.terms != places[0].still.terms for p in places):
+        return "it is touched in different ways"
+    rest = sorted(places, key=lambda p: p.whole.low)
+    while rest:
+        part, end = [rest[0]], rest[0].whole.high
+        for place in rest[1:]:
+            if place.whole.low > end:
+                break
+            part.append(place)
+            end = max(end, place.whole.high)
+        rest = rest[len(part) :]
+        problem = _overlap_within(part)
+        if problem is not None:
+            return problem
+    return None
+
+
+def _overlap_within(places: list[Place]) -> str | None:
+    step = abs(places[0].own)
+    if any(p.own != places[0].own for p in places):
+        return "it is touched in different ways"
+    if step == 0:
+        return "iterations touch the same places of it"
+    large = gcd(*(f for p in places for f in p.large))
+    if large:
+        places = _same_digit(places, large)
+    if _length(_hull(p.small for p in places)) >= step:
+        return "the places that iterations touch overlap"
+    if large and _length(_hull(p.reach for p in places)) >= large:
+        return "the places that iterations touch may overlap"
+    return None
+
+
+def distance(places: list[Place]) -> int | None:
+    """How many iterations lie between two that certainly touch nothing in common; None where that is not known."""
+    step = abs(places[0].own)
+    if step == 0 or any(p.still.terms != places[0].still.terms or p.own != places[0].own for p in places):
+        return None
+    found = [_length(_hull(p.spread for p in places))]
+    large = gcd(*(f for p in places for f in p.large))
+    if large:
+        digits = _same_digit(places, large)
+        if _length(_hull(p.reach for p in digits)) < large:
+            found.append(_length(_hull(p.small for p in digits)))
+    return min(found) // step + 1
+
+
+def _same_digit(places: list[Place], large: int) -> list[Place]:
+    """The places, moved by multiples of `large` to where the first one is: what is larger tells them apart."""
+    found: list[Place] = []
+    for place in places:
+        by = (places[0].reach.low - place.reach.low + large // 2) // large * large
+        shift = Interval(by, by)
+        found.append(replace(place, small=place.small + shift, reach=place.reach + shift))
+    return found
+
+
+def _length(interval: Interval) -> int:
+    return interval.high - interval.low
+
+
+def _hull(intervals: Iterable[Interval]) -> Interval:
+    first, *others = intervals
+    for other in others:
+        first = first.hull(other)
+    return first
+
+
+def _bounded(facts: Recurrences, sum_: Polynomial, conditions: Iterable[Polynomial], depth: int) -> Interval:
+    """An interval for a sum where all `conditions` are zero or greater: a condition times a factor is added where that
+    removes a term of the sum, which makes it larger, or smaller."""
+    known = facts.interval(sum_)
+    if depth == 0:
+        return known
+    conditions = list(conditions)
+    for condition in conditions:
+        for monomial, c in condition.terms.items():
+            mine = sum_.terms.get(monomial, 0)
+            if not monomial or mine == 0 or mine % c:
+                continue
+            other = _bounded(facts, sum_ - condition.scale(mine // c), conditions, depth - 1)
+            # sum = other + (mine/c) * condition, and the condition is at least 0.
+            if mine // c > 0:
+                known = known.meet(Interval(max(known.low, other.low), known.high))
+            else:
+                known = known.meet(Interval(known.low, min(known.high, other.high)))
+    return known
