@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.gradients import Problem
-from benchmarks.problems import KERNELS, gmm
+from benchmarks.problems import KERNELS, bundle, gmm, lstm
 from benchmarks.shapes import HEAT
 from jax_enzyme.options import Options
 from tests.kernels.corpus import case
@@ -48,6 +48,9 @@ def hand_written(small: bool = False) -> list[HandWritten]:
         ),
         _cholesky(9 if small else 128),
         _transform(16 if small else 1024),
+        _characters(2, 9 if small else 1024),
+        _observations(*(3, 5, 21) if small else (49, 7776, 31843)),
+        _flow(*(7, 9, 3) if small else (40, 60, 50)),
     ]
 
 
@@ -121,3 +124,35 @@ def _transform(n: int) -> HandWritten:
     r = np.random.default_rng(6)
     problem = _corpus("fft", f"n={n}", {"re": r.normal(size=n), "im": r.normal(size=n)}, ("re", "im"))
     return _made(problem, "fft", "n, seed re, seed im, bar re, bar im, work", {"n": n}, n)
+
+
+def _characters(layers: int, length: int) -> HandWritten:
+    order = "l, c, b, mains, extra, state, sequence, seed loss, seed state, bar mains, bar extra, bar state, work"
+    problem = lstm(layers, length, {})
+    bits = problem.arguments["mains"].shape[2]
+    work = -(-bits // 8) * 8 * (20 * layers + 10 + (length - 1) * (8 * layers + 2))
+    return _made(problem, "lstm", order, {"l": layers, "c": length, "b": bits}, work)
+
+
+def _observations(cameras: int, points: int, observations: int) -> HandWritten:
+    order = (
+        "n, m, p, cameras, points, weights, pairs, features, seed errors, seed weight_errors, bar cameras, bar points,"
+        " bar weights, work"
+    )
+    sizes = {"n": cameras, "m": points, "p": observations}
+    return _made(bundle(cameras, points, observations), "bundle", order, sizes, 34 * cameras)
+
+
+def _flow(height: int, width: int, pairs: int) -> HandWritten:
+    r = np.random.default_rng(8)
+    arguments = {
+        "pairs": pairs,
+        "omega": 1.2,
+        "solid": r.random((height, width)) < 0.05,
+        "f": r.uniform(0.5, 1, (9, height, width)),
+    }
+    signature = "h: i32, w: i32, pairs: i32, omega: f64, solid: bool[h,w], scratch g: f64[9,h,w], inout f: f64[9,h,w]"
+    path, size = KERNELS / "lbm.c", f"{height} x {width}, {2 * pairs} steps"
+    problem = Problem("LBM", size, path, "lbm", signature, arguments, ("omega", "f"), {})
+    order = "h, w, pairs, omega, solid, f, seed f, bar f, bar omega, work"
+    return _made(problem, "lbm", order, {"h": height, "w": width}, 9 * height * width * (2 * pairs + 1))
