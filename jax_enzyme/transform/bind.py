@@ -42,7 +42,9 @@ from jax_enzyme.transform.declared import (
     is_a_pointer,
     is_structure_by_value,
     mismatch,
+    other_strides,
     result_mismatch,
+    shown,
     unlike_memory,
 )
 from jax_enzyme.transform.descriptors import Kind, assumed_shape, described, exchanged
@@ -70,10 +72,6 @@ PRIMAL = "je.primal"
 STATUS_RETURNED = 1
 """The upper 32 bits of a status: the kernel returned the number in the lower 32 (see csrc/abi.h)."""
 
-_C_NAMES = {
-    "i1": "bool", "i8": "char", "i16": "short", "i32": "int", "i64": "long", "half": "_Float16", "bfloat": "__bf16",
-    "float": "float", "double": "double", "ptr": "a pointer", "void": "nothing",
-}  # fmt: skip
 _CONVENTIONS = ("ccc", "fastcc", "coldcc", "tailcc", "swiftcc", "swifttailcc")
 _IN_REGISTERS = 16
 """Structures of more bytes are not passed in general registers; in floating-point registers of ARM there may be more
@@ -85,8 +83,11 @@ def bind(module: Module, symbol: str, signature: Signature, binding: Binding) ->
     not what it should be."""
     name_what_aliases_name(module)
     kernel = _definition(module, symbol)
-    check_sizes(kernel, signature, dict(binding.dims))
-    return _Binder(module, kernel, signature, buffers_of(signature, binding), signature.constants(binding)).bind()
+    sizes = dict(binding.dims)
+    check_sizes(kernel, signature, sizes)
+    return _Binder(
+        module, kernel, signature, buffers_of(signature, binding), signature.constants(binding), sizes
+    ).bind()
 
 
 def check_signature(module: Module, symbol: str, signature: Signature) -> None:
@@ -98,7 +99,7 @@ def check_signature(module: Module, symbol: str, signature: Signature) -> None:
     buffers += [Buffer(p.name, p.dtype, (), "out", of=len(buffers) + i) for i, p in enumerate(signature.returned)]
     kernel = _definition(module, symbol)
     check_sizes(kernel, signature, {})
-    _Binder(module, kernel, signature, tuple(buffers), constants).bind()
+    _Binder(module, kernel, signature, tuple(buffers), constants, {}).bind()
 
 
 def _definition(module: Module, symbol: str) -> Function:
@@ -118,11 +119,13 @@ class _Binder:
         signature: Signature,
         buffers: tuple[Buffer, ...],
         constants: Mapping[str, int],
+        sizes: Mapping[str, int],
     ) -> None:
         self.module = module
         self.kernel = kernel
         self.signature = signature
         self.constants = constants
+        self.sizes = sizes
         self.buffers = buffers
         self.prototype: Prototype = prototype(module, kernel)
         self.arguments = {b.name: argument_of(i, b) for i, b in enumerate(self.buffers)}
@@ -264,12 +267,10 @@ class _Binder:
 
     def _other_kind(self, index: int, formal: Formal) -> SignatureError:
         known = self._source_type(index)
-        text = formal.text("in")
-        remedy = None
-        if isinstance(formal, Record) and known is not None and known.is_record:
-            remedy = "behind a pointer it is `{...}*`, by value `{...}`"
+        is_record = isinstance(formal, Record) and known is not None and known.is_record
+        remedy = "behind a pointer it is `{...}*`, by value `{...}`" if is_record else None
         return SignatureError(
-            f"`{text}` in the signature, but in the source parameter {index + 1}{self._named(index)} is"
+            f"`{formal.text('in')}` in the signature, but in the source parameter {index + 1}{self._named(index)} is"
             f" `{known.text if known else '?'}`",
             self._place(),
             remedy,
@@ -291,11 +292,9 @@ class _Binder:
             raise self._other_kind(index, formal)
 
     def _no_pointer(self, index: int, formal: Formal, kind: T.Type) -> SignatureError:
-        known = self._source_type(index)
-        found = f"`{known.text}`" if known else _C_NAMES.get(str(kind), f"`{kind}`")
         return SignatureError(
             f"`{formal.text('in')}` in the signature is a pointer, but in the source parameter"
-            f" {index + 1}{self._named(index)} is {found}",
+            f" {index + 1}{self._named(index)} is {shown(self._source_type(index), kind)}",
             self._place(),
         )
 
@@ -364,7 +363,7 @@ class _Binder:
             return [byte if kind == T.I8 else self.at.icmp("ne", byte, const_int(T.I8, 0))]
         expected = SCALARS[param.dtype]
         if kind != expected:
-            raise self._wrong_type(index, param, kind, _C_NAMES[str(expected)])
+            raise self._wrong_type(index, param, kind, shown(None, expected))
         if param.name in self.constants:
             return [const_int(expected, self.constants[param.name])]
         return [self.at.load(expected, self.arguments[param.name], ITEM_BYTES[param.dtype])]
@@ -501,6 +500,7 @@ class _Binder:
         if known is None or param in self._texts() or is_a_pointer(known, argument):
             return
         found = mismatch(param, known, is_dimension=self.signature.is_dimension(param.name))
+        found = found or other_strides(param, known, self.signature.order, self.sizes)
         if found is not None:
             raise self._mismatch(index, found)
 
@@ -558,10 +558,10 @@ class _Binder:
         known = self._source_type(index)
         if known is not None and is_structure_by_value(known):
             return self._mismatch(index, by_value(param, known))
-        found = f"`{known.text}`" if known else _C_NAMES.get(str(kind), f"`{kind}`")
-        remedy = None
+        found = shown(known, kind)
         if param.by_value and isinstance(kind, T.PointerType):
-            remedy = f"a pointer to one value is `{param.name}: {param.dtype}[]`"
+            own = next((d for piece in known.pieces for d in piece.dtypes), param.dtype) if known else param.dtype
+            remedy = f"a pointer to one value is `{param.name}: {own}[]`"
         elif not param.by_value:
             remedy = f"a scalar passed by value has no brackets: `{param.name}: {param.dtype}`"
         else:
@@ -576,8 +576,7 @@ class _Binder:
 
     def _wrong_result(self, kind: T.Type) -> SignatureError:
         known = self.prototype.result if self.prototype.parameters is not None else None
-        found = f"`{known.text}`" if known else _C_NAMES.get(str(kind), f"`{kind}`")
-        same = [d for d, t in SCALARS.items() if t == kind]
+        found, same = shown(known, kind), [d for d, t in SCALARS.items() if t == kind]
         remedy = "leave the `->` out" if kind == T.VOID else f"write `-> {same[0]}`" if same else None
         if self._returns_in_memory or (known is not None and known.is_record and not known.is_pointer):
             found = f"the structure {found}" if known else "a structure"

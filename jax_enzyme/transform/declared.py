@@ -3,6 +3,7 @@
     double f(int n, double **a)          "n: i32, a: f64[n,n] -> f64"    refused: pointers lie behind `a`, not numbers
     double f(const struct rec *p)        "p: f64[2] -> f64"              refused where a member of `rec` is an int
     void f(int n, const double *y)       "n: i32, out y: f64[n]"         refused: the source may not write there
+    double f(int n, double x[][3])       "n: i32, x: f64[n,4] -> f64"    refused: the rows of `x` have three numbers
 
 Types as LLVM has them do not tell any of these. What debug information leaves open is taken as it is declared:
 `void *`, characters, incomplete structures, unions; a structure may always be declared as bytes. So is the sign of a
@@ -11,15 +12,23 @@ dimension, which is no negative number.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from jax_enzyme.ir import types as T
 from jax_enzyme.ir.values import Argument
 from jax_enzyme.signature import Param
+from jax_enzyme.signature.expressions import evaluate, names_in
+from jax_enzyme.signature.model import Order
 from jax_enzyme.signature.params import INTEGERS
 from jax_enzyme.transform.source_types import Piece, SourceType
 
 _BYTES = ("i8", "u8")
 _POINTER_SIZED = ("i64", "u64", *_BYTES)
+_C_NAMES = {
+    "i1": "bool", "i8": "char", "i16": "short", "i32": "int", "i64": "long", "half": "_Float16", "bfloat": "__bf16",
+    "float": "float", "double": "double", "ptr": "a pointer", "void": "nothing",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -30,6 +39,11 @@ class Mismatch:
     declared: str
     found: str
     remedy: str | None = None
+
+
+def shown(known: SourceType | None, kind: T.Type) -> str:
+    """What the source has somewhere, as C would write it; `kind` is what LLVM has."""
+    return f"`{known.text}`" if known else _C_NAMES.get(str(kind), f"`{kind}`")
 
 
 def mismatch(param: Param, known: SourceType, *, is_dimension: bool) -> Mismatch | None:
@@ -46,6 +60,33 @@ def mismatch(param: Param, known: SourceType, *, is_dimension: bool) -> Mismatch
             f"declare it as an input: `{param.name}: {param.type_text}`",
         )
     return None
+
+
+def other_strides(param: Param, known: SourceType, order: Order, sizes: Mapping[str, int]) -> Mismatch | None:
+    """How the rows of an array differ from those in the source, as far as `sizes` say how long they are. An array of
+    another number of dimensions, or of other elements, is memory that the kernel counts in its own way."""
+    own = known.pieces[0].dtypes[:1] if len(known.pieces) == 1 else ()
+    if param.rank != len(known.extents) or own != (param.dtype,):
+        return None
+    steps = _steps(param, order, sizes)
+    if all(there in (None, size) or size is None for size, there in zip(steps, known.extents, strict=False)):
+        return None
+    names = sorted(frozenset[str]().union(*map(names_in, param.dims or ())) & sizes.keys())
+    fastest_first = [str(extent or "n") for extent in known.extents]
+    shape = ",".join(fastest_first if order == "F" else reversed(fastest_first))
+    other: Order = "C" if order == "F" else "F"
+    turned = f'give `order="{other}"`, or ' if _steps(param, other, sizes) == [*known.extents[:-1]] else ""
+    return Mismatch(
+        _declared(param) + (f" ({', '.join(f'{name} = {sizes[name]}' for name in names)})" if names else ""),
+        f"an array whose rows have another length: `{known.text}`",
+        f"{turned}declare it as `{param.name}: {param.dtype}[{shape}]`",
+    )
+
+
+def _steps(param: Param, order: Order, sizes: Mapping[str, int]) -> list[int | None]:
+    """The extents of the dimensions that addresses depend on, fastest first: not the outermost one."""
+    dims = (param.dims or ()) if order == "F" else (param.dims or ())[::-1]
+    return [evaluate(dim, sizes) if names_in(dim) <= sizes.keys() else None for dim in dims[:-1]]
 
 
 def unlike_memory(declared: str, known: SourceType, special: str) -> Mismatch:

@@ -19,7 +19,7 @@ from jax_enzyme.signature.expressions import Expression, evaluate
 from jax_enzyme.signature.formals import Formal, Plain, Record
 from jax_enzyme.signature.params import INTEGERS, Param
 from jax_enzyme.transform.declared import mismatch
-from jax_enzyme.transform.source_types import POINTERS, RECORDS, SourceType, plain_type, source_type
+from jax_enzyme.transform.source_types import POINTERS, RECORDS, SourceType, array_extents, plain_type, source_type
 
 POINTER_BYTES = 8
 _COMPLEX = ("c64", "c128")
@@ -179,14 +179,8 @@ def elements_of(module: Module, value: MDValue | str | None) -> MDValue | str | 
 
 def declared_counts(module: Module, value: MDValue | str | None) -> list[int]:
     """The extents of an array, fastest first in Fortran, where all of them are numbers; else nothing."""
-    node = plain_type(module, value)
-    if node is None or node.get("tag") != "DW_TAG_array_type":
-        return []
-    listed = resolve(module, node.get("elements"))
-    ranges = [] if listed is None else [resolve(module, r) for r in listed.operands]
-    counts = [None if r is None else r.number("count") for r in ranges]
-    known = [c for c in counts if c is not None and c > 0]
-    return known if len(known) == len(counts) else []
+    counts = array_extents(module, value)
+    return [] if None in counts else [count for count in counts if count is not None]
 
 
 def is_unknown(module: Module, value: MDValue | str | None) -> bool:

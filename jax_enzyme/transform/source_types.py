@@ -73,7 +73,7 @@ class SourceType:
     """`text` is the type as C would write it; `pieces` is what lies behind its pointer (its outermost one), or what the
     value is made of, each kind of piece once. `is_record`: as a structure; `is_const`: and the source may not write
     there. `special` says what no plain array can be passed for: a descriptor behind the pointer, or an object of a
-    library."""
+    library. `extents` are those of an array's dimensions, fastest first: None for those that are no numbers."""
 
     text: str
     pieces: tuple[Piece, ...] = ()
@@ -81,6 +81,7 @@ class SourceType:
     is_record: bool = False
     is_const: bool = False
     special: str | None = None
+    extents: tuple[int | None, ...] = ()
 
 
 def source_type(module: Module, value: MDValue | str | None) -> SourceType:
@@ -100,7 +101,34 @@ def source_type(module: Module, value: MDValue | str | None) -> SourceType:
         tag in RECORDS and not _is_complex(module, node),
         is_pointer and (_is_constant(module, inner) or _is_shared(outer)),
         _special(module, node),
+        _extents(module, outer),
     )
+
+
+def _extents(module: Module, outer: MDNode | None) -> tuple[int | None, ...]:
+    if outer is None:
+        return ()
+    if outer.get("tag") not in POINTERS:  # Fortran's arrays are described as such
+        return tuple(array_extents(module, outer))
+    # A pointer leads to the first of many, a reference to all of an array.
+    extents: list[int | None] = [None] if outer.get("tag") == "DW_TAG_pointer_type" else []
+    element = plain_type(module, outer.get("baseType"))
+    while element is not None and (found := array_extents(module, element)):
+        extents += found
+        element = plain_type(module, element.get("baseType"))
+    return tuple(reversed(extents))
+
+
+def array_extents(module: Module, value: MDValue | MDNode | str | None) -> list[int | None]:
+    """The extents of an array's dimensions, in the order of the source (fastest first in Fortran): None for those that
+    are no positive numbers. Nothing for what is no array."""
+    node = plain_type(module, value)
+    if node is None or node.get("tag") != "DW_TAG_array_type":
+        return []
+    listed = resolve(module, node.get("elements"))
+    ranges = [] if listed is None else [resolve(module, r) for r in listed.operands]
+    counts = [0 if r is None else r.number("count") or 0 for r in ranges]
+    return [count if count > 0 else None for count in counts]
 
 
 def plain_type(module: Module, value: MDValue | str | None) -> MDNode | None:
@@ -249,7 +277,7 @@ def _text(module: Module, value: MDValue | str | None, depth: int) -> str:
             return f"{text}{'' if text.endswith(('*', '&')) else ' '}{_SUFFIXES[tag]}"
         return _qualified(_WORDS[tag], _text(module, base, depth - 1)) if tag in _WORDS else name or "?"
     if tag == "DW_TAG_array_type":
-        return f"{_text(module, base, depth - 1)}[]"
+        return _text(module, base, depth - 1) + "".join(f"[{n or ''}]" for n in array_extents(module, node))
     return f"std::{name}" if _is_complex(module, node) else name or "struct"
 
 

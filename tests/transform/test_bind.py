@@ -305,6 +305,8 @@ end subroutine
     bound(plain, "n: i32[], x: f64[n], y: i64[], out z: f64[]", {"n": 3}, lang="fortran")
     with pytest.raises(SignatureError, match=r"`y` is i32\[\] in the signature.*parameter 3, `y`, is `integer"):
         bound(plain, "n: i32[], x: f64[n], y: i32[], out z: f64[]", {"n": 3}, lang="fortran")
+    with pytest.raises(SignatureError, match=r"a pointer to one value is `y: i64\[\]`"):
+        bound(plain, "n: i32[], x: f64[n], y: i32, out z: f64[]", {"n": 3}, {"y": 1}, lang="fortran")
     described = source.replace("{kind} :: y", "double precision :: y(:)")
     bound(described, "n: i32[], x: f64[n], y: f64[n], out z: f64[]", {"n": 3}, lang="fortran")
     for wrong in ("f32[n]", "f64[n,2]", "f64[]"):
@@ -353,6 +355,7 @@ UNION = "union u { double d; long k; };"
         ("struct w { double v; };struct w a", "a: f64 -> f64"),
         ("unsigned short *a, short *b", "a: bf16[n], b: f16[n] -> f64"),
         ("double _Complex *a, float *b", "a: f64[n,2], b: c64[n] -> f64"),
+        ("double a[][3], double _Complex b[][2]", "a: f64[n*3], b: f64[n,4] -> f64"),
     ],
 )
 def test_what_is_right_in_more_than_one_way(declaration: str, signature: str) -> None:
@@ -380,6 +383,8 @@ def test_what_is_right_in_more_than_one_way(declaration: str, signature: str) ->
         ("long double *a", "a: f64[n] -> f64", "`long double *`, which no dtype is"),
         ("const double *a", "out a: f64[3] -> f64", "`const double *`, where it cannot write"),
         ("const double a[][3]", "out a: f64[2,3] -> f64", "where it cannot write"),
+        ("double a[][3]", "a: f64[n,4] -> f64", "rows have another length: `double[3] *`"),
+        ("typedef double r[3]; typedef r m[2];m *a", "a: f64[n,3,2] -> f64", "rows have another length: `m *`"),
     ],
 )
 def test_what_debug_information_tells(declaration: str, signature: str, found: str) -> None:
@@ -390,6 +395,21 @@ def test_what_debug_information_tells(declaration: str, signature: str, found: s
     assert "`a`" in caught.value.cause
     assert "kernel.c:1: double f(" in (caught.value.place or "")
     assert caught.value.remedy
+
+
+def test_rows_are_as_long_as_in_the_source() -> None:
+    rows = "double f(double x[][3]) { return x[1][1]; }"
+    bound(rows, "x: f64[n,m] -> f64", {"n": 2, "m": 3})
+    with pytest.raises(SignatureError, match=r"\(m = 4, n = 2\), but.*\n.*\n.*declare it as `x: f64\[n,3\]`"):
+        bound(rows, "x: f64[n,m] -> f64", {"n": 2, "m": 4})
+    whole = "double f(double (&x)[2][3]) { return x[1][1]; }"
+    bound(whole, "x: f64[2,3] -> f64", lang="c++")
+    with pytest.raises(SignatureError, match=r"""give `order="F"`, or declare it as `x: f64\[2,3\]`"""):
+        bound(whole, "x: f64[3,2] -> f64", lang="c++")
+    fortran = "double precision function f(x)\n  double precision :: x(3, 4)\n  f = x(2, 1)\nend function\n"
+    bound(fortran, "x: f64[4,3] -> f64", lang="fortran")
+    with pytest.raises(SignatureError, match=r"""`real\(kind=8\)\[3\]\[4\]`"""):
+        bound(fortran, "x: f64[3,4] -> f64", lang="fortran")
 
 
 @pytest.mark.parametrize("members", ["virtual double g() { return a; } double a;", "shown(); double a; int k;"])
