@@ -78,6 +78,8 @@ OBJECTS = {
     "overlapping": (VECTOR, {"n": 5}, [positive(5)]),
     "shifted_grid": (VECTOR, {"n": 5}, [positive(5)]),
     "cells": (VECTOR, {"n": 5}, [positive(5)]),
+    "ended": (VECTOR, {"n": 2}, [positive(2)]),
+    "any_rank": (VECTOR, {"n": 4}, [positive(4)]),
 }
 EXCHANGED = {
     "grown": "x: f64[n], out y: c128[2,n+2]",
@@ -199,6 +201,13 @@ def test_an_array_is_shifted_to_the_right() -> None:
     )
     (y,) = kernel.run((), [np.array([2.0, 3.0, 5.0, 7.0, 11.0])])
     np.testing.assert_array_equal(y, [11.0, 2.0, 3.0, 5.0, 7.0])
+
+
+def test_lists_of_objects_that_own_memory_are_copies() -> None:
+    kernel = native((KERNELS / "objects.f90").read_text(), "listed", VECTOR, {"n": 3}, "fortran", order="F")
+    x = np.array([2.0, 3.0, 5.0])
+    (y,) = kernel.run((), [x])
+    np.testing.assert_allclose(y, x + x**2 * 2 * x, rtol=1e-15)
 
 
 @pytest.mark.filterwarnings(r"ignore:kernel .single_precision_. compares .*\.f90.212.:jax_enzyme.ShortcutWarning")

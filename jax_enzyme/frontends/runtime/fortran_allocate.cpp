@@ -65,11 +65,12 @@ i32 allocate_new(Descriptor &d, const Descriptor *source, bool has_status) {
   return allocate(d, source);
 }
 
-i32 deallocate(Descriptor &d, bool has_status) {
+i32 deallocate(Descriptor &d, bool has_status, bool calls_final = true) {
   if (!d.base) {
     if (has_status) return kNotAllocated;
     fail("DEALLOCATE: the array is not allocated");
   }
+  if (calls_final) finalise_elements(d);
   destroy_elements(d, owner(d));
   __builtin_free(d.base);
   d.base = nullptr;
@@ -127,7 +128,7 @@ i32 _FortranAAllocatableDeallocate(Descriptor &d, bool has_status, const Descrip
   return deallocate(d, has_status);
 }
 
-void _FortranAAllocatableDeallocateNoFinal(Descriptor &d, LOCATION) { deallocate(d, true); }
+void _FortranAAllocatableDeallocateNoFinal(Descriptor &d, LOCATION) { deallocate(d, true, false); }
 
 i32 _FortranAAllocatableDeallocatePolymorphic(Descriptor &d, const DerivedType *declared, bool has_status,
                                               const Descriptor *, LOCATION) {
@@ -146,8 +147,7 @@ i32 _FortranAPointerDeallocatePolymorphic(Descriptor &d, const DerivedType *decl
 // `declared` is the type of `from` where that may change with what is in it.
 i32 _FortranAMoveAlloc(Descriptor &to, Descriptor &from, const DerivedType *declared, bool, const Descriptor *,
                        LOCATION) {
-  if (to.base && owner(to)) fail("MOVE_ALLOC to an array of objects that own memory");
-  __builtin_free(to.base);
+  if (to.base) deallocate(to, true);
   to.bytes = from.bytes;
 #pragma unroll
   for (int k = 0; k < kMaxRank; ++k)

@@ -1,5 +1,6 @@
 // Assignment in Fortran, under the names by which flang calls it.
 // provides: _FortranA(Assign|AssignTemporary|AssignPolymorphic|IsContiguous|CopyInAssign|CopyOutAssign|ShallowCopyDirect)
+// provides: _FortranA(CopyAndUpdateDescriptor|IsAssumedSize)
 #include "fortran_descriptor.h"
 #include "fortran_types.h"
 
@@ -69,9 +70,10 @@ void copy(const Descriptor &to, const Descriptor &from) {
 }
 
 // The new objects are made before the old ones end, which they may be copies of.
-void assign_objects(Descriptor &to, const Descriptor &from, const DerivedType &type, bool renewed) {
+void assign_objects(Descriptor &to, const Descriptor &from, const DerivedType &type, bool renewed, bool calls_final) {
   if (!type.has_no_assignment) fail("a derived type with an assignment of its own");
   char *fresh = copied(renewed && from.rank ? from : to, from, type);
+  if (calls_final) finalise_elements(to);
   if (to.base) destroy_elements(to, &type);
   if (renewed) {
     __builtin_free(to.base);
@@ -83,9 +85,11 @@ void assign_objects(Descriptor &to, const Descriptor &from, const DerivedType &t
   }
 }
 
-void assign(Descriptor &to, const Descriptor &from, bool may_overlap) {
+// What is assigned to a temporary ends nothing.
+void assign(Descriptor &to, const Descriptor &from, bool to_variable) {
   const bool renewed = to.attribute == kAllocatable && (!to.base || (from.rank && !same_shape(to, from)));
-  if (owner(from) && owner(to)) return assign_objects(to, from, *owner(to), renewed);
+  if (owner(from) && owner(to)) return assign_objects(to, from, *owner(to), renewed, to_variable);
+  if (to_variable) finalise_elements(to);
   Local source(from);
   char *old = nullptr, *aside = nullptr;
   if (renewed) {
@@ -93,7 +97,7 @@ void assign(Descriptor &to, const Descriptor &from, bool may_overlap) {
     if (to.code == kCharacter) to.bytes = from.bytes;
     if (from.rank) take_shape(to, from);
     to.base = new_memory(to);
-  } else if (may_overlap && from.rank && count(from) && overlaps(to, from)) {
+  } else if (to_variable && from.rank && count(from) && overlaps(to, from)) {
     make_like(source, from, from.rank, extents(from));
     copy(source, from);
     aside = source.base;
@@ -124,21 +128,15 @@ void _FortranAAssignPolymorphic(Descriptor &to, const Descriptor &from, LOCATION
   assign(to, from, true);
 }
 
-void _FortranAAssignTemporary(Descriptor &to, const Descriptor &from, LOCATION) { assign(to, from, false); }
+// Nothing is in a temporary yet.
+void _FortranAAssignTemporary(Descriptor &to, const Descriptor &from, LOCATION) {
+  if (to.base) initialise_elements(to);
+  assign(to, from, false);
+}
 
 // -- arguments that have to be contiguous --------------------------------------------------------------------------
 
-bool _FortranAIsContiguous(const Descriptor &d) {
-  i64 stride = d.bytes;
-  bool contiguous = true;
-#pragma unroll
-  for (int k = 0; k < kMaxRank; ++k)
-    if (k < d.rank) {
-      if (d.dim(k).extent != 1 && d.dim(k).stride != stride) contiguous = false;
-      stride *= d.dim(k).extent;
-    }
-  return contiguous || count(d) == 0;
-}
+bool _FortranAIsContiguous(const Descriptor &d) { return is_contiguous(d); }
 
 void _FortranACopyInAssign(Descriptor &temporary, const Descriptor &variable, LOCATION) {
   temporary.bytes = variable.bytes;
@@ -150,6 +148,35 @@ void _FortranACopyOutAssign(Descriptor *variable, Descriptor &temporary, LOCATIO
   if (variable) copy(*variable, temporary);
   __builtin_free(temporary.base);
   temporary.base = nullptr;
+}
+
+// -- arguments of any rank -----------------------------------------------------------------------------------------
+
+// What `bounds` says of the lower ones: they stay, are 1, or are 0.
+void _FortranACopyAndUpdateDescriptor(Descriptor &to, const Descriptor &from, const DerivedType *type, u8 attribute,
+                                      i32 bounds) {
+  to = from;
+  to.attribute = attribute;
+  if (type) {
+    to.bytes = type->bytes;
+    to.code = kStruct;
+    to.extra |= kHasAddendum;
+  }
+#pragma unroll
+  for (int k = 0; k < kMaxRank; ++k)
+    if (k < from.rank) {
+      to.dim(k) = from.dim(k);
+      if (bounds) to.dim(k).lower = bounds == 1;
+    }
+  if (to.extra & kHasAddendum) addendum(to) = {type ? type : type_of(from), 0};
+}
+
+bool _FortranAIsAssumedSize(const Descriptor &d) {
+  bool is_open = false;
+#pragma unroll
+  for (int k = 0; k < kMaxRank; ++k)
+    if (k == d.rank - 1) is_open = d.dim(k).extent == -1;
+  return is_open;
 }
 
 void _FortranAShallowCopyDirect(const Descriptor &to, const Descriptor &from, LOCATION) { copy(to, from); }

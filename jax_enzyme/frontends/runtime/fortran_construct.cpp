@@ -1,6 +1,7 @@
 // Array constructors whose size is known only when they are made, under the names by which flang calls them.
 // provides: _FortranA(Init|Push)ArrayConstructor\w+
 #include "fortran_descriptor.h"
+#include "fortran_types.h"
 
 using namespace je;
 
@@ -42,7 +43,9 @@ void _FortranAPushArrayConstructorValue(Constructor &vector, const Descriptor &f
   Local rest(*vector.to);
   rest.base += start * rest.bytes;
   const Extents n = extents(from);
-  if (from.rank == 1) {
+  if (const DerivedType *type = owner(from)) {
+    for (i64 i = 0; i < more; ++i) copy_object(*type, rest.base + i * rest.bytes, object(from, i));
+  } else if (from.rank == 1) {
     copy_all(rest, n, [&](const Index &i) { return address(from, i); });
   } else {
     i64 at = 0;

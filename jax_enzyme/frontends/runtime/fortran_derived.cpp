@@ -22,13 +22,14 @@ extern "C" {
 
 void _FortranAInitialize(const Descriptor &d, LOCATION) { initialise_elements(d); }
 
-void _FortranADestroy(const Descriptor &d) { destroy_elements(d, owner(d)); }
+void _FortranADestroy(const Descriptor &d) {
+  finalise_elements(d);
+  destroy_elements(d, owner(d));
+}
 
 void _FortranADestroyWithoutFinalization(const Descriptor &d) { destroy_elements(d, owner(d)); }
 
-void _FortranAFinalize(const Descriptor &d, LOCATION) {
-  if (type_of(d) && type_of(d)->special_bits >> kFirstFinal) fail("a derived type with a FINAL procedure");
-}
+void _FortranAFinalize(const Descriptor &d, LOCATION) { finalise_elements(d); }
 
 bool _FortranAClassIs(const Descriptor &d, const DerivedType &type) { return extends(type_of(d), &type); }
 

@@ -31,6 +31,13 @@ struct Component {
   const char *initial;
 };
 
+// A procedure that is bound to a type for a purpose of the language's.
+struct Special {
+  i8 purpose, takes_descriptor, is_bound_by_name, wants_contiguous;
+  i32 unused;
+  void (*procedure)(void *);
+};
+
 struct DerivedType {
   Unread<64> bindings;
   Unread<24> name;
@@ -41,7 +48,10 @@ struct DerivedType {
   Dimension component_count;
   Unread<16> rest_of_components;
   Unread<64> procedures;
-  Unread<64> special;
+  const Special *special;
+  Unread<16> special_element;
+  Dimension special_count;
+  Unread<16> rest_of_special;
   i32 special_bits;
   i8 has_parent, needs_no_initial, needs_no_destruction, needs_no_final, has_no_assignment;
 };
@@ -137,16 +147,12 @@ template <int kLevel = 0> inline void initialise(const DerivedType &type, char *
     });
 }
 
-// Which bits say that a type has procedures for the end of its objects.
-constexpr int kFirstFinal = 7;
-
 // -- the end of an object -------------------------------------------------------------------------------------------
 
 // Of a polymorphic component whose contents extend its type, what they own themselves is not looked for: tables that are
 // chosen at run time would hide from the engine what an object is made of.
 template <int kLevel = 0> inline void destroy(const DerivedType &type, char *object) {
   if (type.needs_no_destruction) return;
-  if (type.special_bits >> kFirstFinal) fail("a derived type with a FINAL procedure");
   if constexpr (kLevel == kMostLevels) too_deep();
   else
     components(type, [=](const Component &c) {
@@ -247,6 +253,111 @@ inline char *copied(const Descriptor &like, const Descriptor &from, const Derive
 inline void destroy_elements(const Descriptor &d, const DerivedType *type) {
   if (type)
     for (i64 i = 0, n = count(d); i < n; ++i) destroy(*type, object(d, i));
+}
+
+// -- what is called at the end of an object --------------------------------------------------------------------------
+
+// Procedures for any rank element by element, for any rank as a whole, for scalars; for arrays, by their rank, behind them.
+constexpr int kFinalOfElements = 7, kFinalOfAnyRank = 8, kFinalOfRank = 9;
+
+inline bool is_contiguous(const Descriptor &d) {
+  i64 stride = d.bytes;
+  bool contiguous = true;
+#pragma unroll
+  for (int k = 0; k < kMaxRank; ++k)
+    if (k < d.rank) {
+      if (d.dim(k).extent != 1 && d.dim(k).stride != stride) contiguous = false;
+      stride *= d.dim(k).extent;
+    }
+  return contiguous || count(d) == 0;
+}
+
+// An array of objects as an argument: what `like` describes, at this place.
+struct Objects : Local {
+  Addendum room_for_type;
+
+  Objects(const Descriptor &like, const DerivedType &type, char *place, int rank) : Local(like) {
+    base = place;
+    this->rank = rank;
+    attribute = kPointer;
+    addendum(*this) = {&type, 0};
+  }
+};
+
+inline int final_of(const DerivedType &type, int rank) {
+  int found = -1, found_at = -1;
+#pragma unroll
+  for (i64 k = 0; k < type.special_count.extent; ++k) {
+    const int purpose = type.special[k].purpose;
+    const bool fits = purpose == kFinalOfRank + rank || purpose == kFinalOfAnyRank || purpose == kFinalOfElements;
+    if (fits && purpose > found) found = purpose, found_at = k;
+  }
+  return found_at;
+}
+
+inline void call_final(const Descriptor &d, const DerivedType &type) {
+  const int at = final_of(type, d.rank);
+  if (at < 0) return;
+  const Special &special = type.special[at];
+  const auto call = [&](char *place, int rank) {
+    if (special.takes_descriptor) {
+      Objects objects(d, type, place, rank);
+      special.procedure(&objects);
+    } else {
+      special.procedure(place);
+    }
+  };
+  if (special.purpose == kFinalOfElements)
+    for (i64 i = 0, n = count(d); i < n; ++i) call(object(d, i), 0);
+  else if (d.rank && special.wants_contiguous && !is_contiguous(d))
+    fail("a FINAL procedure for an array whose elements do not follow each other");
+  else
+    call(d.base, d.rank);
+}
+
+// The parent's, which is the first component, comes last.
+template <int kLevel = 0> inline void finalise(const Descriptor &d, const DerivedType &type) {
+  if (!d.base || type.needs_no_final) return;
+  if constexpr (kLevel == kMostLevels) too_deep();
+  else {
+    call_final(d, type);
+    const i64 parts = type.component_count.extent;
+#pragma unroll
+    for (i64 k = 0; k < parts; ++k) {
+      const Component &c = type.components[(k + type.has_parent) % parts];
+      if (c.category != kDerived || c.genre == kPointerTo) continue;
+      const bool allocated = c.genre == kAllocated;
+      if (!allocated && c.type->needs_no_final) continue;
+      for (i64 i = 0, n = count(d); i < n; ++i) {
+        char *whole = object(d, i);
+        if (!allocated) {
+          Local none;
+          none.bytes = c.type->bytes;
+          none.version = kVersion;
+          none.rank = c.rank;
+          none.code = kStruct;
+          none.extra = kHasAddendum;
+          Objects part(none, *c.type, whole + c.offset, c.rank);
+          Extents lengths;
+#pragma unroll
+          for (int dim = 0; dim < kMaxRank; ++dim)
+            lengths.at[dim] = dim < c.rank ? c.bounds[2 * dim + 1].value - c.bounds[2 * dim].value + 1 : 1;
+          set_bounds(part, c.rank, lengths);
+          addendum(part) = {c.type, 0};
+          finalise<kLevel + 1>(part, *c.type);
+        } else if (Descriptor &part = in_place(c, whole); part.base) {
+          const DerivedType *dynamic = type_of(part);
+          if (dynamic != c.type && dynamic && !dynamic->needs_no_final)
+            fail("a FINAL procedure of a polymorphic component");
+          finalise<kLevel + 1>(part, *c.type);
+        }
+      }
+    }
+  }
+}
+
+inline void finalise_elements(const Descriptor &d) {
+  if (const DerivedType *type = type_of(d)) finalise(d, *type);
 }
 
 inline void initialise_elements(const Descriptor &d) {

@@ -324,3 +324,101 @@ subroutine cells(n, x, y)
   y = 0
   y(1:2) = pull(root, x(1:2))
 end subroutine
+
+! Objects end by a procedure: of a scalar, of each element of an array, and of the parent's after that.
+module endings
+  implicit none
+  type lease
+    real(8) :: rate = 0
+  contains
+    final :: close_lease
+  end type
+  type, extends(lease) :: fund
+    real(8), allocatable :: shares(:)
+    type(lease) :: parts(2)
+  contains
+    final :: close_fund
+  end type
+  real(8), save :: balance = 0
+contains
+  elemental impure subroutine close_lease(l)
+    type(lease), intent(inout) :: l
+    balance = balance*1.5d0 + l%rate
+  end subroutine
+  subroutine close_fund(f)
+    type(fund), intent(inout) :: f
+    if (allocated(f%shares)) balance = balance*2 + sum(f%shares)
+  end subroutine
+  function opened(x) result(f)
+    real(8), intent(in) :: x(:)
+    type(fund) :: f
+    f%rate = x(1)
+    f%shares = x*x
+    f%parts(2)%rate = x(2)
+  end function
+end module
+
+subroutine ended(n, x, y)
+  use endings
+  implicit none
+  integer :: n
+  real(8) :: x(n), y(n)
+  balance = 0
+  call keep
+  y = balance*x
+contains
+  subroutine keep
+    type(fund) :: f
+    type(lease), allocatable :: some(:)
+    f = opened(x)
+    allocate(some(n))
+    some%rate = x
+    deallocate(some)
+  end subroutine
+end subroutine
+
+! Lists of objects that own memory are made with copies of it.
+subroutine listed(n, x, y)
+  use fields
+  implicit none
+  integer :: n, i
+  real(8) :: x(n), y(n)
+  type(field) :: f(2), g(2)
+  type(field), allocatable :: all(:)
+  do i = 1, 2
+    f(i)%v = x*i
+  end do
+  all = [f, f(1)]
+  all(3)%v = all(3)%v**2
+  i = 2
+  g = all([i + 1, i])
+  y = f(1)%v + g(1)%v*g(2)%v
+end subroutine
+
+! An argument of any rank.
+module ranks
+  implicit none
+contains
+  function total(a) result(s)
+    real(8), intent(in) :: a(..)
+    real(8) :: s
+    select rank (a)
+    rank (0)
+      s = a
+    rank (1)
+      s = sum(a)
+    rank (2)
+      s = sum(a**2)
+    rank default
+      s = 0
+    end select
+  end function
+end module
+
+subroutine any_rank(n, x, y)
+  use ranks
+  implicit none
+  integer :: n
+  real(8) :: x(n), y(n)
+  y = x*total(x(::2)) + total(x(1))*total(spread(x, 1, 2))
+end subroutine
