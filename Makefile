@@ -3,7 +3,7 @@
 # make docs    the documentation as a site: build/docs/index.html
 # make quick   the tests nearest to the files that changed, for two minutes at most
 # make lint    formatting, types, import order
-# make bench   time of a gradient over time of its function, beside published figures
+# make bench   times gradients beside their functions, adjoints by hand and jax.numpy: docs/measured.md
 # make fuzz    the generated programs, many more of them
 # make gpu-test, make gpu-bench    the same on a GPU, without a network: GPU_PYTHON has JAX with CUDA, llvmlite, ziglang,
 #              pytest, pybind11 and scikit-build-core
@@ -109,6 +109,7 @@ docs: $(VENV)/.installed $(VENV)/.group-docs
 
 bench: $(VENV)/.installed $(VENV)/.group-bench
 	$(VENV)/bin/python -m benchmarks
+	$(VENV)/bin/python -m benchmarks.ablation
 
 fuzz: $(VENV)/.installed $(VENV)/.group-test
 	$(VENV)/bin/python -m pytest tests/engine/test_generated.py tests/engine/test_wild.py \

@@ -1,81 +1,83 @@
-"""Prints the time of gradients over the time of their functions, and how the gradient of `norm` grows."""
+"""Times gradients beside their functions, keeps the figures of this machine, and draws them: `make bench`.
+
+python -m benchmarks [--budget SECONDS] [--only NAME]
+
+Each gradient is checked before it is timed: by finite differences of the function built by another compiler, and
+against what each of the others finds. With `--only` some rows are renewed.
+"""
 
 from __future__ import annotations
 
 import argparse
 import os
 import platform
+import subprocess
 import tempfile
+import warnings
 
+import jax
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
-from benchmarks.gradients import Figures, run
+from benchmarks.gradients import Gradient, Problem
+from benchmarks.jax_functions import FUNCTIONS
+from benchmarks.measure import Timed, medians
+from benchmarks.native import adjoint, primal
 from benchmarks.problems import growth, table
-
-TOOLS = ("Enzyme", "Tapenade", "Adept")
-
-
-def _microseconds(seconds: float) -> str:
-    return f"{seconds * 1e6:,.1f}"
+from benchmarks.report import Row, keep, show, write_pages
+from benchmarks.through_jax import JaxCall
+from jax_enzyme.errors import ShortcutWarning
 
 
-def _ratio(value: float | None, figures: Figures) -> str:
-    return "-" if value is None else f"{value / figures.primal:.2f}"
+def measured(problem: Problem, budget: float) -> Row:
+    """Microseconds of each form, medians, in turns for `budget` seconds. Raises WrongGradientError."""
+    ours = Gradient(problem)
+    ours.check()
+    calls: dict[str, tuple[Timed, ...]] = {"value": (ours.primal,), "one": (ours.combined,)}
+    if ours.split is not None:
+        calls["two"] = ours.split
+    if problem.model is None:  # with one, another compiler may leave the function at n^2
+        calls["clang"] = (primal(problem),)
+    if problem.hand is not None:
+        hand, found = adjoint(problem, ours.seeds)
+        ours.compare(found, "by hand")
+        calls["hand"] = (hand,)
+    if problem.name in FUNCTIONS:
+        theirs = JaxCall(problem.name, problem.arguments, problem.wanted, ours.seeds)
+        ours.compare(theirs.found, "of jax.numpy", 1e-8)
+        calls["jax"] = (theirs,)
+    microseconds = {form: round(seconds * 1e6, 2) for form, seconds in medians(calls, budget).items()}
+    commit = subprocess.check_output(["git", "rev-parse", "--short", "HEAD"], text=True).strip()
+    return Row(problem.name, problem.size, microseconds, ours.tape_bytes, round(ours.build_seconds, 2), commit)
 
 
-def _print_table(console: Console, budget: float, only: str) -> None:
-    shown = Table(title="Gradient over primal (medians; every gradient was checked against finite differences first)")
-    shown.add_column("function")
-    shown.add_column("size")
-    for head in ("primal µs", "one function", "two sweeps", "tape KiB", "build s", *TOOLS):
-        shown.add_column(head, justify="right")
-    for problem in table():
-        if only not in problem.name:
-            continue
-        f = run(problem, budget)
-        tape = "-" if f.tape_bytes is None else f"{f.tape_bytes / 1024:,.1f}"
-        others = [f"{problem.published[t]:g}" if t in problem.published else "" for t in TOOLS]
-        ratios = [_ratio(f.combined, f), _ratio(f.split, f)]
-        compiled = f"{f.compile_seconds:.1f}"
-        shown.add_row(problem.name, problem.size, _microseconds(f.primal), *ratios, tape, compiled, *others)
-    console.print(shown)
-    console.print(
-        "one function: forward and reverse sweep in one call; two sweeps: the forward sweep that keeps a tape, then\n"
-        "the pullback. Enzyme, Tapenade, Adept: what these tools reach on two x86-64 cores (docs/benchmarks.md)."
-    )
-
-
-def _print_growth(console: Console, budget: float) -> None:
-    shown = Table(title="norm(out, in), mag(in) called inside the loop: nanoseconds per element")
-    for head in ("n", "primal", "gradient", "ratio"):
-        shown.add_column(head, justify="right")
-    sizes: list[int] = []
-    times: list[float] = []
+def exponent(budget: float) -> float:
+    """How the time of the gradient of `norm` grows with n: `mag(in)` is called inside of its loop."""
+    points: list[tuple[int, float]] = []
     for problem in growth():
-        f = run(problem, budget)
-        n = len(problem.arguments["x"])
-        sizes.append(n)
-        times.append(f.combined)
-        shown.add_row(f"{n:,}", f"{f.primal / n * 1e9:.3f}", f"{f.combined / n * 1e9:.3f}", _ratio(f.combined, f))
-    console.print(shown)
-    slope = np.polyfit(np.log(sizes), np.log(times), 1)[0]
-    console.print(f"time of the gradient grows as n^{slope:.2f}")
+        ours = Gradient(problem)
+        ours.check()
+        points.append((len(problem.arguments["x"]), medians({"one": (ours.combined,)}, budget)["one"]))
+    return float(np.polyfit(*np.log(points).T, 1)[0])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--budget", type=float, default=2.0, help="seconds of measuring for each row")
-    parser.add_argument("--only", default="", help="rows whose name contains this; the growth of norm is left out")
+    parser.add_argument("--only", default="", help="rows whose name contains this")
     options = parser.parse_args()
-    console = Console(width=None if os.isatty(1) else 140)
-    console.print(f"{platform.machine()}, {os.cpu_count()} processors, Python {platform.python_version()}")
+    warnings.simplefilter("ignore", ShortcutWarning)
+    jax.config.update("jax_enable_x64", True)
+    rows: list[Row] = []
     with tempfile.TemporaryDirectory() as cache:
         os.environ["JAX_ENZYME_CACHE_DIR"] = cache  # so that building is measured, not reading what was built before
-        _print_table(console, options.budget, options.only)
+        for problem in table():
+            if options.only in problem.name:
+                rows.append(measured(problem, options.budget))
+                keep("rows", rows[-1:], Python=platform.python_version(), JAX=jax.__version__)
         if not options.only:
-            _print_growth(console, options.budget / 2)
+            keep("rows", (), **{"exponent of norm": round(exponent(options.budget / 4), 2)})
+    show(rows)
+    write_pages()
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from rich.table import Table
 import jax_enzyme as je
 from benchmarks.gradients import Problem
 from benchmarks.problems import table
+from benchmarks.through_jax import processor_seconds
 
 COUNT = 8
 
@@ -74,15 +75,9 @@ def _ratio(function: Callable[[Any, Any], Any], point: Any, directions: Any) -> 
     times: dict[bool, list[float]] = {True: [], False: []}
     began = time.perf_counter()
     while len(times[True]) < 5 or time.perf_counter() - began < 1.0:
-        times[True].append(_seconds(lambda: every(point, directions)))
-        times[False].append(_seconds(lambda: [one(point, single) for single in singles]))
+        times[True].append(processor_seconds(lambda: every(point, directions)))
+        times[False].append(processor_seconds(lambda: [one(point, single) for single in singles]))
     return statistics.median(times[True]) / statistics.median(times[False])
-
-
-def _seconds(run: Callable[[], Any]) -> float:
-    began = time.process_time()
-    jax.block_until_ready(run())
-    return time.process_time() - began
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import ctypes
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -17,6 +17,12 @@ from tests.support.native import NUMPY
 _ENTRY = ctypes.CFUNCTYPE(
     ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p
 )
+
+
+class Timed(Protocol):
+    def seconds(self) -> float:
+        """The time of one call."""
+        ...
 
 
 class Call:
@@ -35,9 +41,10 @@ class Call:
     ) -> None:
         self._items = items
         self._built = built  # its code stays as long
+        self.buffers = built.buffers
         self._entry = _ENTRY(built.address)
         given = [shared(b) for b in built.buffers]
-        made = [_aligned((items, *b.shape), NUMPY[b.dtype]) for b in built.buffers]
+        made = [aligned((items, *b.shape), NUMPY[b.dtype]) for b in built.buffers]
         self._memory = [m if g is None else g for m, g in zip(made, given, strict=True)]
         self._fresh: list[tuple[np.ndarray, np.ndarray]] = []
         self.results: dict[tuple[str, int, str], np.ndarray] = {}
@@ -64,7 +71,7 @@ class Call:
         return taken * 1e-9 / self._items
 
 
-def medians(calls: Mapping[str, Sequence[Call]], budget: float = 1.0) -> dict[str, float]:
+def medians(calls: Mapping[str, Sequence[Timed]], budget: float = 1.0) -> dict[str, float]:
     """The median time of each group of calls (made one after the other), all groups in turn until the time is used."""
     once = {name: sum(c.seconds() for c in group) for name, group in calls.items()}
     rounds = int(np.clip(budget / max(sum(once.values()), 1e-9), 7, 400))
@@ -75,7 +82,7 @@ def medians(calls: Mapping[str, Sequence[Call]], budget: float = 1.0) -> dict[st
     return {name: statistics.median(times) for name, times in samples.items()}
 
 
-def _aligned(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+def aligned(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     """Zeroed memory on a cache line, as XLA allocates it."""
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     raw = np.zeros(size + 64, np.uint8)

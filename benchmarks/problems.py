@@ -1,4 +1,4 @@
-"""What is measured, beside what other tools reach (docs/benchmarks.md says where the figures are from)."""
+"""What is measured: functions of the published suites; `shapes.py` has the others."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.gradients import Problem
-from benchmarks.shapes import shapes
+from benchmarks.gradients import ByHand, Problem
+from benchmarks.shapes import KERNELS, shapes, small_shapes
 from tests.kernels.corpus import case
 
-KERNELS = Path(__file__).resolve().parent / "kernels"
-ROOT = KERNELS.parent.parent
+ROOT = Path(__file__).resolve().parent.parent
 GMM = (
     "d: i32, k: i32, n: i32, alphas: f64[k], means: f64[k,d], icf: f64[k,d*(d+1)/2], x: f64[n,d], gamma: f64, m: i32,"
     " scratch diagonal: f64[k,d], scratch logdet: f64[k], scratch terms: f64[k], scratch u: f64[d], scratch qu: f64[d],"
@@ -29,7 +28,7 @@ LSTM = (
 )
 
 
-def gmm(d: int, k: int, n: int, published: dict[str, float]) -> Problem:
+def gmm(d: int, k: int, n: int) -> Problem:
     r = np.random.default_rng(d)
     arguments = {
         "alphas": r.normal(size=k),
@@ -41,7 +40,9 @@ def gmm(d: int, k: int, n: int, published: dict[str, float]) -> Problem:
     }
     path = ROOT / "examples/gmm/gmm.c"
     wanted = ("alphas", "means", "icf")
-    return Problem("GMM", f"d={d} k={k} n={n}", path, "gmm_objective", GMM, arguments, wanted, published)
+    order = "d, k, n, alphas, means, icf, x, gamma, m, seed err, bar alphas, bar means, bar icf, work"
+    hand = ByHand("gmm", order, {"d": d, "k": k, "n": n}, k * d + k + 32 * (2 * d + 2 + k * d + k))
+    return Problem("GMM", f"d={d} k={k} n={n}", path, "gmm_objective", GMM, arguments, wanted, hand=hand)
 
 
 def rk4(steps: int) -> Problem:
@@ -49,7 +50,7 @@ def rk4(steps: int) -> Problem:
     arguments = dict(row.arguments) | {"steps": steps, "dt": 1e-4}
     return Problem(
         "RK4 (Lorenz)", f"{steps} steps", row.path, row.entry, row.signature, arguments, ("dt", "p", "u"),
-        {"Enzyme": 11}, step=1e-6,
+        step=1e-6,
     )  # fmt: skip
 
 
@@ -60,7 +61,7 @@ def elementwise(name: str, n: int) -> Problem:
     items = max(1, 2**16 // n)
     size = f"n=2^{n.bit_length() - 1}"
     model = MODELS[name]
-    return Problem(name, size, row.path, row.entry, row.signature, {"x": x}, ("x",), {}, items=items, model=model)
+    return Problem(name, size, row.path, row.entry, row.signature, {"x": x}, ("x",), items=items, model=model)
 
 
 def bundle(cameras: int, points: int, observations: int) -> Problem:
@@ -74,13 +75,18 @@ def bundle(cameras: int, points: int, observations: int) -> Problem:
         "pairs": pairs.astype(np.int32),
         "features": r.normal(size=(observations, 2)),
     }
+    order = (
+        "n, m, p, cameras, points, weights, pairs, features, seed errors, seed weight_errors, bar cameras, bar points,"
+        " bar weights, work"
+    )
+    hand = ByHand("bundle", order, {"n": cameras, "m": points, "p": observations}, 34 * cameras)
     return Problem(
         "bundle adjustment", f"{observations} observations", KERNELS / "bundle.c", "bundle", BUNDLE, arguments,
-        ("cameras", "points", "weights"), {"Enzyme": 3.6, "Tapenade": 4.6}, step=1e-5,
+        ("cameras", "points", "weights"), step=1e-5, hand=hand,
     )  # fmt: skip
 
 
-def lstm(layers: int, length: int, published: dict[str, float]) -> Problem:
+def lstm(layers: int, length: int) -> Problem:
     r = np.random.default_rng(4)
     bits = 14
     arguments = {
@@ -89,16 +95,19 @@ def lstm(layers: int, length: int, published: dict[str, float]) -> Problem:
         "state": r.normal(size=(layers, 2, bits)),
         "sequence": r.integers(0, 2, (length, bits)).astype(float),
     }
+    order = "l, c, b, mains, extra, state, sequence, seed loss, seed state, bar mains, bar extra, bar state, work"
+    work = -(-bits // 8) * 8 * (20 * layers + 10 + (length - 1) * (8 * layers + 2))
+    hand = ByHand("lstm", order, {"l": layers, "c": length, "b": bits}, work)
     return Problem(
         "LSTM", f"{layers} layers, {length} characters", KERNELS / "lstm.c", "lstm", LSTM, arguments,
-        ("mains", "extra", "state"), published,
+        ("mains", "extra", "state"), hand=hand,
     )  # fmt: skip
 
 
-def fft(n: int, published: dict[str, float]) -> Problem:
+def fft_pair(n: int) -> Problem:
     z = np.random.default_rng(5).normal(size=(n, 2))
     signature = "n: i32, inout z: f64[n,2]"
-    return Problem("FFT and back", f"n={n}", KERNELS / "fft_pair.c", "fft_pair", signature, {"z": z}, ("z",), published)
+    return Problem("FFT and back", f"n={n}", KERNELS / "fft_pair.c", "fft_pair", signature, {"z": z}, ("z",))
 
 
 def dormand_prince(tolerance: float) -> Problem:
@@ -106,7 +115,7 @@ def dormand_prince(tolerance: float) -> Problem:
     arguments = {"y0": 0.3, "p": np.array([1.1, 3.0, 0.4]), "end": 200.0, "tolerance": tolerance}
     return Problem(
         "Dormand-Prince", f"tolerance {tolerance:g}", KERNELS / "dormand_prince.c", "dormand_prince", signature,
-        arguments, ("y0", "p"), {"Enzyme": 14}, step=1e-5, tolerance=1e-5,
+        arguments, ("y0", "p"), step=1e-5, tolerance=1e-5,
     )  # fmt: skip
 
 
@@ -118,7 +127,7 @@ def brusselator(n: int) -> Problem:
     arguments = {"a": 3.4, "b": 1.0, "alpha": 10.0, "t": 2.0, "u": r.uniform(size=(n, n)), "v": r.uniform(size=(n, n))}
     return Problem(
         "Brusselator", f"{n} x {n}", KERNELS / "brusselator.c", "brusselator", signature, arguments, ("u", "v"),
-        {"Enzyme": 2.7, "Tapenade": 6.0, "Adept": 71}, items=16,
+        items=16,
     )  # fmt: skip
 
 
@@ -130,18 +139,18 @@ MODELS: Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, np.ndarray]]] = 
 
 
 def table() -> list[Problem]:
-    """The rows of the first table."""
+    """The rows of the table."""
     return [
-        gmm(2, 5, 1000, {"Enzyme": 2.6, "Tapenade": 3.7, "Adept": 15.9}),
-        gmm(10, 25, 1000, {"Enzyme": 2.1, "Tapenade": 2.5, "Adept": 53}),
-        gmm(32, 50, 1000, {"Enzyme": 2.5, "Tapenade": 3.1, "Adept": 147}),
-        gmm(10, 25, 10000, {"Enzyme": 2.2, "Tapenade": 2.5, "Adept": 59}),
+        gmm(2, 5, 1000),
+        gmm(10, 25, 1000),
+        gmm(32, 50, 1000),
+        gmm(10, 25, 10000),
         rk4(1000),
         bundle(49, 7776, 31843),
-        lstm(2, 1024, {"Enzyme": 3.4, "Tapenade": 4.6, "Adept": 16}),
-        lstm(4, 1024, {"Enzyme": 3.5, "Tapenade": 4.6, "Adept": 19}),
-        fft(1024, {"Enzyme": 4.9, "Adept": 48}),
-        fft(65536, {"Enzyme": 5.8, "Adept": 112}),
+        lstm(2, 1024),
+        lstm(4, 1024),
+        fft_pair(1024),
+        fft_pair(65536),
         dormand_prince(1e-10),
         brusselator(32),
         elementwise("relu3", 2**14),
@@ -150,6 +159,11 @@ def table() -> list[Problem]:
     ]
 
 
+def small() -> list[Problem]:
+    """Those with an adjoint by hand, at sizes for tests."""
+    return [gmm(3, 4, 37), lstm(2, 9), bundle(3, 5, 21), *small_shapes()]
+
+
 def growth() -> list[Problem]:
-    """The rows of the second: the time of `norm` must grow with n, not with its square."""
+    """For how times grow: the time of `norm` must grow with n, not with its square."""
     return [elementwise("norm", 2**k) for k in range(10, 21, 2)]

@@ -132,7 +132,7 @@ def solve(parameters: Sequence[Parameter], arguments: Mapping[str, Value]) -> di
             return dims
         expression, extent, (name,) = left[0]
         known: dict[str, int] = dims | {n: int(v) for n, v in arguments.items() if isinstance(v, int)}
-        candidates = range(1 << 12) if expression != name else (int(extent),)
+        candidates = range(1 << 16) if expression != name else (int(extent),)
         dims[name] = next(n for n in candidates if _evaluate(expression, known | {name: n}) == extent)
 
 
