@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import Literal
+from typing import Literal, get_args
+
+Lever = Literal["recomputing", "counting", "reloading", "later_writes", "late_sums", "packing"]
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,14 @@ class Options:
     `sanitize`: what C leaves undefined becomes a `JaxRuntimeError` with kernel and line: accesses outside of their
     objects, freed memory, divisions, shifts and conversions without a result, reads of what nothing wrote, outputs
     that are not written, recursion that is too deep; Ctrl-C ends a kernel. `time_limit`: so many seconds a call of such
-    a kernel may take. On the CPU; see `docs/crashes.md`."""
+    a kernel may take. On the CPU; see `docs/crashes.md`.
+
+    `without`: what the plan of reverse mode is to do without, to measure what it gains or to find which of it is at
+    fault; gradients are the same but for rounding. `"recomputing"`: computing a value again in the reverse sweep from
+    others, instead of taping it; `"counting"`: preferring that for what follows from iteration numbers, however cheap
+    the tape is; `"reloading"`: loading again from memory that nothing overwrites; `"later_writes"`: doing so where
+    something is written later, but elsewhere, as the iterations show; `"late_sums"`: adding adjoints to memory behind
+    their loops; `"packing"`: tapes without gaps of loops whose length differs."""
 
     fast_math: bool = False
     vector_math: bool = True
@@ -51,6 +60,7 @@ class Options:
     threads: int | None = None
     sanitize: bool = False
     time_limit: float | None = None
+    without: tuple[Lever, ...] = ()
 
     def __post_init__(self) -> None:
         named = self.checkpoint in (None, "sqrt", "log") or self.checkpoint is False
@@ -69,5 +79,8 @@ class Options:
                 raise ValueError(f"{name} is True or False, not {getattr(self, name)!r}")
         if self.threads is not None and (type(self.threads) is not int or self.threads < 1):
             raise ValueError(f"threads is a number of threads, at least 1, or None, not {self.threads!r}")
+        object.__setattr__(self, "without", tuple(sorted(set(self.without))))
+        if unknown := [name for name in self.without if name not in get_args(Lever)]:
+            raise ValueError(f"without is some of {', '.join(get_args(Lever))}, not {unknown[0]!r}")
         if self.time_limit is not None and not (self.sanitize and self.time_limit > 0):
             raise ValueError("time_limit is a number of seconds, and needs sanitize=True")

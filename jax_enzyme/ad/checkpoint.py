@@ -85,7 +85,7 @@ def checkpointed(reversal: Reversal, option: str | int | None) -> Reversal:
         base, names = _outlined(reversal.base, tuple(_header_number(reversal, c.loop) for c in chosen))
         cuts = tuple(Cut(n, c.schedule(option)) for n, c in zip(names, chosen, strict=True))
         try:
-            return plan_reversal(base, reversal.step, reversal.facts.rules, cuts, tape_cost=reversal.tape_cost)
+            return plan_reversal(base, reversal.step, reversal.facts.rules, cuts, choices=reversal.choices)
         except StateError as error:
             failed = next(c for n, c in zip(names, chosen, strict=True) if n.loop == error.loop)
             if failed is chosen[0] and len(chosen) > 1:

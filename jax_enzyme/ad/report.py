@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from jax_enzyme.ad.facts.errors import describe
 from jax_enzyme.ad.facts.functions import Facts
+from jax_enzyme.ad.plan.choices import ALL, Choices
 from jax_enzyme.ad.plan.recipes import Closed, Forward, Gate, Recipe, Recipes, Reload, Repeat, Resident
 from jax_enzyme.ad.plan.tape import Slot
 from jax_enzyme.ad.plan.taping import ForwardPointer, Plan, block_of
@@ -110,9 +111,9 @@ class ReverseReport:
         return tuple(total.most_common())
 
 
-def reverse_report(base: ArrayFunction, step: Vjp, rules: Rules, tape_cost: float = 1.0) -> ReverseReport:
+def reverse_report(base: ArrayFunction, step: Vjp, rules: Rules, choices: Choices = ALL) -> ReverseReport:
     """The report of a reverse derivative of an array function in canonical form. Raises what planning it raises."""
-    return report_of(plan_reversal(base, step, rules, tape_cost=tape_cost))
+    return report_of(plan_reversal(base, step, rules, choices=choices))
 
 
 def report_of(reversal: Reversal) -> ReverseReport:

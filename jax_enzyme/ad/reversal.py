@@ -23,6 +23,7 @@ from jax_enzyme.ad.facts.functions import ALONE, Execution, Facts
 from jax_enzyme.ad.facts.instrument import Instrumented, instrument
 from jax_enzyme.ad.facts.refusals import refuse_unprovable
 from jax_enzyme.ad.facts.room import measured_memory
+from jax_enzyme.ad.plan.choices import ALL, Choices
 from jax_enzyme.ad.plan.outline import Outlined
 from jax_enzyme.ad.plan.recipes import Recipes
 from jax_enzyme.ad.plan.state import State, StateFinder
@@ -105,7 +106,7 @@ class Reversal:
     originals: dict[Function, Function]
     shadow_objects: tuple[MemoryObject, ...]
     loops: dict[Function, CutLoop]
-    tape_cost: float
+    choices: Choices
     lock: Lock
 
     @property
@@ -140,14 +141,14 @@ def plan_reversal(
     rules: Rules,
     cuts: tuple[Cut, ...] = (),
     execution: Execution = ALONE,
-    tape_cost: float = 1.0,
+    choices: Choices = ALL,
 ) -> Reversal:
     """Analyses an array function and decides where everything that its reverse reads will come from. `cuts` are loops
-    of it that have been cut out; `tape_cost` is as in `Options`.
+    of it that have been cut out; `choices` is what the plan may use.
 
     Whether it splits, Augmented and Pullback are asked for one after the other: the last few plans are kept.
     """
-    return _plan(base, step.wanted, step.seeded, rules, cuts, execution, tape_cost)
+    return _plan(base, step.wanted, step.seeded, rules, cuts, execution, choices)
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +166,9 @@ class _Survey:
 
 
 @lru_cache(maxsize=4)
-def _survey(base: ArrayFunction, rules: Rules, cuts: tuple[Cut, ...], execution: Execution) -> _Survey:
+def _survey(
+    base: ArrayFunction, rules: Rules, cuts: tuple[Cut, ...], execution: Execution, choices: Choices
+) -> _Survey:
     module = extended(base.module)
     codes, originals = _instrument_all(module.functions[base.symbol])
     root = codes[0].function
@@ -175,7 +178,8 @@ def _survey(base: ArrayFunction, rules: Rules, cuts: tuple[Cut, ...], execution:
     writers = written_objects(points_to, layout)
     given = {base.symbol, *(cut.names.segment for cut in cuts)}
     measured = measured_memory(points_to)
-    recipes = [_recipes(code, module, points_to, rules, layout, writers, measured, execution, given) for code in codes]
+    shared = (module, points_to, rules, layout, writers, measured, execution, given, choices)
+    recipes = [_recipes(code, *shared) for code in codes]
     origin = {k: v for code in codes for k, v in code.origin.items()}
     return _Survey(module, codes, originals, origin, points_to, words, recipes)
 
@@ -188,11 +192,11 @@ def _plan(
     rules: Rules,
     cuts: tuple[Cut, ...],
     execution: Execution,
-    tape_cost: float,
+    choices: Choices,
 ) -> Reversal:
-    survey = _survey(base, rules, cuts, execution)
+    survey = _survey(base, rules, cuts, execution, choices)
     with survey.lock:
-        return _planned(base, Vjp(wanted, seeded), rules, cuts, execution, tape_cost, survey)
+        return _planned(base, Vjp(wanted, seeded), rules, cuts, execution, choices, survey)
 
 
 def _planned(
@@ -201,7 +205,7 @@ def _planned(
     rules: Rules,
     cuts: tuple[Cut, ...],
     execution: Execution,
-    tape_cost: float,
+    choices: Choices,
     survey: _Survey,
 ) -> Reversal:
     points_to, words, codes, recipes = survey.points_to, survey.words, survey.codes, survey.recipes
@@ -223,13 +227,13 @@ def _planned(
     facts = Facts(survey.module, rules, points_to, activity, shadowed, survey.origin, dynamic, execution, again)
     loops = _cut_loops(base, cuts, recipes[0], facts, words)
     routines = [
-        _routine(code, each, facts, words, tuple(static), loops, tape_cost)
+        _routine(code, each, facts, words, tuple(static), loops)
         for code, each in zip(codes, recipes, strict=True)
         if code is codes[0] or (facts.has_reverse(code.function) and code.function not in loops)
     ]
     inner = {r.function: r for r in routines[1:]}
     made = (base, step, survey.module, facts, words, routines[0], inner, survey.originals, tuple(static), loops)
-    return Reversal(*made, tape_cost, survey.lock)
+    return Reversal(*made, choices, survey.lock)
 
 
 def _cut_loops(
@@ -276,11 +280,14 @@ def _recipes(
     measured: Objects,
     execution: Execution,
     given: set[str],
+    choices: Choices,
 ) -> Recipes:
     recurrences = Recurrences(code.function, code.cfg, code.loops, module)
     is_root = code.function is points_to.root
     is_given = code.function.name in given
-    return Recipes(code, points_to, rules, recurrences, layout, writers, measured, is_root, execution, is_given)
+    return Recipes(
+        code, points_to, rules, recurrences, layout, writers, measured, is_root, execution, is_given, choices
+    )
 
 
 def _routine(
@@ -290,7 +297,6 @@ def _routine(
     words: Words,
     static: tuple[MemoryObject, ...],
     loops: dict[Function, CutLoop],
-    tape_cost: float,
 ) -> Routine:
     work = Work(code, recipes, facts, words)
     sites = [o.site for o in static if o.site is not None] if recipes.is_root else shadowed_parameters(recipes, facts)
@@ -298,9 +304,11 @@ def _routine(
     execution = facts.execution
     may_be_bits = words.may_be_bits
     shared = (execution.threads, execution.node_threads)
-    tape = Tape(code, recipes.recurrences, recipes.layout, may_be_bits, *shared, is_entered_once=recipes.is_root)
+    tape = Tape(
+        code, recipes.recurrences, recipes.layout, may_be_bits, *shared, recipes.is_root, recipes.choices.packing
+    )
     resident = _read_again(recipes, facts, loops) if recipes.is_root else ()
-    plan = make_plan(recipes, tape, [*recorder.required, *recorder.pointers.values()], resident, tape_cost)
+    plan = make_plan(recipes, tape, [*recorder.required, *recorder.pointers.values()], resident)
     parameters = () if recipes.is_root else tuple(a for a in code.function.arguments if facts.activity.value(a))
     return Routine(code, work, plan, recorder.pointers, parameters, recipes.is_root)
 

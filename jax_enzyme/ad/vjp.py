@@ -16,6 +16,7 @@ from jax_enzyme.ad.facts.causes import SPLIT
 from jax_enzyme.ad.facts.copying import ALIGNMENT, array_function, whole
 from jax_enzyme.ad.frame import Frame
 from jax_enzyme.ad.kept_tapes import keeps_tape, kept_augmented, kept_pullback
+from jax_enzyme.ad.plan.choices import Choices
 from jax_enzyme.ad.reversal import Reversal, plan_reversal
 from jax_enzyme.ad.sweeps import Sweeps
 from jax_enzyme.errors import DifferentiationError
@@ -124,7 +125,7 @@ def reversal_of(base: ArrayFunction, step: Vjp, rules: Rules, options: Options) 
 
     Raises DifferentiationError where checkpointing is asked for and there is no loop for it.
     """
-    reversal = plan_reversal(base, step, rules, tape_cost=options.tape_cost)
+    reversal = plan_reversal(base, step, rules, choices=Choices.of(options))
     if options.checkpoint is False:
         return reversal
     again = any(buffer.role == "shadow" for buffer in base.buffers)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from jax_enzyme.ad.plan.choices import Choices
 from jax_enzyme.ad.report import NOWHERE, LoopFact, ReverseReport, line_of, reverse_report
 from jax_enzyme.ad.shortcuts import ExactComparison
 from jax_enzyme.analysis.flow import rule_of
@@ -229,7 +230,7 @@ def inspect(
         for step in (Jvp(wanted), Vjp(wanted, seeded))
     )
     try:
-        reverse = reverse_report(base.function, Vjp(wanted, seeded), rules, job.options.tape_cost)
+        reverse = reverse_report(base.function, Vjp(wanted, seeded), rules, Choices.of(job.options))
         if derived.split(program, signature, binding, Vjp(wanted, seeded), options):
             steps |= {"augmented": (Augmented(wanted, seeded),), "pullback": (Pullback(wanted, seeded),)}
             reads = tuple(b.name for b in job.function(steps["pullback"]).buffers if b.role in ("initial", "final"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 from dataclasses import replace
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from jax_enzyme.ad.vjp import reversal_of
 from jax_enzyme.codegen import derived
 from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.ir.arrays import Vjp
-from jax_enzyme.options import Options
+from jax_enzyme.options import Lever, Options
 from jax_enzyme.rules.table import standard
 from jax_enzyme.signature import Binding
 from tests.support.engine import Native, agree, native, pulled, random_like, three_way
@@ -88,6 +89,15 @@ def test_a_dearer_tape_is_shorter() -> None:
     x = np.random.default_rng(2).standard_normal(50)
     for cost in (0.25, 64.0):
         agree(three_way(replace(kernel, options=Options(tape_cost=cost)), [0.1, x]))
+
+
+@pytest.mark.parametrize("part", get_args(Lever))
+def test_gradients_do_without_each_part_of_the_plan(part: Lever) -> None:
+    kernel = _diffusion(20, 50)
+    without = replace(kernel, options=Options(without=(part,)))
+    if part in ("recomputing", "reloading"):
+        assert _tape_bytes(without) > _tape_bytes(kernel)
+    agree(three_way(without, [0.1, np.random.default_rng(3).standard_normal(50)]))
 
 
 @pytest.mark.parametrize("name", LONG)

@@ -65,6 +65,7 @@ def test_empty_sources(source: str, tmp_path: Path) -> None:
         ({"tape_budget": float("nan")}, "tape_budget is a number of bytes"),
         ({"tape_cost": 0}, "tape_cost is a number from 0.25 to 64, not 0"),
         ({"vector_width": 64}, "vector_width is 128, 256, 512 or None, not 64"),
+        ({"without": ("tape",)}, "without is some of recomputing, .*, not 'tape'"),
     ],
 )
 def test_options_of_other_types(option: dict[str, Any], words: str) -> None:

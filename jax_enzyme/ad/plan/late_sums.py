@@ -106,7 +106,7 @@ class _Stream:
 
 def late_sums(recipes: Recipes, facts: Facts, words: Words, inert: Collection[Loop]) -> dict[I.Instruction, Gather]:
     """The loads of a function whose adjoints wait; `inert` are the loops that have no reverse."""
-    if recipes.execution is not ALONE:
+    if recipes.execution is not ALONE or not recipes.choices.late_sums:
         return {}
     found: dict[I.Instruction, Gather] = {}
     finder: _Finder | None = None

@@ -22,6 +22,7 @@ from math import inf
 from jax_enzyme.ad.facts.copying import ALIGNMENT
 from jax_enzyme.ad.facts.functions import ALONE, Execution
 from jax_enzyme.ad.facts.instrument import Instrumented
+from jax_enzyme.ad.plan.choices import ALL, Choices
 from jax_enzyme.ad.plan.gates import Choice, GateBuilder, leaves
 from jax_enzyme.ad.plan.writers import writing_calls
 from jax_enzyme.analysis.accesses import Access, accesses
@@ -132,7 +133,8 @@ class _LastWrites:
 class Recipes:
     """Finds recipes in one instrumented function. `is_given` says that its reverse gets the parameters again, as the
     root's does; others find them in their frame. `writes` are all of the function, and its calls of functions with
-    bodies, whose pointer is the function; `measured` is the memory whose size is asked for (`facts.room`)."""
+    bodies, whose pointer is the function; `measured` is the memory whose size is asked for (`facts.room`); `choices` is
+    what may be used."""
 
     def __init__(
         self,
@@ -146,8 +148,10 @@ class Recipes:
         is_root: bool,
         execution: Execution = ALONE,
         is_given: bool = True,
+        choices: Choices = ALL,
     ) -> None:
         self.is_given = is_given
+        self.choices = choices
         self.execution = execution
         self.code = code
         self.points_to = points_to
@@ -203,6 +207,8 @@ class Recipes:
 
     def is_counted(self, value: Value) -> bool:
         """Whether an integer follows from iteration numbers, constants and parameters alone, by little work."""
+        if not self.choices.counting:
+            return False
         if value not in self._counted:
             cost, parts = 0.0, Reached([value])
             for part in parts:
@@ -288,7 +294,7 @@ class Recipes:
         """Where a load can be done again in the reverse sweep: the local objects that must be resident; else None."""
         objects = self.points_to.of(pointer)
         residents: list[MemoryObject] = []
-        if not objects:
+        if not objects or not self.choices.reloading:
             return None
         for item in objects:
             match item.kind:
@@ -326,7 +332,7 @@ class Recipes:
             return self._is_written_after(load, item, item.kind == "buffer")
         later = [a for a in self._writes_to.get(item, ()) if not a.kills and a.instruction in self.block_of]
         later = [a for a in later if item.site is None or self.instances.meet(load, a.instruction, item.site)]
-        return len(later) > _MANY_WRITES or not all(self.later_writes.miss(load, a) for a in later)
+        return not self._miss(load, later)
 
     def _is_written_after(self, instruction: I.Instruction, item: MemoryObject, kills_count: bool) -> bool:
         """Whether control may come to a write into an object after an instruction."""
@@ -343,7 +349,13 @@ class Recipes:
         if not later and not self.code.cfg.reaches_any(block, last.blocks):
             return False
         counted = [a for a in self._writes_to[item] if a.instruction in self.block_of and (kills_count or not a.kills)]
-        return len(counted) > _MANY_WRITES or not all(self.later_writes.miss(instruction, a) for a in counted)
+        return not self._miss(instruction, counted)
+
+    def _miss(self, load: I.Instruction, later: list[Access]) -> bool:
+        """Whether none of these writes can come to the place of a load after it."""
+        if not self.choices.later_writes or len(later) > _MANY_WRITES:
+            return not later
+        return all(self.later_writes.miss(load, access) for access in later)
 
     def writes_after(self, instruction: I.Instruction) -> Iterator[Access]:
         """The writes of this function that control may come to after an instruction."""

@@ -84,7 +84,8 @@ class Tape:
     """All frames and slots of one function. Keys of slots are values, objects, or (`"last"`, loop) for the last node of
     a loop, (`"before"`, loop) for the node before. `may_be_bits` says of a value that is an integer whether it may be
     the bits of a number, or an address. `threads` share the root frame, `node_threads` all nodes. `is_entered_once`
-    says that no call of the function begins before another one ended, in memory that the first one used."""
+    says that no call of the function begins before another one ended, in memory that the first one used; `packs`, that
+    nests may be packed."""
 
     code: Instrumented
     recurrences: Recurrences
@@ -93,6 +94,7 @@ class Tape:
     threads: Threads | None = None
     node_threads: Threads | None = None
     is_entered_once: bool = False
+    packs: bool = True
     root: Frame = field(default_factory=lambda: Frame(None))
     frames: dict[Loop, Frame] = field(default_factory=dict)
     slots: dict[Hashable, Slot] = field(default_factory=dict)
@@ -194,7 +196,7 @@ class Tape:
 
     def _packing(self, loops: Sequence[tuple[Loop, int]]) -> Packing | None:
         """How the items of a nest are packed. Threads that share a tape run side by side: theirs are not."""
-        if len(loops) < 2 or self.threads is not None or self.node_threads is not None:
+        if len(loops) < 2 or self.threads is not None or self.node_threads is not None or not self.packs:
             return None
         key = tuple(loop for loop, _ in loops)
         if key not in self._packings:

@@ -59,10 +59,10 @@ def make_plan(
     tape: Tape,
     required: Collection[Value],
     resident: Collection[MemoryObject] = (),
-    tape_cost: float = 1.0,
 ) -> Plan:
     """Decides for `required` and everything that their recipes read. Slots are added to `tape`. The objects
-    `resident` live in the tape in any case. `tape_cost` multiplies the capacities of what may be taped."""
+    `resident` live in the tape in any case."""
+    tape_cost = recipes.choices.tape_cost
     network = Network()
     work = [v for v in required if isinstance(v, ForwardPointer) or not recipes.is_free(v)]
     for value in work:
@@ -84,7 +84,8 @@ def make_plan(
         if recipe is None:
             network.edge("source", ("in", value), inf)
             continue
-        network.edge("source", ("in", value), recipe.cost * trips)
+        again = recipe.cost * trips if recipes.choices.recomputing or capacity == inf else inf
+        network.edge("source", ("in", value), again)
         for operand in recipe.operands:
             if not recipes.is_free(operand):
                 network.edge(("out", operand), ("in", value), inf)

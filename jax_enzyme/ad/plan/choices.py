@@ -1,0 +1,27 @@
+"""What a plan may use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jax_enzyme.options import Options
+
+
+@dataclass(frozen=True)
+class Choices:
+    """`tape_cost` is as in `Options`; the others are what `Options.without` takes away, as it describes them."""
+
+    tape_cost: float = 1.0
+    recomputing: bool = True
+    counting: bool = True
+    reloading: bool = True
+    later_writes: bool = True
+    late_sums: bool = True
+    packing: bool = True
+
+    @staticmethod
+    def of(options: Options) -> Choices:
+        return Choices(options.tape_cost, **dict.fromkeys(options.without, False))
+
+
+ALL = Choices()
