@@ -12,7 +12,7 @@ _read: Memo[Module] = Memo(1)
 
 def read(program: Program) -> Module:
     """The module of a program. Not to be changed: others share it."""
-    return _read.get(program.key, lambda: reader.parse(program.ir))
+    return _read.get(program.key, lambda: reader.parse_printed(program.ir))
 
 
 def forget(program: Program) -> None:

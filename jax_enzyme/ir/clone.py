@@ -6,7 +6,7 @@ names no value.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, MutableMapping
 from dataclasses import replace
 from functools import cache
 from typing import TypeVar
@@ -16,6 +16,7 @@ from jax_enzyme.ir import values as V
 from jax_enzyme.ir.instructions import Call, CallBase, Instruction
 from jax_enzyme.ir.metadata import DebugRecord, MDConstant, MDNode, MDRef, MDValue, MetadataOperand
 from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.nodes import Nodes
 from jax_enzyme.ir.unused_metadata import drop_unused_metadata
 
 _T = TypeVar("_T")
@@ -64,7 +65,7 @@ def _clone(module: Module, cloner: Cloner) -> tuple[Module, dict[V.Value, V.Valu
         cloner.fill(function, copy.functions[name])
     named = {name: nodes for name, nodes in module.named_metadata.items() if cloner.keeps(name)}
     copy.named_metadata = {name: cloner.metadata_list(nodes) for name, nodes in named.items()}
-    copy.metadata = {number: cloner.node(node) for number, node in cloner.numbered(module, copy).items()}
+    copy.metadata = cloner.numbered(module, copy)
     return copy, cloner.map
 
 
@@ -226,9 +227,11 @@ class Cloner:
         """Whether a function, or a list of metadata, of that name is copied."""
         return True
 
-    def numbered(self, module: Module, copy: Module) -> dict[str, MDNode]:
-        """The numbered nodes that are copied, once the rest of `copy` is there."""
-        return module.metadata
+    def numbered(self, module: Module, copy: Module) -> MutableMapping[str, MDNode]:
+        """Copies of the numbered nodes, once the rest of `copy` is there."""
+        if isinstance(module.metadata, Nodes):
+            return module.metadata.copied(self.node)
+        return {number: self.node(node) for number, node in module.metadata.items()}
 
     def metadata(self, value: MDValue) -> MDValue:
         if isinstance(value, MDConstant):
@@ -271,9 +274,9 @@ class _WithoutDebug(Cloner):
     def _records(self, records: Iterable[DebugRecord]) -> list[DebugRecord]:
         return []
 
-    def numbered(self, module: Module, copy: Module) -> dict[str, MDNode]:
+    def numbered(self, module: Module, copy: Module) -> MutableMapping[str, MDNode]:
         copy.metadata = {number: _without_locations(node, module) for number, node in module.metadata.items()}
-        drop_unused_metadata(copy)
+        drop_unused_metadata(copy, self.node)
         return copy.metadata
 
 

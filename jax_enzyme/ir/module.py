@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, MutableMapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -101,7 +101,7 @@ class Module:
     functions: dict[str, Function] = field(default_factory=dict)
     attribute_groups: dict[str, tuple[str, ...]] = field(default_factory=dict)
     named_metadata: dict[str, list[MDValue]] = field(default_factory=dict)
-    metadata: dict[str, MDNode] = field(default_factory=dict)
+    metadata: MutableMapping[str, MDNode] = field(default_factory=dict[str, "MDNode"])
 
     def symbol(self, name: str) -> GlobalValue | None:
         return self.functions.get(name) or self.globals.get(name) or self.aliases.get(name)

@@ -14,12 +14,14 @@ from jax_enzyme.ir.keywords import LINKAGE, UNNAMED
 from jax_enzyme.ir.lexer import ReadError, normal
 from jax_enzyme.ir.metadata import MDValue
 from jax_enzyme.ir.module import GlobalAlias, GlobalVariable, Module
+from jax_enzyme.ir.nodes import Nodes, split
 from jax_enzyme.ir.reader_functions import FunctionReader
+from jax_enzyme.ir.reader_metadata import MetadataReader
 from jax_enzyme.ir.reader_values import global_name
 from jax_enzyme.ir.verify import VerifyError, parse_verified
 from jax_enzyme.ir.writer import to_text
 
-__all__ = ["ReadError", "parse", "read", "upgraded"]
+__all__ = ["ReadError", "parse", "parse_printed", "read", "upgraded"]
 
 _GLOBAL_PREFIX = LINKAGE | UNNAMED | {"externally_initialized", "thread_local", "addrspace"}
 _GLOBAL_WORDS = frozenset(
@@ -31,6 +33,15 @@ def parse(text: str) -> Module:
     """Text to module, without LLVM. Raises `ReadError`."""
     with collector_paused():
         return _ModuleReader(text).read()
+
+
+def parse_printed(text: str) -> Module:
+    """The same for what LLVM has written, which is no error. Numbered nodes are read when somebody asks for them."""
+    rest, nodes = split(text)
+    with collector_paused():
+        reader = _ModuleReader(rest)
+        reader.module.metadata = Nodes(nodes, lambda node: MetadataReader(node).node())
+        return reader.read()
 
 
 def read(source: str | bytes) -> Module:

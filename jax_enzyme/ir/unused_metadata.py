@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from jax_enzyme.ir.metadata import MDNode, MDRef, MDValue, MetadataOperand
 from jax_enzyme.ir.module import Module
+from jax_enzyme.ir.reach import Reached
 
 
-def drop_unused_metadata(module: Module) -> None:
-    """Changes the module. It has no debug records: what those refer to would go."""
-    pending = [n for n in _numbers(_roots(module)) if n in module.metadata]
-    reached = set(pending)
-    while pending:
-        for number in _numbers(_values(module.metadata[pending.pop()])):
-            if number not in reached and number in module.metadata:
-                reached.add(number)
-                pending.append(number)
-    module.metadata = {number: node for number, node in module.metadata.items() if number in reached}
+def drop_unused_metadata(module: Module, change: Callable[[MDNode], MDNode]) -> None:
+    """Changes the module, and every node that stays. It has no debug records: what those refer to would go."""
+    nodes = module.metadata
+    found: dict[str, MDNode] = {}
+    reached = Reached((n for n in _numbers(_roots(module))), nodes.__contains__)
+    for number in reached:
+        node = found[number] = change(nodes[number])
+        reached.add(_numbers(_values(node)))
+    module.metadata = {number: found[number] for number in nodes if number in found}
 
 
 def _roots(module: Module) -> Iterator[MDValue]:

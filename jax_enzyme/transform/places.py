@@ -38,9 +38,7 @@ def keep_places(module: Module) -> None:
             if len(instruction.metadata) > 1:
                 instruction.metadata = [(k, node) for k, node in instruction.metadata if k not in _OF_TYPES]
     nothing = MDNode()
-    for number, node in module.metadata.items():
-        module.metadata[number] = _plain(module, node, nothing)
-    drop_unused_metadata(module)
+    drop_unused_metadata(module, lambda node: _plain(module, node, nothing))
 
 
 def _plain(module: Module, node: MDNode, nothing: MDNode) -> MDNode:

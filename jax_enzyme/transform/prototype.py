@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from jax_enzyme.ir.debug import resolve
 from jax_enzyme.ir.metadata import MDNode, MDNull, MDValue
 from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.nodes import of_kind
 from jax_enzyme.transform.source_types import POINTERS, SourceType, plain_type, source_type
 
 
@@ -99,8 +100,8 @@ def _names(module: Module, function: Function, *, hidden: bool, count: int) -> d
     subprogram = dict(function.metadata).get("dbg")
     found: dict[int, str] = {}
     others: list[str] = []
-    for node in module.metadata.values():
-        if node.kind == "DILocalVariable" and node.get("scope") == subprogram:
+    for node in of_kind(module.metadata, "DILocalVariable"):
+        if node.get("scope") == subprogram:
             number, name = node.number("arg"), node.string("name")
             if number is not None and name is not None:
                 found[number - 1] = name

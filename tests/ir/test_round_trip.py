@@ -8,7 +8,7 @@ import pytest
 
 from jax_enzyme.ir import passes
 from jax_enzyme.ir.clone import clone
-from jax_enzyme.ir.reader import parse, read
+from jax_enzyme.ir.reader import parse, parse_printed, read
 from jax_enzyme.ir.verify import verify
 from jax_enzyme.ir.writer import to_text
 from tests.ir.support import FIXTURES, SOURCES, compiled, compiled_elsewhere, printed_by_llvm
@@ -20,6 +20,8 @@ def _assert_identity(text: str) -> None:
     assert printed_by_llvm(ours) == printed_by_llvm(text)
     assert to_text(parse(ours)) == ours
     assert to_text(clone(module)) == ours
+    partly = parse_printed(text)
+    assert to_text(clone(partly)) == to_text(partly) == ours
 
 
 @pytest.mark.parametrize("path", FIXTURES, ids=lambda path: path.stem)
