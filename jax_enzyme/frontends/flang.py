@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from jax_enzyme.frontends import fortran_modules, toolchain
 from jax_enzyme.frontends.fortran_types import name_types
@@ -25,6 +26,9 @@ _ARGUMENTS = (
     "-O2", "-mllvm", "-opt-bisect-limit=0", "-mllvm", "-opt-bisect-verbose=0",
     "-g", "{source}", "-o", "{output}",
 )  # fmt: skip
+_INCLUDE = Path(__file__).parent / "fortran_include"
+_MPI = frozenset({"mpi", "mpi_f08"})
+"""Modules that MPI's libraries come with, as the compiler's own module files: those of gfortran are of no use here."""
 _WRAPS = " = add nuw nsw "
 _DOES_NOT = " = add nsw "
 """flang 22 says that adding n to what is left of a negative shift, in `cshift(x, -1)`, does not wrap as an unsigned
@@ -44,7 +48,9 @@ def compile_fortran(source: Source, flags: Sequence[str]) -> str:
 def compile_with_modules(source: Source, flags: Sequence[str], given: toolchain.Files) -> tuple[str, toolchain.Files]:
     """The IR of a source, and the files of the modules that it defines. `given` are the files of those that it uses."""
     # Module files are written beside the output, not where the user works; those that the flags name are found there.
-    places = fortran_modules.folders(flags)
+    places = fortran_modules.folders([*flags, f"-I{_INCLUDE}"])
+    of_mpi = _modules_of_mpi(source, places, given)
+    given = {**of_mpi, **given}
     kept = [f"-I{folder}" for folder in places.modules]
     recipe = toolchain.Recipe(flang(), _ARGUMENTS, finish=_finished, version=_FORMAT, keeps=".mod")
     reads = fortran_modules.read_files(source, places, given)
@@ -53,7 +59,16 @@ def compile_with_modules(source: Source, flags: Sequence[str], given: toolchain.
     ir, made = toolchain.compile_beside(source, recipe, [*on_the_host(others), *kept], given, reads)
     if _OPENMP in ir:
         ir = _optimised(make_serial(parse(ir), source.name))
-    return ir, made
+    return ir, {**of_mpi, **made}
+
+
+def _modules_of_mpi(source: Source, places: fortran_modules.Places, given: toolchain.Files) -> toolchain.Files:
+    """The files of our modules for MPI, where a source uses one that neither flags nor other sources have."""
+    used = fortran_modules.interface(source).needs & _MPI
+    if all(f"{name}.mod" in given or fortran_modules.module_file(name, places) for name in used):
+        return {}
+    file = _INCLUDE / "mpi.f90"
+    return compile_with_modules(Source("fortran", file.name, file.read_bytes(), file), (), {})[1]
 
 
 def _finished(ir: str) -> str:

@@ -92,11 +92,16 @@ def read_files(source: Source, places: Places, given: Mapping[str, bytes]) -> li
                 pending.append(file.read_text(errors="replace"))
     for name in sorted(interface(source).needs):
         if f"{name}.mod" not in given:
-            file = _first([Path(), *map(Path, (*places.includes, *places.modules))], f"{name}.mod")
+            file = module_file(name, places)
             if file is None:
                 return None
             found[str(file)] = None
     return [str(Path(file).absolute()) for file in found]
+
+
+def module_file(name: str, places: Places) -> Path | None:
+    """The file of a module that flags lead to."""
+    return _first([Path(), *map(Path, (*places.includes, *places.modules))], f"{name}.mod")
 
 
 def _first(folders: Sequence[Path], name: str) -> Path | None:

@@ -17,7 +17,9 @@ from jax_enzyme.frontends.mpi_requests import begun_each_time, makes_requests
 from jax_enzyme.frontends.mpi_types import makes_types, packed_messages
 from jax_enzyme.frontends.source import Source
 from jax_enzyme.ir import linking
+from jax_enzyme.ir.passes import inline_everything
 from jax_enzyme.ir.reader import parse
+from jax_enzyme.ir.writer import to_text
 
 _FORMAT = "2"
 """Changes whenever linking would give another module for a reason that is not in the key."""
@@ -37,6 +39,7 @@ _PROVIDES = re.compile(r"^// provides: (.*)$", re.M)
 _LARGE = 200_000
 """Characters of a module from which on it pays to leave out what a kernel does not need."""
 
+_MPI_OF_FORTRAN = "mpi_fortran.cpp"
 _LAST = frozenset({"numba_no_destructors.cpp"})
 _INCLUDE = re.compile(r'^#include "(\w+\.h)"\n', re.M)
 
@@ -45,6 +48,9 @@ def complete(ir: str, *roots: str, reduced: bool = False) -> str:
     """The module with a body for each function that it declares and a library of ours defines, for these functions.
     What they have no use for is left out, where that is not done yet (`reduced`); a small module that needs nothing
     stays as it is."""
+    if _makes_mpi_objects_in_fortran(ir):
+        called = parse(linking.link(linking.reachable(ir, roots), [_compiled(_MPI_OF_FORTRAN)]))
+        ir = to_text(inline_everything(called, roots, ["sroa", "instcombine", "simplifycfg"]))
     if makes_requests(ir) or makes_types(ir):
         ir = begun_each_time(packed_messages(linking.reachable(ir, roots)))
     if (reduced or len(ir) < _LARGE) and not _needed(ir, frozenset()):
@@ -62,6 +68,12 @@ def complete(ir: str, *roots: str, reduced: bool = False) -> str:
     ir = toolchain.portable(ir)
     cache.put(key, ir.encode())
     return ir
+
+
+def _makes_mpi_objects_in_fortran(ir: str) -> bool:
+    """Whether a module makes requests or datatypes of MPI as Fortran does. What they are of is known when it is said
+    by value, as C says it."""
+    return any(f"@mpi_{name}" in ir for name in ("type_", "send_init_", "recv_init_"))
 
 
 def provides(name: str) -> bool:

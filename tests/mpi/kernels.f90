@@ -22,3 +22,52 @@ subroutine fortran(n, x, y)
   call mpi_waitall(2, requests, statuses, error)
   y = total * u(1:n) + u(0:n - 1) * u(2:n + 1)
 end subroutine
+
+! A column to the right and two columns of a part to the left, as columns of kernels.c, by derived datatypes.
+subroutine fortran_types(n, x, y)
+  use mpi_f08
+  implicit none
+  integer, intent(in) :: n
+  real(8), intent(in) :: x(n)
+  real(8), intent(out) :: y(n)
+  real(8) :: u(4, n)
+  integer :: rank, size, left, right
+  type(MPI_Datatype) :: row
+  type(MPI_Request) :: requests(2)
+  type(MPI_Status) :: status
+  call MPI_Comm_rank(MPI_COMM_WORLD, rank)
+  call MPI_Comm_size(MPI_COMM_WORLD, size)
+  left = modulo(rank - 1, size)
+  right = modulo(rank + 1, size)
+  call MPI_Type_vector(n, 1, 4, MPI_DOUBLE_PRECISION, row)
+  call MPI_Type_commit(row)
+  u = 0
+  u(1, :) = x**2
+  u(3, :) = x
+  call MPI_Irecv(u(2, 1), 1, row, left, 3, MPI_COMM_WORLD, requests(1))
+  call MPI_Isend(u(1, 1), 1, row, right, 3, MPI_COMM_WORLD, requests(2))
+  call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE)
+  call MPI_Sendrecv(u(3, 1), 1, row, left, 4, u(4, 1), 1, row, right, 4, MPI_COMM_WORLD, status)
+  if (.not. (row == MPI_DATATYPE_NULL)) call MPI_Type_free(row)
+  y = u(2, :)*x + u(4, :)**3
+end subroutine
+
+! Sums by the old module, a scalar in place, and what a persistent request brings.
+subroutine fortran_totals(n, x, y)
+  use mpi
+  implicit none
+  integer, intent(in) :: n
+  real(8), intent(in) :: x(n)
+  real(8), intent(out) :: y(n)
+  real(8) :: total, before(n)
+  integer :: rank, size, error, requests(2)
+  call MPI_Comm_rank(MPI_COMM_WORLD, rank, error)
+  call MPI_Comm_size(MPI_COMM_WORLD, size, error)
+  call MPI_Recv_init(before, n, MPI_REAL8, modulo(rank - 1, size), 0, MPI_COMM_WORLD, requests(1), error)
+  call MPI_Send_init(x, n, MPI_REAL8, modulo(rank + 1, size), 0, MPI_COMM_WORLD, requests(2), error)
+  call MPI_Startall(2, requests, error)
+  call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE, error)
+  total = sum(x**2)
+  call MPI_Allreduce(MPI_IN_PLACE, total, 1, MPI_REAL8, MPI_SUM, MPI_COMM_WORLD, error)
+  y = total*x*before
+end subroutine

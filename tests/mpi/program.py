@@ -35,7 +35,7 @@ class Processes:
         self.size = self._asked("size")
 
     def kernel(self, name: str, signature: str = "n: i32, x: f64[n], out y: f64[n]") -> je.Kernel:
-        if name == "fortran":
+        if name.startswith("fortran"):
             signature = signature.replace("n: i32", "n: i32[]")
             return je.kernel(SOURCE.with_suffix(".f90"), name, signature, libraries=self._library)
         return je.kernel(SOURCE, name, signature, flags=(f"-I{self._include}",), libraries=self._library)
@@ -110,6 +110,10 @@ def sums(x: jax.Array) -> jax.Array:
     return jnp.exp(x).sum(0) * x
 
 
+def columns(x: jax.Array) -> jax.Array:
+    return jnp.roll(x**2, 1, axis=0) * x + jnp.roll(x, -1, axis=0) ** 3
+
+
 def others(x: jax.Array) -> jax.Array:
     e = jnp.exp(x)
     return e.prod(0) * x + e.max(0) * e.min(0) * x**2
@@ -120,7 +124,7 @@ WHOLE: dict[str, Callable[[jax.Array], jax.Array]] = {
     "heat": heat,
     "persistent": heat,
     "two_begun": lambda x: jnp.roll(x**2 * jnp.sin(x), -1, axis=0) + x,
-    "columns": lambda x: jnp.roll(x**2, 1, axis=0) * x + jnp.roll(x, -1, axis=0) ** 3,
+    "columns": columns,
     "rooted": rooted,
     "others": others,
     "in_place": in_place,
@@ -129,6 +133,8 @@ WHOLE: dict[str, Callable[[jax.Array], jax.Array]] = {
     "exchanged": exchanged,
     "prefixes": prefixes,
     "fortran": halos,
+    "fortran_types": columns,
+    "fortran_totals": lambda x: (x**2).sum() * x * jnp.roll(x, 1, axis=0),
 }
 
 

@@ -1,7 +1,10 @@
 // Derived datatypes of numbers by messages of these numbers alone: what is sent is packed before, what came is unpacked.
-// REAL is the type of the numbers, DATATYPE MPI's name of it, OWN(name) the name of a function here; mpi_handles_*.h has
-// the rest.
+// REAL is the type of the numbers, DATATYPE MPI's name of it, IS_ALSO(handle) whether a handle is another one, OWN(name)
+// the name of a function here; mpi_handles_*.h has the rest.
 #include <stddef.h>
+#ifndef IS_ALSO
+#define IS_ALSO(handle) false
+#endif
 
 extern "C" {
 
@@ -48,7 +51,8 @@ void Refuse(const char *cause) { __assert_fail(cause, "", 0, ""); }
 const Type *Known(HANDLE handle) {
   const unsigned long number = AS_NUMBER(handle) - kMost;
   if (number < kMost) return &types[number];
-  if (handle != (HANDLE)DATATYPE) Refuse("a kernel's derived datatypes of MPI are all of one kind of numbers");
+  if (handle != (HANDLE)DATATYPE && !IS_ALSO(handle))
+    Refuse("a kernel's derived datatypes of MPI are all of one kind of numbers");
   return nullptr;
 }
 
