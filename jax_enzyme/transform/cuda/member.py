@@ -106,23 +106,22 @@ class Member:
         return {v for v in reached(used, needs) if isinstance(v, I.Alloca)}
 
     def skip_the_absent(self, at: Builder, done: BasicBlock) -> Builder:
-        """Goes to `done` for a member that takes no part; the builder where the others go on."""
+        """Goes to `done` for a member that takes no part; the builder where the others go on. The branches by which it
+        may have left are asked in their order: only who did not take one may read what the next one depends on."""
         group, facts = self.group, self.group.facts
-        gone: Value | None = None
         if self.start is group.source.entry:
             return at
         if group.gone is not None:
             flag = at.load(T.I8, group.element(at, group.gone, T.I8, self.number))
-            gone = at.icmp("ne", flag, const_int(T.I8, 0))
-        else:
-            for block in facts.cfg.rpo:
-                again = block is not self.start or facts.cfg.reaches(block, block)
-                if block in facts.leaving and facts.dominators.dominates(block, self.start) and again:
-                    left = self._left(at, block)
-                    gone = left if gone is None else at.binary("or", gone, left)
-        if gone is None:
-            return at
-        here = group.new_block("present")
+            return self._present(at, at.icmp("ne", flag, const_int(T.I8, 0)), done)
+        for block in facts.cfg.rpo:
+            again = block is not self.start or facts.cfg.reaches(block, block)
+            if block in facts.leaving and facts.dominators.dominates(block, self.start) and again:
+                at = self._present(at, self._left(at, block), done)
+        return at
+
+    def _present(self, at: Builder, gone: Value, done: BasicBlock) -> Builder:
+        here = self.group.new_block("present")
         at.cond_br(gone, done, here)
         return Builder(here)
 
