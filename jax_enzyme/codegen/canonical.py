@@ -29,7 +29,7 @@ from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.inlining import expanded_attributes, mark_for_inlining
 from jax_enzyme.ir.marks import note_marks, show_marks
-from jax_enzyme.ir.module import Module
+from jax_enzyme.ir.module import Module, declared_callee
 from jax_enzyme.ir.pass_managers import run_on_module
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.values import Poison
@@ -81,7 +81,7 @@ def canonical(function: ArrayFunction) -> ArrayFunction:
     result = load_again(retype(result))
     module = define_poison(lower_calls(result.module))
     drop_scopes(module)
-    _show_rules(module)
+    _show_attributes(module)
     note_interface(module)
     _end_functions(module, function.symbol)
     note_divisions(module)
@@ -164,13 +164,21 @@ def _regularise(native: llvm.ModuleRef, builder: llvm.PassBuilder) -> None:
     run_on_module(passes, native, builder)
 
 
-def _show_rules(module: Module) -> None:
-    """Takes what a user's rule says about a declaration out of the attribute group that LLVM put it into."""
+def _show_attributes(module: Module) -> None:
+    """Takes what is asked about functions without a body out of the attribute groups that LLVM put it into: what a
+    user's rule says, and that no memory is touched, which calls of them may say too."""
     for function in module.functions.values():
         if function.is_declaration:
-            words = expanded_attributes(module, function.attributes)
-            shown = tuple(w for w in words if w.startswith(f'"{ATTRIBUTE}"='))
-            function.attributes = tuple(dict.fromkeys((*function.attributes, *shown)))
+            function.attributes = _shown(module, function.attributes)
+        for instruction in function.instructions():
+            if isinstance(instruction, I.CallBase) and declared_callee(instruction) is not None:
+                instruction.attributes = _shown(module, instruction.attributes)
+
+
+def _shown(module: Module, words: tuple[str, ...]) -> tuple[str, ...]:
+    held = expanded_attributes(module, words)
+    shown = [w for w in held if w == "memory(none)" or w.startswith(f'"{ATTRIBUTE}"=')]
+    return tuple(dict.fromkeys((*words, *shown)))
 
 
 def _end_functions(module: Module, root: str) -> None:

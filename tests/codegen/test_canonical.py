@@ -7,10 +7,12 @@ import re
 import numpy as np
 import pytest
 
+from jax_enzyme.analysis.objects import is_memory_free
 from jax_enzyme.codegen.canonical import canonical
 from jax_enzyme.codegen.object import build_function
 from jax_enzyme.frontends import load
 from jax_enzyme.ir.arrays import ArrayFunction
+from jax_enzyme.ir.module import callee_name
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.verify import verify
 from jax_enzyme.ir.writer import to_text
@@ -131,3 +133,11 @@ declare void @llvm.trap()
     result = canonical(ArrayFunction(parse(text), "je.primal", ()))
     verify(result.module)
     assert result.module.functions["fails"].blocks[-1].terminator.opcode == "ret"
+
+
+def test_groups_of_attributes_say_what_touches_no_memory() -> None:
+    function = _bound(
+        "#include <math.h>\nvoid f(const double *x, double *y) { *y = erf(*x); }", "f", "x: f64[], out y: f64[]"
+    )
+    calls = [i for i in canonical(function).module.functions[function.symbol].instructions() if callee_name(i) == "erf"]
+    assert len(calls) == 1 and all(map(is_memory_free, calls))
