@@ -123,6 +123,12 @@ def test_cublas_between_kernels() -> None:
     check(host("least_squares", "descend", signature), (a, b, x, 0.1, 3), (np.linalg.norm(residual), found))
 
 
+def test_threads_that_left_read_nothing() -> None:
+    speed, source = uniform(6), uniform(7)[1:]
+    kernel = host("directions", "fluxes", "n: i32, speed: f64[n], source: f64[n], out flux: f64[n]")
+    check(kernel, (speed, source), np.where(speed > 0, 0, speed * source) ** 2)
+
+
 LINE = "inout x: f64[n], n: i32"
 
 
@@ -190,6 +196,29 @@ def test_thrust_around_a_kernel() -> None:
     scan = np.cumsum(np.sin(tripled))
     total = (x @ x) * (1 + x @ scan) + tripled.sum()
     check(host("vectors", "combine", "x: f64[n], inout y: f64[n], n: i32, a: f64 -> f64"), (x, y, a), (total, scan))
+
+
+def test_thrust_by_keys() -> None:
+    x, keys = uniform(12), np.array([3, 1, 2, 2, 0, 1, 3, 0, 2, 1, 3, 0], np.int32)
+    sums = np.array([x[keys == key].sum() for key in range(4)])
+    kept = np.zeros(12)
+    kept[: (sums > 0).sum()] = sums[sums > 0] ** 2
+    signature = "x: f64[n], keys: i32[n], out y: f64[n], out counts: i32[4], n: i32"
+    check(host("vectors", "selected", signature), (x, keys), (kept, np.array([4, (sums > 0).sum(), (x > 0).sum(), 3])))
+
+
+def test_cufft_around_a_kernel() -> None:
+    x, filters = uniform(2, 6, 12)
+    signature = "n: i32, rows: i32, x: f64[rows,n], filters: f64[rows,n], out y: f64[rows,n]"
+    expected = np.fft.irfft(np.fft.rfft(x) * np.fft.rfft(filters), 12)
+    check(host("transforms", "convolve", signature), (x, filters), expected)
+
+
+def test_cufft_with_strides() -> None:
+    x = uniform(3, 5, 2, 2)
+    wanted = np.fft.fft2(x[:, :, 0, 0] + 1j * x[:, :, 0, 1])
+    kernel = host("transforms", "every_other", "m: i32, n: i32, x: f64[m,n,2,2], out y: f64[m,n,2]")
+    check(kernel, (x,), np.stack([wanted.real, wanted.imag], -1))
 
 
 def test_beside_sources_of_other_languages(tmp_path: Path) -> None:

@@ -170,6 +170,33 @@ __global__ void __je_scan(I first, std::ptrdiff_t n, O to, T sum, G g, bool whol
     sum = next;
   }
 }
+// What keeps some of the numbers says how many.
+template <class I, class S, class O, class P>
+__global__ void __je_select(I first, std::ptrdiff_t n, S asked, O to, P keeps, std::ptrdiff_t *count) {
+  for (std::ptrdiff_t i = 0; i < n; i++)
+    if (keeps(asked[i])) to[(*count)++] = first[i];
+}
+template <class K, class V, class L, class W>
+__global__ void __je_reduce_by_key(K key, std::ptrdiff_t n, V value, L keys, W sums, std::ptrdiff_t *count) {
+  std::ptrdiff_t last = -1;
+  for (std::ptrdiff_t i = 0; i < n; i++) {
+    if (last >= 0 && keys[last] == key[i]) {
+      sums[last] = sums[last] + value[i];
+    } else {
+      keys[++last] = key[i];
+      sums[last] = value[i];
+    }
+  }
+  *count = last + 1;
+}
+template <class P> struct __je_counted {
+  P holds;
+  template <class T> __JE_MEMBER std::ptrdiff_t operator()(const T &a) const { return holds(a) ? 1 : 0; }
+};
+template <class T> struct __je_equals {
+  T value;
+  __JE_MEMBER bool operator()(const T &a) const { return a == value; }
+};
 #define __JE_OVER(n) <<<(unsigned)(((n) + 255) / 256), 256>>>
 
 // ---- algorithms, each with and without a policy
@@ -255,6 +282,54 @@ template <class I, class F> void sort(I first, I last, F before) {
   if (first != last) std::sort(&*first, &*first + (last - first), before);
 }
 template <class I> void sort(I first, I last) { thrust::sort(first, last, less<typename std::iterator_traits<I>::value_type>()); }
+template <class I> void stable_sort(I first, I last) { thrust::sort(first, last); }
+template <class K, class V, class F> void sort_by_key(K first, K last, V values, F before) {
+  std::ptrdiff_t n = last - first;
+  std::vector<typename std::iterator_traits<K>::value_type> key(first, last);
+  std::vector<typename std::iterator_traits<V>::value_type> value(values, values + n);
+  std::vector<std::ptrdiff_t> order(n), merged(n);
+  for (std::ptrdiff_t i = 0; i < n; i++) order[i] = i;
+  for (std::ptrdiff_t width = 1; width < n; width *= 2) {
+    for (std::ptrdiff_t low = 0; low < n; low += 2 * width) {
+      std::ptrdiff_t middle = std::min(low + width, n), high = std::min(low + 2 * width, n), i = low, j = middle;
+      for (std::ptrdiff_t k = low; k < high; k++) {
+        bool left = j == high || (i < middle && !before(key[order[j]], key[order[i]]));
+        merged[k] = left ? order[i++] : order[j++];
+      }
+    }
+    order = merged;
+  }
+  for (std::ptrdiff_t i = 0; i < n; i++) {
+    first[i] = key[order[i]];
+    values[i] = value[order[i]];
+  }
+}
+template <class K, class V> void sort_by_key(K first, K last, V values) {
+  thrust::sort_by_key(first, last, values, less<typename std::iterator_traits<K>::value_type>());
+}
+template <class K, class V> void stable_sort_by_key(K first, K last, V values) { thrust::sort_by_key(first, last, values); }
+template <class K, class V, class F> void stable_sort_by_key(K first, K last, V values, F before) {
+  thrust::sort_by_key(first, last, values, before);
+}
+template <class I, class S, class O, class P> O copy_if(I first, I last, S asked, O to, P keeps) {
+  std::ptrdiff_t count = 0;
+  __je_select<<<1, 1>>>(first, last - first, asked, to, keeps, &count);
+  return to + count;
+}
+template <class I, class O, class P> O copy_if(I first, I last, O to, P keeps) {
+  return copy_if(first, last, first, to, keeps);
+}
+template <class I, class P> std::ptrdiff_t count_if(I first, I last, P holds) {
+  return transform_reduce(first, last, __je_counted<P>{holds}, std::ptrdiff_t(0), plus<std::ptrdiff_t>());
+}
+template <class I, class T> std::ptrdiff_t count(I first, I last, const T &value) {
+  return count_if(first, last, __je_equals<T>{value});
+}
+template <class K, class V, class L, class W> std::pair<L, W> reduce_by_key(K first, K last, V values, L keys, W sums) {
+  std::ptrdiff_t count = 0;
+  __je_reduce_by_key<<<1, 1>>>(first, last - first, values, keys, sums, &count);
+  return {keys + count, sums + count};
+}
 
 __JE_ALGORITHM(copy)
 __JE_ALGORITHM(fill)
@@ -270,6 +345,13 @@ __JE_ALGORITHM(exclusive_scan)
 __JE_ALGORITHM(max_element)
 __JE_ALGORITHM(min_element)
 __JE_ALGORITHM(sort)
+__JE_ALGORITHM(stable_sort)
+__JE_ALGORITHM(sort_by_key)
+__JE_ALGORITHM(stable_sort_by_key)
+__JE_ALGORITHM(copy_if)
+__JE_ALGORITHM(count_if)
+__JE_ALGORITHM(count)
+__JE_ALGORITHM(reduce_by_key)
 #undef __JE_ALGORITHM
 #undef __JE_OVER
 

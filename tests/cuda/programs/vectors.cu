@@ -1,4 +1,5 @@
 // Thrust's vectors and algorithms, with functions of host and device and of the device alone, around a kernel.
+#include <thrust/count.h>
 #include <thrust/device_vector.h>
 #include <thrust/execution_policy.h>
 #include <thrust/functional.h>
@@ -6,6 +7,7 @@
 #include <thrust/inner_product.h>
 #include <thrust/reduce.h>
 #include <thrust/scan.h>
+#include <thrust/sort.h>
 #include <thrust/transform.h>
 #include <thrust/transform_reduce.h>
 
@@ -34,4 +36,22 @@ double combine(const double *x, double *y, int n, double a) {
   double product = thrust::inner_product(dx.begin(), dx.end(), dz.begin(), 1.0);
   thrust::copy(dz.begin(), dz.end(), y);
   return squares * product + thrust::reduce(dy.begin(), dy.end());
+}
+
+struct positive {
+  __device__ bool operator()(double x) const { return x > 0; }
+};
+
+// The positive numbers of x, sorted and weighed by their places, those with one key added up.
+void selected(const double *x, const int *keys, double *y, int *counts, int n) {
+  thrust::device_vector<double> dx(x, x + n), kept(n), sums(n);
+  thrust::device_vector<int> dk(keys, keys + n), found(n);
+  thrust::stable_sort_by_key(dk.begin(), dk.end(), dx.begin());
+  auto ends = thrust::reduce_by_key(dk.begin(), dk.end(), dx.begin(), found.begin(), sums.begin());
+  auto last = thrust::copy_if(thrust::device, sums.begin(), ends.second, kept.begin(), positive());
+  counts[0] = ends.first - found.begin();
+  counts[1] = last - kept.begin();
+  counts[2] = thrust::count_if(dx.begin(), dx.end(), positive());
+  counts[3] = thrust::count(dk.begin(), dk.end(), 2);
+  for (int i = 0; i < counts[1]; i++) y[i] = kept[i] * kept[i];
 }

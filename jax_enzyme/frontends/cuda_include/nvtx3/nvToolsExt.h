@@ -1,0 +1,1 @@
+#include "nvToolsExt.h"
