@@ -666,6 +666,17 @@ ACCEPTED = {
         "x: f64 -> f64",
         (1.5,),
     ),
+    "pointers_that_are_not_set_in_this_mode": (
+        "struct values { double *x; };\nstruct search { double x; double *given; struct values *other; };\n"
+        "static double walk(struct search *p, const double *mode, int n) {\n  if (n <= 0) return p->x;\n"
+        "  p->x *= p->x;\n  if (mode[n - 1] < 0) return p->given[n - 1] * p->x;\n"
+        "  if (mode[n - 1] > 2) return p->other->x[n - 1] * p->x;\n"
+        "  return p->x + walk(p, mode, n - 1) * walk(p, mode, n - 2);\n}\n"
+        "double k(double x, const double *mode, int n) {\n  struct search p;\n  p.x = x;\n  p.other = 0;\n"
+        "  return walk(&p, mode, n);\n}",
+        "x: f64, mode: f64[3], n: i32 -> f64",
+        (1.02, np.ones(3), 3),
+    ),
     "volatile_counter": (
         "double k(double x) {\n  volatile int n = 3;\n  double s = 1;\n"
         "  for (int i = 0; i < n; i++) s *= x;\n  return s;\n}",

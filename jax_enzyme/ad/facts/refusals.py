@@ -220,8 +220,8 @@ class _Check:
         return any(isinstance(part, I.Cast) and part.opcode in ("zext", "sext") for part in parts)
 
     def _is_nowhere(self, pointer: Value, objects: frozenset[MemoryObject]) -> bool:
-        """Whether an address can only be null, made of it, or what nobody has written: no program that is right comes
-        to that access."""
+        """Whether an address can only be null, made of it, what nobody has written, or loaded through such an address:
+        no program that is right comes to that access."""
         found = Reached([] if objects else [pointer])
         for value in found:
             match value:
@@ -233,6 +233,8 @@ class _Check:
                     found.add(value.operands[:1])
                 case Argument() if (given := self._given.get(value)) is not None:
                     found.add(given)
+                case I.Load(operands=[address]) if not self.points_to.of(address):
+                    found.add([address])
                 case I.Load() if (stored := self._stored_pointers(value)) is not None:
                     found.add(stored)
                 case _:
@@ -258,8 +260,8 @@ class _Check:
                         if not T.is_pointer(value.type):
                             return None
                         found.append(value)
-                case I.CallBase() as call if call_effect(call) is Effect.MEMORY_SET:
-                    pass
+                case I.CallBase() as call if call_effect(call) is Effect.MEMORY_SET or self.points_to.callees(call):
+                    pass  # nothing, or what the functions' own instructions say
                 case _:
                     return None
         return found
