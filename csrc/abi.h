@@ -16,9 +16,12 @@ namespace jax_enzyme {
 // Runs the iterations first <= i < last of a loop. Returns 0, or the number of the way by which it was left early.
 using Stretch = std::int64_t (*)(void* context, std::int64_t first, std::int64_t last);
 
+// A grain that says: so few iterations, each of them long, that all threads begin at once.
+constexpr std::int64_t kEachIsLong = INT64_MAX;
+
 // Threads that share the iterations of loops. `run` runs all `count` iterations of one, in stretches that start at
 // multiples of `grain`, in any order, and returns when all are done: 0, or what the first stretch in the order of the
-// loop returned that did not return 0.
+// loop returned that did not return 0. With the grain `kEachIsLong` they start anywhere.
 struct Team {
   std::int64_t (*run)(const Team* team, Stretch stretch, void* context, std::int64_t count, std::int64_t grain);
 };

@@ -83,21 +83,29 @@ class SharedLoop {
 };
 
 // Runs the iterations [0, total) of a loop, on `most` threads at most, in shares that start at multiples of `grain`.
-// The first is timed: it tells whether the rest is worth sharing, and how large a share should be.
+// The first is timed: it tells whether the rest is worth sharing, and how large a share should be. Where each
+// iteration is long, it is known.
 template <typename Run>
 int64_t RunShared(const xla::ffi::ThreadPool& pool, int64_t most, int64_t total, int64_t grain, const Run& run) {
   using Clock = std::chrono::steady_clock;
   const int64_t threads = std::min(most, pool.num_threads());
-  if (total <= grain || threads < 2) return run(0, total);
-  const auto start = Clock::now();
-  if (int64_t status = run(0, grain)) return status;
-  const double each = std::max(std::chrono::duration<double>(Clock::now() - start).count(), 1e-9);
-  const int64_t rest = (total - 1) / grain;  // grains
-  if (each * static_cast<double>(rest) < kWorthSharing) return run(grain, total);
-  const int64_t wanted = static_cast<int64_t>(kShareSeconds / each) + 1;
-  const int64_t share = std::max<int64_t>(1, std::min(wanted, rest / (4 * threads) + 1));
-  const int64_t helpers = std::min(threads, (rest + share - 1) / share) - 1;
-  auto loop = std::make_shared<SharedLoop<Run>>(run, grain, total, share * grain);
+  const bool timed = grain != kEachIsLong;
+  if (total <= (timed ? grain : 1) || threads < 2) return run(0, total);
+  int64_t first = 0, share = 1, shares = total;
+  if (timed) {
+    const auto start = Clock::now();
+    if (int64_t status = run(0, grain)) return status;
+    const double each = std::max(std::chrono::duration<double>(Clock::now() - start).count(), 1e-9);
+    const int64_t rest = (total - 1) / grain;  // grains
+    if (each * static_cast<double>(rest) < kWorthSharing) return run(grain, total);
+    const int64_t wanted = static_cast<int64_t>(kShareSeconds / each) + 1;
+    const int64_t grains = std::max<int64_t>(1, std::min(wanted, rest / (4 * threads) + 1));
+    shares = (rest + grains - 1) / grains;
+    share = grains * grain;
+    first = grain;
+  }
+  const int64_t helpers = std::min(threads, shares) - 1;
+  auto loop = std::make_shared<SharedLoop<Run>>(run, first, total, share);
   for (int64_t i = 0; i < helpers; ++i) {
     const_cast<xla::ffi::ThreadPool&>(pool).Schedule([loop] { loop->Work(); });
   }

@@ -32,7 +32,7 @@ from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import BasicBlock, Value
 from jax_enzyme.rules.table import Rules
 from jax_enzyme.transform.heap_locals import move_large_locals
-from jax_enzyme.transform.parallel_loops import WORTH
+from jax_enzyme.transform.ranges import WORTH
 from jax_enzyme.transform.rewriting import replace_values
 
 _MOST = 1 << 22

@@ -34,6 +34,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.marks import Mark, Marks, marks_of
 from jax_enzyme.ir.module import Function, Module, callee_name, callee_of, uses
+from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import Argument, Constant, Value, int_value, is_zero
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.table import standard
@@ -66,7 +67,7 @@ class Independent:
     sums: tuple[Chain, ...] = ()
     left: tuple[Value, ...] = ()
     added: tuple[tuple[Value, T.Type], ...] = ()
-    near: tuple[Value, ...] = ()
+    near: tuple[tuple[Value, T.Type], ...] = ()
     apart: int = 1
 
 
@@ -97,12 +98,12 @@ class Independence:
         trips = exit_count(self._facts, loop, loop.latches[0], False).exact
         return None if trips is None or trips.value is None else trips.value + 1
 
-    def work(self, loop: Loop) -> int:
-        """About how many instructions a loop executes."""
+    def work(self, loop: Loop, of: Container[I.Instruction] | None = None) -> int:
+        """About how many instructions a loop executes, of some if they are given."""
         inside = {b for child in loop.children for b in child.blocks}
         own = (i for b in loop.blocks if b not in inside for i in b.instructions)
-        each = sum(CALL if isinstance(i, I.CallBase) else 1 for i in own)
-        each += sum(self.work(child) for child in loop.children)
+        each = sum(CALL if isinstance(i, I.CallBase) else 1 for i in own if of is None or i in of)
+        each += sum(self.work(child, of) for child in loop.children)
         return each * (self.count(loop) or _UNKNOWN_TRIPS)
 
     def grain(self, loop: Loop) -> int:
@@ -143,7 +144,7 @@ class Independence:
             return "it may be left early, and leaves a value behind"
         private: list[Value] = []
         added: list[tuple[Value, T.Type]] = []
-        near: list[Value] = []
+        near: list[tuple[Value, T.Type]] = []
         apart = 1
         for item in self._written(loop):
             if locals_are_private and item.site is not None and self._is_private(item, loop):
@@ -161,7 +162,7 @@ class Independence:
             if between is None:
                 added.append((item.site, numbers))
             else:
-                near.append(item.site)
+                near.append((item.site, numbers))
                 apart = max(apart, between)
         found = tuple(sums.values())
         return Independent(loop, count, tuple(private), counters, found, left, tuple(added), tuple(near), apart)
@@ -173,7 +174,7 @@ class Independence:
     def separate(self, share: Independent) -> list[I.Instruction]:
         """The loads and stores of a loop that meet nothing of another iteration, wherever the loop runs: all but those
         of private memory, which its iterations use in turn, and of what they add to."""
-        common = {*share.private, *(site for site, _ in share.added), *share.near}
+        common = {*share.private, *(site for site, _ in (*share.added, *share.near))}
         found: dict[I.Instruction, None] = {}
         for access in self._inside(share.loop):
             instruction = access.instruction
@@ -182,6 +183,34 @@ class Independence:
             if self._points_to.unknown not in access.objects and all(o.site not in common for o in access.objects):
                 found[instruction] = None
         return list(found)
+
+    def telling(
+        self, share: Independent, sites: Container[Value]
+    ) -> tuple[frozenset[I.Instruction], dict[I.Instruction, Value]] | None:
+        """What of a loop tells where its iterations add to some objects: control, and what addresses are made of. And
+        the stores to these objects, with them. None where what iterations write besides may change that."""
+        found, stores = dict[I.Instruction, list[Access]](), dict[I.Instruction, Value]()
+        for access in self._inside(share.loop):
+            found.setdefault(access.instruction, []).append(access)
+            site = next((o.site for o in access.objects), None)
+            if isinstance(access.instruction, I.Store) and site is not None and site in sites:
+                stores[access.instruction] = site
+        written = {o: o.site in share.private for each in found.values() for a in each if a.writes for o in a.objects}
+        needed = Reached[Value](
+            [b.terminator for b in share.loop.blocks] + [s.operands[1] for s in stores],
+            lambda v: self._is_inside(v, share.loop),
+        )
+        for value in needed:
+            assert isinstance(value, I.Instruction)
+            needed.add(value.operands)
+            for access in found.get(value, ()):
+                read = [o for o in access.objects if access.reads and o in written]
+                if not all(written[o] for o in read) or self._points_to.unknown in access.objects:
+                    return None
+                needed.add(
+                    i for i, each in found.items() if any(a.writes and o in a.objects for a in each for o in read)
+                )
+        return frozenset(v for v in needed.all if isinstance(v, I.Instruction)), stores
 
     # -- what a marked loop adds up
 

@@ -111,7 +111,7 @@ class Sharing:
         if passed is None:
             return False
         number = sum(1 for n in self._module.functions if n.startswith("je.stretch.") and n.count(".") == 2)
-        body = self._body(passed, f"je.stretch.{number}.body")
+        body, _ = self._body(passed, f"je.stretch.{number}.body")
         if self._piece() > 1:
             body = self._in_pieces(passed, body)
         stretch = self._stretch(passed, body, f"je.stretch.{number}")
@@ -163,8 +163,8 @@ class Sharing:
 
     # -- the loop
 
-    def _body(self, passed: list[Value], name: str) -> Function:
-        """The function that runs iterations `first` to `last`."""
+    def _body(self, passed: list[Value], name: str) -> tuple[Function, Cloner]:
+        """The function that runs iterations `first` to `last`, and what of it is a copy of what."""
         arguments = [self._parameter(v, n) for n, v in enumerate(passed)]
         first = Argument(T.I64, (), len(arguments), name="first")
         last = Argument(T.I64, (), len(arguments) + 1, name="last")
@@ -201,7 +201,7 @@ class Sharing:
         end.ret(const_int(T.I64, 0))
         self._free_at_end(cloner, [done, *ways])
         parameters = [*arguments, first, last, *results]
-        return self._define(name, parameters, [entry, *blocks, done, *ways], ("noinline", "uwtable"))
+        return self._define(name, parameters, [entry, *blocks, done, *ways], ("noinline", "uwtable")), cloner
 
     def _define(
         self, name: str, arguments: list[Argument], blocks: list[BasicBlock], words: tuple[str, ...] = ("uwtable",)

@@ -74,6 +74,22 @@ end subroutine""",
         n=32**3,
         all=True,
     ),
+    "rows of a triangle": Shared(
+        """void k(int n, const double *x, double *y) {
+  enum { M = 40 };
+  for (int i = 0; i < n; i++) y[i] = 0;
+#pragma omp parallel for
+  for (int i = 0; i < M; i++)
+    for (int j = 0; j <= i; j++) {
+      double s = 0;
+      for (int q = 0; q <= j; q++) s += x[i * M + q] * x[j * M + q];
+      y[i * M + j] = s;
+    }
+}""",
+        "pjv",
+        n=1600,
+        all=True,
+    ),
     "norm": Shared(
         """#include <math.h>
 static double mag(int n, const double *x) {
@@ -485,6 +501,29 @@ void k(int n, const double *x, double *y) {
     assert "llvm.loop.isvectorized" in optimised_text(entry_module(shared))
     x = _inputs(8000)
     np.testing.assert_allclose(call(_built(kernel, ()), [x])[0][:2000], np.sqrt(x[:2000] + 1 / x[:2000]), rtol=1e-14)
+
+
+@pytest.mark.parametrize(("index", "phases"), [("i ^ 5", 2), ("(i + 4 * (i % 3)) % n", 2), ("i * 7919 % n", 0)])
+def test_ranges_that_add_to_pages_of_their_own_run_at_once(index: str, phases: int) -> None:
+    """Where data decide where iterations add: ranges note what they will touch, and go on together if they may."""
+    source = f"""#include <math.h>
+void k(int n, const double *x, double *y) {{
+#pragma omp parallel for
+  for (int i = 0; i < n; i++) y[i] = exp(x[{index}]) * x[i];
+}}"""
+    kernel = native(source, "k", SIGNATURE, {"n": 16_384}, flags=("-fopenmp",))
+    x = _inputs(16_384)
+    found: list[bytes] = []
+    for threads in (0, 2, 3):
+        team = Team(threads=threads)
+        given = [x, np.cos(x)]
+        result = call(_built(kernel, STEPS["v"]), given, team=team.address if threads else None)
+        ran = [(a, b) for parts in team.ran.values() for a, b in parts]
+        if threads:
+            assert (ran.count((6, 8)), ran.count((6, 7))) == (1, phases), "what they touch, then what they add"
+        found.append(result[-1].tobytes())
+    assert len(set(found)) == 1
+    agree(three_way(kernel, [x]))
 
 
 def test_the_option_caps_the_threads_and_changes_no_bit() -> None:

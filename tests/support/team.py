@@ -11,6 +11,7 @@ _STRETCH = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, cty
 _RUN = ctypes.CFUNCTYPE(
     ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64
 )
+_EACH_IS_LONG = (1 << 63) - 1
 
 
 class _Struct(ctypes.Structure):
@@ -32,6 +33,7 @@ class Team:
         return ctypes.addressof(self.struct)
 
     def _run(self, _: int, stretch: int, context: int, count: int, grain: int) -> int:
+        grain = 1 if grain == _EACH_IS_LONG else grain
         starts = list(range(0, count, max(grain, -(-count // (8 * grain)) * grain)))
         parts = [(a, min(count, b)) for a, b in zip(starts, [*starts[1:], count], strict=True)]
         shares = [parts[n :: self.threads][::-1] for n in reversed(range(self.threads))]

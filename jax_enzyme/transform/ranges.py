@@ -1,0 +1,350 @@
+"""Loops whose iterations add up, cut into ranges: as many for any number of threads.
+
+    before    %s = phi double [ %start, %entry ], [ %next, %loop ]       after    range r: sum from -0.0 -> %slots[r]
+              %next = fadd double %s, %a                                          %start + %slots[0] + %slots[1] + ...
+
+Each range adds to numbers of its own, and to memory in one of three ways:
+
+- *copies*: each range but the first has its own of what is added to, where that is small beside the work; threads
+  add them to the original behind, part by part, in the order of the ranges,
+- *near*: iterations add to places that only those next to them add to, as stencils do in reverse. Ranges are longer
+  than that; all even ones are run before all odd ones, without copies,
+- *marked*: where iterations add depends on data. Before the loop, each range notes which pages it will touch
+  (`transform.touched_pages`). Where no two even ones and no two odd ones touch the same, it goes on as above; else one
+  thread runs the even ranges, then the odd ones.
+
+So results are the same to the last bit for one thread and for many. One thread alone notes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from jax_enzyme.analysis.accumulation import Chain, says_any
+from jax_enzyme.analysis.independence import Independence, Independent
+from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import Builder, const_float, const_int
+from jax_enzyme.ir.clone import Cloner
+from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, Value
+from jax_enzyme.rules.declare import Declarations
+from jax_enzyme.transform.shared_loops import RUN, Sharing, stretch_arguments, structure
+from jax_enzyme.transform.touched_pages import Pages, conflict, mark_pages
+
+WORTH = 20_000
+"""A loop that executes fewer instructions than this takes less than the 20 microseconds that threads are worth."""
+FEW = 16
+"""So few ranges are long: all threads may begin at once."""
+_EACH_IS_LONG = (1 << 63) - 1
+"""As in `csrc/abi.h`."""
+_ADDED = 64
+"""The elements of copies that are added in one go are a multiple of this."""
+_SLOT, CELL = 64, 16
+_ON_STACK = 1 << 14
+_OUT_OF_MEMORY = 2 << 32
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """A loop is cut into `count` ranges of `length` iterations. `copies` are the bytes of what each adds to, the first
+    one in place; `marked` those of what ranges add to where data decide."""
+
+    count: int
+    length: int
+    copies: Mapping[Value, int]
+    marked: Mapping[Value, int]
+
+
+class InRanges(Sharing):
+    """Takes a loop out of the root function whose iterations add up."""
+
+    def __init__(
+        self, module: Module, root: Function, team: Argument, facts: Independence, share: Independent, ranges: Ranges
+    ) -> None:
+        super().__init__(module, root, team, facts, share)
+        self._ranges = ranges
+        latch = share.loop.latches[0]
+        self._sums: dict[Value, Chain] = {}
+        for sum_ in share.sums:
+            assert isinstance(sum_.start, I.Phi)
+            self._sums[next(v for v, b in sum_.start.incoming if b is latch)] = sum_
+        self._kept = list(dict.fromkeys((*self._sums, *share.left)))
+        size = -(-max(1, len(self._kept)) * CELL // _SLOT) * _SLOT
+        self._slot_size = size
+        self._phases = 2 if share.near or ranges.marked else 1
+        self._pages = Pages(ranges.marked)
+        self._delivers = True
+
+    # -- a range
+
+    def _piece(self) -> int:
+        return 1  # ranges are the same for any number of threads
+
+    def _results(self, number: int) -> list[Argument]:
+        return [Argument(T.PTR, ("noalias",), number, name="results")]
+
+    def _sum_starts(self, cloner: Cloner) -> dict[I.Phi, Value]:
+        found: dict[I.Phi, Value] = {}
+        for sum_ in self._sums.values():
+            phi = sum_.start
+            assert isinstance(phi, I.Phi)
+            neutral = _neutral(sum_)
+            found[phi] = cloner.value(self._start(phi)) if neutral is None else neutral
+        return found
+
+    def _deliver(self, cloner: Cloner, at: Builder, results: list[Argument]) -> None:
+        for number, value in enumerate(self._kept if self._delivers else ()):
+            at.store(cloner.value(value), at.offset(results[0], number * CELL), CELL)
+
+    def _stretch(self, passed: list[Value], body: Function, name: str) -> Function:
+        """Runs ranges, one after the other."""
+        context, first, last = arguments = stretch_arguments()
+        at = Builder(BasicBlock(name="entry"))
+        given, (slots, _, phase, *copies) = self._loaded(at, passed, context)
+
+        def run(at: Builder, counted: Value, _: Value) -> Value:
+            values: list[Value] = list(given)
+            number = at.binary("add", at.binary("mul", counted, const_int(T.I64, self._phases)), phase)
+            is_first = at.icmp("eq", number, const_int(T.I64, 0))
+            for (site, size), memory in zip(self._ranges.copies.items(), copies, strict=True):
+                before = at.binary("sub", number, const_int(T.I64, 1))
+                own = at.gep(T.I8, memory, [at.binary("mul", before, const_int(T.I64, size))])
+                index = passed.index(site)
+                values[index] = own = at.select(is_first, given[index], own)
+                cleared = at.select(is_first, const_int(T.I64, 0), const_int(T.I64, size))
+                Declarations(self._module).memory(at, "memset", own, const_int(T.I8, 0), cleared)
+            slot = at.gep(T.I8, slots, [at.binary("mul", number, const_int(T.I64, self._slot_size))])
+            return at.call(body, [*values, *self._bounds(at, number), slot])
+
+        return self._define(name, arguments, self._in_turn(at, first, last, 1, run))
+
+    def _bounds(self, at: Builder, number: Value) -> list[Value]:
+        """The iterations of a range."""
+        low = at.binary("mul", number, const_int(T.I64, self._ranges.length))
+        behind = at.binary("add", low, const_int(T.I64, self._ranges.length))
+        whole = const_int(T.I64, self._share.count)
+        return [low, at.select(at.icmp("ult", behind, whole), behind, whole)]
+
+    def _context(self, passed: list[Value]) -> T.StructType:
+        """What the loop needs; then where results and marks are, the phase, and where copies are."""
+        null = ConstantNull(T.PTR)
+        return structure([*passed, null, null, const_int(T.I64, 0), *(null for _ in self._ranges.copies)])
+
+    def _loaded(self, at: Builder, passed: list[Value], context: Value) -> tuple[list[Value], list[Value]]:
+        """The fields of a context: what the loop needs, and the others."""
+        kind = self._context(passed)
+        found: list[Value] = [at.load(t, self._field(at, kind, context, n)) for n, t in enumerate(kind.elements)]
+        return found[: len(passed)], found[len(passed) :]
+
+    # -- what ranges will touch
+
+    def _marking(self, passed: list[Value], name: str) -> Function:
+        """Marks the pages that ranges will touch."""
+        self._delivers = False
+        body, cloner = self._body(passed, f"{name}.body")
+        self._delivers = True
+        marked = self._facts.telling(self._share, self._ranges.marked)
+        assert marked is not None
+        mark_pages(self._pages, self._blocks, cloner, *marked, body.arguments[-1])
+        context, first, last = arguments = stretch_arguments()
+        at = Builder(BasicBlock(name="entry"))
+        given, (_, marks, *_) = self._loaded(at, passed, context)
+
+        def run(at: Builder, number: Value, _: Value) -> Value:
+            own = at.gep(T.I8, marks, [at.binary("mul", number, const_int(T.I64, self._pages.count))])
+            return at.call(body, [*given, *self._bounds(at, number), own])
+
+        return self._define(name, arguments, self._in_turn(at, first, last, 1, run))
+
+    def _look(self, at: Builder, marking: Function, context: Value, marks: Value, run: Value) -> Value:
+        """Whether ranges of one phase touch the same pages; ranges are looked at by several threads."""
+        size, count = self._pages.count * self._ranges.count, const_int(T.I64, self._ranges.count)
+        Declarations(self._module).memory(at, "memset", marks, const_int(T.I8, 0), const_int(T.I64, size))
+        at.call(run, [self._team, marking, context, count, const_int(T.I64, _EACH_IS_LONG)], RUN)
+        parameter = Argument(T.PTR, ("noalias", "readonly"), 0)
+        blocks = conflict(parameter, self._pages.count, self._ranges.count)
+        function = self._define(f"{marking.name}.conflict", [parameter], blocks)
+        return at.icmp("ne", at.call(function, [marks]), const_int(T.I64, 0))
+
+    # -- what ranges added to copies
+
+    def _adding(self, passed: list[Value], site: Value, name: str) -> Function:
+        """Adds the copies of an object to some of its elements, in the order of the ranges."""
+        context, first, last = arguments = stretch_arguments()
+        at = Builder(BasicBlock(name="entry"))
+        given, (_, _, _, *copies) = self._loaded(at, passed, context)
+        place = given[passed.index(site)]
+        memory = copies[list(self._ranges.copies).index(site)]
+        parameters = [Argument(T.PTR, ("noalias",), n) for n in range(2)]
+        bounds = [Argument(T.I64, (), n, name=w) for n, w in enumerate(("first", "last"), 2)]
+        body = self._define(f"{name}.body", [*parameters, *bounds], self._add_elements(site, *parameters, *bounds))
+        at.ret(at.call(body, [place, memory, first, last]))
+        return self._define(name, arguments, [at.block])
+
+    def _add_elements(self, site: Value, place: Value, memory: Value, first: Value, last: Value) -> list[BasicBlock]:
+        type_, size = dict(self._share.added)[site], self._ranges.copies[site]
+        entry, each, end = (BasicBlock(name=n) for n in ("entry", "each", "end"))
+        Builder(entry).br(each)
+        at = Builder(each)
+        index = at.phi(T.I64, [(first, entry)])
+        bytes_ = DataLayout(self._module).store_size(type_)
+        element = at.gep(type_, place, [index])
+        total = at.load(type_, element, bytes_)
+        for number in range(self._ranges.count - 1):
+            part = at.load(type_, at.gep(type_, at.offset(memory, number * size), [index]), bytes_)
+            total = at.binary("fadd", total, part)
+        at.store(total, element, bytes_)
+        at.count_on(index, each, last, end)
+        Builder(end).ret(const_int(T.I64, 0))
+        return [entry, each, end]
+
+    # -- the call
+
+    def _call(self, passed: list[Value], body: Function, stretch: Function) -> None:
+        loop = self._share.loop
+        before = loop.preheader
+        assert before is not None
+        ready, alone, looking, together, after = (
+            BasicBlock(name=n) for n in ("ready", "alone", "looking", "together", "after")
+        )
+        at = Builder(before)
+        del before.instructions[-1]
+        context = self._local(self._context(passed), 16)
+        slots = self._local(T.ArrayType(self._ranges.count * self._slot_size, T.I8), _SLOT)
+        blocks = [ready, alone, looking, together, after]
+        sizes = [size * (self._ranges.count - 1) for size in self._ranges.copies.values()]
+        marks, *copies = self._memory(at, [self._pages.count * self._ranges.count, *sizes], blocks)
+        at.br(ready)
+        at = Builder(ready)
+        kind = self._context(passed)
+        for number, value in enumerate([*passed, slots, marks, const_int(T.I64, 0), *copies]):
+            at.store(value, self._field(at, kind, context, number))
+        at.cond_br(at.icmp("eq", self._team, ConstantNull(T.PTR)), alone, looking)
+        single, shared = Builder(alone), Builder(looking)
+        run = shared.load(T.PTR, self._team, 8)
+        if self._ranges.marked:
+            conflict = self._look(shared, self._marking(passed, f"{stretch.name}.marks"), context, marks, run)
+            shared.cond_br(conflict, alone, together)
+        else:
+            shared.br(together)
+        shared = Builder(together)
+        grain = const_int(T.I64, _EACH_IS_LONG if self._ranges.count <= FEW else 1)
+        by_one = by_all = const_int(T.I64, 0)
+        for phase in range(self._phases):  # a loop with two has no other way out
+            count = const_int(T.I64, -(-(self._ranges.count - phase) // self._phases))
+            for branch in (single, shared):
+                branch.store(const_int(T.I64, phase), self._field(branch, kind, context, len(passed) + 2))
+            by_one = single.call(stretch, [context, const_int(T.I64, 0), count])
+            by_all = shared.call(run, [self._team, stretch, context, count, grain], RUN)
+        types = dict(self._share.added)
+        for number, (site, size) in enumerate(self._ranges.copies.items()):
+            adding = self._adding(passed, site, f"{stretch.name}.sum.{number}")
+            length = size // DataLayout(self._module).store_size(types[site])
+            whole = const_int(T.I64, length)
+            single.call(adding, [context, const_int(T.I64, 0), whole])
+            if length * self._ranges.count < WORTH:
+                shared.call(adding, [context, const_int(T.I64, 0), whole])
+            else:
+                shared.call(run, [self._team, adding, context, whole, const_int(T.I64, _ADDED)], RUN)
+        single.br(after)
+        shared.br(after)
+        at = Builder(after)
+        way = at.phi(T.I64, [(by_one, alone), (by_all, together)])
+        self._replace(self._joined(at, slots))
+        self._free([marks, *copies], at)
+        self._leave(at, way, blocks)
+
+    def _local(self, type_: T.Type, align: int) -> Value:
+        memory = I.Alloca(T.PTR, "alloca", [const_int(T.I32, 1)], type_, align)
+        self._root.entry.instructions.insert(0, memory)
+        return memory
+
+    def _memory(self, at: Builder, sizes: Iterable[int], blocks: list[BasicBlock]) -> list[Value]:
+        """Memory of so many bytes each."""
+        found: list[Value] = []
+        for size in sizes:
+            if size <= _ON_STACK:
+                found.append(self._local(T.ArrayType(size, T.I8), _SLOT))
+                continue
+            memory = Declarations(self._module).memory(at, "malloc", const_int(T.I64, size))
+            failed, there = BasicBlock(name="exhausted"), BasicBlock(name="there")
+            at.cond_br(at.icmp("eq", memory, ConstantNull(T.PTR)), failed, there)
+            end = Builder(failed)
+            self._free(found, end)
+            end.ret(const_int(T.I64, _OUT_OF_MEMORY))
+            blocks[0:0] = [failed, there]
+            at.block = there
+            found.append(memory)
+        return found
+
+    def _free(self, memory: Iterable[Value], at: Builder) -> None:
+        for allocated in memory:
+            if isinstance(allocated, I.Call):
+                Declarations(self._module).memory(at, "free", allocated)
+
+    def _joined(self, at: Builder, slots: Value) -> dict[Value, Value]:
+        """What the loop leaves behind: sums of those of ranges, in order, and what the last range leaves."""
+        last, sums = self._ranges.count - 1, list(self._sums.values())
+        found = {v: self._result(at, slots, last, n, v.type) for n, v in enumerate(self._kept) if v not in self._sums}
+        totals: dict[Value, Value] = {s.start: self._start(s.start) for s in sums if isinstance(s.start, I.Phi)}
+        for index in range(self._ranges.count):
+            parts = {s.start: self._result(at, slots, index, n, s.start.type) for n, s in enumerate(sums)}
+            totals |= {s.start: _join(at, s, sums, totals, parts) for s in sums}
+        return found | {value: totals[s.start] for value, s in self._sums.items()}
+
+    def _result(self, at: Builder, slots: Value, index: int, number: int, type_: T.Type) -> Value:
+        return at.load(type_, at.offset(slots, index * self._slot_size + number * CELL), CELL)
+
+    def _replace(self, replaced: Mapping[Value, Value]) -> None:
+        for block in self._root.blocks:
+            if block not in self._share.loop:
+                for instruction in block.instructions:
+                    instruction.operands[:] = [replaced.get(v, v) for v in instruction.operands]
+
+
+def _neutral(sum_: Chain) -> Value | None:
+    """What changes nothing where it is joined; None where a part may begin with what the whole begins with."""
+    type_ = sum_.start.type
+    match sum_.kind:
+        case "fadd":
+            return const_float(type_, -0.0)
+        case "fmul":
+            return const_float(type_, 1.0)
+        case "add" | "xor":
+            return const_int(type_, 0)
+        case "mul":
+            return const_int(type_, 1)
+        case _:
+            return None
+
+
+def _join(
+    at: Builder, sum_: Chain, sums: Iterable[Chain], totals: Mapping[Value, Value], parts: Mapping[Value, Value]
+) -> Value:
+    """Two parts of a sum as one, of all `sums` by what they start with."""
+    total, part = totals[sum_.start], parts[sum_.start]
+    match sum_.sample:
+        case I.Select() as chosen:
+            leader = sum_.leader or sum_
+            any_ = next((s for s in sums if s.leader is leader and says_any(s)), None)
+            compared = leader.sample.operands[0]
+            assert isinstance(compared, I.Compare)
+            both = (totals[leader.start], parts[leader.start])
+            holds = at.insert(_compare(compared, *(both[o not in leader.steps] for o in compared.operands)))
+            if any_ is not None:
+                stays = leader.sample.operands[1] in leader.steps
+                chosen_any = at.icmp("eq" if stays else "ne", parts[any_.start], const_int(any_.start.type, 0))
+                holds = at.binary("or" if stays else "and", holds, chosen_any)
+            return at.select(holds, *(total if o in sum_.steps else part for o in chosen.operands[1:]))
+        case I.Call() as call if sum_.kind != "fadd":
+            return at.call(call.callee, [total, part], call.function_type)
+        case _:
+            return at.binary(sum_.kind, total, part)
+
+
+def _compare(compared: I.Compare, left: Value, right: Value) -> I.Compare:
+    """A comparison of other values by the same predicate."""
+    return I.Compare(compared.type, compared.opcode, [left, right], compared.predicate, flags=compared.flags)
