@@ -30,6 +30,7 @@ from jax_enzyme.rules.effects import Effect, effect
 from jax_enzyme.rules.table import Rules
 from jax_enzyme.rules.user import rules_of, withheld
 from jax_enzyme.signature import Binding, Signature
+from jax_enzyme.signature.formals import shared_by_threads
 
 _ROWS = 8
 _WIDTH = 118
@@ -241,6 +242,7 @@ def inspect(
         reverse, refusal = None, str(error)
         steps = {name: s for name, s in steps.items() if name in ("primal", "jvp")}
     shared = tuple((name, verdict) for name, s in steps.items() for verdict in job.sharing(s))
+    on_gpus = program.launch is not None and shared_by_threads(signature.formals) is None
     return Report(
         program.symbol,
         program.source_name,
@@ -256,7 +258,7 @@ def inspect(
         reads,
         () if program.launch is None else shared,
         shared if program.launch is None else (),
-        None if program.launch is None else gpu_report(program, signature, binding, job.options, Vjp(wanted, seeded)),
+        gpu_report(program, signature, binding, job.options, Vjp(wanted, seeded)) if on_gpus else None,
         steps,
         job,
     )

@@ -105,28 +105,21 @@ def check_formals(signature: Signature, what: str) -> None:
 
 
 def check_launched(signature: Signature) -> None:
-    """Raises SignatureError for what a CUDA kernel cannot be given. Structures by value are each thread's own; of what
-    lies behind a pointer, all threads would have to share one."""
-    wrong = [formal.text("in") for formal in signature.formals if not _is_by_value(formal)]
+    """Raises SignatureError for what a CUDA kernel cannot be given."""
+    wrong = [formal.text("in") for formal in signature.formals if not _is_of_data(formal)]
     if signature.structure is not None:
         wrong.append(f"-> {signature.structure.braces}")
     if not wrong:
         return
     raise SignatureError(
-        f"`{wrong[0]}`: a CUDA kernel takes arrays, numbers and structures of these by value",
+        f"`{wrong[0]}`: a CUDA kernel takes arrays, numbers, structures of these and pointers to them",
         str(signature),
         "write a host function that allocates, copies and launches: it is a kernel of the CPU as it stands",
     )
 
 
-def _is_by_value(formal: Formal) -> bool:
-    match formal:
-        case Plain():
-            return not formal.levels
-        case Record():
-            return not formal.is_pointer and all(map(_is_by_value, formal.members))
-        case _:
-            return isinstance(formal, Null)
+def _is_of_data(formal: Formal) -> bool:
+    return all(map(_is_of_data, formal.members)) if isinstance(formal, Record) else isinstance(formal, Plain | Null)
 
 
 _OF_LIBRARIES, _TO_LIBRARIES = "a sequence of names or paths of shared libraries", 'libraries=("libopenblas.so",)'

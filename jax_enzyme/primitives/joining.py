@@ -44,11 +44,11 @@ def joined(
         )
     _check_same(kernel.signature, other.signature)
     every = {**dict(others), name: runs}
-    if set(platforms_of(kernel.program)) <= set(every):
+    if set(platforms_of(kernel.program, kernel.signature)) <= set(every):
         raise SignatureError(
             f"`{kernel.program.symbol}` would run nowhere: {', '.join(sorted(every))} run other implementations",
             kernel.program.source_name,
-            f"start from the other one: other.on({platforms_of(kernel.program)[0]!r}, kernel)",
+            f"start from the other one: other.on({platforms_of(kernel.program, kernel.signature)[0]!r}, kernel)",
         )
     return tuple(sorted(every.items()))
 

@@ -179,7 +179,7 @@ class Kernel:
     def implementations(self) -> dict[str, Kernel]:
         """What runs on each platform that there is code for."""
         alone = replace(self, others=()) if self.others else self
-        return {**dict.fromkeys(platforms_of(self.program), alone), **dict(self.others)}
+        return {**dict.fromkeys(platforms_of(self.program, self.signature), alone), **dict(self.others)}
 
     @cached_property
     def _integers(self) -> tuple[Param | None, ...]:

@@ -235,6 +235,22 @@ def functions_of(formals: Sequence[Formal]) -> Iterator[str]:
             yield from functions_of(formal.members)
 
 
+def shared_by_threads(formals: Sequence[Formal]) -> Formal | None:
+    """The first that lies behind a pointer, structures or pointers: where every thread of a launch makes what it is
+    given, there is none for all of them."""
+    return next((formal for formal in formals if not _is_by_value(formal)), None)
+
+
+def _is_by_value(formal: Formal) -> bool:
+    match formal:
+        case Plain():
+            return not formal.levels
+        case Record():
+            return not formal.is_pointer and all(map(_is_by_value, formal.members))
+        case _:
+            return isinstance(formal, Null)
+
+
 def with_symbols(formals: Sequence[Formal], symbols: Mapping[str, str]) -> tuple[Formal, ...]:
     """The formals, with functions of the source by their symbols instead of what they are called there."""
     found: list[Formal] = []

@@ -8,6 +8,7 @@ from jax_enzyme.frontends.program import Program
 from jax_enzyme.ir.arrays import Buffer, Derivation, Vjp
 from jax_enzyme.options import Options
 from jax_enzyme.signature import Binding, Signature
+from jax_enzyme.signature.formals import shared_by_threads
 
 
 class Built(Protocol):
@@ -44,9 +45,11 @@ PLATFORMS = ("cpu", "cuda")
 """The platforms of JAX's that there can be code for."""
 
 
-def platforms_of(program: Program) -> tuple[str, ...]:
-    """The platforms that a program has code for. A CUDA kernel runs on the CPU too, where there is no GPU."""
-    return ("cpu",) if program.launch is None else ("cuda", "cpu")
+def platforms_of(program: Program, signature: Signature) -> tuple[str, ...]:
+    """The platforms that a program has code for. A CUDA kernel runs on the CPU too, where there is no GPU; with
+    structures behind pointers it runs there alone, where they are made once for all threads."""
+    launched = program.launch is not None and shared_by_threads(signature.formals) is None
+    return ("cuda", "cpu") if launched else ("cpu",)
 
 
 def backend_of(platform: str) -> Backend:

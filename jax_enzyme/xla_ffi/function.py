@@ -16,6 +16,7 @@ from jax_enzyme.ir.arrays import Augmented, Buffer, Derivation, Jvp, Pullback, S
 from jax_enzyme.options import Options
 from jax_enzyme.rules.mpi.table import MPI, is_mpi
 from jax_enzyme.signature import Binding, Signature
+from jax_enzyme.signature.formals import shared_by_threads
 from jax_enzyme.xla_ffi.backend import PLATFORMS, Backend, Built, HostBackend, backend_of
 
 
@@ -70,6 +71,13 @@ class Specialised:
                     self.program.source_name,
                     "make kernels of what it launches, with grid= and block=, or run it elsewhere: "
                     'jax.default_device(jax.devices("cpu")[0])',
+                )
+            shared = shared_by_threads(self.signature.formals)
+            if self.program.launch is not None and platform == "cuda" and shared is not None:
+                raise LoweringError(
+                    f"`{shared.text('in')}` lies behind a pointer that all threads share: it is made on the CPU alone",
+                    self.program.source_name,
+                    'give the kernel arrays, or run it elsewhere: jax.default_device(jax.devices("cpu")[0])',
                 )
             join = f'join it with one that has, kernel.on("{platform}", other), or ' if platform in PLATFORMS else ""
             raise LoweringError(

@@ -126,9 +126,6 @@ def test_structures_by_value(gpu_launches: StandIn) -> None:
     ):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-13)
     assert gpu_launches.launches()
-    shared = signature.replace("}, n", "}*, n")
-    with pytest.raises(je.SignatureError, match="structures of these by value"):
-        je.kernel(VIEWS, "turned", shared, lang="cuda", grid="(n+31)//32", block=32)
 
 
 def test_an_integer_in_a_structure_beside_a_null_pointer() -> None:
@@ -147,6 +144,41 @@ def test_an_integer_in_a_structure_beside_a_null_pointer() -> None:
     x = jnp.arange(5.0)
     np.testing.assert_array_equal(kernel({"k": 0.5, "m": 3}, x), 1.5 * x)
     assert jax.grad(lambda k: kernel({"k": k, "m": 3}, x).sum())(0.5) == 30
+
+
+POINTS = """
+struct point { double x[2], mass; int kind; };
+extern "C" __global__ void pulls(const point *p, double **scales, point *pulled, double *total, int n) {
+  int i = blockIdx.x * 32 + threadIdx.x;
+  if (i >= n) return;
+  point sum = {{0, 0}, p[i].mass, 1};
+  for (int j = 0; j < n; j++)
+    for (int d = 0; d < 2; d++) sum.x[d] += p[j].mass * scales[d][p[j].kind] * (p[j].x[d] - p[i].x[d]);
+  pulled[i] = sum;
+  atomicAdd(total, sum.x[0] * sum.x[1]);
+}
+"""
+
+
+def test_structures_that_threads_share() -> None:
+    """Made once for all threads, on the CPU."""
+    signature = (
+        "p: {x: f64[2], mass: f64, kind: i32}[n], scales: f64[2][3], out pulled: {x: f64[2], mass: f64, kind: i32}[n],"
+        " out total: f64[], n: i32"
+    )
+    kernel = je.kernel(POINTS, "pulls", signature, lang="cuda", grid="(n+31)//32", block=32)
+    r = np.random.default_rng(2)
+    x, mass, scales, kind = r.normal(size=(40, 2)), r.normal(size=40), r.normal(size=(2, 3)), np.arange(40) % 3
+    points = {"x": x, "mass": mass, "kind": kind.astype(np.int32)}
+    pulled, total = kernel(points, scales)
+    expected = np.einsum("j,dj,ijd->id", mass, scales[:, kind], x - x[:, None])
+    np.testing.assert_allclose(pulled["x"], expected, rtol=1e-12)
+    np.testing.assert_allclose(total, expected.prod(1).sum(), rtol=1e-12)
+    assert (pulled["kind"] == 1).all() and (pulled["mass"] == mass).all()
+    je.check_grads(kernel, (points, scales))
+    assert kernel.inspect(points, scales).gpu is None
+    with pytest.raises(je.LoweringError, match="all threads share"):
+        jax.jit(kernel).trace(points, scales).lower(lowering_platforms=("cuda",))
 
 
 def test_inout_leaves_the_argument_alone(gpu_launches: StandIn) -> None:
