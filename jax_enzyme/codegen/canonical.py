@@ -74,7 +74,7 @@ def canonical(function: ArrayFunction) -> ArrayFunction:
         module = ask_to_unroll(simple.module)
         changed = module is not result.module
         module = clone(module) if module is simple.module else module
-        if not _mark(module, function.symbol) and not changed:
+        if not _mark(module, function.symbol, may_grow=False) and not changed:
             break
         result = replace(function, module=_regular(module))
     result = replace(function, module=_with_single_entries(result.module))
@@ -89,10 +89,10 @@ def canonical(function: ArrayFunction) -> ArrayFunction:
     return replace(function, module=module)
 
 
-def _mark(module: Module, root: str) -> bool:
+def _mark(module: Module, root: str, *, may_grow: bool = True) -> bool:
     """Changes the module: says what is to be inlined. Whether anything is."""
     mark_for_inlining(module, [root])
-    return leave_large(module, root)
+    return leave_large(module, root, may_grow=may_grow)
 
 
 def with_regular_loops(function: ArrayFunction) -> ArrayFunction:

@@ -30,9 +30,10 @@ _SHORT = 40
 _Calls = Mapping[Function, Mapping[Function, int]]
 
 
-def leave_large(module: Module, root: str) -> bool:
+def leave_large(module: Module, root: str, *, may_grow: bool = True) -> bool:
     """Changes a module that is marked for inlining: functions stay whose copies make `root` too long. Whether calls are
-    left that will be inlined."""
+    left that will be inlined. Where a module is no longer as in the source, it `may_grow` no more: its length is that
+    of copies already."""
     start = module.functions[root]
     calls = {f: _called(f) for f in module.functions.values() if not f.is_declaration}
     own = {f: sum(not isinstance(i, Alloca) for i in f.instructions()) for f in calls}
@@ -41,7 +42,7 @@ def leave_large(module: Module, root: str) -> bool:
     for reachable in reached([start], calls.__getitem__):
         for function, _ in bottom_up(reachable, lambda f: [c for c in calls[f] if c in inlined], lengths):
             lengths[function] = own[function]
-    limit = max(_LENGTH, int(_GROWTH * sum(lengths.values())))
+    limit = max(_LENGTH, int((_GROWTH if may_grow else 1) * sum(lengths.values())))
     while True:
         lengths = _lengths(lengths, calls, own, inlined)
         if sum(length for f, length in lengths.items() if f not in inlined) <= limit:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from jax_enzyme.codegen.canonical import canonical
+from jax_enzyme.codegen.code_size import leave_large
 from jax_enzyme.frontends import load
+from jax_enzyme.ir.inlining import mark_for_inlining
 from jax_enzyme.ir.module import Module
+from jax_enzyme.ir.passes import run
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.signature import Binding
 from jax_enzyme.signature import parse as parse_signature
@@ -58,3 +61,22 @@ def test_length_does_not_grow_with_paths() -> None:
 
 def test_derivatives_through_functions_that_stay() -> None:
     agree(three_way(native(_chain(5), "k", _SIGNATURE, {}), [np.array(0.3), np.array(0.2)]))
+
+
+def test_what_has_copies_already_grows_no_more() -> None:
+    """Each round of simplification would add a quarter to what the one before has made of the source."""
+    arithmetic = "".join(f" s = s * x + {n}.5;" for n in range(25))
+    levels = (
+        f"static double g{n + 1}(double x) {{ double s = g{n}(x) * g{n}(x + 1);{arithmetic} return s; }}"
+        for n in range(40)
+    )
+    last = "double k(double x) { return g40(x); }"
+    module = parse(load("\n".join(("static double g0(double x) { return x; }", *levels, last)), "k", "c").ir)
+    lengths: list[int] = []
+    for _ in range(3):
+        mark_for_inlining(module, ["k"])
+        leave_large(module, "k", may_grow=not lengths)
+        module = run(module, ["always-inline", "globaldce"])
+        lengths.append(_length(module))
+    assert lengths[0] > 4000
+    assert lengths[2] <= 1.01 * lengths[0]
