@@ -12,11 +12,11 @@ them) can be active. Objects are those of `memory.PointsTo`.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from itertools import chain
 
 from jax_enzyme.analysis.decisions import only_decides, only_moves
 from jax_enzyme.analysis.dependence import Worklist
 from jax_enzyme.analysis.flow import flow, holds_float
+from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.number_bytes import WORD, NumberBytes
 from jax_enzyme.analysis.objects import (
@@ -28,16 +28,15 @@ from jax_enzyme.analysis.objects import (
     is_defined_call,
 )
 from jax_enzyme.analysis.tbaa import is_fortran_integer
+from jax_enzyme.analysis.usefulness import Part, Usefulness
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, uses
-from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import Constant, Value
 from jax_enzyme.rules.blas.table import Routine
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.table import Rules
 
-_Carrier = Value | MemoryObject
 _PACKED = "bits in aggregates"
 
 _BIT_COPIES = frozenset(["load", "phi", "select", "freeze", "bitcast", "extractvalue", "insertvalue"])
@@ -54,6 +53,7 @@ class Activity:
         outputs: Collection[MemoryObject] | None,
     ) -> None:
         self._points_to = points_to
+        self._layout = DataLayout(points_to.module)
         self.varied_objects: set[MemoryObject] = set(inputs)
         self.numbers = NumberBytes(points_to, frozenset(inputs), lambda item: self._work.read(item))
         self.varied: set[Value] = set()
@@ -222,47 +222,44 @@ class Activity:
 
     def _solve_useful(self, instructions: Collection[I.Instruction], outputs: Collection[MemoryObject]) -> None:
         """What outputs depend on: the flows, followed back from them, and from what is useful in any case."""
-        start: list[_Carrier] = list(outputs)
-        into: dict[_Carrier, list[Iterable[_Carrier]]] = {}
+        usefulness = Usefulness(self._points_to)
+        start: list[Value | MemoryObject] = list(outputs)
         for instruction in instructions:
-            for sinks, sources in self._between(instruction):
-                for sink in sinks:
-                    into.setdefault(sink, []).append(sources)
+            self._note_use(usefulness, instruction)
             if instruction in self.halves:
                 start += self._points_to.of(instruction.operands[0])
             elif (routine := _routine(instruction)) is not None and routine.communicates:
-                start += self._read(instruction, routine)
-        found = reached(
-            start, lambda item: chain.from_iterable(into.get(item, ())), lambda item: not isinstance(item, Constant)
-        )
-        self.useful_objects = {item for item in found if isinstance(item, MemoryObject)}
-        self.useful = {item for item in found if not isinstance(item, MemoryObject)}
+                start += (part.item for part in self._read(usefulness, instruction, routine))
+        self.useful, self.useful_objects = usefulness.of(start)
 
-    def _between(self, instruction: I.Instruction) -> Iterator[tuple[Iterable[_Carrier], Iterable[_Carrier]]]:
-        """What an instruction makes, or writes, and what that depends on, each of the ones on all of the others."""
-        of = self._points_to.of
+    def _note_use(self, noted: Usefulness, instruction: I.Instruction) -> None:
+        """What an instruction makes, or writes, and what that depends on."""
+        size = self._layout.store_size
         match instruction:
             case I.Load(operands=[pointer]):
-                yield (instruction,), of(pointer)
+                noted.flows(instruction, noted.parts(pointer, size(instruction.type)))
             case I.Store(operands=[value, pointer]):
-                yield of(pointer), (value,) if _can_carry(value) else ()
+                noted.writes(pointer, size(value.type), (value,) if _can_carry(value) else ())
             case I.AtomicRMW(operands=[pointer, *values]) | I.CmpXchg(operands=[pointer, *values]):
-                yield (instruction, *of(pointer)), (*of(pointer), *filter(_can_carry, values))
+                sources = (*noted.parts(pointer, None), *filter(_can_carry, values))
+                noted.flows(instruction, sources)
+                noted.writes(pointer, None, sources)
             case I.CallBase(callee=Function() as callee) if is_defined_call(instruction):
-                given = zip(callee.arguments, instruction.arguments, strict=False)
-                yield from (((parameter,), (argument,)) for parameter, argument in given)
-                yield (instruction,), self._returned[callee]
+                for parameter, argument in zip(callee.arguments, instruction.arguments, strict=False):
+                    noted.flows(parameter, (argument,))
+                noted.flows(instruction, self._returned[callee])
             case I.CallBase() if is_copy(instruction):
-                target, source, _ = copy_operands(instruction)
-                yield of(target), of(source)
+                noted.copies(instruction)
             case I.CallBase() if (routine := _routine(instruction)) is not None:
-                written = [o for n in filter(routine.writes, routine.floats) for o in of(instruction.operands[n])]
-                yield (instruction, *written), self._read(instruction, routine)
+                sources = self._read(noted, instruction, routine)
+                noted.flows(instruction, sources)
+                for n in filter(routine.writes, routine.floats):
+                    noted.writes(instruction.operands[n], None, sources)
             case _:
-                yield (instruction,), self._flows[instruction]
+                noted.flows(instruction, self._flows[instruction])
 
-    def _read(self, call: I.Instruction, routine: Routine) -> list[MemoryObject]:
-        return [o for n in filter(routine.reads, routine.floats) for o in self._points_to.of(call.operands[n])]
+    def _read(self, noted: Usefulness, call: I.Instruction, routine: Routine) -> list[Part]:
+        return [p for n in filter(routine.reads, routine.floats) for p in noted.parts(call.operands[n], None)]
 
 
 def _routine(instruction: I.Instruction) -> Routine | None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.congruence import Congruence, overlap
 from jax_enzyme.analysis.extents import at_multiple
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.words import Words
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.values import Value
+from jax_enzyme.rules.table import standard
 
 RECORD = """
 ; record: ptr, ptr, [4 x double], i64; the two pointers lead to different memory
@@ -233,3 +235,54 @@ def test_code_that_is_not_there_reaches_through_pointers_and_calls_what_it_is_gi
     assert solved.unknown in solved.of(code)
     data = module.functions["called"].arguments[0]
     assert {solved.objects[outer], solved.objects[inner]} <= solved.of(data)
+
+
+RESULT = """
+; g leaves a value and its error; f gives the value, and where control goes depends on the error
+define internal double @g(double %x, ptr %r) {{
+  %value = fmul double %x, %x
+  %error = fmul double %value, 0x3CB0000000000000
+  store double %value, ptr %r
+  %beside = getelementptr inbounds i8, ptr %r, i64 8
+  store double %error, ptr %beside
+  ret double %error
+}}
+define void @f(ptr noalias %x, ptr noalias %y, i64 %n) {{
+entry:
+  %one = alloca [16 x i8]
+  %other = alloca [16 x i8]
+  %in = load double, ptr %x
+  %unused = call double @g(double %in, ptr %one)
+  call void @llvm.memcpy.p0.p0.i64(ptr %other, ptr %one, i64 16, i1 false)
+  %result = load double, ptr %other
+  %place = getelementptr inbounds i8, ptr %other, i64 8
+  %estimate = load double, ptr %place
+  %large = fcmp ogt double %estimate, 1.0
+  br i1 %large, label %out, label %good
+good:
+  %at = getelementptr inbounds double, ptr %other, i64 {index}
+  %found = load double, ptr %at
+  store double %found, ptr %y
+  br label %out
+out:
+  ret void
+}}
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("index", "useful"),
+    [("0", {"value"}), ("1", {"value", "error"}), ("%n", {"value", "error"})],
+)
+def test_numbers_beside_those_that_an_output_depends_on(index: str, useful: set[str]) -> None:
+    """An error is made of the value, not the other way round."""
+    module = parse(RESULT.format(index=index))
+    root = module.functions["f"]
+    points_to = PointsTo(module, root)
+    x, y = (points_to.objects[a] for a in root.arguments[:2])
+    activity = Activity(points_to, standard(), [x], [y])
+    stored = {i.name for i in module.functions["g"].instructions() if activity.value(i)}
+    assert stored == useful
+    loaded = {i.name for i in root.instructions() if activity.value(i)}
+    assert loaded == {"in", "found"}
