@@ -40,7 +40,8 @@ _STRUCTURE = {
     "control": "br switch ret unreachable call invoke",
     "pointers": "addrspacecast ptrtoint inttoptr(of a pointer's own bits)",
     "bits of numbers": "copies, comparisons, fabs, copysign, change of sign, also by the signs of other numbers, "
-    "2^n by the exponent's bits, bfloat widened and rounded as integers",
+    "2^n by the exponent's bits, signs and exponents as integers, numbers with the digits of others, scaled or cut "
+    "off, bfloat widened and rounded as integers",
 }
 
 

@@ -51,6 +51,12 @@ def decides(user: I.Instruction) -> bool:
     return isinstance(user, _DECIDES) or callee_name(user).startswith(("llvm.scmp.", "llvm.ucmp."))
 
 
+def takes_bits(user: I.Instruction) -> bool:
+    """Whether it makes a number of bits that are known to be another one's, scaled or rounded; that number is the first
+    argument."""
+    return callee_name(user).startswith(("je.rescaled_bits.", "je.rounded_bits."))
+
+
 def computes(user: I.Instruction) -> bool:
     """Another integer, and nothing else."""
     if isinstance(user, I.AtomicRMW | I.CmpXchg):

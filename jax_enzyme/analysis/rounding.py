@@ -20,8 +20,8 @@ from jax_enzyme.ir.values import ConstantAggregate, ConstantFloat, ConstantSplat
 from jax_enzyme.rules.names import canonical
 
 _DIGITS = {"double": 52, "float": 23, "half": 10, "bfloat": 7}
-_MOST_FRACTION = 7
-"""How many binary digits behind the point may be left, for tables with 128 entries."""
+_MOST_FRACTION = 8
+"""How many binary digits behind the point may be left, for tables with 256 entries."""
 _SUMS = frozenset({"fma"})
 
 
@@ -34,6 +34,15 @@ def rounds(instruction: I.Instruction) -> bool:
         # (v + c) - c, and c - (c - v)
         return _adds(x, y) or _takes(y, x)
     return any(_adds_negative(sum_, constant) or _takes(sum_, constant) for sum_, constant in ((x, y), (y, x)))
+
+
+def is_whole(value: Value) -> bool:
+    """Whether a number is such a sum itself: a large constant and, in its last bits, an integer."""
+    match _before_fences(value):
+        case I.BinaryOp(opcode="fadd" | "fsub") as sum_:
+            return any(map(_is_large, sum_.operands))
+        case sum_:
+            return any(map(_is_large, _added(sum_)))
 
 
 def _before_fences(value: Value) -> Value:

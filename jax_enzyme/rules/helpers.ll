@@ -282,6 +282,34 @@ entry:
   ret double %result
 }
 
+; A number made of an integer: that of which it has the digits, times a power of two, or rounded.
+define internal double @je.rescaled_bits.f64(double %x, i64 %bits) nounwind willreturn memory(none) {
+entry:
+  %value = bitcast i64 %bits to double
+  ret double %value
+}
+
+; A number made of an integer: that of which it has the digits, times a power of two, or rounded.
+define internal float @je.rescaled_bits.f32(float %x, i32 %bits) nounwind willreturn memory(none) {
+entry:
+  %value = bitcast i32 %bits to float
+  ret float %value
+}
+
+; A number made of an integer: that of which it has the digits, times a power of two, or rounded.
+define internal double @je.rounded_bits.f64(double %x, i64 %bits) nounwind willreturn memory(none) {
+entry:
+  %value = bitcast i64 %bits to double
+  ret double %value
+}
+
+; A number made of an integer: that of which it has the digits, times a power of two, or rounded.
+define internal float @je.rounded_bits.f32(float %x, i32 %bits) nounwind willreturn memory(none) {
+entry:
+  %value = bitcast i32 %bits to float
+  ret float %value
+}
+
 ; The fraction that C's modf returns, with the sign of x; a zero for infinities.
 define internal double @je.modf_fraction.f64(double %x) nounwind willreturn memory(none) {
 entry:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Mapping
 
-_HELPER = re.compile(r"je\.(\w+)\.f64$")
+_HELPER = re.compile(r"je\.(\w+)\.f(?:32|64)$")
 _OVERLOAD = re.compile(r"(?:nx)?(?:v\d+)?(?:f\d+|bf16|i\d+|ppcf128|p\d+)$")
 _REENTRANT = re.compile(r"(.+?)[fl]_r$")
 _FINITE = re.compile(r"__(.+)_finite$")
@@ -112,7 +112,8 @@ _LIBDEVICE: Mapping[str, str] = {
 NOT_IN_C = frozenset(
     "maximum minimum powi identity constrained is_fpclass digamma polygamma frexp_fraction frexp_exponent "
     "modf_fraction remquo_quotient lgamma_sign rcp rsqrt saturate rcbrt rhypot norm3d norm4d normcdf normcdfinv erfinv "
-    "erfcinv erfcx x86_max x86_min nearest rrspacing set_exponent spacing".split()
+    "erfcinv erfcx x86_max x86_min nearest rrspacing set_exponent spacing rescaled_bits "
+    "rounded_bits".split()
 )
 """Rows whose names mean nothing in C: a user's own function of that name is another function."""
 

@@ -134,7 +134,7 @@ class _Splitting:
         self._words = words
         self._layout = DataLayout(module)
         self._lanes = Lanes()
-        self._parts = Parts(function, self._lanes, lambda load: self._carries(load))
+        self._parts = Parts(function, self._lanes, lambda load: self._carries(load) and not self._is_number(load))
         self._carrying: dict[Value, bool] = {}
 
     def run(self) -> bool:
@@ -223,6 +223,12 @@ class _Splitting:
         """The numbers and pointers in what an access reads or writes."""
         numbers = self._words.numbers(pointer, total, access) or frozenset()
         return numbers | (self._words.pointers(pointer, total) or frozenset())
+
+    def _is_number(self, load: I.Load) -> bool:
+        """Whether a word is one number as a whole, of which parts are looked at: they stay parts of that."""
+        total = self._layout.store_size(load.type)
+        held = self._held(load, load.operands[0], total)
+        return len(held) == 1 and all(o == 0 and T.is_float(t) and size(t) == total for o, t in held)
 
     def _carries(self, value: Value) -> bool:
         """Whether bits of a number, or of a pointer, may be in a word."""

@@ -43,6 +43,7 @@ from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.bit_operations import as_number, bit_operation, parts_of_signs
 from jax_enzyme.transform.half_words import name_conversions
 from jax_enzyme.transform.lanes import split_mixed_loads, split_words
+from jax_enzyme.transform.number_fields import name_numbers
 from jax_enzyme.transform.rewriting import forget_records, phis, place, remove_dead, substitute
 
 
@@ -66,6 +67,8 @@ def retype(function: ArrayFunction) -> ArrayFunction:
         changed = True
         for web, type_ in webs:
             _Rewriting(web, type_, Declarations(result.module)).run()
+    declarations = Declarations(result.module)
+    changed |= any([name_numbers(f, declarations) for f in list(result.module.functions.values())])
     return result if changed else function
 
 

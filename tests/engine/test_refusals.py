@@ -177,7 +177,7 @@ REFUSED = (
         "#include <stdint.h>\ntypedef union { double d; uint64_t u; } both;\n"
         "void k(int n, const double *x, double *y) {\n  both t[8];\n"
         "  for (int i = 0; i < n; i++) t[i * 7 % n].d = x[i];\n"
-        "  for (int i = 0; i < n; i++)\n    t[i].u += 3;\n  for (int i = 0; i < n; i++) y[i] = t[i].d;\n}",
+        "  for (int i = 0; i < n; i++)\n    t[i].u *= 3;\n  for (int i = 0; i < n; i++) y[i] = t[i].d;\n}",
         7,
         BITS,
         "n: i32, x: f64[n], out y: f64[n]",
@@ -294,13 +294,12 @@ REFUSED = (
     Program(
         "bits_sent_through_an_array",
         "#include <stdint.h>\n#include <string.h>\nvoid k(int n, const double *x, double *y) {\n  int64_t t[8];\n"
-        "  memcpy(t, x, n * sizeof *t);\n  for (int i = 0; i < n; i++)\n    t[i * 3 % n] += 1l << 52;\n"
+        "  memcpy(t, x, n * sizeof *t);\n  for (int i = 0; i < n; i++)\n    t[i * 3 % n] *= 3;\n"
         "  memcpy(y, t, n * sizeof *t);\n}",
         7,
         BITS,
         "n: i32, x: f64[n], out y: f64[n]",
         (np.array([1.5, 2.5]),),
-        result=3.0,
         dims={"n": 2},
     ),
     Program(

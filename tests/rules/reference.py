@@ -67,6 +67,7 @@ REAL: dict[str, Callable[..., Any]] = {
     "erfcinv": lambda x: mpmath.erfinv(1 - x), "erfcx": lambda x: mpmath.exp(x * x) * mpmath.erfc(x),
     "nearest": lambda x, up: x, "rrspacing": lambda x: abs(_fraction(x)) * 2**53,
     "set_exponent": lambda x, n: _fraction(x) * mpf(2) ** n,
+    "rescaled_bits": lambda x, n: x * mpf(2) ** n, "rounded_bits": lambda x, n: x,
     "x86_max": _select_max, "x86_min": _select_min,
     "fneg": lambda x: -x, "fadd": lambda x, y: x + y, "fsub": lambda x, y: x - y, "fmul": lambda x, y: x * y,
     "fdiv": lambda x, y: x / y, "frem": lambda x, y: x - y * _trunc(x / y), "fpext": lambda x: x,

@@ -1,9 +1,11 @@
 """Numbers whose bits are in integers, and numbers that are made of integers: what is refused about them.
 
-Copies of bits are copies of the number, and comparing them decides as comparing numbers does. Anything else means
-something for the number that is not known here:
+Copies of bits are copies of the number, and comparing them decides as comparing numbers does. Signs and exponents are
+decisions too, whatever is computed of them, and numbers with another one's digits have been named
+(`transform.number_fields`). Anything else means something for the number that is not known here:
 
-    integer arithmetic      on the bits of a number that varies, where the result ends in a number, memory or a function
+    integer arithmetic      on the digits of a number that varies, where the result ends in a number, memory or a
+                            function
     numbers out of integers that were computed from numbers that vary, as in fast exponentials: the integer is piecewise
                             constant, but what is meant is not. (2^n, with an n that was rounded, is what it says.)
                             It may have been rounded as a number first: `(int)round(x)`
@@ -19,12 +21,16 @@ from functools import cached_property
 from jax_enzyme.ad.facts.causes import BITS, MADE, PARTS, Cause
 from jax_enzyme.analysis.accesses import reachable_objects
 from jax_enzyme.analysis.activity import Activity
+from jax_enzyme.analysis.bit_arithmetic import DIGITS
 from jax_enzyme.analysis.congruence import Congruence
-from jax_enzyme.analysis.decisions import computes, decides, keeps
+from jax_enzyme.analysis.decisions import computes, decides, keeps, takes_bits
 from jax_enzyme.analysis.fixpoint import fixpoint
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.number_bytes import WORD, ByteRanges, Bytes, Copied
+from jax_enzyme.analysis.number_fields import NumberFields
 from jax_enzyme.analysis.objects import MemoryObject, call_effect, called_routine, is_copy
+from jax_enzyme.analysis.rounding import is_whole
+from jax_enzyme.analysis.tabled_bits import is_tabled
 from jax_enzyme.analysis.tbaa import is_certain_integer, is_fortran_integer, is_of_any_type
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -79,9 +85,11 @@ class BitChecks:
 
     def _arithmetic(self, function: Function) -> Iterator[tuple[I.Instruction, Cause]]:
         sources = [i for i in function.instructions() if self._is_bits(i)]
-        users = uses(function) if sources else {}
+        if not sources:
+            return
+        users, fields = uses(function), NumberFields(function, self._is_bits)
         for source in sources:
-            for user in _lossy(source, users):
+            for user in _lossy(source, users, fields):
                 yield user, BITS
 
     def _is_bits(self, value: I.Instruction) -> bool:
@@ -114,6 +122,8 @@ class BitChecks:
             if isinstance(instruction, I.CallBase) or instruction.opcode in ("fptosi", "fptoui"):
                 given = instruction.arguments if isinstance(instruction, I.CallBase) else instruction.operands
                 return any(v in self.activity.varied or v in rounded.values for v in given)
+            if instruction.opcode == "bitcast" and is_whole(instruction.operands[0]):
+                return instruction.operands[0] in self.activity.varied
             return False
 
         return self._trail(T.is_int, begins)
@@ -344,6 +354,10 @@ def _low_bits(value: Value, whole: Mapping[Value, int]) -> int:
     if not isinstance(value, I.Instruction):
         return 0  # a parameter
     operands = value.operands[1:] if isinstance(value, I.Select) else value.operands
+    if value.opcode in ("shl", "lshr") and _constant(operands[0]) is not None:
+        return _ALL  # one of as many numbers as there are places: it steps as seldom as an exponent
+    if any(is_tabled(value, count) for count in DIGITS.values()):
+        return _ALL
     least = min((whole.get(v, _ALL) for v in operands), default=_ALL)
     match value.opcode:
         case "shl":
@@ -361,9 +375,11 @@ def _low_bits(value: Value, whole: Mapping[Value, int]) -> int:
             return 0
 
 
-def _lossy(source: I.Instruction, users: Mapping[Value, list[tuple[I.Instruction, int]]]) -> Iterator[I.Instruction]:
-    """The first instruction on each way from a number's bits to another number, memory or function: none where they are
-    merely copied, or only decide."""
+def _lossy(
+    source: I.Instruction, users: Mapping[Value, list[tuple[I.Instruction, int]]], fields: NumberFields
+) -> Iterator[I.Instruction]:
+    """The first instruction on each way from a number's digits to another number, memory or function: none where they
+    are merely copied, or only decide."""
     pending: list[tuple[I.Instruction, I.Instruction | None]] = [(source, None)]
     seen: set[Value] = set()
     while pending:
@@ -372,14 +388,14 @@ def _lossy(source: I.Instruction, users: Mapping[Value, list[tuple[I.Instruction
             continue
         seen.add(value)
         for user, index in users.get(value, ()):
-            if decides(user):
+            if decides(user) or takes_bits(user):
                 continue
             if isinstance(user, I.Phi | I.Freeze) or (isinstance(user, I.Select) and index > 0):
                 pending.append((user, computed))
             elif keeps(user):
-                if computed is not None:
+                if computed is not None and fields.has_digits(value):
                     yield computed
             elif computes(user):
                 pending.append((user, computed or user))
-            else:
+            elif fields.has_digits(value):
                 yield computed or user

@@ -82,8 +82,8 @@ BITS = Cause(
     "bits of a number",
     Kind.NOT_PROVABLE,
     "integer arithmetic on the bits of a number that a derivative depends on",
-    "what the arithmetic means for the number cannot be told; copying, comparing, and `fabs`, `copysign` and change of "
-    "sign by masks are known",
+    "what the arithmetic means for the number cannot be told; copying, comparing, what changes signs and exponents, "
+    "and masks that cut off low digits are known",
     "use fabs, copysign, frexp or ldexp from math.h instead of the number's bits",
 )
 MADE = Cause(
