@@ -1,8 +1,9 @@
 """What the iterations of a loop add up: in values that go around it, and in memory.
 
 A *chain* starts from a value, the phi of the header or a load, and every step of it is the value before combined with
-something else: `s + a`, `s - a`, `fmuladd(a, b, s)`; or `s * a`; or the larger of `s` and `a`. Phis and selects join
-steps of one chain. Nothing else may use a step, so that who starts the chain from zero gets what is to be added.
+something else: `s + a`, `s - a`, `fmuladd(a, b, s)`; or `s * a`; or `s && a`; or the larger of `s` and `a`. Phis and
+selects join steps of one chain. Nothing else may use a step, so that who starts the chain from zero gets what is to be
+added.
 
 A *choice* is the best of all with what belongs to it: several phis, of which all are replaced at once, where something
 is better than the first one of them:
@@ -21,7 +22,7 @@ from typing import TypeAlias
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import callee_name
-from jax_enzyme.ir.values import BasicBlock, Value, int_value
+from jax_enzyme.ir.values import BasicBlock, Value, int_value, is_zero
 
 Uses: TypeAlias = Mapping[Value, Sequence[tuple[I.Instruction, int]]]
 
@@ -170,6 +171,8 @@ def _step(user: I.Instruction, index: int, uses: Uses) -> tuple[str, I.Instructi
             if name.startswith(_FUSED):
                 return ("fadd", user) if index == 2 else None
             return (name, user) if name.startswith((*_EXTREMES, *_INTEGER_EXTREMES)) else None
+        case I.Select() if (logical := _logical(user)) is not None and user.operands.count(user.operands[index]) == 1:
+            return (logical, user) if index in (0, 1 + (logical == "or")) else None
         case I.Select() if index > 0:
             compared = user.operands[0]
             if isinstance(compared, I.Compare) and set(compared.operands) == set(user.operands[1:]):
@@ -183,6 +186,15 @@ def _step(user: I.Instruction, index: int, uses: Uses) -> tuple[str, I.Instructi
             return None
         case _:
             return None
+
+
+def _logical(chosen: I.Select) -> str | None:
+    """`and` where a choice is `x && y`, that is `x ? y : false`; `or` where it is `x ? true : y`."""
+    if chosen.type != T.I1:
+        return None
+    if is_zero(chosen.operands[2]):
+        return "and"
+    return "or" if int_value(chosen.operands[1]) in (1, -1) else None
 
 
 def _extreme(compared: I.Compare, chosen: I.Select, value: Value, uses: Uses) -> tuple[str, I.Instruction] | None:

@@ -327,7 +327,7 @@ def _join(
     """Two parts of a sum as one, of all `sums` by what they start with."""
     total, part = totals[sum_.start], parts[sum_.start]
     match sum_.sample:
-        case I.Select() as chosen:
+        case I.Select() as chosen if sum_.kind not in ("and", "or"):
             leader = sum_.leader or sum_
             any_ = next((s for s in sums if s.leader is leader and says_any(s)), None)
             compared = leader.sample.operands[0]

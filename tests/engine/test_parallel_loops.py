@@ -107,9 +107,16 @@ void k(int n, const double *x, double *y) {
         """#include <math.h>
 void k(int n, const double *x, double *y) {
   double s = 0, z[5] = {0, 0, 0, 0, 0};
-#pragma omp parallel for reduction(+ : s) reduction(+ : z[:5]) schedule(dynamic, 8)
-  for (int i = 0; i < n; i++) { s += sin(x[i]) * x[i]; z[i % 5] += x[i] * x[i]; }
-  for (int i = 0; i < n; i++) y[i] = s * z[i % 5];
+  int all = 1, any = 0;
+#pragma omp parallel for reduction(+ : s) reduction(+ : z[:5]) schedule(dynamic, 8) reduction(&& : all) \\
+    reduction(|| : any)
+  for (int i = 0; i < n; i++) {
+    s += sin(x[i]) * x[i];
+    z[i % 5] += x[i] * x[i];
+    all = all && x[i] > -9;
+    any = any || x[i] > 1.25;
+  }
+  for (int i = 0; i < n; i++) y[i] = s * z[i % 5] + all + 2 * any;
 }""",
         "pjv",
     ),
@@ -624,6 +631,8 @@ TELLING = {
     "a lock": ("int own = take(&count, &lock);", "own", False),
     "a threadprivate variable": ("", "mine", False),
     "one thread": ("", "0", False),
+    "as many threads as the run knows": ("", "0", False),
+    "several threads": ("", "0", True),
 }
 """By what threads have come by: a part of the region before its loop, what tells a thread its part of an array, and
 whether the directive is believed that iterations do not meet."""
@@ -632,6 +641,8 @@ whether the directive is believed that iterations do not meet."""
 @pytest.mark.parametrize("name", TELLING)
 def test_loops_behind_what_tells_threads_apart_are_not_taken_at_their_word(name: str) -> None:
     before, own, believed = TELLING[name]
+    numbers = {"one thread": "1", "as many threads as the run knows": "at[100]", "several threads": "few"}
+    number = numbers.get(name, "")
     source = f"""#include <math.h>
 #include <omp.h>
 static int mine;
@@ -647,7 +658,8 @@ void k(int n, const int *at, const double *x, double *w, double *y) {{
   double top = 0;
   omp_lock_t lock;
   omp_init_lock(&lock);
-  {"omp_set_num_threads(1);" if name == "one thread" else ""}
+  int few = n > 9 ? 4 : 2;
+  {number and f"omp_set_num_threads({number});"}
 #pragma omp parallel
   {{
 {before}

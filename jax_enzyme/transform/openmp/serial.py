@@ -8,6 +8,7 @@ library have bodies in `frontends/runtime/openmp_team.cpp`.
 
 from __future__ import annotations
 
+from jax_enzyme.analysis.accumulation import Uses
 from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.errors import CompileError
 from jax_enzyme.ir import instructions as I
@@ -15,8 +16,8 @@ from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.inlining import expanded_attributes
 from jax_enzyme.ir.marks import Mark, Marks, mark, marks_of, unmark
-from jax_enzyme.ir.module import Function, Module, callee_name
-from jax_enzyme.ir.values import int_value
+from jax_enzyme.ir.module import Function, Module, callee_name, uses
+from jax_enzyme.ir.values import Value, int_value
 from jax_enzyme.transform.openmp.calls import PREFIX, calls_of
 from jax_enzyme.transform.openmp.exceptions import let_exceptions_out
 from jax_enzyme.transform.openmp.regions import call_regions, call_tasks, forked, is_region
@@ -26,6 +27,7 @@ from jax_enzyme.transform.openmp.synchronisation import Synchronisation
 _CANCEL = ("__kmpc_cancel", "__kmpc_cancellationpoint")
 _IDENTITY = ("omp_get_thread_num", "omp_get_ancestor_thread_num", "omp_get_place_num")
 """Who asks for its number may share out memory by it, and memory that looks shared then is a thread's own."""
+_OF_MACHINE = ("omp_get_max_threads", "omp_get_num_procs", "omp_get_thread_limit")
 _SIZES = ("__kmpc_push_num_threads", "omp_set_num_threads", "omp_get_num_threads", "omp_get_team_size")
 _MEETINGS = tuple(PREFIX + name for name in ("barrier", "copyprivate", "end_reduce"))
 """Calls that all members of a team come to, and that no optimiser may have two of."""
@@ -130,14 +132,31 @@ def _is_convergent(module: Module, function: Function) -> bool:
 
 def _asks_for_one(module: Module) -> bool:
     """May a directive have a team of one thread, whose iterations need not be independent: by `num_threads(1)`,
-    `omp_set_num_threads(1)`, or by an `if` that may be false?"""
+    `omp_set_num_threads(1)`, a number there that only the run knows, or by an `if` that may be false?"""
     if any(f in module.functions for f in ("__kmpc_serialized_parallel", "__kmpc_fork_call_if")):
         return True
-    return any(
-        int_value(call.arguments[2 if callee_name(call).startswith(PREFIX) else 0]) == 1
-        for function in module.functions.values()
-        for _, call in calls_of(function, "__kmpc_push_num_threads", "omp_set_num_threads")
-    )
+    for function in module.functions.values():
+        for _, call in calls_of(function, "__kmpc_push_num_threads", "omp_set_num_threads"):
+            if _may_be_one(call.arguments[2 if callee_name(call).startswith(PREFIX) else 0], uses(function)):
+                return True
+    return False
+
+
+def _may_be_one(number: Value, users: Uses | None) -> bool:
+    """May a number of threads be 1? Those of the machine are taken for several. With `users`, a variable is looked
+    into."""
+    match number:
+        case I.Select():
+            return any(_may_be_one(v, users) for v in number.operands[1:])
+        case I.Load(operands=[I.Alloca() as variable]) if users is not None:
+            found = [u for u, _ in users[variable] if not callee_name(u).startswith("llvm.lifetime.")]
+            known = all(isinstance(u, I.Load) or (isinstance(u, I.Store) and u.operands[1] is variable) for u in found)
+            stored = [u.operands[0] for u in found if isinstance(u, I.Store)]
+            return not known or any(_may_be_one(v, None) for v in stored)
+        case I.Call():
+            return not callee_name(number).startswith(_OF_MACHINE)
+        case _:
+            return int_value(number) in (None, 1)
 
 
 def _within_regions(module: Module) -> frozenset[Function]:
