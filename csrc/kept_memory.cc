@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -11,6 +12,7 @@
 
 #if defined(__linux__)
 #include <malloc.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #endif
 
@@ -27,6 +29,9 @@ constexpr std::size_t kMostBlocks = 64;
 constexpr std::uint64_t kIdle = 1024;
 // A block serves a request for this part of it or more.
 constexpr std::size_t kWaste = 2;
+// From here on the system is asked for huge pages: a tape is gone through from end to end, many arrays side by side,
+// and with small ones the processor looks for addresses of pages all the time.
+constexpr std::size_t kHuge = std::size_t{4} << 20;
 
 std::size_t Limit() {
 #if defined(__linux__)
@@ -46,6 +51,18 @@ std::size_t Size(void* memory) {
   (void)memory;
   return 0;
 #endif
+}
+
+// Advice for whole pages of fresh memory, which may be ignored.
+void* WithHugePages(void* memory, std::size_t bytes) {
+#if defined(__linux__)
+  const long page = sysconf(_SC_PAGE_SIZE);
+  if (memory == nullptr || bytes < kHuge || page <= 0) return memory;
+  const auto unit = static_cast<std::uintptr_t>(page), start = reinterpret_cast<std::uintptr_t>(memory);
+  const std::uintptr_t first = (start + unit - 1) / unit * unit, last = (start + bytes) / unit * unit;
+  madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
+#endif
+  return memory;
 }
 
 // All threads share it: which thread of XLA's runs a call changes from call to call, and a tape for each of them would
@@ -161,12 +178,14 @@ class Pool {
 
 // A large block of the C library's. Where it has none, what is kept goes back to it first.
 template <typename Make>
-void* Asked(const Make& make) {
+void* Asked(std::size_t bytes, const Make& make) {
   Pool::Instance().Asked();
   void* made = make();
-  if (made != nullptr) return made;
-  ReleaseTapes();
-  return Pool::Instance().Release() > 0 ? make() : nullptr;
+  if (made == nullptr) {
+    ReleaseTapes();
+    if (Pool::Instance().Release() > 0) made = make();
+  }
+  return WithHugePages(made, bytes);
 }
 
 }  // namespace
@@ -188,14 +207,14 @@ using jax_enzyme::Pool;
 JE_EXPORT void* je_memory_malloc(std::size_t bytes) {
   if (bytes < kLarge) return std::malloc(bytes);
   if (void* kept = Pool::Instance().Take(bytes)) return kept;
-  return Asked([=] { return std::malloc(bytes); });
+  return Asked(bytes, [=] { return std::malloc(bytes); });
 }
 
 JE_EXPORT void* je_memory_calloc(std::size_t count, std::size_t size) {
   std::size_t bytes = 0;
   if (__builtin_mul_overflow(count, size, &bytes) || bytes < kLarge) return std::calloc(count, size);
   if (void* kept = Pool::Instance().Take(bytes)) return std::memset(kept, 0, bytes);
-  return Asked([=] { return std::calloc(count, size); });
+  return Asked(bytes, [=] { return std::calloc(count, size); });
 }
 
 JE_EXPORT void je_memory_free(void* memory) {
