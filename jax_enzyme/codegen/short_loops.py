@@ -6,7 +6,11 @@
 
 A point in space is an array of three numbers in memory to the compiler until its loops are unrolled; then it is three
 values, which need no shadow memory, and of which the tape keeps what is needed. LLVM's own limits are made for code
-that runs forward only: a body of ten iterations, once reversed, is long.
+that runs forward only: a body of ten iterations, once reversed, is long. Loops over small local arrays are worth more:
+
+    double f[9];
+    for (int q = 0; q < 9; q++) f[q] = from[q * size + i];        nine values of one iteration of the loop around, which
+    for (int q = 0; q < 9; q++) to[q * size + i] = g(f[q]);       is then the innermost, and can be made vectors
 """
 
 from __future__ import annotations
@@ -15,17 +19,24 @@ from collections.abc import Iterator
 
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dominators import Dominators
-from jax_enzyme.analysis.loops import Loops
+from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.recurrences import Recurrences
+from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.instructions import Instruction
 from jax_enzyme.ir.metadata import MDNode, MDRef, MDString, MDValue
-from jax_enzyme.ir.module import Function, Module
-from jax_enzyme.ir.values import BasicBlock
+from jax_enzyme.ir.module import Function, Module, callee_name
+from jax_enzyme.ir.values import BasicBlock, Value
 
 _ITERATIONS = 4
 _INSTRUCTIONS = 200
 """Of all iterations together."""
+_LOCAL_ITERATIONS = 16
+_LOCAL_INSTRUCTIONS = 512
+_LOCAL_BYTES = 256
+"""The same for loops over local arrays of so many bytes at most, in longer loops, that call nothing: calls are better
+made in vectors."""
 _EFFORT = 500
 """Questions that lead to how often a loop runs: what is seen to be a small constant at all is seen at once."""
 _LOOP = "llvm.loop"
@@ -48,17 +59,50 @@ def _latches(module: Module, function: Function) -> Iterator[BasicBlock]:
     cfg = Cfg(function)
     loops = Loops(cfg, Dominators(cfg))
     recurrences = Recurrences(function, cfg, loops, effort=_EFFORT)
+    layout = DataLayout(module)
+    short: set[Loop] = set()
+    local: set[Loop] = set()
     for loop in loops:
         if loop.children or len(loop.latches) > 1 or len(loop.exits) > 1:
             continue
         body = sum(len(b.instructions) for b in loop.blocks)
-        if body > _INSTRUCTIONS or _spoken_of(module, loop.latches[0].terminator):
+        if body > _LOCAL_INSTRUCTIONS or _spoken_of(module, loop.latches[0].terminator):
             continue  # before any time is spent on how often it runs
-        again = recurrences.repeats(loop)
-        if again is None or not 0 <= again < _ITERATIONS:
+        is_local = _goes_over_locals(layout, loop)
+        again = recurrences.repeats(loop) if is_local or body <= _INSTRUCTIONS else None
+        if again is None or again < 0:
             continue
-        if (again + 1) * body <= _INSTRUCTIONS:
+        if again < _ITERATIONS and (again + 1) * body <= _INSTRUCTIONS:
+            short.add(loop)
+        elif is_local and again < _LOCAL_ITERATIONS and (again + 1) * body <= _LOCAL_INSTRUCTIONS:
+            local.add(loop)
+    for loop in loops:
+        if loop in short or (loop in local and _leaves_no_loop(recurrences, loop, short | local)):
             yield loop.latches[0]
+
+
+def _leaves_no_loop(recurrences: Recurrences, loop: Loop, gone: set[Loop]) -> bool:
+    """Whether the loop around a loop is a longer one and becomes an innermost one: or else the array stays in memory,
+    and nothing is gained."""
+    around = loop.parent
+    if around is None or not gone.issuperset(around.children):
+        return False
+    again = recurrences.repeats(around)
+    return again is None or again >= _LOCAL_ITERATIONS
+
+
+def _goes_over_locals(layout: DataLayout, loop: Loop) -> bool:
+    """Whether a loop accesses a small local array, at another place in each iteration, and calls nothing."""
+    instructions = [i for block in loop.blocks for i in block.instructions]
+    if any(isinstance(i, I.CallBase) and not callee_name(i).startswith("llvm.") for i in instructions):
+        return False
+    pointers = [accessed[0] for i in instructions if (accessed := I.accessed(i)) is not None]
+    inside = set(instructions)
+    return any(pointer in inside and _is_small(layout, I.base_of(pointer)) for pointer in pointers)
+
+
+def _is_small(layout: DataLayout, base: Value) -> bool:
+    return isinstance(base, I.Alloca) and layout.alloc_size(base.allocated_type) <= _LOCAL_BYTES
 
 
 def _properties(module: Module, branch: Instruction) -> list[MDValue]:

@@ -50,3 +50,21 @@ def test_nests_go_as_far_as_they_are_short() -> None:
     cfg = Cfg(module.functions["je.primal"])
     assert len(Loops(cfg, Dominators(cfg)).all) <= 1
     agree(three_way(kernel, [np.linspace(-1, 2, 9).reshape(3, 3)]))
+
+
+@pytest.mark.parametrize(("n", "expected"), [(9, 1), (17, 3), (33, 3)])
+def test_loops_over_small_local_arrays_go_inside_others(n: int, expected: int) -> None:
+    source = f"""
+    void k(int m, const double *x, double *y) {{
+        for (int i = 0; i < m; i++) {{
+            double f[{n}], sum = 0;
+            for (int q = 0; q < {n}; q++) sum += f[q] = x[q * m + i];
+            for (int q = 0; q < {n}; q++) y[q * m + i] = f[{n} - 1 - q] * sum;
+        }}
+    }}"""
+    x = np.linspace(-1, 2, 20 * n).reshape(n, 20)
+    kernel = native(source, "k", f"m: i32, x: f64[{n},m], out y: f64[{n},m]", {"m": 20}, "c")
+    module = derived.regular(kernel.program, kernel.signature, kernel.binding).module
+    cfg = Cfg(module.functions["je.primal"])
+    assert len(Loops(cfg, Dominators(cfg)).all) == expected
+    agree(three_way(kernel, [x]))
