@@ -40,6 +40,7 @@ from jax_enzyme.rules.pairs import ATTRIBUTE
 from jax_enzyme.transform.carried_loads import load_again
 from jax_enzyme.transform.divisions import note_divisions
 from jax_enzyme.transform.failure_sites import keep_failures_apart
+from jax_enzyme.transform.invariant_loads import load_before_loops
 from jax_enzyme.transform.lower_calls import lower_calls
 from jax_enzyme.transform.poison import define_poison
 from jax_enzyme.transform.reducible import make_reducible
@@ -79,6 +80,8 @@ def canonical(function: ArrayFunction) -> ArrayFunction:
         result = replace(function, module=_regular(module))
     result = replace(function, module=_with_single_entries(result.module))
     result = load_again(retype(result))
+    if _runs_alone(result.module):
+        result = load_before_loops(result)
     module = define_poison(lower_calls(result.module))
     drop_scopes(module)
     _show_attributes(module)

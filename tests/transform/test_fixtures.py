@@ -26,6 +26,7 @@ from jax_enzyme.transform.devirtualise import devirtualise
 from jax_enzyme.transform.dynamic_casts import lower_dynamic_casts
 from jax_enzyme.transform.failures import lower_failures
 from jax_enzyme.transform.heap_locals import move_large_locals
+from jax_enzyme.transform.invariant_loads import load_before_loops
 from jax_enzyme.transform.lanes import split_address_lanes
 from jax_enzyme.transform.lower_calls import lower_calls
 from jax_enzyme.transform.masked_memory import lower_masked_memory
@@ -63,6 +64,7 @@ PASSES: dict[str, Pass] = {
     "dynamic_casts": _of_module(lower_dynamic_casts),
     "failures": lower_failures,
     "heap_locals": move_large_locals,
+    "invariant_loads": load_before_loops,
     "lower_calls": _of_module(lower_calls),
     "masked_memory": _of_module(lower_masked_memory),
     "output": _of_module(drop_output),
