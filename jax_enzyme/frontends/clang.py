@@ -10,16 +10,17 @@ from jax_enzyme.frontends.openmp import on_the_host, serial
 from jax_enzyme.frontends.source import Source
 
 _INCLUDE, _CPP_INCLUDE = (Path(__file__).parent / name for name in ("c_include", "cpp_include"))
+_CLASSES = ("-fno-standalone-debug", "-Xclang", "-fno-use-ctor-homing")
+"""Classes are described where their members are used, unless a flag asks for more (`class_types`)."""
 _READ = (
     # No particular CPU: the machine that runs the code is asked when it is known. zig defines NDEBUG of itself.
-    "-mcpu=baseline", "-UNDEBUG", "-iquote", ".", "{flags}", "-O2", "-isystem", str(_INCLUDE),
+    "-mcpu=baseline", "-UNDEBUG", "-iquote", ".", *_CLASSES, "{flags}", "-O2", "-isystem", str(_INCLUDE),
 )  # fmt: skip
 _WRITE = (
     # What an optimiser is to see (lifetimes, type-based aliasing, no `optnone`), but not optimised yet.
     "-S", "-emit-llvm", "-Xclang", "-disable-llvm-passes",
-    # Classes are described wherever they are used, but only those of their functions that are: all of them are several
-    # times as long as the code.
-    "-g", "-fstandalone-debug", "-gomit-unreferenced-methods", "-fdebug-compilation-dir=.",
+    # Of the functions of classes only those that are used: all of them are several times as long as the code.
+    "-g", "-gomit-unreferenced-methods", "-fdebug-compilation-dir=.",
     # `errno` is what keeps libm calls from being pure; no value changes. zig adds the traps and the protector.
     "-fno-math-errno", "-fno-sanitize=all", "-fno-stack-protector", "-fomit-frame-pointer",
     "-fno-color-diagnostics", "-fspell-checking", "-Wno-error=date-time", "-w",

@@ -22,7 +22,7 @@ from typing import Literal
 
 from jax_enzyme.cache import digest
 from jax_enzyme.errors import CompileError
-from jax_enzyme.frontends import fortran_modules, symbols
+from jax_enzyme.frontends import class_types, fortran_modules, symbols
 from jax_enzyme.frontends.candidates import Candidates, is_known, may_define, may_rename, plain, with_part_of
 from jax_enzyme.frontends.clang import compile_c, compile_cpp
 from jax_enzyme.frontends.cuda import compile_cuda
@@ -135,6 +135,7 @@ class SourceSet:
             if (on_host := self._host_function(symbol, also, ruled)) is not None:
                 return on_host
             home, root = self._home(symbol)
+            home = self._described(home, (root, *also))
             others = [found for name in also if (found := self._find_or_compile(name))]
             # Rules may be given for whatever a single source calls: it stays whole.
             alone = len(self.units) == 1
@@ -195,6 +196,17 @@ class SourceSet:
             return made
         external = [name for one in self._compiled() for name in one.external]
         raise symbols.not_found(symbol, external, meant, self.place, self._language)
+
+    def _described(self, one: Compiled, wanted: Collection[str]) -> Compiled:
+        """The module of a unit with all classes that the types of functions lead to."""
+        unit = one.unit
+        if unit.source.lang != "c++" or class_types.ALL in unit.flags or not class_types.only_names(one.ir, wanted):
+            return one
+        whole = self._one(replace(unit, flags=(*unit.flags, class_types.ALL)))
+        if isinstance(whole, CompileError):
+            raise whole
+        self._done.update({key: whole for key, done in self._done.items() if done is one})
+        return whole
 
     def _host_function(self, symbol: str | None, also: Collection[str], ruled: Collection[str]) -> Program | None:
         """The program of a host function of CUDA sources, or of one of others beside them; None for all else."""

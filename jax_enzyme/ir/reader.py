@@ -12,7 +12,7 @@ from jax_enzyme.collector import collector_paused
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.keywords import LINKAGE, UNNAMED
 from jax_enzyme.ir.lexer import ReadError, normal
-from jax_enzyme.ir.metadata import MDValue
+from jax_enzyme.ir.metadata import MDNode, MDValue
 from jax_enzyme.ir.module import GlobalAlias, GlobalVariable, Module
 from jax_enzyme.ir.nodes import Nodes, split
 from jax_enzyme.ir.reader_functions import FunctionReader
@@ -21,7 +21,7 @@ from jax_enzyme.ir.reader_values import global_name
 from jax_enzyme.ir.verify import VerifyError, parse_verified
 from jax_enzyme.ir.writer import to_text
 
-__all__ = ["ReadError", "parse", "parse_printed", "read", "upgraded"]
+__all__ = ["ReadError", "parse", "parse_printed", "printed_nodes", "read", "upgraded"]
 
 _GLOBAL_PREFIX = LINKAGE | UNNAMED | {"externally_initialized", "thread_local", "addrspace"}
 _GLOBAL_WORDS = frozenset(
@@ -40,8 +40,17 @@ def parse_printed(text: str) -> Module:
     rest, nodes = split(text)
     with collector_paused():
         reader = _ModuleReader(rest)
-        reader.module.metadata = Nodes(nodes, lambda node: MetadataReader(node).node())
+        reader.module.metadata = Nodes(nodes, _node)
         return reader.read()
+
+
+def printed_nodes(text: str) -> Nodes:
+    """The numbered nodes of what LLVM has written, and nothing else of it."""
+    return Nodes(split(text)[1], _node)
+
+
+def _node(text: str) -> MDNode:
+    return MetadataReader(text).node()
 
 
 def read(source: str | bytes) -> Module:

@@ -419,6 +419,25 @@ def test_classes_that_are_made_elsewhere(members: str) -> None:
         fits(source, "p: f64[2] -> f64", "c++")
 
 
+def test_classes_that_are_only_handed_on() -> None:
+    source = """
+    struct pair { double a; int k; };  struct holder { pair *p; };  double other(holder *);
+    extern "C" double f(holder *h) { return other(h); }
+    """
+    with pytest.raises(SignatureError, match="a structure whose member"):
+        fits(source, "h: f64[2] -> f64", "c++")
+
+
+def test_classes_of_headers_are_described_where_a_function_is_given_one_of_them() -> None:
+    source = """
+    #include <map>
+    struct shown {{ shown(); double a; }};
+    extern "C" double f({}) {{ std::map<int, double> m; return m[1]; }}
+    """
+    plain, given = (load(source.format(p), "f", "c++").ir for p in ("double *x", "shown *x"))
+    assert len(given) > 1.1 * len(plain)
+
+
 def test_the_sign_of_a_result() -> None:
     with pytest.raises(SignatureError, match=r"says `-> i32`, but `f` returns `unsigned int`"):
         fits("unsigned f(double x) { return x; }", "x: f64 -> i32")
