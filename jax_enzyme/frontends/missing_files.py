@@ -35,7 +35,8 @@ def with_advice(error: CompileError, unit: Unit, units: Sequence[Unit]) -> Compi
     name = match["c"] or match["fortran"]
     searched = [os.path.dirname(unit.name) or ".", *_include_folders(unit.flags)]
     cause = f"{unit.name} includes {name}, which is in none of the folders: {', '.join(searched)}"
-    found = list(dict.fromkeys((*_of_python(name), *_folders_with(name, units))))
+    unmade = (folder for folder in searched if _template(folder, name))
+    found = list(dict.fromkeys((*_of_python(name), *unmade, *_folders_with(name, units))))
     template = _template(found[0], name) if found else None
     there = [folder for folder in found if not _template(folder, name)]
     if template:

@@ -316,6 +316,15 @@ def test_a_header_that_configure_makes(write: Write, tmp_path: Path) -> None:
     assert f"makes it of {template}" in (caught.value.remedy or "")
 
 
+def test_a_header_that_configure_makes_in_a_folder_of_the_flags(write: Write, tmp_path: Path) -> None:
+    path, _ = write(a__b__c__step__c='#include "lib/config.h"\n' + HALF, include__lib__other__h="")
+    template = tmp_path / "include" / "lib" / "config.h.in"
+    template.touch()
+    with pytest.raises(CompileError, match=r"includes lib/config\.h") as caught:
+        load(path, "half", flags=(f"-I{tmp_path / 'include'}",))
+    assert f"makes it of {template}" in (caught.value.remedy or "")
+
+
 def test_a_function_that_no_header_declares(write: Write) -> None:
     text = "#include <stdio.h>\nint step(char **text, double x) {{ return {}(text, x); }}\n"
     for name, advised in (("asprintf", True), ("nobody_has_this", False)):
