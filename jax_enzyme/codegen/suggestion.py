@@ -23,7 +23,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ITEM_BYTES
 from jax_enzyme.ir.metadata import MDNode, MDValue
 from jax_enzyme.ir.module import Function, Module
-from jax_enzyme.transform.descriptors import described
+from jax_enzyme.transform.described import described
 from jax_enzyme.transform.layouts import (
     Member,
     declared_counts,
@@ -211,6 +211,11 @@ class _Suggestion:
 
     def _member(self, member: Member, root: Root, full: str) -> str:
         further = self._pointee(member.type)
+        known = described(self.module, member.type)
+        if known is not None and known.dtypes:
+            shapes = {} if self.given is None else self.given.shapes
+            dims = shapes.get(full, f"[{','.join([UNKNOWN] * known.rank)}]")
+            return f"{self._direction(root, full, False)}{member.name}: {known.dtypes[0]}{dims}*"
         if further is None:
             return f"{member.name}: {self._in_place(member, root, full)}"
         plain, record = plain_type(self.module, further[0]), record_type(self.module, further[0])

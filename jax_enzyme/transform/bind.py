@@ -47,7 +47,8 @@ from jax_enzyme.transform.declared import (
     shown,
     unlike_memory,
 )
-from jax_enzyme.transform.descriptors import Kind, assumed_shape, described, exchanged
+from jax_enzyme.transform.described import Kind, described
+from jax_enzyme.transform.descriptors import Exchanged, assumed_shape
 from jax_enzyme.transform.failure_sites import FAILS, TERMINATED, add_message
 from jax_enzyme.transform.layouts import (
     Differs,
@@ -130,8 +131,16 @@ class _Binder:
         self.prototype: Prototype = prototype(module, kernel)
         self.arguments = {b.name: argument_of(i, b) for i, b in enumerate(self.buffers)}
         self.at = Builder(BasicBlock(name="entry"))
+        self.exchanged = Exchanged(module, signature.order)
         self.composer = Composer(
-            self.at, self.arguments, constants, self._function, self._characters, self._fail, [self.at.block]
+            self.at,
+            self.arguments,
+            constants,
+            self._function,
+            self._characters,
+            self._fail,
+            self.exchanged,
+            [self.at.block],
         )
         self.formals = signature.arguments
 
@@ -220,7 +229,7 @@ class _Binder:
         if mismatch(replace(formal.param, dims=()), element, is_dimension=False):
             raise self._other_kind(index, formal)
         if known.kind is not Kind.ASSUMED_SHAPE:
-            return exchanged(self.composer, self.module, formal, fastest_first, known.kind)
+            return self.exchanged.parameter(self.composer, formal, known)
         item, address = ITEM_BYTES[formal.param.dtype], self.composer.pointer(formal)
         return assumed_shape(self.composer, formal, item, fastest_first, address)
 

@@ -15,31 +15,29 @@
               ...                                       for each element: from %1 to %y
               call void @free(ptr %1)
 
-An allocatable array has memory of its own, which the function may free or exchange: `in` and `inout` ones are
-allocated, and copies; `out` ones are not allocated before the call. A pointer leads to the array of the caller; where
-it leads elsewhere afterwards, the results are copied from there, and that memory stays the function's own.
+Members of derived types are described in place. An allocatable array has memory of its own, which the function may
+free or exchange: `in` and `inout` ones are allocated, and copies; `out` ones are not allocated before the call. A
+pointer leads to the array of the caller; where it leads elsewhere afterwards, the results are copied from there, and
+that memory stays the function's own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from enum import Enum
 from itertools import accumulate
 from math import prod
 from operator import mul
 
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ITEM_BYTES
-from jax_enzyme.ir.builder import const_int
-from jax_enzyme.ir.debug import resolve
-from jax_enzyme.ir.metadata import MDValue
+from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.values import ConstantNull, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.signature.formals import Formal, Plain, Record
+from jax_enzyme.signature.model import Order
+from jax_enzyme.transform.described import Described, Kind
 from jax_enzyme.transform.records import Composer
-from jax_enzyme.transform.source_types import plain_type
 
 # Descriptors of flang: version, where the dimensions begin, the codes of types (its ISO_Fortran_binding.h).
 _VERSION = 20240719
@@ -54,73 +52,64 @@ _TYPES = {
 _WRITTEN = ("out", "inout")
 
 
-class Kind(Enum):
-    """What the function may do with an array besides reading and writing it. The value is the attribute in the
-    descriptor."""
-
-    ASSUMED_SHAPE = 0
-    POINTER = 1
-    ALLOCATABLE = 2
-
-
-@dataclass(frozen=True)
-class Described:
-    """An array that is passed with a descriptor. `length`: of its texts, where the source says one."""
-
-    rank: int
-    kind: Kind
-    length: int | None
-
-    def beyond(self, formal: Formal) -> str | None:
-        """What it is that no array of the caller's can be passed for, or None."""
-        if isinstance(formal, Record) and self.kind is not Kind.ASSUMED_SHAPE:
-            return "an array of derived type that is allocatable or a pointer"
-        return None if self.length in (None, 1) else f"an array of texts of {self.length} characters with a descriptor"
-
-
-def described(module: Module, value: MDValue | str | None) -> Described | None:
-    """What debug information says of an array with a descriptor; None for other types."""
-    node = plain_type(module, value)
-    if node is None or node.get("tag") != "DW_TAG_array_type" or not node.get("dataLocation"):
-        return None
-    listed = resolve(module, node.get("elements"))
-    kind = Kind.ALLOCATABLE if node.get("allocated") else Kind.POINTER if node.get("associated") else Kind.ASSUMED_SHAPE
-    element = plain_type(module, node.get("baseType"))
-    bits = element.number("size") if element is not None and element.kind == "DIStringType" else None
-    return None if listed is None else Described(len(listed.operands), kind, bits and bits // 8)
-
-
 def assumed_shape(composer: Composer, formal: Plain | Record, item: int, extents: Sequence[int], at: Value) -> Value:
     """A descriptor of memory that stays where it is: `item` are the bytes of an element, `extents` begin with the
     dimension that moves fastest."""
-    return _descriptor(composer, formal, item, extents, at, Kind.ASSUMED_SHAPE)
-
-
-def exchanged(composer: Composer, module: Module, formal: Plain, extents: Sequence[int], kind: Kind) -> Value:
-    """A descriptor of an array whose memory the function may exchange for other memory."""
-    declarations = Declarations(module)
-    item, direction = ITEM_BYTES[formal.param.dtype], formal.param.direction
-    own = composer.pointer(formal)
-    address = own
-    if kind is Kind.ALLOCATABLE and direction == "out":
-        address = ConstantNull(T.PTR)
-    elif kind is Kind.ALLOCATABLE:
-        address = declarations.memory(composer.at, "malloc", const_int(T.I64, max(item * prod(extents), 1)))
-        if direction != "scratch":
-            composer.copy(formal, own, address, item)
-    made = _descriptor(composer, formal, item, extents, address, kind)
-
-    def take() -> None:
-        now = composer.at.load(T.PTR, made, 8)
-        if direction in _WRITTEN:
-            _check(composer, formal, item, extents, made, now)
-            composer.copy(formal, now, own, item)
-        if kind is Kind.ALLOCATABLE:
-            declarations.memory(composer.at, "free", now)
-
-    if kind is Kind.ALLOCATABLE or direction in _WRITTEN:
-        composer.afterwards.append(take)
+    made = composer.slot(_DIMENSIONS + _DIMENSION_BYTES * len(extents))
+    code = _TYPES[formal.param.dtype] if isinstance(formal, Plain) else _STRUCTURE
+    _describe(composer.at, made, code, item, extents, at, Kind.ASSUMED_SHAPE)
     return made
+
+
+class Exchanged:
+    """Arrays whose memory a function may exchange for other memory, in a module and an order of dimensions."""
+
+    def __init__(self, module: Module, order: Order) -> None:
+        self._declarations = Declarations(module)
+        self._order: Order = order
+
+    def parameter(self, composer: Composer, formal: Plain, known: Described) -> Value:
+        """A descriptor of a parameter."""
+        made = composer.slot(_DIMENSIONS + _DIMENSION_BYTES * known.rank)
+        own = composer.pointer(formal)
+        self.put(composer, formal, known, own, made)
+        if known.kind is Kind.ALLOCATABLE or formal.param.direction in _WRITTEN:
+            composer.afterwards.append(lambda: self.take(composer, formal, known, own, made))
+        return made
+
+    def put(self, composer: Composer, formal: Formal, known: Described, own: Value, place: Value) -> None:
+        """Describes at `place` the array of the caller at `own`, a copy of it, or none."""
+        if not isinstance(formal, Plain):
+            dtype = known.dtypes[0]
+            nothing = (0,) * known.rank
+            _describe(composer.at, place, _TYPES[dtype], ITEM_BYTES[dtype], nothing, ConstantNull(T.PTR), known.kind)
+            return
+        item, extents = self._form(composer, formal)
+        direction = formal.param.direction
+        address = own
+        if known.kind is Kind.ALLOCATABLE and direction == "out":
+            address = ConstantNull(T.PTR)
+        elif known.kind is Kind.ALLOCATABLE:
+            nbytes = const_int(T.I64, max(item * prod(extents), 1))
+            address = self._declarations.memory(composer.at, "malloc", nbytes)
+            if direction != "scratch":
+                composer.copy(formal, own, address, item)
+        _describe(composer.at, place, _TYPES[formal.param.dtype], item, extents, address, known.kind)
+
+    def take(self, composer: Composer, formal: Formal, known: Described, own: Value, place: Value) -> None:
+        """Copies results to where they belong, once the function has returned, and frees what is the call's own."""
+        now = composer.at.load(T.PTR, place, 8)
+        if isinstance(formal, Plain) and formal.param.direction in _WRITTEN:
+            item, extents = self._form(composer, formal)
+            _check(composer, formal, item, extents, place, now)
+            composer.copy(formal, now, own, item)
+        if known.kind is Kind.ALLOCATABLE:
+            self._declarations.memory(composer.at, "free", now)
+
+    def _form(self, composer: Composer, formal: Plain) -> tuple[int, list[int]]:
+        """The bytes of an element, and the extents, fastest first."""
+        dims = formal.own or ()
+        return ITEM_BYTES[formal.param.dtype], composer.extents(dims if self._order == "F" else dims[::-1])
 
 
 def _check(composer: Composer, formal: Plain, item: int, extents: Sequence[int], made: Value, address: Value) -> None:
@@ -143,22 +132,18 @@ def _check(composer: Composer, formal: Plain, item: int, extents: Sequence[int],
             )
 
 
-def _descriptor(
-    composer: Composer, formal: Plain | Record, item: int, extents: Sequence[int], address: Value, kind: Kind
-) -> Value:
-    at = composer.at
-    code = _TYPES[formal.param.dtype] if isinstance(formal, Plain) else _STRUCTURE
-    made = composer.slot(_DIMENSIONS + _DIMENSION_BYTES * len(extents))
-    at.store(address, made, 8)
-    at.store(const_int(T.I64, item), at.offset(made, 8), 8)
-    at.store(const_int(T.I32, _VERSION), at.offset(made, 16), 4)
+def _describe(
+    at: Builder, place: Value, code: int, item: int, extents: Sequence[int], address: Value, kind: Kind
+) -> None:
+    at.store(address, place, 8)
+    at.store(const_int(T.I64, item), at.offset(place, 8), 8)
+    at.store(const_int(T.I32, _VERSION), at.offset(place, 16), 4)
     for offset, byte in enumerate((len(extents), code, kind.value, 0), 20):
-        at.store(const_int(T.I8, byte), at.offset(made, offset), 1)
+        at.store(const_int(T.I8, byte), at.offset(place, offset), 1)
     for axis, (size, step) in enumerate(zip(extents, _steps(item, extents), strict=True)):
         for offset, value in ((0, 1), (_EXTENT, size), (_STEP, step)):
-            place = at.offset(made, _DIMENSIONS + _DIMENSION_BYTES * axis + offset)
-            at.store(const_int(T.I64, value), place, 8)
-    return made
+            dimension = at.offset(place, _DIMENSIONS + _DIMENSION_BYTES * axis + offset)
+            at.store(const_int(T.I64, value), dimension, 8)
 
 
 def _steps(item: int, extents: Sequence[int]) -> list[int]:

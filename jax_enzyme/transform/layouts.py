@@ -16,9 +16,10 @@ from jax_enzyme.ir.debug import resolve
 from jax_enzyme.ir.metadata import MDNode, MDValue
 from jax_enzyme.ir.module import Module
 from jax_enzyme.signature.expressions import Expression, evaluate
-from jax_enzyme.signature.formals import Formal, Plain, Record
+from jax_enzyme.signature.formals import Formal, Null, Plain, Record
 from jax_enzyme.signature.params import INTEGERS, Param
 from jax_enzyme.transform.declared import mismatch
+from jax_enzyme.transform.described import Described, described
 from jax_enzyme.transform.source_types import POINTERS, RECORDS, SourceType, array_extents, plain_type, source_type
 
 POINTER_BYTES = 8
@@ -28,12 +29,18 @@ _COMPLEX = ("c64", "c128")
 @dataclass(frozen=True)
 class Layout:
     """Bytes of a structure, its alignment (in the source's at least what it asks for by `alignas` or by vectors), and
-    the places of its members; `inner` has the layouts of those that are structures or lead to them, None for others."""
+    the places of its members; `inner` has the layouts of those that are structures or lead to them, None for others;
+    `known` says what those describe that are descriptors of Fortran's."""
 
     size: int
     align: int
     offsets: tuple[int, ...]
     inner: tuple[Layout | None, ...]
+    known: tuple[Described | None, ...]
+
+    def of(self, record: Record) -> Iterator[tuple[Formal, int, Layout | None, Described | None]]:
+        """The members of a structure, with their places, layouts and descriptors."""
+        return zip(record.members, self.offsets, self.inner, self.known, strict=True)
 
 
 class Differs(Exception):
@@ -62,7 +69,7 @@ def natural(record: Record) -> Layout:
         inner.append(nested)
         offset += size
         widest = max(widest, align)
-    return Layout(-(-offset // widest) * widest, widest, tuple(offsets), tuple(inner))
+    return Layout(-(-offset // widest) * widest, widest, tuple(offsets), tuple(inner), (None,) * len(inner))
 
 
 def _space(member: Formal, nested: Layout | None) -> tuple[int, int]:
@@ -76,7 +83,7 @@ def _space(member: Formal, nested: Layout | None) -> tuple[int, int]:
 
 def places(record: Record, layout: Layout, base: int = 0) -> Iterator[int]:
     """Where the numbers and pointers of a structure lie in it."""
-    for member, offset, inner in zip(record.members, layout.offsets, layout.inner, strict=True):
+    for member, offset, inner, _ in layout.of(record):
         if isinstance(member, Plain) and member.in_place:
             size, _ = _space(member, None)
             step = size // max(1, extent(member.own) * (2 if member.param.dtype in _COMPLEX else 1))
@@ -114,12 +121,14 @@ def layout_of(module: Module, record: Record, value: MDValue | str | None) -> La
         return natural(record)
     source = _shown(module, node, members)
     inner: list[Layout | None] = []
+    known: list[Described | None] = []
     for index, formal in enumerate(record.members):
         if index >= len(members):
             raise Differs(f"the source has no member {index + 1}, which is `{formal.text(record.direction)}`", source)
         found = members[index]
         try:
-            inner.append(_member_layout(module, formal, found))
+            known.append(_descriptor(module, formal, found))
+            inner.append(_member_layout(module, formal, found) if known[-1] is None else None)
         except _Wrong:
             named = f"`{found.known.text} {found.name}`"
             raise Differs(
@@ -132,7 +141,7 @@ def layout_of(module: Module, record: Record, value: MDValue | str | None) -> La
     if given != there and sorted(given) == sorted(there):
         raise Differs("the members come in another order in the source", source)
     offsets = tuple(m.offset for m in members)
-    return Layout(structure_bytes(module, node), _alignment(module, node), offsets, tuple(inner))
+    return Layout(structure_bytes(module, node), _alignment(module, node), offsets, tuple(inner), tuple(known))
 
 
 def _alignment(module: Module, value: MDValue | str | None) -> int:
@@ -247,6 +256,19 @@ def _shown(module: Module, node: MDNode, members: Sequence[Member]) -> str:
     return f"struct {node.string('name') or ''} {{{listed}}}, {structure_bytes(module, node)} bytes"
 
 
+def _descriptor(module: Module, formal: Formal, found: Member) -> Described | None:
+    """What a member describes that is a descriptor, None for others. _Wrong where the signature has another array."""
+    known = described(module, found.type)
+    if known is None or (isinstance(formal, Null) and known.dtypes):
+        return known
+    if not isinstance(formal, Plain) or formal.in_place or formal.levels or known.beyond(formal) is not None:
+        raise _Wrong
+    element = source_type(module, elements_of(module, found.type))
+    if len(formal.own or ()) != known.rank or mismatch(_scalar(formal), element, is_dimension=False):
+        raise _Wrong
+    return known
+
+
 def _member_layout(module: Module, formal: Formal, found: Member) -> Layout | None:
     """The layout of a structure that a member is or leads to. _Wrong for another kind of member."""
     node = plain_type(module, found.type)
@@ -299,6 +321,10 @@ def fits_behind(module: Module, formal: Plain, value: MDValue | str | None) -> b
         if node.get("tag") not in POINTERS:
             return False
     return mismatch(_element(formal), source_type(module, value), is_dimension=False) is None
+
+
+def _scalar(formal: Plain) -> Param:
+    return replace(formal.param, dims=(), value=None)
 
 
 def _element(formal: Plain) -> Param:

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import gcd, prod
+from typing import Protocol
 
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ITEM_BYTES
@@ -28,6 +29,7 @@ from jax_enzyme.ir.values import BasicBlock, ConstantNull, Value
 from jax_enzyme.signature.expressions import Expression, evaluate
 from jax_enzyme.signature.formals import Formal, FunctionOf, Null, Plain, Record, Status, Text
 from jax_enzyme.signature.params import Param
+from jax_enzyme.transform.described import Described
 from jax_enzyme.transform.layouts import POINTER_BYTES, Layout
 
 SCALARS: dict[str, T.Type] = {
@@ -54,6 +56,14 @@ class Blocks:
     stride: int
 
 
+class Exchange(Protocol):
+    """What is done to members that are descriptors, in front of the call and behind it (`descriptors.Exchanged`)."""
+
+    def put(self, composer: Composer, formal: Formal, known: Described, own: Value, place: Value) -> None: ...
+
+    def take(self, composer: Composer, formal: Formal, known: Described, own: Value, place: Value) -> None: ...
+
+
 @dataclass
 class Composer:
     """Builds at `at`. `buffers` are the arrays by name, `constants` the values of names; `symbol` gives a function of
@@ -65,6 +75,7 @@ class Composer:
     symbol: Callable[[str, str], Value]
     text: Callable[[str], Value]
     fail: Callable[[str], None]
+    exchange: Exchange
     blocks: list[BasicBlock] = field(default_factory=list[BasicBlock])
     slots: list[Instruction] = field(default_factory=list[Instruction])
     afterwards: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
@@ -163,7 +174,7 @@ class Composer:
         self._prepare(record, layout, outer * size)
         whole = Blocks(room, layout.size)
         self._repeat(outer * size, lambda index: self._fill(record, layout, self._at(whole, index), index))
-        drained = self._drained(record)
+        drained = self._drained(record, layout)
         if drained:
             self.afterwards.append(
                 lambda: self._repeat(
@@ -191,9 +202,11 @@ class Composer:
                     self._prepare(member, inner, outer * self._count(member))
 
     def _fill(self, record: Record, layout: Layout, address: Value, block: Value) -> None:
-        for member, offset, inner in zip(record.members, layout.offsets, layout.inner, strict=True):
+        for member, offset, inner, known in layout.of(record):
             place, align = self.at.offset(address, offset), gcd(offset, layout.size, _ALIGN)
-            if isinstance(member, Plain) and member.in_place:
+            if known is not None:
+                self.exchange.put(self, member, known, self._leading(member, block), place)
+            elif isinstance(member, Plain) and member.in_place:
                 self._put(member, place, align, block)
             elif isinstance(member, Record) and inner is not None and not member.is_pointer:
                 self._each(member, inner, place, block, self._fill)
@@ -225,9 +238,11 @@ class Composer:
             self.copy(member, self._own(member, block), place, align)
 
     def _drain(self, record: Record, layout: Layout, address: Value, block: Value) -> None:
-        for member, offset, inner in zip(record.members, layout.offsets, layout.inner, strict=True):
+        for member, offset, inner, known in layout.of(record):
             place = self.at.offset(address, offset)
-            if isinstance(member, Plain):
+            if known is not None:
+                self.exchange.take(self, member, known, self._leading(member, block), place)
+            elif isinstance(member, Plain):
                 if member.param.direction not in ("out", "inout"):
                     continue
                 if member.in_place:
@@ -242,12 +257,19 @@ class Composer:
         lost = f"the kernel made `{param.name}` another pointer, and the results behind it are lost"
         self.require(self.at.icmp("eq", now, wanted), lost)
 
-    def _drained(self, record: Record) -> bool:
+    def _drained(self, record: Record, layout: Layout) -> bool:
+        """Whether there is anything to do behind the call."""
         return any(
-            (member.in_place or record.is_pointer) and member.param.direction in ("out", "inout")
-            if isinstance(member, Plain)
-            else isinstance(member, Record) and not member.is_pointer and self._drained(member)
-            for member in record.members
+            known is not None
+            or (
+                (member.in_place or record.is_pointer) and member.param.direction in ("out", "inout")
+                if isinstance(member, Plain)
+                else isinstance(member, Record)
+                and inner is not None
+                and not member.is_pointer
+                and self._drained(member, inner)
+            )
+            for member, _, inner, known in layout.of(record)
         )
 
     def _each(

@@ -519,6 +519,84 @@ def test_derived_types_of_fortran() -> None:
         je.kernel(source, "bodies::inertia", f'b: {body}*, axis: "x" -> f64', lang="fortran")
 
 
+def test_derived_types_of_fortran_own_memory() -> None:
+    """Members that are allocatable, in types inside of others too, and pointers."""
+    need("flang-22")
+    source = """
+    module meshes
+      type part
+        real(8), allocatable :: load(:)
+        real(8) :: scale
+      end type
+      type mesh
+        real(8), allocatable :: v(:,:)
+        type(part) :: parts(2)
+        real(8), pointer :: seen(:)
+        real(8), allocatable :: spare(:)
+        integer :: steps
+      end type
+    contains
+      subroutine advance(m, x)
+        type(mesh), intent(inout) :: m
+        real(8), intent(in) :: x(:)
+        if (.not. allocated(m%spare)) allocate(m%spare(3))
+        m%v = m%v**2*m%steps
+        deallocate(m%parts(1)%load)
+        allocate(m%parts(1)%load(2))
+        m%parts(1)%load = m%parts(2)%load*m%parts(2)%scale
+        m%seen = m%seen*x(2) + m%v(1, 2)
+        if (x(1) < 0) deallocate(m%v)
+      end subroutine
+      subroutine total(ms, e)
+        type(mesh), intent(in) :: ms(:)
+        real(8), intent(out) :: e
+        integer :: i
+        e = 0
+        do i = 1, size(ms)
+          e = e + sum(ms(i)%v**2)*dot_product(ms(i)%parts(1)%load, ms(i)%parts(2)%load)*ms(i)%steps + ms(i)%seen(i)
+        end do
+      end subroutine
+    end module"""
+    part = "{load: f64[2]*, scale: f64}"
+    members = f"v: f64[q,q]*, parts: {part}[2], seen: f64[s]*, spare: null, steps: i32"
+    suggested = je.suggest_signature(source, "meshes::advance", lang="fortran")
+    assert "v: f64[?,?]*, parts: {load: f64[?]*, scale: f64}[2], inout seen: f64[?]*" in suggested
+    advance = je.kernel(source, "meshes::advance", f"inout m: {{{members}}}*, x: f64[2]", lang="fortran", order="F")
+    v, load, seen, x = (
+        jnp.array([[1.0, 2], [3, 4]]),
+        jnp.array([[2.0, 5], [3, 7]]),
+        jnp.arange(3.0),
+        jnp.array([0.5, 2]),
+    )
+    m = {"v": v, "parts": {"load": load, "scale": jnp.array([0.3, 4])}, "seen": seen, "steps": np.int32(3)}
+    moved = advance(m, x)
+    np.testing.assert_allclose(moved["v"], 3 * v**2)
+    np.testing.assert_allclose(moved["parts"]["load"].T, [[20.0, 28], [5, 7]])
+    np.testing.assert_allclose(moved["seen"], seen * 2 + 12)
+
+    def flat(v: jax.Array, load: jax.Array, x: jax.Array) -> jax.Array:
+        moved = advance({**m, "v": v, "parts": {**m["parts"], "load": load}}, x)
+        return (moved["v"] ** 2).sum() * (moved["parts"]["load"] ** 2).sum() * moved["seen"].sum()
+
+    assert je.check_grads(flat, (v, load, x)).ok
+    with pytest.raises(jax.errors.JaxRuntimeError, match=r"left `m\.v` without memory"):
+        advance(m, -x)
+    total = je.kernel(source, "meshes::total", f"ms: {{{members}}}[n], out e: f64[]", lang="fortran", order="F")
+    many = {
+        "v": jnp.stack([v, v + 1], -1),
+        "parts": {"load": jnp.stack([load, load], -1), "scale": jnp.ones((2, 2))},
+        "seen": jnp.stack([seen, seen], -1),
+        "steps": jnp.array([1, 2], jnp.int32),
+    }
+    dot = 2 * 5 + 3 * 7
+    np.testing.assert_allclose(total(many), (v**2).sum() * dot + 2 * dot * ((v + 1) ** 2).sum() + 1)
+    np.testing.assert_allclose(jax.grad(total, allow_int=True)(many)["v"][..., 1], 4 * dot * (v + 1))
+    with pytest.raises(je.SignatureError, match=r"member 1 is `v: f64\[q\]\*`"):
+        je.kernel(
+            source, "meshes::total", f"ms: {{{members.replace('[q,q]', '[q]')}}}[n], out e: f64[]", lang="fortran"
+        )
+
+
 def test_derived_types_of_fortran_end_where_the_next_may_begin() -> None:
     """Flang says where their last members end."""
     need("flang-22")
