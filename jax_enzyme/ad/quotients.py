@@ -25,11 +25,10 @@ from jax_enzyme.analysis.symbols import float_value
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_float
-from jax_enzyme.ir.module import Function, callee_name, uses
+from jax_enzyme.ir.module import Function, Uses, callee_name, uses
 from jax_enzyme.ir.reach import Reached, reached
 from jax_enzyme.ir.values import BasicBlock, Constant, ConstantFloat, ConstantInt, Value, is_zero
 
-_Users = Mapping[Value, Sequence[tuple[I.Instruction, int]]]
 _ARITHMETIC = (I.BinaryOp, I.UnaryOp, I.Cast)
 
 
@@ -60,7 +59,7 @@ def keep_zeros(
                 _keep_zero(instruction, index, shortcuts.block_of(instruction), equal)
 
 
-def _chosen(choices: Sequence[Choice], users: _Users) -> list[I.Instruction]:
+def _chosen(choices: Sequence[Choice], users: Uses) -> list[I.Instruction]:
     """What is computed for the general sides of selects alone."""
     ends = {(c.instruction, 2 if c.at_equality else 1) for c in choices}
     found: dict[I.Instruction, None] = {}
@@ -78,7 +77,7 @@ def _put_off(
     choices: Sequence[Choice],
     chosen: Sequence[I.Instruction],
     shortcuts: Shortcuts,
-    users: _Users,
+    users: Uses,
     copies: Mapping[Value, Value],
 ) -> list[I.Instruction]:
     """The arithmetic among these that only others of it and selects of its block use, moved, in the copy, to the first
@@ -108,7 +107,7 @@ def _equal_too(choice: Choice) -> Iterator[tuple[Value, Value]]:
             yield found
 
 
-def _zeros(equal: Iterable[tuple[Value, Value]], users: _Users) -> set[Value]:
+def _zeros(equal: Iterable[tuple[Value, Value]], users: Uses) -> set[Value]:
     """What is zero where values are constants, or other values, as long as all else is finite."""
     found = Reached[Value]([])
     for value, other in equal:
@@ -124,7 +123,7 @@ def _is_zero(value: Value) -> bool:
     return is_zero(value) or (isinstance(value, ConstantFloat) and float_value(value) == 0)
 
 
-def _differences(value: Value, constant: Value, users: _Users) -> list[Value]:
+def _differences(value: Value, constant: Value, users: Uses) -> list[Value]:
     """What a constant, or another value, is taken from a value, or the value from it."""
     found: list[Value] = []
     for user, index in users.get(value, ()):

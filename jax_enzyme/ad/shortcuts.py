@@ -13,26 +13,29 @@ decides as before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from threading import Lock
 
 from jax_enzyme.ad.quotients import keep_zeros
+from jax_enzyme.analysis.accesses import Access, accesses
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.equality import compared_places, exact_comparisons, holds_at_equality
 from jax_enzyme.analysis.flow import holds_float
+from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import PointsTo, map_of
-from jax_enzyme.analysis.objects import call_effect
+from jax_enzyme.analysis.objects import MemoryObject, call_effect
 from jax_enzyme.analysis.shortcuts import Decided, Shortcuts, Verdict
 from jax_enzyme.collector import collector_paused
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Buffer, Derivation, Jvp, Step
 from jax_enzyme.ir.builder import Builder
-from jax_enzyme.ir.clone import clone_with_map
+from jax_enzyme.ir.clone import clone_with_map, with_operands
 from jax_enzyme.ir.debug import function_location, location
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Function, Module, Uses, uses
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import Argument, ConstantInt, Value, int_value
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.table import Rules
@@ -92,9 +95,8 @@ class _Comparisons:
             for comparison in exact_comparisons(function):
                 if not _varies(comparison, activity, self._points_to):
                     continue
-                shortcuts = self._shortcuts_of(function)
-                decided = shortcuts.choices(comparison)
-                verdict = self._verdict(comparison, function) if _matters(shortcuts, decided, activity) else "fails"
+                decided = self._shortcuts_of(function).choices(comparison)
+                verdict = self._verdict(comparison, function) if self._matters(function, decided, activity) else "fails"
                 if verdict == "fails" or (verdict != "proved" and _orders(comparison)):
                     continue
                 if verdict == "proved":
@@ -105,6 +107,50 @@ class _Comparisons:
         if key not in self._made:
             self._made[key] = self._without(proved)
         return General(self._made[key], tuple(dict.fromkeys(found)))
+
+    def _matters(self, function: Function, decided: Decided, activity: Activity) -> bool:
+        """Whether something that carries a derivative may be otherwise at equality, or an integer that may decide of
+        it: where something lies, or what memory holds that is asked again."""
+        shortcuts = self._shortcuts_of(function)
+        guarded = [i for choice in decided.choices for i in shortcuts.guarded(choice)]
+        if any(_is_active(i, activity) for i in guarded):
+            return True
+        chosen = [i for i in guarded if isinstance(i, I.Select | I.Phi)]
+        others = [*decided.others, *shortcuts.places([i for i in chosen if T.is_int(i.type)])]
+        stores = [i for i in (*guarded, *others) if isinstance(i, I.Store)]
+        if any(self._decides(i) for i in stores if not T.is_float(i.operands[0].type)):
+            return True
+        chosen += [i for i in others if isinstance(i, I.GetElementPtr) or T.is_float(i.type)]
+        if any(i not in chosen and i not in stores for i in others):
+            return True
+        return any(_is_active(i, activity) or activity.value(i) for c in chosen for i in shortcuts.scaled(c))
+
+    def _decides(self, store: I.Store) -> bool:
+        """Whether what a store writes may be asked again, by more than what counts it there."""
+        written = self._points_to.of(store.operands[1])
+        return not self._deciding.isdisjoint(written) or self._points_to.unknown in written | self._deciding
+
+    @cached_property
+    def _deciding(self) -> frozenset[MemoryObject]:
+        """The memory that something is read from, and done with what is read but to count it there."""
+        found: set[MemoryObject] = set()
+        layout = DataLayout(self._base.module)
+        for function in self._points_to.functions:
+            used = uses(function)
+            for access in accesses(self._points_to, function, layout):
+                if access.reads and not access.objects <= found and not self._counts(access, used):
+                    found |= access.objects
+        return frozenset(found)
+
+    def _counts(self, access: Access, used: Uses) -> bool:
+        """Whether what is loaded only becomes a sum that is stored at the same place again."""
+        load = access.instruction
+        if not isinstance(load, I.Load) or not T.is_int(load.type):
+            return False
+        start: list[I.Instruction] = [load]
+        sums = reached(start, lambda i: (u for u, _ in used.get(i, ()) if isinstance(u, I.BinaryOp | I.Phi)))
+        users = [u for i in sums for u, _ in used.get(i, ()) if u not in sums]
+        return all(isinstance(u, I.Store) and self._points_to.of(u.operands[1]) == access.objects for u in users)
 
     def _shortcuts_of(self, function: Function) -> Shortcuts:
         if function not in self._shortcuts:
@@ -127,6 +173,7 @@ class _Comparisons:
         never = {copies[c]: ConstantInt(T.I1, int(not holds_at_equality(c))) for c in comparisons}
         for function in module.functions.values():
             if any(i in never for i in function.instructions()):
+                _go_on_counting(function, never)
                 for instruction in function.instructions():
                     instruction.operands = [never.get(v, v) for v in instruction.operands]
                 _go_straight(function)
@@ -200,16 +247,6 @@ def _orders(comparison: I.Instruction) -> bool:
     return any(kind == ORDERED[0] for kind, _ in comparison.metadata)
 
 
-def _matters(shortcuts: Shortcuts, decided: Decided, activity: Activity) -> bool:
-    """Whether something that carries a derivative may be otherwise at equality."""
-    guarded = [i for choice in decided.choices for i in shortcuts.guarded(choice)]
-    chosen = [i for i in guarded if isinstance(i, I.Select | I.Phi)]
-    chosen += [i for i in decided.others if isinstance(i, I.GetElementPtr) or T.is_float(i.type)]
-    if any(_is_active(i, activity) for i in guarded) or any(i not in chosen for i in decided.others):
-        return True
-    return any(_is_active(i, activity) or activity.value(i) for c in chosen for i in shortcuts.scaled(c))
-
-
 def _is_active(instruction: I.Instruction, activity: Activity) -> bool:
     match instruction:
         case I.Store():
@@ -225,6 +262,26 @@ def _is_active(instruction: I.Instruction, activity: Activity) -> bool:
             return any(T.is_pointer(a.type) and activity.memory(a) for a in instruction.arguments)
         case _:
             return False
+
+
+def _go_on_counting(function: Function, comparisons: Container[Value]) -> None:
+    """What is counted as a number, by a cast of a condition, goes by copies of comparisons, for the value that a
+    derivative computes along: no choice depends on these."""
+    users = uses(function)
+
+    def conditions(value: Value) -> Iterable[I.Instruction]:
+        return (u for u, _ in users.get(value, ()) if u.type == T.I1 and not isinstance(u, I.Compare | I.Phi))
+
+    decided = reached((i for i in function.instructions() if i in comparisons), conditions)
+    counts: list[I.Instruction] = [
+        i for i in function.instructions() if isinstance(i, I.Cast) and i.operands[0] in decided
+    ]
+    needed = reached(counts, lambda i: (v for v in i.operands if isinstance(v, I.Instruction) and v in decided))
+    copies: dict[Value, I.Instruction] = {i: with_operands(i, i.operands) for i in needed if i in decided}
+    for instruction in (*copies.values(), *counts):
+        instruction.operands = [copies.get(v, v) for v in instruction.operands]
+    for block in function.blocks:
+        block.instructions = [j for i in block.instructions for j in ((i, copies[i]) if i in copies else (i,))]
 
 
 def _go_straight(function: Function) -> None:

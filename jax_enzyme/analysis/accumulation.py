@@ -17,14 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.module import callee_name
+from jax_enzyme.ir.module import Uses, callee_name
 from jax_enzyme.ir.values import BasicBlock, Value, int_value, is_zero
-
-Uses: TypeAlias = Mapping[Value, Sequence[tuple[I.Instruction, int]]]
 
 _KINDS = {
     "fadd": "fadd", "fsub": "fadd", "fmul": "fmul", "add": "add", "sub": "add", "mul": "mul",

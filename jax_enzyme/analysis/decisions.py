@@ -3,12 +3,10 @@ computed for it), or to be copied."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from jax_enzyme.analysis.objects import call_effect, is_memory_free
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.module import callee_name
+from jax_enzyme.ir.module import Uses, callee_name
 from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import Value
 from jax_enzyme.rules.effects import Effect
@@ -16,7 +14,7 @@ from jax_enzyme.rules.effects import Effect
 _DECIDES = (I.Compare, I.Switch, I.CondBranch, I.GetElementPtr)
 
 
-def only_decides(value: Value, users: Mapping[Value, list[tuple[I.Instruction, int]]]) -> bool:
+def only_decides(value: Value, users: Uses) -> bool:
     """Whether nothing of an integer comes to a number, to memory or to a function."""
     found = Reached([value])
     for item in found:
@@ -28,7 +26,7 @@ def only_decides(value: Value, users: Mapping[Value, list[tuple[I.Instruction, i
     return True
 
 
-def only_moves(value: Value, users: Mapping[Value, list[tuple[I.Instruction, int]]]) -> bool:
+def only_moves(value: Value, users: Uses) -> bool:
     """Whether an integer is copied, or taken for a number, and decides, as it is."""
     found = Reached([value])
     for item in found:

@@ -7,14 +7,16 @@ fcmp ole double %x, 1e-300       with an %x that is never negative: its bound st
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import TypeGuard
 
 from jax_enzyme.analysis.signs import is_clamped, is_never_negative, is_next_to_zero
 from jax_enzyme.analysis.symbols import float_value
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.metadata import MDNode
-from jax_enzyme.ir.module import Function, callee_name, declared_name
+from jax_enzyme.ir.module import Function, Uses, callee_name, declared_name, uses
+from jax_enzyme.ir.reach import Reached, reached
 from jax_enzyme.ir.values import Constant, ConstantFloat, ConstantSplat, Value, ZeroInitializer, int_value, is_zero
 
 KNOWN = ("je.known", MDNode())
@@ -22,20 +24,27 @@ KNOWN = ("je.known", MDNode())
 
 
 def exact_comparisons(function: Function) -> Iterator[I.Instruction]:
-    """The comparisons of floating-point values for equality, with constants or with each other, and of their bits."""
+    """The comparisons of floating-point values for equality, with constants or with each other, and of their bits.
+
+    Of two values, those are left out that ask which value it is, not whether two happen to be the same: a value that
+    was chosen among others by their order, such as the largest of some, is mostly compared with one of these, and what
+    a step made of a value with that value, to see whether the step still mattered."""
+    users: Uses | None = None
     for instruction in function.instructions():
-        if compared(instruction) is None and not _compares_bits(instruction):
+        found = compared(instruction)
+        if (found is None and not _compares_bits(instruction)) or any(k == KNOWN[0] for k, _ in instruction.metadata):
             continue
-        if not any(kind == KNOWN[0] for kind, _ in instruction.metadata):
-            yield instruction
+        if found is not None and not isinstance(found[1], Constant):
+            users = uses(function) if users is None else users
+            if any(_is_chosen(v, users) for v in found) or _is_step(*found) or _is_step(*reversed(found)):
+                continue
+        yield instruction
 
 
 def compared(comparison: I.Instruction) -> tuple[Value, Value] | None:
     """The value of a comparison for equality, and the constant, or the other value, that it is compared with.
 
-    What is compared with an infinity or a NaN looks for what is not finite, where there is no derivative to miss. A
-    value that was chosen among others, such as the largest of some, is mostly compared with one of these, and a sum
-    with what it was an iteration before: these ask which value it is, not whether two happen to be the same."""
+    What is compared with an infinity or a NaN looks for what is not finite, where there is no derivative to miss."""
     if _zero_class(comparison) is not None:
         value = comparison.operands[0]
         return None if isinstance(value, Constant) else (value, ConstantFloat(value.type, "0.0"))
@@ -50,38 +59,83 @@ def compared(comparison: I.Instruction) -> tuple[Value, Value] | None:
         if isinstance(other, ConstantFloat | ConstantSplat | ZeroInitializer) and not isinstance(value, Constant):
             return None if _is_not_finite(other) or is_clamped(value, other) else (value, other)
     value, other = comparison.operands
-    if any(isinstance(v, Constant) or _is_chosen(v) for v in (value, other)):
-        return None
-    if _is_added_to(value, other) or _is_added_to(other, value):
-        return None
-    return value, other
+    return None if isinstance(value, Constant) or isinstance(other, Constant) else (value, other)
 
 
-def _is_added_to(value: Value, other: Value) -> bool:
-    """Whether a value is another one and something: `s + t == s` asks whether t is too small to matter."""
-    return isinstance(value, I.BinaryOp) and value.opcode in ("fadd", "fsub") and other in value.operands
+def _alternatives(value: Value) -> dict[Value, None]:
+    """A value, and those that it may be, by the way that control comes or by a choice."""
+
+    def one_of(item: Value) -> Iterable[Value]:
+        return item.operands if isinstance(item, I.Phi) else item.operands[1:] if isinstance(item, I.Select) else ()
+
+    return reached([value], one_of)
 
 
-def _is_chosen(value: Value) -> bool:
-    extremes = ("fmax", "fmin", "llvm.max", "llvm.min")
-    return isinstance(value, I.Phi | I.Select) or callee_name(value).startswith(extremes)
+def _is_chosen(value: Value, users: Uses) -> bool:
+    """Whether a value is one of several by their order, or by that of others."""
+    every = _alternatives(value)
+    if any(callee_name(v).startswith(_EXTREMES) for v in every):
+        return True
+    if any(_orders(c) for v in every if isinstance(v, I.Select) for c in reached([v.operands[0]], _conditions)):
+        return True
+    asked = (user for v in every for user, _ in users.get(v, ()) if _orders(user))
+    return any(all(v in every for v in order.operands) for order in asked)
+
+
+_EXTREMES = ("fmax", "fmin", "llvm.max", "llvm.min")
+
+
+def _conditions(value: Value) -> Iterable[Value]:
+    return value.operands if isinstance(value, I.BinaryOp | I.Select | I.Freeze) and value.type == T.I1 else ()
+
+
+def _orders(value: Value) -> TypeGuard[I.Compare]:
+    return isinstance(value, I.Compare) and value.opcode == "fcmp" and value.predicate[1:] in ("lt", "le", "gt", "ge")
+
+
+def _is_step(value: Value, other: Value) -> bool:
+    """Whether a value is a sum of another one and something, `s + t == s`, or what an iteration makes of it. Of long
+    expressions that is not known, which is no: they are comparisons like others, and at most warned of."""
+    if isinstance(value, I.BinaryOp) and value.opcode in ("fadd", "fsub") and other in value.operands:
+        return True
+    if not isinstance(other, I.Phi):
+        return False
+    made = (v for v in _alternatives(value) if isinstance(v, I.Instruction) and isinstance(v, _ARITHMETIC))
+    parts = Reached(o for v in made for o in v.operands)
+    for part in parts:
+        if part is other:
+            return True
+        if isinstance(part, (*_ARITHMETIC, I.Phi, I.Select)) and len(parts) < _MANY:
+            parts.add(part.operands)
+    return False
+
+
+_ARITHMETIC = (I.BinaryOp, I.UnaryOp, I.Cast, I.Call)
+_MANY = 2000
 
 
 def _compares_bits(comparison: I.Instruction) -> bool:
     """Whether the bits of a number are compared with those of a finite constant, or the bytes of two places in memory
-    with each other: `memcmp(x, zeros, size) == 0`."""
+    with each other: `memcmp(x, zeros, size) == 0`, also where LLVM makes loads of it."""
     if not isinstance(comparison, I.Compare) or comparison.predicate not in ("eq", "ne"):
         return False
     value, other = comparison.operands
     bits = int_value(other)
     if bits is None:
-        return False
+        return _is_bits(value) and _is_bits(other)
     if isinstance(value, I.CallBase):
         return bits == 0 and compared_places(value) is not None
-    if not isinstance(value, I.Cast) or value.opcode != "bitcast" or str(value.operands[0].type) not in _INFINITE:
+    if not isinstance(value, I.Cast) or not _is_bits(value):
         return False
     exponent = _INFINITE[str(value.operands[0].type)]
     return bits & exponent != exponent
+
+
+def _is_bits(value: Value) -> bool:
+    """Whether an integer is the bits of a number, or the bytes of whatever lies somewhere."""
+    if isinstance(value, I.Load):
+        return T.is_int(value.type) and all(kind != "tbaa" for kind, _ in value.metadata)
+    return isinstance(value, I.Cast) and value.opcode == "bitcast" and str(value.operands[0].type) in _INFINITE
 
 
 _INFINITE = {"double": 0x7FF << 52, "float": 0xFF << 23}

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from jax_enzyme.analysis.accesses import Access, accesses
-from jax_enzyme.analysis.accumulation import Chain, Uses, chain, choices, says_any
+from jax_enzyme.analysis.accumulation import Chain, chain, choices, says_any
 from jax_enzyme.analysis.apart import Apart
 from jax_enzyme.analysis.digits import Place, distance, overlap, place_of
 from jax_enzyme.analysis.flow import rule_of
@@ -33,7 +33,7 @@ from jax_enzyme.analysis.trips import exit_count
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.marks import Mark, Marks, marks_of
-from jax_enzyme.ir.module import Function, Module, callee_name, callee_of, uses
+from jax_enzyme.ir.module import Function, Module, Uses, callee_name, callee_of, uses
 from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import Argument, Constant, Value, int_value, is_zero
 from jax_enzyme.rules.effects import Effect

@@ -10,7 +10,7 @@ function, and has its derivatives. All that is not clear is no shortcut.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeGuard
@@ -125,10 +125,17 @@ class Shortcuts:
         """What shows a condition as a number: not a sum of them, since to count is no choice, but that as an index."""
         if not isinstance(user, I.Cast) or not T.is_int(user.type):
             return [user]
-        shown = (I.Store, I.Compare, I.CallBase, I.Cast, I.GetElementPtr)
-        direct = [i for i, _ in self._uses.get(user, ()) if isinstance(i, shown)]
-        indices = self._reached([user], lambda i: isinstance(i, I.BinaryOp | I.Cast) and T.is_int(i.type))
-        return [*direct, *(i for i in indices if isinstance(i, I.GetElementPtr) and i not in direct)]
+        shown = (I.Store, I.Compare, I.CallBase, I.Cast)
+        direct = (i for i, _ in self._uses.get(user, ()) if isinstance(i, shown))
+        return [*dict.fromkeys((*direct, *self.places([user])))]
+
+    def places(self, indices: Sequence[I.Instruction]) -> list[I.Instruction]:
+        """What indexes by numbers, or by what is computed of them, and what stores there."""
+        numbers = I.BinaryOp | I.Cast | I.Phi | I.Select
+        found = self._reached([*indices], lambda i: isinstance(i, numbers) and T.is_int(i.type))
+        pointers = [i for i in found if isinstance(i, I.GetElementPtr)]
+        further = self._reached([*pointers], lambda i: isinstance(i, I.GetElementPtr))
+        return [*pointers, *(i for i in further if isinstance(i, I.Store) and i.operands[0] not in pointers)]
 
     def scaled(self, factor: I.Instruction) -> Iterator[I.Instruction]:
         """What a number, or what it is read from, is a factor or an argument of."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, MutableMapping
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.instructions import CallBase, Instruction
@@ -153,8 +153,12 @@ def declared_name(value: Value) -> str:
     return "" if callee is None else callee.name
 
 
-def uses(function: Function) -> dict[Value, list[tuple[Instruction, int]]]:
-    """Where each value is used in a function: value -> [(user, operand index)]. Made on demand, not kept up to date."""
+Uses: TypeAlias = Mapping[Value, Sequence[tuple[Instruction, int]]]
+"""Where values are used: value -> [(user, operand index)]."""
+
+
+def uses(function: Function) -> Uses:
+    """Where each value is used in a function. Made on demand, not kept up to date."""
     table: dict[Value, list[tuple[Instruction, int]]] = {}
     for instruction in function.instructions():
         for index, operand in enumerate(instruction.operands):

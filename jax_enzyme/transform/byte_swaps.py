@@ -39,7 +39,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.clone import clone_with_map
-from jax_enzyme.ir.module import Function, uses
+from jax_enzyme.ir.module import Function, Uses, uses
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
 from jax_enzyme.transform.rewriting import forget_records, place
 
@@ -96,7 +96,7 @@ def widen_byte_swaps(function: ArrayFunction) -> ArrayFunction:
 
 
 def _swaps(function: Function) -> Iterator[_Swap]:
-    users: dict[Value, list[tuple[I.Instruction, int]]] | None = None
+    users: Uses | None = None
     for block in function.blocks:
         quads = list(_quads(block))
         if not quads:

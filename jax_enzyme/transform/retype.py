@@ -37,7 +37,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder, const_float, zero
 from jax_enzyme.ir.clone import clone
-from jax_enzyme.ir.module import Function, Module, uses
+from jax_enzyme.ir.module import Function, Module, Uses, uses
 from jax_enzyme.ir.values import Argument, BasicBlock, Constant, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.bit_operations import as_number, bit_operation, parts_of_signs
@@ -141,9 +141,7 @@ class _Retyping:
                 if type_ is not None:
                     self.webs.append((web, type_))
 
-    def _grow(
-        self, function: Function, start: I.Instruction, users: dict[Value, list[tuple[I.Instruction, int]]]
-    ) -> _Web:
+    def _grow(self, function: Function, start: I.Instruction, users: Uses) -> _Web:
         web = _Web(function)
         pending = [start]
         while pending:

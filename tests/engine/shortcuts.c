@@ -285,3 +285,103 @@ double steps(int n, const double *x) {
   }
   return sum / count;
 }
+
+// what a comparison decides by an integer: how many there are, and where
+double listed(int n, const double *x) {
+  int place[64], count = 0;
+  double sum = 0;
+  for (int i = 0; i < n; i++)
+    if (x[i] != 0) place[count++] = i;
+  for (int k = 0; k < count; k++) sum += (place[k] + 1) * x[place[k]];
+  return sum;
+}
+
+double packed(int n, const double *x) {
+  double kept[64], sum = 0;
+  int count = 0;
+  for (int i = 0; i < n; i++) {
+    kept[count] = x[i];
+    count += x[i] != 0;
+  }
+  for (int k = 0; k < count; k++) sum += (k + 1) * kept[k];
+  return sum;
+}
+
+double flagged(int n, const double *x) {
+  static char flag[64];
+  double sum = 0;
+  for (int i = 0; i < n; i++) {
+    flag[i] = 0;
+    if (x[i] != 0) flag[i] = 1;
+  }
+  for (int i = 0; i < n; i++)
+    if (flag[n - 1 - i]) sum += i * x[n - 1 - i];
+  return sum;
+}
+
+struct counts { int zeros, others; };
+
+double noted(int n, const double *x, struct counts *seen) {
+  double sum = 0;
+  for (int i = 0; i < n; i++) {
+    if (x[i] == 0)
+      seen->zeros++;
+    else
+      seen->others++;
+    sum += x[i] * x[i];
+  }
+  return sum;
+}
+
+double counted_on(int n, const double *x, const double *v, int *count) {
+  double sum = 0;
+  int there = 0;
+  for (int i = 0; i < n; i++) {
+    _Bool is = x[i] != 0;
+    there += is;
+    if (is) sum += (i + 1) * x[i];
+  }
+  for (int k = 0; k < there; k++) sum += v[k];
+  *count = there;
+  return sum;
+}
+
+// what was computed last is not computed again
+double cached(int n, const double *x) {
+  static double last = -1, value;
+  double sum = 0;
+  for (int i = 0; i < n; i++) {
+    if (x[i] != last) {
+      last = x[i];
+      value = exp(last);
+    }
+    sum += (i + 1) * value;
+  }
+  return sum;
+}
+
+double distinct(int n, const double *x) {
+  double before = x[0], sum = x[0];
+  for (int i = 1; i < n; i++) {
+    if (x[i] == before) continue;
+    before = x[i];
+    sum += (i + 1) * before;
+  }
+  return sum;
+}
+
+double same_bytes(int n, const double *x) {
+  double sum = 0;
+  for (int i = 0; i + 1 < n; i++)
+    if (memcmp(x + i, x + i + 1, sizeof *x)) sum += (i + 1) * sin(x[i] - x[i + 1]);
+  return sum;
+}
+
+double converging(double x) {
+  double root = x, before;
+  do {
+    before = root;
+    root = (before + x / before) / 2;
+  } while (fabs(root) < fabs(before) && root != before);
+  return root;
+}

@@ -69,6 +69,12 @@ UNPROVED: dict[str, Row] = {
     "words": ("n: i32, x: f64[n] -> f64", (np.zeros(4),)),
     "table": ("n: i32, x: f64[n] -> f64", (SPARSE,)),
     "places": ("x: f64, a: f64[2], b: f64[2] -> f64", (0.0, POINT[:2], POINT[2:])),
+    "listed": ("n: i32, x: f64[n] -> f64", (SPARSE,)),
+    "packed": ("n: i32, x: f64[n] -> f64", (SPARSE,)),
+    "cached": ("n: i32, x: f64[n] -> f64", (SPARSE,)),
+    "distinct": ("n: i32, x: f64[n] -> f64", (SPARSE,)),
+    "same_bytes": ("n: i32, x: f64[n] -> f64", (SPARSE,)),
+    "flagged": ("n: i32, x: f64[n] -> f64", (np.tile(SPARSE, 12),)),
 }
 SILENT: dict[str, Row] = {
     "ordinary": ("n: i32, mode: i32, x: f64[n] -> f64", (0, SPARSE)),
@@ -77,6 +83,8 @@ SILENT: dict[str, Row] = {
     "largest": ("n: i32, x: f64[n] -> f64", (POINT,)),
     "counted": ("n: i32, x: f64[n], out zeros: i32[] -> f64", (SPARSE,)),
     "steps": ("n: i32, x: f64[n] -> f64", (SPARSE,)),
+    "converging": ("x: f64 -> f64", (2.0,)),
+    "noted": ("n: i32, x: f64[n], inout seen: i32[2] -> f64", (SPARSE, np.zeros(2, np.int32))),
 }
 
 
@@ -109,6 +117,18 @@ def test_what_is_not_proved_is_warned_of(name: str) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             jax.linearize(f, *args)
+
+
+def test_counts_stay_those_of_the_function() -> None:
+    f = je.kernel(SOURCE, "counted_on", "n: i32, x: f64[n], v: f64[n], out count: i32[] -> f64")
+    with jax.enable_x64(True):
+        v = np.arange(1.0, 1 + len(SPARSE))
+        assert [c.proved for c in f.inspect(SPARSE, v).comparisons] == [True]
+        value, count = f(SPARSE, v)
+        assert count == np.count_nonzero(SPARSE) < len(SPARSE)
+        found = jax.jit(jax.value_and_grad(lambda x: f(x, v), has_aux=True))(SPARSE)
+        np.testing.assert_array_equal(found[0], (value, count))
+        np.testing.assert_array_equal(found[1], v)
 
 
 QUOTIENTS = """

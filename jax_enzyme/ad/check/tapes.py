@@ -45,7 +45,7 @@ from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.objects import MemoryObject
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.module import Function, callee_name, uses
+from jax_enzyme.ir.module import Function, Uses, callee_name, uses
 from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import BasicBlock, Value, int_value, is_zero
 
@@ -158,7 +158,7 @@ class _ReverseCheck(Sweep):
         self._find_nodes()
 
     @cached_property
-    def users(self) -> dict[Value, list[tuple[I.Instruction, int]]]:
+    def users(self) -> Uses:
         return uses(self.function)
 
     def run(self) -> set[object]:

@@ -35,7 +35,7 @@ from jax_enzyme.analysis.tbaa import is_certain_integer, is_fortran_integer, is_
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import Buffer
-from jax_enzyme.ir.module import Function, Module, callee_name, uses
+from jax_enzyme.ir.module import Function, Module, Uses, callee_name, uses
 from jax_enzyme.ir.values import Value, int_value, lane_of
 from jax_enzyme.rules.effects import Effect
 
@@ -375,9 +375,7 @@ def _low_bits(value: Value, whole: Mapping[Value, int]) -> int:
             return 0
 
 
-def _lossy(
-    source: I.Instruction, users: Mapping[Value, list[tuple[I.Instruction, int]]], fields: NumberFields
-) -> Iterator[I.Instruction]:
+def _lossy(source: I.Instruction, users: Uses, fields: NumberFields) -> Iterator[I.Instruction]:
     """The first instruction on each way from a number's digits to another number, memory or function: none where they
     are merely copied, or only decide."""
     pending: list[tuple[I.Instruction, I.Instruction | None]] = [(source, None)]

@@ -138,7 +138,7 @@ class _Finder:
         self._recipes = recipes
         self._facts = facts
         self._words = words
-        self._users: dict[Value, list[tuple[I.Instruction, int]]] = uses(recipes.code.function)
+        self._users = uses(recipes.code.function)
         self._apart = Apart(recipes.points_to, recipes.recurrences.block_of)
         recurses = not recipes.is_root and recipes.code.function in recursive_functions(facts.module)
         self._room = _OF_EACH_CALL if recurses else _BUFFERS

@@ -10,11 +10,11 @@ from __future__ import annotations
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.builder import Builder
-from jax_enzyme.ir.module import Function, uses
+from jax_enzyme.ir.module import Function, Uses, uses
 from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import ConstantFloat, ConstantInt, Value, int_value
 from jax_enzyme.transform.rewriting import drop_edge, redirect_phis, remove_unreachable, replace_values
-from jax_enzyme.transform.sanitize.scalars import Uses, is_computed_with, pattern_of
+from jax_enzyme.transform.sanitize.scalars import is_computed_with, pattern_of
 
 
 def drop_certain_checks(function: Function) -> None:

@@ -16,7 +16,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.debug import resolve
 from jax_enzyme.ir.metadata import MDConstant
-from jax_enzyme.ir.module import Function, Module, callee_name, declared_callee, uses
+from jax_enzyme.ir.module import Function, Module, Uses, callee_name, declared_callee, uses
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.rewriting import locate
@@ -28,7 +28,6 @@ _INLINE_BYTES = 64
 _PARTS = ((8, T.I64, _WORD << 32 | _WORD), (4, T.I32, _WORD), (1, T.I8, _WORD & 0xFF))
 MOVES = ("llvm.memcpy.", "llvm.memmove.", "llvm.memset.")
 HIDE = "je.hide"
-Uses = dict[Value, list[tuple[I.Instruction, int]]]
 
 
 def pattern_of(type_: T.Type) -> tuple[T.Type, Value] | None:

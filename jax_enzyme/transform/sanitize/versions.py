@@ -20,11 +20,10 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import Cloner
-from jax_enzyme.ir.module import Function, uses
+from jax_enzyme.ir.module import Function, Uses, uses
 from jax_enzyme.ir.values import BasicBlock, Value
 from jax_enzyme.transform.rewriting import phis
 from jax_enzyme.transform.sanitize.affine import Counter, counter_of
-from jax_enzyme.transform.sanitize.scalars import Uses
 
 _MOST_INSTRUCTIONS = 600
 
