@@ -292,7 +292,7 @@ class Adjoints:
             chosen = [i == index for i in range(rule.arity)]
             environment = {name: self._sources.value(names[name]) for name in sorted(rule.needs(chosen))}
             term = self._partials.scaled(partial, environment, adjoint)
-            if environment and self._facts.feeds_select(instruction):
+            if environment and self._facts.may_be_dropped(instruction):
                 nothing = zero(adjoint.type)
                 unused = self._builder.fcmp("oeq", adjoint, nothing)
                 term = self._builder.select(unused, zero(term.type), term)

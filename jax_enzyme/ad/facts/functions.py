@@ -16,6 +16,7 @@ from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.flow import is_opaque_call, rule_of
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import MemoryObject, call_effect, called_routine, is_defined_call, is_memory_free
+from jax_enzyme.analysis.speculation import speculated
 from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -197,11 +198,15 @@ class Facts:
             return False
         return any(self.active_memory(a) for a in call.arguments)
 
-    def feeds_select(self, instruction: I.Instruction) -> bool:
-        """Whether a value is computed for a `select` that may drop it. LLVM makes branches into selects, and then
-        computes `sqrt(x)` of negative x as well: its cotangent there is an exact zero, which an infinite partial must
-        not spoil."""
-        return instruction in self._select_operands
+    def may_be_dropped(self, instruction: I.Instruction) -> bool:
+        """Whether a value is computed for a `select`, or ahead of a branch, that may drop it. LLVM makes branches into
+        selects, moves quotients out of loops, and then computes `sqrt(x)` of negative x as well: its cotangent there is
+        an exact zero, which an infinite partial must not spoil."""
+        return instruction in self._select_operands or instruction in self._speculated
+
+    @cached_property
+    def _speculated(self) -> frozenset[I.Instruction]:
+        return frozenset(i for f in self.points_to.functions if f.blocks for i in speculated(f))
 
     @cached_property
     def _select_operands(self) -> frozenset[Value]:

@@ -1,0 +1,60 @@
+"""Values that are computed before it is known whether anything needs them.
+
+    %q = fdiv double %p, %total              computed once, ahead of the loop, as optimisers do
+    loop: br i1 %large, label %take, label %next
+    take: %s = fmul double %x, %q
+
+Where no iteration comes to `take`, %q may be infinite or no number, and nothing shows it. Only what may be so for
+finite operands is looked at: quotients, results of calls, and what arithmetic makes of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.analysis.dominators import PostDominators
+from jax_enzyme.analysis.flow import holds_float
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir.module import Function, callee_name, uses
+from jax_enzyme.ir.reach import reached
+from jax_enzyme.ir.values import BasicBlock, Constant, Value
+
+_FUSED = ("llvm.fma.", "llvm.fmuladd.")
+
+
+def speculated(function: Function) -> Collection[I.Instruction]:
+    """Such values of one function, and those of the same kind that they are made of."""
+    cfg = Cfg(function)
+    endless: dict[Value, I.Instruction] = {}
+    for block in cfg.rpo:
+        for instruction in block.instructions:
+            if holds_float(instruction.type) and _may_be_infinite(instruction, endless):
+                endless[instruction] = instruction
+    if not endless:
+        return ()
+    block_of: dict[Value, BasicBlock] = {i: b for b in cfg.rpo for i in b.instructions}
+    certain, users = PostDominators(cfg), uses(function)
+
+    def is_needed(value: I.Instruction, use: tuple[I.Instruction, int]) -> bool:
+        user, index = use
+        if not isinstance(user, I.Phi):
+            return user in block_of and certain.dominates(block_of[user], block_of[value])
+        block = user.targets[index]
+        return len(cfg.succs[block]) == 1 and certain.dominates(block, block_of[value])
+
+    spare = [v for v in endless.values() if not any(is_needed(v, use) for use in users.get(v, ()))]
+    return reached(spare, lambda value: _among(value.operands, endless))
+
+
+def _may_be_infinite(instruction: I.Instruction, endless: Collection[Value]) -> bool:
+    if isinstance(instruction, I.Phi | I.Load):
+        return False
+    if isinstance(instruction, I.CallBase) and not callee_name(instruction).startswith(_FUSED):
+        return True
+    divides = instruction.opcode in ("fdiv", "frem") and not isinstance(instruction.operands[1], Constant)
+    return divides or any(operand in endless for operand in instruction.operands)
+
+
+def _among(values: Sequence[Value], endless: dict[Value, I.Instruction]) -> list[I.Instruction]:
+    return [endless[v] for v in values if v in endless]

@@ -1,0 +1,52 @@
+"""What is computed ahead of a branch that may not need it, and its derivatives there."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+
+import jax_enzyme as je
+from jax_enzyme.analysis.speculation import speculated
+from jax_enzyme.ir.reader import parse
+
+AHEAD = """
+define double @f(double %x, double %y, i1 %wanted) {
+entry:
+  %needed = fdiv double %x, %y
+  %half = fdiv double %x, 2.0
+  %spare = fdiv double %y, %x
+  %scaled = fmul double %spare, %half
+  %product = fmul double %x, %y
+  br i1 %wanted, label %some, label %end
+some:
+  %sum = fadd double %scaled, %product
+  br label %end
+end:
+  %s = phi double [ 0.0, %entry ], [ %sum, %some ]
+  %result = fadd double %s, %needed
+  ret double %result
+}
+"""
+
+
+def test_quotients_that_a_branch_may_not_need() -> None:
+    found = speculated(parse(AHEAD).functions["f"])
+    assert sorted(i.name for i in found) == ["scaled", "spare"]
+
+
+def test_what_was_moved_out_of_a_loop_spoils_nothing_where_it_is_not_taken() -> None:
+    source = """
+    double f(int n, const double *x, double p, double q) {
+        double d = 0;
+        for (int i = 0; i < n; i++) {
+            d += 0.5 * x[i];
+            if (d * d > 9 && p < q) { d -= p / q; d *= __builtin_sin(d); }
+        }
+        return d;
+    }
+    """
+    with jax.enable_x64(True):
+        f = je.kernel(source, "f", "n: i32, x: f64[n], p: f64, q: f64 -> f64", lang="c")
+        slopes = jax.grad(f, (0, 1, 2))(np.ones(4), 0.0, 0.0)
+        np.testing.assert_array_equal(np.concatenate([np.ravel(s) for s in slopes]), [0.5] * 4 + [0, 0])
+        je.check_grads(f, (np.full(9, 1.03), 0.3, 0.7))
