@@ -15,7 +15,7 @@ from __future__ import annotations
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.module import GlobalVariable
 from jax_enzyme.ir.reach import made_of, reached
-from jax_enzyme.ir.values import Value, int_value, lane_of
+from jax_enzyme.ir.values import ConstantExpr, Value, int_value, lane_of
 
 
 def is_tabled(value: Value, digits: int) -> bool:
@@ -29,6 +29,8 @@ def _adds(entry: Value, moved: Value, digits: int) -> bool:
     if not isinstance(moved, I.BinaryOp) or moved.opcode != "shl" or not isinstance(entry, I.Load):
         return False
     base = I.base_of(entry.operands[0])
+    while isinstance(base, ConstantExpr) and base.opcode == "getelementptr":  # a member of a table's structure
+        base = base.operands[0]
     if not isinstance(base, GlobalVariable) or not base.is_constant:
         return False
     by = int_value(lane_of(moved.operands[1]))

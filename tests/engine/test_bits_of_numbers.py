@@ -39,6 +39,11 @@ SMOOTH = (
     "double z = 5.770780163555854 * x + 0x1.8p52; uint64_t k = bits(z); z -= 0x1.8p52;\n"
     "double r = x - z * 0.17328679513998632, s = number(t[k % 4] + (k << 50));\n"
     "return s + s * (r + r * r * (0.5 + r * (1 / 6. + r * (1 / 24. + r * (1 / 120. + r / 720)))));",
+    "static const struct { double a; uint64_t t[8]; } d = {1, {0, 0x3ff0000000000000, 0, 0x3feb06fe0a31b715, 0, "
+    "0x3fe6a09e667f3bcd, 0, 0x3fe6e89f995ad3ad}};\n"
+    "double z = 5.770780163555854 * x + 0x1.8p52; uint64_t k = bits(z), i = 2 * (k % 4); z -= 0x1.8p52;\n"
+    "double r = x - z * 0.17328679513998632 + number(d.t[i]), s = number(d.t[i + 1] + (k << 50));\n"
+    "return s + s * (r + r * r * (0.5 + r * (1 / 6. + r * (1 / 24. + r * (1 / 120. + r / 720)))));",
     "double h = x * x, v = h; LOW(h) = 0; double l = v - h; return h * h + l * (v + h);",
     "double h = number((bits(x) + (1ull << 31)) & (-1ull << 32)), l = x - h; return h * h + l * (x + h);",
     "double s = 0; uint64_t u = bits(x); for (int i = 0; i < 3; i++) { u += 1ull << 52; s += sin(number(u)); }\n"
