@@ -115,8 +115,8 @@ _MANY = 2000
 
 
 def _compares_bits(comparison: I.Instruction) -> bool:
-    """Whether the bits of a number are compared with those of a finite constant, or the bytes of two places in memory
-    with each other: `memcmp(x, zeros, size) == 0`, also where LLVM makes loads of it."""
+    """Whether the bits of a number are compared with those of a finite constant or of another one, or the bytes of two
+    places in memory with each other: `memcmp(x, zeros, size) == 0`."""
     if not isinstance(comparison, I.Compare) or comparison.predicate not in ("eq", "ne"):
         return False
     value, other = comparison.operands
@@ -125,16 +125,14 @@ def _compares_bits(comparison: I.Instruction) -> bool:
         return _is_bits(value) and _is_bits(other)
     if isinstance(value, I.CallBase):
         return bits == 0 and compared_places(value) is not None
-    if not isinstance(value, I.Cast) or not _is_bits(value):
+    if not _is_bits(value):
         return False
     exponent = _INFINITE[str(value.operands[0].type)]
     return bits & exponent != exponent
 
 
-def _is_bits(value: Value) -> bool:
-    """Whether an integer is the bits of a number, or the bytes of whatever lies somewhere."""
-    if isinstance(value, I.Load):
-        return T.is_int(value.type) and all(kind != "tbaa" for kind, _ in value.metadata)
+def _is_bits(value: Value) -> TypeGuard[I.Cast]:
+    """Whether an integer is the bits of a number."""
     return isinstance(value, I.Cast) and value.opcode == "bitcast" and str(value.operands[0].type) in _INFINITE
 
 
