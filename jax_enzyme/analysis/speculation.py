@@ -36,14 +36,19 @@ def speculated(function: Function) -> Collection[I.Instruction]:
     block_of: dict[Value, BasicBlock] = {i: b for b in cfg.rpo for i in b.instructions}
     certain, users = PostDominators(cfg), uses(function)
 
-    def is_needed(value: I.Instruction, use: tuple[I.Instruction, int]) -> bool:
-        user, index = use
-        if not isinstance(user, I.Phi):
-            return user in block_of and certain.dominates(block_of[user], block_of[value])
-        block = user.targets[index]
-        return len(cfg.succs[block]) == 1 and certain.dominates(block, block_of[value])
+    def is_needed(value: I.Instruction) -> bool:
+        """Whether whatever comes behind a value uses it: a block that is certain to run, or merges on all ways on."""
+        merged: dict[BasicBlock, set[BasicBlock]] = {}
+        for user, index in users.get(value, ()):
+            if user not in block_of:
+                continue
+            if isinstance(user, I.Phi):
+                merged.setdefault(user.targets[index], set()).add(block_of[user])
+            elif certain.dominates(block_of[user], block_of[value]):
+                return True
+        return any(into >= set(cfg.succs[b]) and certain.dominates(b, block_of[value]) for b, into in merged.items())
 
-    spare = [v for v in endless.values() if not any(is_needed(v, use) for use in users.get(v, ()))]
+    spare = [v for v in endless.values() if not is_needed(v)]
     return reached(spare, lambda value: _among(value.operands, endless))
 
 

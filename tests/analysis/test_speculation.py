@@ -28,6 +28,27 @@ end:
 }
 """
 
+RECURRENCE = """
+define double @f(double %x) {
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %s = phi double [ 1.0, %entry ], [ %q, %loop ]
+  %q = fdiv double %x, %s
+  %next = add i64 %i, 1
+  %last = icmp eq i64 %next, 9
+  br i1 %last, label %end, label %loop
+end:
+  %result = phi double [ %q, %loop ]
+  ret double %result
+}
+"""
+
+
+def test_what_goes_on_both_ways_is_needed() -> None:
+    assert not speculated(parse(RECURRENCE).functions["f"])
+
 
 def test_quotients_that_a_branch_may_not_need() -> None:
     found = speculated(parse(AHEAD).functions["f"])
