@@ -71,3 +71,25 @@ def test_what_was_moved_out_of_a_loop_spoils_nothing_where_it_is_not_taken() -> 
         slopes = jax.grad(f, (0, 1, 2))(np.ones(4), 0.0, 0.0)
         np.testing.assert_array_equal(np.concatenate([np.ravel(s) for s in slopes]), [0.5] * 4 + [0, 0])
         je.check_grads(f, (np.full(9, 1.03), 0.3, 0.7))
+
+
+def test_a_residual_of_zero_has_a_hessian() -> None:
+    source = """
+    #include <math.h>
+    double f(int n, const double *x) {
+        double sum = 0, q = x[0] / x[1];
+        for (int i = 0; i < n; i++) {
+            double r = (x[i] > 0 ? sqrt(x[i]) : 0) - 1;
+            if (x[i] > 0.5) r += q - 1;
+            sum += r * r / 2;
+        }
+        return sum;
+    }
+    """
+    with jax.enable_x64(True):
+        f = je.kernel(source, "f", "n: i32, x: f64[n] -> f64", lang="c")
+        x = np.ones(3)
+        np.testing.assert_array_equal(jax.grad(f)(x), np.zeros(3))
+        rows = np.array([[1.5, -1, 0], [1, -0.5, 0], [1, -1, 0.5]])
+        for hessian in (jax.hessian(f), jax.jacrev(jax.grad(f))):
+            np.testing.assert_allclose(hessian(x), rows.T @ rows, rtol=1e-12)

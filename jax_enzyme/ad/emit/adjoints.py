@@ -293,10 +293,15 @@ class Adjoints:
             environment = {name: self._sources.value(names[name]) for name in sorted(rule.needs(chosen))}
             term = self._partials.scaled(partial, environment, adjoint)
             if environment and self._facts.may_be_dropped(instruction):
-                nothing = zero(adjoint.type)
-                unused = self._builder.fcmp("oeq", adjoint, nothing)
-                term = self._builder.select(unused, zero(term.type), term)
+                term = self._unless_unused(term, adjoint)
             self.add(operand, term)
+
+    def _unless_unused(self, term: Value, adjoint: Value) -> Value:
+        """Nothing where a partial that is infinite, or no number, meets an adjoint of exactly 0. Any other term stays
+        even then, since its own derivatives by the adjoint are not 0: residuals of a fit vanish, its Hessian does not."""
+        unused = self._builder.fcmp("oeq", adjoint, zero(adjoint.type))
+        spoilt = self._builder.binary("and", unused, self._builder.fcmp("uno", term, zero(term.type)))
+        return self._builder.select(spoilt, zero(term.type), term)
 
     def _structural(self, instruction: I.Instruction) -> Callable[[I.Instruction, Value], None] | None:
         return {
