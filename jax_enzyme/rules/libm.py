@@ -64,7 +64,7 @@ _POWERS = (
     smooth("cbrt", "1 / (3*y*y)", domain=((0.1, 5.0),), edges="inf at 0, as in jax.numpy.cbrt"),
     smooth(
         "pow",
-        "0 if x1 == 0 else x1*pow(x0, x1 - 1)",
+        "x1*pow(1 if x0 == 0 and x1 == 0 else x0, x1 - 1)",
         "y*log(1 if x0 == 0 else x0)",
         domain=((0.2, 3.0), (-2.0, 3.0)),
         edges="as in jax.numpy.power: the derivative by the exponent is 0 at base 0 and NaN at a negative base; "

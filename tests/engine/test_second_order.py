@@ -10,6 +10,7 @@ import jax
 import numpy as np
 import pytest
 
+import jax_enzyme as je
 from tests.kernels.case import Case
 from tests.kernels.corpus import CASES, case
 from tests.support import through_jax
@@ -193,3 +194,11 @@ def test_reverse_over_reverse_of_solutions() -> None:
     """
     arguments = {"a": np.array([2.0, 0.3, 0.5, 1.7]), "b": np.array([0.9, -0.4])}
     _agree_in_every_order(source, "inout a: f64[4], inout b: f64[2]", arguments, ("fwd-over-fwd", "rev-over-rev"))
+
+
+def test_pow_has_a_mixed_derivative_where_the_exponent_is_zero() -> None:
+    source = "#include <math.h>\ndouble f(const double *x) { return pow(x[0], x[1]); }"
+    with jax.enable_x64(True):
+        f = je.kernel(source, "f", "x: f64[2] -> f64", lang="c")
+        expected = [[0, 1 / 1.7], [1 / 1.7, np.log(1.7) ** 2]]
+        np.testing.assert_allclose(jax.hessian(f)(np.array([1.7, 0.0])), expected, rtol=1e-14)
