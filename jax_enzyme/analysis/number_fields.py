@@ -80,7 +80,7 @@ class NumberFields:
 
     def of(self, value: Value) -> Bits:
         """The bits of an integer, the lowest first; of each lane of a vector."""
-        return self._found.get(value, ()) or _of_leaf(value)
+        return own(value) if value in self.parts else self._found.get(value, ()) or _of_leaf(value)
 
     def has_digits(self, value: Value) -> bool:
         """Whether digits of numbers went into an integer, other than by comparisons and carries."""

@@ -14,8 +14,7 @@ from __future__ import annotations
 
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.module import GlobalVariable
-from jax_enzyme.ir.reach import made_of, reached
-from jax_enzyme.ir.values import ConstantExpr, Value, int_value, lane_of
+from jax_enzyme.ir.values import Constant, ConstantExpr, Value, int_value, lane_of
 
 
 def is_tabled(value: Value, digits: int) -> bool:
@@ -37,8 +36,24 @@ def _adds(entry: Value, moved: Value, digits: int) -> bool:
     if by is None or not 0 < by <= digits:
         return False
     wanted = (1 << digits - by) - 1
-    chosen = reached([entry.operands[0]], made_of, lambda v: not isinstance(v, I.Load | I.Phi))
-    return any(_has(v, moved.operands[0], wanted) for v in chosen)
+    index: Value | None = entry.operands[0]
+    while index is not None and not _has(index, moved.operands[0], wanted):
+        index = _told_by(index)
+    return index is not None
+
+
+def _told_by(value: Value) -> Value | None:
+    """What an address, or an integer, is another one for each of: none of its bits is lost on the way."""
+    match value:
+        case I.GetElementPtr():
+            varying = [v for v in value.operands if not isinstance(v, Constant)]
+            return varying[0] if len(varying) == 1 else None
+        case I.Cast(opcode="zext" | "sext"):
+            return value.operands[0]
+        case I.BinaryOp(opcode="add" | "sub" | "mul" | "shl" | "or", operands=[x, y]) if int_value(lane_of(y)):
+            return x if value.opcode in ("add", "sub") or {"nuw", "nsw", "disjoint"} & {*value.flags} else None
+        case _:
+            return None
 
 
 def _has(value: Value, whole: Value, wanted: int) -> bool:

@@ -50,6 +50,10 @@ SMOOTH = (
     "return s;",
     "double y = sin(x) + 2; return number((bits(x * x) & 0xfff0000000000000) | (bits(y) & 0xfffffffffffff));",
     "return x * x * (double)((int)(bits(x) >> 52 & 0x7ff) - 1023);",
+    "uint64_t u = bits(x); uint32_t top = u >> 52; if (top - 1 >= 0x7fe) { if (u >> 63) { u &= -1ull >> 1; top &= 0x7ff; }\n"
+    "if (top == 0) { u = bits(x * 0x1p52) & -1ull >> 1; u -= 52ull << 52; } } uint64_t t = u - 0x3fe6955500000000;\n"
+    "double z = number(u - (t & 0xfffull << 52)), h = number((bits(z) + (1ull << 31)) & (-1ull << 32));\n"
+    "return log(z) + ((int64_t)t >> 52) * 0.6931471805599453 + (z - h) * (z + h) + h * h;",
 )  # fmt: skip
 """Each a function of x, smooth where it is tested."""
 
@@ -82,6 +86,18 @@ REFUSED = {
         "f64",
         "static const uint64_t t[4] = {1, 2, 3, 4}; uint64_t u = bits(x * 1512775.3951951856 + 0x1.8p52);\n"
         "return number(t[u & 3] + ((u + 1072632447) << 32));",
+        MADE,
+    ),
+    "table_that_says_the_first_digits_alone": (
+        "f64",
+        "static const uint64_t t[4] = {1, 2, 3, 4}; int64_t k = (int64_t)(x * 1512775.3951951856);\n"
+        "double y = number(t[(k & 0xfffff) >> 18] + ((uint64_t)k << 32)); return y + ((k & 0xfffff) == 77);",
+        MADE,
+    ),
+    "table_for_the_digits_of_a_shorter_number": (
+        "f64",
+        "static const uint64_t t[8] = {1, 2, 3, 4}; int64_t k = (int64_t)(x * 0x1p32);\n"
+        "return number(t[k & 7] + ((uint64_t)k << 20));",
         MADE,
     ),
 }  # fmt: skip

@@ -21,7 +21,7 @@ from functools import cached_property
 from jax_enzyme.ad.facts.causes import BITS, MADE, PARTS, Cause
 from jax_enzyme.analysis.accesses import reachable_objects
 from jax_enzyme.analysis.activity import Activity
-from jax_enzyme.analysis.bit_arithmetic import DIGITS
+from jax_enzyme.analysis.bit_arithmetic import DIGITS, width
 from jax_enzyme.analysis.congruence import Congruence
 from jax_enzyme.analysis.decisions import computes, decides, keeps, takes_bits
 from jax_enzyme.analysis.fixpoint import fixpoint
@@ -356,8 +356,8 @@ def _low_bits(value: Value, whole: Mapping[Value, int]) -> int:
     operands = value.operands[1:] if isinstance(value, I.Select) else value.operands
     if value.opcode in ("shl", "lshr") and _constant(operands[0]) is not None:
         return _ALL  # one of as many numbers as there are places: it steps as seldom as an exponent
-    if any(is_tabled(value, count) for count in DIGITS.values()):
-        return _ALL
+    if (digits := DIGITS.get(width(value.type))) is not None and is_tabled(value, digits):
+        return digits
     least = min((whole.get(v, _ALL) for v in operands), default=_ALL)
     match value.opcode:
         case "shl":
