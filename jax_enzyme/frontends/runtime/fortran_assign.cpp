@@ -89,7 +89,7 @@ void assign_objects(Descriptor &to, const Descriptor &from, const DerivedType &t
 void assign(Descriptor &to, const Descriptor &from, bool to_variable) {
   const bool renewed = to.attribute == kAllocatable && (!to.base || (from.rank && !same_shape(to, from)));
   if (owner(from) && owner(to)) return assign_objects(to, from, *owner(to), renewed, to_variable);
-  if (to_variable) finalise_elements(to);
+  if (to_variable && type_of(from)) finalise_elements(to);
   Local source(from);
   char *old = nullptr, *aside = nullptr;
   if (renewed) {
