@@ -50,7 +50,8 @@ SMOOTH = (
     "return s;",
     "double y = sin(x) + 2; return number((bits(x * x) & 0xfff0000000000000) | (bits(y) & 0xfffffffffffff));",
     "return x * x * (double)((int)(bits(x) >> 52 & 0x7ff) - 1023);",
-    "uint64_t u = bits(x); uint32_t top = u >> 52; if (top - 1 >= 0x7fe) { if (u >> 63) { u &= -1ull >> 1; top &= 0x7ff; }\n"
+    "uint64_t u = bits(x); uint32_t top = u >> 52; if (top - 1 >= 0x7fe) { if (u >> 63) {\n"
+    "u &= -1ull >> 1; top &= 0x7ff; }\n"
     "if (top == 0) { u = bits(x * 0x1p52) & -1ull >> 1; u -= 52ull << 52; } } uint64_t t = u - 0x3fe6955500000000;\n"
     "double z = number(u - (t & 0xfffull << 52)), h = number((bits(z) + (1ull << 31)) & (-1ull << 32));\n"
     "return log(z) + ((int64_t)t >> 52) * 0.6931471805599453 + (z - h) * (z + h) + h * h;",

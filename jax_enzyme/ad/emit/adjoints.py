@@ -298,7 +298,7 @@ class Adjoints:
 
     def _unless_unused(self, term: Value, adjoint: Value) -> Value:
         """Nothing where a partial that is infinite, or no number, meets an adjoint of exactly 0. Any other term stays
-        even then, since its own derivatives by the adjoint are not 0: residuals of a fit vanish, its Hessian does not."""
+        even then, since its derivatives by the adjoint are not 0: a fit's residuals vanish, its Hessian does not."""
         unused = self._builder.fcmp("oeq", adjoint, zero(adjoint.type))
         spoilt = self._builder.binary("and", unused, self._builder.fcmp("uno", term, zero(term.type)))
         return self._builder.select(spoilt, zero(term.type), term)
