@@ -14,7 +14,7 @@ An exponent or sign steps once in an octave, whatever is computed of it: its der
 digits of another one at their places is that one times a power of two, whatever its sign and exponent are. One whose
 low digits are cut off, or changed by less than one of those that stay, is that number rounded, as to a shorter format,
 if at least `_SURE` digits stay. With less, the number may be a node of a table, to which the rest is added; down to
-`_SHORTEST`, those of the shortest format, it is rounded where no digits choose from a table.
+`_SHORTEST`, those of the shortest format, it is rounded where nothing chooses one (`analysis.chosen_nodes`).
 """
 
 from __future__ import annotations
@@ -38,10 +38,11 @@ from jax_enzyme.analysis.bit_arithmetic import (
     own,
     width,
 )
+from jax_enzyme.analysis.chosen_nodes import choose_among_many, is_used_otherwise
 from jax_enzyme.analysis.rounding import is_whole
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.module import Function, Uses, uses
 from jax_enzyme.ir.values import BasicBlock, Value, int_value, lane_of
 
 _SURE = 20
@@ -98,9 +99,33 @@ class NumberFields:
         """A number that may be held to be another one, rounded; of those that the program has as numbers."""
         while found and (before := self._before.get(found.source)) and found.source not in self._numbers:
             found = Number(before.source, min(found.kept, before.kept), found.same and before.same)
-        if found is None or (found.kept < _SURE and (found.kept < _SHORTEST or self._digits_choose)):
-            return None
-        return found
+        if found is None or found.kept >= _SURE:
+            return found
+        return None if found.kept < _SHORTEST or self._digits_choose or self._is_node(found.source) else found
+
+    def _is_node(self, source: Value) -> bool:
+        """Whether there may be more of a number than its first digits, and something among many that these choose."""
+        return self._may_have_rest(self._origin(source)) and self._numbers_choose
+
+    def _may_have_rest(self, origin: Value) -> bool:
+        if not isinstance(origin, I.Cast) or is_used_otherwise(origin.operands[0], self._users):
+            return True
+        made = filter(None, (self._number(self.of(v)) for v in self._numbers))
+        return any(n.kept >= _SURE and self._origin(n.source) is origin for n in made)
+
+    def _origin(self, source: Value) -> Value:
+        while before := self._before.get(source):
+            source = before.source
+        return source
+
+    @cached_property
+    def _users(self) -> Uses:
+        return uses(self._function)
+
+    @cached_property
+    def _numbers_choose(self) -> bool:
+        made = (c for v in self._numbers if self.has_digits(v) for c, _ in self._users[v] if T.is_float(c.type))
+        return choose_among_many(self._function, made, self._users)
 
     @cached_property
     def _numbers(self) -> set[Value]:

@@ -64,6 +64,16 @@ ROUNDED = {
     "flag_in_the_last_bit": ("f64", "return number((bits(x * x) & ~1ull) | (x > 1)) * x;", 1e-12),
     "bf16_truncated": ("f32", "return number4(bits4(x * x) >> 16 << 16) * x;", 1e-2),
     "tf32_rounded": ("f32", "return number4((bits4(x * x) + 0x1000) & 0xffffe000) * x;", 1e-3),
+    "tf32_and_the_rest": (
+        "f32",
+        "float v = x * x, h = number4(bits4(v) & 0xffffe000); return h * x + (v - h) * x;",
+        1e-3,
+    ),
+    "bf16_compared": (
+        "f32",
+        "float v = x * x, h = number4(bits4(v) & 0xffff0000); return (h > x ? h : fabsf(h)) * x;",
+        1e-2,
+    ),
 }
 """x cubed, its square rounded, and how far off the derivative is."""
 
@@ -76,6 +86,21 @@ REFUSED = {
         "static const float t[128] = {1, 2, 3}; uint32_t m = (bits4(x) & 0x7fffff) | 0x3f800000;\n"
         "float c = number4(m & 0xffff0000); return t[m >> 16 & 127] + (number4(m) - c) / c;",
         BITS,
+    ),
+    "node_of_a_table_by_a_conversion": (
+        "f64",
+        "static const double t[16] = {1, 2, 3}; double h = number(bits(x) & -1ull << 45);\n"
+        "return t[(int)((h - 1) * 16)] + log1p((x - h) / h);",
+        BITS,
+    ),
+    "node_of_a_table_by_a_search": (
+        "f64",
+        "static const double t[16] = {1, 2, 3}; double h = number(bits(x) & -1ull << 44); int i = 0;\n"
+        "while (i < 15 && h >= 1 + (i + 1) / 16.0) i++; return t[i] + (x - h) * 3;",
+        BITS,
+    ),
+    "node_that_is_rounded_by_another_function": (
+        "f64", "double v = x * x, h = number(bits(v) & -1ull << 45); return floor(h * 16) * 0.3 + (v - h) * 2;", BITS
     ),
     "six_digits": ("f64", "return x * number(bits(x) & -1ull << 46);", BITS),
     "logarithm_as_an_integer": ("f64", "return ((double)(int)(bits(x) >> 45) - 130944) / 128;", BITS),
