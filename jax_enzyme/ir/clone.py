@@ -186,8 +186,6 @@ class Cloner:
             return found
         if isinstance(value, V.Constant):
             return self.constant(value)
-        if isinstance(value, MetadataOperand):
-            return MetadataOperand(value.type, self.metadata(value.metadata))
         return value
 
     def constant(self, value: V.Constant) -> V.Constant:
@@ -195,6 +193,8 @@ class Cloner:
         if isinstance(found, V.Constant):
             return found
         match value:
+            case MetadataOperand():
+                return MetadataOperand(value.type, self.metadata(value.metadata))
             case V.ConstantAggregate():
                 return V.ConstantAggregate(value.type, self._constants(value.elements))
             case V.ConstantSplat():

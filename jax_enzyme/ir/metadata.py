@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from jax_enzyme.ir.values import Value
+from jax_enzyme.ir.values import Constant, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +73,8 @@ MDValue: TypeAlias = MDRef | MDString | MDNull | MDConstant | MDNode
 
 
 @dataclass(eq=False, slots=True)
-class MetadataOperand(Value):
-    """`metadata ...` as an operand of a call."""
+class MetadataOperand(Constant):
+    """`metadata ...` as an operand of a call: it depends on nothing that is computed."""
 
     metadata: MDValue
 
