@@ -5,6 +5,7 @@ from __future__ import annotations
 from jax_enzyme.ad.device.lanes import Lanes
 from jax_enzyme.ad.device.warps import Warps
 from jax_enzyme.analysis import guards
+from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.congruence import MANY, Congruence
 from jax_enzyme.analysis.dominators import Dominators
@@ -16,6 +17,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.reader import parse
+from jax_enzyme.rules.table import standard
 from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.device.registers import REGISTER
 from jax_enzyme.transform.reducible import make_reducible
@@ -130,6 +132,21 @@ def test_facts_about_many_places() -> None:
     words = Words(PointsTo(module, function_of(module)), {})
     for i in range(MANY + 10):
         assert (0, T.DOUBLE) in (words.numbers(named(module, f"t{i}"), 8) or ())
+
+
+def test_parts_of_an_object_that_outputs_depend_on() -> None:
+    """More of them than are told apart: the sum of 100 numbers that lie between others."""
+    body = ["%m = alloca [1600 x i8]", "%v = load double, ptr %x", "%s0 = fmul double %v, 2.0"]
+    for i in range(100):
+        body += [f"%a{i} = fmul double %v, {i}.5", f"%p{i} = getelementptr i8, ptr %m, i64 {16 * i}"]
+        body += [f"store double %a{i}, ptr %p{i}"]
+    for i in range(100):
+        body += [f"%l{i} = load double, ptr %p{i}", f"%s{i + 1} = fadd double %s{i}, %l{i}"]
+    module = module_of("\n".join([*body, "store double %s100, ptr %x", "ret void"]))
+    points_to = PointsTo(module, function_of(module))
+    x = points_to.objects[function_of(module).arguments[1]]
+    activity = Activity(points_to, standard(), [x], [x])
+    assert all(activity.value(named(module, f"a{i}")) for i in range(100))
 
 
 def test_conditions_of_many_branches() -> None:
