@@ -19,7 +19,14 @@ _OF_LLVM = "llvm."
 _LOCAL = (llvm.Linkage.internal, llvm.Linkage.private)
 _STRONG = (llvm.Linkage.external,)
 _BITCODE_SECTIONS = (b".llvmbc", b".llvm.lto", b"__bitcode")
-_EXTERNAL = (llvm.Linkage.external, llvm.Linkage.common)
+_EXTERNAL = (llvm.Linkage.external, llvm.Linkage.common, llvm.Linkage.weak_any, llvm.Linkage.weak_odr)
+_KEPT = {
+    llvm.Linkage.internal: llvm.Linkage.external,
+    llvm.Linkage.private: llvm.Linkage.external,
+    llvm.Linkage.linkonce_any: llvm.Linkage.weak_any,
+    llvm.Linkage.linkonce_odr: llvm.Linkage.weak_odr,
+}
+"""For what is dropped where nothing refers to it, what it becomes where it is wanted all the same."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +109,8 @@ def linked(programs: Sequence[str], roots: Collection[str]) -> str:
     # A root is what a module has for others, rather than a function of another one's own that is called the same.
     shared = {f.name for m in modules for f in m.functions if not f.is_declaration and f.linkage not in _LOCAL}
     for module in modules:
-        _show(module, set(roots) - shared)
+        local = {f.name for f in module.functions if f.linkage in _LOCAL}
+        _show(module, set(roots) - (shared & local))
     first, *rest = modules
     for module in rest:
         first.link_in(module)
@@ -115,10 +123,11 @@ def linked(programs: Sequence[str], roots: Collection[str]) -> str:
 
 
 def _show(module: llvm.ModuleRef, roots: Collection[str]) -> None:
-    """Keeps the linker from giving a function of a file's own another name."""
+    """Keeps the linker from giving a function of a file's own another name, and an inline function or an instance of a
+    template from being dropped as one that nobody calls."""
     for function in module.functions:
-        if function.name in roots and function.linkage in _LOCAL:
-            function.linkage = llvm.Linkage.external
+        if function.name in roots and not function.is_declaration and function.linkage in _KEPT:
+            function.linkage = _KEPT[function.linkage]
 
 
 _IMPORTS = re.compile(r"^(!\d+ = distinct !DICompileUnit\(.*?), imports: !\d+", re.M)
@@ -162,6 +171,7 @@ def without_imports(program: str) -> str:
 def reachable(program: str, roots: Collection[str]) -> str:
     """The program without the functions and variables that the roots do not need."""
     module = llvm.parse_assembly(program, llvm.create_context())
+    _show(module, roots)
     for function in module.functions:
         if not function.is_declaration and function.name not in roots and function.linkage is llvm.Linkage.external:
             function.linkage = llvm.Linkage.linkonce_odr

@@ -386,6 +386,19 @@ def test_of_a_large_file_only_a_part_is_needed(write: Write, tmp_path: Path) -> 
     assert functions(sources.program("step").ir) == {"step", "half"}
 
 
+@pytest.mark.parametrize("several", [False, True])
+def test_functions_that_nobody_calls_for_others_in_large_files(write: Write, tmp_path: Path, several: bool) -> None:
+    many = "".join(f"double g{i}(double x) {{ return x * {i} > 1 ? x : x / {i + 1} + {i}; }}\n" for i in range(250))
+    offered = "template <class T> T twice(T x) { return x + x; }\ninline double once(double x) { return x; }\n"
+    own = "static double half(double x) { return x / 2; }\n"
+    write(large__cpp=f"{offered}{own}{many}double f(double x) {{ return twice(x) * half(x) * once(x); }}\n")
+    write(other__cpp=f"{offered}double other(double x) {{ return twice(x) * once(x); }}\n")
+    sources = source_set(tmp_path if several else tmp_path / "large.cpp")
+    for name in ("twice<double>", "once", "half"):
+        program = sources.program(name)
+        assert program.symbol in functions(program.ir)
+
+
 def test_a_name_that_nobody_defines_beside_a_file_that_does_not_compile(write: Write, tmp_path: Path) -> None:
     write(step__c=STEP, main__c="#include <nowhere.h>\nint main() { return 0; }\n")
     assert "half" in linking.names(source_set(tmp_path).program("step").ir).needed
