@@ -69,10 +69,10 @@ _Facts = dict[MemoryObject, dict[_Fact, None]]
 """In the order in which they were found."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Way:
     """Of a copy of `size` bytes (None: nobody knows how many): what is at `place` in one object goes `there` in its
-    `twin`; numbers of one type `alone`, if there is one. So many facts of the object have been `carried`."""
+    `twin`; numbers of one type `alone`, if there is one."""
 
     item: MemoryObject
     place: Congruence
@@ -80,7 +80,6 @@ class _Way:
     there: Congruence
     size: int | None
     alone: T.Type | None
-    carried: int = 0
 
 
 class Words:
@@ -93,6 +92,7 @@ class Words:
         self._aligned: dict[T.Type, bool] = {}
         self._extents: dict[MemoryObject, int | None] = {}
         self._integers: set[Value] = set()
+        self._met: dict[tuple[MemoryObject, Congruence, int], frozenset[tuple[int, _Fact]]] = {}
 
     def numbers(self, pointer: Value, size: int, access: I.Instruction | None = None) -> frozenset[Piece] | None:
         """The numbers that may lie, wholly or partly, within `size` bytes behind a pointer; of those that `access` may
@@ -210,11 +210,16 @@ class Words:
         places = self.points_to.places(pointer)
         if not places or self.points_to.unknown in places:
             return None
-        found: set[tuple[int, _Fact]] = set()
-        for item, offsets in places.items():
-            for fact in self._facts.get(item, ()):
-                found.update((d, fact) for place in offsets for d in _distances(place, fact, size))
-        return frozenset(found)
+        near = (self._near(item, place, size) for item, offsets in places.items() for place in offsets)
+        return frozenset[tuple[int, _Fact]]().union(*near)
+
+    def _near(self, item: MemoryObject, place: Congruence, size: int) -> frozenset[tuple[int, _Fact]]:
+        """What `size` bytes at a place of an object meet: the same for all pointers that lead there."""
+        asked = item, place, size
+        if asked not in self._met:
+            facts = self._facts.get(item, ())
+            self._met[asked] = frozenset((d, fact) for fact in facts for d in _distances(place, fact, size))
+        return self._met[asked]
 
     # -- facts
 
@@ -240,7 +245,7 @@ class Words:
                     self._note_routine(facts, instruction)
                 else:
                     self._note_access(facts, instruction)
-        self._carry(facts, [way for copy in copies for way in self._ways(copy)])
+        self._carry(facts, list(dict.fromkeys(way for copy in copies for way in self._ways(copy))))
         return facts
 
     def _constants(self, value: Constant, start: int) -> Iterator[tuple[Congruence, T.Type, int]]:
@@ -325,11 +330,12 @@ class Words:
 
     def _carry(self, facts: _Facts, ways: Sequence[_Way]) -> None:
         """Carries facts over copies until there are no more: each of them over each copy once."""
+        carried = dict.fromkeys(ways, 0)
         pending = ways
         while pending:
             for way in pending:
-                new = list(islice(facts.get(way.item, ()), way.carried, None))
-                way.carried += len(new)
+                new = list(islice(facts.get(way.item, ()), carried[way], None))
+                carried[way] += len(new)
                 held = facts.setdefault(way.twin, {})
                 for fact in new:
                     if way.alone is not None and fact.type != way.alone:
@@ -338,7 +344,7 @@ class Words:
                         at = inside(moved, fact.size, self._extent(way.twin))
                         if at is not None:
                             _note(held, _Fact(at, fact.type, fact.size, plain=False))
-            pending = [way for way in ways if len(facts.get(way.item, ())) > way.carried]
+            pending = [way for way in ways if len(facts.get(way.item, ())) > carried[way]]
 
 
 def _add(facts: _Facts, item: MemoryObject, fact: _Fact) -> None:

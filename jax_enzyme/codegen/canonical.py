@@ -48,6 +48,7 @@ from jax_enzyme.transform.relative_tables import absolute_tables
 from jax_enzyme.transform.retype import retype
 from jax_enzyme.transform.scopes import drop_scopes
 from jax_enzyme.transform.simplify import simplify
+from jax_enzyme.transform.stand_ins import forget_unentered
 from jax_enzyme.transform.vector_hints import hide_vector_hints
 
 _ROUNDS = 3
@@ -64,12 +65,13 @@ def canonical(function: ArrayFunction) -> ArrayFunction:
     module = clone(absolute_tables(lower_calls(function.module)))
     show_marks(module)
     hide_vector_hints(module)
+    forget_unentered(module, function.symbol)
     _mark(module, function.symbol)
     keep_failures_apart(module)
     if keep_invariant_calls(module):
         module = parse(str(_optimised(module)[0]))
         _mark(module, function.symbol)
-    result = replace(function, module=_regular(module))
+    result = replace(function, module=_regular(module, function.symbol))
     for _ in range(_ROUNDS):
         simple = simplify(result)
         module = ask_to_unroll(simple.module)
@@ -77,7 +79,7 @@ def canonical(function: ArrayFunction) -> ArrayFunction:
         module = clone(module) if module is simple.module else module
         if not _mark(module, function.symbol, may_grow=False) and not changed:
             break
-        result = replace(function, module=_regular(module))
+        result = replace(function, module=_regular(module, function.symbol))
     result = replace(function, module=_with_single_entries(result.module))
     result = load_again(retype(result))
     if _runs_alone(result.module):
@@ -112,13 +114,15 @@ def flat(module: Module, symbol: str) -> Module:
     """A module in which a function of any parameters is optimised and inlined, and its loops are regular."""
     copy = clone(module)
     mark_for_inlining(copy, [symbol])
-    return _regular(copy)
+    return _regular(copy, symbol)
 
 
-def _regular(module: Module) -> Module:
+def _regular(module: Module, root: str) -> Module:
     native, builder = _optimised(module)
     _regularise(native, builder)
-    return parse(str(native))
+    result = parse(str(native))
+    forget_unentered(result, root)
+    return result
 
 
 def _with_single_entries(module: Module) -> Module:

@@ -21,27 +21,64 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from jax_enzyme.analysis.objects import named_functions
+from jax_enzyme.analysis.objects import OPEN, call_effect, leaves_pointers, named_functions, reachable_functions
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.keywords import CONVENTIONS
-from jax_enzyme.ir.module import Function, Module, callee_of, declared_callee
+from jax_enzyme.ir.module import Function, Module, callee_name, callee_of, declared_callee
 from jax_enzyme.ir.values import BasicBlock, InlineAsm
 from jax_enzyme.rules.declare import Declarations
+from jax_enzyme.transform.failing import address_taken
 
+_OWN = frozenset({"internal", "private"})
 _PASSING = ("sret", "byval", "byref", "inreg", "zeroext", "signext", "nest")
 
 
 def stand_in(module: Module, source: Function, twin: Function, place: T.StructType, *, entered: bool) -> None:
     """Gives `source` such a body, in place. `entered`: calls through pointers may be left."""
-    source.blocks, source.personality, source.attributes = [], None, twin.attributes
-    declarations = Declarations(module)
-    at = Builder(BasicBlock(name="entry"))
-    source.blocks.append(at.block)
-    if entered and not source.function_type.variadic:
-        at.block = _enter(at, source, twin, place)
-    at.call(declarations.function("llvm.trap", T.FunctionType(T.VOID, ())), [])
+    entry = BasicBlock(name="entry")
+    source.blocks, source.personality, source.attributes = [entry], None, twin.attributes
+    enters = entered and not source.function_type.variadic
+    _trap(module, _enter(Builder(entry), source, twin, place) if enters else entry)
+
+
+def forget_unentered(module: Module, root: str) -> bool:
+    """Changes the module: functions that no run of `root` enters have the trap alone. A class's table holds all of its
+    functions, the bindings of a Fortran type all of its procedures: once calls through them are direct, most of these
+    are nobody's, and longer than all that is called. Whether there were any."""
+    entered = reachable_functions(module.functions[root])
+    if any(OPEN in a.attributes for a in entered[0].arguments):
+        return False  # the caller may find them in its memory
+    if any(_may_call_back(i) for f in entered for i in f.instructions()):
+        return False
+    lists = (v.initializer for v in module.globals.values() if v.name.startswith("llvm."))
+    kept = {*entered, *(f for held in lists if held is not None for f in named_functions(held))}
+    named = address_taken(module)
+    left = {f for f in module.functions.values() if f in named or not _OWN.isdisjoint(f.prefix)} - kept
+    gone = [f for f in module.functions.values() if f in left and not f.is_declaration and not _is_trap(f)]
+    for function in gone:
+        function.blocks, function.personality, function.attributes = [BasicBlock(name="entry")], None, ()
+        function.trailing_records = []
+        _trap(module, function.entry)
+    return bool(gone)
+
+
+def _may_call_back(instruction: I.Instruction) -> bool:
+    """A call of code that is not there, which may have been given functions in memory."""
+    if not isinstance(instruction, I.CallBase) or declared_callee(instruction) is None:
+        return False
+    given = any(T.is_pointer(argument.type) for argument in instruction.arguments)
+    return given and call_effect(instruction) is None and not leaves_pointers(instruction)
+
+
+def _is_trap(function: Function) -> bool:
+    return callee_name(function.entry.instructions[0]) == "llvm.trap"
+
+
+def _trap(module: Module, block: BasicBlock) -> None:
+    at = Builder(block)
+    at.call(Declarations(module).function("llvm.trap", T.FunctionType(T.VOID, ())), [])
     at.unreachable()
 
 

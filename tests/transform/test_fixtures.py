@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from jax_enzyme.ir.arrays import ArrayFunction, Buffer
+from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.verify import verify
@@ -37,6 +38,7 @@ from jax_enzyme.transform.reallocations import lower_reallocations
 from jax_enzyme.transform.reducible import make_reducible
 from jax_enzyme.transform.relative_tables import absolute_tables
 from jax_enzyme.transform.retype import retype
+from jax_enzyme.transform.stand_ins import forget_unentered
 from jax_enzyme.transform.static_objects import own_static_objects
 from jax_enzyme.transform.streams import withhold_streams
 from jax_enzyme.transform.struct_copies import split_struct_copies
@@ -52,6 +54,11 @@ def _of_module(change: Callable[[Module], Module]) -> Pass:
         return function if module is function.module else replace(function, module=module)
 
     return run
+
+
+def _without_unentered(function: ArrayFunction) -> ArrayFunction:
+    copy = clone(function.module)
+    return replace(function, module=copy) if forget_unentered(copy, function.symbol) else function
 
 
 PASSES: dict[str, Pass] = {
@@ -78,6 +85,7 @@ PASSES: dict[str, Pass] = {
     "streams": _of_module(withhold_streams),
     "struct_copies": split_struct_copies,
     "thread_locals": _of_module(emulate_thread_locals),
+    "unentered": _without_unentered,
 }
 CASES = sorted(p.name.removesuffix(".ll") for p in FIXTURES.glob("*.ll") if not p.name.endswith(".out.ll"))
 
