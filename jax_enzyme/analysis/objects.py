@@ -134,8 +134,10 @@ def _entered(found: dict[Function, None], functions: Iterable[Function]) -> list
 
 
 def _enters_unknown(instruction: I.Instruction) -> bool:
-    """A call of which nothing is known: it may call the functions that it is given."""
-    return isinstance(instruction, I.CallBase) and not is_defined_call(instruction)
+    """A call of which nothing is known: it may call the functions that it is given. What copies a table calls none."""
+    if not isinstance(instruction, I.CallBase) or is_defined_call(instruction):
+        return False
+    return call_effect(instruction) not in (Effect.MEMORY_COPY, Effect.MEMORY_SET, Effect.IGNORED)
 
 
 def named_functions(value: Value, tables: set[GlobalVariable] | None = None) -> Iterator[Function]:
