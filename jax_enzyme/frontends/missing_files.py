@@ -19,6 +19,9 @@ _MISSING = re.compile(
 )
 _UNDECLARED = re.compile(r"call to undeclared (?:library )?function '(\w+)'")
 _MAX_FOLDERS = 400
+_LISTED = 6
+_OF_A_PROJECT = tuple(".git configure configure.ac pyproject.toml setup.py PKG-INFO fpm.toml LICENSE COPYING".split())
+"""What lies in the folder of a whole project."""
 _TEMPLATES = (".in", ".cmake", ".in.cmake", ".cmake.in")
 """Behind the name of a header that configure, CMake or Meson makes: what they make it of."""
 
@@ -33,10 +36,11 @@ def with_advice(error: CompileError, unit: Unit, units: Sequence[Unit]) -> Compi
         remedy = "add the file that has it to the sources, or name the folder of its .mod file: flags=('-Ifolder',)"
         return CompileError(f"{cause}\n{error.cause}", error.place, remedy)
     name = match["c"] or match["fortran"]
-    searched = [os.path.dirname(unit.name) or ".", *_include_folders(unit.flags)]
-    cause = f"{unit.name} includes {name}, which is in none of the folders: {', '.join(searched)}"
+    searched = list(dict.fromkeys([os.path.dirname(unit.name) or ".", *_include_folders(unit.flags)]))
+    more = f" and {len(searched) - _LISTED} more" if len(searched) > _LISTED else ""
+    cause = f"{unit.name} includes {name}, which is in none of the folders: {', '.join(searched[:_LISTED])}{more}"
     unmade = (folder for folder in searched if _template(folder, name))
-    found = list(dict.fromkeys((*_of_python(name), *unmade, *_folders_with(name, units))))
+    found = list(dict.fromkeys((*_of_python(name), *unmade, *_folders_with(name, [unit, *units]))))
     template = _template(found[0], name) if found else None
     there = [folder for folder in found if not _template(folder, name)]
     if template:
@@ -86,17 +90,26 @@ def _include_folders(flags: Sequence[str]) -> Iterator[str]:
             yield word[2:]
 
 
+def _upwards(folder: Path) -> Iterator[Path]:
+    """A folder and two above it, within its project."""
+    for up in ("", "..", "../.."):
+        yield folder / up
+        if any((folder / up / mark).exists() for mark in _OF_A_PROJECT):
+            return
+
+
 def _folders_with(name: str, units: Sequence[Unit]) -> Iterator[str]:
-    """Folders near the sources, the nearest first, from which a name leads to a file, or to what one is made of."""
-    parents = {unit.source.path.parent for unit in units if unit.source.path is not None}
-    above = [parent / up for up in ("..", "../..") for parent in sorted(parents)]
-    roots = dict.fromkeys([*parents, *above])
-    seen = 0
-    for root in roots:
+    """Folders near the sources, those near the first one first, from which a name leads to a file, or to what one is
+    made of. What lies above the folder of a whole project is not near."""
+    paths = [unit.source.path for unit in units if unit.source.path is not None]
+    parents = list(dict.fromkeys(path.parent for path in paths))
+    seen: set[str] = set()
+    above = [up for parent in parents for up in _upwards(parent)]
+    for root in dict.fromkeys([*(up for parent in parents[:1] for up in _upwards(parent)), *parents, *above]):
         for folder, below, _ in os.walk(root):
-            below[:] = [b for b in sorted(below) if not b.startswith(".")]
-            seen += 1
-            if seen > _MAX_FOLDERS:
+            below[:] = [b for b in sorted(below) if b[0] != "." and os.path.realpath(f"{folder}/{b}") not in seen]
+            seen.add(os.path.realpath(folder))
+            if len(seen) > _MAX_FOLDERS:
                 return
             if (Path(folder) / name).is_file() or _template(folder, name):
                 yield os.path.relpath(folder) if not os.path.isabs(root) else os.path.normpath(folder)

@@ -23,6 +23,7 @@ _EXTERNAL = (llvm.Linkage.external, llvm.Linkage.common, llvm.Linkage.weak_any, 
 _KEPT = {
     llvm.Linkage.internal: llvm.Linkage.external,
     llvm.Linkage.private: llvm.Linkage.external,
+    llvm.Linkage.available_externally: llvm.Linkage.external,
     llvm.Linkage.linkonce_any: llvm.Linkage.weak_any,
     llvm.Linkage.linkonce_odr: llvm.Linkage.weak_odr,
 }

@@ -316,6 +316,15 @@ def test_a_header_that_configure_makes(write: Write, tmp_path: Path) -> None:
     assert f"makes it of {template}" in (caught.value.remedy or "")
 
 
+def test_a_header_of_another_project(write: Write) -> None:
+    path, _ = write(one__src__step__c='#include "scale.h"\n' + HALF, another__scale__h="")
+    for advised in (True, False):
+        with pytest.raises(CompileError, match=r"includes scale\.h") as caught:
+            load(path, "half")
+        assert ("another" in (caught.value.remedy or "")) is advised
+        (Path(path).parent.parent / "LICENSE").touch()
+
+
 def test_a_header_that_configure_makes_in_a_folder_of_the_flags(write: Write, tmp_path: Path) -> None:
     path, _ = write(a__b__c__step__c='#include "lib/config.h"\n' + HALF, include__lib__other__h="")
     template = tmp_path / "include" / "lib" / "config.h.in"
@@ -393,9 +402,12 @@ def test_functions_that_nobody_calls_for_others_in_large_files(write: Write, tmp
     own = "static double half(double x) { return x / 2; }\n"
     write(large__cpp=f"{offered}{own}{many}double f(double x) {{ return twice(x) * half(x) * once(x); }}\n")
     write(other__cpp=f"{offered}double other(double x) {{ return twice(x) * once(x); }}\n")
+    plain = "inline double plain(double x) { return x; }\n"
+    write(inline__c=plain + many.replace("g", "h"))
     sources = source_set(tmp_path if several else tmp_path / "large.cpp")
-    for name in ("twice<double>", "once", "half"):
-        program = sources.program(name)
+    inlined = sources if several else source_set(tmp_path / "inline.c")
+    for name in ("twice<double>", "once", "half", "plain"):
+        program = (inlined if name == "plain" else sources).program(name)
         assert program.symbol in functions(program.ir)
 
 
