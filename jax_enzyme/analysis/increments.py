@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from jax_enzyme.analysis.objects import MemoryObject
+from jax_enzyme.analysis.offsets import Offsets
 from jax_enzyme.analysis.points_to_sets import Place
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.values import Value
@@ -23,6 +24,10 @@ class Increments:
     _stored: dict[MemoryObject, int] = field(default_factory=dict[MemoryObject, int])
     _seen: dict[tuple[Value, Value], int] = field(default_factory=dict[tuple[Value, Value], int])
     _read: dict[I.Load, dict[MemoryObject, int]] = field(default_factory=dict[I.Load, dict[MemoryObject, int]])
+
+    _copied: dict[tuple[Value, Value, MemoryObject, MemoryObject], tuple[int, Offsets, Offsets]] = field(
+        default_factory=dict[tuple[Value, Value, MemoryObject, MemoryObject], tuple[int, Offsets, Offsets]]
+    )
 
     def grew(self, value: Value, objects: Iterable[MemoryObject | None]) -> None:
         """A value may lead to more places in these objects."""
@@ -52,3 +57,12 @@ class Increments:
                 read[item] = stored
                 found.append(item)
         return found
+
+    def copied(
+        self, target: Value, source: Value, item: MemoryObject, here: Offsets, to: MemoryObject, there: Offsets
+    ) -> bool:
+        """Whether a copy has carried all that is in an object from these places to those; it is taken to do so now."""
+        key, now = (target, source, item, to), (self._stored.get(item, 0), here, there)
+        before = self._copied.get(key)
+        self._copied[key] = now
+        return before == now

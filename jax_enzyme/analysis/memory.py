@@ -525,10 +525,20 @@ class PointsTo:
 
     def _copy(self, target: Value, source: Value, length: int | None) -> None:
         """So many bytes are copied."""
-        for at, here, held in list(self._held(self._targets(source), length)):
-            for to, offsets in self._targets(target).items():
-                for there in offsets if not to.is_constant else ():
-                    self._add(to, copied_to(at, _POINTER, here, there, length), held)
+        targets = {to: offsets for to, offsets in self._targets(target).items() if not to.is_constant}
+        for item, offsets in self._targets(source).items():
+            self._work.read(item)
+            # What is stored in classes is not counted.
+            counted = item is not self.unknown and self._escaped.of(item) is None
+            new = {
+                to: places
+                for to, places in targets.items()
+                if not (self._increments.copied(target, source, item, offsets, to, places) and counted)
+            }
+            for at, here, held in list(self._held({item: offsets}, length)) if new else ():
+                for to, places in new.items():
+                    for there in places:
+                        self._add(to, copied_to(at, _POINTER, here, there, length), held)
 
     def _visit_unknown(self, call: I.CallBase) -> None:
         """A call without a body may store any pointer that it is given anywhere it can reach, moved by any distance,
