@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, ClassVar
+
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir import values as V
@@ -168,3 +171,19 @@ class CallReader(OperandReader):
             self.expect("caller")
             return I.FuncletReturn(T.VOID, opcode, [pad])
         return I.FuncletReturn(T.VOID, opcode, [pad], targets=[self.label()])
+
+    readers: ClassVar[dict[str, Callable[[Any, str], I.Instruction]]] = {
+        "invoke": _invoke,
+        "callbr": _callbr,
+        "landingpad": _landing_pad,
+        "resume": _resume,
+        "catchswitch": _catch_switch,
+        "catchpad": _pad,
+        "cleanuppad": _pad,
+        "catchret": _catchret,
+        "cleanupret": _cleanupret,
+        "call": _call,
+        "tail": _call,
+        "musttail": _call,
+        "notail": _call,
+    }

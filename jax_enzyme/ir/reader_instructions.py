@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, ClassVar
 
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -12,56 +13,6 @@ from jax_enzyme.ir.reader_calls import CallReader
 
 
 class InstructionReader(CallReader):
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self.readers: dict[str, Callable[[str], I.Instruction]] = self._table()
-
-    def _table(self) -> dict[str, Callable[[str], I.Instruction]]:
-        table: dict[str, Callable[[str], I.Instruction]] = {
-            "fneg": self._unary,
-            "icmp": self._compare,
-            "fcmp": self._compare,
-            "select": self._select,
-            "phi": self._phi,
-            "freeze": self._freeze,
-            "alloca": self._alloca,
-            "load": self._load,
-            "store": self._store,
-            "getelementptr": self._gep,
-            "br": self._br,
-            "switch": self._switch,
-            "ret": self._ret,
-            "unreachable": self._unreachable,
-            "extractvalue": self._extract_value,
-            "insertvalue": self._insert_value,
-            "extractelement": self._extract_element,
-            "insertelement": self._insert_element,
-            "shufflevector": self._shuffle,
-            "atomicrmw": self._rmw,
-            "cmpxchg": self._cmpxchg,
-            "fence": self._fence,
-            "va_arg": self._va_arg,
-            "invoke": self._invoke,
-            "callbr": self._callbr,
-            "indirectbr": self._indirectbr,
-            "landingpad": self._landing_pad,
-            "resume": self._resume,
-            "catchswitch": self._catch_switch,
-            "catchpad": self._pad,
-            "cleanuppad": self._pad,
-            "catchret": self._catchret,
-            "cleanupret": self._cleanupret,
-            "call": self._call,
-            "tail": self._call,
-            "musttail": self._call,
-            "notail": self._call,
-        }
-        for opcode in ("add sub mul udiv sdiv urem srem shl lshr ashr and or xor fadd fsub fmul fdiv frem").split():
-            table[opcode] = self._binary
-        for opcode in CASTS:
-            table[opcode] = self._cast
-        return table
-
     def instruction(self) -> I.Instruction:
         """One instruction with its attachments, without its name."""
         opcode = self.tokens[self.pos]
@@ -69,7 +20,7 @@ class InstructionReader(CallReader):
         if reader is None:
             raise self.error("expected an instruction")
         self.pos += 1
-        found = reader(opcode)
+        found = reader(self, opcode)
         if self.tokens[self.pos] == ",":
             found.metadata = self.attachments()
         return found
@@ -296,3 +247,35 @@ class InstructionReader(CallReader):
         address = self.typed_value()
         self.expect(",")
         return I.IndirectBranch(T.VOID, opcode, [address], targets=self._label_list())
+
+    readers: ClassVar[dict[str, Callable[[Any, str], I.Instruction]]] = {
+        **CallReader.readers,
+        "fneg": _unary,
+        "icmp": _compare,
+        "fcmp": _compare,
+        "select": _select,
+        "phi": _phi,
+        "freeze": _freeze,
+        "alloca": _alloca,
+        "load": _load,
+        "store": _store,
+        "getelementptr": _gep,
+        "br": _br,
+        "switch": _switch,
+        "ret": _ret,
+        "unreachable": _unreachable,
+        "extractvalue": _extract_value,
+        "insertvalue": _insert_value,
+        "extractelement": _extract_element,
+        "insertelement": _insert_element,
+        "shufflevector": _shuffle,
+        "atomicrmw": _rmw,
+        "cmpxchg": _cmpxchg,
+        "fence": _fence,
+        "va_arg": _va_arg,
+        "indirectbr": _indirectbr,
+        **dict.fromkeys(
+            "add sub mul udiv sdiv urem srem shl lshr ashr and or xor fadd fsub fmul fdiv frem".split(), _binary
+        ),
+        **dict.fromkeys(CASTS, _cast),
+    }

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from jax_enzyme.ir.metadata import MDNode, MDRef, MDString, MDValue
 from jax_enzyme.ir.module import Function, GlobalAlias, GlobalVariable, Module
 from jax_enzyme.ir.naming import quoted
-from jax_enzyme.ir.values import ConstantExpr, ConstantTable
+from jax_enzyme.ir.values import ConstantExpr
 from jax_enzyme.ir.writer_instructions import InstructionWriter
 
 _EXTERNAL = frozenset(("external", "extern_weak"))
@@ -22,8 +22,7 @@ def to_text(module: Module, *, debug: bool = True) -> str:
 def both_texts(module: Module) -> tuple[str, str]:
     """The text without debug information and without the numbers of long tables, to be verified, and the whole text.
     What they have in common is written once."""
-    without, whole = _ModuleWriter(module, debug=False), _ModuleWriter(module)
-    without.writers[ConstantTable] = lambda _: "zeroinitializer"
+    without, whole = _ModuleWriter(module, debug=False, tables=False), _ModuleWriter(module)
     whole.bare = without.bare
     return without.write(), whole.write()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import values as V
@@ -14,46 +14,10 @@ _CALL_KINDS = ("tail", "musttail", "notail")
 
 
 class InstructionWriter(ValueWriter):
-    def __init__(self, module: Module, debug: bool = True) -> None:
-        super().__init__(module, debug)
+    def __init__(self, module: Module, debug: bool = True, tables: bool = True) -> None:
+        super().__init__(module, debug, tables)
         self.subprogram = ""
         self.bare: dict[I.Instruction, str] = {}
-        self.shapes: dict[type, Callable[[Any], str]] = {
-            I.UnaryOp: self._plain,
-            I.BinaryOp: self._binary,
-            I.Cast: lambda i: f"{self._head(i)} {self.typed(i.operands[0])} to {i.type}",
-            I.Compare: self._compare,
-            I.Select: self._plain,
-            I.Phi: self._phi,
-            I.Freeze: self._plain,
-            I.Alloca: self._alloca,
-            I.Load: self._load,
-            I.Store: self._store,
-            I.GetElementPtr: lambda i: f"{self._head(i)} {i.source_type}, {self._operands(i)}",
-            I.Call: self._call,
-            I.Invoke: self._invoke,
-            I.CallBr: self._callbr,
-            I.Branch: lambda i: f"br {self._label(i.targets[0])}",
-            I.CondBranch: self._cond_branch,
-            I.Switch: self._switch,
-            I.IndirectBranch: lambda i: f"indirectbr {self.typed(i.operands[0])}, [{self._labels(i.targets)}]",
-            I.Return: lambda i: f"ret {self.typed(i.operands[0])}" if i.operands else "ret void",
-            I.Unreachable: lambda _: "unreachable",
-            I.ExtractValue: self._indexed,
-            I.InsertValue: self._indexed,
-            I.ExtractElement: self._plain,
-            I.InsertElement: self._plain,
-            I.ShuffleVector: self._shuffle,
-            I.AtomicRMW: self._rmw,
-            I.CmpXchg: lambda i: f"{self._plain(i)} {i.ordering}{_align(i.align)}",
-            I.Fence: lambda i: f"fence {i.ordering}",
-            I.VAArg: lambda i: f"va_arg {self.typed(i.operands[0])}, {i.type}",
-            I.LandingPad: self._landing_pad,
-            I.Resume: self._plain,
-            I.CatchSwitch: self._catch_switch,
-            I.FuncletPad: lambda i: f"{i.opcode} within {self.ref(i.operands[0])} [{self._tail(i.operands[1:])}]",
-            I.FuncletReturn: self._funclet_return,
-        }
 
     def instruction(self, instruction: I.Instruction) -> None:
         for record in instruction.records:
@@ -64,7 +28,7 @@ class InstructionWriter(ValueWriter):
         """One instruction, attachments included, on one line (a switch on several)."""
         text = self.bare.get(instruction)
         if text is None:
-            text = self.bare[instruction] = self.shapes[type(instruction)](instruction)
+            text = self.bare[instruction] = self.shapes[type(instruction)](self, instruction)
         if instruction.metadata:
             text += self.attachments(instruction.metadata)
         if self.subprogram and isinstance(instruction, I.CallBase):
@@ -204,6 +168,43 @@ class InstructionWriter(ValueWriter):
         if i.opcode == "catchret":
             return f"catchret from {pad} to {self._label(i.targets[0])}"
         return f"cleanupret from {pad} unwind {self._label(i.targets[0]) if i.targets else 'to caller'}"
+
+    shapes: ClassVar[dict[type, Callable[[Any, Any], str]]] = {
+        I.UnaryOp: _plain,
+        I.BinaryOp: _binary,
+        I.Cast: lambda self, i: f"{self._head(i)} {self.typed(i.operands[0])} to {i.type}",
+        I.Compare: _compare,
+        I.Select: _plain,
+        I.Phi: _phi,
+        I.Freeze: _plain,
+        I.Alloca: _alloca,
+        I.Load: _load,
+        I.Store: _store,
+        I.GetElementPtr: lambda self, i: f"{self._head(i)} {i.source_type}, {self._operands(i)}",
+        I.Call: _call,
+        I.Invoke: _invoke,
+        I.CallBr: _callbr,
+        I.Branch: lambda self, i: f"br {self._label(i.targets[0])}",
+        I.CondBranch: _cond_branch,
+        I.Switch: _switch,
+        I.IndirectBranch: lambda self, i: f"indirectbr {self.typed(i.operands[0])}, [{self._labels(i.targets)}]",
+        I.Return: lambda self, i: f"ret {self.typed(i.operands[0])}" if i.operands else "ret void",
+        I.Unreachable: lambda _, __: "unreachable",
+        I.ExtractValue: _indexed,
+        I.InsertValue: _indexed,
+        I.ExtractElement: _plain,
+        I.InsertElement: _plain,
+        I.ShuffleVector: _shuffle,
+        I.AtomicRMW: _rmw,
+        I.CmpXchg: lambda self, i: f"{self._plain(i)} {i.ordering}{_align(i.align)}",
+        I.Fence: lambda self, i: f"fence {i.ordering}",
+        I.VAArg: lambda self, i: f"va_arg {self.typed(i.operands[0])}, {i.type}",
+        I.LandingPad: _landing_pad,
+        I.Resume: _plain,
+        I.CatchSwitch: _catch_switch,
+        I.FuncletPad: lambda self, i: f"{i.opcode} within {self.ref(i.operands[0])} [{self._tail(i.operands[1:])}]",
+        I.FuncletReturn: _funclet_return,
+    }
 
 
 def _align(align: int | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir import values as V
@@ -22,30 +22,12 @@ class WriteError(ValueError):
 class ValueWriter:
     """`names` maps globals, and the locals of the functions written so far, to their printed names."""
 
-    def __init__(self, module: Module, debug: bool = True) -> None:
+    def __init__(self, module: Module, debug: bool = True, tables: bool = True) -> None:
         self.module = module
         self.debug = debug
+        self.tables = tables
         self.lines: list[str] = []
         self.names: dict[V.Value, str] = global_names(module)
-        self.writers: dict[type, Callable[[Any], str]] = {
-            V.ConstantInt: self._int,
-            V.ConstantFloat: lambda v: v.text,
-            V.ConstantNull: lambda _: "null",
-            V.ConstantToken: lambda _: "none",
-            V.Undef: lambda _: "undef",
-            V.Poison: lambda _: "poison",
-            V.ZeroInitializer: lambda _: "zeroinitializer",
-            V.ConstantAggregate: self._aggregate,
-            V.ConstantTable: lambda v: v.text,
-            V.ConstantSplat: lambda v: f"splat ({self.typed(v.element)})",
-            V.ConstantString: lambda v: f'c"{escape(v.data.decode("latin-1"))}"',
-            V.ConstantExpr: self._expression,
-            V.BlockAddress: lambda v: f"blockaddress({self.ref(v.function)}, {self._block_name(v)})",
-            V.DSOLocalEquivalent: lambda v: f"{v.keyword} {self.ref(v.target)}",
-            V.PtrAuth: lambda v: f"ptrauth ({', '.join(map(self.typed, v.operands))})",
-            V.InlineAsm: lambda v: " ".join(["asm", *v.flags, f'"{v.template}", "{v.constraints}"']),
-            MetadataOperand: lambda v: self.metadata(v.metadata),
-        }
 
     def add_locals(self, function: Function) -> None:
         """Names arguments, blocks and instructions of a function."""
@@ -61,13 +43,12 @@ class ValueWriter:
             raise WriteError(
                 f"{type(value).__name__} {value.name!r} of type {value.type} is not defined where it is used"
             )
-        return writer(value)
+        return writer(self, value)
 
     def typed(self, value: V.Value) -> str:
         return f"{value.type} {self.ref(value)}"
 
-    @staticmethod
-    def _int(value: V.ConstantInt) -> str:
+    def _int(self, value: V.ConstantInt) -> str:
         if isinstance(value.type, T.IntType) and value.type.bits == 1:
             return "true" if value.value else "false"
         return str(value.value)
@@ -147,3 +128,23 @@ class ValueWriter:
     def record(self, record: DebugRecord) -> None:
         if self.debug:
             self.lines.append(f"    #dbg_{record.kind}({', '.join(map(self.metadata, record.operands))})")
+
+    writers: ClassVar[dict[type, Callable[[Any, Any], str]]] = {
+        V.ConstantInt: _int,
+        V.ConstantFloat: lambda self, v: v.text,
+        V.ConstantNull: lambda _, __: "null",
+        V.ConstantToken: lambda _, __: "none",
+        V.Undef: lambda _, __: "undef",
+        V.Poison: lambda _, __: "poison",
+        V.ZeroInitializer: lambda _, __: "zeroinitializer",
+        V.ConstantAggregate: _aggregate,
+        V.ConstantTable: lambda self, v: v.text if self.tables else "zeroinitializer",
+        V.ConstantSplat: lambda self, v: f"splat ({self.typed(v.element)})",
+        V.ConstantString: lambda self, v: f'c"{escape(v.data.decode("latin-1"))}"',
+        V.ConstantExpr: _expression,
+        V.BlockAddress: lambda self, v: f"blockaddress({self.ref(v.function)}, {self._block_name(v)})",
+        V.DSOLocalEquivalent: lambda self, v: f"{v.keyword} {self.ref(v.target)}",
+        V.PtrAuth: lambda self, v: f"ptrauth ({', '.join(map(self.typed, v.operands))})",
+        V.InlineAsm: lambda self, v: " ".join(["asm", *v.flags, f'"{v.template}", "{v.constraints}"']),
+        MetadataOperand: lambda self, v: self.metadata(v.metadata),
+    }

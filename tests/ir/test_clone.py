@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import pytest
 
+from jax_enzyme.collector import collector_paused
 from jax_enzyme.ir import values as V
 from jax_enzyme.ir.clone import clone, clone_function, clone_with_map
 from jax_enzyme.ir.instructions import CallBase
@@ -93,3 +95,12 @@ def test_copy_of_a_function_in_a_comdat() -> None:
     module = parse("$f = comdat any\ndefine linkonce_odr i32 @f() comdat {\n  ret i32 1\n}\n")
     module.functions["g"] = clone_function(module.functions["f"], "g")
     verify(module)
+
+
+def test_what_was_made_without_the_collector_counts_as_old() -> None:
+    with collector_paused():
+        made: list[object] = []
+        assert not gc.isenabled()
+    assert gc.isenabled()
+    assert gc.get_freeze_count() == 0
+    assert any(made is old for old in gc.get_objects(generation=2))
