@@ -46,6 +46,7 @@ from jax_enzyme.transform.poison import define_poison
 from jax_enzyme.transform.reducible import make_reducible
 from jax_enzyme.transform.relative_tables import absolute_tables
 from jax_enzyme.transform.retype import retype
+from jax_enzyme.transform.rotations import choose_by_turn
 from jax_enzyme.transform.scopes import drop_scopes
 from jax_enzyme.transform.simplify import simplify
 from jax_enzyme.transform.stand_ins import forget_unentered
@@ -81,7 +82,7 @@ def canonical(function: ArrayFunction) -> ArrayFunction:
             break
         result = replace(function, module=_regular(module, function.symbol))
     result = replace(function, module=_with_single_entries(result.module))
-    result = load_again(retype(result))
+    result = load_again(choose_by_turn(retype(result)))
     if _runs_alone(result.module):
         result = load_before_loops(result)
     module = define_poison(lower_calls(result.module))

@@ -19,7 +19,7 @@ from jax_enzyme.ir.debug import NOTED, location, note_places, resolve
 from jax_enzyme.ir.instructions import Instruction
 from jax_enzyme.ir.lexer import escape
 from jax_enzyme.ir.metadata import MDNode, MDRef, MDString, MDValue
-from jax_enzyme.ir.module import Module
+from jax_enzyme.ir.module import GlobalVariable, Module
 from jax_enzyme.ir.values import BasicBlock
 
 _LLVM = "llvm.loop"
@@ -29,6 +29,8 @@ LOOP = "je.loop"
 """Marks of a loop, as metadata that derivatives take over."""
 REVERSED = "je.reversed"
 """Marks that the reverse of a loop has."""
+COMMON = "je.common"
+"""Says of memory that it is made outside of parallel regions, so that it is no thread's own."""
 
 
 class Mark(Enum):
@@ -86,6 +88,17 @@ def separate(module: Module, latch: Instruction, accesses: Iterable[Instruction]
     latch.metadata = [*((k, n) for k, n in latch.metadata if k != _LLVM), (_LLVM, loop)]
     for access in accesses:
         access.metadata = [*((k, n) for k, n in access.metadata if k != _GROUP), (_GROUP, group)]
+
+
+def is_common(memory: object) -> bool:
+    """Is memory, by what makes it, common to all threads?"""
+    return isinstance(memory, Instruction | GlobalVariable) and any(kind == COMMON for kind, _ in memory.metadata)
+
+
+def mark_common(memory: object) -> None:
+    """Says so of memory, in place."""
+    if isinstance(memory, Instruction | GlobalVariable):
+        memory.metadata = [*memory.metadata, (COMMON, MDNode())]
 
 
 def marks_of(module: Module, latch: Instruction) -> Marks:

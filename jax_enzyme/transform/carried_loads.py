@@ -14,6 +14,11 @@ of what lies a step behind where
 - nothing writes there behind that in the same iteration,
 - what the first iteration begins with is what lies there when the loop begins.
 
+Optimisers drop stores of values that they keep in registers. So where a marked loop begins with something else, the
+first iteration chooses it (if it may load what lies there), and so it does where all others have the same value:
+
+    %first = icmp eq i64 %i, 0        %loaded = load ...        %a = select i1 %first, double %x0, double %loaded
+
 In loops without marks, values that were stored stay: one element of an array may follow from the one before.
 """
 
@@ -24,6 +29,8 @@ from dataclasses import dataclass, replace
 
 from jax_enzyme.analysis.accesses import Access, accesses
 from jax_enzyme.analysis.apart import Apart
+from jax_enzyme.analysis.congruence import Congruence
+from jax_enzyme.analysis.extents import left
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.memory import PointsTo
@@ -74,7 +81,7 @@ def load_again(function: ArrayFunction) -> ArrayFunction:
 @dataclass(frozen=True)
 class _Place:
     """Where a value lies that an iteration leaves: it is accessed by `access`, at `first` plus `step` bytes for each
-    iteration before."""
+    iteration before. `begun`: is what the loop begins with there as well?"""
 
     access: Access
     pointer: Value
@@ -82,6 +89,7 @@ class _Place:
     step: int
     size: int
     align: int | None
+    begun: bool = True
 
 
 class _Loading:
@@ -110,9 +118,9 @@ class _Loading:
         self._order = {i: n for b in self._root.blocks for n, i in enumerate(b.instructions)}
         replaced: dict[Value, Value] = {}
         for loop, phi, marks in wanted:
-            place = self._place(loop, phi, marks)
-            if place is not None:
-                replaced[phi] = self._load(loop, phi, place)
+            value = self._again_in(loop, phi, marks)
+            if value is not None:
+                replaced[phi] = value
                 loop.header.instructions.remove(phi)
         replace_values(self._root, replaced)
         if replaced:
@@ -156,8 +164,7 @@ class _Loading:
     @staticmethod
     def _carried(loop: Loop) -> Iterator[I.Phi]:
         for phi in phis(loop.header):
-            latch = next((v for v, b in phi.incoming if b in loop), None)
-            if isinstance(latch, I.Instruction) and not T.is_pointer(phi.type):
+            if not T.is_pointer(phi.type):
                 yield phi
 
     def may_find(self) -> bool:
@@ -176,9 +183,38 @@ class _Loading:
 
     # -- where it lies
 
-    def _place(self, loop: Loop, phi: I.Phi, marks: Marks) -> _Place | None:
-        latch = next(v for v, b in phi.incoming if b in loop)
-        start = next(v for v, b in phi.incoming if b not in loop)
+    def _again_in(self, loop: Loop, phi: I.Phi, marks: Marks) -> Value | None:
+        """The value of a phi in an iteration, by what is known without the one before; None where that is not so. What
+        is computed for it is at the start of the header."""
+        (start, later), at = _ways(phi, loop), Builder(BasicBlock())
+        place, first = None, None
+        if self._is_inside(later, loop):
+            place = self._place(loop, start, later, marks)
+            if place is None:
+                return None
+        elif Mark.PARALLEL not in marks:
+            return None
+        if place is None or not place.begun:
+            first = self._first(loop, at)
+            if first is None:
+                return None
+        value = later if place is None else self._load(phi, loop, place, at)
+        if first is not None:
+            value = at.select(first, start, value)
+        index = len(phis(loop.header))
+        loop.header.instructions[index:index] = at.block.instructions
+        return value
+
+    def _first(self, loop: Loop, at: Builder) -> Value | None:
+        """Is an iteration the first one? By a counter, which is what it starts at only there."""
+        repeats = self._facts.repeats(loop)
+        for phi in phis(loop.header) if repeats is not None else ():
+            step = self._facts.step(phi, loop) if isinstance(phi.type, T.IntType) else None
+            if step and isinstance(phi.type, T.IntType) and (repeats or 0) * abs(step) < 1 << phi.type.bits:
+                return at.icmp("eq", phi, _ways(phi, loop)[0])
+        return None
+
+    def _place(self, loop: Loop, start: Value, latch: Value, marks: Marks) -> _Place | None:
         for access in self._accesses:
             match access.instruction:
                 case I.Load() as load if load is latch:
@@ -189,8 +225,12 @@ class _Loading:
                     continue
             try:
                 place = self._affine(access, loop, align)
-                if place is not None and self._stays(place, loop) and self._begins_with(place, start, loop):
+                if place is None or not self._stays(place, loop):
+                    continue
+                if self._begins_with(place, start, loop):
                     return place
+                if Mark.PARALLEL in marks and self._is_there(place):
+                    return replace(place, begun=False)
             except TooComplex:
                 pass
         return None
@@ -282,6 +322,15 @@ class _Loading:
             block = above
         return False
 
+    def _is_there(self, place: _Place) -> bool:
+        """May what lies a step before the first place be loaded, whatever it is?"""
+        items = list(place.access.objects)
+        if len(items) != 1 or items[0].site is None:
+            return False
+        size = left(self._layout, items[0], Congruence(0, 0))
+        offset = place.first.add_constant(-place.step) - Polynomial.atom(self._facts.leaf(items[0].site))
+        return size is not None and self._facts.interval(offset).within(Interval(0, size - place.size))
+
     def _is_fixed(self, place: Polynomial) -> bool:
         """Is an address the same throughout, whichever iterations of loops write meanwhile?"""
         return all(isinstance(a, Leaf) and self._is_outside(a.value) for a in place.atoms)
@@ -327,15 +376,11 @@ class _Loading:
 
     # -- loading it
 
-    def _load(self, loop: Loop, phi: I.Phi, place: _Place) -> Value:
-        header = loop.header
-        at = Builder(BasicBlock())
+    def _load(self, phi: I.Phi, loop: Loop, place: _Place, at: Builder) -> Value:
         pointer = self._again(place.pointer, loop, at, {})
         back = at.gep(T.I8, pointer, [const_int(T.I64, -place.step)])
         load = at.load(phi.type, back, place.align)
         load.metadata = [(k, n) for k, n in place.access.instruction.metadata if k in _KEPT]
-        index = len(phis(header))
-        header.instructions[index:index] = at.block.instructions
         return load
 
     def _again(self, value: Value, loop: Loop, at: Builder, copies: dict[Value, Value]) -> Value:
@@ -348,6 +393,12 @@ class _Loading:
             copy.flags = ()
             copies[value] = at.insert(copy)
         return copies[value]
+
+
+def _ways(phi: I.Phi, loop: Loop) -> tuple[Value, Value]:
+    """What a phi of a header is in the first iteration, and in all later ones."""
+    start, later = (next(v for v, b in phi.incoming if (b in loop) is inside) for inside in (False, True))
+    return start, later
 
 
 def _is_plain(access: I.Load | I.Store) -> bool:

@@ -29,6 +29,7 @@ from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.dominance import Dominance
+from jax_enzyme.ir.marks import is_common, mark_common
 from jax_enzyme.ir.module import Function, Module, callee_name
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, ConstantNull, Poison, Value, int_value
@@ -167,6 +168,8 @@ class _Move:
             rounded = made.binary("and", padded, const_int(T.I64, -align))
             memory = self._declarations.memory(made, "aligned_alloc", const_int(T.I64, align), rounded)
         memory.name = alloca.name
+        if is_common(alloca):
+            mark_common(memory)
         place(alloca, made.block.instructions)
         at = block.instructions.index(alloca)
         block.instructions[at : at + 1] = made.block.instructions

@@ -33,6 +33,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder, instruction_of, zero
 from jax_enzyme.ir.clone import clone
+from jax_enzyme.ir.marks import is_common, mark_common
 from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import (
@@ -192,10 +193,14 @@ def _without(value: Constant, found: Collection[Value]) -> Constant:
 
 
 def _make_local(module: Module, root: Function, variable: GlobalVariable) -> None:
-    """Replaces a global in `root`, in place, by an alloca that is filled at the start."""
+    """Replaces a global in `root`, in place, by an alloca that is filled at the start. One that all threads have in
+    common is a byte larger: of variables of one size, one a thread's own copy of the other, LLVM may make one."""
     top = Builder(BasicBlock())
-    local = top.alloca(variable.value_type, align=16)
+    kind = T.StructType((variable.value_type, T.I8)) if is_common(variable) else variable.value_type
+    local = top.alloca(kind, align=16)
     local.name = f"{variable.name}.local"
+    if is_common(variable):
+        mark_common(local)
     size = ConstantInt(T.I64, DataLayout(module).alloc_size(variable.value_type))
     declarations = Declarations(module)
     if isinstance(variable.initializer, ZeroInitializer):

@@ -438,6 +438,44 @@ end subroutine""",
         lang="fortran",
         n=60000,
     ),
+    "pointers that change places": Shared(
+        """#include <stdlib.h>
+void k(int n, const double *x, double *y) {
+  double *u = malloc(n * 8), *v = malloc(n * 8);
+  for (int i = 0; i < n; i++) u[i] = v[i] = x[i];
+  for (int t = 0; t < 5; t++) {
+#pragma omp parallel for
+    for (int i = 1; i < n - 1; i++) v[i] = u[i] + 0.1 * (u[i - 1] - 2 * u[i] + u[i + 1]) - 0.01 * u[i] * u[i];
+    double *w = u;
+    u = v;
+    v = w;
+  }
+  for (int i = 0; i < n; i++) y[i] = u[i];
+  free(u);
+  free(v);
+}""",
+        "pjv",
+        n=20000,
+        all=True,
+    ),
+    "places of the function's own memory that are data": Shared(
+        """#include <stdlib.h>
+static double z[20000];
+void k(int n, const double *x, double *y) {
+  double *u = malloc(n * 8);
+  int *at = malloc(n * 4);
+  for (int i = 0; i < n; i++) at[i] = (i * 7919L + 13) % n;
+#pragma omp parallel for
+  for (int i = 0; i < n; i++) u[at[i]] = x[i] * x[(i + 1) % n];
+#pragma omp parallel for
+  for (int i = 0; i < n; i++) z[at[i]] = u[i] * x[i];
+  for (int i = 0; i < n; i++) y[i] = z[i];
+  free(u);
+  free(at);
+}""",
+        "pjv",
+        n=20000,
+    ),
     "vector": Shared(
         """#include <cmath>
 #include <vector>
@@ -701,6 +739,51 @@ void k(int n, const int *joined, const double *x, double *y) {{
     for i in np.flatnonzero(joined):
         expected[i] += 0.5 * expected[i - 1]
     np.testing.assert_allclose(kernel(joined, x), expected, rtol=1e-14)
+
+
+MADE = {
+    "outside": ("", "shared", True),
+    "in the region": ("double *own = malloc(n * 64); own[7] = 1;", "own", False),
+    "by a function": ("double *own = make(n);", "own", False),
+    "by a function in a table": ("double *own = known.make(n);", "own", False),
+    "a copy of a variable": ("double own[32000];\n memcpy(own, fixed, sizeof own);", "own", False),
+}
+"""By where memory is made: a part of the region before its loop, the memory, and whether it counts as memory that all
+threads have in common."""
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_memory_is_common_to_all_threads_only_where_it_is_made_outside_of_regions(name: str) -> None:
+    before, memory, believed = MADE[name]
+    source = f"""#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+static double fixed[32000];
+static double *make(int n) {{
+  double *made = malloc(n * 64);
+  made[7] = 1;
+  return made;
+}}
+static const struct {{ double *(*make)(int); }} known = {{make}};
+void k(int n, const int *at, const double *x, double *y) {{
+  double *shared = make(n);
+  for (int i = 0; i < 8 * n; i++) shared[i] = fixed[i] = x[i / 8];
+#pragma omp parallel
+  {{
+{before}
+#pragma omp for
+    for (int i = 0; i < n; i++) {{
+      double *these = {memory} + at[i];
+      for (int j = 0; j < 8; j++) these[j] = sin(x[i] * j);
+      y[i] = these[(int)(x[i] * 5)];
+    }}
+  }}
+}}"""
+    kernel = je.kernel(source, "k", "n: i32, at: i32[n], x: f64[n], out y: f64[n]", lang="c", flags=("-fopenmp",))
+    x, at = _inputs(4000), 8 * (np.arange(4000, dtype=np.int32) // (1 if believed else 100))
+    said = [text for name, text in kernel.inspect(at, x).loops if name == "primal"]
+    assert said[-1].endswith("on several threads") is believed, said
+    np.testing.assert_allclose(kernel(at, x), np.sin(x * np.trunc(x * 5)), rtol=1e-13)
 
 
 def test_inspect_says_which_loops_are_shared_and_why_others_are_not() -> None:

@@ -1,0 +1,93 @@
+"""Pointers that change places in every iteration of a loop are chosen by its number.
+
+    before    %from = phi ptr [ %u, %entry ], [ %to, %loop ]
+              %to = phi ptr [ %v, %entry ], [ %from, %loop ]
+    after     %t = phi i64 [ 0, %entry ], [ %t.next, %loop ]
+              %turn = urem i64 %t, 2
+              %one = icmp eq i64 %turn, 1
+              %from = select i1 %one, ptr %v, ptr %u
+              %to = select i1 %one, ptr %u, ptr %v
+
+A tape then has no addresses, and of the pointers in an iteration of the reverse sweep it is still known that they lead
+to different memory (`analysis.apart`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from jax_enzyme.analysis.loops import Loop, Loops
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.arrays import ArrayFunction
+from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.clone import clone
+from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.values import BasicBlock, Value
+from jax_enzyme.transform.rewriting import phis, replace_values
+
+_MOST = 4
+"""So many pointers may change places: each takes as many choices."""
+
+
+def choose_by_turn(function: ArrayFunction) -> ArrayFunction:
+    """The array function with such pointers chosen, in a copy of the module; the function itself where it has none."""
+    root = function.module.functions[function.symbol]
+    if not any(True for loop in Loops.of(root).all for _ in _rounds(loop)):
+        return function
+    module = clone(function.module)
+    _choose(module.functions[function.symbol])
+    return replace(function, module=module)
+
+
+def _choose(root: Function) -> None:
+    chosen: dict[Value, Value] = {}
+    for loop in Loops.of(root).all:
+        for turning in _rounds(loop):
+            chosen |= _by_turn(loop, turning)
+    replace_values(root, chosen)
+
+
+def _rounds(loop: Loop) -> Iterator[list[I.Phi]]:
+    """The pointers of a loop's header that are each the next one of them in the next iteration."""
+    if loop.preheader is None or len(loop.latches) != 1:
+        return
+    seen: set[Value] = set()
+    for phi in phis(loop.header):
+        turning: list[I.Phi] = []
+        following: Value = phi
+        while isinstance(following, I.Phi) and following not in seen and following in loop.header.instructions:
+            seen.add(following)
+            turning.append(following)
+            following = _way(following, loop.latches[0])
+        if following is phi and T.is_pointer(phi.type) and 1 < len(turning) <= _MOST:
+            yield turning
+
+
+def _by_turn(loop: Loop, turning: list[I.Phi]) -> dict[Value, Value]:
+    """By pointer, what it is in an iteration; that is at the start of the header."""
+    assert loop.preheader is not None
+    header, latch = loop.header, loop.latches[0]
+    first, last, count = Builder(BasicBlock()), Builder(BasicBlock()), len(turning)
+    iteration = I.Phi(T.I64, "phi", [])
+    iteration.add(const_int(T.I64, 0), loop.preheader)
+    iteration.add(last.binary("add", iteration, const_int(T.I64, 1)), latch)
+    latch.instructions[-1:-1] = last.block.instructions
+    turn = first.binary("urem", iteration, const_int(T.I64, count))
+    is_turn = [first.icmp("eq", turn, const_int(T.I64, n)) for n in range(1, count)]
+    starts = [_way(phi, loop.preheader) for phi in turning]
+    chosen: dict[Value, Value] = {}
+    for number, phi in enumerate(turning):
+        value = starts[number]
+        for n, this in enumerate(is_turn, 1):
+            value = first.select(this, starts[(number + n) % count], value)
+        chosen[phi] = value
+    kept = [i for i in header.instructions if i not in chosen]
+    index = sum(isinstance(i, I.Phi) for i in kept)
+    header.instructions = [iteration, *kept[:index], *first.block.instructions, *kept[index:]]
+    return chosen
+
+
+def _way(phi: I.Phi, block: BasicBlock) -> Value:
+    return next(value for value, source in phi.incoming if source is block)
