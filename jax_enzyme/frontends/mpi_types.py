@@ -9,13 +9,15 @@ in `runtime/mpi_types.h`, once for each binary interface and type of numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from jax_enzyme.frontends.mpi_requests import makes_requests
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.module import Function, Module, declared_name
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.reader import parse
+from jax_enzyme.ir.values import Value, parts_of
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.rules.mpi.table import datatypes_of, number_of
 
@@ -45,6 +47,7 @@ def packed_messages(ir: str) -> str:
     module = parse(ir)
     calls = list(_calls(module))
     kinds = {number_of(a) for call, name in calls if name in _OF_TYPES for a in call.arguments} - {None}
+    kinds = kinds or {k for k in map(number_of, _stored(module)) if k is not None and k[1] in "ds"}
     kind = next(iter(kinds)) if len(kinds) == 1 else None
     ours = [(call, name) for call, name in calls if name in (*_OF_TYPES, *_WAITS) or not _is_plain(call, name)]
     if kind is None or kind[1] not in "ds" or any(name not in _PACK for _, name in ours):
@@ -59,6 +62,13 @@ def _calls(module: Module) -> Iterator[tuple[I.CallBase, str]]:
         for instruction in function.instructions():
             if isinstance(instruction, I.CallBase) and (name := declared_name(instruction)).startswith("MPI_"):
                 yield instruction, name
+
+
+def _stored(module: Module) -> Iterable[Value]:
+    """The constants that a module's memory holds: `MPI_Type_create_struct` is given its datatypes there."""
+    held = [g.initializer for g in module.globals.values()]
+    stores = (i for f in module.functions.values() for i in f.instructions() if isinstance(i, I.Store))
+    return reached([v for v in (*held, *(s.operands[0] for s in stores)) if v is not None], parts_of)
 
 
 def _is_plain(call: I.CallBase, name: str) -> bool:

@@ -253,3 +253,43 @@ void one_sided(int n, const double *x, double *y) {
     MPI_Win_create(y, 8 * n, 8, MPI_INFO_NULL, WORLD, &window);
     MPI_Win_free(&window);
 }
+
+/* To the right: the numbers 0, 2 and 3 of a record whose datatypes stand in an array, freed before they arrive. What
+   Alltoallv brings from the left; where it brings nothing the displacements are anything. */
+void records(int n, const double *x, double *y) {
+    int right = (rank() + 1) % size(), left = (rank() + size() - 1) % size(), lengths[2] = {1, 2};
+    MPI_Aint starts[2] = {0, 16};
+    MPI_Datatype parts[2] = {MPI_DOUBLE, MPI_DOUBLE}, record;
+    MPI_Type_create_struct(2, lengths, starts, parts, &record);
+    MPI_Type_commit(&record);
+    double *squares = malloc(n * sizeof *squares), *got = malloc(n * sizeof *got);
+    for (int i = 0; i < n; i++) squares[i] = x[i] * x[i], got[i] = x[i];
+    MPI_Request requests[2];
+    MPI_Irecv(got, 1, record, left, 0, WORLD, &requests[0]);
+    MPI_Isend(squares, 1, record, right, 0, WORLD, &requests[1]);
+    MPI_Type_free(&record);
+    int out[8], in[8], from[8], to[8];
+    for (int p = 0; p < size(); p++) out[p] = in[p] = 0, from[p] = to[p] = 1 << 30;
+    out[right] = in[left] = n, from[right] = to[left] = 0;
+    MPI_Alltoallv(x, out, from, MPI_DOUBLE, y, in, to, MPI_DOUBLE, WORLD);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < n; i++) y[i] *= got[i];
+    free(squares);
+    free(got);
+}
+
+/* The first process works on what all have: its own part stays in place. */
+void by_the_first(int n, const double *x, double *y) {
+    double *all = calloc(n * size(), sizeof *all);
+    for (int i = 0; i < n; i++) all[i] = x[i] * x[i];
+    if (rank() == 0) {
+        MPI_Gather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all, n, MPI_DOUBLE, 0, WORLD);
+        for (int i = 0; i < n * size(); i++) all[i] *= x[i % n];
+        MPI_Scatter(all, n, MPI_DOUBLE, MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, 0, WORLD);
+    } else {
+        MPI_Gather(all, n, MPI_DOUBLE, NULL, 0, MPI_DOUBLE, 0, WORLD);
+        MPI_Scatter(NULL, 0, MPI_DOUBLE, all, n, MPI_DOUBLE, 0, WORLD);
+    }
+    for (int i = 0; i < n; i++) y[i] = all[i] * x[i];
+    free(all);
+}

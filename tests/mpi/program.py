@@ -114,6 +114,11 @@ def columns(x: jax.Array) -> jax.Array:
     return jnp.roll(x**2, 1, axis=0) * x + jnp.roll(x, -1, axis=0) ** 3
 
 
+def records(x: jax.Array) -> jax.Array:
+    before = jnp.roll(x, 1, axis=0)
+    return before * jnp.where(jnp.array([True, False, True, True, False]), before**2, x)
+
+
 def others(x: jax.Array) -> jax.Array:
     e = jnp.exp(x)
     return e.prod(0) * x + e.max(0) * e.min(0) * x**2
@@ -126,6 +131,8 @@ WHOLE: dict[str, Callable[[jax.Array], jax.Array]] = {
     "two_begun": lambda x: jnp.roll(x**2 * jnp.sin(x), -1, axis=0) + x,
     "columns": columns,
     "rooted": rooted,
+    "records": records,
+    "by_the_first": lambda x: x**3 * x[0],
     "others": others,
     "in_place": in_place,
     "gathered": gathered,

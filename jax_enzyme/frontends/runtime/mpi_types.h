@@ -29,10 +29,12 @@ namespace {
 
 constexpr int kMost = 256;
 
-// `count` numbers, so many bytes behind the start of an item each; the next item is `extent` bytes on.
+// `count` numbers, so many bytes behind the start of an item each; the next item is `extent` bytes on. One that is freed
+// is there as long as messages of it are under way.
 struct Type {
   long count, extent;
   long *at;
+  int messages, freed;
 };
 Type types[kMost];
 int made;
@@ -48,7 +50,7 @@ Message messages[kMost];
 
 void Refuse(const char *cause) { __assert_fail(cause, "", 0, ""); }
 
-const Type *Known(HANDLE handle) {
+Type *Known(HANDLE handle) {
   const unsigned long number = AS_NUMBER(handle) - kMost;
   if (number < kMost) return &types[number];
   if (handle != (HANDLE)DATATYPE && !IS_ALSO(handle))
@@ -68,7 +70,7 @@ long Extent(HANDLE handle) {
 struct Maker {
   Type type;
 
-  explicit Maker(long count) : type{0, 0, static_cast<long *>(malloc(count * sizeof(long)))} {}
+  explicit Maker(long count) : type{0, 0, static_cast<long *>(malloc(count * sizeof(long))), 0, 0} {}
 
   void Add(long start, long length, HANDLE old) {
     const Type *inner = Known(old);
@@ -118,13 +120,16 @@ int Begun(Message &message, HANDLE *request, int place) {
   messages[place].type = message.type;
   messages[place].count = message.count;
   messages[place].incoming = message.incoming;
+  Known(message.type)->messages++;
   *request = AS_HANDLE(place);
   return 0;
 }
 
 void Finish(int place) {
   Message &message = messages[place];
-  if (message.incoming) Unpack(message.packed, message.buffer, message.count, *Known(message.type));
+  Type *type = Known(message.type);
+  if (message.incoming) Unpack(message.packed, message.buffer, message.count, *type);
+  if (--type->messages == 0 && type->freed) free(type->at);
   free(message.packed);
   message.packed = nullptr;
 }
@@ -194,7 +199,10 @@ int OWN(Type_create_resized)(HANDLE old, long, long extent, HANDLE *type) {
 int OWN(Type_commit)(HANDLE *) { return 0; }
 int OWN(Type_free)(HANDLE *type) {
   const unsigned long number = AS_NUMBER(*type) - kMost;
-  if (number < kMost) free(types[number].at);
+  if (number < kMost) {
+    types[number].freed = 1;
+    if (types[number].messages == 0) free(types[number].at);
+  }
   *type = NO_TYPE;
   return 0;
 }

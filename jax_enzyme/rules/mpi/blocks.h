@@ -2,7 +2,7 @@
 
 static inline void je_not_in_place(const void *out, const void *in, handle comm) {
   if (out == JE_IN_PLACE || in == JE_IN_PLACE)
-    je_stop(comm, "jax_enzyme: MPI_IN_PLACE in a derivative is named in the call, of MPI_Allgather or a reduction");
+    je_stop(comm, "jax_enzyme: MPI_IN_PLACE in a derivative is named in the call, of Allgather, Gather, Scatter or a reduction");
 }
 
 static inline long je_root_only(long count, int root, handle comm) { return je_rank(comm) == root ? count : 0; }
@@ -22,18 +22,28 @@ static struct je_blocks *je_blocks(void *arena, int out_count, int in_count, int
   return f;
 }
 
-/* To the root, in the order of processes */
+/* The root's own block of what it sends to all or gets of all, where numbers have a shadow. */
+static REAL *je_own(REAL *shadow, int count, handle comm) {
+  return shadow ? shadow + (long)je_rank(comm) * count * WIDTH : 0;
+}
 
-void RULE(gather, _jvp)(const REAL *out, int out_count, handle out_type, REAL *in, int in_count, handle in_type,
-                        int root, handle comm, const REAL *sout, REAL *sin) {
+/* To the root, in the order of processes. In place is the root's own block alone. */
+
+static void je_gather_jvp(const REAL *out, int out_count, handle out_type, REAL *in, int in_count, handle in_type,
+                          int root, handle comm, const REAL *sout, REAL *sin) {
   long all = je_root_only((long)in_count * je_size(comm), root, comm);
   REAL *moved = je_copy(sout, out_count), *got = je_zeros(all);
-  je_not_in_place(out, in, comm);
   je_check(MPI_Gather(out, out_count, out_type, in, in_count, in_type, root, comm), comm);
   je_check(MPI_Gather(moved, out_count, NUMBER, got, in_count, NUMBER, root, comm), comm);
   je_set(sin, got, all);
   free(moved);
   free(got);
+}
+
+void RULE(gather, _jvp)(const REAL *out, int out_count, handle out_type, REAL *in, int in_count, handle in_type,
+                        int root, handle comm, const REAL *sout, REAL *sin) {
+  je_not_in_place(out, in, comm);
+  je_gather_jvp(out, out_count, out_type, in, in_count, in_type, root, comm, sout, sin);
 }
 
 void *RULE(gather, _forward)(const REAL *out, int out_count, handle out_type, REAL *in, int in_count, handle in_type,
@@ -55,18 +65,38 @@ void RULE(gather, _reverse)(void *frame) {
   free(back);
 }
 
-/* From the root */
+void RULE(gather_in_place, _jvp)(const REAL *out, int out_count, handle out_type, REAL *in, int in_count,
+                                 handle in_type, int root, handle comm, REAL *sin) {
+  (void)out_count, (void)out_type;
+  je_gather_jvp(out, in_count, in_type, in, in_count, in_type, root, comm, je_own(sin, in_count, comm), sin);
+}
 
-void RULE(scatter, _jvp)(const REAL *out, int out_count, handle out_type, REAL *in, int in_count, handle in_type,
-                         int root, handle comm, const REAL *sout, REAL *sin) {
+void *RULE(gather_in_place, _forward)(const REAL *out, int out_count, handle out_type, REAL *in, int in_count,
+                                      handle in_type, int root, handle comm, REAL *sin, long stable, void *arena) {
+  (void)stable;
+  je_check(MPI_Gather(out, out_count, out_type, in, in_count, in_type, root, comm), comm);
+  return je_blocks(arena, in_count, in_count, root, comm, je_own(sin, in_count, comm), sin);
+}
+
+void RULE(gather_in_place, _reverse)(void *frame) { RULE(gather, _reverse)(frame); }
+
+/* From the root, whose own block stays where it is in place. */
+
+static void je_scatter_jvp(const REAL *out, int out_count, handle out_type, REAL *in, int in_count, handle in_type,
+                           int root, handle comm, const REAL *sout, REAL *sin) {
   long all = je_root_only((long)out_count * je_size(comm), root, comm);
   REAL *moved = je_copy(sout, all), *got = je_zeros(in_count);
-  je_not_in_place(out, in, comm);
   je_check(MPI_Scatter(out, out_count, out_type, in, in_count, in_type, root, comm), comm);
   je_check(MPI_Scatter(moved, out_count, NUMBER, got, in_count, NUMBER, root, comm), comm);
   je_set(sin, got, in_count);
   free(moved);
   free(got);
+}
+
+void RULE(scatter, _jvp)(const REAL *out, int out_count, handle out_type, REAL *in, int in_count, handle in_type,
+                         int root, handle comm, const REAL *sout, REAL *sin) {
+  je_not_in_place(out, in, comm);
+  je_scatter_jvp(out, out_count, out_type, in, in_count, in_type, root, comm, sout, sin);
 }
 
 void *RULE(scatter, _forward)(const REAL *out, int out_count, handle out_type, REAL *in, int in_count, handle in_type,
@@ -85,6 +115,30 @@ void RULE(scatter, _reverse)(void *frame) {
   je_clear(f->sin, f->in_count);
   je_add(f->sout, back, all);
   free(bar);
+  free(back);
+}
+
+void RULE(scatter_in_place, _jvp)(const REAL *out, int out_count, handle out_type, REAL *in, int in_count,
+                                  handle in_type, int root, handle comm, const REAL *sout) {
+  (void)in_count, (void)in_type;
+  je_scatter_jvp(out, out_count, out_type, in, out_count, out_type, root, comm, sout, 0);
+}
+
+void *RULE(scatter_in_place, _forward)(const REAL *out, int out_count, handle out_type, REAL *in, int in_count,
+                                       handle in_type, int root, handle comm, REAL *sout, long stable, void *arena) {
+  (void)stable, (void)in_count, (void)in_type;
+  je_check(MPI_Scatter(out, out_count, out_type, in, out_count, out_type, root, comm), comm);
+  return je_blocks(arena, out_count, out_count, root, comm, sout, je_own(sout, out_count, comm));
+}
+
+void RULE(scatter_in_place, _reverse)(void *frame) {
+  struct je_blocks *f = frame;
+  long all = (long)f->out_count * je_size(f->comm);
+  REAL *own = je_copy(f->sin, f->in_count), *back = je_zeros(all);
+  je_check(MPI_Gather(own, f->in_count, NUMBER, back, f->out_count, NUMBER, f->root, f->comm), f->comm);
+  je_clear(f->sin, f->in_count);
+  je_add(f->sout, back, all);
+  free(own);
   free(back);
 }
 
@@ -221,7 +275,7 @@ SCANS(exscan, MPI_Exscan, 1)
 static long je_extent(const int *counts, const int *starts, int size) {
   long most = 0;
   for (int i = 0; i < size; i++)
-    if ((long)starts[i] + counts[i] > most) most = (long)starts[i] + counts[i];
+    if (counts[i] > 0 && (long)starts[i] + counts[i] > most) most = (long)starts[i] + counts[i];
   return most;
 }
 

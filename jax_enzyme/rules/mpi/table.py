@@ -97,7 +97,8 @@ _OPERATIONS: Mapping[int | str, str] = {
     0x21: "sum", 0x22: "min", 0x23: "max", 0x24: "prod",
     **{f"ompi_mpi_op_{name}": name for name in ("sum", "prod", "max", "min")},
 }  # fmt: skip
-_IN_PLACE = frozenset({"Reduce", "Allreduce", "Allgather"})
+_IN_PLACE = {"Reduce": 0, "Allreduce": 0, "Allgather": 0, "Gather": 0, "Scatter": 3}
+"""Which argument may be `MPI_IN_PLACE`: the datatype beside it counts for nothing then."""
 
 
 @dataclass(frozen=True)
@@ -134,14 +135,17 @@ def communication(symbol: str, arguments: Sequence[Value], attributes: Sequence[
     if len(parameters) != len(arguments):
         return None
     given = [(kind, a) for (_, kind), a in zip(parameters, arguments, strict=True)]
-    in_place = any(kind.startswith("F") and _is_constant(a) for kind, a in given)
-    if in_place and name not in _IN_PLACE:
+    constants = [i for i, (kind, a) in enumerate(given) if kind.startswith("F") and _is_constant(a)]
+    in_place = constants == [_IN_PLACE.get(name)]
+    if constants and not in_place:
         return None
     types = [a for kind, a in given if kind == "t"]
     if not types:
         stated = next((w.removeprefix(INTERFACE).strip('"') for w in attributes if w.startswith(INTERFACE)), None)
         return None if stated is None else _row(name, stated, "d", False)
-    kinds = {number_of(a) for a in (types[-1:] if in_place else types)}
+    if in_place and len(types) > 1:
+        types = types[1:] if _IN_PLACE[name] == 0 else types[:1]
+    kinds = {number_of(a) for a in types}
     found = next(iter(kinds)) if len(kinds) == 1 else None
     if found is None:
         return None
@@ -206,10 +210,8 @@ def note_interface(module: Module) -> None:
 @functools.cache
 def _row(name: str, abi: str, letter: str, in_place: bool) -> Communication:
     parameters, _ = _rows()[name]
-    first = next((i for i, (_, kind) in enumerate(parameters) if kind.startswith("F")), None)
-    made = tuple(
-        _parameter(label, "v" if in_place and i == first else kind) for i, (label, kind) in enumerate(parameters)
-    )
+    given = _IN_PLACE[name] if in_place else None
+    made = tuple(_parameter(label, "v" if i == given else kind) for i, (label, kind) in enumerate(parameters))
     symbol = "_".join(("mpi", abi, name.lower(), *["in_place"] * in_place, letter))
     scalar = T.FLOAT if letter in "sc" else T.DOUBLE
     return Communication(name, symbol, made, Result.INTEGER, scalar, letter in "cz")
