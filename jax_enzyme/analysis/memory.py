@@ -425,6 +425,10 @@ class PointsTo:
             case "inttoptr" if not self.of(operand) and int_value(operand) is None:
                 self._work.read(_SETTLED)
                 return {self.unknown: ANYWHERE} if self._is_settled else self._place(operand)
+            case "ptrtoint" | "ptrtoaddr" if is_number(self._place(operand)):
+                # Null, as far as is known; or another number that is no address, which nobody notes in memory.
+                self._work.read(_SETTLED)
+                return {None: ANYWHERE} if self._is_settled else self._place(operand)
             case "freeze" if isinstance(operand, Poison | Undef):
                 return {None: ANYWHERE}
             case "bitcast" if not is_address(operand.type):

@@ -77,3 +77,29 @@ def test_facts_that_rest_on_no_cut_are_found_once() -> None:
     assert fact("b") == 3
     assert fact("c") == 1
     assert computed == ["a", "b", "c", "b"]
+
+
+HANDLES = """
+define void @f(ptr %x, ptr %y) {
+entry:
+  %table = alloca [2 x ptr], align 8
+  %handle = alloca ptr, align 8
+  %second = getelementptr inbounds i8, ptr %table, i64 8
+  store ptr %x, ptr %table, align 8
+  store ptr %y, ptr %second, align 8
+  store ptr inttoptr (i64 1 to ptr), ptr %handle, align 8
+  %held = load ptr, ptr %handle, align 8
+  %number = ptrtoint ptr %held to i64
+  %place = getelementptr ptr, ptr %table, i64 %number
+  %found = load ptr, ptr %place, align 8
+  ret void
+}
+"""
+
+
+def test_numbers_that_are_kept_as_pointers_may_be_any() -> None:
+    """Handles of libraries are such numbers: in Open MPI's interface those of persistent requests."""
+    module = parse(HANDLES)
+    points_to = PointsTo(module, module.functions["f"])
+    found = next(i for i in points_to.root.instructions() if i.name == "found")
+    assert {o.site for o in points_to.of(found)} == set(points_to.root.arguments)
