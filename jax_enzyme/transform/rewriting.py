@@ -228,9 +228,10 @@ def add_parameter(function: Function, name: str, attributes: tuple[str, ...] = (
 
 
 def pass_argument(call: I.CallBase, value: Value) -> None:
-    """One more argument of a call, its last, in place."""
-    call.operands.insert(-1, value)
-    call.parameter_attributes.append(())
+    """One more argument of a call, in place: the last for a parameter, in front of what a variadic function takes."""
+    named = len(call.function_type.parameters)
+    call.operands.insert(named, value)
+    call.parameter_attributes.insert(named, ())
     call.function_type = _longer(call.function_type, value.type)
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import jax_enzyme
 from jax_enzyme.errors import CompileError
 from tests.cuda.test_synchronisation import native
 from tests.support.engine import Native, agree, three_way
 
+HEADERS = Path(jax_enzyme.__file__).parent / "frontends" / "cuda_include"
 ONE = "n: i32, x: f64[n], out y: f64[n]"
 
 
@@ -47,6 +50,14 @@ def test_cooperative_groups() -> None:
     expected = total[::-1] * x[np.where(t % 8, t - 1, t)] + bits * x + t // 8
     np.testing.assert_allclose(subject.run((), [x])[0], expected, rtol=1e-13)
     agree(three_way(subject, [x]))
+
+
+@pytest.mark.parametrize("last_first", [False, True])
+def test_all_headers_in_one_file(last_first: bool) -> None:
+    paths = [p.relative_to(HEADERS) for p in sorted(HEADERS.rglob("*"), reverse=last_first) if p.is_file()]
+    own = [p for p in paths if p.parts[0] not in ("hip", "bits") and not p.name.startswith("jax_enzyme")]
+    subject = kernel("y[t] = 2 * x[t];", "".join(f"#include <{p}>\n" for p in own))
+    np.testing.assert_array_equal(subject.run((), [values()])[0], 2 * values())
 
 
 def test_complex_numbers() -> None:

@@ -207,6 +207,23 @@ def test_file_scope_variable_of_a_recursive_function() -> None:
     assert first == second
 
 
+def test_file_scope_variables_of_a_variadic_function() -> None:
+    source = """#include <stdarg.h>
+    static int calls; static double weight[3];
+    __attribute__((noinline)) static double product(double x, int n, ...) {
+      va_list l; va_start(l, n);
+      for (int i = 0; i < n; i++) { x *= weight[va_arg(l, int)]; calls++; }
+      va_end(l); return x;
+    }
+    double f(const double *x) {
+      for (int i = 0; i < 3; i++) weight[i] = x[i];
+      return product(x[2], 2, 0, 1) * product(x[0], 3, 1, 1, 2) + calls;
+    }"""
+    kernel = native(source, "f", "x: f64[3] -> f64", {})
+    agree(three_way(kernel, [np.array([0.7, 1.3, 0.4])]))
+    assert float(kernel.run((), [np.ones(3)])[0]) == 6
+
+
 def test_active_file_scope_variable_of_functions_behind_pointers_is_refused() -> None:
     source = """
     static double sum;

@@ -1,1 +1,1 @@
-#include "nvToolsExt.h"
+#include "../nvToolsExt.h"
