@@ -43,7 +43,10 @@ _WRITE = (
     # Of host functions, as `clang.py` has it.
     "-fno-stack-protector", "-fomit-frame-pointer",
     # As clang does for C: a product and a sum of one expression are fused where the processor can, on every platform.
-    "-ffp-contract=on", "-fno-color-diagnostics", "-w", "{source}", "-o", "{output}",
+    "-ffp-contract=on", "-fno-color-diagnostics", "-w",
+    # What nvcc takes with a warning.
+    "-Wno-register", "-Wno-c++11-narrowing", "-Wno-reserved-user-defined-literal",
+    "{source}", "-o", "{output}",
 )  # fmt: skip
 _TEXT_STARTS = ("; ModuleID", "target datalayout", "target triple", "source_filename")
 

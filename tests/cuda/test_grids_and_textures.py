@@ -8,6 +8,7 @@ import jax
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.interpolate import RegularGridInterpolator
 
 import jax_enzyme as je
 from tests.cuda.test_headers import kernel
@@ -51,8 +52,44 @@ def test_textures() -> None:
     border = np.pad(u, ((0, 0), (0, 1)))[:, 1:]
     np.testing.assert_allclose(subject(v, u), (ends[:, 0] * ends[:, 3]).repeat(4) * clamped + border**2, rtol=1e-5)
     je.check_grads(subject, (v, u))
-    with pytest.raises(je.LoweringError, match="that_interpolates"):
-        je.kernel(source, "fetch", signature, flags=("-DINTERPOLATED",))(v, u)
+    smooth = je.kernel(source, "fetch", signature, flags=("-DINTERPOLATED",))
+    np.testing.assert_allclose(smooth(v, u), subject(v, u), rtol=1e-5)  # at the middles of elements
+    je.check_grads(smooth, (v, u))
+
+
+def test_texture_references() -> None:
+    """Between elements, in two dimensions that wrap around and end, and in three of which one has a border of zeros."""
+    n = 12
+    kernel = host(
+        "texture_references", "sample", "u: f32[4,n], at: f32[n], c: u8[n,4], out y: f32[n], n: i32 -> status"
+    )
+    u = uniform(4, n).astype("f4")
+    at, c = np.linspace(0.03, 0.97, n, dtype="f4") * 7, np.arange(4 * n, dtype="u1").reshape(n, 4)
+    subject = jax.jit(lambda u, at: kernel(u, at, c))
+    expected = sampled(u, at, c)
+    np.testing.assert_allclose(subject(u, at), expected, rtol=1e-4, atol=1e-5)
+    du, dat, dy = uniform(4, n).astype("f4"), uniform(n).astype("f4"), uniform(n).astype("f4")
+    step = np.float64(1e-6)  # few steps of this size come to an edge of an element, where there is no derivative
+    slope = (sampled(u + step * du, at + step * dat, c) - sampled(u - step * du, at - step * dat, c)) / (2 * step)
+    np.testing.assert_allclose(jax.jvp(subject, (u, at), (du, dat))[1], slope, rtol=1e-4, atol=1e-4)
+    gu, gat = jax.vjp(subject, u, at)[1](dy)
+    np.testing.assert_allclose(np.vdot(gu, du) + np.vdot(gat, dat), slope @ dy, rtol=1e-4)
+
+
+def sampled(u: np.ndarray, at: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """What the kernel of `texture_references` gives, by NumPy and SciPy in double precision."""
+    u, at, n = u.astype("f8"), at.astype("f8"), at.size
+    wrapped = interpolated(np.pad(np.pad(u, ((1, 1), (0, 0)), "edge"), ((0, 0), (1, 1)), "wrap"))
+    image = wrapped(np.stack([np.clip(4 * 0.3 * at - 0.5, -0.5, 3.5) + 1, n * (at % 1) - 0.5 + 1], -1))
+    solid = np.pad(np.pad(u.reshape(4, 2, n // 2), ((1, 1), (0, 0), (0, 0))), ((0, 0), (1, 1), (1, 1)), "edge")
+    ends = np.clip(at - 0.5 + 1, 0, n // 2 + 1)
+    volume = interpolated(solid)(np.stack([0.5 * at - 0.5 + 1, 0 * at + 1.2 - 0.5 + 1, ends], -1))
+    quads = u.reshape(n, 4)
+    return quads[:, 0] * quads[:, 3] + image * volume + c[:, 2] / 255
+
+
+def interpolated(values: np.ndarray) -> RegularGridInterpolator:
+    return RegularGridInterpolator([np.arange(k) for k in values.shape], values, bounds_error=True)
 
 
 SORTED = """

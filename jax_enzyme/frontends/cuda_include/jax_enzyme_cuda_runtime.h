@@ -6,28 +6,7 @@
 #define __DRIVER_TYPES_H__
 #define __CUDA_RUNTIME_H__
 
-enum cudaError {
-  cudaSuccess = 0,
-  cudaErrorInvalidValue = 1,
-  cudaErrorMemoryAllocation = 2,
-  cudaErrorInitializationError = 3,
-  cudaErrorInvalidConfiguration = 9,
-  cudaErrorInvalidSymbol = 13,
-  cudaErrorInvalidMemcpyDirection = 21,
-  cudaErrorInsufficientDriver = 35,
-  cudaErrorInvalidDeviceFunction = 98,
-  cudaErrorNoDevice = 100,
-  cudaErrorInvalidDevice = 101,
-  cudaErrorNotReady = 600,
-  cudaErrorIllegalAddress = 700,
-  cudaErrorLaunchOutOfResources = 701,
-  cudaErrorLaunchTimeout = 702,
-  cudaErrorAssert = 710,
-  cudaErrorLaunchFailure = 719,
-  cudaErrorNotSupported = 801,
-  cudaErrorUnknown = 999
-};
-typedef enum cudaError cudaError_t;
+#include "jax_enzyme_cuda_errors.h"
 enum cudaMemcpyKind {
   cudaMemcpyHostToHost,
   cudaMemcpyHostToDevice,
@@ -101,8 +80,6 @@ enum cudaDeviceAttr {
   cudaDevAttrMaxSharedMemoryPerBlockOptin = 97
 };
 #include "../runtime/cuda_properties.h"
-struct cudaPitchedPtr { void *ptr; size_t pitch, xsize, ysize; };
-struct cudaExtent { size_t width, height, depth; };
 
 #define cudaStreamDefault 0u
 #define cudaStreamNonBlocking 1u
@@ -120,6 +97,7 @@ struct cudaExtent { size_t width, height, depth; };
 #define cudaHostRegisterMapped 2u
 #define cudaMemAttachGlobal 1u
 #define cudaMemAttachHost 2u
+#define cudaMemAttachSingle 4u
 #define cudaDeviceScheduleAuto 0u
 #define cudaDeviceScheduleSpin 1u
 #define cudaDeviceScheduleYield 2u
@@ -160,6 +138,7 @@ cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_
 cudaError_t cudaMemset(void *, int, size_t);
 cudaError_t cudaMemsetAsync(void *, int, size_t, cudaStream_t = 0);
 cudaError_t cudaMemset2D(void *, size_t pitch, int, size_t width, size_t height);
+cudaError_t cudaMemset2DAsync(void *, size_t pitch, int, size_t width, size_t height, cudaStream_t = 0);
 cudaError_t cudaMemcpyToSymbol(const void *, const void *from, size_t, size_t offset = 0,
                                cudaMemcpyKind = cudaMemcpyHostToDevice);
 cudaError_t cudaMemcpyFromSymbol(void *to, const void *, size_t, size_t offset = 0,
@@ -169,6 +148,7 @@ cudaError_t cudaMemcpyToSymbolAsync(const void *, const void *from, size_t, size
 cudaError_t cudaMemcpyFromSymbolAsync(void *to, const void *, size_t, size_t offset, cudaMemcpyKind,
                                       cudaStream_t = 0);
 cudaError_t cudaGetSymbolAddress(void **, const void *);
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *, const void *);
 
 cudaError_t cudaGetLastError();
 cudaError_t cudaPeekAtLastError();
@@ -191,6 +171,9 @@ cudaError_t cudaDriverGetVersion(int *);
 cudaError_t cudaRuntimeGetVersion(int *);
 cudaError_t cudaFuncSetCacheConfig(const void *, cudaFuncCache);
 cudaError_t cudaFuncSetAttribute(const void *, cudaFuncAttribute, int);
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *, const void *);
+cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest);
+cudaError_t cudaChooseDevice(int *, const cudaDeviceProp *);
 cudaError_t cudaProfilerStart();
 cudaError_t cudaProfilerStop();
 
@@ -198,11 +181,13 @@ cudaError_t cudaStreamCreate(cudaStream_t *);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *, unsigned flags);
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t *, unsigned flags, int priority);
 cudaError_t cudaStreamDestroy(cudaStream_t);
+cudaError_t cudaStreamGetFlags(cudaStream_t, unsigned *);
+cudaError_t cudaStreamGetPriority(cudaStream_t, int *);
 cudaError_t cudaStreamSynchronize(cudaStream_t);
 cudaError_t cudaStreamQuery(cudaStream_t);
 cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned flags = 0);
 cudaError_t cudaStreamAddCallback(cudaStream_t, cudaStreamCallback_t, void *, unsigned flags);
-cudaError_t cudaStreamAttachMemAsync(cudaStream_t, void *, size_t = 0, unsigned flags = 4);
+cudaError_t cudaStreamAttachMemAsync(cudaStream_t, void *, size_t = 0, unsigned flags = cudaMemAttachSingle);
 cudaError_t cudaLaunchHostFunc(cudaStream_t, cudaHostFn_t, void *);
 cudaError_t cudaEventCreate(cudaEvent_t *);
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *, unsigned flags);
@@ -215,6 +200,7 @@ cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t, cudaEvent_t);
 // Declared, and refused.
 cudaError_t cudaDeviceCanAccessPeer(int *, int, int);
 cudaError_t cudaDeviceEnablePeerAccess(int, unsigned);
+cudaError_t cudaDeviceDisablePeerAccess(int);
 cudaError_t cudaMemcpyPeer(void *, int, const void *, int, size_t);
 cudaError_t cudaMemcpyPeerAsync(void *, int, const void *, int, size_t, cudaStream_t = 0);
 cudaError_t cudaGraphCreate(cudaGraph_t *, unsigned);
@@ -283,6 +269,9 @@ template <class T> cudaError_t cudaFuncSetCacheConfig(T *kernel, cudaFuncCache c
 template <class T> cudaError_t cudaFuncSetAttribute(T *kernel, cudaFuncAttribute attribute, int value) {
   return cudaFuncSetAttribute((const void *)kernel, attribute, value);
 }
+template <class T> cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *found, T *kernel) {
+  return cudaFuncGetAttributes(found, (const void *)kernel);
+}
 template <class T>
 cudaError_t cudaOccupancyMaxPotentialBlockSize(int *blocks, int *threads, T, size_t = 0, int limit = 0) {
   *threads = limit > 0 && limit < 256 ? limit : 256;
@@ -294,6 +283,6 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, T, int th
   *blocks = threads > 0 && threads <= 1024 ? 2048 / threads : 0;
   return cudaSuccess;
 }
-inline cudaPitchedPtr make_cudaPitchedPtr(void *p, size_t pitch, size_t x, size_t y) { return {p, pitch, x, y}; }
-inline cudaExtent make_cudaExtent(size_t width, size_t height, size_t depth) { return {width, height, depth}; }
+#include "jax_enzyme_cuda_memory_3d.h"
 #include "jax_enzyme_cuda_texture.h"
+#include "jax_enzyme_cuda_texture_references.h"

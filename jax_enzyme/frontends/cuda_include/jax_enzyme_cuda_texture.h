@@ -1,24 +1,12 @@
-// Textures that are plain fetches: of linear memory, of rows with a pitch, and of arrays, without interpolation. A
-// texture is a structure that knows its memory, so that derivatives go through it. What it cannot do is declared and not
-// defined, and refused where a host function may come to it.
+// Textures of linear memory, of rows with a pitch, and of arrays: the nearest element, or one that is interpolated with
+// weights that are not rounded. A texture is a structure that knows its memory, so that derivatives go through it. What it
+// cannot do is declared and not defined, and refused where a host function may come to it.
 #pragma once
 
 enum cudaResourceType { cudaResourceTypeArray, cudaResourceTypeMipmappedArray, cudaResourceTypeLinear, cudaResourceTypePitch2D };
 enum cudaTextureAddressMode { cudaAddressModeWrap, cudaAddressModeClamp, cudaAddressModeMirror, cudaAddressModeBorder };
 enum cudaTextureFilterMode { cudaFilterModePoint, cudaFilterModeLinear };
 enum cudaTextureReadMode { cudaReadModeElementType, cudaReadModeNormalizedFloat };
-enum cudaChannelFormatKind {
-  cudaChannelFormatKindSigned,
-  cudaChannelFormatKindUnsigned,
-  cudaChannelFormatKindFloat,
-  cudaChannelFormatKindNone
-};
-struct cudaChannelFormatDesc { int x, y, z, w; cudaChannelFormatKind f; };
-struct cudaArray { void *data; size_t width, height, size; };
-typedef cudaArray *cudaArray_t;
-typedef const cudaArray *cudaArray_const_t;
-typedef struct cudaMipmappedArray *cudaMipmappedArray_t;
-#define cudaArrayDefault 0u
 
 struct cudaResourceDesc {
   cudaResourceType resType;
@@ -45,20 +33,21 @@ struct cudaResourceViewDesc { int format; size_t width, height, depth; };
 
 struct cudaTextureObject_t {
   const char *__je_data;
-  long long __je_width, __je_height, __je_pitch;
-  int __je_x_mode, __je_y_mode, __je_normalized;
+  long long __je_width, __je_height, __je_depth, __je_pitch;
+  int __je_modes[3], __je_normalized, __je_linear;
   cudaTextureObject_t() = default;
   __attribute__((host, device)) constexpr cudaTextureObject_t(unsigned long long)
-      : __je_data(0), __je_width(0), __je_height(0), __je_pitch(0), __je_x_mode(0), __je_y_mode(0), __je_normalized(0) {}
+      : __je_data(0), __je_width(0), __je_height(0), __je_depth(0), __je_pitch(0), __je_modes{}, __je_normalized(0),
+        __je_linear(0) {}
 };
 
 inline cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w, cudaChannelFormatKind f) {
   return {x, y, z, w, f};
 }
-template <class T> constexpr int __je_channels = 1;
+template <class T> inline constexpr int __je_channels = 1;
 #define __JE_CHANNELS(name)                    \
-  template <> constexpr int __je_channels<name##2> = 2; \
-  template <> constexpr int __je_channels<name##4> = 4;
+  template <> inline constexpr int __je_channels<name##2> = 2; \
+  template <> inline constexpr int __je_channels<name##4> = 4;
 __JE_CHANNELS(char) __JE_CHANNELS(uchar) __JE_CHANNELS(short) __JE_CHANNELS(ushort)
 __JE_CHANNELS(int) __JE_CHANNELS(uint) __JE_CHANNELS(float)
 #undef __JE_CHANNELS
@@ -69,21 +58,18 @@ template <class T> cudaChannelFormatDesc cudaCreateChannelDesc() {
 
 // Declared, and refused.
 extern "C" {
-cudaError_t cudaCreateTextureObject_that_interpolates();
 cudaError_t cudaCreateTextureObject_of_normalized_integers();
 cudaError_t cudaCreateTextureObject_of_mipmaps();
-cudaError_t cudaMalloc3DArray(cudaArray_t *, const cudaChannelFormatDesc *, cudaExtent, unsigned = 0);
 cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t *, const cudaResourceDesc *);
 }
 
 inline cudaError_t cudaCreateTextureObject(cudaTextureObject_t *texture, const cudaResourceDesc *memory,
                                            const cudaTextureDesc *how, const cudaResourceViewDesc * = nullptr) {
-  if (how->filterMode != cudaFilterModePoint && memory->resType != cudaResourceTypeLinear)
-    return cudaCreateTextureObject_that_interpolates();
   if (how->readMode != cudaReadModeElementType) return cudaCreateTextureObject_of_normalized_integers();
-  texture->__je_x_mode = how->addressMode[0];
-  texture->__je_y_mode = how->addressMode[1];
+  for (int i = 0; i < 3; i++) texture->__je_modes[i] = how->addressMode[i];
+  texture->__je_depth = 1;
   texture->__je_normalized = how->normalizedCoords;
+  texture->__je_linear = how->filterMode == cudaFilterModeLinear && memory->resType != cudaResourceTypeLinear;
   switch (memory->resType) {
     case cudaResourceTypeLinear: {
       const auto &from = memory->res.linear;
@@ -107,6 +93,7 @@ inline cudaError_t cudaCreateTextureObject(cudaTextureObject_t *texture, const c
       texture->__je_data = (const char *)from->data;
       texture->__je_width = from->width;
       texture->__je_height = from->height;
+      texture->__je_depth = from->depth;
       texture->__je_pitch = from->width * from->size;
       return cudaSuccess;
     }
@@ -115,62 +102,78 @@ inline cudaError_t cudaCreateTextureObject(cudaTextureObject_t *texture, const c
 }
 inline cudaError_t cudaDestroyTextureObject(cudaTextureObject_t) { return cudaSuccess; }
 
-inline cudaError_t cudaMallocArray(cudaArray_t *array, const cudaChannelFormatDesc *kind, size_t width,
-                                   size_t height = 0, unsigned = 0) {
-  size_t size = (kind->x + kind->y + kind->z + kind->w) / 8, rows = height ? height : 1;
-  cudaArray *made = (cudaArray *)malloc(sizeof(cudaArray));
-  made->width = width;
-  made->height = rows;
-  made->size = size;
-  *array = made;
-  return cudaMalloc(&made->data, width * rows * size);
-}
-inline cudaError_t cudaFreeArray(cudaArray_t array) {
-  cudaFree(array->data);
-  free(array);
-  return cudaSuccess;
-}
-inline cudaError_t cudaMemcpy2DToArray(cudaArray_t to, size_t x, size_t y, const void *from, size_t pitch, size_t width,
-                                       size_t height, cudaMemcpyKind kind) {
-  size_t row = to->width * to->size;
-  return cudaMemcpy2D((char *)to->data + y * row + x, row, from, pitch, width, height, kind);
-}
-inline cudaError_t cudaMemcpyToArray(cudaArray_t to, size_t x, size_t y, const void *from, size_t n,
-                                     cudaMemcpyKind kind) {
-  return cudaMemcpy((char *)to->data + y * to->width * to->size + x, from, n, kind);
-}
-
-// The place of a coordinate among n; less than 0 where the border's zeros are.
-__JE long long __je_place(float at, long long n, int mode, int normalized) {
-  if (normalized) {
-    if (mode == cudaAddressModeWrap) at -= floorf(at);
-    if (mode == cudaAddressModeMirror) {
-      float whole = floorf(at);
-      at = (long long)whole & 1 ? whole + 1 - at : at - whole;
-    }
-    at *= n;
+// A coordinate in elements, of which there are n.
+__JE float __je_coordinate(float at, long long n, int mode, int normalized) {
+  if (!normalized) return at;
+  if (mode == cudaAddressModeWrap) at -= floorf(at);
+  if (mode == cudaAddressModeMirror) {
+    float whole = floorf(at);
+    at = (long long)whole & 1 ? whole + 1 - at : at - whole;
   }
-  long long place = (long long)floorf(at);
+  return at * n;
+}
+// The place of element number `place`; less than 0 where the border's zeros are.
+__JE long long __je_place(long long place, long long n, int mode, int normalized) {
   if (mode == cudaAddressModeBorder) return place < n ? place : -1;
+  if (mode == cudaAddressModeWrap && normalized) return place < 0 ? n - 1 : place < n ? place : 0;
   return place < 0 ? 0 : place < n ? place : n - 1;
 }
-template <class T> __JE T __je_fetched(const cudaTextureObject_t &texture, long long x, long long y) {
-  if (x < 0 || y < 0) return T{};
-  return ((const T *)(texture.__je_data + y * texture.__je_pitch))[x];
+__JE float __je_mixed(float a, float b, float w) { return a + w * (b - a); }
+__JE float1 __je_mixed(float1 a, float1 b, float w) { return {__je_mixed(a.x, b.x, w)}; }
+__JE float2 __je_mixed(float2 a, float2 b, float w) { return {__je_mixed(a.x, b.x, w), __je_mixed(a.y, b.y, w)}; }
+__JE float4 __je_mixed(float4 a, float4 b, float w) {
+  return {__je_mixed(a.x, b.x, w), __je_mixed(a.y, b.y, w), __je_mixed(a.z, b.z, w), __je_mixed(a.w, b.w, w)};
+}
+// Integers are not interpolated.
+template <class T> __JE T __je_mixed(T a, T, float) { return a; }
+
+// An element, of type T in memory.
+template <class T> __JE void __je_give(T &to, T element) { to = element; }
+template <class R, class T = R> __JE R __je_fetched(const cudaTextureObject_t &texture, long long x, long long y) {
+  R found{};
+  if (x >= 0 && y >= 0) __je_give(found, ((const T *)(texture.__je_data + y * texture.__je_pitch))[x]);
+  return found;
+}
+// Along one axis, of n elements, of which `fetched(i)` gives one: the nearest, or between two of them.
+template <class R, class F> __JE R __je_along(const cudaTextureObject_t &texture, float x, long long n, int mode, F fetched) {
+  int normalized = texture.__je_normalized;
+  float at = __je_coordinate(x, n, mode, normalized) - (texture.__je_linear ? 0.5f : 0.0f), first = floorf(at);
+  long long place = (long long)first;
+  R left = fetched(__je_place(place, n, mode, normalized));
+  if (!texture.__je_linear) return left;
+  return __je_mixed(left, fetched(__je_place(place + 1, n, mode, normalized)), at - first);
+}
+template <class R, class T = R> __JE R __je_in_row(const cudaTextureObject_t &texture, float x, long long row) {
+  return __je_along<R>(texture, x, texture.__je_width, texture.__je_modes[0],
+                       [&](long long column) { return __je_fetched<R, T>(texture, column, row); });
+}
+// In the layer whose first row is `first`.
+template <class R, class T = R>
+__JE R __je_in_layer(const cudaTextureObject_t &texture, float x, float y, long long first) {
+  return __je_along<R>(texture, y, texture.__je_height, texture.__je_modes[1], [&](long long row) {
+    return __je_in_row<R, T>(texture, x, row < 0 ? -1 : first + row);
+  });
+}
+template <class R, class T = R> __JE R __je_in_space(const cudaTextureObject_t &texture, float x, float y, float z) {
+  return __je_along<R>(texture, z, texture.__je_depth, texture.__je_modes[2], [&](long long layer) {
+    return layer < 0 ? R{} : __je_in_layer<R, T>(texture, x, y, layer * texture.__je_height);
+  });
 }
 template <class T> __JE T tex1Dfetch(cudaTextureObject_t texture, int x) {
   return __je_fetched<T>(texture, x < texture.__je_width ? x : -1, 0);
 }
-template <class T> __JE T tex1D(cudaTextureObject_t texture, float x) {
-  long long n = texture.__je_width;
-  return __je_fetched<T>(texture, __je_place(x, n, texture.__je_x_mode, texture.__je_normalized), 0);
-}
+template <class T> __JE T tex1D(cudaTextureObject_t texture, float x) { return __je_in_row<T>(texture, x, 0); }
 template <class T> __JE T tex2D(cudaTextureObject_t texture, float x, float y) {
-  long long column = __je_place(x, texture.__je_width, texture.__je_x_mode, texture.__je_normalized);
-  return __je_fetched<T>(texture, column, __je_place(y, texture.__je_height, texture.__je_y_mode, texture.__je_normalized));
+  return __je_in_layer<T>(texture, x, y, 0);
+}
+template <class T> __JE T tex3D(cudaTextureObject_t texture, float x, float y, float z) {
+  return __je_in_space<T>(texture, x, y, z);
 }
 template <class T> __JE void tex1Dfetch(T *to, cudaTextureObject_t texture, int x) { *to = tex1Dfetch<T>(texture, x); }
 template <class T> __JE void tex1D(T *to, cudaTextureObject_t texture, float x) { *to = tex1D<T>(texture, x); }
 template <class T> __JE void tex2D(T *to, cudaTextureObject_t texture, float x, float y) {
   *to = tex2D<T>(texture, x, y);
+}
+template <class T> __JE void tex3D(T *to, cudaTextureObject_t texture, float x, float y, float z) {
+  *to = tex3D<T>(texture, x, y, z);
 }

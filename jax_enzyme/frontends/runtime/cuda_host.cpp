@@ -122,6 +122,9 @@ int cudaMemset2D(void *to, size_t pitch, int byte, size_t width, size_t height) 
   for (size_t row = 0; row < height; row++) memset((char *)to + row * pitch, byte, width);
   return 0;
 }
+int cudaMemset2DAsync(void *to, size_t pitch, int byte, size_t width, size_t height, void *) {
+  return cudaMemset2D(to, pitch, byte, width, height);
+}
 int cudaMemcpyToSymbol(const void *symbol, const void *from, size_t size, size_t offset, int) {
   return copy((char *)symbol + offset, from, size);
 }
@@ -133,6 +136,11 @@ int cudaMemcpyToSymbolAsync(const void *symbol, const void *from, size_t size, s
 }
 int cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size_t size, size_t offset, int, void *) {
   return copy(to, (const char *)symbol + offset, size);
+}
+int cudaPointerGetAttributes(cudaPointerAttributes *found, const void *memory) {
+  // All memory is managed: host and device reach it by the same address.
+  *found = {cudaMemoryTypeManaged, 0, (void *)memory, (void *)memory};
+  return 0;
 }
 int cudaGetSymbolAddress(void **place, const void *symbol) { return *place = (void *)symbol, 0; }
 
@@ -178,6 +186,16 @@ int cudaDriverGetVersion(int *version) { return *version = 12090, 0; }
 int cudaRuntimeGetVersion(int *version) { return *version = 12090, 0; }
 int cudaFuncSetCacheConfig(const void *, int) { return 0; }
 int cudaFuncSetAttribute(const void *, int, int) { return 0; }
+int cudaFuncGetAttributes(cudaFuncAttributes *found, const void *) {
+  memset(found, 0, sizeof *found);
+  found->maxThreadsPerBlock = 1024;
+  found->numRegs = 32;
+  found->ptxVersion = found->binaryVersion = 10 * attribute(75);
+  found->maxDynamicSharedSizeBytes = attribute(8);
+  return 0;
+}
+int cudaDeviceGetStreamPriorityRange(int *least, int *greatest) { return *least = *greatest = 0, 0; }
+int cudaChooseDevice(int *device, const cudaDeviceProp *) { return *device = 0, 0; }
 int cudaProfilerStart() { return 0; }
 int cudaProfilerStop() { return 0; }
 
@@ -185,6 +203,8 @@ int cudaStreamCreate(void **stream) { return *stream = nullptr, 0; }
 int cudaStreamCreateWithFlags(void **stream, unsigned) { return *stream = nullptr, 0; }
 int cudaStreamCreateWithPriority(void **stream, unsigned, int) { return *stream = nullptr, 0; }
 int cudaStreamDestroy(void *) { return 0; }
+int cudaStreamGetFlags(void *, unsigned *flags) { return *flags = 0, 0; }
+int cudaStreamGetPriority(void *, int *priority) { return *priority = 0, 0; }
 int cudaStreamSynchronize(void *) { return 0; }
 int cudaStreamQuery(void *) { return 0; }
 int cudaStreamWaitEvent(void *, void *, unsigned) { return 0; }

@@ -1,4 +1,4 @@
-// What a device is asked for: the structure that sources know, and the host functions of ours fill.
+// What devices, memory and kernels are asked for: structures that sources know, and the host functions of ours fill.
 #pragma once
 #include <stddef.h>
 
@@ -17,4 +17,12 @@ struct cudaDeviceProp {
   int concurrentManagedAccess, pageableMemoryAccess, cooperativeLaunch;
   size_t sharedMemPerMultiprocessor, sharedMemPerBlockOptin;
   int regsPerMultiprocessor;
+};
+
+enum cudaMemoryType { cudaMemoryTypeUnregistered, cudaMemoryTypeHost, cudaMemoryTypeDevice, cudaMemoryTypeManaged };
+struct cudaPointerAttributes { cudaMemoryType type; int device; void *devicePointer, *hostPointer; };
+struct cudaFuncAttributes {
+  size_t sharedSizeBytes, constSizeBytes, localSizeBytes;
+  int maxThreadsPerBlock, numRegs, ptxVersion, binaryVersion, cacheModeCA, maxDynamicSharedSizeBytes;
+  int preferredShmemCarveout;
 };

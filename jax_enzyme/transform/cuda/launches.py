@@ -138,13 +138,22 @@ def _share_variables(host: Module, device: Module) -> list[str]:
         if shadow is None:
             shadow = GlobalVariable(T.PTR, variable.value_type, name=name)
             host.globals[name] = shadow
-        shadow.initializer, shadow.is_constant, shadow.prefix = variable.initializer, False, ()
+        if _is_texture(variable, shadow):
+            variable.value_type = T.ArrayType(DataLayout(host).alloc_size(shadow.value_type), T.I8)
+        else:
+            shadow.initializer = variable.initializer
+        shadow.is_constant, shadow.prefix = False, ()
         shadow.suffix = tuple(w for w in variable.suffix if w.startswith("align"))
         variable.initializer, variable.is_constant = None, False
         variable.prefix = ("external", *(w for w in variable.prefix if w.startswith("addrspace")))
         variable.suffix = shadow.suffix
         found.append(name)
     return found
+
+
+def _is_texture(variable: GlobalVariable, shadow: GlobalVariable) -> bool:
+    """Whether this is a texture reference, of which clang shows the device no more than a handle."""
+    return variable.value_type == T.I64 != shadow.value_type
 
 
 # -- launches by name
