@@ -61,6 +61,7 @@ from jax_enzyme.transform.parallel_loops import share_marked_loops
 from jax_enzyme.transform.places import keep_places
 from jax_enzyme.transform.prepare import prepare_calls
 from jax_enzyme.transform.proved_loops import mark_proved_loops
+from jax_enzyme.transform.row_sums import sum_rows
 from jax_enzyme.transform.sanitize import sanitized, with_checked_promises, with_checks
 from jax_enzyme.transform.shared_loops import share_loops
 from jax_enzyme.transform.withheld import withhold
@@ -271,7 +272,7 @@ class _Job:
         def make() -> ArrayFunction:
             flat = canonical(self.derived()) if self.steps else self.primal().canonical
             alone = self.steps or self.options.sanitize or self.program.launch is not None
-            return flat if alone else mark_proved_loops(flat)
+            return flat if alone else sum_rows(mark_proved_loops(flat))
 
         return _canonical.get(self.key, make)
 

@@ -39,6 +39,7 @@ from jax_enzyme.transform.reducible import make_reducible
 from jax_enzyme.transform.relative_tables import absolute_tables
 from jax_enzyme.transform.retype import retype
 from jax_enzyme.transform.rotations import choose_by_turn
+from jax_enzyme.transform.row_sums import sum_rows
 from jax_enzyme.transform.stand_ins import forget_unentered
 from jax_enzyme.transform.static_objects import own_static_objects
 from jax_enzyme.transform.streams import withhold_streams
@@ -83,6 +84,7 @@ PASSES: dict[str, Pass] = {
     "reducible": _of_module(make_reducible),
     "retype": retype,
     "rotations": choose_by_turn,
+    "row_sums": sum_rows,
     "static_objects": own_static_objects,
     "streams": _of_module(withhold_streams),
     "struct_copies": split_struct_copies,

@@ -112,7 +112,7 @@ def late_sums(recipes: Recipes, facts: Facts, words: Words, inert: Collection[Lo
     finder: _Finder | None = None
     for loop in recipes.code.loops:
         count = None if loop.children or loop in inert else _count(recipes, loop)
-        if count not in LENGTHS or any(marks_of(facts.module, latch) for latch in _latches(loop)):
+        if count not in LENGTHS:
             continue
         finder = finder or _Finder(recipes, facts, words)
         found.update(finder.waiting(loop))
@@ -125,10 +125,6 @@ def _count(recipes: Recipes, loop: Loop) -> int | None:
         return None
     repeats = recipes.recurrences.repeats(loop)
     return None if repeats is None else repeats + 1
-
-
-def _latches(loop: Loop) -> list[I.Instruction]:
-    return [latch.terminator for around in loop.ancestors for latch in around.latches]
 
 
 class _Finder:
@@ -152,6 +148,8 @@ class _Finder:
         for gather in sorted(together, key=lambda g: -len(g.shifts)):
             if found.keys().isdisjoint(gather.shifts) and self._has_room(gather):
                 found.update(dict.fromkeys(gather.shifts, gather))
+        if not nests:
+            return found
         nest, counts = nests[0]
         alone = [s for s in self._streams(nest, counts) if s.load not in found]
         for stream in _waiting(alone, counts[0], self._recipes):
@@ -170,10 +168,13 @@ class _Finder:
         return True
 
     def _nests(self, loop: Loop) -> Iterator[tuple[tuple[Loop, ...], tuple[int, ...]]]:
-        """An innermost loop alone, with each loop around it that does nothing else as often, and so on."""
+        """An innermost loop alone, with each loop around it that does nothing else as often, and so on. Loops that
+        several threads may share are left as they are."""
         nest: tuple[Loop, ...] = ()
         counts: tuple[int, ...] = ()
         for around in loop.ancestors:
+            if any(marks_of(self._facts.module, latch.terminator) for latch in around.latches):
+                return
             count = _count(self._recipes, around)
             inner = nest[0].preheader if nest else None
             if count is None or len(around.children) > 1:
