@@ -56,6 +56,7 @@ from jax_enzyme.analysis.offsets import (
     exactly,
     excluded_by,
     joined,
+    masked,
     merge,
     multiples,
     sums,
@@ -468,8 +469,8 @@ class PointsTo:
             case "sub":
                 return difference(x, y)
             case "and" if is_number(y) and (mask := constant(b)) is not None:
-                masked: Place = {None: frozenset(c.masked(mask) for c in as_number(x))}
-                return masked if 0 <= mask < _SMALL else {**anywhere(instruction.type, x), **masked}
+                found: Place = {None: masked(as_number(x), mask)}
+                return found if 0 <= mask < _SMALL else {**anywhere(instruction.type, x), **found}
             case "and" | "or" | "xor":
                 return self._parts(instruction.type, *instruction.operands)
             case _:

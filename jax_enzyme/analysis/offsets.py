@@ -24,7 +24,7 @@ ANYWHERE: Offsets = frozenset([ANY])
 MOST = 16
 """So many congruences are kept of a sum or a product."""
 _MANY_STEPS = 4
-"""The values of a counter with so few are told one by one; of one with more, as a range."""
+"""The values of a counter, or under a mask, with so few are told one by one; of one with more, as a range."""
 
 
 @lru_cache(maxsize=4096)
@@ -65,6 +65,17 @@ def products(xs: Offsets, ys: Offsets) -> Offsets:
     if len(xs) * len(ys) > MOST:
         return frozenset([joined(xs) * joined(ys)])
     return frozenset(x * y for x in xs for y in ys)
+
+
+def masked(offsets: Offsets, mask: int) -> Offsets:
+    """After a bitwise `and` with a constant: one by one, where few numbers are left."""
+    found = frozenset(c.masked(mask) for c in offsets)
+    if mask < 0 or 1 << mask.bit_count() > _MANY_STEPS or all(c.modulus == 0 for c in found):
+        return found
+    numbers = [0]
+    while number := (numbers[-1] - mask) & mask:
+        numbers.append(number)
+    return frozenset(Congruence(n, 0) for n in numbers)
 
 
 def shifted(shift: I.BinaryOp, offsets: Offsets, by: int) -> Offsets:

@@ -676,6 +676,15 @@ ACCEPTED = {
         "x: f64, mode: f64[3], n: i32 -> f64",
         (1.02, np.ones(3), 3),
     ),
+    "records_of_which_an_index_chooses_a_number": (
+        "typedef struct { double v; int k; double a[2]; float f; } S;\ndouble k(const double *x) {\n"
+        "  S s[6];\n  for (int i = 0; i < 6; i++) s[i] = (S){x[i & 1] * 0.7, i, {0.2 * x[(i + 1) & 1], i}, 1};\n"
+        "  for (int i = 0; i < 6; i++) {\n    s[(i + 1) % 6].a[i & 1] = 0.4 * s[i].v;\n"
+        "    S t = s[i];\n    s[i] = s[(i + 2) % 6];\n    s[(i + 2) % 6] = t;\n  }\n"
+        "  double r = 0;\n  for (int i = 0; i < 6; i++) r += s[i].v * s[i].a[1] + s[i].k * s[i].a[0];\n  return r;\n}",
+        "x: f64[2] -> f64",
+        (np.array([1.3, 0.4]),),
+    ),
     "rounding_modes_where_no_derivative_depends_on_them": (
         "static double half(int n) {\n#pragma STDC FENV_ACCESS ON\n  return n * 0.5;\n}\n"
         "double k(double x) { return x * x * half(3); }",
