@@ -221,6 +221,12 @@ def test_cufft_with_strides() -> None:
     check(kernel, (x,), np.stack([wanted.real, wanted.imag], -1))
 
 
+def test_cufft_in_place() -> None:
+    x = uniform(4, 7)
+    signature = "m: i32, n: i32, x: f64[m,n], out y: f64[m,n]"
+    check(host("transforms", "in_place", signature), (x,), np.fft.irfft(np.fft.rfft2(x), 7) * 7)
+
+
 def test_beside_sources_of_other_languages(tmp_path: Path) -> None:
     device = """
     __global__ void squares(int n, const double *x, double *y) { int i = threadIdx.x; if (i < n) y[i] = x[i] * x[i]; }

@@ -17,6 +17,7 @@ struct Plan {
   int type, rank, n[3], batch;
   // From one number of a line to the next, from one transform to the next, and the extents of the memory that holds them.
   int from_step, from_distance, from_extent[3], to_step, to_distance, to_extent[3];
+  bool packed;  // whether nothing was said about the memory of real numbers
 };
 
 template <class T> struct Pair {
@@ -74,10 +75,14 @@ long row(const int *n, const int *extent, int rank, int index, int step) {
   return at * extent[rank - 1] * step;
 }
 
-template <class T> int execute(const Plan &plan, const T *from, T *to, int direction) {
+template <class T> int execute(Plan plan, const T *from, T *to, int direction) {
   bool real_in = from_real(plan.type), real_out = to_real(plan.type);
   int rank = plan.rank, last = plan.n[rank - 1], half = last / 2 + 1, width = real_in || real_out ? half : last, rows = 1;
   for (int a = 0; a < rank - 1; a++) rows *= plan.n[a];
+  if (from == to && plan.packed) {  // in place, rows of real numbers have room for their complex ones
+    (real_in ? plan.from_extent : plan.to_extent)[rank - 1] = 2 * half;
+    (real_in ? plan.from_distance : plan.to_distance) = rows * 2 * half;
+  }
   Pair<T> *x = (Pair<T> *)malloc(sizeof(*x) * ((long)rows * width + last)), *whole = x + (long)rows * width;
   if (!x) __builtin_trap();
   for (int b = 0; b < plan.batch; b++) {
@@ -143,6 +148,7 @@ int cufftMakePlanMany(Plan *plan, int rank, int *n, int *from_extent, int from_s
   plan->from_distance = from_extent ? from_distance : from;
   plan->to_step = to_extent ? to_step : 1;
   plan->to_distance = to_extent ? to_distance : to;
+  plan->packed = from_real(type) ? !from_extent : to_real(type) && !to_extent;
   if (workspace) *workspace = 0;
   return success;
 }
