@@ -56,6 +56,11 @@ class Escaped:
             found = item = self._class[item]
         return found
 
+    def owned(self, place: Mapping[MemoryObject, object]) -> list[MemoryObject]:
+        """The classes in a place, what belongs to one, and what nothing is known of, in its order."""
+        found = {self._unknown} | (place.keys() & self._class.keys()) | (place.keys() & self._members.keys())
+        return [o for o in place if o in found] if len(found) > 1 or self._unknown in place else []
+
     def place(self, name: MemoryObject) -> Place:
         """Where a pointer from memory of a class may lead."""
         return {None: ANYWHERE, name: ANYWHERE, self._unknown: ANYWHERE}

@@ -22,9 +22,9 @@ class Increments:
 
     _grown: dict[Value, list[MemoryObject | None]] = field(default_factory=dict[Value, list[MemoryObject | None]])
     _stored: dict[MemoryObject, int] = field(default_factory=dict[MemoryObject, int])
+    _stores: list[MemoryObject] = field(default_factory=list[MemoryObject])
     _seen: dict[tuple[Value, Value], int] = field(default_factory=dict[tuple[Value, Value], int])
-    _read: dict[I.Load, dict[MemoryObject, int]] = field(default_factory=dict[I.Load, dict[MemoryObject, int]])
-
+    _read: dict[I.Load, int] = field(default_factory=dict[I.Load, int])
     _copied: dict[tuple[Value, Value, MemoryObject, MemoryObject], tuple[int, Offsets, Offsets]] = field(
         default_factory=dict[tuple[Value, Value, MemoryObject, MemoryObject], tuple[int, Offsets, Offsets]]
     )
@@ -36,6 +36,7 @@ class Increments:
     def stored(self, item: MemoryObject) -> None:
         """An object holds more pointers."""
         self._stored[item] = self._stored.get(item, 0) + 1
+        self._stores.append(item)
 
     def fresh(self, reader: Value, operand: Value, place: Place) -> Place:
         """The place of an operand, as far as a step has not seen it."""
@@ -48,15 +49,10 @@ class Increments:
     def unread(
         self, load: I.Load, targets: Iterable[MemoryObject], fresh: Collection[MemoryObject | None]
     ) -> list[MemoryObject]:
-        """The targets of a load that are `fresh`, or in which there is more than it has read."""
-        read = self._read.setdefault(load, {})
-        found: list[MemoryObject] = []
-        for item in targets:
-            stored = self._stored.get(item, 0)
-            if item in fresh or read.get(item) != stored:
-                read[item] = stored
-                found.append(item)
-        return found
+        """The targets of a load that are `fresh`, or in which there is more than when it was asked last."""
+        new = {*fresh, *self._stores[self._read.get(load, 0) :]}
+        self._read[load] = len(self._stores)
+        return [o for o in targets if o in new] if new else []
 
     def copied(
         self, target: Value, source: Value, item: MemoryObject, here: Offsets, to: MemoryObject, there: Offsets

@@ -216,15 +216,14 @@ class PointsTo:
             self._work.read(item)
         return self._escaped.expanded(objects)
 
-    def _members(self, place: Mapping[MemoryObject, Offsets] | Place) -> Mapping[MemoryObject, Offsets]:
+    def _members(self, place: Mapping[MemoryObject, Offsets]) -> Mapping[MemoryObject, Offsets]:
         """A place with the members of classes in place of the classes."""
-        held = {o: cs for o, cs in place.items() if o is not None}
-        objects = frozenset(held)
+        objects = frozenset(place)
         members = self._expanded(objects)
         if members is objects:
-            return held
+            return place
         whole = self._escaped.expanded(self._escaped.names_in(objects))
-        return {o: ANYWHERE if o in whole else held[o] for o in members}
+        return {o: ANYWHERE if o in whole else place[o] for o in members}
 
     def _object(self, kind: str, site: Value) -> MemoryObject:
         if site not in self.objects:
@@ -317,7 +316,7 @@ class PointsTo:
         """The targets in which there may be what a load has not read. What is stored in classes is not counted."""
         targets = self._targets(pointer)
         found = dict.fromkeys(self._increments.unread(load, targets, self._fresh(load, pointer)))
-        found |= {o: None for o in targets if o is self.unknown or self._escaped.of(o) is not None}
+        found |= dict.fromkeys(self._escaped.owned(targets))
         return {o: targets[o] for o in found}
 
     def _held(

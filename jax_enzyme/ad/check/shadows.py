@@ -6,20 +6,23 @@ from jax_enzyme.ad.check.errors import EmissionError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, callee_name
-from jax_enzyme.ir.values import int_value
+from jax_enzyme.ir.values import Value, int_value
 
 
 def check_shadows(caller: Function, callee: Function, first: int, count: int) -> None:
     """Raises EmissionError where a shadow that `caller` makes for `callee` may hold something."""
     instructions = list(caller.instructions())
+    first_user: dict[Value, I.Instruction] = {}
+    for instruction in instructions:
+        for operand in instruction.operands:
+            first_user.setdefault(operand, instruction)
     calls = [i for i in instructions if isinstance(i, I.Call) and i.callee is callee]
     for call in calls:
         for value in call.arguments[first : first + count]:
             if callee_name(value) == "calloc":
                 continue
             if isinstance(value, I.Alloca):
-                users = [i for i in instructions if value in i.operands]
-                if _clears(users[0], value):
+                if _clears(first_user[value], value):
                     continue
             elif not isinstance(value, I.Instruction):
                 continue

@@ -31,7 +31,7 @@ from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.signature.launch import MAX_BLOCK, MAX_GRID, MAX_SHARED, MAX_THREADS, Shape, kernel_of_stub
-from jax_enzyme.transform.cuda.lower import lower, shared_overlaps
+from jax_enzyme.transform.cuda.lower import bind_constants, lower, shared_overlaps
 from jax_enzyme.transform.cuda.objects import aliased_pointers
 from jax_enzyme.transform.cuda.overlaps import Overlap
 from jax_enzyme.transform.cuda.spaces import SHARED
@@ -94,7 +94,7 @@ def _prepared(
     work = clone(host)
     work.triple, work.data_layout = target
     function = work.functions[symbol]
-    _bind(function, constants)
+    bind_constants(function, constants)
     device = clone(device)
     mark_for_inlining(work, [symbol, *_share_variables(work, device)])
     work = run(work, ("always-inline", "globaldce"))
@@ -114,15 +114,6 @@ def _prepared(
 
 def _launches(work: Module) -> list[Launched]:
     return [Launched.of(work, i) for f in work.functions.values() for i in f.instructions() if _is_direct(i)]
-
-
-def _bind(function: Function, constants: Mapping[int, int]) -> None:
-    known: dict[V.Value, V.Value] = {
-        function.arguments[n]: const_int(function.arguments[n].type, value)
-        for n, value in constants.items()
-        if isinstance(function.arguments[n].type, T.IntType)
-    }
-    replace_values(function, known)
 
 
 def _share_variables(host: Module, device: Module) -> list[str]:

@@ -156,7 +156,7 @@ def _of_one_thread(
     shared = drop_spaces(work)
     _check_shared(work, shared.values(), shape)
     to_host(work, shape, log is not None, open_grid)
-    _bind(kernel, constants)
+    bind_constants(kernel, constants)
     mark_for_inlining(work, [symbol, *shared])
     work = optimise_meetings(work, _meets, _differs)
     if unroll and _meets_in_a_loop(work.functions[symbol]):
@@ -208,7 +208,8 @@ def _mark_aliased(kernel: Function, positions: Iterable[int]) -> None:
         argument.attributes = (*argument.attributes, marks.ALIASED)
 
 
-def _bind(kernel: Function, constants: Mapping[int, int]) -> None:
+def bind_constants(kernel: Function, constants: Mapping[int, int]) -> None:
+    """Integer parameters, by position, become numbers."""
     known: dict[Value, Value] = {
         kernel.arguments[n]: const_int(kernel.arguments[n].type, value)
         for n, value in constants.items()
