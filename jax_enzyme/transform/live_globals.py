@@ -33,15 +33,15 @@ def globals_to_parameters(module: Module, root: Function, marks: tuple[str, ...]
     found = users_of_variables(module, root, declared=True)
     lead = set[Value]().union(*(globals_in(v.initializer) for v in found if v.initializer is not None))
     chosen = {v: u for v, u in found.items() if v not in lead and not v.is_constant and _has_size(module, v)}
-    for variable, users in chosen.items():
-        pass_on(module, root, variable, users)
-        parameter = add_parameter(root, f"{variable.name}{LIVE}", marks)
-        top = Builder(BasicBlock())
-        memory: Value = parameter
+    pass_on(root, chosen)
+    places: dict[Value, Value] = {}
+    top = Builder(BasicBlock())
+    for variable in chosen:
+        places[variable] = parameter = add_parameter(root, f"{variable.name}{LIVE}", marks)
         if isinstance(variable.value_type, T.PointerType):
-            memory = top.alloca(variable.value_type)
-            top.store(top.load(variable.value_type, parameter), memory)
-        replace_in(root, {variable: memory}, top)
+            places[variable] = top.alloca(variable.value_type)
+            top.store(top.load(variable.value_type, parameter), places[variable])
+    replace_in(root, places, top)
     for variable in module.globals.values():
         if not variable.is_constant and not variable.name.startswith("llvm."):
             declare(variable)

@@ -66,9 +66,9 @@ def privatise(function: ArrayFunction) -> ArrayFunction:
     found = users_of_variables(module, root)
     for variable in found:
         _store_addresses(module, root, variable, found.keys())
-    for variable, users in found.items():
-        pass_on(module, root, variable, users)
-        _make_local(module, root, variable)
+    pass_on(root, found)
+    top = Builder(BasicBlock())
+    replace_in(root, {variable: _local(module, variable, top) for variable in reversed(found)}, top)
     changed = {root}.union(*found.values())
     for target in changed:
         forget_tails(target)
@@ -123,17 +123,23 @@ def _with_callers(functions: set[Function], callers: Mapping[Function, set[Funct
     return set(reached(functions, lambda function: callers.get(function, ())))
 
 
-def pass_on(module: Module, root: Function, variable: GlobalVariable, users: list[Function]) -> None:
-    """Gives functions the address of a variable as their last parameter. (In the root, and where it is handed on, the
-    variable stands for it still.)"""
-    for function in users:
-        add_parameter(function, f"{variable.name}.global")
-        for caller in (root, *users):
-            for call in caller.instructions():
-                if isinstance(call, I.CallBase) and call.callee is function:
+def pass_on(root: Function, found: Mapping[GlobalVariable, Collection[Function]]) -> None:
+    """Gives functions the addresses of the variables that they use as their last parameters. (In the root the variables
+    stand for them still.)"""
+    taken: dict[Value, list[GlobalVariable]] = {}
+    for variable, users in found.items():
+        for function in users:
+            taken.setdefault(function, []).append(variable)
+            add_parameter(function, f"{variable.name}.global")
+    functions = [f for f in taken if isinstance(f, Function)]
+    for caller in (root, *functions):
+        for call in caller.instructions():
+            if isinstance(call, I.CallBase):
+                for variable in taken.get(call.callee, ()):
                     pass_argument(call, variable)
-    for function in users:
-        replace_in(function, {variable: function.arguments[-1]})
+    for function in functions:
+        variables = taken[function]
+        replace_in(function, dict(zip(variables, function.arguments[-len(variables) :], strict=True)))
 
 
 def replace_in(function: Function, places: Mapping[Value, Value], top: Builder | None = None) -> None:
@@ -192,10 +198,9 @@ def _without(value: Constant, found: Collection[Value]) -> Constant:
     return value if globals_in(value).isdisjoint(found) else zero(value.type)
 
 
-def _make_local(module: Module, root: Function, variable: GlobalVariable) -> None:
-    """Replaces a global in `root`, in place, by an alloca that is filled at the start. One that all threads have in
-    common is a byte larger: of variables of one size, one a thread's own copy of the other, LLVM may make one."""
-    top = Builder(BasicBlock())
+def _local(module: Module, variable: GlobalVariable, top: Builder) -> Value:
+    """What takes the place of a global: an alloca that is filled at the start. One that all threads have in common is a
+    byte larger: of variables of one size, one a thread's own copy of the other, LLVM may make one."""
     kind = T.StructType((variable.value_type, T.I8)) if is_common(variable) else variable.value_type
     local = top.alloca(kind, align=16)
     local.name = f"{variable.name}.local"
@@ -214,8 +219,8 @@ def _make_local(module: Module, root: Function, variable: GlobalVariable) -> Non
         )
         module.globals[initial.name] = initial
         declarations.memory(top, "memcpy", local, initial, size)
-    replace_in(root, {variable: local}, top)
     variable.prefix = tuple(w for w in variable.prefix if not w.startswith("thread_local"))
+    return local
 
 
 def _initial(variable: GlobalVariable) -> str:

@@ -16,6 +16,7 @@ INDEPENDENT = "  s += x[{a}] * x[{b}] / (1.0 + x[{a}] + {i}.0);"
 DEPENDENT = "  s = s * x[{a}] + sin(s);"
 LOOP = "  for (int i = 0; i < 8; i++) for (int k = 0; k < 8; k++) w[i] = w[i] * x[k] + sin(w[i]);"
 RECORD = "  p = make(s, p); s = p->v * p->v * 0.125 + x[{a}];"
+VARIABLE = "  {{ static double kept{i}[8] = {{1, 2}}; kept{i}[{a}] += x[{b}]; s += kept{i}[{b}] * kept{i}[1]; }}"
 TEXT = """
 #include <math.h>
 #include <stdlib.h>
@@ -59,8 +60,8 @@ def work(line: str, count: int, forward: bool) -> int:
 @pytest.mark.parametrize("forward", [True, False], ids=["forward", "reverse"])
 @pytest.mark.parametrize(
     ("line", "count"),
-    [(INDEPENDENT, 100), (DEPENDENT, 100), (LOOP, 6), (RECORD, 30)],
-    ids=["independent statements", "dependent statements", "loops", "records"],
+    [(INDEPENDENT, 100), (DEPENDENT, 100), (LOOP, 6), (RECORD, 30), (VARIABLE, 80)],
+    ids=["independent statements", "dependent statements", "loops", "records", "variables"],
 )
 def test_twice_the_program(line: str, count: int, forward: bool) -> None:
     assert work(line, 2 * count, forward) <= 2.5 * work(line, count, forward)
