@@ -246,6 +246,15 @@ def test_an_output_that_is_not_written_is_named() -> None:
         jax.block_until_ready(kernel(X))
 
 
+def test_a_returned_value_that_nothing_wrote_is_an_error_in_derivatives_too() -> None:
+    source = "double k(int n, const double *x) { double s; if (n < 2) s = x[0]; return s; }"
+    kernel = je.kernel(source, "k", "n: i32, x: f64[n] -> f64", lang="c", options=CHECKED)
+    assert kernel(X[:1]) == X[0]
+    for run in (kernel, jax.grad(kernel)):
+        with pytest.raises(jax.errors.JaxRuntimeError, match=r"kernel `k` .*returns what nothing wrote"):
+            jax.block_until_ready(run(X))
+
+
 def test_ctrl_c_ends_a_kernel() -> None:
     kernel = je.kernel(SOURCE, "endless", "n: i32, x: f64[n] -> f64", lang="c", options=je.Options(sanitize=True))
     compiled = jax.jit(kernel).lower(X).compile()

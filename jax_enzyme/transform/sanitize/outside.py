@@ -211,10 +211,13 @@ def _call(module: Module, function: ArrayFunction, milliseconds: int, exposed: b
     at.cond_br(at.icmp("eq", status, nothing), look, done)
     at = Builder(look)
     written: Value = nothing
+    nowhere = runtime.failure("returns what nothing wrote", primal.entry.instructions[0], primal)
     for argument, buffer in zip(arguments, function.buffers, strict=True):
-        if buffer.io == "out" and buffer.name != RETURN:
+        if buffer.io == "out":
             size, unit = const_int(T.I64, buffer.nbytes), const_int(T.I64, ITEM_BYTES[buffer.dtype])
             found = runtime.call(at, "written", argument, size, unit, runtime.text(buffer.name))
+            if buffer.name == RETURN:  # which has no name in the source
+                found = at.select(at.icmp("ne", found, nothing), nowhere, nothing)
             written = at.select(at.icmp("ne", written, nothing), written, found)
     at.br(done)
     at = Builder(done)
