@@ -100,8 +100,12 @@ def by_value(param: Param, known: SourceType) -> Mismatch:
     return Mismatch(
         _declared(param),
         f"a structure that is passed by value: `{known.text}`",
-        f"list its members: `{param.name}: {{a: f64, b: f64[n]*}}`",
+        _by_members(param),
     )
+
+
+def _by_members(param: Param, star: str = "") -> str:
+    return f"list its members, as in `{param.name}: {{a: f64, b: f64[n]*}}{star}`; je.suggest_signature writes them"
 
 
 def is_structure_by_value(known: SourceType) -> bool:
@@ -153,7 +157,7 @@ def _told(param: Param, known: SourceType, wrong: Piece) -> Mismatch:
         return by_value(param, known)
     if known.is_record:
         member = f"member `{wrong.member}`" if wrong.member else "contents"
-        remedy = f"list its members: `{param.name}: {{a: f64, b: f64[n]*}}*`"
+        remedy = _by_members(param, "*")
         found = f"`{known.text}`, a structure whose {member} is `{wrong.text}`"
     elif wrong.kind == "pointer":
         found = f"`{known.text}`, which leads to pointers and not to numbers"

@@ -424,8 +424,9 @@ def test_classes_that_are_only_handed_on() -> None:
     struct pair { double a; int k; };  struct holder { pair *p; };  double other(holder *);
     extern "C" double f(holder *h) { return other(h); }
     """
-    with pytest.raises(SignatureError, match="a structure whose member"):
+    with pytest.raises(SignatureError, match="a structure whose member") as told:
         fits(source, "h: f64[2] -> f64", "c++")
+    assert "je.suggest_signature writes them" in (told.value.remedy or "")
 
 
 def test_classes_of_headers_are_described_where_a_function_is_given_one_of_them() -> None:
