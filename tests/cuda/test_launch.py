@@ -151,7 +151,7 @@ def test_static_shared_memory_counts(size: int, shared: int, message: str) -> No
     [
         ("other<<<1, 1>>>(x);", "requires relocatable device code"),
         ("x[0] = hosts(x[0]);", "call to __host__ function"),
-        ("x[0] = tex3D<double>(0, 1, 2, 3);", "tex3D"),
+        ("x[0] = tex2DLayered<double>(0, 1, 2, 3);", "tex2DLayered"),
         ("cudaMalloc((void **)&x, 8);", "cudaMalloc"),
     ],
 )
