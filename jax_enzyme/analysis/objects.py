@@ -99,12 +99,12 @@ def copy_operands(call: I.CallBase) -> tuple[Value, Value, int | None]:
     return call.operands[0], call.operands[1], int_value(call.operands[2])
 
 
-def reachable_functions(root: Function) -> list[Function]:
-    """`root` and every defined function that it may call, in order of discovery: through a pointer, it may be any whose
-    address a reachable function names, itself or in a table."""
-    found = {root: None}
+def reachable_functions(*roots: Function) -> list[Function]:
+    """The roots and every defined function that they may call, in order of discovery: through a pointer, it may be any
+    whose address a reachable function names, itself or in a table."""
+    found = dict.fromkeys(roots)
     tables: set[GlobalVariable] = set()
-    pending = [root]
+    pending = list(found)
     named: dict[Function, None] = {}
     through_pointers = False
     while pending:

@@ -44,18 +44,19 @@ def stand_in(module: Module, source: Function, twin: Function, place: T.StructTy
 
 
 def forget_unentered(module: Module, root: str) -> bool:
-    """Changes the module: functions that no run of `root` enters have the trap alone. A class's table holds all of its
-    functions, the bindings of a Fortran type all of its procedures: once calls through them are direct, most of these
-    are nobody's, and longer than all that is called. Whether there were any."""
-    entered = reachable_functions(module.functions[root])
+    """Changes the module: functions that no run of `root` enters, nor one of what the linker is told of (constructors,
+    which may leave addresses for it), have the trap alone. A class's table holds all of its functions, the bindings of
+    a Fortran type all of its procedures: once calls through them are direct, most of these are nobody's, and longer
+    than all that is called. Whether there were any."""
+    lists = (v.initializer for v in module.globals.values() if v.name.startswith("llvm."))
+    told = dict.fromkeys(f for held in lists if held is not None for f in named_functions(held) if not f.is_declaration)
+    entered = reachable_functions(module.functions[root], *told)
     if any(OPEN in a.attributes for a in entered[0].arguments):
         return False  # the caller may find them in its memory
     if any(_may_call_back(i) for f in entered for i in f.instructions()):
         return False
-    lists = (v.initializer for v in module.globals.values() if v.name.startswith("llvm."))
-    kept = {*entered, *(f for held in lists if held is not None for f in named_functions(held))}
     named = address_taken(module)
-    left = {f for f in module.functions.values() if f in named or not _OWN.isdisjoint(f.prefix)} - kept
+    left = {f for f in module.functions.values() if f in named or not _OWN.isdisjoint(f.prefix)}.difference(entered)
     gone = [f for f in module.functions.values() if f in left and not f.is_declaration and not _is_trap(f)]
     for function in gone:
         function.blocks, function.personality, function.attributes = [BasicBlock(name="entry")], None, ()
