@@ -20,6 +20,7 @@ namespace ffi = xla::ffi;
 constexpr const char* kState = "jax_enzyme_cuda_state";
 constexpr const char* kHostState = "jax_enzyme_cuda_on_host_state";
 constexpr int64_t kAlignment = 256;               // of what XLA allocates
+constexpr size_t kAskedAlignment = 16;            // XLA refuses requests for more
 constexpr int64_t kMostBytes = int64_t{1} << 50;  // no device has as much
 
 enum class Platform { kGpu, kHost };
@@ -218,7 +219,7 @@ XLA_FFI_DEFINE_HANDLER(
     kCountAndExecute,
     [](GpuState<Platform::kGpu>* state, int32_t device, CUstream stream, ffi::ScratchAllocator scratch,
        ffi::RemainingArgs args, ffi::RemainingRets rets) {
-      const Take take = [&](size_t bytes) { return scratch.Allocate(bytes, kAlignment).value_or(nullptr); };
+      const Take take = [&](size_t bytes) { return scratch.Allocate(bytes, kAskedAlignment).value_or(nullptr); };
       return ExecuteOn(*state, device, stream, args, rets, take);
     },
     ffi::Ffi::Bind()

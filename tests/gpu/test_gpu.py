@@ -143,7 +143,7 @@ def test_large_shared_memory() -> None:
     x = jnp.arange(10_000.0)
     np.testing.assert_array_equal(kernel(x), x[::-1])
     with pytest.raises(jax.errors.JaxRuntimeError, match="bytes of dynamic shared memory"):
-        jax.block_until_ready(kernel(jnp.arange(29_000.0)))
+        jax.block_until_ready(kernel(jnp.arange(40_000.0)))
 
 
 def test_a_stored_program_runs(tmp_path: Path) -> None:
