@@ -2,6 +2,8 @@
 
     divergent   see `analysis.divergence`; thread numbers, lanes, loads and what other threads send differ by themselves
     leavers     threads that take an edge after which they meet nobody any more, although those that take the other do
+    apart       lanes of a warp of which some meet others (or their block) before all are together again: those that go
+                by that meeting are ahead of the others from then on, and would wait for them in vain
 
 Threads that leave early take no part in later barriers, neither forward nor in reverse. In reverse they would begin
 with what they did before they left while the others have yet to reverse what came after. Where nobody else has seen
@@ -70,6 +72,19 @@ class Convergence:
         """What a thread may run that leaves before other lanes of its warp meet."""
         return self._run_by_leavers(self._warps, self._parts_warps)
 
+    @cached_property
+    def apart(self) -> dict[BasicBlock, tuple[Guard, ...] | None]:
+        """The branches behind which some lanes of a warp meet, before all are together again, and some do not: the
+        conditions under which a lane goes by, None where that cannot be said."""
+        found: dict[BasicBlock, tuple[Guard, ...] | None] = {}
+        for block, between in self._partings.items():
+            met = self._warps & between
+            if met:
+                by = [n for n, w in enumerate(self.cfg.succs[block]) if met.isdisjoint(self._within(w, between))]
+                before, last = self.guards(block), self._guard(block, by)
+                found[block] = None if before is None or last is None else (*before, last)
+        return found
+
     def _run_by_leavers(self, meetings: set[BasicBlock], parts: Callable[[BasicBlock], bool]) -> set[BasicBlock]:
         found: set[BasicBlock] = set()
         for block in self.cfg.rpo:
@@ -110,12 +125,19 @@ class Convergence:
         for last, between in self._partings.items():
             if block not in between:
                 continue
-            branch = last.terminator
             ways = [n for n, w in enumerate(self.cfg.succs[last]) if block in self._within(w, between)]
-            if not isinstance(branch, I.CondBranch) or len(ways) != 1 or self.cfg.reaches(last, last):
+            guard = self._guard(last, ways)
+            if guard is None:
                 return None
-            found.append(Guard(branch.operands[0], branch.targets[0] is self.cfg.succs[last][ways[0]]))
+            found.append(guard)
         return tuple(found)
+
+    def _guard(self, last: BasicBlock, ways: list[int]) -> Guard | None:
+        """The condition under which a lane leaves a block in the one way of these; None where that cannot be said."""
+        branch = last.terminator
+        if not isinstance(branch, I.CondBranch) or len(ways) != 1 or self.cfg.reaches(last, last):
+            return None
+        return Guard(branch.operands[0], branch.targets[0] is self.cfg.succs[last][ways[0]])
 
     @cached_property
     def _partings(self) -> dict[BasicBlock, set[BasicBlock]]:

@@ -11,12 +11,18 @@ A shuffle waits for all lanes that it names. At its end, every thread of a deriv
 loop around the place may part the threads (`ad.device.convergence`) but by their numbers: which lanes get past such a
 guard a ballot tells when the sweep begins, when all are there. The block is known, so it is known which lanes the last
 warp has. Where the lanes that come are not the first ones of the warp, each adds to memory alone.
+
+Lanes that go by a barrier which others of their warp come to (`if (i >= n) return;` in front of it) are at the end
+while those wait for the whole block: who waited there for the others would wait for ever. So they add alone, and the
+rest without them. Where thread numbers do not say who that is, there are no sums at the end, nor at once in front of
+such a branch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 from jax_enzyme.ad.device.convergence import Convergence, Guard
 from jax_enzyme.ad.device.shuffles import warp_helper
@@ -32,11 +38,11 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int, zero
 from jax_enzyme.ir.module import Module, callee_name
 from jax_enzyme.ir.reach import Reached
-from jax_enzyme.ir.values import Argument, ConstantInt, Value
+from jax_enzyme.ir.values import Argument, BasicBlock, ConstantInt, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.cuda.shuffles import WARP_SIZE
-from jax_enzyme.transform.device.registers import REGISTER, WARP_ADD, WARP_WORDS, register, thread_in_block
+from jax_enzyme.transform.device.registers import REGISTER, WARP_ADD, WARP_WORDS, lane_number, register, thread_in_block
 
 _BALLOT = T.FunctionType(T.I32, (T.I32, T.I32))
 _MOST_REGISTERS = 8
@@ -95,6 +101,9 @@ class SharedPlaces:
     ) -> None:
         self.at_the_end: dict[I.Instruction, Place] = {}
         self.at_once: dict[I.Instruction, tuple[Guard, ...]] = {}
+        self.ahead = [g for g in convergence.apart.values() if g is not None and _of_the_thread(g)]
+        """The conditions under which a lane is at the end before the others of its warp."""
+        all_come = len(self.ahead) == len(convergence.apart)
         places: set[Place] = set()
         for block in convergence.cfg.rpo:
             for load in block.instructions:
@@ -103,14 +112,14 @@ class SharedPlaces:
                 if not facts.has_adjoint(load) or not shared(load):
                     continue
                 objects = facts.points_to.of(load.operands[0])
-                fixed = constant(objects) and len(objects) == 1
+                fixed = all_come and constant(objects) and len(objects) == 1
                 place = _place(recurrences, load, next(iter(objects))) if fixed else None
                 if place is not None and len(places | {place}) <= _MOST_REGISTERS:
                     places.add(place)
                     self.at_the_end[load] = place
-                elif convergence.is_common(load.operands[0]):
+                elif convergence.is_common(load.operands[0]) and not _before(convergence, block):
                     guards = convergence.guards(block)
-                    if guards is not None and all(is_of_the_thread(g.condition) for g in guards):
+                    if guards is not None and _of_the_thread(guards):
                         self.at_once[load] = guards
 
     def way(self, instruction: I.Instruction) -> str | None:
@@ -121,6 +130,15 @@ class SharedPlaces:
             there = "the lanes that come by are known" if self.at_once[instruction] else "all lanes come by"
             return f"one place for a warp, and {there}: they sum, and one adds that atomically"
         return None
+
+
+def _of_the_thread(guards: tuple[Guard, ...]) -> bool:
+    return all(is_of_the_thread(g.condition) for g in guards)
+
+
+def _before(convergence: Convergence, block: BasicBlock) -> bool:
+    """Whether lanes that come by here in the reverse sweep have gone by a meeting that others of them come to."""
+    return any(block is p or convergence.cfg.reaches(block, p) for p in convergence.apart)
 
 
 def is_of_the_thread(value: Value) -> bool:
@@ -185,7 +203,7 @@ class WarpSums(Sums):
         if place is not None:
             self._keep(place, adjoint)
         elif load in self._places.at_once:
-            self._add(pointer, adjoint, self._places.at_once[load])
+            self._add(pointer, adjoint, self._lanes(self._places.at_once[load]))
         else:
             return self._alone(load, pointer, adjoint)
         return True
@@ -199,7 +217,7 @@ class WarpSums(Sums):
                 at = self._builder.gep(T.I8, at, [self._builder.binary("mul", number, const_int(T.I64, factor))])
             total = self._builder.load(place.type, variable)
             self._builder.store(zero(place.type), variable)
-            self._add(at, total)
+            self._add(at, total, self._at_the_end)
 
     def _keep(self, place: Place, adjoint: Value) -> None:
         if place not in self._sums:
@@ -209,25 +227,45 @@ class WarpSums(Sums):
         old = self._builder.load(place.type, variable)
         self._builder.store(added(self._builder, old, adjoint), variable)
 
-    def _add(self, pointer: Value, part: Value, guards: tuple[Guard, ...] = ()) -> None:
+    def _add(self, pointer: Value, part: Value, lanes: Value) -> None:
         function = warp_helper(self._module, WARP_ADD, _ADD, part.type)
-        self._builder.call(function, [pointer, part, self._lanes(guards)], attributes=("convergent",))
+        self._builder.call(function, [pointer, part, lanes], attributes=("convergent",))
 
     def _lanes(self, guards: tuple[Guard, ...]) -> Value:
         """The lanes of the warp that get past some conditions: all are asked when the sweep begins."""
         if not guards:
             return self._mask(self._builder)
         if guards not in self._past:
-            at = self._prologue
-            holds: Value = const_int(T.I1, 1)
-            for guard in guards:
-                condition = self._again(guard.condition)
-                wanted = condition if guard.holds else at.binary("xor", condition, const_int(T.I1, 1))
-                holds = at.binary("and", holds, wanted)
-            ballot = Declarations(self._module).function("__je_ballot", _BALLOT, WARP_WORDS)
-            given = [self._mask(at), at.cast("zext", holds, T.I32)]
-            self._past[guards] = at.call(ballot, given, attributes=("convergent",))
+            self._past[guards] = self._asked(self._passes(guards))
         return self._past[guards]
+
+    @cached_property
+    def _at_the_end(self) -> Value:
+        """The lanes that come to the end together with this one."""
+        if not self._places.ahead:
+            return self._mask(self._builder)
+        at = self._prologue
+        stays: Value = const_int(T.I1, 1)
+        for guards in self._places.ahead:
+            stays = at.binary("and", stays, at.binary("xor", self._passes(guards), const_int(T.I1, 1)))
+        alone = at.binary("shl", const_int(T.I32, 1), lane_number(self._module, at))
+        return at.select(stays, self._asked(stays), alone)
+
+    def _asked(self, condition: Value) -> Value:
+        """The lanes of the warp for which a condition holds, where the sweep begins."""
+        at = self._prologue
+        ballot = Declarations(self._module).function("__je_ballot", _BALLOT, WARP_WORDS)
+        return at.call(ballot, [self._mask(at), at.cast("zext", condition, T.I32)], attributes=("convergent",))
+
+    def _passes(self, guards: tuple[Guard, ...]) -> Value:
+        """Whether this lane gets past some conditions."""
+        at = self._prologue
+        holds: Value = const_int(T.I1, 1)
+        for guard in guards:
+            condition = self._again(guard.condition)
+            wanted = condition if guard.holds else at.binary("xor", condition, const_int(T.I1, 1))
+            holds = at.binary("and", holds, wanted)
+        return holds
 
     def _again(self, value: Value) -> Value:
         """A value of the thread's number, where the sweep begins."""
