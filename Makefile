@@ -6,7 +6,7 @@
 # make bench   times gradients beside their functions, adjoints by hand and jax.numpy: docs/measured.md
 # make fuzz    the generated programs, many more of them
 # make gpu-test, make gpu-bench    the same on a GPU, without a network: GPU_PYTHON has JAX with CUDA, llvmlite, ziglang,
-#              pytest, pybind11 and scikit-build-core
+#              platformdirs, pytest, pybind11 and scikit-build-core
 # make test-aarch64    the core of the tests under qemu, on Linux 6.7 or newer with qemu-user-static, mmdebstrap and
 #              g++-aarch64-linux-gnu; PYTHON is a 3.11
 # make table   what JAX can do to a kernel, from the tests of it: docs/transformations.md and the table in README.md
