@@ -441,5 +441,5 @@ class NumberBytes:
     def _meeting(self, load: I.Instruction) -> Iterator[tuple[Bytes, Bytes]]:
         for item, part in self.ranges.accessed(load, load.operands[0], load.type):
             for other in self.of(item):
-                if not (part.typed and other.typed) and part.meets(other):
+                if not (part.typed and other.typed and other.number) and part.meets(other):
                     yield part, other

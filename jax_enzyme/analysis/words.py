@@ -29,7 +29,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import Buffer
 from jax_enzyme.ir.module import GlobalVariable
-from jax_enzyme.ir.reach import Reached, made_of
+from jax_enzyme.ir.reach import Reached, made_of, reached
 from jax_enzyme.ir.values import (
     Argument,
     Constant,
@@ -288,6 +288,8 @@ class Words:
         for offset, scalar in self._layout.scalars(type_):
             plain = named == scalar
             kind = named if T.is_int(scalar) and isinstance(named, T.FloatType | T.PointerType) else scalar
+            if kind == type_ and isinstance(instruction, I.Store):
+                kind = next(_moved_numbers(instruction.operands[0]), kind)
             size = self._layout.store_size(kind)
             if T.is_int(kind):
                 continue
@@ -345,6 +347,13 @@ class Words:
                         if at is not None:
                             _note(held, _Fact(at, fact.type, fact.size, plain=False))
             pending = [way for way in ways if len(facts.get(way.item, ())) > carried[way]]
+
+
+def _moved_numbers(word: Value) -> Iterator[T.FloatType]:
+    """The types of the numbers whose bits an integer may be."""
+    for value in reached([word], I.merged):
+        if isinstance(value, I.Cast) and value.opcode == "bitcast" and isinstance(value.operands[0].type, T.FloatType):
+            yield value.operands[0].type
 
 
 def _add(facts: _Facts, item: MemoryObject, fact: _Fact) -> None:

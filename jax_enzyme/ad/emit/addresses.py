@@ -17,7 +17,7 @@ def address_operands(instruction: I.Instruction) -> range:
     match instruction.opcode:
         case "select":
             return range(1, 3)
-        case "insertelement" | "shufflevector":
+        case "insertelement" | "shufflevector" | "insertvalue":
             return range(2)
         case _:
             return range(1)

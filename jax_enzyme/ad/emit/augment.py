@@ -41,6 +41,7 @@ from jax_enzyme.ir.module import Function, GlobalVariable, callee_name
 from jax_enzyme.ir.values import (
     Argument,
     BasicBlock,
+    Constant,
     ConstantInt,
     ConstantNull,
     GlobalValue,
@@ -334,6 +335,11 @@ class Augmenter(ShadowedCopy):
 
     def is_own_shadow(self, pointer: Value) -> bool:
         return not self.facts.shadowed_memory(pointer)
+
+    def companion(self, value: Value) -> Value:
+        """A word that holds a number here, and an address elsewhere, leaves a place without an adjoint."""
+        known = value in self.companions or isinstance(value, Constant)
+        return self.shadow(value) if known or not self.facts.activity.value(value) else zero(value.type)
 
     def global_shadow(self, value: GlobalValue) -> Value:
         found = self.companions.get(value)

@@ -34,6 +34,9 @@ from jax_enzyme.ir.values import (
     Value,
 )
 
+_MOVES = frozenset("select insertelement shufflevector insertvalue".split())
+"""What hands words on as they are: a number in one may have its tangent, or no adjoint, beside an address."""
+
 
 def _same(value: Constant) -> Value:
     return value
@@ -140,14 +143,16 @@ class ShadowedCopy(CodeCopy, ABC):
         it is made of."""
         shadow = again(twin)
         is_pointer, moved = T.is_pointer(instruction.type), False
-        for index in address_operands(instruction) if is_pointer else range(len(instruction.operands)):
+        only_moves = instruction.opcode in _MOVES
+        for index in address_operands(instruction) if is_pointer or only_moves else range(len(instruction.operands)):
             operand = instruction.operands[index]
-            if T.is_pointer(operand.type) or (self.carries(operand) and not isinstance(operand, Constant)):
+            carried = T.is_pointer(operand.type) or (self.carries(operand) and not isinstance(operand, Constant))
+            if carried or only_moves:
                 companion = self.shadow(operand) if is_pointer else self.companion(operand)
                 if isinstance(instruction, I.BinaryOp):
                     companion = companion_in_sum(self.builder, operand, self.value(operand), companion)
                 shadow.operands[index] = companion
-                moved = True
+                moved |= carried
         if not moved and not (isinstance(instruction, I.Cast) and T.is_int(instruction.type)):
             raise self.facts.refused(instruction, ORIGIN)
         self.companions[instruction] = self.builder.insert(shadow)
