@@ -1,4 +1,4 @@
-"""Checks of local variables, of which nothing is left where what they hold has been computed.
+"""Checks of `registers`, of which nothing is left where what they hold has been computed.
 
 before    %s = phi double [ 0.0, %a ], [ %t, %b ]                after    %s = phi ...
           %bad = icmp eq i64 (bitcast %s), <pattern>                      br label %fine
@@ -14,22 +14,21 @@ from jax_enzyme.ir.module import Function, Uses, uses
 from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import ConstantFloat, ConstantInt, Value, int_value
 from jax_enzyme.transform.rewriting import drop_edge, redirect_phis, remove_unreachable, replace_values
-from jax_enzyme.transform.sanitize.scalars import is_computed_with, pattern_of
+from jax_enzyme.transform.sanitize.registers import is_written
+from jax_enzyme.transform.sanitize.scalars import compared_with_pattern, is_computed_with, pattern_of
 
 
 def drop_certain_checks(function: Function) -> None:
-    """Removes the checks of `scalars` that cannot fail, and joins the blocks that they have parted, in place."""
+    """Removes the checks of `registers` that cannot fail, and joins the blocks that they have parted, in place."""
     users = uses(function)
     for block in function.blocks:
         last = block.terminator
         if not isinstance(last, I.CondBranch) or last.targets[0] is last.targets[1]:
             continue
-        checked = _checked(last.operands[0])
-        if (
-            checked is not None
-            and isinstance(last.targets[0].terminator, I.Unreachable)
-            and _is_certain(checked, users)
-        ):
+        if not isinstance(last.targets[0].terminator, I.Unreachable):
+            continue
+        checked = compared_with_pattern(last.operands[0])
+        if is_written(last.operands[0]) or (checked is not None and _is_certain(checked, users)):
             drop_edge(last.targets[0], block)
             position = last.metadata
             block.instructions.pop()
@@ -37,17 +36,6 @@ def drop_certain_checks(function: Function) -> None:
             block.instructions[-1].metadata = [(kind, node) for kind, node in position if kind == "dbg"]
     remove_unreachable(function)
     _join(function)
-
-
-def _checked(condition: Value) -> Value | None:
-    """What a condition compares with the pattern."""
-    if not isinstance(condition, I.Compare) or condition.opcode != "icmp" or condition.predicate != "eq":
-        return None
-    number, pattern = condition.operands
-    found = pattern_of(number.type)
-    if found is None or int_value(pattern) != int_value(found[1]):
-        return None
-    return number.operands[0] if isinstance(number, I.Cast) and number.opcode == "bitcast" else number
 
 
 def _is_certain(value: Value, users: Uses) -> bool:
@@ -66,7 +54,7 @@ def _is_certain(value: Value, users: Uses) -> bool:
             case ConstantInt() | ConstantFloat():
                 if _is_pattern(source):
                     return False
-            case I.Load() if source is value and is_computed_with(source, users, but=_checked):
+            case I.Load() if source is value and is_computed_with(source, users, but=compared_with_pattern):
                 pass
             case _:
                 return False

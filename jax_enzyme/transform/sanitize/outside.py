@@ -49,8 +49,9 @@ from jax_enzyme.transform.sanitize.insertion import Check, insert_checks
 from jax_enzyme.transform.sanitize.lifetimes import check_lifetimes
 from jax_enzyme.transform.sanitize.lookup import scope_of_records
 from jax_enzyme.transform.sanitize.promises import promise_checks
+from jax_enzyme.transform.sanitize.registers import reveal, start_unwritten, unhide
 from jax_enzyme.transform.sanitize.runtime import Runtime
-from jax_enzyme.transform.sanitize.scalars import is_lifetime, reveal, start_unwritten, unhide
+from jax_enzyme.transform.sanitize.scalars import is_lifetime
 from jax_enzyme.transform.stand_ins import stand_in
 
 SYMBOL = "je.sanitized"
