@@ -27,11 +27,11 @@ from jax_enzyme.analysis.objects import (
     is_copy,
     is_defined_call,
 )
-from jax_enzyme.analysis.tbaa import is_fortran_integer
+from jax_enzyme.analysis.tbaa import is_fortran_integer, is_integer_of_c
 from jax_enzyme.analysis.usefulness import Part, Usefulness
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.module import Function, uses
+from jax_enzyme.ir.module import Function, Module, uses
 from jax_enzyme.ir.values import Constant, Value
 from jax_enzyme.rules.blas.table import Routine
 from jax_enzyme.rules.effects import Effect
@@ -65,9 +65,11 @@ class Activity:
         self._integers = dict(self._integer_reads())
         self._work = Worklist(instructions, self._varied_step)
         self._work.run()
-        self.halves = frozenset(i for i, counts in self._integers.items() if counts and self.numbers.are_doubles(i))
+        self.halves = frozenset(i for i, counts in self._integers.items() if counts and self._may_be_half(i))
         """Integers that are read where a number that varies may be. A right program reads none of its bytes so; but
         what becomes of them would be as useful as the number."""
+        held = [points_to.of(load.operands[0]) for load in self.halves]
+        self._memory_of_halves = frozenset[MemoryObject]().union(*held)
         self.useful: set[Value] = set()
         self.useful_objects: set[MemoryObject] = set(outputs or ())
         self._all_useful = outputs is None
@@ -86,6 +88,10 @@ class Activity:
         """Whether any object that a pointer may point to is active."""
         return any(self.object(o) for o in self._points_to.of(pointer))
 
+    def keeps_halves(self, pointer: Value) -> bool:
+        """Whether such integers are read in memory that a pointer may lead to."""
+        return not self._memory_of_halves.isdisjoint(self._points_to.of(pointer))
+
     def describe(self) -> str:
         """Active values and objects, one a line."""
         lines = [f"object {o}" for o in self._points_to.objects.values() if self.object(o)]
@@ -94,15 +100,24 @@ class Activity:
         return "\n".join(lines)
 
     def _integer_reads(self) -> Iterator[tuple[I.Load, bool]]:
-        """What Fortran reads as integers (no words that are copied: these may be numbers), and whether for more than to
-        count, compare and index."""
+        """What Fortran and C read as integers (no words that are copied: these may be numbers), and whether for more
+        than to count, compare and index."""
         module = self._points_to.module
         for function in self._points_to.functions:
-            loads = [i for i in function.instructions() if isinstance(i, I.Load) and is_fortran_integer(module, i)]
+            loads = [i for i in function.instructions() if isinstance(i, I.Load) and _is_integer(module, i)]
             users = uses(function) if loads else {}
             for load in loads:
-                if isinstance(load.type, T.IntType) and (load.type.bits < WORD or not only_moves(load, users)):
+                if _is_narrow(load) or not only_moves(load, users):
                     yield load, not only_decides(load, users)
+
+    def _may_be_half(self, load: I.Load) -> bool:
+        """Whether an integer that is read may, as far as is known, be a part of a double that varies, and of nothing
+        else. In C, where numbers are copied in halves as well, only where it is not known to be one."""
+        if load not in self._integers or not self.numbers.are_doubles(load):
+            return False
+        if is_fortran_integer(self._points_to.module, load):
+            return True
+        return self.numbers.may_be_read(load) and not self.numbers.are_read(load)
 
     # -- forward -------------------------------------------------------------------------------------------------------
 
@@ -181,9 +196,7 @@ class Activity:
     def _varied_load(self, load: I.Load) -> None:
         if not self._varied_memory(load.operands[0]):
             return
-        is_integer = T.is_int(load.type) and (
-            not self.numbers.may_be_read(load) or (load in self._integers and self.numbers.are_doubles(load))
-        )
+        is_integer = T.is_int(load.type) and (not self.numbers.may_be_read(load) or self._may_be_half(load))
         if not is_integer:
             self._mark(load)
 
@@ -270,6 +283,17 @@ def _routine(instruction: I.Instruction) -> Routine | None:
 
 def _is_aggregate_load(instruction: I.Instruction) -> bool:
     return isinstance(instruction, I.Load) and isinstance(instruction.type, T.StructType | T.ArrayType)
+
+
+def _is_integer(module: Module, load: I.Load) -> bool:
+    """Whether a load reads an integer variable of Fortran, or one of C that has no room for a double."""
+    return T.is_int(load.type) and (
+        is_fortran_integer(module, load) or (_is_narrow(load) and is_integer_of_c(module, load))
+    )
+
+
+def _is_narrow(load: I.Load) -> bool:
+    return isinstance(load.type, T.IntType) and load.type.bits < WORD
 
 
 def _can_carry(value: Value) -> bool:

@@ -154,7 +154,9 @@ class Copied:
         start = place.offset if place.modulus == 0 else None
         range_ = Bytes(place, self.length, number=False, start=start)
         if part.whole:
-            return replace(range_, copies=part.copies)
+            if start is None or not part.number:
+                return replace(range_, copies=part.copies)
+            part = replace(part, whole=False, start=part.at.offset, at=part.at.within(start, start + self.length - 1))
         if not part.meets(range_):
             return None
         if part.at.last is not None and start is not None:
@@ -436,7 +438,8 @@ class NumberBytes:
         return [(item, other) for item, part in parts for other in self.of(item) if part.meets(other)]
 
     def _has_room(self, item: MemoryObject) -> bool:
-        return (room(self.ranges.layout, item) or 0) % _DOUBLE == 0
+        """Allocators give whole words, for shadows as well."""
+        return isinstance(item.site, I.CallBase) or (room(self.ranges.layout, item) or 0) % _DOUBLE == 0
 
     def _meeting(self, load: I.Instruction) -> Iterator[tuple[Bytes, Bytes]]:
         for item, part in self.ranges.accessed(load, load.operands[0], load.type):

@@ -186,6 +186,11 @@ def is_fortran_integer(module: Module, access: I.Instruction) -> bool:
     return FORTRAN_DATA in name and name.endswith(" integer")
 
 
+def is_integer_of_c(module: Module, access: I.Instruction) -> bool:
+    """Whether an access is one of an integer variable of C or C++."""
+    return _accessed_name(module, dict(access.metadata).get("tbaa")) in _INTEGERS
+
+
 def common_share(module: Module, access: I.Instruction) -> Share | None:
     """The part of a COMMON block that an access is within, as Fortran has it of an index of an array; None for an
     access of anything else."""

@@ -1,4 +1,4 @@
-"""Work arrays of old Fortran, which hold numbers and integers at places that only the run knows."""
+"""Work arrays of old Fortran, and of C, which hold numbers and integers at places that only the run knows."""
 
 from __future__ import annotations
 
@@ -45,6 +45,18 @@ def test_bytes_that_are_numbers_and_integers_have_no_derivative(name: str) -> No
     (reverse,) = pulled(kernel, (Vjp(wanted, (False, False, True, *room)),), inputs, [ones], {})
     assert np.isnan(forward).all()
     assert np.isnan(reverse).all()
+
+
+@pytest.mark.parametrize("n", [4, 5])
+def test_numbers_and_integers_of_c(n: int) -> None:
+    signature = "where: i32[], n: i32, x: f64[n], out y: f64[n]"
+    check("work_array.c", "ranked", "c", signature, {"n": n}, [np.array(n, np.int32), positive(n)])
+    kernel = native((KERNELS / "work_array.c").read_text(), "ranked", signature, {"n": n}, lang="c")
+    inside = [np.array(-n, np.int32), positive(n) * 1e-320]  # the integers are the numbers' halves
+    (_, forward) = kernel.run((Jvp((False, True, False)),), [*inside, np.ones(n)])
+    (reverse,) = pulled(kernel, (Vjp((False, True, False), (False, False, True)),), inside, [np.ones(n)], {})
+    assert np.isnan(forward).all()
+    assert np.isnan(reverse).any()
 
 
 def test_numbers_of_halves_that_were_computed_from_numbers_are_refused() -> None:

@@ -381,7 +381,7 @@ class _Emitter(ShadowedCopy):
     def _call(self, call: I.CallBase, twin: I.Instruction) -> None:
         effect = call_effect(call)
         match effect:
-            case Effect.ALLOCATE if self.facts.points_to.objects.get(call) in self.facts.measured:
+            case Effect.ALLOCATE if self._in_whole_words(call):
                 if self.facts.shadowed_memory(call):
                     self.companions[call] = self._zeroed(room(self.shared.declarations, self.builder, twin))
             case Effect.ALLOCATE | Effect.REALLOCATE if self.facts.shadowed_memory(call):
@@ -403,6 +403,10 @@ class _Emitter(ShadowedCopy):
                 self._check_unknown(call)
             case _:
                 pass
+
+    def _in_whole_words(self, call: I.CallBase) -> bool:
+        """Whether of new memory also that is used which nobody asked for: by the kernel, or around its last integer."""
+        return self.facts.points_to.objects.get(call) in self.facts.measured or self.facts.activity.keeps_halves(call)
 
     def _set_shadow(self, pointer: Value, size: Value) -> None:
         length = byte_count(self.builder, self.value(size))

@@ -1,4 +1,5 @@
-"""Integers of Fortran where numbers may lie: work arrays that hold both, as the factors of an FFT behind its twiddles.
+"""Integers where numbers may lie: work arrays that hold both, as the factors of an FFT behind its twiddles. In C these
+are the integers that may be bits of a number as far as is known, and need not be.
 
 Where the parts begin is known at run time alone; what a half of a word is, is decided by what was stored there last. A
 right program reads an integer where an integer was stored, and never again reads a number after an integer was stored
@@ -51,13 +52,12 @@ _LASTING = const_float(T.DOUBLE, float("nan"))
 
 def takes_half(module: Module, activity: Activity, store: I.Store, original: I.Instruction) -> bool:
     """Whether an integer that is no number's bits is stored where, as far as is known, doubles that vary may lie, and
-    nothing else that varies."""
+    nothing else that varies; in C, only where such integers are read."""
     value = store.operands[0]
     if not isinstance(value.type, T.IntType) or value.type.bits >= WORD or value in activity.varied:
         return False
-    if not is_fortran_integer(module, original) and not is_equivalenced(module, original):
-        return False
-    return activity.numbers.are_doubles(store)
+    in_fortran = is_fortran_integer(module, original) or is_equivalenced(module, original)
+    return (in_fortran or activity.keeps_halves(store.operands[1])) and activity.numbers.are_doubles(store)
 
 
 class HalfWord:
