@@ -1,5 +1,5 @@
-"""Says of a header or module that a compiler did not find where it was looked for, and where there is one; and of a
-function that no header declares whether the C library has it."""
+"""Says of a header or module that a compiler did not find where it was looked for, and where there is one; of a
+function that no header declares whether the C library has it; and of a source in another language which that is."""
 
 from __future__ import annotations
 
@@ -18,6 +18,11 @@ _MISSING = re.compile(
     r"|Cannot parse module file for module '(?P<module>[^']+)': Source file"
 )
 _UNDECLARED = re.compile(r"call to undeclared (?:library )?function '(\w+)'")
+_OTHER_LANGUAGE = {
+    "c++": re.compile(r"unknown type name '(?:class|namespace|template|using|constexpr)'|'[a-z_]+' file not found"),
+    "fortran": re.compile(r"unknown type name '(?:subroutine|function|module|program)'", re.IGNORECASE),
+}
+"""What C's compiler says of what is no C."""
 _MAX_FOLDERS = 400
 _LISTED = 6
 _OF_A_PROJECT = tuple(".git configure configure.ac pyproject.toml setup.py PKG-INFO fpm.toml LICENSE COPYING".split())
@@ -28,6 +33,9 @@ _TEMPLATES = (".in", ".cmake", ".in.cmake", ".cmake.in")
 
 def with_advice(error: CompileError, unit: Unit, units: Sequence[Unit]) -> CompileError:
     """The error, with what is known of a file or a declaration that is missing. Others stay as they are."""
+    other = (lang for lang, said in _OTHER_LANGUAGE.items() if unit.source.lang == "c" and said.search(error.cause))
+    if lang := next(other, None):
+        return CompileError(error.cause, error.place, f'this looks like another language: lang="{lang}"')
     match = _MISSING.search(error.cause)
     if match is None:
         return _with_extensions(error)

@@ -24,6 +24,9 @@ SUFFIXES = {
 }  # fmt: skip
 """The language of a path, by its suffix."""
 
+_HEADERS = {".hpp": "c++", ".hh": "c++", ".hxx": "c++", ".h++": "c++", ".H": "c++", ".cuh": "cuda"}
+"""That of a header which is named itself: those in folders are parts of other sources."""
+
 INLINE_NAMES = {
     "c": "kernel.c", "c++": "kernel.cpp", "fortran": "kernel.f90", "rust": "kernel.rs", "llvm": "kernel.ll",
     "cuda": "kernel.cu",
@@ -80,7 +83,7 @@ def looks_like_path(source: str) -> bool:
 
 
 def _file(path: Path, lang: str | None) -> Source:
-    found = lang or SUFFIXES.get(path.suffix) or SUFFIXES.get(path.suffix.lower())
+    found = lang or _HEADERS.get(path.suffix) or SUFFIXES.get(path.suffix) or SUFFIXES.get(path.suffix.lower())
     try:
         contents = path.read_bytes()
     except OSError as error:
@@ -95,6 +98,8 @@ def _file(path: Path, lang: str | None) -> Source:
         raise CompileError(
             f"the suffix {path.suffix!r} does not tell the language",
             str(path),
-            f"give lang=, or a file that ends in one of {' '.join(SUFFIXES)}",
+            'it may be either: give lang="c++" or lang="c"'
+            if path.suffix == ".h"
+            else f"give lang=, or a file that ends in one of {' '.join(SUFFIXES)}",
         )
     return Source(found, str(path), contents, path)

@@ -184,7 +184,7 @@ class SourceSet:
         """What defines the function, and its symbol."""
         if symbol is None:
             external = [name for one in self._compiled() for name in one.external]
-            root = symbols.only(external, self.place, self._language)
+            root = symbols.only(external, self.place)
             return next(one for one in self._compiled() if root in one.external), root
         found = self._find_or_compile(symbol)
         if found is not None:
@@ -271,7 +271,7 @@ class SourceSet:
         for unit in sorted(able, key=lambda unit: name not in unit.source.contents):
             done = self._done.get(unit)
             asked = instance(done.unit if isinstance(done, Compiled) else unit, symbol)
-            ir = asked and _tried(asked, meant)
+            ir = asked and _tried(asked, symbol, meant)
             if not asked or not ir:
                 continue
             one = Compiled(asked, ir)
@@ -444,8 +444,8 @@ class SourceSet:
         return files
 
 
-def _tried(unit: Unit, meant: list[str]) -> str | None:
-    """The IR of a unit that asks for a function; None where it has none."""
+def _tried(unit: Unit, symbol: str, meant: list[str]) -> str | None:
+    """The IR of a unit that asks for a function by a name; None where it has none."""
     try:
         return FRONTENDS[unit.source.lang](unit.source, unit.flags)
     except CompileError as error:
@@ -453,10 +453,11 @@ def _tried(unit: Unit, meant: list[str]) -> str | None:
             meant += _MEANT.findall(error.cause)
             return None
         if "overloaded function" in error.cause or "ambiguous" in error.cause:
+            candidates = [line for line in error.cause.splitlines() if "note: candidate" in line]
             raise CompileError(
-                "several functions of this name may be meant:\n" + error.cause,
-                error.place,
-                'name the types of its parameters: "step<double>(double const*, int)"',
+                "\n".join([f"several functions of this name may be meant: `{symbol}`", *candidates]),
+                unit.name,
+                f'name the types of its parameters: "{symbol}<double>" or "{symbol}(double const*, int)", for example',
             ) from None
         return None
 

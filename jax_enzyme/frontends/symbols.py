@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends.source import Source
@@ -34,15 +35,15 @@ def choose(ir: str, symbol: str, source: Source) -> str:
     return found
 
 
-def only(external: Sequence[str], place: str, lang: str) -> str:
+def only(external: Sequence[str], place: str) -> str:
     """The one external function. CompileError where there are several, or none."""
     if len(external) == 1:
         return external[0]
-    found = f"{len(external)}: {_listed(external)}" if external else "none"
+    found = f"{len(external)}: {_listed(external, external)}" if external else "none"
     raise CompileError(
         "the symbol may be left out only where the source defines exactly one external function",
         f"{place} defines {found}",
-        "name the function, as the second argument" if external else hint(lang),
+        "name the function, as the second argument",
     )
 
 
@@ -51,11 +52,10 @@ def chosen(symbol: str, defined: Sequence[str], place: str) -> str | None:
     found = find(symbol, defined)
     if len(found) <= 1:
         return found[0] if found else None
-    spelled = [str(spelling(name)) for name in found]
     raise CompileError(
-        f"the symbol `{symbol}` is not unique: {_listed(found)}",
+        f"the symbol `{symbol}` is not unique: {_listed(found, defined)}",
         place,
-        f'name one in full: "{spelled[0]}" or "{spelled[1]}"' if len(set(spelled)) > 1 else "give the mangled symbol",
+        f'name one in full: "{_usable(found[0], defined)}" or "{_usable(found[1], defined)}"',
     )
 
 
@@ -71,26 +71,35 @@ def not_found(symbol: str, external: Sequence[str], meant: Sequence[str], place:
         return CompileError(f"the symbol `{symbol}` is not in the source", place, f"did you mean `{meant[0]}`?")
     places = list(dict.fromkeys(by_name[n] for n in near))
     what = (
-        f"similar names: {_listed(places)}" if places else f"it defines {_listed(external) or 'no external function'}"
+        f"similar names: {_listed(places, external)}"
+        if places
+        else f"it defines {_listed(external, external) or 'no external function'}"
     )
     return CompileError(
         f"the symbol `{symbol}` is not in the source",
         f"{place}; {what}",
-        f"did you mean `{spelling(places[0]) if places[0].startswith('_') else places[0]}`?" if places else hint(lang),
+        f"did you mean `{_usable(places[0], external)}`?" if places else hint(lang),
     )
 
 
-def _listed(names: Sequence[str]) -> str:
+def _listed(names: Sequence[str], defined: Sequence[str]) -> str:
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return ", ".join(names[:_LISTED]) + more
+    return ", ".join(_usable(name, defined) for name in names[:_LISTED]) + more
+
+
+def _usable(symbol: str, defined: Sequence[str]) -> str:
+    """What a function is called in its source, in as few words as name it alone; its symbol where none do."""
+    whole = spelling(symbol)
+    shorter = [replace(whole, arguments=None, parameters=None), replace(whole, parameters=None), whole]
+    return next((text for text in map(str, shorter) if find(text, defined) == [symbol]), symbol)
 
 
 def hint(lang: str) -> str:
     """What a kernel is in a language."""
     return {
-        "c": "a kernel must not be `static` or `inline`",
+        "c": "a kernel is a function that the source defines, by the name that it has there",
         "cuda": 'a kernel is a `__global__` function; `extern "C"` gives it a plain symbol',
-        "c++": 'a kernel must not be static, inline or a template; `extern "C"` gives it a plain symbol',
+        "c++": "name it as the source does: `solver::step`, `solver::step<double>`, `solver::step(double const*, int)`",
         "rust": 'a kernel is a `#[no_mangle] pub extern "C" fn`',
-        "fortran": "a subroutine `f` outside a module has the symbol `f_`",
-    }.get(lang, "a kernel must have external linkage")
+        "fortran": "name it as the source does: `step`, or `module::step`",
+    }.get(lang, "a kernel is a function that the module defines")

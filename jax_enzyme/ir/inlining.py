@@ -11,11 +11,13 @@ from jax_enzyme.ir.module import Function, GlobalAlias, GlobalVariable, Module
 
 _RETURNS_TWICE = frozenset("setjmp _setjmp sigsetjmp __sigsetjmp getcontext vfork".split())
 _AGAINST = frozenset(("noinline", "optnone", "alwaysinline", "inlinehint", "optsize", "minsize"))
+_DROPPED = frozenset(("internal", "private", "linkonce", "linkonce_odr"))
+"""Linkage of what LLVM drops where nobody calls it."""
 
 
 def mark_for_inlining(module: Module, keep: Collection[str]) -> None:
-    """Changes the module: definitions become `alwaysinline` unless recursive, all but `keep` internal; what
-    aliases name is named itself, and calls no longer forbid inlining."""
+    """Changes the module: definitions become `alwaysinline` unless recursive, all but `keep` internal; functions in
+    `keep` stay where nobody calls them. What aliases name is named itself, and calls no longer forbid inlining."""
     name_what_aliases_name(module)
     for function in module.functions.values():
         for instruction in function.instructions():
@@ -31,6 +33,8 @@ def mark_for_inlining(module: Module, keep: Collection[str]) -> None:
         function.attributes = attributes
         if name not in keep:
             _internalise(function)
+        elif not _DROPPED.isdisjoint(function.prefix):
+            function.prefix = tuple(word for word in function.prefix if word not in LINKAGE)
     for name, value in [*module.globals.items(), *module.aliases.items()]:
         defined = isinstance(value, GlobalAlias) or value.initializer is not None
         if defined and name not in keep and not name.startswith("llvm."):

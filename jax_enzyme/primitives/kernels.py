@@ -17,6 +17,7 @@ from jax.core import Tracer
 from jax_enzyme.display import pages
 from jax_enzyme.errors import ArgumentError, JaxEnzymeError, LoweringError, SignatureError
 from jax_enzyme.frontends import Program
+from jax_enzyme.frontends.spelling import spelling
 from jax_enzyme.options import Options
 from jax_enzyme.primitives import compat
 from jax_enzyme.primitives.bound import Operand, bind
@@ -145,7 +146,8 @@ class Kernel:
             ", ".join((one.program.lang, " ".join(platforms), *_chosen(one.options)))
             for one, platforms in places.items()
         )
-        return f"Kernel {self.__name__}({names}) -> {results} [{runs}]"
+        called = replace(spelling(self.program.symbol), parameters=None)
+        return f"Kernel {called}({names}) -> {results} [{runs}]"
 
     def _repr_html_(self) -> str:
         params = ((p.name, _described(p), "") for p in self.signature.caller_params)

@@ -337,7 +337,7 @@ class _Binder:
         raise SignatureError(
             f"`{name}: fn({symbol})`: the source has no function `{symbol}`",
             self._place(),
-            f"did you mean `{near[0]}`?" if near else "a function that nobody calls must not be static or inline",
+            f"did you mean `{near[0]}`?" if near else "name a function that the source defines, as it does",
         )
 
     def _characters(self, text: str) -> Value:

@@ -48,6 +48,15 @@ def test_types_shapes_and_directions(source: str, symbol: str, signature: str) -
     je.kernel(source, symbol, je.suggest_signature(source, symbol, lang="c"), lang="c")
 
 
+def test_templates_and_static_functions() -> None:
+    source = "namespace n { template <class T> T sum(const T *x, int n) {"
+    source += " T s = 0; for (int i = 0; i < n; i++) s += x[i]; return s; } }"
+    text = je.suggest_signature(source, "n::sum<double>", lang="c++")
+    assert text.partition("  #")[0] == "x: f64[n], n: i32 -> f64"
+    assert repr(je.kernel(source, "n::sum<double>", text, lang="c++")).startswith("Kernel n::sum<double>(x)")
+    assert suggested(AXPY.replace("void", "static inline void"), "axpy").startswith("n: i32, a: f64, x: f64[n]")
+
+
 def test_what_is_guessed_is_marked() -> None:
     assert je.suggest_signature(AXPY, "axpy", lang="c").endswith("# guessed: shapes of x, y; directions of y")
 
