@@ -100,7 +100,7 @@ def with_operands(instruction: Instruction, operands: Iterable[V.Value]) -> Inst
     """A copy of one instruction with other operands: the same targets and metadata, without debug records."""
     copy = Cloner({}).shell(instruction)
     copy.operands, copy.targets = list(operands), list(instruction.targets)
-    copy.metadata, copy.records = list(instruction.metadata), []
+    copy.metadata, copy.records = list(instruction.metadata), ()
     if isinstance(copy, CallBase):
         copy.parameter_attributes, copy.bundles = list(copy.parameter_attributes), []
     return copy
@@ -167,7 +167,8 @@ class Cloner:
         copy.operands = [known(v) or self.value(v) for v in copy.operands]
         copy.targets = [self._target(b) for b in copy.targets]
         copy.metadata = self.attachments(copy.metadata) if copy.metadata else []
-        copy.records = self._records(copy.records) if copy.records else []
+        if copy.records:
+            copy.records = tuple(self._records(copy.records))
         if isinstance(copy, CallBase):
             copy.parameter_attributes = list(copy.parameter_attributes)
             copy.bundles = [(tag, [self.value(v) for v in values]) for tag, values in copy.bundles]

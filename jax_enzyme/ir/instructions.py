@@ -66,7 +66,7 @@ class Instruction(Value):
     operands: list[Value]
     flags: tuple[str, ...] = field(default=(), kw_only=True)
     metadata: list[tuple[str, MDValue]] = field(default_factory=list, kw_only=True)
-    records: list[DebugRecord] = field(default_factory=list, kw_only=True)
+    records: tuple[DebugRecord, ...] = field(default=(), kw_only=True)
     targets: list[BasicBlock] = field(default_factory=list, kw_only=True)
 
     @property

@@ -144,8 +144,8 @@ class FunctionReader(InstructionReader):
                 current = self._start_block(function, f"%{self.number}")
             instruction = self._named_instruction(token)
             if records:
-                instruction.records = records
-                records = []
+                instruction.records = tuple(records)
+                records.clear()
             current.instructions.append(instruction)
             if instruction.opcode in I.TERMINATORS:
                 current = None

@@ -188,4 +188,4 @@ def _forget_debug(function: Function) -> None:
     function.trailing_records = []
     for instruction in function.instructions():
         instruction.metadata = [(kind, node) for kind, node in instruction.metadata if kind != "dbg"]
-        instruction.records = []
+        instruction.records = ()

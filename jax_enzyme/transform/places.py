@@ -34,7 +34,7 @@ def keep_places(module: Module) -> None:
     for function in module.functions.values():
         function.trailing_records = []
         for instruction in function.instructions():
-            instruction.records = []
+            instruction.records = ()
             if len(instruction.metadata) > 1:
                 instruction.metadata = [(k, node) for k, node in instruction.metadata if k not in _OF_TYPES]
     nothing = MDNode()

@@ -130,7 +130,7 @@ def forget_records(function: Function, gone: set[Value]) -> None:
     """Drops the debug records that speak of values which no longer exist."""
     for instruction in function.instructions():
         if instruction.records:
-            instruction.records = [r for r in instruction.records if not _speaks_of(r, gone)]
+            instruction.records = tuple(r for r in instruction.records if not _speaks_of(r, gone))
     function.trailing_records = [r for r in function.trailing_records if not _speaks_of(r, gone)]
 
 
@@ -158,7 +158,7 @@ def place(old: I.Instruction, new: list[I.Instruction]) -> None:
     """Gives new instructions the source position of the old one, and the first its debug records."""
     locate(old, new)
     if new:
-        new[0].records = [*old.records, *new[0].records]
+        new[0].records = (*old.records, *new[0].records)
 
 
 def call_like(call: I.CallBase, callee: Value, arguments: Iterable[Value]) -> I.Call:

@@ -61,7 +61,7 @@ def test_removed_value_in_a_debug_record_becomes_poison() -> None:
     module, function, builder = _module()
     gone = Builder(V.BasicBlock()).unary("fneg", function.arguments[0])
     builder.ret(function.arguments[0])
-    function.entry.terminator.records.append(DebugRecord("value", [MDConstant(gone), MDNode()]))
+    function.entry.terminator.records = (DebugRecord("value", [MDConstant(gone), MDNode()]),)
     assert "#dbg_value(double poison, !{})" in to_text(module)
     assert "#dbg" not in to_text(module, debug=False)
 

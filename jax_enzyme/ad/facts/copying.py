@@ -75,7 +75,7 @@ def copied(instruction: I.Instruction, value: MapValue, block: Callable[[BasicBl
     twin.operands = [value(v) for v in instruction.operands]
     twin.targets = [block(b) for b in instruction.targets]
     twin.metadata = [(kind, node) for kind, node in instruction.metadata if kind in _KEPT]
-    twin.records = []
+    twin.records = ()
     if isinstance(twin, I.CallBase):
         twin.bundles = [(tag, [value(v) for v in inputs]) for tag, inputs in twin.bundles]
         twin.parameter_attributes = [tuple(map(_less_aligned, words)) for words in twin.parameter_attributes]

@@ -95,7 +95,7 @@ class _Host:
         for block in self.function.blocks:
             kept: list[I.Instruction] = []
             for instruction in block.instructions:
-                instruction.records = []
+                instruction.records = ()
                 self.at = Builder(V.BasicBlock())
                 value = self._rewritten(instruction)
                 if value is instruction:

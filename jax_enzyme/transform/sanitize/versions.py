@@ -89,7 +89,7 @@ def _split(function: Function, loop: Loop, counter: Counter) -> Version:
     for copy in copies.values():
         copy.operands = [cloner.map.get(v, v) for v in copy.operands]
         copy.targets = [_block(cloner.map.get(b, b)) for b in copy.targets]
-        copy.metadata, copy.records = list(copy.metadata), []
+        copy.metadata, copy.records = list(copy.metadata), ()
         if isinstance(copy, I.CallBase):
             copy.parameter_attributes, copy.bundles = list(copy.parameter_attributes), list(copy.bundles)
     plain, quick = BasicBlock(), BasicBlock()
