@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from jax_enzyme.analysis.guards import Condition
@@ -87,9 +87,7 @@ def bounds(facts: IntegerFacts, polynomial: Polynomial, conditions: Iterable[Con
     if not mine:
         return known
     narrowed: dict[Atom, Interval] = {}
-    # Only what can speak of the same atoms is looked at: facts about all conditions before would rest on one another.
-    about = [c for c in conditions if _mentions(facts, c, mine)]
-    for natural in implied(facts, about).natural:
+    for natural in implied(facts, speaking_of(facts, conditions, mine)).natural:
         theirs = natural.atoms
         if len(theirs) == 1 and theirs[0] in mine:
             _narrow(facts, natural, theirs[0], narrowed)
@@ -100,7 +98,12 @@ def bounds(facts: IntegerFacts, polynomial: Polynomial, conditions: Iterable[Con
     return known
 
 
-def _mentions(facts: IntegerFacts, condition: Condition, atoms: set[Atom]) -> bool:
+def speaking_of(facts: IntegerFacts, conditions: Iterable[Condition], atoms: Collection[Atom]) -> list[Condition]:
+    """The conditions that can speak of some atoms: facts about all that come before would rest on one another."""
+    return [c for c in conditions if _mentions(facts, c, atoms)]
+
+
+def _mentions(facts: IntegerFacts, condition: Condition, atoms: Collection[Atom]) -> bool:
     """May the polynomials of a condition hold one of these atoms?"""
     if condition not in facts.sources:
         facts.sources[condition] = _sources(facts, condition)

@@ -277,3 +277,37 @@ def test_ways_to_a_counter_that_meet_again_and_again() -> None:
     function = parse(COUNTING.format(steps=steps, last=30)).functions["f"]
     counter = next(i for i in function.instructions() if i.name == "k0")
     assert Recurrences.of(function).range_of(counter) == Interval(0, 9 * 30)
+
+
+CHOSEN = """
+  %a{i} = load i64, ptr %x
+  %b{i} = load i64, ptr %x
+  %c{i} = icmp sgt i64 %a{i}, %b{i}
+  br i1 %c{i}, label %end, label %m{i}
+m{i}:
+  %d{i} = icmp slt i64 %a{i}, %b{i}
+  br i1 %d{i}, label %u{i}, label %w{i}
+u{i}:
+  br label %w{i}
+w{i}:
+  %k{i} = phi i64 [ %a{i}, %m{i} ], [ %b{i}, %u{i} ]
+"""
+
+
+def intervals(count: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    asked: list[object] = []
+    interval = Recurrences.interval
+    monkeypatch.setattr(Recurrences, "interval", lambda facts, p: asked.append(p) or interval(facts, p))
+    steps = "".join(CHOSEN.format(i=i) for i in range(count))
+    text = f"define void @f(ptr noalias %x) {{\n{steps}  br label %end\nend:\n  ret void\n}}\n"
+    function = parse(text).functions["f"]
+    facts = Recurrences.of(function)
+    for phi in [i for i in function.instructions() if i.name.startswith("k")]:
+        facts.form(phi)
+    return len(asked)
+
+
+def test_choices_behind_many_tests_of_other_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    small = intervals(20, monkeypatch)
+    monkeypatch.undo()
+    assert intervals(40, monkeypatch) <= 2.2 * small
