@@ -11,6 +11,7 @@ from jax_enzyme.analysis.objects import MemoryObject
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import Buffer
 from jax_enzyme.ir.builder import Builder, const_int, zero
+from jax_enzyme.ir.marks import is_common, mark_common
 from jax_enzyme.ir.module import Function, GlobalVariable
 from jax_enzyme.ir.values import BasicBlock, ConstantNull, Value
 
@@ -37,8 +38,11 @@ class Frame:
 
     def tape(self) -> Value:
         """The tape of a derivative that has both sweeps in it. Nothing clears it: the forward sweep writes each slot
-        before the reverse sweep reads it (`ad.check.tapes`)."""
-        return self.room(self._reversal.root.plan.tape.root.size)
+        before the reverse sweep reads it (`ad.check.tapes`). Like one that is given it is no thread's own: each
+        iteration has slots of its own."""
+        memory = self.room(self._reversal.root.plan.tape.root.size)
+        mark_common(memory)
+        return memory
 
     def unread(self, argument: Value, buffer: Buffer) -> Value:
         """Where the forward sweep may put an output that nobody reads: memory of our own, so that the optimiser sees
@@ -83,6 +87,13 @@ class Frame:
         return shadows
 
     def _shadow(self, item: MemoryObject) -> Value:
+        """Its shadow: no thread's own where the object is not, since what iterations clear of it they write of that."""
+        memory = self._memory_for(item)
+        if item.kind == "buffer" or is_common(item.site):
+            mark_common(memory)
+        return memory
+
+    def _memory_for(self, item: MemoryObject) -> Value:
         if item.kind == "buffer":
             index = next(i for i, a in enumerate(self._reversal.root.function.arguments) if a is item.site)
             return self._given[index] if index in self._given else self._buffer_shadow(index)

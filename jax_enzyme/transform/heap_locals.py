@@ -168,9 +168,9 @@ class _Move:
             rounded = made.binary("and", padded, const_int(T.I64, -align))
             memory = self._declarations.memory(made, "aligned_alloc", const_int(T.I64, align), rounded)
         memory.name = alloca.name
+        place(alloca, made.block.instructions)
         if is_common(alloca):
             mark_common(memory)
-        place(alloca, made.block.instructions)
         at = block.instructions.index(alloca)
         block.instructions[at : at + 1] = made.block.instructions
         self._replaced[alloca] = memory

@@ -29,8 +29,9 @@ from jax_enzyme.transform.shared_loops import Sharing, take_team
 _RANGES, _FEWEST_NEAR = 64, 4
 _COPYING = 80
 """So many instructions of the loop there should be for each number in a copy, which has to be cleared and added."""
-_MARKING = 1.25
-"""A loop should be so many times the work of finding out which pages it touches: then two threads gain by it."""
+_MARKING, _FAR = 1.25, 8
+"""A loop should be so many times the work of finding out which pages it touches: then two threads gain by it. To add to
+a number anywhere in large memory takes as long as so many instructions more; a page's mark is close at hand."""
 
 
 def share_marked_loops(function: ArrayFunction) -> tuple[ArrayFunction, tuple[str, ...]]:
@@ -134,7 +135,8 @@ class _Choice:
         if told is None:
             return False
         needed, stores = told
-        return _MARKING * self._facts.work(share.loop, {*needed, *stores}) <= self._facts.work(share.loop)
+        work = self._facts.work(share.loop) + _FAR * self._facts.work(share.loop, stores)
+        return _MARKING * self._facts.work(share.loop, {*needed, *stores}) <= work
 
     def _size(self, site: Value) -> int | None:
         match site:
@@ -148,6 +150,9 @@ class _Choice:
                 for value in site.arguments:
                     total *= int_value(value) or 0
                 return total or None
+            case I.Select():
+                sizes = {self._size(v) for v in site.operands[1:]}
+                return sizes.pop() if len(sizes) == 1 else None
             case _:
                 return None
 

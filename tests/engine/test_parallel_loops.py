@@ -475,6 +475,59 @@ void k(int n, const double *x, double *y) {
 }""",
         "pjv",
         n=20000,
+        all=True,
+    ),
+    "a gather through pointers that change places": Shared(
+        """#include <stdlib.h>
+void k(int n, const double *x, double *y) {
+  double *u = malloc(n * 8), *v = malloc(n * 8);
+  for (int i = 0; i < n; i++) u[i] = v[i] = x[i];
+  for (int t = 0; t < 5; t++) {
+#pragma omp parallel for
+    for (int i = 0; i < n; i++) v[i] = u[i] * u[i ^ 3] + u[(i + 9) % n];
+    double *w = u;
+    u = v;
+    v = w;
+  }
+  for (int i = 0; i < n; i++) y[i] = u[i];
+  free(u);
+  free(v);
+}""",
+        "pjv",
+        n=20000,
+        all=True,
+    ),
+    "corners of elements": Shared(
+        """#include <stdlib.h>
+void k(int n, const double *x, double *y) {
+  int *start = malloc(4 * n + 4), *list = malloc(16 * n);
+  double *f = malloc(32 * n), *p = malloc(8 * n);
+  start[0] = 0;
+  for (int i = 0; i < n; i++) {
+    start[i + 1] = start[i] + 1 + i % 4;
+    p[i] = x[i];
+  }
+  for (int i = 0; i < 4 * n; i++) list[i] = i ^ 1;
+  for (int t = 0; t < 2; t++) {
+#pragma omp parallel for
+    for (int e = 0; e < n; e++)
+      for (int q = 0; q < 4; q++) f[4 * e + q] = 0.1 * p[e] * x[(e + q) % n];
+#pragma omp parallel for
+    for (int g = 0; g < n; g++) {
+      double s = 0;
+      for (int i = 0, count = start[g + 1] - start[g]; i < count; i++) s += f[(list + start[g])[i]];
+      p[g] += s;
+    }
+  }
+  for (int i = 0; i < n; i++) y[i] = p[i];
+  free(start);
+  free(list);
+  free(f);
+  free(p);
+}""",
+        "pjv",
+        n=20000,
+        all=True,
     ),
     "vector": Shared(
         """#include <cmath>
