@@ -1,0 +1,43 @@
+#include <math.h>
+
+/* In the order of the source, and not all of them. */
+double ordered(int n, const double *w, const double *x) {
+    double s = 0;
+    for (int i = 0; i < n; i++) {
+        if (i % 7 == 3) continue;
+        s += w[i] / x[i];
+        s -= sqrt(x[i]);
+    }
+    return s;
+}
+
+/* Each pair adds to both of its places. */
+void forces(int n, const double *q, double *f) {
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < i; j++) {
+            double x = q[2 * i] - q[2 * j], y = q[2 * i + 1] - q[2 * j + 1], r2 = x * x + y * y + 0.1;
+            double w = 1 / (r2 * sqrt(r2));
+            f[2 * i] += w * x; f[2 * i + 1] += w * y;
+            f[2 * j] -= w * x; f[2 * j + 1] -= w * y;
+        }
+}
+
+/* What is read in the last iteration was written in it: nothing of this can come first. */
+void newton(int n, double a, double *x) {
+    for (int i = 1; i < n; i++) x[i] = 0.5 * (x[i - 1] + a / x[i - 1]) + x[i];
+}
+
+/* The same for every i: from k alone, and from what is known before. */
+void waves(int n, int m, double c, const double *x, double *y) {
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < m; k++) y[i] += x[i + k] * cos(c * k) / (1 + k);
+}
+
+/* Rows of several lengths, the first of none. */
+void stages(int n, double c, double *y) {
+    for (int m = 0; m < 5; m++) {
+        int length = m * m * m;
+        for (int i = 0; i < n; i++)
+            for (int k = 0; k < length; k++) y[length * i + k] += sin(c * k) * y[length * i + k];
+    }
+}

@@ -1,0 +1,79 @@
+"""What takes long in a loop comes first, in strips or once for all: the same numbers in the same order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from jax_enzyme.analysis.loops import Loops
+from jax_enzyme.codegen import derived
+from jax_enzyme.codegen.strips import compute_in_strips
+from jax_enzyme.ir.clone import clone
+from jax_enzyme.ir.verify import verify
+from tests.kernels.case import Case
+from tests.support import three_way, through_engine
+from tests.support.native import call
+from tests.support.through_engine import Specialised
+
+OWN = str(Path(__file__).parent / "strips.c")
+
+
+def _case(name: str, signature: str, **shapes: int) -> Case:
+    return Case(name, signature, lambda r: {k: r.uniform(0.5, 2, s) for k, s in shapes.items()}, file=OWN)
+
+
+def _ordered(n: int) -> Case:
+    return _case("ordered", "n: i32, w: f64[n], x: f64[n] -> f64", w=n, x=n)
+
+
+CASES = {
+    "ordered": _ordered(300),
+    "forces": _case("forces", "n: i32, q: f64[2 * n], inout f: f64[2 * n]", q=60, f=60),
+    "newton": _case("newton", "n: i32, a: f64, inout x: f64[n]", x=40, a=()),
+    "waves": _case("waves", "n: i32, m: i32, c: f64, x: f64[n + m], inout y: f64[n]", x=50, y=20, c=()),
+    "stages": _case("stages", "n: i32, c: f64, inout y: f64[n * 64]", y=192, c=()),
+}
+
+
+def _loops(row: Case) -> int:
+    """How many loops the kernel has, as LLVM's optimisation begins."""
+    kernel = Specialised.of(row)
+    function = derived.regular(kernel.program, kernel.signature, kernel.binding, None)
+    module = clone(function.module)
+    compute_in_strips(module)
+    verify(module)
+    return len(Loops.of(module.functions[function.symbol]).all)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_gradients(name: str) -> None:
+    row = CASES[name]
+    three_way.check(through_engine.subject(row, split=True), row)
+
+
+@pytest.mark.parametrize("n", [15, 16, 128, 255, 257, 600])
+def test_sums_keep_their_order(n: int) -> None:
+    row = _ordered(n)
+    w, x = (row.arguments[k] for k in "wx")
+    total = 0.0
+    for i in range(n):
+        total = total if i % 7 == 3 else (total + w[i] / x[i]) - np.sqrt(x[i])
+    assert call(Specialised.of(row).build(), [w, x])[0] == total
+
+
+@pytest.mark.parametrize(
+    ("row", "loops"),
+    [
+        (_ordered(15), 1),
+        (_ordered(256), 2),
+        (_ordered(257), 3),
+        (CASES["forces"], 4),
+        (CASES["newton"], 1),
+        (CASES["waves"], 4),
+    ],
+    ids=str,
+)
+def test_loops(row: Case, loops: int) -> None:
+    assert _loops(row) == loops
