@@ -20,10 +20,11 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import with_operands
-from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name, declare
-from jax_enzyme.ir.values import Argument, BasicBlock, ConstantString, Value
+from jax_enzyme.ir.module import Function, Module, callee_name
+from jax_enzyme.ir.values import Argument, BasicBlock, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.cuda import marks
+from jax_enzyme.transform.cuda.failing import fail
 from jax_enzyme.transform.cuda.liveness import coalesced, live_at_starts
 from jax_enzyme.transform.cuda.uniform import Uniformity
 from jax_enzyme.transform.rewriting import phis, split_before
@@ -489,18 +490,7 @@ class Emitter(ABC):
 
     def refuse(self, at: Builder) -> None:
         """Ends the kernel: its threads came to different meetings."""
-        name = "je.diverged"
-        if name not in self.module.globals:
-            text = _DIVERGED.encode() + b"\0"
-            kind = T.ArrayType(len(text), T.I8)
-            self.module.globals[name] = GlobalVariable(
-                T.PTR, kind, ConstantString(kind, text), True, ("private", "unnamed_addr"), name=name
-            )
-        kind = T.FunctionType(T.VOID, (T.PTR, T.PTR, T.I32, T.PTR))
-        fail = declare(self.module, "__assert_fail", kind, ("noreturn", "nounwind"))
-        text = self.module.globals[name]
-        at.call(fail, [text, text, const_int(T.I32, 0), text])
-        at.unreachable()
+        fail(self.module, at, "je.diverged", _DIVERGED)
 
 
 def _floating(value: Value) -> bool:

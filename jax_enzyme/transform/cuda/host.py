@@ -17,9 +17,9 @@ from jax_enzyme.ir import values as V
 from jax_enzyme.ir.builder import Builder, const_int, zero
 from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.module import Function, Module, callee_name, declare
-from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.cuda import marks, ptx
 from jax_enzyme.transform.cuda.atomics import combined
+from jax_enzyme.transform.cuda.blocks import Block
 from jax_enzyme.transform.cuda.library import library_call
 from jax_enzyme.transform.cuda.shuffles import source_lane
 from jax_enzyme.transform.rewriting import place, replace_values
@@ -59,10 +59,10 @@ _LANE_MASKS: Mapping[str, tuple[bool, bool, bool]] = {
 _SUBSET_BARRIER = re.compile(r"llvm\.nvvm\.(barrier\.cta|barrier\.sync|barrier\.n|barrier\b)")
 
 
-def to_host(module: Module, shape: Shape, keep_atomics: bool = False, open_grid: bool = False) -> None:
+def to_host(module: Module, block: Block, keep_atomics: bool = False, open_grid: bool = False) -> None:
     """Rewrites all functions of a private module whose address spaces are gone. Atomics that are kept can be told from
     plain accesses later on. The extents of an open grid are what only the run knows (`marks.GRID`), and those in
-    `shape` are the largest."""
+    `block.shape` are the largest."""
     # Device code never unwinds; a group without a word would be no group.
     module.attribute_groups = {k: _kept(words) or ("nounwind",) for k, words in module.attribute_groups.items()}
     module.named_metadata = {k: v for k, v in module.named_metadata.items() if not k.startswith(("nvvm", "nvvmir"))}
@@ -72,7 +72,7 @@ def to_host(module: Module, shape: Shape, keep_atomics: bool = False, open_grid:
         function.prefix = tuple(w for w in function.prefix if w not in ("ptx_kernel", "ptx_device"))
         function.attributes = _kept(function.attributes)
         if not function.is_declaration:
-            _Host(module, shape, function, keep_atomics, open_grid).run()
+            _Host(module, block, function, keep_atomics, open_grid).run()
 
 
 def _kept(words: tuple[str, ...]) -> tuple[str, ...]:
@@ -82,11 +82,11 @@ def _kept(words: tuple[str, ...]) -> tuple[str, ...]:
 class _Host:
     """`at` builds what takes the place of the current instruction."""
 
-    def __init__(self, module: Module, shape: Shape, function: Function, keep_atomics: bool, open_grid: bool) -> None:
+    def __init__(self, module: Module, block: Block, function: Function, keep_atomics: bool, open_grid: bool) -> None:
         self.module = module
         self.open_grid = open_grid
         self.keep_atomics = keep_atomics
-        self.shape = shape
+        self.block = block
         self.function = function
         self.at = Builder(V.BasicBlock())
 
@@ -178,30 +178,26 @@ class _Host:
 
     def _register(self, call: I.Call, name: str) -> V.Value:
         kind, _, axis = name.partition(".")
-        extents = {
-            "ntid": self.shape.block,
-            "nctaid": self.shape.grid,
-            "tid": self.shape.block,
-            "ctaid": self.shape.grid,
-        }
+        shape = self.block.shape
+        extents = {"nctaid": shape.grid, "tid": shape.block, "ctaid": shape.grid}
+        if kind == "ntid" and axis in marks.AXES:
+            return self.block.extent(self.at, marks.AXES.index(axis))
         if kind in extents and axis in marks.AXES:
             extent = extents[kind][marks.AXES.index(axis)]
-            if kind == "nctaid" and self.open_grid:
-                return self._index(f"je.nctaid.{axis}", extent)
-            if kind in ("ntid", "nctaid"):
+            if kind == "nctaid" and not self.open_grid:
                 return const_int(T.I32, extent)
-            return self._index(f"je.{kind}.{axis}", extent)
+            return self.block.index(self.at, f"je.{kind}.{axis}", extent)
         match kind:
             case "laneid":
                 return self.at.call(marks.index(self.module, marks.LANE, 32), [])
             case _ if kind in _LANE_MASKS:
                 return self._lanes(*_LANE_MASKS[kind])
             case "warpid":
-                return self._index(marks.WARP, -(-self.shape.threads // 32))
+                return self.block.index(self.at, marks.WARP, self.block.most_warps)
             case "warpsize":
                 return const_int(T.I32, 32)
             case "nwarpid":
-                return const_int(T.I32, -(-self.shape.threads // 32))
+                return self.block.warps(self.at)
             case "clock" | "clock64" | "globaltimer" | "smid" | "nsmid" | "gridid":
                 return zero(call.type)
             case _:
@@ -216,11 +212,6 @@ class _Host:
         for wanted, lanes in ((below, before), (own, bit), (above, behind)):
             mask = self.at.binary("or", mask, lanes) if wanted else mask
         return mask
-
-    def _index(self, name: str, extent: int) -> V.Value:
-        if extent == 1:
-            return const_int(T.I32, 0)
-        return self.at.call(marks.index(self.module, name, extent), [])
 
     def _meet(self, call: I.Call, group: str, vote: str) -> V.Value | None:
         name = callee_name(call)

@@ -5,15 +5,16 @@
 
 The host function is inlined and optimised first, with the constants of the signature, after which most launches have
 constant numbers. A kernel is lowered once for each block that it is launched with (`lower`); where its grids differ, or
-are known at run time only, their extents are parameters. Variables of the device and the host's variables that stand
-for them are the same memory.
+grid, block or dynamic shared memory are known at run time only, their numbers are parameters. Variables of the device
+and the host's variables that stand for them are the same memory.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import prod
 
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.errors import LoweringError
@@ -42,6 +43,7 @@ _DIRECT = "je.launch."
 _NUMBERS = (T.I32,) * 6 + (T.I64,)
 """Of a launch: grid, block and dynamic shared memory."""
 _FOREIGN = re.compile(r"(cuda|cublas|cufft|curand|cusparse|cusolver|cudnn|nccl|cu)[A-Z]\w*$")
+_Extents = tuple[int | None, int | None, int | None]
 _BY_VALUE = re.compile(r"byval\(%(.*)\)$")
 _ALIGN = 16
 _SOME_BLOCKS = (2, 1, 1)
@@ -60,8 +62,8 @@ def host_function(
     as_written: bool = False,
 ) -> Module:
     """A new module, in which `symbol` has the parameters that it has in `host`. `constants` are the values of integer
-    parameters, by position. LoweringError for a launch whose block the sizes do not say, and for what there is no
-    definition of. `as_written`: as for `lower`."""
+    parameters, by position. LoweringError for a launch that no device could do, and for what there is no definition
+    of. `as_written`: as for `lower`."""
     work, device = _prepared(host, device, symbol, constants, (triple, data_layout))
     libraries: list[str] = []
     for number, (key, same) in enumerate(_grouped(_launches(work)).items()):
@@ -76,13 +78,15 @@ def launched_overlaps(
     host: Module, device: Module, symbol: str, constants: Mapping[int, int], triple: str, data_layout: str
 ) -> list[Overlap]:
     """The accesses of shared memory that are not proved apart in the kernels that a host function launches. A kernel of
-    which nobody knows the grid is looked at as one of a few blocks."""
+    which nobody knows the grid is looked at as one of a few blocks; one of which nobody knows the block is not."""
     if not any(SHARED in variable.prefix for variable in device.globals.values()):
         return []
     work, own = _prepared(host, device, symbol, constants, (triple, data_layout))
     found: list[Overlap] = []
     for version in _grouped(_launches(work)):
-        shape = Shape(version.grid or _SOME_BLOCKS, version.block, version.shared)
+        if version.open_block:
+            continue
+        shape = replace(version.shape, grid=version.grid or _SOME_BLOCKS)
         found += shared_overlaps(own, version.kernel, shape, dict(version.constants), triple, data_layout)
     return list({(o.first_place, o.second_place): o for o in found}.values())
 
@@ -222,13 +226,14 @@ def _refuse_foreign(host: Module) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Launched:
-    """One launch. `grid` is None where it is not constant; `constants` are integer arguments, by position."""
+    """One launch. What is not constant is None, of the grid as a whole; `constants` are integer arguments, by
+    position."""
 
     call: I.Instruction
     place: str | None
     kernel: str
-    block: tuple[int, int, int]
-    shared: int
+    block: _Extents
+    shared: int | None
     grid: tuple[int, int, int] | None
     constants: tuple[tuple[int, int], ...]
     aliased: frozenset[int]
@@ -240,15 +245,8 @@ class Launched:
         numbers = [V.int_value(v) for v in call.operands[: len(_NUMBERS)]]
         arguments = call.operands[len(_NUMBERS) : -1]
         grid, block, shared = numbers[:3], numbers[3:6], numbers[6]
-        if None in block or shared is None:
-            what = "number of threads of a block" if None in block else "size of the dynamic shared memory"
-            raise LoweringError(
-                f"the {what} of `{kernel}` is not known before the program runs",
-                where,
-                "let it follow from constants and from dimensions of the signature",
-            )
         extents = _checked(kernel, where, "block", block, MAX_BLOCK)
-        if extents[0] * extents[1] * extents[2] > MAX_THREADS or not 0 <= shared <= MAX_SHARED:
+        if prod(extent or 1 for extent in extents) > MAX_THREADS or not 0 <= (shared or 0) <= MAX_SHARED:
             raise LoweringError(
                 f"`{kernel}` is launched with blocks of {extents[0]} x {extents[1]} x {extents[2]} threads and {shared}"
                 " bytes of dynamic shared memory, which no device can do",
@@ -262,7 +260,7 @@ class Launched:
             kernel,
             extents,
             shared,
-            None if None in grid else _checked(kernel, where, "grid", grid, MAX_GRID),
+            _known(_checked(kernel, where, "grid", grid, MAX_GRID)),
             tuple((n, value) for n, value in known if value is not None),
             frozenset(aliased_pointers(arguments)),
         )
@@ -276,16 +274,22 @@ def _place(host: Module, launch: I.Instruction) -> str | None:
 
 def _checked(
     kernel: str, where: str | None, what: str, given: Sequence[int | None], limits: tuple[int, int, int]
-) -> tuple[int, int, int]:
-    values = [number & 0xFFFFFFFF for number in given if number is not None]
-    for axis, value, limit in zip("xyz", values, limits, strict=True):
-        if not 1 <= value <= limit:
+) -> _Extents:
+    """The extents; those that are known are ones that a device has."""
+    x, y, z = (None if number is None else number & 0xFFFFFFFF for number in given)
+    for axis, value, limit in zip("xyz", (x, y, z), limits, strict=True):
+        if value is not None and not 1 <= value <= limit:
             raise LoweringError(
                 f"`{kernel}` is launched with {what}.{axis} = {value}",
                 where,
                 f"every extent is at least 1 and, here, at most {limit}",
             )
-    return values[0], values[1], values[2]
+    return x, y, z
+
+
+def _known(extents: _Extents) -> tuple[int, int, int] | None:
+    x, y, z = extents
+    return None if x is None or y is None or z is None else (x, y, z)
 
 
 @dataclass(frozen=True)
@@ -293,10 +297,21 @@ class _Version:
     """A kernel as it is lowered."""
 
     kernel: str
-    block: tuple[int, int, int]
-    shared: int
+    block: _Extents
+    shared: int | None
     grid: tuple[int, int, int] | None
     constants: tuple[tuple[int, int], ...]
+
+    @property
+    def open_block(self) -> tuple[int, ...]:
+        """The axes along which only the run knows how many threads there are."""
+        return tuple(axis for axis, extent in enumerate(self.block) if extent is None)
+
+    @property
+    def shape(self) -> Shape:
+        """The largest launch; of a block of which nothing is known, that is no block of a device."""
+        x, y, z = (limit if known is None else known for known, limit in zip(self.block, MAX_BLOCK, strict=True))
+        return Shape(self.grid or MAX_GRID, (x, y, z), MAX_SHARED if self.shared is None else self.shared)
 
 
 def _grouped(launches: Sequence[Launched]) -> dict[_Version, list[Launched]]:
@@ -323,14 +338,14 @@ def _lowered(
     as_written: bool,
 ) -> str:
     """The module of one version of a kernel, for LLVM's linker."""
-    shape = Shape(version.grid or MAX_GRID, version.block, version.shared)
     aliased = frozenset[int]().union(*(one.aliased for one in same))
     own = clone(device)
     _copy_structures(own, own.functions[version.kernel])
     try:
         module = lower(
-            own, version.kernel, shape, dict(version.constants), triple, data_layout,
-            open_grid=version.grid is None, aliased=aliased, as_written=as_written,
+            own, version.kernel, version.shape, dict(version.constants), triple, data_layout,
+            open_grid=version.grid is None, open_block=version.open_block, open_shared=version.shared is None,
+            aliased=aliased, as_written=as_written,
         )  # fmt: skip
     except LoweringError as error:
         raise LoweringError(error.cause, error.place or same[0].place, error.remedy) from None
@@ -386,7 +401,9 @@ def _call(host: Module, version: _Version, same: Sequence[Launched], name: str) 
     for one in same:
         call = one.call
         grid = call.operands[:3] if version.grid is None else []
-        values = [*call.operands[len(_NUMBERS) : -1], *grid]
+        block = call.operands[3:6] if version.open_block else []
+        shared = call.operands[6:7] if version.shared is None else []
+        values = [*call.operands[len(_NUMBERS) : -1], *grid, *block, *shared]
         kind = T.FunctionType(T.VOID, tuple(v.type for v in values))
         assert isinstance(call, I.Call)
         call.operands = [*values, declare(host, name, kind)]

@@ -21,27 +21,27 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.inlining import mark_for_inlining
-from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name, declare
+from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name, declare, only_reached
 from jax_enzyme.ir.values import BasicBlock, Value
 from jax_enzyme.signature.launch import MAX_GRID, MAX_SHARED, MAX_STATIC_SHARED, Shape
 from jax_enzyme.transform.cuda import marks
 from jax_enzyme.transform.cuda.accesses import AccessLog, note_arguments, note_shared
+from jax_enzyme.transform.cuda.blocks import Block, take_numbers
 from jax_enzyme.transform.cuda.dispatch import for_divergent_group, may_diverge
 from jax_enzyme.transform.cuda.group import Axis, Group
 from jax_enzyme.transform.cuda.halves import MARKED, shuffle_numbers
 from jax_enzyme.transform.cuda.host import to_host
 from jax_enzyme.transform.cuda.member import for_group
 from jax_enzyme.transform.cuda.overlaps import Overlap, overlaps
-from jax_enzyme.transform.cuda.shuffles import WARP_SIZE, lower_shuffles
+from jax_enzyme.transform.cuda.shuffles import lower_shuffles
 from jax_enzyme.transform.cuda.spaces import SHARED, drop_spaces, uses
 from jax_enzyme.transform.cuda.tiles import read_at_source
 from jax_enzyme.transform.cuda.trimming import trim_loops
 from jax_enzyme.transform.cuda.turning import turn_loops
 from jax_enzyme.transform.heap_locals import move_locals_of
 from jax_enzyme.transform.joins import optimise_meetings
-from jax_enzyme.transform.private_globals import replace_in
+from jax_enzyme.transform.private_globals import globals_in, replace_in
 from jax_enzyme.transform.rewriting import (
-    add_parameter,
     forget_tails,
     remove_unreachable,
     replace_values,
@@ -51,7 +51,7 @@ from jax_enzyme.transform.rewriting import (
 _OPAQUE = "je.opaque"
 _VECTOR = 16
 """What shared memory is aligned to: sources access arrays of numbers as `float4`, which holds on devices."""
-_OF_THREADS = marks.INDICES - {*marks.BLOCKS, *marks.GRID}
+_OF_THREADS = marks.INDICES - {*marks.BLOCKS, *marks.GRID, *marks.EXTENTS}
 
 
 def lower(
@@ -64,38 +64,45 @@ def lower(
     log: AccessLog | None = None,
     *,
     open_grid: bool = False,
+    open_block: tuple[int, ...] = (),
+    open_shared: bool = False,
     aliased: Collection[int] = (),
     as_written: bool = False,
 ) -> Module:
     """A new module. `constants` are the values of integer parameters, by position. With a `log`, the function writes
     down in one more parameter what its threads do to memory. With an `open_grid`, the grid's extents are three more
-    parameters, i32, which `shape.grid` bounds. `aliased` are the positions of pointers to memory that other parameters
-    or variables of the file may lead to as well. `as_written`: every access of shared memory stays, for what looks at
-    each of them."""
+    parameters, i32, which `shape.grid` bounds; so are the block's behind them, where those of the axes in `open_block`
+    are what only the run knows, and with `open_shared` the bytes of dynamic shared memory, i64. `aliased` are the
+    positions of pointers to memory that other parameters or variables of the file may lead to as well. `as_written`:
+    every access of shared memory stays, for what looks at each of them."""
     target = (triple, data_layout)
-    work, kernel, shared = _of_one_thread(module, symbol, shape, constants, target, log, open_grid, aliased)
+    work, kernel, shared = _of_one_thread(module, symbol, shape, constants, target, log, open_grid, open_block, aliased)
+    if open_shared:
+        shape = replace(shape, shared=max(0, MAX_SHARED - _static_size(work, shared.values())))
+    _check_shared(work, shared.values(), shape)
     attributes = [a.attributes for a in module.functions[symbol].arguments]
     waits = _blocks_wait(kernel, log, open_grid)
+    by_extents = log is None and not as_written and not waits and not open_block
     if log is not None:
         attributes.append(())
         log.watch(work, kernel, shape)
-    elif not as_written and not waits:
+    elif by_extents:
         read_at_source(work, kernel, shape, [work.globals[n] for n in shared if n in work.globals])
     if any(_warp_operation(i) for i in kernel.instructions()):
-        _linear_to_warps(work, kernel, shape)
+        Block(work, shape, open_block).number_threads(kernel)
         work = optimise_meetings(work, _meets, _differs)
         kernel = work.functions[symbol]
-        kernel = _warp(work, kernel, shape, waits)
+        kernel = _warp(work, kernel, Block(work, shape, open_block), waits)
         work = _cleaned(work, symbol)
         kernel = work.functions[symbol]
-        block = Group((Axis(marks.WARP, -(-shape.threads // WARP_SIZE)),), (marks.MEET_BLOCK,), waits)
+        axes = Block(work, shape, open_block).of_warps()
     else:
-        if log is None and not as_written and not waits:
+        if by_extents:
             kernel = turn_loops(work, kernel, shape)
-        _without_warps(work, kernel, shape)
-        axes = tuple(Axis(name, extent) for name, extent in zip(marks.THREADS, shape.block, strict=True))
-        block = Group(axes, (marks.MEET_BLOCK,), waits)
-    kernel = for_group(work, kernel, block)
+        threads = Block(work, shape, open_block)
+        threads.number_lanes(kernel)
+        axes = threads.of_threads()
+    kernel = for_group(work, kernel, Group(axes, (marks.MEET_BLOCK,), waits))
     _share(work, kernel, shape, shared, log, opaque=as_written)
     work = _cleaned(work, symbol)
     kernel = work.functions[symbol]
@@ -110,8 +117,7 @@ def lower(
     kernel.attributes = ("nounwind",)
     for argument, words in zip(kernel.arguments, attributes, strict=True):
         argument.attributes = words
-    if open_grid:
-        _take_grid(work, kernel)
+    take_numbers(kernel, work, open_grid=open_grid, open_block=open_block, open_shared=open_shared)
     work.functions = {
         name: f for name, f in work.functions.items() if not (f.is_declaration and name.startswith("je."))
     }
@@ -139,6 +145,7 @@ def _of_one_thread(
     target: tuple[str, str],
     log: AccessLog | None,
     open_grid: bool = False,
+    open_block: tuple[int, ...] = (),
     aliased: Collection[int] = (),
     *,
     unroll: bool = True,
@@ -150,12 +157,14 @@ def _of_one_thread(
     if kernel is None or kernel.is_declaration:
         raise SignatureError(f"the module defines no function `{symbol}`")
     work.triple, work.data_layout = target
+    work = only_reached(work, kernel)
+    used = {v for f in work.functions.values() for i in f.instructions() for o in i.operands for v in globals_in(o)}
+    work.globals = {n: v for n, v in work.globals.items() if SHARED not in v.prefix or v in used}
     if log is not None:
         log.add_argument(kernel)
     _mark_aliased(kernel, aliased)
     shared = drop_spaces(work)
-    _check_shared(work, shared.values(), shape)
-    to_host(work, shape, log is not None, open_grid)
+    to_host(work, Block(work, shape, open_block), log is not None, open_grid)
     bind_constants(kernel, constants)
     mark_for_inlining(work, [symbol, *shared])
     work = optimise_meetings(work, _meets, _differs)
@@ -187,8 +196,7 @@ def _blocks_wait(kernel: Function, log: AccessLog | None, open_grid: bool) -> tu
 
 def _check_shared(module: Module, variables: Iterable[GlobalVariable], shape: Shape) -> None:
     """LoweringError for more shared memory than devices have."""
-    layout = DataLayout(module)
-    static = sum(layout.alloc_size(v.value_type) for v in variables)
+    static = _static_size(module, variables)
     if static > MAX_STATIC_SHARED:
         raise LoweringError(
             f"{static} bytes of static __shared__ memory are more than the {MAX_STATIC_SHARED} that CUDA allows",
@@ -200,6 +208,11 @@ def _check_shared(module: Module, variables: Iterable[GlobalVariable], shape: Sh
             f"({MAX_SHARED})",
             remedy="give each block smaller tiles",
         )
+
+
+def _static_size(module: Module, variables: Iterable[GlobalVariable]) -> int:
+    layout = DataLayout(module)
+    return sum(layout.alloc_size(v.value_type) for v in variables)
 
 
 def _mark_aliased(kernel: Function, positions: Iterable[int]) -> None:
@@ -255,10 +268,6 @@ def _warp_operation(instruction: I.Instruction) -> bool:
     return callee_name(instruction).startswith((marks.MEET_WARP, marks.SHUFFLE))
 
 
-def _index(module: Module, at: Builder, name: str, extent: int) -> Value:
-    return const_int(T.I32, 0) if extent == 1 else at.call(marks.index(module, name, extent), [])
-
-
 def _blocks(module: Module, shape: Shape, open_grid: bool, meets: tuple[str, ...]) -> Group:
     axes = [Axis(name, extent) for name, extent in zip(marks.BLOCKS, shape.grid, strict=True)]
     if open_grid:
@@ -270,74 +279,10 @@ def _extent(module: Module, axis: int, at: Builder) -> Value:
     return at.call(marks.index(module, marks.GRID[axis], MAX_GRID[axis]), [])
 
 
-def _take_grid(module: Module, kernel: Function) -> None:
-    """Three more parameters, the grid's extents. A grid without blocks is an error, as in CUDA."""
-    extents = [add_parameter(kernel, "", type_=T.I32) for _ in range(3)]
-    _substitute(kernel, dict(zip(marks.GRID, extents, strict=True)))
-    entry = kernel.entry
-    (target,) = entry.instructions.pop().targets
-    at = Builder(entry)
-    none = [at.icmp("eq", extent, const_int(T.I32, 0)) for extent in extents]
-    failing = BasicBlock(name="nothing")
-    at.cond_br(at.binary("or", at.binary("or", none[0], none[1]), none[2]), failing, target)
-    end = Builder(failing)
-    end.call(declare(module, "llvm.trap", T.FunctionType(T.VOID, ())), [])
-    end.unreachable()
-    kernel.blocks.append(failing)
-
-
-def _substitute(kernel: Function, made: Mapping[str, Value]) -> None:
-    """Calls of indices become values that are computed at the start of the kernel."""
-    substitute(kernel, {i: made[name] for i in kernel.instructions() if (name := callee_name(i)) in made})
-
-
-def _linear_to_warps(module: Module, kernel: Function, shape: Shape) -> None:
-    """Threads are lanes of warps: thread number 32 warp + lane."""
-    at = Builder(BasicBlock())
-    lane = at.call(marks.index(module, marks.LANE, WARP_SIZE), [])
-    warp = _index(module, at, marks.WARP, -(-shape.threads // WARP_SIZE))
-    lane = at.binary("and", lane, const_int(T.I32, WARP_SIZE - 1))
-    number = at.binary("or", at.binary("shl", warp, const_int(T.I32, 5), ("nuw", "nsw")), lane, ("disjoint",))
-    made = dict(zip(marks.THREADS, _coordinates(at, number, shape), strict=True))
-    _substitute(kernel, made)
-    kernel.entry.instructions[0:0] = at.block.instructions
-
-
-def _coordinates(at: Builder, number: Value, shape: Shape) -> list[Value]:
-    x, y, z = shape.block
-    if y == z == 1:
-        return [number, const_int(T.I32, 0), const_int(T.I32, 0)]
-    rest = at.binary("udiv", number, const_int(T.I32, x))
-    first = at.binary("urem", number, const_int(T.I32, x))
-    return [first, at.binary("urem", rest, const_int(T.I32, y)), at.binary("udiv", rest, const_int(T.I32, y))]
-
-
-def _without_warps(module: Module, kernel: Function, shape: Shape) -> None:
-    """Lane and warp of a thread, where they are only asked for."""
-    used = {callee_name(i) for i in kernel.instructions()}
-    if not used & {marks.LANE, marks.WARP}:
-        return
-    at = Builder(BasicBlock())
-    x, y, z = (_index(module, at, n, e) for n, e in zip(marks.THREADS, shape.block, strict=True))
-    row = at.binary("add", at.binary("mul", z, const_int(T.I32, shape.block[1])), y)
-    number = at.binary("add", at.binary("mul", row, const_int(T.I32, shape.block[0])), x)
-    lane = at.binary("and", number, const_int(T.I32, WARP_SIZE - 1))
-    _substitute(kernel, {marks.LANE: lane, marks.WARP: at.binary("lshr", number, const_int(T.I32, 5))})
-    kernel.entry.instructions[0:0] = at.block.instructions
-
-
-def _warp(module: Module, kernel: Function, shape: Shape, waits: tuple[str, ...]) -> Function:
+def _warp(module: Module, kernel: Function, block: Block, waits: tuple[str, ...]) -> Function:
     """From a lane to a warp. The last warp of a block may have fewer lanes."""
     common = lower_shuffles(module, kernel)
-    rest = shape.threads % WARP_SIZE
-    warps = -(-shape.threads // WARP_SIZE)
-
-    def lanes(at: Builder) -> Value:
-        last = at.icmp("eq", _index(module, at, marks.WARP, warps), const_int(T.I32, warps - 1))
-        return at.select(last, const_int(T.I32, rest), const_int(T.I32, WARP_SIZE))
-
-    axis = Axis(marks.LANE, shape.threads) if warps == 1 else Axis(marks.LANE, WARP_SIZE, lanes if rest else None)
-    group = Group((axis,), (marks.MEET_WARP,), (marks.MEET_BLOCK, *waits))
+    group = Group((block.lanes(),), (marks.MEET_WARP,), (marks.MEET_BLOCK, *waits))
     if may_diverge(kernel, group):
         return for_divergent_group(module, kernel, group, common)
     return for_group(module, kernel, group, common)

@@ -13,7 +13,6 @@ __global__ void spread(double *x) {
   x[threadIdx.x] = first[0];
 }
 
-void block_of_data(double *x, int n, const int *threads) { twice<<<1, threads[0]>>>(x, n); }
 void grid_of_data(double *x, int n, const int *blocks) { twice<<<blocks[0], 32>>>(x, n); }
 void no_shared(double *x, int n) { spread<<<1, n>>>(x); }
 void too_many(double *x, int n) { twice<<<1, 2048>>>(x, n); }
