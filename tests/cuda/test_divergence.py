@@ -7,6 +7,7 @@ import pytest
 
 from tests.cuda.test_synchronisation import native
 from tests.support.engine import Native, agree, three_way
+from tests.support.native import KernelStatus
 
 
 def kernel(body: str, n: int, block: int) -> Native:
@@ -142,3 +143,21 @@ def test_ways_that_end_in_a_failure_do_not_part_warps() -> None:
     for k in (3, 2, 1):
         v = np.where((k < 3) | (t < 32), v + x * v[t ^ k], v)
     checked(kernel(body, 64, 64), x, v[::-1])
+
+
+def test_shuffles_and_votes_without_masks() -> None:
+    """Of the lanes that are there together, as before CUDA 9."""
+    body = """double v = x[t];
+      if (t % 2) {
+        for (int apart = 16; apart > 1; apart /= 2) v += __shfl_xor(v * v, apart);
+        if (__any(t == 3)) v *= __popc(__ballot(t > 8));
+      } else v = __all(t < 30) ? 0 : __shfl(v, 2) * __shfl_up(v, 4, 16);
+      y[t] = v + __shfl_down(v, 1);"""
+    x, t = values(32), np.arange(32)
+    odd = x.copy()
+    for apart in (16, 8, 4, 2):
+        odd = odd + (odd * odd)[t ^ apart]
+    v = np.where(t % 2, odd * np.sum((t > 8) & (t % 2 == 1)), x[2] * x[np.where(t % 16 < 4, t, t - 4)])
+    checked(kernel(body, 32, 32), x, v + v[np.minimum(t + 1, 31)])
+    with pytest.raises(KernelStatus):
+        kernel("y[t] = __shfl_xor(x[t], 32, 64);", 32, 32).run((), [x])

@@ -148,7 +148,7 @@ def test_blocks_that_data_say(threads: int) -> None:
     line = "x: f64[n], n: i32, threads: i32[1] -> f64"
     check(host("blocks", "warps", line), (x, block), x @ x)
     if threads != 50:  # halved in a tree
-        check(host("blocks", "norm", line), (x, block), ((x * np.roll(x, -1)) ** 2).sum())
+        check(host("blocks", "norm", line), (x, block), np.sum((x * np.roll(x, -1)) ** 2))
 
 
 def test_blocks_of_two_dimensions_that_data_say() -> None:
@@ -171,9 +171,9 @@ def test_blocks_that_change_from_launch_to_launch() -> None:
         ("no_shared", "gives its blocks none", 17),
         ("too_many", "block.x = 2048", 18),
         ("graph", "`cudaGraphCreate` has no meaning on the CPU", 22),
-        ("light", "`cublasLtCreate` has no meaning on the CPU", 44),
-        ("peer", "`cudaMemcpyPeer` has no meaning on the CPU", 24),
-        ("mixed", "`cublasDotEx` has no meaning on the CPU", 27),
+        ("light", "`cublasLtCreate` has no meaning on the CPU", 51),
+        ("peer", "`cudaMemcpyPeer` has no meaning on the CPU", 31),
+        ("mixed", "`cublasDotEx` has no meaning on the CPU", 34),
     ],
 )
 def test_what_a_host_function_cannot_do(symbol: str, message: str, line: int) -> None:
@@ -186,6 +186,8 @@ def test_what_a_host_function_cannot_do(symbol: str, message: str, line: int) ->
 def test_exits_are_errors_of_the_call() -> None:
     with pytest.raises(jax.errors.JaxRuntimeError, match="end the process"):
         host("refused", "exits", LINE)(uniform(40) + 5)
+    with pytest.raises(jax.errors.JaxRuntimeError, match="find the memory that they ask for"):
+        host("refused", "too_much", LINE)(uniform(40))
 
 
 def test_symbols_and_launches_that_do_not_fit() -> None:
@@ -223,6 +225,19 @@ def test_thrust_by_keys() -> None:
     kept[: (sums > 0).sum()] = sums[sums > 0] ** 2
     signature = "x: f64[n], keys: i32[n], out y: f64[n], out counts: i32[4], n: i32"
     check(host("vectors", "selected", signature), (x, keys), (kept, np.array([4, (sums > 0).sum(), (x > 0).sum(), 3])))
+
+
+def test_thrust_iterators() -> None:
+    x, y, a, places = uniform(11), uniform(12)[1:], 0.7, np.random.default_rng(0).permutation(11).astype(np.int32)
+    signature = "x: f64[n], y: f64[n], map: i32[n], out z: f64[n], out w: f64[n], out p: f64[n], out d: f64[n], n: i32"
+    total = np.sum(x * y + np.sin(x)) + np.sum(y) * np.sum(2 * x[places[:3]]) + 100 * np.sum(x > 0)
+    parted = np.concatenate([x[x > 0], x[x <= 0]])[::-1]
+    expected = (total, a * x + y, (x * x)[places], parted, np.diff(x, prepend=0))
+    check(host("tuples", "run", f"{signature}, a: f64 -> f64"), (x, y, places, a), expected)
+    keys = np.array([3, 1, 2, 2, 0, 1, 3, 0, 2, 1, 3], np.int32)
+    sums = np.array([np.sum(x[keys == key]) for key in range(4)])
+    kernel = host("tuples", "keys", "x: f64[n], key: i32[n], out sums: f64[4], out bound: i32[4], n: i32 -> i32")
+    check(kernel, (x, keys), (2330, sums, np.arange(4)))
 
 
 def test_cufft_around_a_kernel() -> None:

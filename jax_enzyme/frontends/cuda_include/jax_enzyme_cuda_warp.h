@@ -50,3 +50,27 @@ template <class T> __JE T __je_move_any(unsigned mask, T value, int source) {
     return value;
   }
 }
+
+// What there was before CUDA 9, and is in HIP: without a mask, of the lanes that are there together.
+__JE void __je_within_a_warp(bool does) {
+  if (!does) __assert_fail("a shuffle without a mask stays within a warp, which has 32 lanes", __FILE__, __LINE__, "");
+}
+template <class T> __JE T __shfl(T value, int lane, int width = warpSize) {
+  __je_within_a_warp(width <= 32 && lane < 32);
+  return __shfl_sync(__activemask(), value, lane, width);
+}
+template <class T> __JE T __shfl_up(T value, unsigned delta, int width = warpSize) {
+  __je_within_a_warp(width <= 32 && delta < 32);
+  return __shfl_up_sync(__activemask(), value, delta, width);
+}
+template <class T> __JE T __shfl_down(T value, unsigned delta, int width = warpSize) {
+  __je_within_a_warp(width <= 32 && delta < 32);
+  return __shfl_down_sync(__activemask(), value, delta, width);
+}
+template <class T> __JE T __shfl_xor(T value, int bits, int width = warpSize) {
+  __je_within_a_warp(width <= 32 && bits < 32);
+  return __shfl_xor_sync(__activemask(), value, bits, width);
+}
+__JE unsigned __ballot(int predicate) { return __ballot_sync(__activemask(), predicate); }
+__JE int __any(int predicate) { return __any_sync(__activemask(), predicate); }
+__JE int __all(int predicate) { return __all_sync(__activemask(), predicate); }

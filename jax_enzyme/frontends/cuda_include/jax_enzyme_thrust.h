@@ -1,13 +1,13 @@
 // Thrust, as far as vectors and the common algorithms go: loops over elements are kernels, one thread runs what is in
 // order (sums, scans). All of Thrust's headers that are there are this one.
 #pragma once
-#include "jax_enzyme_cuda.h"
+#include "jax_enzyme_thrust_iterators.h"
 #include <algorithm>
-#include <cstddef>
-#include <iterator>
 #include <vector>
 
-#define __JE_MEMBER __attribute__((host, device, always_inline)) inline
+#define THRUST_VERSION 200500
+#define THRUST_MAJOR_VERSION 2
+#define THRUST_MINOR_VERSION 5
 
 namespace thrust {
 
@@ -37,24 +37,12 @@ template <class T> struct device_ptr {
 template <class T> __JE_MEMBER device_ptr<T> device_pointer_cast(T *p) { return device_ptr<T>(p); }
 template <class T> __JE_MEMBER T *raw_pointer_cast(device_ptr<T> p) { return p.get(); }
 template <class T> __JE_MEMBER T *raw_pointer_cast(T *p) { return p; }
-
-template <class T> struct counting_iterator {
-  typedef std::random_access_iterator_tag iterator_category;
-  typedef T value_type;
-  typedef std::ptrdiff_t difference_type;
-  typedef const T *pointer;
-  typedef T reference;
-  T value;
-  __JE_MEMBER explicit counting_iterator(T v = T()) : value(v) {}
-  __JE_MEMBER T operator*() const { return value; }
-  __JE_MEMBER T operator[](std::ptrdiff_t i) const { return value + (T)i; }
-  __JE_MEMBER counting_iterator operator+(std::ptrdiff_t n) const { return counting_iterator(value + (T)n); }
-  __JE_MEMBER std::ptrdiff_t operator-(counting_iterator o) const { return value - o.value; }
-  __JE_MEMBER counting_iterator &operator++() { return ++value, *this; }
-  __JE_MEMBER bool operator==(counting_iterator o) const { return value == o.value; }
-  __JE_MEMBER bool operator!=(counting_iterator o) const { return value != o.value; }
-};
-template <class T> __JE_MEMBER counting_iterator<T> make_counting_iterator(T v) { return counting_iterator<T>(v); }
+template <class T> device_ptr<T> device_malloc(size_t n) {
+  T *place;
+  cudaMalloc(&place, n * sizeof(T));
+  return device_ptr<T>(place);
+}
+template <class T> void device_free(device_ptr<T> p) { cudaFree(p.get()); }
 
 template <class T> struct host_vector : std::vector<T> {
   using std::vector<T>::vector;
@@ -68,6 +56,8 @@ template <class T> class device_vector {
  public:
   typedef void is_device_vector;
   typedef T value_type;
+  typedef T &reference;
+  typedef size_t size_type;
   typedef device_ptr<T> iterator;
   typedef device_ptr<const T> const_iterator;
   device_vector() {}
@@ -94,6 +84,17 @@ template <class T> class device_vector {
   const_iterator cend() const { return data() + size(); }
   T &operator[](size_t i) { return held[i]; }
   const T &operator[](size_t i) const { return held[i]; }
+  iterator erase(iterator first, iterator last) {
+    held.erase(held.begin() + (first - begin()), held.begin() + (last - begin()));
+    return first;
+  }
+  template <class I, class = typename std::iterator_traits<I>::iterator_category> void assign(I first, I last) {
+    held.assign(first, last);
+  }
+  void swap(device_vector &o) { held.swap(o.held); }
+  void pop_back() { held.pop_back(); }
+  void shrink_to_fit() {}
+  size_t capacity() const { return held.capacity(); }
   T &front() { return held.front(); }
   T &back() { return held.back(); }
 };
@@ -116,6 +117,15 @@ __JE_FUNCTION(minimum, U, b < a ? b : a)
 __JE_FUNCTION(less, bool, a < b)
 __JE_FUNCTION(greater, bool, b < a)
 __JE_FUNCTION(equal_to, bool, a == b)
+__JE_FUNCTION(not_equal_to, bool, !(a == b))
+__JE_FUNCTION(less_equal, bool, !(b < a))
+__JE_FUNCTION(greater_equal, bool, !(a < b))
+__JE_FUNCTION(modulus, U, a % b)
+__JE_FUNCTION(logical_and, bool, a &&b)
+__JE_FUNCTION(logical_or, bool, a || b)
+__JE_FUNCTION(bit_and, U, a &b)
+__JE_FUNCTION(bit_or, U, a | b)
+__JE_FUNCTION(bit_xor, U, a ^ b)
 #undef __JE_FUNCTION
 template <class T> struct negate {
   __JE_MEMBER T operator()(const T &a) const { return -a; }
@@ -134,6 +144,9 @@ struct execution {
 };
 static const execution device, host, seq;
 namespace cuda {
+static const execution par, par_nosync;
+}
+namespace omp {
 static const execution par;
 }
 
@@ -176,18 +189,32 @@ __global__ void __je_select(I first, std::ptrdiff_t n, S asked, O to, P keeps, s
   for (std::ptrdiff_t i = 0; i < n; i++)
     if (keeps(asked[i])) to[(*count)++] = first[i];
 }
-template <class K, class V, class L, class W>
-__global__ void __je_reduce_by_key(K key, std::ptrdiff_t n, V value, L keys, W sums, std::ptrdiff_t *count) {
+template <class K, class V, class L, class W, class E, class T, class G>
+__global__ void __je_reduce_by_key(K key, std::ptrdiff_t n, V value, L keys, W sums, E equal, T sum, G g, std::ptrdiff_t *count) {
   std::ptrdiff_t last = -1;
   for (std::ptrdiff_t i = 0; i < n; i++) {
-    if (last >= 0 && keys[last] == key[i]) {
-      sums[last] = sums[last] + value[i];
-    } else {
-      keys[++last] = key[i];
-      sums[last] = value[i];
-    }
+    sum = i > 0 && equal(key[i - 1], key[i]) ? g(sum, value[i]) : T(value[i]);
+    if (i == 0 || !equal(key[i - 1], key[i])) ++last;
+    keys[last] = key[i];
+    sums[last] = sum;
   }
   *count = last + 1;
+}
+template <class K, class V, class O, class E, class T, class G>
+__global__ void __je_scan_by_key(K key, std::ptrdiff_t n, V value, O to, E equal, T start, G g, bool whole) {
+  T sum = start;
+  for (std::ptrdiff_t i = 0; i < n; i++) {
+    bool first = i == 0 || !equal(key[i - 1], key[i]);
+    T own = value[i];
+    if (whole) {
+      sum = first ? own : g(sum, own);
+      to[i] = sum;
+    } else {
+      if (first) sum = start;
+      to[i] = sum;
+      sum = g(sum, own);
+    }
+  }
 }
 template <class P> struct __je_counted {
   P holds;
@@ -325,10 +352,30 @@ template <class I, class P> std::ptrdiff_t count_if(I first, I last, P holds) {
 template <class I, class T> std::ptrdiff_t count(I first, I last, const T &value) {
   return count_if(first, last, __je_equals<T>{value});
 }
-template <class K, class V, class L, class W> std::pair<L, W> reduce_by_key(K first, K last, V values, L keys, W sums) {
+template <class K, class V, class L, class W, class E, class G>
+pair<L, W> reduce_by_key(K first, K last, V values, L keys, W sums, E equal, G g) {
   std::ptrdiff_t count = 0;
-  __je_reduce_by_key<<<1, 1>>>(first, last - first, values, keys, sums, &count);
+  __je_reduce_by_key<<<1, 1>>>(first, last - first, values, keys, sums, equal, __je_value<V>(), g, &count);
   return {keys + count, sums + count};
+}
+template <class K, class V, class L, class W, class E>
+pair<L, W> reduce_by_key(K first, K last, V values, L keys, W sums, E equal) {
+  return reduce_by_key(first, last, values, keys, sums, equal, plus<__je_value<V>>());
+}
+template <class K, class V, class L, class W> pair<L, W> reduce_by_key(K first, K last, V values, L keys, W sums) {
+  return reduce_by_key(first, last, values, keys, sums, equal_to<__je_value<K>>());
+}
+template <class K, class V, class O> O inclusive_scan_by_key(K first, K last, V values, O to) {
+  typedef __je_value<V> T;
+  __je_scan_by_key<<<1, 1>>>(first, last - first, values, to, equal_to<__je_value<K>>(), T(), plus<T>(), true);
+  return to + (last - first);
+}
+template <class K, class V, class O, class T> O exclusive_scan_by_key(K first, K last, V values, O to, T start) {
+  __je_scan_by_key<<<1, 1>>>(first, last - first, values, to, equal_to<__je_value<K>>(), start, plus<T>(), false);
+  return to + (last - first);
+}
+template <class K, class V, class O> O exclusive_scan_by_key(K first, K last, V values, O to) {
+  return exclusive_scan_by_key(first, last, values, to, __je_value<V>());
 }
 
 __JE_ALGORITHM(copy)
@@ -352,8 +399,11 @@ __JE_ALGORITHM(copy_if)
 __JE_ALGORITHM(count_if)
 __JE_ALGORITHM(count)
 __JE_ALGORITHM(reduce_by_key)
-#undef __JE_ALGORITHM
-#undef __JE_OVER
+__JE_ALGORITHM(inclusive_scan_by_key)
+__JE_ALGORITHM(exclusive_scan_by_key)
 
 }  // namespace thrust
+#include "jax_enzyme_thrust_moving.h"
+#undef __JE_ALGORITHM
+#undef __JE_OVER
 #undef __JE_MEMBER

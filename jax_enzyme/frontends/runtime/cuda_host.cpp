@@ -6,6 +6,8 @@
 #include <string.h>
 #include "cuda_properties.h"
 
+extern "C" void __assert_fail(const char *, const char *, unsigned, const char *) __attribute__((noreturn));
+
 namespace {
 
 struct dim3 {
@@ -25,7 +27,7 @@ constexpr int invalid_value = 1;
 
 int allocate(void **place, size_t size) {
   void *memory = malloc(size);
-  if (!memory && size) __builtin_trap();
+  if (!memory && size) __assert_fail("cudaMalloc and its like find the memory that they ask for", "", 0, "");
   *place = memory;
   return 0;
 }

@@ -21,6 +21,13 @@ void graph(double *, int) {
   cudaGraph_t graph;
   cudaGraphCreate(&graph, 0);
 }
+void too_much(double *x, int n) {
+  double *memory;
+  cudaMalloc(&memory, (size_t)n << 50);
+  cudaMemcpy(memory, x, n * sizeof(double), cudaMemcpyHostToDevice);
+  twice<<<1, 32>>>(memory, n);
+  cudaMemcpy(x, memory, n * sizeof(double), cudaMemcpyDeviceToHost);
+}
 void peer(double *x, int n) { cudaMemcpyPeer(x, 0, x, 1, n); }
 
 void mixed(double *x, int n) {

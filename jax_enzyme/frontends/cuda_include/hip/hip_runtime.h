@@ -27,30 +27,8 @@
 #define hipGridDim_y gridDim.y
 #define hipGridDim_z gridDim.z
 
-// ---- warps: what HIP has without masks is of the lanes that are there
-
-__JE void __je_within_a_warp(bool does) {
-  if (!does) __trap();
-}
-template <class T> __JE T __shfl(T value, int lane, int width = warpSize) {
-  __je_within_a_warp(width <= 32 && lane < 32);
-  return __shfl_sync(__activemask(), value, lane, width);
-}
-template <class T> __JE T __shfl_up(T value, unsigned delta, int width = warpSize) {
-  __je_within_a_warp(width <= 32 && delta < 32);
-  return __shfl_up_sync(__activemask(), value, delta, width);
-}
-template <class T> __JE T __shfl_down(T value, unsigned delta, int width = warpSize) {
-  __je_within_a_warp(width <= 32 && delta < 32);
-  return __shfl_down_sync(__activemask(), value, delta, width);
-}
-template <class T> __JE T __shfl_xor(T value, int bits, int width = warpSize) {
-  __je_within_a_warp(width <= 32 && bits < 32);
-  return __shfl_xor_sync(__activemask(), value, bits, width);
-}
-__JE unsigned long long __ballot(int predicate) { return __ballot_sync(__activemask(), predicate); }
-__JE int __any(int predicate) { return __any_sync(__activemask(), predicate); }
-__JE int __all(int predicate) { return __all_sync(__activemask(), predicate); }
+// What lanes vote for has as many bits as the widest warps of AMD have lanes.
+#define __ballot(predicate) ((unsigned long long)__ballot(predicate))
 template <class T> __JE T unsafeAtomicAdd(T *p, T v) { return atomicAdd(p, v); }
 
 // ---- the host's functions
