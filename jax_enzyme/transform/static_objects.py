@@ -52,6 +52,7 @@ from jax_enzyme.ir.values import (
 from jax_enzyme.transform.rewriting import Change, rewrite, split_before
 
 _CONSTRUCTORS = "llvm.global_ctors"
+_SECTION = 'section ".init_array'
 _AT_EXIT = ("__cxa_atexit", "__cxa_thread_atexit")
 """At the end of the process, and of the thread: a call has one thread."""
 _ONCE = "je.constructors"
@@ -71,6 +72,8 @@ def own_static_objects(function: ArrayFunction) -> ArrayFunction:
     units = [u for c in _constructors(module) for u in _units(c)]
     module.globals.pop(_CONSTRUCTORS, None)
     module.globals.pop("llvm.global_dtors", None)
+    for variable in filter(_is_list, module.globals.values()):
+        variable.suffix = ()
     hidden = _hidden_uses(root, units)
     inside, once = ([], units) if hidden else _sorted(root, units)
     if once:
@@ -85,13 +88,19 @@ def own_static_objects(function: ArrayFunction) -> ArrayFunction:
 
 
 def _constructors(module: Module) -> list[Function]:
-    """In the order in which they run."""
+    """In the order in which they run: those that the compiler lists, then those that the source lists itself."""
     table = module.globals.get(_CONSTRUCTORS)
-    if table is None or not isinstance(table.initializer, ConstantAggregate):
-        return []
-    rows = [row.elements for row in table.initializer.elements if isinstance(row, ConstantAggregate)]
+    listed = table.initializer if table is not None else None
+    rows = [row.elements for row in parts_of(listed) if isinstance(row, ConstantAggregate)] if listed else []
     rows.sort(key=lambda row: int_value(row[0]) or 0)
-    return [row[1] for row in rows if isinstance(row[1], Function)]
+    own = [v.initializer for v in module.globals.values() if _is_list(v)]
+    found = [*(row[1] for row in rows), *(f for value in own if value is not None for f in named_functions(value))]
+    return [f for f in found if isinstance(f, Function)]
+
+
+def _is_list(variable: GlobalVariable) -> bool:
+    """Whether the linker is to run what a variable holds."""
+    return any(word.startswith(_SECTION) for word in variable.suffix)
 
 
 def _units(constructor: Function) -> list[Function]:

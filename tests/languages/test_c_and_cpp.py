@@ -72,6 +72,14 @@ def test_static_objects_of_virtual_functions() -> None:
         np.testing.assert_allclose(kernel.run((), [X])[0], np.where(X > 1, np.array([1, 2, 3, 1, 2]) * X, X * X))
 
 
+def test_constructors_that_the_source_lists_itself() -> None:
+    lists = "static double scale;\nstatic void start(void) { scale = 4; }\n"
+    lists += '__attribute__((section(".init_array"), used)) static void (*const first)(void) = start;\n'
+    kernel = native(lists + "double k(double x) { return scale * x * x; }", "k", "x: f64 -> f64", {})
+    agree(three_way(kernel, [1.5]), 1e-8, 1e-5)
+    assert kernel.run((), [1.5]) == [9.0]
+
+
 SERVICES = """
 #include <chrono>
 #include <mutex>
