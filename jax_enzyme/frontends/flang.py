@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from jax_enzyme.frontends import fortran_modules, toolchain
@@ -18,6 +18,8 @@ from jax_enzyme.transform.openmp import make_serial
 _FORMAT = "2"
 """Changes whenever `_finished` would give other IR."""
 
+AS_WRITTEN = "-je-as-written"
+"""The flag for IR that LLVM has not been through: what a kernel is checked in, whose mistakes are to be seen."""
 _OPENMP = "@__kmpc_"
 _ARGUMENTS = (
     "-S", "-emit-llvm", "-J", "{folder}",
@@ -47,18 +49,23 @@ def compile_fortran(source: Source, flags: Sequence[str]) -> str:
 
 def compile_with_modules(source: Source, flags: Sequence[str], given: toolchain.Files) -> tuple[str, toolchain.Files]:
     """The IR of a source, and the files of the modules that it defines. `given` are the files of those that it uses."""
+    as_written = AS_WRITTEN in flags
+    finished, optimised = (_as_written, _named) if as_written else (_finished, _optimised)
+    flags = [flag for flag in flags if flag != AS_WRITTEN]
     # Module files are written beside the output, not where the user works; those that the flags name are found there.
     places = fortran_modules.folders([*flags, f"-I{_INCLUDE}"])
     of_mpi = _modules_of_mpi(source, places, given)
     given = {**of_mpi, **given}
     kept = [f"-I{folder}" for folder in places.modules]
-    recipe = toolchain.Recipe(flang(), _ARGUMENTS, finish=_finished, version=_FORMAT, keeps=".mod")
+    recipe = toolchain.Recipe(
+        flang(), _ARGUMENTS, finish=finished, version=_FORMAT + AS_WRITTEN * as_written, keeps=".mod"
+    )
     reads = fortran_modules.read_files(source, places, given)
     # Only debug information tells which arrays are passed with descriptors, and flang drops `-g` beside `-g0`.
     others = [flag for flag in places.others if flag != "-g0"]
     ir, made = toolchain.compile_beside(source, recipe, [*on_the_host(others), *kept], given, reads)
     if _OPENMP in ir:
-        ir = _optimised(make_serial(parse(ir), source.name))
+        ir = optimised(make_serial(parse(ir), source.name))
     return ir, {**of_mpi, **made}
 
 
@@ -72,11 +79,23 @@ def _modules_of_mpi(source: Source, places: fortran_modules.Places, given: toolc
 
 
 def _finished(ir: str) -> str:
+    return _once_serial(ir, _optimised)
+
+
+def _as_written(ir: str) -> str:
+    return _once_serial(ir, _named)
+
+
+def _once_serial(ir: str, then: Callable[[Module], str]) -> str:
     lines = (line.replace(_WRAPS, _DOES_NOT, 1) if line.startswith("  %") else line for line in ir.splitlines(True))
     ir = "".join(lines)
-    return ir if _OPENMP in ir else _optimised(parse(ir))
+    return ir if _OPENMP in ir else then(parse(ir))
+
+
+def _named(module: Module) -> str:
+    name_types(module)
+    return to_text(module)
 
 
 def _optimised(module: Module) -> str:
-    name_types(module)
-    return optimised_text(to_text(module))
+    return optimised_text(_named(module))

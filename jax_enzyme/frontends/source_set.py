@@ -27,7 +27,7 @@ from jax_enzyme.frontends.candidates import Candidates, is_known, may_define, ma
 from jax_enzyme.frontends.clang import compile_c, compile_cpp
 from jax_enzyme.frontends.cuda import compile_cuda
 from jax_enzyme.frontends.cuda_host import host_code, is_on_device, load_host_function, with_launched
-from jax_enzyme.frontends.flang import compile_fortran, compile_with_modules
+from jax_enzyme.frontends.flang import AS_WRITTEN, compile_fortran, compile_with_modules
 from jax_enzyme.frontends.fortran_types import with_block_sizes
 from jax_enzyme.frontends.gathering import Unit
 from jax_enzyme.frontends.instances import instance
@@ -124,6 +124,14 @@ class SourceSet:
     def folders(self) -> tuple[Path, ...]:
         """Where its files are."""
         return tuple(dict.fromkeys(unit.source.path.parent for unit in self.units if unit.source.path is not None))
+
+    @cached_property
+    def as_written(self) -> SourceSet:
+        """The same sources for the checking mode, which looks for mistakes that optimisers make use of."""
+        if all(unit.source.lang != "fortran" for unit in self.units):
+            return self
+        of_fortran = [replace(u, flags=(*u.flags, AS_WRITTEN)) if u.source.lang == "fortran" else u for u in self.units]
+        return SourceSet(of_fortran, self._blas)
 
     def program(self, symbol: str | None, also: Collection[str] = (), ruled: Collection[str] = ()) -> Program:
         """The program of a function, by its symbol or by what it is called in its source; of the only one where there

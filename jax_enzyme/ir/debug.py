@@ -8,10 +8,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from jax_enzyme.ir.instructions import Instruction
 from jax_enzyme.ir.lexer import escape, unescape
 from jax_enzyme.ir.metadata import MDNode, MDRef, MDString, MDValue
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Function, GlobalVariable, Module
 
 _OF_PACKAGES = frozenset(("site-packages", "dist-packages"))
 """Folders of packages that are installed. The headers of C and C++ lie there, perhaps below the user's own folder."""
+
+
+_OF_RUST = "/rustc/"
+"""The folder that rustc says the sources of its library lie in."""
 
 
 def location(module: Module, instruction: Instruction) -> str | None:
@@ -57,6 +61,17 @@ def trace(module: Module, instruction: Instruction) -> list[str]:
     return [_spell(place) for place in _places(module, instruction.metadata)]
 
 
+def comes_from_fortran(module: Module, instruction: Instruction) -> bool:
+    """Whether the function of the source that an instruction belongs to is one of Fortran's."""
+    subprogram = _subprogram(module, instruction.metadata)
+    return subprogram is not None and is_of_fortran(module, subprogram)
+
+
+def is_of_fortran(module: Module, subprogram: MDNode) -> bool:
+    unit = resolve(module, subprogram.get("unit"))
+    return unit is not None and str(unit.get("language")).startswith("DW_LANG_Fortran")
+
+
 def function_location(module: Module, function: Function) -> str | None:
     """`file:line` of a function's definition."""
     for kind, value in function.metadata:
@@ -64,6 +79,16 @@ def function_location(module: Module, function: Function) -> str | None:
         if kind == "dbg" and node is not None:
             return _subprogram_line(module, node)
     return None
+
+
+def source_name(module: Module, variable: GlobalVariable) -> str:
+    """What the source calls a variable at file scope; its symbol where that is not known."""
+    for kind, value in variable.metadata:
+        expression = resolve(module, value) if kind == "dbg" else None
+        named = resolve(module, expression.get("var")) if expression is not None else None
+        if named is not None:
+            return named.string("name") or variable.name
+    return variable.name
 
 
 def resolve(module: Module, value: MDValue | str | None) -> MDNode | None:
@@ -94,7 +119,8 @@ def _file_of(module: Module, scope: MDNode | None) -> str | None:
     while scope is not None:
         file = resolve(module, scope.get("file"))
         if file is not None:
-            return unescape(file.string("filename") or "?")
+            name, folder = unescape(file.string("filename") or "?"), file.string("directory") or ""
+            return f"{folder}/{name}" if folder.startswith(_OF_RUST) else name
         scope = resolve(module, scope.get("scope"))
     return None
 
@@ -120,18 +146,25 @@ def _is_users(file: str, directories: list[str]) -> bool:
 
 
 def _function_line(module: Module, metadata: Sequence[tuple[str, MDValue]]) -> str | None:
+    scope = _subprogram(module, metadata)
+    return None if scope is None else _subprogram_line(module, scope)
+
+
+def _subprogram(module: Module, metadata: Sequence[tuple[str, MDValue]]) -> MDNode | None:
     node = _debug_node(module, metadata)
     scope = resolve(module, node.get("scope")) if node is not None else None
     while scope is not None and scope.kind != "DISubprogram":
         scope = resolve(module, scope.get("scope"))
-    return None if scope is None else _subprogram_line(module, scope)
+    return scope
 
 
 def _subprogram_line(module: Module, subprogram: MDNode) -> str | None:
     file = _file_of(module, subprogram)
-    return None if file is None else f"{file}:{subprogram.number('line') or 0}"
+    return None if file is None else _spell((file, subprogram.number("line") or 0, 0))
 
 
 def _spell(place: tuple[str, int, int]) -> str:
     file, line, column = place
+    if file.startswith(_OF_RUST):
+        file = file.removeprefix(_OF_RUST).partition("/")[2]
     return f"{file}:{line}:{column}" if column else f"{file}:{line}"

@@ -165,6 +165,8 @@ class _Given:
     def kernel_of(self, sources: SourceSet, libraries: tuple[str, ...], symbol: str | None, said: _Said) -> Kernel:
         """The kernel of a function of a set of sources, and of what these shared libraries have."""
         given = self
+        if isinstance(self.options, Options) and self.options.sanitize:
+            sources = sources.as_written
         if self.signature is None and (said.shapes or said.out or said.inout):
             found = completed_signature(sources.program(symbol, ()), said.shapes, said.out, said.inout)
             given = replace(self, signature=found)

@@ -52,7 +52,9 @@ DIVISIONS = {
 # Where headers and the Rust library lie: a place there says nothing about the user's source.
 _LIBRARIES = ("/include/", "/rustc/", "/rustlib/", "/library/")
 _HELPERS = re.compile(r"_ZSt\d+__throw_([a-z_]+?)(?:PKcz?|v|i|_fmtPKcz)$")
-_PANIC = re.compile(r"panicking\d+(panic\w*?|\w*unwrap_failed|assert_failed\w*?|slice\w*|copy\w*)(?=17h|$)")
+_PANIC = re.compile(
+    r"panicking\d+(?:panic_const\d+)?(panic\w*?|\w*unwrap_failed|assert_failed\w*?|slice\w*|copy\w*)(?=17h|$)"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +162,7 @@ def _panic_text(call: I.CallBase, name: str) -> str:
         text = _counted_text(call.arguments[0], call.arguments[1])
         if text:
             return f": {text}"
-    return f": {known[1].replace('_', ' ')}" if known and known[1] != "panic_fmt" else ""
+    return f": {known[1].removeprefix('panic_const_').replace('_', ' ')}" if known and known[1] != "panic_fmt" else ""
 
 
 def _counted_text(pointer: Value, count: Value) -> str | None:

@@ -33,6 +33,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder, instruction_of, zero
 from jax_enzyme.ir.clone import clone
+from jax_enzyme.ir.debug import source_name
 from jax_enzyme.ir.marks import is_common, mark_common
 from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name
 from jax_enzyme.ir.reach import reached
@@ -203,7 +204,7 @@ def _local(module: Module, variable: GlobalVariable, top: Builder) -> Value:
     byte larger: of variables of one size, one a thread's own copy of the other, LLVM may make one."""
     kind = T.StructType((variable.value_type, T.I8)) if is_common(variable) else variable.value_type
     local = top.alloca(kind, align=16)
-    local.name = f"{variable.name}.local"
+    local.name = f"{source_name(module, variable)}.local"
     if is_common(variable):
         mark_common(local)
     size = ConstantInt(T.I64, DataLayout(module).alloc_size(variable.value_type))

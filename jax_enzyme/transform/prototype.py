@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from jax_enzyme.ir.debug import resolve
+from jax_enzyme.ir.debug import is_of_fortran, resolve
 from jax_enzyme.ir.metadata import MDNode, MDNull, MDValue
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.nodes import of_kind
@@ -50,7 +50,7 @@ def prototype(module: Module, function: Function) -> Prototype:
     if subprogram is None:
         return Prototype(function.name)
     nodes = _nodes(module, subprogram)
-    is_fortran = _is_fortran(module, subprogram)
+    is_fortran = is_of_fortran(module, subprogram)
     types = None if nodes is None else [_type(module, value) for value in nodes]
     if types and is_fortran and nodes:
         types[1:] = [_of_fortran(module, known, node) for known, node in zip(types[1:], nodes[1:], strict=True)]
@@ -86,11 +86,6 @@ def _place(module: Module, subprogram: MDNode) -> str | None:
     name = None if file is None else file.string("filename")
     line = subprogram.number("line")
     return name if name is None or line is None else f"{name}:{line}"
-
-
-def _is_fortran(module: Module, subprogram: MDNode) -> bool:
-    unit = resolve(module, subprogram.get("unit"))
-    return unit is not None and str(unit.get("language")).startswith("DW_LANG_Fortran")
 
 
 def _names(module: Module, function: Function, *, hidden: bool, count: int) -> dict[int, str]:

@@ -84,6 +84,19 @@ double lowest(int n, const double *x) {
   word.high = n, other = word, parity[0] = other.high & 1;
   return x[parity[0]] + x[parity[n] & 1]; /* unwritten_bit */
 }
+double half(int n, const double *x) {
+  struct { _Bool has; union { char none; int number; double d; } u; } of, moved;
+  of.has = 0, of.u.none = 0;
+  moved = of;
+  return moved.has ? x[0] : moved.u.number * x[1]; /* half_written */
+}
+double flag(int n, const double *x) {
+  _Bool known, copied;
+  long double wide = 2;
+  if (n > 4) known = 1, wide = x[0];
+  copied = known;
+  return copied ? x[0] : wide; /* unwritten_flag */
+}
 static double *table(double x) {
   double t[4] = {x, 2 * x, 3 * x, 4 * x}, *first = t;
   return first;
@@ -109,6 +122,13 @@ double constant(int n, const double *x) {
   return n > 2 ? x[i & 1] : x[k & 1];
 }
 double converted(int n, const double *x) { return (int)(x[0] * 1e10 * n); } /* conversion */
+double rounded(int n, const double *x) { return __builtin_lround(x[0] * 1e20) + n; } /* rounding */
+double wide(int n, const double *x) { return (int)((long double)x[0] * 1e10L * n); } /* wide_conversion */
+double of_file(int n, const double *x) {
+  static double weights[3] = {1, 2, 3};
+  weights[0] = x[0];
+  return weights[n]; /* past_static */
+}
 double divided(int n, const double *x) { return 7 / (n - 4) * x[0]; } /* division */
 static double odd(double x, int n);
 static double even(double x, int n) { return n == 0 ? x : odd(x, n - 1) + 1; }
@@ -157,11 +177,16 @@ BAD = [
     ("sum", "unwritten_scalar", "reads what nothing wrote: local variable `s`"),
     ("gap", "unwritten_element", "reads what nothing wrote: local variable `b`, index 4"),
     ("lowest", "unwritten_bit", "reads what nothing wrote: local variable `parity`, index 4"),
+    ("half", "half_written", "reads what nothing wrote: local variable `moved`"),
+    ("flag", "unwritten_flag", "reads what nothing wrote: local variable `copied`"),
     ("returned", "after_return", "reads local variable `t` after the block or function that it belongs to has ended"),
     ("kept", "after_block", "writes local variable `t` after the block or function that it belongs to has ended"),
     ("shifted", "shift", "shifts a number of 32 bits"),
     ("constant", "constant_conversion", "uses an integer without a value"),
     ("converted", "conversion", "converts a number to 32 bits of signed integer that is out of range"),
+    ("rounded", "rounding", "converts a number to 64 bits of signed integer that is out of range"),
+    ("wide", "wide_conversion", "converts a number to 32 bits of signed integer that is out of range"),
+    ("of_file", "past_static", "reads outside of the bounds of variable `weights`: index 4, extent 3"),
     ("divided", "division", "integer division by zero"),
     ("null_call", "null_call", "calls a null pointer"),
     ("negative", "negative_length", "makes local variable `t` with a negative number of elements"),

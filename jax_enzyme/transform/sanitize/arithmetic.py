@@ -11,7 +11,8 @@ from collections.abc import Callable
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_float, const_int
-from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.debug import comes_from_fortran
+from jax_enzyme.ir.module import Function, callee_name
 from jax_enzyme.ir.values import ConstantFloat, Poison, Value, int_value
 from jax_enzyme.transform.divisions import division_failures
 from jax_enzyme.transform.failure_sites import DIVISIONS
@@ -24,6 +25,9 @@ _SHIFTS = ("shl", "lshr", "ashr")
 _MOST_ELEMENTS = 2**31
 """Of a local array: an `int` that is negative gives that many and more as the size that a compiler makes of it."""
 _WIDENED = frozenset({"half", "bfloat", "float", "double"})
+_ROUNDS = ("llvm.lround.", "llvm.llround.", "llvm.lrint.", "llvm.llrint.")
+_SATURATES = ("llvm.fptosi.sat.", "llvm.fptoui.sat.")
+"""What Fortran's conversions become, which does not say what numbers out of range give. Rust's do too, and it says."""
 
 
 def constant_checks(function: Function, runtime: Runtime) -> dict[I.Instruction, list[Check]]:
@@ -44,7 +48,7 @@ def constant_checks(function: Function, runtime: Runtime) -> dict[I.Instruction,
 
 def arithmetic_checks(instruction: I.Instruction, runtime: Runtime) -> list[Check]:
     """What is to be checked before an instruction."""
-    kind = instruction.type
+    kind, name = instruction.type, callee_name(instruction)
     match instruction:
         case I.Alloca() if int_value(count := instruction.operands[0]) is None:
             what = f"makes {variable_name(instruction)} with a negative number of elements, or with 2^31 or more"
@@ -64,7 +68,11 @@ def arithmetic_checks(instruction: I.Instruction, runtime: Runtime) -> list[Chec
             places = instruction.operands[1]
             return [Check(lambda at: at.icmp("uge", places, const_int(kind, kind.bits)), _constant(status))]
         case I.Cast(opcode="fptosi" | "fptoui"):
-            return _conversion(instruction, kind, runtime)
+            return _conversion(instruction, kind, runtime, signed=instruction.opcode == "fptosi", rounds=False)
+        case I.Call() if name.startswith(_ROUNDS):
+            return _conversion(instruction, kind, runtime, signed=True, rounds=True)
+        case I.Call() if name.startswith(_SATURATES) and comes_from_fortran(runtime.module, instruction):
+            return _conversion(instruction, kind, runtime, signed=name.startswith("llvm.fptosi"), rounds=False)
         case _:
             return []
 
@@ -73,24 +81,26 @@ def _constant(status: Value) -> Callable[[Builder], Value]:
     return lambda at: status
 
 
-def _conversion(cast: I.Cast, kind: T.IntType, runtime: Runtime) -> list[Check]:
-    number = cast.operands[0]
-    if (
-        not isinstance(number.type, T.FloatType)
-        or number.type.kind not in _WIDENED
-        or isinstance(number, ConstantFloat)
-    ):
+def _conversion(
+    instruction: I.Instruction, kind: T.IntType, runtime: Runtime, *, signed: bool, rounds: bool
+) -> list[Check]:
+    number = instruction.operands[0]
+    if not isinstance(number.type, T.FloatType) or isinstance(number, ConstantFloat):
         return []
-    signed = cast.opcode == "fptosi"
+    wide = T.DOUBLE if number.type.kind in _WIDENED else number.type
     low, high = (-(2.0 ** (kind.bits - 1)), 2.0 ** (kind.bits - 1)) if signed else (0.0, 2.0**kind.bits)
+    # What is cut off behind the point may lie below the least integer, where a double can say so.
+    least, most = (low - 0.5, high - 0.5) if rounds else (low - 1.0, high)
+    predicate = "oge" if rounds or least == low else "ogt"
 
     def condition(at: Builder) -> Value:
-        wide = number if number.type == T.DOUBLE else at.cast("fpext", number, T.DOUBLE)
-        # What is cut off behind the point may lie below the least integer, where a double can say so.
-        exact = low - 1.0 != low
-        above = at.fcmp("ogt" if exact else "oge", wide, const_float(T.DOUBLE, low - 1.0 if exact else low))
-        below = at.fcmp("olt", wide, const_float(T.DOUBLE, high))
-        return at.icmp("eq", at.binary("and", above, below), const_int(T.I1, 0))
+        def of(bound: float) -> Value:
+            constant = const_float(T.DOUBLE, bound)
+            return constant if wide == T.DOUBLE else at.cast("fpext", constant, wide)
+
+        compared = number if number.type == wide else at.cast("fpext", number, wide)
+        inside = at.binary("and", at.fcmp(predicate, compared, of(least)), at.fcmp("olt", compared, of(most)))
+        return at.icmp("eq", inside, const_int(T.I1, 0))
 
     what = f"converts a number to {kind.bits} bits of {'signed' if signed else 'unsigned'} integer that is out of range"
-    return [Check(condition, _constant(runtime.failure(what, cast)))]
+    return [Check(condition, _constant(runtime.failure(what, instruction)))]

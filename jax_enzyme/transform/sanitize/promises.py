@@ -18,8 +18,8 @@ from jax_enzyme.transform.sanitize.insertion import Check
 from jax_enzyme.transform.sanitize.runtime import Runtime
 
 _ASSUMPTION = (
-    "goes on where what its compiler takes for certain is not so: an array that is not allocated is used, "
-    "or an assumption in the source does not hold"
+    "goes on where what its compiler takes for certain is not so: an array that is not allocated is used, an index "
+    "beyond a slice is not checked, or an assumption in the source does not hold"
 )
 
 

@@ -22,6 +22,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ITEM_BYTES, Buffer
 from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.debug import source_name
 from jax_enzyme.ir.metadata import MDRef
 from jax_enzyme.ir.module import Function, GlobalVariable
 from jax_enzyme.ir.reach import reached
@@ -39,6 +40,8 @@ from jax_enzyme.transform.sanitize.lookup import GRAIN, record_of
 from jax_enzyme.transform.sanitize.runtime import Runtime
 from jax_enzyme.transform.sanitize.scalars import variable_name
 
+_TEXTS = (".str", "str.", "alloc_", "_QQ")
+"""What C, Rust and Fortran call constants without a name."""
 _SAME_OBJECT = (
     "llvm.threadlocal.address", "llvm.launder.invariant.group", "llvm.strip.invariant.group", "llvm.ptr.annotation",
 )  # fmt: skip
@@ -133,7 +136,10 @@ class Provenance:
                 return Known(root, buffer.nbytes, f"argument `{buffer.name}`", ITEM_BYTES[buffer.dtype], fresh)
             case GlobalVariable() if root.initializer is not None:
                 size = self._layout.alloc_size(root.value_type)
-                return Known(root, size, f"variable `{root.name}`", self._unit(root.value_type), False)
+                text = f"variable `{source_name(self._runtime.module, root)}`"
+                if root.name.startswith(_TEXTS):
+                    text = "a constant text"
+                return Known(root, size, text, self._unit(root.value_type), False)
             case ConstantNull() | Undef() | Poison():
                 return Known(ConstantNull(T.PTR), 0, "null", 1, False)
             case I.Phi() | I.Select():

@@ -8,6 +8,7 @@ tells: the lower one may be what a union was given.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from jax_enzyme.ir import instructions as I
@@ -17,6 +18,7 @@ from jax_enzyme.ir.module import Uses, callee_name, declared_callee
 from jax_enzyme.ir.values import Value, int_value
 
 WORD = 0xFFB5A5A5
+_NUMBER = re.compile(r"\.v\d+.*$")
 MOVES = ("llvm.memcpy.", "llvm.memmove.", "llvm.memset.")
 
 
@@ -126,9 +128,12 @@ def _goes_back(word: I.Instruction, address: Value, users: Uses) -> bool:
 
 
 def variable_name(alloca: I.Alloca) -> str:
-    """What the source calls a variable, for messages."""
-    name = alloca.name.split(".")[0]
-    return f"local variable `{name}`" if name else "a local variable"
+    """What the source calls a variable, for messages. `registers` has numbered them; what front ends need for
+    themselves has a name with a point."""
+    name = _NUMBER.sub("", alloca.name)
+    if name.endswith(".local"):  # of `private_globals`
+        return f"variable `{name.removesuffix('.local')}`"
+    return "a local variable" if not name or "." in name else f"local variable `{name}`"
 
 
 def is_lifetime(instruction: I.Instruction, which: str = "") -> bool:

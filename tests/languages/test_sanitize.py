@@ -1,0 +1,96 @@
+"""What Fortran and Rust leave undefined, under Options(sanitize=True): mistakes that optimisers make use of are seen."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytest
+
+import jax_enzyme as je
+from tests.support.tools import need
+
+X = np.arange(1.0, 5.0)
+CHECKED = je.Options(sanitize=True)
+FORTRAN = """
+module weights
+  type entry
+    real(8) :: value
+    integer :: many
+  end type
+end module
+real(8) function k(n, which, x) bind(c)
+  use weights
+  integer, value :: n, which
+  real(8), intent(in) :: x(n)
+  real(8), allocatable :: grown(:)
+  real(8), pointer :: aimed(:)
+  type(entry) :: one
+  integer :: at(3), i
+  k = x(1)
+  select case (which)
+  case (1)
+    i = int(x(4) * 1d12) ! conversion
+  case (2)
+    i = nint(x(4) * 1d12) ! rounding
+  case (3)
+    i = ishft(1, n * 20) ! shift
+  case (4)
+    at(1) = 1
+    i = at(1) + at(n - 2) ! element
+  case (5)
+    allocate(grown(n))
+    grown(1) = x(1)
+    k = grown(1) * grown(3) ! allocated
+  case (6)
+    one%value = x(1)
+    k = one%value * one%many ! member
+  case (7)
+    nullify(aimed)
+    k = aimed(1) * x(1) ! nullified
+  case default
+    i = int(x(4) * 1d8) + nint(-x(4)) + floor(-x(1))
+  end select
+  if (which < 5) k = k * i
+end function
+"""
+MISTAKES = [
+    "conversion: converts a number to 32 bits of signed integer that is out of range",
+    "rounding: converts a number to 32 bits of signed integer that is out of range",
+    "shift: shifts a number of 32 bits",
+    "element: reads what nothing wrote: local variable `at`, index 1",
+    "allocated: reads what nothing wrote: allocated memory, index 2",
+    "member: reads what nothing wrote: local variable `one`",
+    "nullified: reads at a null pointer",
+]
+RUST = """
+#[no_mangle]
+pub unsafe extern "C" fn k(n: i32, x: *const f64) -> f64 {
+    let mut b = [0.0f64; 4];
+    std::ptr::copy_nonoverlapping(x, b.as_mut_ptr(), n as usize);
+    b[0] * b[1] + (1e300 * *x) as i32 as f64 / (5 - n) as f64 + (7 / (4 - n)) as f64
+}
+"""
+
+
+def test_mistakes_in_fortran_are_errors_with_their_lines() -> None:
+    need("flang-22")
+    text = "n: i32, which: i32, x: f64[n] -> f64"
+    kernel = je.kernel(FORTRAN, "k", text, lang="fortran", options=CHECKED)
+    assert kernel(0, X) == 399999995.0
+    assert jax.grad(kernel, argnums=1)(0, X).tolist() == [399999995.0, 0.0, 0.0, 0.0]
+    for which, mistake in enumerate(MISTAKES, 1):
+        mark, what = mistake.split(": ", 1)
+        line = 1 + next(n for n, line in enumerate(FORTRAN.splitlines()) if line.endswith(f"! {mark}"))
+        for run in (kernel, jax.jit(jax.grad(kernel, argnums=1))):
+            with pytest.raises(jax.errors.JaxRuntimeError, match=rf"kernel `k` (?s:.*){what}.*\(kernel\.f90:{line}\b"):
+                jax.block_until_ready(run(which, X))
+
+
+def test_mistakes_in_rust_have_the_lines_of_the_kernel() -> None:
+    need("rustc")
+    kernel = je.kernel(RUST, "k", "n: i32, x: f64[n] -> f64", lang="rust", options=CHECKED)
+    assert kernel(X[:2]) == 2.0 + 2147483647.0 / 3 + 3
+    with pytest.raises(jax.errors.JaxRuntimeError, match=r"writes outside of .* `b`.* 40 bytes \(kernel\.rs:5:"):
+        jax.block_until_ready(kernel(np.append(X, 1.0)))
+    with pytest.raises(jax.errors.JaxRuntimeError, match=r"Rust panic: div by zero \(kernel\.rs:6:"):
+        jax.block_until_ready(kernel(X))
