@@ -57,8 +57,8 @@ class Independent:
 
     Of a marked loop besides: `sums`, the other phis of its header, which parts of the loop may start anew; `left`, the
     values of the last iteration that are used behind the loop; `added`, the objects that iterations only add to, of
-    numbers of the type that is given with them; `near`, those to which only iterations add at the same places that are
-    less than `apart` iterations from one another."""
+    numbers of the type that is given with them, or (None) which they may change in any order, but not at once; `near`,
+    those to which only iterations add at the same places that are less than `apart` iterations from one another."""
 
     loop: Loop
     count: int
@@ -66,8 +66,8 @@ class Independent:
     counters: tuple[tuple[I.Phi, int], ...]
     sums: tuple[Chain, ...] = ()
     left: tuple[Value, ...] = ()
-    added: tuple[tuple[Value, T.Type], ...] = ()
-    near: tuple[tuple[Value, T.Type], ...] = ()
+    added: tuple[tuple[Value, T.Type | None], ...] = ()
+    near: tuple[tuple[Value, T.Type | None], ...] = ()
     apart: int = 1
 
 
@@ -143,8 +143,8 @@ class Independence:
         if left and len(loop.exit_edges) > 1:
             return "it may be left early, and leaves a value behind"
         private: list[Value] = []
-        added: list[tuple[Value, T.Type]] = []
-        near: list[tuple[Value, T.Type]] = []
+        added: list[tuple[Value, T.Type | None]] = []
+        near: list[tuple[Value, T.Type | None]] = []
         apart = 1
         for item in self._written(loop):
             if locals_are_private and item.site is not None and self._is_private(item, loop):
@@ -155,7 +155,7 @@ class Independence:
             if problem is None or self._is_exclusive(item, loop, marks):
                 continue
             numbers = self._added_to(item, loop) if Mark.PARALLEL in marks else None
-            if numbers is None or item.site is None:
+            if item.site is None or (numbers is None and not self._in_any_order(item, loop, marks)):
                 return f"{_name(item)}: {problem}"
             left_early = len(loop.exit_edges) > 1
             between = None if isinstance(places, str) or left_early else self._apart_by(item, loop, places)
@@ -289,6 +289,14 @@ class Independence:
             return False
         return Mark.REVERSED not in marks or all(_clears(a.instruction) for a in writes)
 
+    def _in_any_order(self, item: MemoryObject, loop: Loop, marks: Marks) -> bool:
+        """May iterations change an object in any order? In the reverse of a loop whose iterations write what no other
+        one accesses, a place is changed by that iteration alone, or it is only added to."""
+        if not marks.issuperset((Mark.EXCLUSIVE, Mark.REVERSED)) or not self._is_common(item.site):
+            return False
+        found = list(self._of(item, loop))
+        return all(isinstance(a.instruction, I.Load | I.Store) and len(a.objects) == 1 for a in found)
+
     def _is_common(self, site: Value | None) -> bool:
         """Is memory no thread's own, wherever a pointer leads?"""
         if isinstance(site, Argument) or is_common(site):
@@ -315,7 +323,7 @@ class Independence:
                 break
             if phi in sums:
                 continue
-            step = self._facts.step(phi, loop)
+            step = 1 if _alternates(phi, loop) else self._facts.step(phi, loop)
             if step is None or not isinstance(phi.type, T.IntType):
                 return "each iteration needs a value from the one before, such as a sum"
             found.append((phi, step))
@@ -453,6 +461,14 @@ class Independence:
 
 def _phis(loop: Loop) -> list[I.Phi]:
     return [i for i in loop.header.instructions if isinstance(i, I.Phi)]
+
+
+def _alternates(phi: I.Phi, loop: Loop) -> bool:
+    """Is a phi of one bit the other one in each iteration? So it counts, modulo 2."""
+    following = next((v for v, b in phi.incoming if b in loop), None)
+    if not isinstance(following, I.BinaryOp) or following.opcode != "xor" or phi.type != T.I1:
+        return False
+    return phi in following.operands and any(int_value(v) for v in following.operands)
 
 
 def _is_harmless(call: I.CallBase) -> bool:

@@ -28,7 +28,7 @@ from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.inlining import expanded_attributes, mark_for_inlining
-from jax_enzyme.ir.marks import note_marks, show_marks
+from jax_enzyme.ir.marks import keep_common, note_marks, show_marks
 from jax_enzyme.ir.module import Module, declared_callee
 from jax_enzyme.ir.pass_managers import run_on_module
 from jax_enzyme.ir.reader import parse
@@ -122,6 +122,7 @@ def _regular(module: Module, root: str) -> Module:
     native, builder = _optimised(module)
     _regularise(native, builder)
     result = parse(str(native))
+    keep_common(module, result)
     forget_unentered(result, root)
     return result
 

@@ -19,7 +19,7 @@ from jax_enzyme.ir.debug import NOTED, location, note_places, resolve
 from jax_enzyme.ir.instructions import Instruction
 from jax_enzyme.ir.lexer import escape
 from jax_enzyme.ir.metadata import MDNode, MDRef, MDString, MDValue
-from jax_enzyme.ir.module import GlobalVariable, Module
+from jax_enzyme.ir.module import GlobalVariable, Module, callee_name
 from jax_enzyme.ir.values import BasicBlock
 
 _LLVM = "llvm.loop"
@@ -99,6 +99,21 @@ def mark_common(memory: object) -> None:
     """Says so of memory, in place."""
     if isinstance(memory, Instruction | GlobalVariable):
         memory.metadata = [*memory.metadata, (COMMON, MDNode())]
+
+
+def keep_common(before: Module, after: Module) -> None:
+    """Says so, in place, of the `calloc` that LLVM's passes made of a `malloc` and a `memset` behind it, by its place
+    in the source."""
+    known = list(_made(before, "malloc"))
+    common = {location(before, i) for i in known if is_common(i)}
+    common -= {None, *(location(before, i) for i in known if common and not is_common(i))}
+    for call in _made(after, "calloc") if common else ():
+        if not is_common(call) and location(after, call) in common:
+            mark_common(call)
+
+
+def _made(module: Module, by: str) -> Iterable[Instruction]:
+    return (i for f in module.functions.values() for i in f.instructions() if callee_name(i) == by)
 
 
 def marks_of(module: Module, latch: Instruction) -> Marks:

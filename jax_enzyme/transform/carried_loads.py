@@ -164,7 +164,7 @@ class _Loading:
     @staticmethod
     def _carried(loop: Loop) -> Iterator[I.Phi]:
         for phi in phis(loop.header):
-            if not T.is_pointer(phi.type):
+            if not T.is_pointer(phi.type) or isinstance(_ways(phi, loop)[1], I.Load):
                 yield phi
 
     def may_find(self) -> bool:

@@ -111,11 +111,13 @@ class _Choice:
             if size is None:
                 return "how much memory it adds to is not known beforehand"
             sizes[site] = size
-        copied = sorted(sizes, key=sizes.__getitem__)
-        marked: list[Value] = []
+        marked = [site for site, type_ in share.added if type_ is None]
+        copied = sorted(sizes.keys() - set(marked), key=sizes.__getitem__)
         while copied and _most(work, sizes, copied) < 4:
             marked.append(copied.pop())
         if marked and not self._can_mark(share, marked):
+            if None in dict(share.added).values():
+                return "its iterations may not run at once, and their indices are most of the work"
             copied, marked = list(sizes), []
         wanted = min(_most(work, sizes, copied), FEW if marked else _RANGES)
         if wanted < 2:

@@ -9,9 +9,9 @@ Each range adds to numbers of its own, and to memory in one of three ways:
   add them to the original behind, part by part, in the order of the ranges,
 - *near*: iterations add to places that only those next to them add to, as stencils do in reverse. Ranges are longer
   than that; all even ones are run before all odd ones, without copies,
-- *marked*: where iterations add depends on data. Before the loop, each range notes which pages it will touch
-  (`transform.touched_pages`). Where no two even ones and no two odd ones touch the same, it goes on as above; else one
-  thread runs the even ranges, then the odd ones.
+- *marked*: where iterations add depends on data, or they do more than to add, in any order. Before the loop, each range
+  notes which pages it will touch (`transform.touched_pages`). Where no two even and no two odd ones touch the same,
+  it goes on as above; else one thread runs the even ranges, then the odd ones.
 
 So results are the same to the last bit for one thread and for many. One thread alone notes nothing.
 """
@@ -66,6 +66,7 @@ class InRanges(Sharing):
     ) -> None:
         super().__init__(module, root, team, facts, share)
         self._ranges = ranges
+        self._types = {site: type_ for site, type_ in share.added if type_ is not None}
         latch = share.loop.latches[0]
         self._sums: dict[Value, Chain] = {}
         for sum_ in share.sums:
@@ -185,7 +186,7 @@ class InRanges(Sharing):
         return self._define(name, arguments, [at.block])
 
     def _add_elements(self, site: Value, place: Value, memory: Value, first: Value, last: Value) -> list[BasicBlock]:
-        type_, size = dict(self._share.added)[site], self._ranges.copies[site]
+        type_, size = self._types[site], self._ranges.copies[site]
         entry, each, end = (BasicBlock(name=n) for n in ("entry", "each", "end"))
         Builder(entry).br(each)
         at = Builder(each)
@@ -239,10 +240,9 @@ class InRanges(Sharing):
                 branch.store(const_int(T.I64, phase), self._field(branch, kind, context, len(passed) + 2))
             by_one = single.call(stretch, [context, const_int(T.I64, 0), count])
             by_all = shared.call(run, [self._team, stretch, context, count, grain], RUN)
-        types = dict(self._share.added)
         for number, (site, size) in enumerate(self._ranges.copies.items()):
             adding = self._adding(passed, site, f"{stretch.name}.sum.{number}")
-            length = size // DataLayout(self._module).store_size(types[site])
+            length = size // DataLayout(self._module).store_size(self._types[site])
             whole = const_int(T.I64, length)
             single.call(adding, [context, const_int(T.I64, 0), whole])
             if length * self._ranges.count < WORTH:

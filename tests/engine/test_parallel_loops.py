@@ -477,6 +477,44 @@ void k(int n, const double *x, double *y) {
         n=20000,
         all=True,
     ),
+    "a collapsed stencil in memory that is cleared": Shared(
+        """#include <stdlib.h>
+void k(int n, const double *x, double *y) {
+  int a = 8, b = 9, c = n / 72;
+  double *v = malloc(a * b * c * 8);
+  for (int i = 0; i < a * b * c; i++) v[i] = 0;
+#pragma omp parallel for collapse(3)
+  for (int i = 1; i < a - 1; i++)
+    for (int j = 1; j < b - 1; j++)
+      for (int l = 1; l < c - 1; l++) {
+        int at = (i * b + j) * c + l;
+        v[at] = x[at] * x[at - 1] + x[at + c] * x[at - b * c];
+      }
+  for (int i = 0; i < n; i++) y[i] = i < a * b * c ? v[i] : x[i];
+  free(v);
+}""",
+        "pjv",
+        n=20000,
+        all=True,
+    ),
+    "every second element in turn": Shared(
+        """#include <stdlib.h>
+void k(int n, const double *x, double *y) {
+  enum { M = 100 };
+  double *a = malloc(n * 8);
+  for (int i = 0; i < n; i++) a[i] = x[i];
+  for (int t = 0; t < 4; t++)
+#pragma omp parallel for
+    for (int i = 1; i < n / M - 1; i++)
+      for (int j = 1 + (i + t) % 2; j < M - 1; j += 2)
+        a[i * M + j] += 0.3 * (a[i * M + j - 1] * a[i * M + j + 1] + a[(i - 1) * M + j] + a[(i + 1) * M + j]);
+  for (int i = 0; i < n; i++) y[i] = a[i];
+  free(a);
+}""",
+        "pjv",
+        n=10000,
+        all=True,
+    ),
     "a gather through pointers that change places": Shared(
         """#include <stdlib.h>
 void k(int n, const double *x, double *y) {
@@ -837,6 +875,35 @@ void k(int n, const int *at, const double *x, double *y) {{
     said = [text for name, text in kernel.inspect(at, x).loops if name == "primal"]
     assert said[-1].endswith("on several threads") is believed, said
     np.testing.assert_allclose(kernel(at, x), np.sin(x * np.trunc(x * 5)), rtol=1e-13)
+
+
+def test_memory_that_a_region_of_fortrans_allocates_is_a_threads_own() -> None:
+    source = """subroutine k(n, at, x, y)
+  integer, intent(in) :: n, at(n)
+  real(8), intent(in) :: x(n)
+  real(8), intent(out) :: y(n)
+  real(8), allocatable :: own(:)
+  integer :: i, j
+  !$omp parallel private(own, j)
+  allocate(own(8 * n))
+  own(8) = 1
+  !$omp do
+  do i = 1, n
+    do j = 1, 8
+      own(at(i) + j) = sin(x(i) * j)
+    end do
+    y(i) = own(at(i) + int(x(i) * 5) + 1)
+  end do
+  deallocate(own)
+  !$omp end parallel
+end subroutine"""
+    kernel = je.kernel(
+        source, "k", "n: i32[], at: i32[n], x: f64[n], out y: f64[n]", lang="fortran", flags=("-fopenmp",)
+    )
+    x, at = _inputs(4000), 8 * (np.arange(4000, dtype=np.int32) // 1000)
+    said = [text for name, text in kernel.inspect(at, x).loops if name == "primal"]
+    assert "on one thread" in said[0], said
+    np.testing.assert_allclose(kernel(at, x), np.sin(x * (np.trunc(x * 5) + 1)), rtol=1e-13)
 
 
 def test_inspect_says_which_loops_are_shared_and_why_others_are_not() -> None:

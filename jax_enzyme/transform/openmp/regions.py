@@ -25,7 +25,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.debug import location
-from jax_enzyme.ir.inlining import expanded_attributes
+from jax_enzyme.ir.inlining import expanded_attributes, without_attributes
 from jax_enzyme.ir.module import Function, Module, callee_name, declare
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
 from jax_enzyme.transform.openmp.calls import TEAM, TEAM_SIZE, TEAM_TYPE, calls_of, local, replace_call
@@ -35,6 +35,7 @@ _FORKS = ("__kmpc_fork_call", "__kmpc_fork_teams")
 _TASKS = ("__kmpc_omp_task", "__kmpc_omp_task_with_deps", "__kmpc_taskloop", "__kmpc_taskloop_5")
 _CREATED = ("__kmpc_omp_task_alloc", "__kmpc_omp_target_task_alloc")
 _REGION = '"je-region"'
+_INLINED = frozenset(("alwaysinline", "inlinehint", "noinline"))
 _SHARED_AT, _PART_AT, _LAST_AT = 0, 16, 64
 _ALIGN = 16
 
@@ -55,9 +56,11 @@ def is_region(module: Module, function: Function) -> bool:
 
 
 def call_regions(module: Module, *, teams: bool) -> None:
-    """Makes calls of parallel regions, in place; with `teams`, of regions that may have one."""
+    """Makes calls of parallel regions, in place; with `teams`, of regions that may have one. What they do stays apart,
+    also where a source is optimised by itself, until it is known what a whole program does outside of them."""
     for body in forked(module):
-        body.attributes = (*body.attributes, _REGION)
+        others = without_attributes(module, body.attributes, _INLINED)
+        body.attributes = (*others, "noinline", _REGION)
     for function in list(module.functions.values()):
         for block, call in calls_of(function, *_FORKS):
             _call_region(module, function, block, call, teams)
