@@ -52,11 +52,11 @@ def extent(layout: DataLayout, item: MemoryObject) -> int | None:
 
 def left(layout: DataLayout, item: MemoryObject, place: Congruence) -> int | None:
     """The bytes that an object has from a place on, at most; None where that is not known."""
-    size = _argument_size(item.site) if isinstance(item.site, Argument) else room(layout, item)
+    size = argument_size(item.site) if isinstance(item.site, Argument) else room(layout, item)
     return None if size is None or place.span is None else max(size - place.span[0], 0)
 
 
-def _argument_size(argument: Argument) -> int | None:
+def argument_size(argument: Argument) -> int | None:
     """The bytes of a buffer of an array function, as its parameter says them."""
     for word in argument.attributes:
         if word.startswith(_SIZED):

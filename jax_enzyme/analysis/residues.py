@@ -41,6 +41,8 @@ def never_meet(facts: Recurrences, loop: Loop, a: Place, b: Place) -> bool:
         (p_inside, p_around), (q_inside, q_around) = _split(p, loop), _split(q, loop)
         if not facts.is_invariant(p_around, loop) or not facts.is_invariant(q_around, loop):
             return False
+        if (not p_inside.terms or not q_inside.terms) and _is_passed(facts, loop, p - q, (a.size, b.size)):
+            return True
         distances = _values(facts, p_around - q_around)
         inside = facts.interval(p_inside), facts.interval(q_inside)
     except TooComplex:
@@ -49,6 +51,18 @@ def never_meet(facts: Recurrences, loop: Loop, a: Place, b: Place) -> bool:
     if distances is None or any(max(abs(d + low), abs(d + high)) >= _NO_WRAP for d in distances):
         return False
     return all(d + low >= b.size or d + high <= -a.size for d in distances)
+
+
+def _is_passed(facts: Recurrences, loop: Loop, distance: Polynomial, sizes: tuple[int, int]) -> bool:
+    """Whether two addresses are apart of which the loop moves one, since it comes no nearer than in its first or last
+    iteration: 24 * i and 24 * j, where j goes from 0 to i - 1."""
+    last = facts.trip_count(loop).exact
+    first, *steps = distance.coefficients(facts.iteration(loop))
+    if last is None or len(steps) != 1 or not (step := steps[0].value) or not facts.is_invariant(first, loop):
+        return False
+    behind = distance.substitute(facts.iteration(loop), last)
+    low, high = (first, behind) if step > 0 else (behind, first)
+    return facts.interval(low).low >= sizes[1] or facts.interval(high).high <= -sizes[0]
 
 
 def _split(polynomial: Polynomial, loop: Loop) -> tuple[Polynomial, Polynomial]:

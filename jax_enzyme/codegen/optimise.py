@@ -8,7 +8,7 @@ from jax_enzyme.codegen.bfloat_rounding import add_bfloat_rounding
 from jax_enzyme.codegen.host import target_machine
 from jax_enzyme.codegen.narrow_indices import hide_narrow_indices
 from jax_enzyme.codegen.pipelines import Pipeline
-from jax_enzyme.codegen.strips import compute_in_strips
+from jax_enzyme.codegen.strips import compute_early
 from jax_enzyme.codegen.vector_math import KEPT, add_vector_math
 from jax_enzyme.errors import LoweringError
 from jax_enzyme.ir import types as T
@@ -66,7 +66,7 @@ def _optimise(module: Module, machine: llvm.TargetMachine, options: Options) -> 
     show_vector_hints(module)
     hide_narrow_indices(module)
     narrow_guarded_loops(module)
-    compute_in_strips(module)
+    compute_early(module)
     vectors = options.vector_math and add_vector_math(module)
     long = [b for f in module.functions.values() for b in f.blocks if len(b.instructions) > _LONG_BLOCK]
     for block in long:

@@ -30,6 +30,9 @@ from jax_enzyme.ir.module import Function, Module, callee_name
 from jax_enzyme.ir.values import BasicBlock, Value
 
 _ITERATIONS = 4
+_INNER_ITERATIONS = 8
+"""The same for loops in loops, without branches: what is left may be made vectors of the loop around, as a filter of
+five by five."""
 _INSTRUCTIONS = 200
 """Of all iterations together."""
 _LOCAL_ITERATIONS = 16
@@ -72,7 +75,8 @@ def _latches(module: Module, function: Function) -> Iterator[BasicBlock]:
         again = recurrences.repeats(loop) if is_local or body <= _INSTRUCTIONS else None
         if again is None or again < 0:
             continue
-        if again < _ITERATIONS and (again + 1) * body <= _INSTRUCTIONS:
+        most = _INNER_ITERATIONS if loop.parent is not None and len(loop.blocks) == 1 else _ITERATIONS
+        if again < most and (again + 1) * body <= _INSTRUCTIONS:
             short.add(loop)
         elif is_local and again < _LOCAL_ITERATIONS and (again + 1) * body <= _LOCAL_INSTRUCTIONS:
             local.add(loop)

@@ -1,4 +1,5 @@
-"""Loads of one place in all iterations of an innermost loop move before it, though the loop writes to the same array.
+"""Loads of one place in all iterations of an innermost loop move before it, though the loop writes to the same array;
+and what is loaded there and stored again is handed from one iteration to the next.
 
     for j > k: a[i][j] -= a[i][k] * a[k][j]
 
@@ -13,81 +14,168 @@ wait for the one before; behind the loop it is the sum of a reduction, which can
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from jax_enzyme.analysis.accesses import accesses
+from jax_enzyme.analysis.accesses import Access, accesses
+from jax_enzyme.analysis.evaluation import is_pure
+from jax_enzyme.analysis.extents import argument_size
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.memory import PointsTo
-from jax_enzyme.analysis.objects import Objects
+from jax_enzyme.analysis.polynomials import TooComplex
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.analysis.residues import Place, never_meet
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
-from jax_enzyme.ir.clone import clone
+from jax_enzyme.ir.clone import clone, with_operands
 from jax_enzyme.ir.module import Function, Module, callee_name
 from jax_enzyme.ir.sources import noted_sources
+from jax_enzyme.ir.values import Argument, Value
+from jax_enzyme.transform.rewriting import phis, substitute
 
 
 def load_before_loops(function: ArrayFunction) -> ArrayFunction:
     """The array function with such loads before their loops, in a copy of the module; the function itself where there
     is nothing of the kind. One thread at a time has to run it."""
     root = function.module.functions[function.symbol]
-    if not any(_candidates(loop) for loop in Loops.of(root).all):
+    loops = Loops.of(root)
+    if not any(_candidates(loop) or _sums(loops, loop) for loop in loops.all):
         return function
     module = clone(function.module)
-    return replace(function, module=module) if _move(module, module.functions[function.symbol]) else function
+    return replace(function, module=module) if _Moves(module, module.functions[function.symbol]).run() else function
 
 
-def _move(module: Module, root: Function) -> bool:
-    """Whether anything was moved."""
-    loops = Loops.of(root)
-    facts = Recurrences(root, loops.cfg, loops, module)
-    layout = DataLayout(module)
-    points_to = PointsTo(module, root)
-    writes = [access for access in accesses(points_to, root, layout) if access.writes]
+class _Moves:
+    """What moves in one function, in place."""
 
-    def may_meet(a: Objects, b: Objects) -> bool:
-        return bool(a & b) or points_to.unknown in a or points_to.unknown in b
+    def __init__(self, module: Module, root: Function) -> None:
+        self._root = root
+        self._loops = Loops.of(root)
+        self._facts = Recurrences(root, self._loops.cfg, self._loops, module)
+        self._layout = DataLayout(module)
+        self._points_to = PointsTo(module, root)
+        self._found = list(accesses(self._points_to, root, self._layout))
 
-    def stays(load: I.Load, loop: Loop) -> bool:
-        """Whether nothing in the loop writes there."""
-        objects = points_to.of(load.operands[0])
-        read = Place(load.operands[0], loop.header, layout.store_size(load.type))
-        for access in writes:
-            block = facts.block_of[access.instruction]
-            if block not in loop or not may_meet(access.objects, objects):
+    def run(self) -> bool:
+        """Whether anything was moved."""
+        copies = noted_sources(self._root)
+        writes = [access for access in self._found if access.writes]
+        loads = ((loop, load) for loop in self._loops.all for load in _candidates(loop) if load not in copies)
+        moved = [(loop, load) for loop, load in loads if self._may_begin(load, loop, writes)]
+        sums = [(loop, group) for loop in self._loops.all for group in self._handed_on(loop)]
+        for loop, load in moved:
+            assert loop.preheader is not None
+            self._facts.block_of[load].instructions.remove(load)
+            loop.preheader.instructions.insert(-1, load)
+        for loop, group in sums:
+            _hand_on(self._root, loop, group)
+        return bool(moved or sums)
+
+    def _may_begin(self, load: I.Load, loop: Loop, writes: Iterable[Access]) -> bool:
+        """Whether a load may be made where the loop begins: what it reads is there, and stays."""
+        return (load in loop.header.instructions or self._is_readable(load)) and self._is_alone(load, loop, writes)
+
+    def _handed_on(self, loop: Loop) -> Iterator[list[I.Load | I.Store]]:
+        """What every iteration of a loop loads from one place and stores there, and nothing else in it touches."""
+        for group in _sums(self._loops, loop):
+            if all(self._facts.once_per_iteration(self._facts.block_of[i], loop) for i in group):
+                others = (access for access in self._found if access.instruction not in group)
+                if isinstance(group[0], I.Load) and self._is_alone(group[0], loop, others):
+                    yield group
+
+    def _is_alone(self, load: I.Load, loop: Loop, others: Iterable[Access]) -> bool:
+        """Whether nothing among other accesses in the loop comes to the place of one."""
+        objects, unknown = self._points_to.of(load.operands[0]), self._points_to.unknown
+        own = Place(load.operands[0], loop.header, self._layout.store_size(load.type))
+        for other in others:
+            block = self._facts.block_of[other.instruction]
+            if block not in loop or not (objects & other.objects or unknown in objects | other.objects):
                 continue
-            size = access.size
-            if size is None or not never_meet(facts, loop, Place(access.pointer, block, size), read):
+            size = other.size
+            if size is None or not never_meet(self._facts, loop, own, Place(other.pointer, block, size)):
                 return False
         return True
 
-    copies = noted_sources(root)
-    found = ((loop, load) for loop in loops.all for load in _candidates(loop) if load not in copies)
-    moved = [(loop, load) for loop, load in found if stays(load, loop)]
-    for loop, load in moved:
-        assert loop.preheader is not None
-        loop.header.instructions.remove(load)
-        loop.preheader.instructions.insert(-1, load)
-    return bool(moved)
+    def _is_readable(self, load: I.Load) -> bool:
+        """Whether what is loaded lies in a buffer, whatever the loops around are at."""
+        base = I.base_of(load.operands[0])
+        size = argument_size(base) if isinstance(base, Argument) else None
+        try:
+            place = self._facts.form(load.operands[0]).polynomial - self._facts.form(base).polynomial
+        except TooComplex:
+            return False
+        reach = self._facts.interval(place)
+        return size is not None and 0 <= reach.low <= reach.high <= size - self._layout.store_size(load.type)
+
+
+def _hand_on(root: Function, loop: Loop, group: list[I.Load | I.Store]) -> None:
+    """What is loaded from one place and stored there again goes through a phi; the last of it is stored behind."""
+    first, last = group[0], group[-1]
+    (latch,), (behind,), before = loop.latches, loop.exits, loop.preheader
+    assert isinstance(first, I.Load) and before is not None
+    early = with_operands(first, first.operands)
+    before.instructions.insert(-1, early)
+    handed = I.Phi(first.type, "phi", [early], targets=[before])
+    loop.header.instructions.insert(0, handed)
+    replaced: dict[Value, Value] = {}
+    now: Value = handed
+    for access in group:
+        if isinstance(access, I.Load):
+            replaced[access] = now
+        else:
+            now = access.operands[0]
+    handed.add(now, latch)
+    outside = I.Phi(first.type, "phi", [now], targets=[latch])
+    store = with_operands(next(i for i in reversed(group) if isinstance(i, I.Store)), [outside, last.operands[-1]])
+    at = len(phis(behind))
+    behind.instructions[at:at] = [outside, store]
+    for block in loop.blocks:
+        block.instructions = [i for i in block.instructions if i not in group or i in replaced]
+    substitute(root, replaced)
+
+
+def _sums(loops: Loops, loop: Loop) -> list[list[I.Load | I.Store]]:
+    """What an innermost loop with one exit, at its end, loads from and stores to each place that it does not change:
+    all accesses by one address, in the order in which they are made; first a load, and at least one store."""
+    if not _is_closed(loop) or loop.exiting != loop.latches or len(loop.latches) != 1 or len(loop.exits) != 1:
+        return []
+    if loops.cfg.preds[loop.exits[0]] != loop.latches:
+        return []
+    groups: dict[Value, list[I.Load | I.Store]] = {}
+    for instruction in (i for b in loops.cfg.rpo if b in loop.blocks for i in b.instructions):
+        if isinstance(instruction, I.Load | I.Store):
+            groups.setdefault(instruction.operands[-1], []).append(instruction)
+    inside = {i for block in loop.blocks for i in block.instructions}
+    return [
+        group
+        for pointer, group in groups.items()
+        if pointer not in inside
+        and isinstance(group[0], I.Load)
+        and any(isinstance(i, I.Store) for i in group)
+        and all(_is_plain(i) and I.accessed_value(i).type == group[0].type for i in group)
+    ]
+
+
+def _is_plain(access: I.Load | I.Store) -> bool:
+    """Whether a number is loaded or stored, and nothing is said of when."""
+    is_number = isinstance(I.accessed_value(access).type, T.FloatType)
+    return is_number and not access.ordering and "volatile" not in access.flags
+
+
+def _is_closed(loop: Loop) -> bool:
+    """Whether an innermost loop calls nothing that may not come back."""
+    if loop.children or loop.preheader is None:
+        return False
+    calls = (i for block in loop.blocks for i in block.instructions if isinstance(i, I.CallBase))
+    return all(callee_name(call).startswith("llvm.") or is_pure(call) for call in calls)
 
 
 def _candidates(loop: Loop) -> list[I.Load]:
-    """The plain loads of numbers that an innermost loop makes once it begins, whatever happens, at an address from
-    outside."""
-    if loop.children or loop.preheader is None:
+    """The plain loads of numbers that an innermost loop makes, perhaps, at an address from outside."""
+    if not _is_closed(loop):
         return []
-    inside = {i for block in loop.blocks for i in block.instructions}
-    if any(isinstance(i, I.CallBase) and not callee_name(i).startswith("llvm.") for i in inside):
-        return []  # it may not come back
-    return [
-        load
-        for load in loop.header.instructions
-        if isinstance(load, I.Load)
-        and isinstance(load.type, T.FloatType)
-        and load.operands[0] not in inside
-        and not load.ordering
-        and "volatile" not in load.flags
-    ]
+    inside = {i: None for block in loop.blocks for i in block.instructions}
+    loads = (i for i in inside if isinstance(i, I.Load))
+    return [load for load in loads if _is_plain(load) and load.operands[0] not in inside]

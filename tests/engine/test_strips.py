@@ -9,7 +9,7 @@ import pytest
 
 from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.codegen import derived
-from jax_enzyme.codegen.strips import compute_in_strips
+from jax_enzyme.codegen.strips import compute_early
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.verify import verify
 from tests.kernels.case import Case
@@ -20,7 +20,7 @@ from tests.support.through_engine import Specialised
 OWN = str(Path(__file__).parent / "strips.c")
 
 
-def _case(name: str, signature: str, **shapes: int) -> Case:
+def _case(name: str, signature: str, **shapes: int | tuple[()]) -> Case:
     return Case(name, signature, lambda r: {k: r.uniform(0.5, 2, s) for k, s in shapes.items()}, file=OWN)
 
 
@@ -42,7 +42,7 @@ def _loops(row: Case) -> int:
     kernel = Specialised.of(row)
     function = derived.regular(kernel.program, kernel.signature, kernel.binding, None)
     module = clone(function.module)
-    compute_in_strips(module)
+    compute_early(module)
     verify(module)
     return len(Loops.of(module.functions[function.symbol]).all)
 

@@ -1,0 +1,99 @@
+"""Loops with operations that take long; how what comes first passes through memory: for `rows_once` and `strips`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jax_enzyme.analysis.counters import tests
+from jax_enzyme.analysis.loops import Loop, Loops
+from jax_enzyme.analysis.recurrences import Recurrences
+from jax_enzyme.codegen.vector_math import scalar_name, vector_functions
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.values import BasicBlock, ConstantInt, Value
+from jax_enzyme.transform.rewriting import phis, substitute
+
+_FEWEST = 16
+"""A loop of fewer iterations stays as it is."""
+PLAIN = (I.BinaryOp, I.UnaryOp, I.Cast, I.Compare, I.Select, I.GetElementPtr)
+
+Length = int | tuple[Value, Value]
+"""A number, or how far it is from one value to another."""
+
+
+def takes_long(instruction: I.Instruction) -> bool:
+    """Whether an instruction takes many times as long as others, for one number, and less of that in vectors."""
+    match instruction:
+        case I.BinaryOp(opcode="fdiv"):
+            return isinstance(instruction.type, T.FloatType)
+        case I.Call() if isinstance(callee := instruction.callee, Function):
+            return callee.name.startswith("llvm.sqrt.f") or scalar_name(callee) in vector_functions()
+        case _:
+            return False
+
+
+def is_long(loops: Loops, loop: Loop) -> bool:
+    """Whether an innermost loop is left at its end alone, and does something that takes long."""
+    if loop.children or loop.preheader is None or loop.exiting != loop.latches or len(loop.latches) != 1:
+        return False
+    is_counted = isinstance(loop.latches[0].terminator, I.CondBranch) and not loops.irreducible
+    return is_counted and any(takes_long(i) for b in loop.blocks for i in b.instructions)
+
+
+def length_of(facts: Recurrences, loop: Loop) -> Length | None:
+    """How many iterations a loop has; None where nobody knows, or they are few."""
+    again, most = facts.repeats(loop), facts.trip_count(loop).maximum
+    if most is None or most + 1 < _FEWEST:
+        return None
+    if again is not None:
+        return again + 1
+    for test in tests(loop):
+        counter, outside = test.counted, facts.block_of.get(test.bound) not in loop.blocks
+        if test.predicate == "ne" and counter.step == counter.added == 1 and not counter.casts and outside:
+            ends = loop.ends(counter.phi)
+            return None if ends is None or counter.phi.type != T.I64 else (ends[0], test.bound)
+    return None
+
+
+def kept_of(early: frozenset[Value], inside: list[I.Instruction]) -> Iterator[I.Instruction]:
+    """The numbers that come first, take long, and are needed by what does not."""
+    long: set[Value] = set()
+    for instruction in inside:
+        if instruction in early and (takes_long(instruction) or not long.isdisjoint(instruction.operands)):
+            long.add(instruction)
+    needed = {o for i in inside if i not in early for o in i.operands if o in long}
+    for instruction in reversed(inside):
+        if instruction in needed:
+            if isinstance(instruction.type, T.FloatType):
+                yield instruction
+            else:
+                needed.update(o for o in instruction.operands if o in long)
+
+
+def local_memory(function: Function, length: int, type_: T.Type) -> Value:
+    memory = I.Alloca(T.PTR, "alloca", [ConstantInt(T.I32, 1)], T.ArrayType(length, type_), 64)
+    function.entry.instructions.insert(0, memory)
+    return memory
+
+
+def number_of(at: Builder, length: Length) -> Value:
+    return const_int(T.I64, length) if isinstance(length, int) else at.binary("sub", length[1], length[0])
+
+
+def load_instead(function: Function, loop: Loop, memory: dict[I.Instruction, Value], before: BasicBlock) -> I.Phi:
+    """Values of a loop come from memory: the counter of the loop's iterations that it is read by. Where it goes on is
+    not said yet."""
+    place = I.Phi(T.I64, "phi", [const_int(T.I64, 0)], targets=[before])
+    loop.header.instructions.insert(0, place)
+    replaced: dict[Value, Value] = {}
+    for block in [b for b in function.blocks if b in loop.blocks]:
+        for value in memory:
+            if value in block.instructions:
+                at = Builder(BasicBlock())
+                replaced[value] = at.load(value.type, at.gep(value.type, memory[value], [place]))
+                index = max(block.instructions.index(value), len(phis(block)))
+                block.instructions[index:index] = at.block.instructions
+    substitute(function, replaced)
+    return place

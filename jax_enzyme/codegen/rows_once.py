@@ -1,0 +1,136 @@
+"""Rows of numbers that take long and that no outer loop changes are computed once.
+
+    before    for i: for k: y[i + k] *= cos(w * k)                the same cosines for all i
+
+    after     for k: C[k] = cos(w * k)
+              for i: for k: y[i + k] *= C[k]
+
+LLVM moves numbers that a loop does not change out of it, but no rows of them: twiddle factors, windows, weights by
+distance, in the forward sweep as in the value. A row is computed where the outermost loop begins that does not change
+it, into local memory. Nothing is read for it, since the inner loop may never run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jax_enzyme.analysis.counters import step_to
+from jax_enzyme.analysis.evaluation import is_pure
+from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.loops import Loop
+from jax_enzyme.analysis.recurrences import Recurrences
+from jax_enzyme.codegen.long_loops import PLAIN, Length, kept_of, load_instead, local_memory, number_of
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.clone import with_operands
+from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.values import BasicBlock, Value
+from jax_enzyme.transform.rewriting import redirect_phis
+
+_BYTES = 1 << 17
+"""Of local memory for all rows of a function."""
+
+
+class RowsOnce:
+    """Finds the rows of one function, and computes them once, in place."""
+
+    def __init__(self, function: Function, facts: Recurrences, layout: DataLayout) -> None:
+        self._function = function
+        self._facts = facts
+        self._layout = layout
+        self._room = _BYTES
+
+    def run(self, loop: Loop, length: Length) -> None:
+        """The row of one loop, for the outermost loop around it that does not change it."""
+        facts = self._facts
+        most = facts.trip_count(loop).maximum
+        blocks = [b for b in facts.cfg.rpo if b in loop.blocks]
+        always = [b for b in blocks if facts.once_per_iteration(b, loop)]
+        for around in reversed(list(loop.ancestors)[1:]):
+            ends = () if isinstance(length, int) else length
+            outside = [facts.block_of.get(v) not in around.blocks for v in ends]
+            if most is None or around.preheader is None or not all(outside) or facts.repeats(around) == 0:
+                continue
+            fixed = _fixed(loop, around, always, facts)
+            kept = tuple(kept_of(fixed, [i for b in blocks for i in b.instructions]))
+            size = sum(self._layout.store_size(i.type) for i in kept) * (most + 1)
+            if kept and size <= self._room:
+                self._room -= size
+                _Row(self._function, loop, around, fixed, kept, most + 1).run(length)
+                return
+
+
+def _fixed(loop: Loop, around: Loop, blocks: list[BasicBlock], facts: Recurrences) -> frozenset[Value]:
+    """What is computed in every iteration of a loop, without memory, and is the same whenever the loop runs."""
+    found: set[Value] = set()
+
+    def is_fixed(value: Value) -> bool:
+        return value in found or facts.block_of.get(value) not in around.blocks
+
+    for instruction in (i for block in blocks for i in block.instructions):
+        match instruction:
+            case I.Phi() if (ends := loop.ends(instruction)) is not None and instruction in loop.header.instructions:
+                fits = step_to(ends[1], instruction) is not None and is_fixed(ends[0])
+            case I.BinaryOp(opcode="udiv" | "sdiv" | "urem" | "srem"):
+                fits = False
+            case I.Call():
+                fits = is_pure(instruction) and all(map(is_fixed, instruction.operands))
+            case _:
+                fits = isinstance(instruction, PLAIN) and all(map(is_fixed, instruction.operands))
+        if fits:
+            found.add(instruction)
+    return frozenset(found)
+
+
+@dataclass(frozen=True, eq=False)
+class _Row:
+    """What (`kept`, by `fixed`) a loop computes alike whenever it runs in the loop `around` it."""
+
+    function: Function
+    loop: Loop
+    around: Loop
+    fixed: frozenset[Value]
+    kept: tuple[I.Instruction, ...]
+    most: int
+
+    def run(self, length: Length) -> None:
+        """Computes it before the loop around, in place, where the loop has iterations at all."""
+        memory = {value: local_memory(self.function, self.most, value.type) for value in self.kept}
+        before, body, after = self.around.preheader, BasicBlock(), BasicBlock()
+        assert before is not None
+        (latch,) = self.loop.latches
+        end = before.instructions.pop()
+        at = Builder(before)
+        number = number_of(at, length)
+        fits = at.icmp("ult", at.binary("sub", number, const_int(T.I64, 1)), const_int(T.I64, self.most))
+        at.cond_br(fits, body, after)
+        at = Builder(body)
+        place = at.phi(T.I64, [(const_int(T.I64, 0), before)])
+        copies: dict[Value, Value] = {}
+        for block in [b for b in self.function.blocks if b in self.loop.blocks]:
+            for instruction in block.instructions:
+                if instruction in self.fixed:
+                    copies[instruction] = at.insert(with_operands(instruction, instruction.operands))
+        for old, copy in copies.items():
+            assert isinstance(copy, I.Instruction)
+            if isinstance(old, I.Phi) and isinstance(copy, I.Phi):
+                ends = self.loop.ends(old)
+                assert ends is not None
+                copy.operands, copy.targets = [ends[0], copies[ends[1]]], [before, body]
+            else:
+                copy.operands[:] = [copies.get(o, o) for o in copy.operands]
+        for value, row in memory.items():
+            at.store(copies[value], at.gep(value.type, row, [place]))
+        at.count_on(place, body, number, after)
+        after.instructions.append(end)
+        redirect_phis(self.around.header, before, after)
+        self.around.preheader = after
+        index = self.function.blocks.index(before) + 1
+        self.function.blocks[index:index] = [body, after]
+        inner = self.loop.preheader
+        assert inner is not None
+        counter = load_instead(self.function, self.loop, memory, inner)
+        at = Builder(BasicBlock())
+        counter.add(at.binary("add", counter, const_int(T.I64, 1), ("nuw", "nsw")), latch)
+        latch.instructions[-1:-1] = at.block.instructions
