@@ -5,12 +5,16 @@
 Two remainders by one divisor, of numbers whose difference is constant, differ by that constant modulo the divisor, and
 by less than the divisor: here by 1 or by -2, never by nothing. So do the addresses, in rows that are long enough. Where
 there are two levels, optimisers make selects of them, whose arms go by the same remainders.
+
+Members of records are apart by what is left of the distance when whole records are taken away, and places on two sides
+of a loop's way by the distance at its nearer end.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from math import gcd
 
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.polynomials import Iteration, Leaf, Polynomial, TooComplex
@@ -50,7 +54,9 @@ def never_meet(facts: Recurrences, loop: Loop, a: Place, b: Place) -> bool:
     low, high = inside[0].low - inside[1].high, inside[0].high - inside[1].low
     if distances is None or any(max(abs(d + low), abs(d + high)) >= _NO_WRAP for d in distances):
         return False
-    return all(d + low >= b.size or d + high <= -a.size for d in distances)
+    # Members of records: whatever the iterations, the distance is this one and some multiple of a record's size.
+    pitch = gcd(*p_inside.terms.values(), *q_inside.terms.values()) or _NO_WRAP
+    return all(d + low >= b.size or d + high <= -a.size or b.size <= d % pitch <= pitch - a.size for d in distances)
 
 
 def _is_passed(facts: Recurrences, loop: Loop, distance: Polynomial, sizes: tuple[int, int]) -> bool:
@@ -61,8 +67,10 @@ def _is_passed(facts: Recurrences, loop: Loop, distance: Polynomial, sizes: tupl
     if last is None or len(steps) != 1 or not (step := steps[0].value) or not facts.is_invariant(first, loop):
         return False
     behind = distance.substitute(facts.iteration(loop), last)
-    low, high = (first, behind) if step > 0 else (behind, first)
-    return facts.interval(low).low >= sizes[1] or facts.interval(high).high <= -sizes[0]
+    low, high = (facts.interval(end) for end in ((first, behind) if step > 0 else (behind, first)))
+    if max(abs(low.low), abs(high.high)) >= _NO_WRAP:
+        return False
+    return low.low >= sizes[1] or high.high <= -sizes[0]
 
 
 def _split(polynomial: Polynomial, loop: Loop) -> tuple[Polynomial, Polynomial]:

@@ -97,3 +97,28 @@ void levels_overlap(int n, int m, int steps, double *x) {
             for (int j = 1; j < m - 1; j++) next[i * m + j] = now[i * m + j - 1] * now[i * m + j + 1] + now[i * m + j + m];
     }
 }
+
+/* Records of three numbers: what each reads of its neighbours, and of what lies beside. */
+void records(int n, const double *u, double *y) {
+    for (int i = 1; i < n - 1; i++) {
+        const double *l = u + 3 * (i - 1), *c = u + 3 * i, *r = u + 3 * (i + 1);
+        y[3 * i] = l[0] * r[0] + c[2];
+        y[3 * i + 1] = r[1] * c[1] - c[0] * l[2] * r[2];
+        y[3 * i + 2] = c[2] * r[2] + l[1];
+    }
+}
+
+/* Complex numbers on a grid, from the last to the first. */
+void complexes(int n, int m, const double *z, double *y) {
+    for (int i = n - 2; i > 0; i--)
+        for (int j = m - 2; j > 0; j--) {
+            const double *c = z + 2 * (i * m + j), *l = c - 2, *r = c + 2, *b = c - 2 * m, *t = c + 2 * m;
+            y[2 * (i * m + j)] = (l[0] + r[0] + b[0] + t[0]) * c[1];
+            y[2 * (i * m + j) + 1] = l[1] * r[0] - b[1] * t[1] + c[0] * c[0];
+        }
+}
+
+/* Of every record the last number is that of another loop, which writes it. */
+void beside(int n, double *u) {
+    for (int i = 1; i < n - 1; i++) u[3 * i + 2] = u[3 * (i - 1)] * u[3 * i + 1] + u[3 * i] * u[3 * (i + 1)];
+}

@@ -43,6 +43,16 @@ LATE = {
         lambda r: {k: r.normal(size=(10, 10, 10)) for k in "xy"},
         file=OWN,
     ),
+    "records": Case(
+        "records", "n: i32, u: f64[3*n], inout y: f64[3*n]", lambda r: _two(r, 60, "u", "y"), file=OWN
+    ),
+    "complexes": Case(
+        "complexes",
+        "n: i32, m: i32, z: f64[n,m,2], inout y: f64[n,m,2]",
+        lambda r: {k: r.normal(size=(12, 13, 2)) for k in "zy"},
+        file=OWN,
+    ),
+    "beside": Case("beside", "n: i32, inout u: f64[3*n]", lambda r: _two(r, 60, "u"), file=OWN),
     "rows": Case("rows", "n: i32, x: f64[n,12] -> f64", lambda r: {"x": r.uniform(1, 2, (8, 12))}, file=OWN),
     "levels": Case(
         "levels",

@@ -67,26 +67,36 @@ class LateSums:
         return total
 
     def finish(self, loop: Loop, new_block: Callable[[str], BasicBlock]) -> None:
-        """Adds what has been kept in a loop that is left now."""
+        """Adds what has been kept in a loop that is left now. Where places are some items apart, one loop goes over all
+        that lies between them."""
+        together: dict[object, list[tuple[Gather, _Kept]]] = {}
         for gather, kept in self._waiting.pop(loop, {}).items():
-            self._add(gather, kept, new_block)
+            key = gather if gather.apart == 1 else (gather.apart, gather.span + gather.rim)
+            together.setdefault(key, []).append((gather, kept))
+        for gathers in together.values():
+            self._add(gathers, new_block)
 
-    def _add(self, gather: Gather, kept: _Kept, new_block: Callable[[str], BasicBlock]) -> None:
+    def _add(self, gathers: list[tuple[Gather, _Kept]], new_block: Callable[[str], BasicBlock]) -> None:
         builder = self._builder
-        lowest = min(gather.shifts, key=lambda load: gather.shifts[load])
-        first = self._sources.shadow_at(lowest.operands[0], gather.first)
-        align = min(element_alignment(load.type, load.align) for load in gather.shifts)
+        firsts = [(g, kept, min(g.shifts, key=g.shifts.__getitem__)) for g, kept in gathers]
+        places = [self._sources.shadow_at(lowest.operands[0], g.first) for g, _, lowest in firsts]
         body, after = new_block("sum"), new_block("added")
         before = builder.block
         builder.br(body)
         builder.block = body
         number = builder.phi(T.I64, [(ConstantInt(T.I64, 0), before)])
-        pointer = builder.gep(lowest.type, first, [number])
-        total = load_number(builder, lowest.type, pointer, align)
-        for load, buffer in kept:
-            shift = ConstantInt(T.I64, gather.rim - gather.shifts[load])
-            place = builder.binary("add", number, shift, ("nuw", "nsw"))
-            total = added(builder, total, load_number(builder, load.type, builder.gep(load.type, buffer, [place])))
-        store_number(builder, total, pointer, align)
+        for (gather, kept, lowest), first in zip(firsts, places, strict=True):
+            align = min(element_alignment(load.type, load.align) for load in gather.shifts)
+            item: Value = number
+            if gather.apart > 1:
+                item = builder.binary("mul", number, ConstantInt(T.I64, gather.apart), ("nuw", "nsw"))
+            pointer = builder.gep(lowest.type, first, [item])
+            total = load_number(builder, lowest.type, pointer, align)
+            for load, buffer in kept:
+                shift = ConstantInt(T.I64, gather.rim - gather.shifts[load])
+                place = builder.binary("add", number, shift, ("nuw", "nsw"))
+                total = added(builder, total, load_number(builder, load.type, builder.gep(load.type, buffer, [place])))
+            store_number(builder, total, pointer, align)
+        gather = gathers[0][0]
         builder.count_on(number, body, ConstantInt(T.I64, gather.span + gather.rim), after)
         builder.block = after

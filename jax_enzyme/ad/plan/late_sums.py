@@ -10,7 +10,8 @@ The order of additions to an adjoint is ours to choose, if nothing else happens 
 writes what is loaded. `A`, `B` and `C` are local memory, small enough for a near cache, with rims of zeros for the ends
 of the second loop, which goes over all places that anything in the first one reads. The same holds for nests of loops
 whose iterations come to places in the order of memory: there, `A` has zeros where rows have rims as well. What is the
-adjoint of several loads is kept once.
+adjoint of several loads is kept once. Places may be some items apart from one iteration to the next, as members of
+records are (`u[3 * i]`, `u[3 * (i + 1)]`): only those that one iteration shares with others are gathered together.
 """
 
 from __future__ import annotations
@@ -41,20 +42,23 @@ _BUFFER = 1 << 17
 """Bytes of it for what is added together: with more, the second-nearest cache has no room left for what is added to."""
 _OF_EACH_CALL = 1 << 12
 """Bytes of it in a function that calls itself: there are as many as calls, on one stack."""
+_MOST_APART = 16
+"""Items from a place to that of the next iteration: of each line that is read, no more than a part is used."""
 _NEAR = 4096
 """Places at so small a distance that LLVM's vectoriser sees a store that the next load must wait for."""
 
 
 @dataclass(frozen=True, eq=False)
 class Gather:
-    """Loads whose adjoints are added together, behind the outermost loop of `nest` (outermost first). From one
-    iteration of a loop to the next, the places of each are so many items further (`steps`); in one iteration, its place
-    is so many items behind that of the load that has the first one (`shifts`)."""
+    """Loads whose adjoints are added together, behind the outermost loop of `nest` (outermost first). Each place is
+    `apart` items of the array behind the one before. From one iteration of a loop to the next, those of each load are
+    so many places further (`steps`); in one iteration, its place is so many behind the first one (`shifts`)."""
 
     nest: tuple[Loop, ...]
     counts: tuple[int, ...]
     steps: tuple[int, ...]
     shifts: Mapping[I.Load, int]
+    apart: int = 1
 
     @property
     def loop(self) -> Loop:
@@ -96,12 +100,13 @@ class Gather:
 
 @dataclass(frozen=True)
 class _Stream:
-    """A load in all iterations of a nest: `place` is where it begins, without constants."""
+    """A load in all iterations of a nest: `place` is where it begins, without constants; see `Gather` for the rest."""
 
     load: I.Load
     place: frozenset[tuple[object, int]]
     offset: int
     steps: tuple[int, ...]
+    apart: int
 
 
 def late_sums(recipes: Recipes, facts: Facts, words: Words, inert: Collection[Loop]) -> dict[I.Instruction, Gather]:
@@ -151,7 +156,7 @@ class _Finder:
         if not nests:
             return found
         nest, counts = nests[0]
-        alone = [s for s in self._streams(nest, counts) if s.load not in found]
+        alone = [s for s in self._streams(nest, counts) if s.load not in found and s.apart == 1]
         for stream in _waiting(alone, counts[0], self._recipes):
             gather = Gather(nest, counts, stream.steps, {stream.load: 0})
             if self._has_room(gather):
@@ -188,16 +193,18 @@ class _Finder:
         """Loads that come to neighbouring places, dense enough to go over all places from the first to the last."""
         alike: dict[object, list[_Stream]] = {}
         for stream in self._streams(nest, counts):
-            alike.setdefault((stream.place, stream.steps, stream.load.type), []).append(stream)
+            apart = stream.apart * self._recipes.layout.store_size(stream.load.type)
+            rest = stream.offset % apart if stream.apart > 1 else 0
+            alike.setdefault((stream.place, stream.steps, stream.load.type, apart, rest), []).append(stream)
         for streams in alike.values():
-            item = self._recipes.layout.store_size(streams[0].load.type)
+            item = streams[0].apart * self._recipes.layout.store_size(streams[0].load.type)
             pending = sorted(streams, key=lambda s: s.offset)
             while pending:
                 first = pending[0]
                 reach = Gather(nest, counts, first.steps, {first.load: 0}).span // 2
                 shifts = {s.load: divmod(s.offset - first.offset, item) for s in pending}
                 near = {load: items for load, (items, rest) in shifts.items() if rest == 0 and items <= reach}
-                gather = Gather(nest, counts, first.steps, near)
+                gather = Gather(nest, counts, first.steps, near, first.apart)
                 pending = [s for s in pending if s.load not in near]
                 if gather.rim > 0 and gather.span <= 2 * prod(counts):
                     yield gather
@@ -241,10 +248,12 @@ class _Finder:
             if abs(step) < reach:
                 return None  # iterations come to the same places
             reach = abs(step) * count
-        if abs(steps[-1]) != 1 or not recurrences.is_invariant(place, nest[0]):
+        apart = abs(steps[-1])
+        if apart > _MOST_APART or any(step % apart for step in steps) or not recurrences.is_invariant(place, nest[0]):
             return None
         rest = place.add_constant(-place.constant_term)
-        return _Stream(load, frozenset(rest.terms.items()), place.constant_term, tuple(steps))
+        steps = [step // apart for step in steps]
+        return _Stream(load, frozenset(rest.terms.items()), place.constant_term, tuple(steps), apart)
 
     def _may_wait(self, nest: tuple[Loop, ...], load: I.Load) -> bool:
         """Whether nothing in a nest may write what is loaded there; where it is not all read, it must be numbers."""
