@@ -1,4 +1,4 @@
-"""What Fortran and Rust leave undefined, under Options(sanitize=True): mistakes that optimisers make use of are seen."""
+"""What Fortran and Rust leave undefined, under Options(sanitize=True), where optimisers make use of it as well."""
 
 from __future__ import annotations
 
