@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal
 
 from jax_enzyme.ir.instructions import Instruction
 from jax_enzyme.ir.lexer import escape, unescape
@@ -64,12 +65,13 @@ def trace(module: Module, instruction: Instruction) -> list[str]:
 def comes_from_fortran(module: Module, instruction: Instruction) -> bool:
     """Whether the function of the source that an instruction belongs to is one of Fortran's."""
     subprogram = _subprogram(module, instruction.metadata)
-    return subprogram is not None and is_of_fortran(module, subprogram)
+    return subprogram is not None and is_written_in(module, subprogram, "Fortran")
 
 
-def is_of_fortran(module: Module, subprogram: MDNode) -> bool:
+def is_written_in(module: Module, subprogram: MDNode, language: Literal["Fortran", "Rust"]) -> bool:
+    """Whether a function of a source is one of a language's, of whichever standard."""
     unit = resolve(module, subprogram.get("unit"))
-    return unit is not None and str(unit.get("language")).startswith("DW_LANG_Fortran")
+    return unit is not None and str(unit.get("language")).startswith(f"DW_LANG_{language}")
 
 
 def function_location(module: Module, function: Function) -> str | None:

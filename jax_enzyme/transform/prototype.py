@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from jax_enzyme.ir.debug import is_of_fortran, resolve
+from jax_enzyme.ir.debug import is_written_in, resolve
 from jax_enzyme.ir.metadata import MDNode, MDNull, MDValue
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.nodes import of_kind
@@ -27,6 +27,7 @@ class Prototype:
     parameters: tuple[SourceType, ...] | None = None
     names: Mapping[int, str] | None = None
     is_fortran: bool = False
+    is_rust: bool = False
     nodes: tuple[MDValue, ...] = ()
     result_node: MDValue | None = None
 
@@ -37,6 +38,9 @@ class Prototype:
     def __str__(self) -> str:
         if not self.parameters:
             return self.name
+        if self.is_rust:
+            listed = [f"{self.parameter_name(i) or '_'}: {t.text}" for i, t in enumerate(self.parameters)]
+            return f"fn {self.name}({', '.join(listed)})" + (f" -> {self.result.text}" if self.result else "")
         listed = [
             f"{t.text}{'' if t.text.endswith('*') else ' '}{self.parameter_name(i) or ''}".rstrip()
             for i, t in enumerate(self.parameters)
@@ -50,7 +54,7 @@ def prototype(module: Module, function: Function) -> Prototype:
     if subprogram is None:
         return Prototype(function.name)
     nodes = _nodes(module, subprogram)
-    is_fortran = is_of_fortran(module, subprogram)
+    is_fortran = is_written_in(module, subprogram, "Fortran")
     types = None if nodes is None else [_type(module, value) for value in nodes]
     if types and is_fortran and nodes:
         types[1:] = [_of_fortran(module, known, node) for known, node in zip(types[1:], nodes[1:], strict=True)]
@@ -63,6 +67,7 @@ def prototype(module: Module, function: Function) -> Prototype:
             module, function, hidden=is_fortran and types is not None and types[0] is None, count=len(types or ()) - 1
         ),
         is_fortran,
+        is_written_in(module, subprogram, "Rust"),
         tuple(nodes or ())[1:],
         nodes[0] if nodes else None,
     )

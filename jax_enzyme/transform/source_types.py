@@ -272,6 +272,8 @@ def _text(module: Module, value: MDValue | str | None, depth: int) -> str:
         return "function"
     base = node.get("baseType")
     if node.kind == "DIDerivedType":
+        if tag in _SUFFIXES and name:
+            return name  # as Rust has it
         if tag in _SUFFIXES:
             text = _text(module, base, depth - 1)
             return f"{text}{'' if text.endswith(('*', '&')) else ' '}{_SUFFIXES[tag]}"

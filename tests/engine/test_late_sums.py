@@ -43,9 +43,7 @@ LATE = {
         lambda r: {k: r.normal(size=(10, 10, 10)) for k in "xy"},
         file=OWN,
     ),
-    "records": Case(
-        "records", "n: i32, u: f64[3*n], inout y: f64[3*n]", lambda r: _two(r, 60, "u", "y"), file=OWN
-    ),
+    "records": Case("records", "n: i32, u: f64[3*n], inout y: f64[3*n]", lambda r: _two(r, 60, "u", "y"), file=OWN),
     "complexes": Case(
         "complexes",
         "n: i32, m: i32, z: f64[n,m,2], inout y: f64[n,m,2]",

@@ -24,7 +24,7 @@ def test_rust(name: str) -> None:
 @pytest.mark.parametrize(
     ("parameter", "signature", "message"),
     [
-        ("x: *const f32", "x: f64[2] -> f64", r"`x` is f64\[2\].*`f32 \*`"),
+        ("x: *const f32", "x: f64[2] -> f64", r"`x` is f64\[2\].*`\*const f32`.*fn f\(x: \*const f32\) -> f64"),
         ("x: *const *const f64", "x: f64[2] -> f64", "leads to pointers"),
         ("x: *const Mixed", "x: f64[2] -> f64", "member `b` is `i32`"),
         ("x: *const f64", "out x: f64[2] -> f64", "where it cannot write"),
