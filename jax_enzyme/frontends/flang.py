@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from jax_enzyme.frontends import fortran_modules, toolchain
+from jax_enzyme.frontends.fortran_intents import with_intents
 from jax_enzyme.frontends.fortran_types import name_types
 from jax_enzyme.frontends.openmp import on_the_host
 from jax_enzyme.frontends.source import Source
@@ -28,6 +29,7 @@ _ARGUMENTS = (
     "-O2", "-mllvm", "-opt-bisect-limit=0", "-mllvm", "-opt-bisect-verbose=0",
     "-g", "{source}", "-o", "{output}",
 )  # fmt: skip
+_FIXED = (".f", ".for", ".ftn", ".fpp")
 _INCLUDE = Path(__file__).parent / "fortran_include"
 _MPI = frozenset({"mpi", "mpi_f08"})
 """Modules that MPI's libraries come with, as the compiler's own module files: those of gfortran are of no use here."""
@@ -66,7 +68,8 @@ def compile_with_modules(source: Source, flags: Sequence[str], given: toolchain.
     ir, made = toolchain.compile_beside(source, recipe, [*on_the_host(others), *kept], given, reads)
     if _OPENMP in ir:
         ir = optimised(make_serial(parse(ir), source.name))
-    return ir, {**of_mpi, **made}
+    fixed = "-ffixed-form" in others or (source.path or Path(source.name)).suffix.lower() in _FIXED
+    return with_intents(ir, source.text, fixed=fixed and "-ffree-form" not in others), {**of_mpi, **made}
 
 
 def _modules_of_mpi(source: Source, places: fortran_modules.Places, given: toolchain.Files) -> toolchain.Files:

@@ -56,7 +56,7 @@ def mismatch(param: Param, known: SourceType, *, is_dimension: bool) -> Mismatch
     if param.direction == "out" and known.is_const:
         return Mismatch(
             f"`{param.name}` is `out` in the signature",
-            f"`{known.text}`, where it cannot write",
+            f"`{known.text}`{'' if 'const' in known.text else ' of intent(in)'}, where it cannot write",
             f"declare it as an input: `{param.name}: {param.type_text}`",
         )
     return None

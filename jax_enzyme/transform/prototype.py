@@ -9,10 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from jax_enzyme.ir.debug import is_written_in, resolve
-from jax_enzyme.ir.metadata import MDNode, MDNull, MDValue
+from jax_enzyme.ir.metadata import MDNode, MDNull, MDString, MDValue
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.nodes import of_kind
 from jax_enzyme.transform.source_types import POINTERS, SourceType, plain_type, source_type
+
+INTENT_IN = "je.intent.in"
+"""The annotation of a procedure that lists the arguments which Fortran's text says are only read."""
 
 
 @dataclass(frozen=True)
@@ -58,19 +61,35 @@ def prototype(module: Module, function: Function) -> Prototype:
     types = None if nodes is None else [_type(module, value) for value in nodes]
     if types and is_fortran and nodes:
         types[1:] = [_of_fortran(module, known, node) for known, node in zip(types[1:], nodes[1:], strict=True)]
+    hidden = is_fortran and types is not None and types[0] is None
+    names = _names(module, function, hidden=hidden, count=len(types or ()) - 1)
+    for index in [i for i, name in names.items() if types and name in _not_written(module, subprogram)]:
+        if types and index + 1 < len(types) and (known := types[index + 1]) is not None:
+            types[index + 1] = replace(known, is_const=True)
     return Prototype(
         function.name,
         _place(module, subprogram),
         types[0] if types else None,
         None if types is None else tuple(t or SourceType("...") for t in types[1:]),
-        _names(
-            module, function, hidden=is_fortran and types is not None and types[0] is None, count=len(types or ()) - 1
-        ),
+        names,
         is_fortran,
         is_written_in(module, subprogram, "Rust"),
         tuple(nodes or ())[1:],
         nodes[0] if nodes else None,
     )
+
+
+def _not_written(module: Module, subprogram: MDNode) -> list[str]:
+    """The arguments that Fortran says are only read."""
+    annotations = resolve(module, subprogram.get("annotations"))
+    notes = [] if annotations is None else [resolve(module, note) for note in annotations.operands]
+    return [
+        name
+        for note in notes
+        if note is not None and len(note.operands) == 2 and note.operands[0] == MDString(INTENT_IN)
+        if isinstance(text := note.operands[1], MDString)
+        for name in text.text.split(",")
+    ]
 
 
 def _of_fortran(module: Module, known: SourceType | None, node: MDValue) -> SourceType | None:

@@ -317,3 +317,37 @@ def test_numbers_that_are_made_of_integers_by_the_run_time_are_refused() -> None
     kernel = native(TRANSFER, "k", "n: i32, at: i32[1], x: f64[n] -> f64", {"n": 4}, lang="fortran")
     with pytest.raises(DifferentiationError, match=r"_FortranATransfer.*a number is made of an integer"):
         kernel.run((Vjp((False, True, False), (False, False, True)),), [])
+
+
+INTENTS = """
+module m
+contains
+  subroutine reads(n, x, y)
+    integer, intent(in) :: n
+    real(8), intent(in) :: x(n), & ! intent(out)
+      y(n)
+    if (n > 9) print *, x, y
+  end subroutine
+  subroutine writes(n, x, y)
+    integer, intent(in) :: n
+    interface
+      real(8) function other(y)
+        real(8), intent(in) :: y
+      end function
+    end interface
+    real(8), intent(in) :: x(n)
+    real(8), intent(out) :: y(n)
+    y = 2 * x
+  end subroutine
+end module
+"""
+
+
+def test_an_argument_of_intent_in_is_no_output() -> None:
+    need("flang-22")
+    text = "n: i32[], x: f64[n], out y: f64[n]"
+    with pytest.raises(
+        je.SignatureError, match=r"(?s)`y` is `out`.*`real\(kind=8\)\[\]` of intent\(in\), where it can"
+    ):
+        je.kernel(INTENTS, "reads", text, lang="fortran")
+    assert je.kernel(INTENTS, "writes", text, lang="fortran")(positive(3)).shape == (3,)
