@@ -19,6 +19,7 @@ from jax_enzyme.ir.reader import parse
 from jax_enzyme.rules.helpers import link
 from jax_enzyme.transform.dynamic_casts import lower_dynamic_casts
 from jax_enzyme.transform.lower_calls import lower_calls
+from jax_enzyme.transform.pointer_tables import choose_by_index
 from jax_enzyme.transform.relative_tables import absolute_tables
 from jax_enzyme.transform.scopes import drop_scopes
 from jax_enzyme.transform.streams import withhold_streams
@@ -97,6 +98,7 @@ OURS = (
     OwnPass("lower-calls", "library calls without a derivative become calls that have one", lower_calls),
     OwnPass("dynamic-casts", "`dynamic_cast` becomes comparisons of table pointers", lower_dynamic_casts),
     OwnPass("absolute-tables", "tables of distances of addresses become tables of addresses", absolute_tables),
+    OwnPass("pointer-tables", "small local tables of pointers become choices by the index", choose_by_index),
     OwnPass("withhold-streams", "functions over C++ streams lose their bodies", withhold_streams),
     OwnPass("thread-locals", "thread-local variables by calls of the run time", emulate_thread_locals),
     OwnPass("drop-scopes", "remove alias scopes", _without_scopes),

@@ -1,7 +1,7 @@
 """From what an optimiser leaves of real code to what the engine takes: passes between two optimisations.
 
 optimised, flat -> private volatile memory -> devirtualise -> failures -> struct copies -> private globals
--> reallocations -> instructions of x86 -> masked memory -> address lanes -> optimise again
+-> reallocations -> instructions of x86 -> masked memory -> address lanes -> tables of pointers -> optimise again
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from jax_enzyme.transform.devirtualise import devirtualise
 from jax_enzyme.transform.failures import lower_failures
 from jax_enzyme.transform.lanes import split_address_lanes
 from jax_enzyme.transform.masked_memory import lower_masked_memory
+from jax_enzyme.transform.pointer_tables import choose_by_index
 from jax_enzyme.transform.private_globals import privatise
 from jax_enzyme.transform.private_volatile import settle_private_volatile
 from jax_enzyme.transform.reallocations import lower_reallocations
@@ -26,7 +27,7 @@ def simplify(function: ArrayFunction) -> ArrayFunction:
     caller knows whether another optimisation is worth its time."""
     function = lower_failures(devirtualise(settle_private_volatile(function)))
     function = widen_byte_swaps(privatise(split_struct_copies(function)))
-    for change in (lower_reallocations, lower_x86_vectors, lower_masked_memory, split_address_lanes):
+    for change in (lower_reallocations, lower_x86_vectors, lower_masked_memory, split_address_lanes, choose_by_index):
         module = change(function.module)
         if module is not function.module:
             function = replace(function, module=module)

@@ -515,6 +515,25 @@ void k(int n, const double *x, double *y) {
         n=10000,
         all=True,
     ),
+    "a table of two arrays": Shared(
+        """#include <stdlib.h>
+void k(int n, const double *x, double *y) {
+  double *w[2] = {malloc(n * 8), malloc(n * 8)};
+  for (int i = 0; i < n; i++) w[0][i] = w[1][i] = x[i];
+  for (int t = 0; t < 5; t++) {
+    const double *u = w[t & 1];
+    double *v = w[(t + 1) & 1];
+#pragma omp parallel for
+    for (int i = 1; i < n - 1; i++) v[i] = u[i] + 0.1 * (u[i - 1] - 2 * u[i] + u[i + 1]) - 0.01 * u[i] * u[i];
+  }
+  for (int i = 0; i < n; i++) y[i] = w[1][i];
+  free(w[0]);
+  free(w[1]);
+}""",
+        "pjv",
+        n=20000,
+        all=True,
+    ),
     "a gather through pointers that change places": Shared(
         """#include <stdlib.h>
 void k(int n, const double *x, double *y) {

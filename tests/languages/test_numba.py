@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import jax_enzyme as je
 from jax_enzyme.codegen import derived
 from jax_enzyme.codegen.undefined import check_defined
 from jax_enzyme.errors import CompileError, SignatureError
@@ -255,6 +256,18 @@ def test_prange_is_a_loop_that_several_threads_may_share() -> None:
     x, team = np.resize(X, 40_000), Team(threads=3)
     assert call(built, [x])[0].tobytes() == call(built, [x], team=team.address)[0].tobytes()
     assert team.ran
+
+
+@numba.njit(parallel=True)
+def racing(x, y):
+    for i in numba.prange(1, x.shape[0]):
+        y[i] = x[i] * y[i - 1]
+
+
+def test_races_of_loops_over_prange_are_found() -> None:
+    with pytest.raises(je.RaceError, match=r"y\[1\]: write by iteration 0 .*\n.*read by iteration 1"):
+        je.check_races(je.kernel(racing, None, "x: f64[n], inout y: f64[n]"), (X, X))
+    assert not je.check_races(je.kernel(in_any_order, None, VECTOR), (X,)).races
 
 
 def test_an_exception_is_an_error_of_the_call() -> None:

@@ -53,11 +53,13 @@ _Row = tuple[Value, _Size, int]
 class LoopLog:
     """Adds the log to a program, in place. `places` are the source lines of what is logged, where they are known;
     `variables` the names of the program's variables; `loops` how many are watched; `asks` is whether a region asks for
-    its thread, whose members are not told apart here."""
+    its thread, whose members are not told apart here; `alone`, whether each loop is a region by itself, as those over
+    Numba's `prange` are."""
 
     places: list[str | None] = field(default_factory=list[str | None])
     loops: int = 0
     asks: bool = False
+    alone: bool = False
     variables: list[str] = field(default_factory=list[str])
 
     def watch(self, module: Module, symbol: str) -> None:
@@ -69,6 +71,7 @@ class LoopLog:
         loops = {f: list(_marked(module, f)) for f in functions}
         self.loops = sum(map(len, loops.values()))
         self.asks = any(name.startswith(TEAM_FUNCTION) for name in module.functions)
+        self.alone = not any(name.startswith(PREFIX) for name in module.functions)
         inside = {b for found in loops.values() for loop in found for b in loop.blocks}
         operands = [v for b in inside for i in b.instructions for v in i.operands]
         called = reached(operands, _called, _is_defined)
@@ -193,7 +196,7 @@ class _Watch:
     def _note_loop(self, loop: Loop) -> None:
         latches = loop.latches
         number = self._place(latches[0].terminator)
-        exclusive = any(Mark.EXCLUSIVE in marks_of(self._module, latch.terminator) for latch in latches)
+        certain = self._log.alone or any(Mark.EXCLUSIVE in marks_of(self._module, b.terminator) for b in latches)
         for latch in latches:
             unmark(self._module, latch.terminator)
         entering = [b for b in self._function.blocks if b not in loop.blocks and loop.header in b.successors]
@@ -206,7 +209,7 @@ class _Watch:
                 continue
             between = BasicBlock(name="noted")
             at = Builder(between)
-            self._row(at, ConstantNull(T.PTR), int(exclusive), kind | number << 8)
+            self._row(at, ConstantNull(T.PTR), int(certain), kind | number << 8)
             at.br(target)
             place(source.terminator, between.instructions)
             terminator = source.terminator

@@ -1,0 +1,129 @@
+"""Small local tables of pointers become choices by the index.
+
+    before    %w = alloca [2 x ptr]                            after    %one = icmp eq i64 %i, 1
+              store ptr %u, ptr %w                                      %p = select i1 %one, ptr %v, ptr %u
+              %w.1 = getelementptr i8, ptr %w, i64 8
+              store ptr %v, ptr %w.1
+              %at = getelementptr ptr, ptr %w, i64 %i
+              %p = load ptr, ptr %at
+
+So `w[t & 1]` and `w[(t + 1) & 1]` are told apart, as pointers that change places are (`transform.rotations`). Each
+element is stored once, in front of all loads: what lies there is that value, and another index is no part of the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.analysis.dominators import Dominators
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.clone import clone
+from jax_enzyme.ir.module import Function, Module, Uses, callee_name, uses
+from jax_enzyme.ir.values import BasicBlock, Value, int_value
+from jax_enzyme.transform.rewriting import place, replace_values
+
+_MOST, _BYTES = 4, 8
+
+
+def choose_by_index(module: Module) -> Module:
+    """A copy of the module in which such loads are choices; the module itself where it has none."""
+    if not any(True for f in module.functions.values() for _ in _tables(f)):
+        return module
+    copy = clone(module)
+    for function in copy.functions.values():
+        for table in list(_tables(function)):
+            _choose(function, table)
+    return copy
+
+
+def _tables(function: Function) -> Iterator[dict[I.Instruction, Value]]:
+    """The tables of a function: for each load its index (a number of elements, or of bytes), after the stores."""
+    if not function.blocks:
+        return
+    for alloca in [i for i in function.entry.instructions if isinstance(i, I.Alloca)]:
+        kind = alloca.allocated_type
+        if isinstance(kind, T.ArrayType) and T.is_pointer(kind.element) and 2 <= kind.count <= _MOST:
+            found = _accesses(alloca, uses(function))
+            if found is not None and _is_filled_before(function, found, kind.count):
+                yield found
+
+
+def _accesses(alloca: I.Alloca, users: Uses) -> dict[I.Instruction, Value] | None:
+    """Every access of a table, with its index in elements; None where something else is done with its address."""
+    found: dict[I.Instruction, Value] = {}
+    places: list[tuple[Value, Value]] = [(alloca, const_int(T.I64, 0))]
+    for pointer, index in places:
+        for user, _ in users.get(pointer, ()):
+            if isinstance(user, I.Load | I.Store) and (user.ordering or "volatile" in user.flags):
+                return None
+            match user:
+                case I.Load(operands=[target]) if T.is_pointer(user.type) and target is pointer:
+                    found[user] = index
+                case I.Store(operands=[value, target]) if target is pointer and T.is_pointer(value.type):
+                    if value is pointer or int_value(index) is None:
+                        return None
+                    found[user] = index
+                case I.GetElementPtr() if pointer is alloca:
+                    inner = _index(user)
+                    if inner is None:
+                        return None
+                    places.append((user, inner))
+                case I.Call() if callee_name(user).startswith("llvm.lifetime."):
+                    pass
+                case _:
+                    return None
+    return found
+
+
+def _index(address: I.GetElementPtr) -> Value | None:
+    """Of an address in a table, the index in elements."""
+    *front, last = address.operands[1:]
+    if any(int_value(v) != 0 for v in front) or last.type != T.I64:
+        return None
+    kind = address.source_type
+    if (front and isinstance(kind, T.ArrayType) and T.is_pointer(kind.element)) or (not front and T.is_pointer(kind)):
+        return last
+    number = int_value(last)
+    if front or kind != T.I8 or number is None or number % _BYTES:
+        return None
+    return const_int(T.I64, number // _BYTES)
+
+
+def _is_filled_before(function: Function, found: dict[I.Instruction, Value], length: int) -> bool:
+    """Is each element stored once, in front of every load?"""
+    stores = [i for i in found if isinstance(i, I.Store)]
+    loads = [i for i in found if isinstance(i, I.Load)]
+    if sorted(int_value(found[s]) or 0 for s in stores) != list(range(length)):
+        return False
+    if not loads or any(int_value(found[i]) not in (None, *range(length)) for i in loads):
+        return False
+    dominators = Dominators(Cfg(function))
+    at = {i: (b, n) for b in function.blocks for n, i in enumerate(b.instructions) if i in found}
+    return all(
+        s[1] < i[1] if s[0] is i[0] else dominators.dominates(s[0], i[0])
+        for s in (at[s] for s in stores)
+        for i in (at[i] for i in loads)
+    )
+
+
+def _choose(function: Function, found: dict[I.Instruction, Value]) -> None:
+    held = {int_value(index): s.operands[0] for s, index in found.items() if isinstance(s, I.Store)}
+    chosen: dict[Value, Value] = {}
+    for block in function.blocks:
+        kept: list[I.Instruction] = []
+        for instruction in block.instructions:
+            if not isinstance(instruction, I.Load) or instruction not in found:
+                kept.append(instruction)
+                continue
+            at, value = Builder(BasicBlock()), held[0]
+            for number in range(1, len(held)):
+                is_this = at.icmp("eq", found[instruction], const_int(T.I64, number))
+                value = at.select(is_this, held[number], value)
+            place(instruction, at.block.instructions)
+            kept += at.block.instructions
+            chosen[instruction] = value
+        block.instructions = kept
+    replace_values(function, chosen)
