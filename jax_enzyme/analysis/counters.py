@@ -52,6 +52,18 @@ def tests(loop: Loop) -> Iterator[Test]:
                 yield Test(found, own, bound, block)
 
 
+def way(loop: Loop) -> tuple[Value, Value] | None:
+    """From where to where a counter of 64 bits goes, one by one, by which alone a loop is left, at its end: so many
+    iterations has it. None where no counter does."""
+    for test in tests(loop) if loop.exiting == loop.latches else ():
+        counter, ends = test.counted, loop.ends(test.counted.phi)
+        is_one = counter.step == counter.added == 1 and not counter.casts and counter.phi.type == T.I64
+        inside = any(test.bound in block.instructions for block in loop.blocks)
+        if test.predicate == "ne" and is_one and not inside and ends is not None:
+            return ends[0], test.bound
+    return None
+
+
 def counted(loop: Loop, value: Value) -> Counted | None:
     """A value in terms of a phi that moves on by one constant in every iteration; None where it is anything else."""
     added: int | None = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jax_enzyme.analysis.counters import tests
+from jax_enzyme.analysis.counters import way
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.codegen.vector_math import scalar_name, vector_functions
@@ -47,14 +47,7 @@ def length_of(facts: Recurrences, loop: Loop) -> Length | None:
     again, most = facts.repeats(loop), facts.trip_count(loop).maximum
     if most is None or most + 1 < _FEWEST:
         return None
-    if again is not None:
-        return again + 1
-    for test in tests(loop):
-        counter, outside = test.counted, facts.block_of.get(test.bound) not in loop.blocks
-        if test.predicate == "ne" and counter.step == counter.added == 1 and not counter.casts and outside:
-            ends = loop.ends(counter.phi)
-            return None if ends is None or counter.phi.type != T.I64 else (ends[0], test.bound)
-    return None
+    return way(loop) if again is None else again + 1
 
 
 def kept_of(early: frozenset[Value], inside: list[I.Instruction]) -> Iterator[I.Instruction]:

@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from jax_enzyme.analysis.accesses import accesses
+from jax_enzyme.analysis.counters import way
 from jax_enzyme.analysis.evaluation import is_pure, is_silent
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop, Loops
@@ -39,6 +40,8 @@ from jax_enzyme.transform.rewriting import forget_records, phis, redirect_phis, 
 
 _ROWS = range(24, LENGTHS.stop)
 """Elements of a row: of fewer, LLVM unrolls the loop before it would make vectors of it, in reverse at least."""
+_RAGGED = 2 * _ROWS.start
+"""Elements of the longest row where rows differ in length."""
 _BYTES = 1 << 15
 """Of what is carried for a whole row: as much as the nearest cache holds."""
 _ALL_BYTES = 1 << 18
@@ -61,13 +64,15 @@ class _Sum:
 
 @dataclass(frozen=True, eq=False)
 class _Nest:
-    """A loop over a row, of `count` elements, and the loops inside of it, one inside the other, outermost first.
+    """A loop over a row, of at most `count` elements, and the loops inside of it, one inside the other, outermost
+    first. Where rows differ in length, one has as many elements as it is from one value to another (`way`).
 
     `varying` is what of them all may differ from one element to the next, `kept` what the row's first block computes
     and the innermost loop uses: it is kept for the whole row as well."""
 
     row: Loop
     count: int
+    way: tuple[Value, Value] | None
     inner: tuple[Loop, ...]
     sums: tuple[_Sum, ...]
     varying: frozenset[Value]
@@ -150,9 +155,13 @@ class _Finder:
                 yield nest, self._facts
 
     def _nest(self, row: Loop, inner: tuple[Loop, ...]) -> _Nest | None:
-        repeats = self._facts.repeats(row)
-        if repeats is None or repeats + 1 not in _ROWS:
+        repeats, length = self._facts.trip_count(row), None
+        if repeats.exact is None or repeats.maximum is None or repeats.maximum + 1 not in _ROWS:
             return None
+        if repeats.exact.value is None:
+            length = way(row) if repeats.maximum + 1 >= _RAGGED else None
+            if length is None:
+                return None
         varying = self._varying(row, inner)
         if any(not varying.isdisjoint(loop.latches[0].terminator.operands) for loop in inner):
             return None
@@ -162,7 +171,7 @@ class _Finder:
         used = [
             i for i in first if any(self._facts.block_of.get(u) is inner[-1].header for u, _ in self._users.get(i, ()))
         ]
-        nest = _Nest(row, repeats + 1, inner, sums, varying, ())
+        nest = _Nest(row, repeats.maximum + 1, length, inner, sums, varying, ())
         nest = replace(nest, kept=tuple(i for i in used if not self._is_side_by_side(i, nest)))
         size = sum(nest.count * self._layout.store_size(i.type) for i in (*nest.kept, *(s.phi for s in sums)))
         if not sums or len(sums) < len(carried) or size > min(_BYTES, self._room):
@@ -301,10 +310,14 @@ class _Turn:
         self._fixed: dict[Value, Value] = {}
         carried = (*(s.phi for s in nest.sums), *nest.kept)
         self._rows: dict[Value, Value] = {value: self._memory(value.type) for value in carried}
+        self._count: Value = ConstantInt(T.I64, nest.count)
 
     def run(self) -> None:
-        before = self._nest.row.preheader
+        before, ends = self._nest.row.preheader, self._nest.way
         assert before is not None
+        if ends is not None:
+            self._count = I.BinaryOp(T.I64, "sub", [ends[1], ends[0]], flags=("nuw", "nsw"))
+            before.instructions.insert(-1, self._count)
         ready = self._block()
         self._start(before, ready)
         after = self._turned(ready)
@@ -335,7 +348,7 @@ class _Turn:
             builder.store(start, self._place(carried.phi, builder, element))
         for value in self._nest.kept:
             builder.store(self._again(value, builder, element, known), self._place(value, builder, element))
-        builder.count_on(element, builder.block, ConstantInt(T.I64, self._nest.count), after)
+        builder.count_on(element, builder.block, self._count, after)
         before.terminator.targets[:] = [builder.block]
 
     def _iteration(self, before: BasicBlock, after: BasicBlock) -> BasicBlock:
@@ -352,7 +365,7 @@ class _Turn:
         for carried in nest.sums:
             following = known.get(carried.following, carried.following)
             builder.store(following, self._place(carried.phi, builder, element))
-        builder.count_on(element, builder.block, ConstantInt(T.I64, nest.count), after)
+        builder.count_on(element, builder.block, self._count, after)
         self._new.append(builder.block)
         return builder.block
 

@@ -94,3 +94,13 @@ void marked(int n, int m, const double *x, double *y) {
         y[j] = sum;
     }
 }
+
+/* Rows of different lengths. */
+void triangle(int n, int m, const double *x, double *y) {
+    for (int i = 0; i < m; i++)
+        for (int j = i; j < m; j++) {
+            double sum = 0;
+            for (int k = 0; k < n; k++) sum += x[k * m + i] * x[k * m + j];
+            y[i * m + j] = sum;
+        }
+}

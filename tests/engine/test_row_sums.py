@@ -33,6 +33,10 @@ def _case(name: str, signature: str, **shapes: tuple[int, ...]) -> Case:
     return Case(name, signature, lambda r: {k: r.normal(size=s) for k, s in shapes.items()}, file=OWN)
 
 
+def _triangle(m: int) -> Case:
+    return _case("triangle", "n: i32, m: i32, x: f64[n,m], inout y: f64[m,m]", x=(10, m), y=(m, m))
+
+
 TURNED = {
     "product": _product(3, 24, 10),
     "window": _case(
@@ -46,6 +50,7 @@ TURNED = {
     "distances": _case(
         "distances", "n: i32, m: i32, c: f64[n,m], x: f64[m,3], inout y: f64[m]", c=(20, 25), x=(25, 3), y=(25,)
     ),
+    "triangle": _triangle(48),
     "largest": _case("largest", "n: i32, m: i32, x: f64[n,m], inout y: f64[m]", x=(20, 24), y=(24,)),
 }
 AS_WRITTEN = {
@@ -57,6 +62,7 @@ AS_WRITTEN = {
         _case("marked", "n: i32, m: i32, x: f64[n,m], inout y: f64[m]", x=(20, 24), y=(24,)), flags=("-fopenmp",)
     ),
     "short": _product(3, 23, 10),
+    "short triangle": _triangle(40),
 }
 
 
@@ -67,7 +73,9 @@ def _rows(row: Case) -> int:
     return sum(isinstance(i, I.Alloca) for f in module.functions.values() for i in f.instructions())
 
 
-@pytest.mark.parametrize(("name", "rows"), [("product", 1), ("window", 2), ("distances", 2), ("largest", 1)])
+@pytest.mark.parametrize(
+    ("name", "rows"), [("product", 1), ("window", 2), ("distances", 2), ("largest", 1), ("triangle", 1)]
+)
 def test_whole_rows(name: str, rows: int) -> None:
     row = TURNED[name]
     three_way.check(through_engine.subject(row, split=True), row)
