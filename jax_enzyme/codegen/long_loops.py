@@ -27,9 +27,9 @@ def takes_long(instruction: I.Instruction) -> bool:
     """Whether an instruction takes many times as long as others, for one number, and less of that in vectors."""
     match instruction:
         case I.BinaryOp(opcode="fdiv"):
-            return isinstance(instruction.type, T.FloatType)
+            return instruction.type in (T.FLOAT, T.DOUBLE)
         case I.Call() if isinstance(callee := instruction.callee, Function):
-            return callee.name.startswith("llvm.sqrt.f") or scalar_name(callee) in vector_functions()
+            return callee.name in ("llvm.sqrt.f32", "llvm.sqrt.f64") or scalar_name(callee) in vector_functions()
         case _:
             return False
 
