@@ -494,3 +494,33 @@ def test_dynamic_shared_memory_that_the_launch_does_not_give() -> None:
     source = "(double *y) { extern __shared__ double s[]; s[threadIdx.x] = y[0]; __syncthreads(); y[0] = s[3]; }"
     with pytest.raises(LoweringError, match="`s` is dynamic shared memory"):
         run(source, "inout y: f64[1]", {}, 1, 8, np.ones(1))
+
+
+@pytest.mark.parametrize("threads", [64, 40])
+def test_lanes_in_step_by_volatile_memory(threads: int) -> None:
+    """Sums of a warp without a barrier, as they were written before CUDA 9."""
+    body = """
+    __device__ void last_warp(volatile double *s, int t) {
+      s[t] += s[t + 32]; s[t] += s[t + 16]; s[t] += s[t + 8]; s[t] += s[t + 4]; s[t] += s[t + 2]; s[t] += s[t + 1];
+    }
+    extern "C" __global__ void k(int n, const double *x, double *y) {
+      __shared__ double s[96];
+      volatile __shared__ double shift;
+      int t = threadIdx.x;
+      s[t] = t < n ? x[t] * x[t] : 0;
+      if (t < 32) s[t + 64] = 0;
+      if (t < 24 && n < 64) s[t + 40] = 0;
+      __syncthreads();
+      if (t < 32) {
+        last_warp(s, t);
+        if (t == 5) shift = x[3];
+        double before = shift;
+        if (t == 7) shift = x[2];
+        y[t] = s[0] * before + shift;
+      }
+    }"""
+    subject = native(body, "n: i32, x: f64[n], out y: f64[32]", {"n": threads}, 1, threads)
+    x = np.random.default_rng(1).uniform(0.1, 1, threads)
+    wanted = np.full(32, np.sum(x * x) * x[3] + x[2])
+    np.testing.assert_allclose(subject.run((), [x])[0], wanted, rtol=1e-13)
+    agree(three_way(subject, [x]))

@@ -81,6 +81,8 @@ enum cudaDeviceAttr {
 };
 #include "../runtime/cuda_properties.h"
 
+#define CUDART_CB
+#define CUDARTAPI
 #define cudaStreamDefault 0u
 #define cudaStreamNonBlocking 1u
 #define cudaStreamLegacy ((cudaStream_t)1)

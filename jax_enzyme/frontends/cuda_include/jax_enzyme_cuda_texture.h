@@ -44,15 +44,17 @@ struct cudaTextureObject_t {
 inline cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w, cudaChannelFormatKind f) {
   return {x, y, z, w, f};
 }
-template <class T> inline constexpr int __je_channels = 1;
-#define __JE_CHANNELS(name)                    \
-  template <> inline constexpr int __je_channels<name##2> = 2; \
-  template <> inline constexpr int __je_channels<name##4> = 4;
+template <class T> struct __je_channels {
+  enum { count = 1 };
+};
+#define __JE_CHANNELS(name)                                  \
+  template <> struct __je_channels<name##2> { enum { count = 2 }; }; \
+  template <> struct __je_channels<name##4> { enum { count = 4 }; };
 __JE_CHANNELS(char) __JE_CHANNELS(uchar) __JE_CHANNELS(short) __JE_CHANNELS(ushort)
 __JE_CHANNELS(int) __JE_CHANNELS(uint) __JE_CHANNELS(float)
 #undef __JE_CHANNELS
 template <class T> cudaChannelFormatDesc cudaCreateChannelDesc() {
-  constexpr int n = __je_channels<T>, bits = 8 * sizeof(T) / n;
+  constexpr int n = __je_channels<T>::count, bits = 8 * sizeof(T) / n;
   return {bits, n > 1 ? bits : 0, n > 2 ? bits : 0, n > 2 ? bits : 0, cudaChannelFormatKindFloat};
 }
 

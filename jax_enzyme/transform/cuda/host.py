@@ -99,7 +99,7 @@ class _Host:
                 self.at = Builder(V.BasicBlock())
                 value = self._rewritten(instruction)
                 if value is instruction:
-                    kept.append(instruction)
+                    kept += [*self.at.block.instructions, instruction]
                     continue
                 place(instruction, self.at.block.instructions)
                 kept += self.at.block.instructions
@@ -121,8 +121,11 @@ class _Host:
             case I.Fence():
                 return None
             case I.Load() | I.Store():
+                if "volatile" in instruction.flags:
+                    kind = T.FunctionType(T.VOID, ())
+                    self.at.call(declare(self.module, marks.STEP, kind, marks.CONVERGENT), [])
                 instruction.ordering = ""
-                instruction.flags = tuple(f for f in instruction.flags if f not in ("atomic", "volatile"))
+                instruction.flags = tuple(f for f in instruction.flags if f != "atomic")
                 return instruction
             case I.Call():
                 return self._call(instruction)

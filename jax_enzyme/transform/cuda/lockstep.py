@@ -245,7 +245,7 @@ class _Lockstep:
 
     def _happens(self, instruction: I.Instruction, lanes: Lanes) -> None:
         if _meets(instruction):
-            self._turn[lanes] += 1
+            self._turn[lanes] = self._turn[lanes].max(initial=0) + 1  # some may have met more often on their ways here
             if marks.is_meeting(instruction) and marks.group_of(instruction) == marks.MEET_BLOCK:
                 self._epoch[lanes] += 1
             return

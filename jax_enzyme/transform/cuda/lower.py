@@ -31,6 +31,7 @@ from jax_enzyme.transform.cuda.dispatch import for_divergent_group, may_diverge
 from jax_enzyme.transform.cuda.group import Axis, Group
 from jax_enzyme.transform.cuda.halves import MARKED, shuffle_numbers
 from jax_enzyme.transform.cuda.host import to_host
+from jax_enzyme.transform.cuda.in_step import keep_in_step
 from jax_enzyme.transform.cuda.member import for_group
 from jax_enzyme.transform.cuda.overlaps import Overlap, overlaps
 from jax_enzyme.transform.cuda.shuffles import lower_shuffles
@@ -168,6 +169,8 @@ def _of_one_thread(
     bind_constants(kernel, constants)
     mark_for_inlining(work, [symbol, *shared])
     work = optimise_meetings(work, _meets, _differs)
+    if keep_in_step(work, work.functions[symbol], [work.globals[n] for n in shared if n in work.globals]):
+        work = optimise_meetings(work, _meets, _differs)
     if unroll and _meets_in_a_loop(work.functions[symbol]):
         # Unrolled where the number of rounds is fixed, as compilers for GPUs do: then every meeting comes once.
         work = optimise_meetings(work, _meets, _differs, unroll=True)

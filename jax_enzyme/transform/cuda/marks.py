@@ -32,11 +32,16 @@ SHUFFLE = "je.shuffle"
 SHUFFLE_SUM = "je.shuffle.sum"
 """The sum of what the lanes of a mask have, in place of one lane's."""
 
+STEP = "je.step"
+"""A call in front of a volatile access, which LLVM may not double: the lanes that are there may have to meet."""
+
 SETTLED = "je.settled"
 """A call that keeps LLVM from merging what lies before it with what lies behind."""
 
 ALIASED = '"je.aliased"'
 """An attribute of pointer parameters that may lead to memory which a kernel reaches by other ways too."""
+
+CONVERGENT = ("convergent", "nounwind", "willreturn", "memory(inaccessiblemem: readwrite)")
 
 _PURE = ("nocallback", "nofree", "nosync", "nounwind", "speculatable", "willreturn", "memory(none)")
 

@@ -1,0 +1,107 @@
+"""Lanes of a warp go in step where shared memory is volatile, as programs from before CUDA 9 rely on.
+
+before    a = load volatile s[t]; b = load volatile s[t + 16]; store volatile a + b, s[t]; c = load volatile s[t + 8]
+after     a = load s[t]; b = load s[t + 16]; meet the warp; store a + b, s[t]; meet the warp; c = load s[t + 8]
+
+A store is apart from what was accessed before and behind it, where no meeting lies in between already: at the later
+one of the two, where lanes are together again that went different ways to the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir import types as T
+from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name
+from jax_enzyme.ir.reach import reached
+from jax_enzyme.ir.values import BasicBlock, Constant, Value
+from jax_enzyme.transform.cuda import marks
+from jax_enzyme.transform.private_globals import globals_in
+
+
+def keep_in_step(module: Module, kernel: Function, shared: Collection[GlobalVariable]) -> bool:
+    """Changes a kernel into which all is inlined; nothing in it is volatile behind that. Whether anything was."""
+    accesses = [i for i in kernel.instructions() if isinstance(i, I.Load | I.Store)]
+    volatile = {i for i in accesses if "volatile" in i.flags}
+    places: dict[Value, set[Value]] = {i: _variables(i, shared) for i in accesses} if volatile else {}
+    needed = _meetings(kernel, {i: found for i, found in places.items() if found}, volatile)
+    meeting = marks.meeting(module, marks.MEET_WARP)
+    for block in kernel.blocks if volatile else ():
+        made: list[I.Instruction] = []
+        waiting: list[I.Instruction] = []
+        for instruction in block.instructions:
+            if callee_name(instruction) == marks.STEP:
+                waiting = [instruction]
+                made.append(instruction)
+                continue
+            if instruction in needed:
+                call = I.Call(T.VOID, "call", [meeting], function_type=meeting.function_type)
+                made.insert(made.index(waiting[0]) if instruction in volatile and waiting else len(made), call)
+            waiting = [] if instruction in volatile else waiting
+            made.append(instruction)
+        block.instructions = [i for i in made if callee_name(i) != marks.STEP]
+    for access in volatile:
+        access.flags = tuple(flag for flag in access.flags if flag != "volatile")
+    return bool(volatile)
+
+
+def _meetings(
+    kernel: Function, places: Mapping[Value, set[Value]], volatile: Collection[Value]
+) -> dict[I.Instruction, None]:
+    """Before which accesses the warp meets: where one of the same variable came before, one of the two stores, and one
+    is volatile."""
+    found: dict[I.Instruction, None] = {}
+    for block in kernel.blocks:
+        for number, access in enumerate(block.instructions):
+            for other in _behind(block, number + 1, found) if access in places else ():
+                stores = isinstance(access, I.Store) or isinstance(other, I.Store)
+                shares = not places[access].isdisjoint(places.get(other, ()))
+                if stores and shares and (access in volatile or other in volatile):
+                    found[other] = None
+    return found
+
+
+def _behind(block: BasicBlock, start: int, met: Collection[Value]) -> Iterator[I.Instruction]:
+    """What may come behind a place before the next meeting; `met` are instructions in front of which there is one, and
+    may grow in between."""
+    seen = {(block, start)}
+    pending = [(block, start)]
+    while pending:
+        here, first = pending.pop()
+        for instruction in here.instructions[first:]:
+            name = callee_name(instruction)
+            if marks.is_meeting(instruction) or name.startswith(marks.SHUFFLE) or instruction in met:
+                break
+            yield instruction
+            if instruction in met:
+                break
+        else:
+            following = [(b, 0) for b in dict.fromkeys(here.successors) if (b, 0) not in seen]
+            seen.update(following)
+            pending += following
+
+
+def _variables(access: I.Load | I.Store, shared: Collection[GlobalVariable]) -> set[Value]:
+    """The shared variables that an address may lead into; those of dynamic size are one."""
+
+    def made_of(value: Value) -> list[Value]:
+        match value:
+            case I.GetElementPtr() | I.Cast() | I.Freeze():
+                return value.operands[:1]
+            case I.Select():
+                return value.operands[1:]
+            case I.Phi():
+                return value.operands
+            case Constant():
+                return list(globals_in(value))
+            case _:
+                return []
+
+    found = [v for v in reached([access.operands[-1]], made_of) if v in shared]
+    dynamic = next((v for v in shared if _is_dynamic(v)), None)
+    return {dynamic if dynamic is not None and isinstance(v, GlobalVariable) and _is_dynamic(v) else v for v in found}
+
+
+def _is_dynamic(variable: GlobalVariable) -> bool:
+    return isinstance(variable.value_type, T.ArrayType) and variable.value_type.count == 0
