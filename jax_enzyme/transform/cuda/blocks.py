@@ -1,7 +1,6 @@
 """The threads of a block, by number and by coordinates, where extents of the block may be what only the run knows.
 
 An open extent is an index without a group, `je.ntid.x`, until it becomes a parameter of the kernel (`take_numbers`).
-Threads of a block with open extents have one number, `je.thread`, of which their coordinates are computed.
 """
 
 from __future__ import annotations
@@ -14,11 +13,11 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.module import Function, Module, callee_name
-from jax_enzyme.ir.values import BasicBlock, Value, int_value
+from jax_enzyme.ir.values import BasicBlock, Value
 from jax_enzyme.signature.launch import MAX_BLOCK, MAX_SHARED, MAX_THREADS, Shape
 from jax_enzyme.transform.cuda import marks
 from jax_enzyme.transform.cuda.failing import fail
-from jax_enzyme.transform.cuda.group import Axis
+from jax_enzyme.transform.cuda.group import Axis, product
 from jax_enzyme.transform.cuda.shuffles import WARP_SIZE
 from jax_enzyme.transform.rewriting import add_parameter, phis, substitute
 
@@ -55,7 +54,7 @@ class Block:
         if not self.open:
             return const_int(T.I32, self.most)
         x, y, z = (self.extent(at, axis) for axis in range(3))
-        return _product(at, _product(at, x, y), z)
+        return product(at, product(at, x, y), z)
 
     def warps(self, at: Builder) -> Value:
         """How many there are; the last one may have fewer lanes."""
@@ -85,9 +84,13 @@ class Block:
 
     def of_threads(self) -> tuple[Axis, ...]:
         """The loops over the threads of the block."""
-        if self.open:
-            return (Axis(marks.THREAD, self.most, self.threads),)
-        return tuple(Axis(name, extent) for name, extent in zip(marks.THREADS, self.shape.block, strict=True))
+        return tuple(
+            Axis(name, extent, partial(self._limit, axis) if axis in self.open else None)
+            for axis, (name, extent) in enumerate(zip(marks.THREADS, self.shape.block, strict=True))
+        )
+
+    def _limit(self, axis: int, at: Builder) -> Value:
+        return self.extent(at, axis)
 
     def index(self, at: Builder, name: str, extent: int) -> Value:
         """An index that is less than `extent`."""
@@ -106,21 +109,16 @@ class Block:
         _put_in(kernel, marks.THREADS, numbered)
 
     def number_lanes(self, kernel: Function) -> None:
-        """Lane and warp of a thread, where they are only asked for; and coordinates, where threads have one number."""
+        """Lane and warp of a thread, where they are only asked for."""
 
         def numbered(at: Builder) -> Mapping[str, Value]:
-            if self.open:
-                number = self.index(at, marks.THREAD, self.most)
-                made = self._coordinates(at, number)
-            else:
-                x, y, z = (self.index(at, n, e) for n, e in zip(marks.THREADS, self.shape.block, strict=True))
-                row = at.binary("add", at.binary("mul", z, self.extent(at, 1)), y)
-                number = at.binary("add", at.binary("mul", row, self.extent(at, 0)), x)
-                made = {}
+            x, y, z = (self.index(at, n, e) for n, e in zip(marks.THREADS, self.shape.block, strict=True))
+            row = at.binary("add", at.binary("mul", z, self.extent(at, 1)), y)
+            number = at.binary("add", at.binary("mul", row, self.extent(at, 0)), x)
             lane = at.binary("and", number, const_int(T.I32, WARP_SIZE - 1))
-            return {**made, marks.LANE: lane, marks.WARP: at.binary("lshr", number, const_int(T.I32, 5))}
+            return {marks.LANE: lane, marks.WARP: at.binary("lshr", number, const_int(T.I32, 5))}
 
-        _put_in(kernel, (marks.LANE, marks.WARP, *(marks.THREADS if self.open else ())), numbered)
+        _put_in(kernel, (marks.LANE, marks.WARP), numbered)
 
     def _coordinates(self, at: Builder, number: Value) -> Mapping[str, Value]:
         nothing: Value = const_int(T.I32, 0)
@@ -193,12 +191,6 @@ def _fail_where(
         phi.targets = [on if b is here else b for b in phi.targets]
     kernel.blocks += [on, failing]
     return on
-
-
-def _product(at: Builder, left: Value, right: Value) -> Value:
-    if int_value(left) == 1:
-        return right
-    return left if int_value(right) == 1 else at.binary("mul", left, right, _EXACT)
 
 
 def _put_in(kernel: Function, names: Sequence[str], made: Callable[[Builder], Mapping[str, Value]]) -> None:

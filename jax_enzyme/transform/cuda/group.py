@@ -21,7 +21,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import with_operands
 from jax_enzyme.ir.module import Function, Module, callee_name
-from jax_enzyme.ir.values import Argument, BasicBlock, Value
+from jax_enzyme.ir.values import Argument, BasicBlock, Value, int_value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.cuda import marks
 from jax_enzyme.transform.cuda.failing import fail
@@ -49,11 +49,12 @@ class Axis:
 @dataclass(frozen=True)
 class Group:
     """A group of members; the first axis runs fastest. `meets` are the meetings of the group, `outer` those that it
-    comes to as a member of a larger group."""
+    comes to as a member of a larger group. `most` members are there where the extents of axes allow for more."""
 
     axes: tuple[Axis, ...]
     meets: tuple[str, ...] = ()
     outer: tuple[str, ...] = ()
+    most: int | None = None
 
     @property
     def size(self) -> int:
@@ -61,7 +62,7 @@ class Group:
         total = 1
         for axis in self.axes:
             total *= axis.extent
-        return total
+        return total if self.most is None else min(total, self.most)
 
 
 def prepare(function: Function, group: Group) -> None:
@@ -407,8 +408,8 @@ class Emitter(ABC):
             self.new_block("voted"),
         )
         total = self.limits[self.group.axes[0].index]
-        if len(self.group.axes) > 1:
-            total = const_int(T.I32, self.group.size)
+        for axis in self.group.axes[1:]:
+            total = product(at, total, self.limits[axis.index])
         start = const_int(T.I32, marks.neutral_vote(meeting))
         at.br(body)
         at = Builder(body)
@@ -484,13 +485,23 @@ class Emitter(ABC):
             if number is None:
                 number = index
             else:
-                scaled = at.binary("mul", number, const_int(T.I32, axis.extent), ("nuw", "nsw"))
+                scaled = product(at, number, self.limits[axis.index])
                 number = at.binary("add", scaled, index, ("nuw", "nsw"))
         return const_int(T.I32, 0) if number is None else number
 
     def refuse(self, at: Builder) -> None:
         """Ends the kernel: its threads came to different meetings."""
         fail(self.module, at, "je.diverged", _DIVERGED)
+
+
+def product(at: Builder, left: Value, right: Value) -> Value:
+    """Of two numbers whose product fits into 32 bits; the number where both are known."""
+    known = int_value(left), int_value(right)
+    if known[0] is not None and known[1] is not None:
+        return const_int(T.I32, known[0] * known[1])
+    if 1 in known:
+        return left if known[1] == 1 else right
+    return at.binary("mul", left, right, ("nuw", "nsw"))
 
 
 def _floating(value: Value) -> bool:

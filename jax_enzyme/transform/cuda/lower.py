@@ -96,14 +96,15 @@ def lower(
         kernel = _warp(work, kernel, Block(work, shape, open_block), waits)
         work = _cleaned(work, symbol)
         kernel = work.functions[symbol]
-        axes = Block(work, shape, open_block).of_warps()
+        block = Block(work, shape, open_block)
+        axes, most = block.of_warps(), block.most_warps
     else:
         if by_extents:
             kernel = turn_loops(work, kernel, shape)
-        threads = Block(work, shape, open_block)
-        threads.number_lanes(kernel)
-        axes = threads.of_threads()
-    kernel = for_group(work, kernel, Group(axes, (marks.MEET_BLOCK,), waits))
+        block = Block(work, shape, open_block)
+        block.number_lanes(kernel)
+        axes, most = block.of_threads(), block.most
+    kernel = for_group(work, kernel, Group(axes, (marks.MEET_BLOCK,), waits, most))
     _share(work, kernel, shape, shared, log, opaque=as_written)
     work = _cleaned(work, symbol)
     kernel = work.functions[symbol]

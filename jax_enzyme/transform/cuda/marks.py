@@ -18,11 +18,9 @@ GRID = tuple(f"je.nctaid.{axis}" for axis in AXES)
 """The extents of a grid that only the run knows."""
 EXTENTS = tuple(f"je.ntid.{axis}" for axis in AXES)
 """Those of a block that only the run knows."""
-THREAD = "je.thread"
-"""The number of a thread in such a block."""
 WARP = "je.warp"
 LANE = "je.lane"
-INDICES = frozenset((*THREADS, *BLOCKS, *GRID, *EXTENTS, THREAD, WARP, LANE))
+INDICES = frozenset((*THREADS, *BLOCKS, *GRID, *EXTENTS, WARP, LANE))
 
 MEET_WARP = "je.meet.warp"
 MEET_BLOCK = "je.meet.block"
