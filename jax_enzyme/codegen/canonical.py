@@ -27,16 +27,15 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.clone import clone
-from jax_enzyme.ir.inlining import expanded_attributes, mark_for_inlining
+from jax_enzyme.ir.inlining import mark_for_inlining
 from jax_enzyme.ir.marks import keep_common, note_marks, show_marks
-from jax_enzyme.ir.module import Module, declared_callee
+from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.pass_managers import run_on_module
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.values import Poison
 from jax_enzyme.ir.verify import parse_checked
 from jax_enzyme.rules.effects import Effect, effect
 from jax_enzyme.rules.mpi.table import note_interface
-from jax_enzyme.rules.pairs import ATTRIBUTE
 from jax_enzyme.transform.carried_loads import load_again
 from jax_enzyme.transform.divisions import note_divisions
 from jax_enzyme.transform.failure_sites import keep_failures_apart
@@ -48,6 +47,7 @@ from jax_enzyme.transform.relative_tables import absolute_tables
 from jax_enzyme.transform.retype import retype
 from jax_enzyme.transform.rotations import choose_by_turn
 from jax_enzyme.transform.scopes import drop_scopes
+from jax_enzyme.transform.shown_attributes import show_attributes
 from jax_enzyme.transform.simplify import simplify
 from jax_enzyme.transform.stand_ins import forget_unentered
 from jax_enzyme.transform.vector_hints import hide_vector_hints
@@ -87,7 +87,7 @@ def canonical(function: ArrayFunction) -> ArrayFunction:
         result = load_before_loops(result)
     module = define_poison(lower_calls(result.module))
     drop_scopes(module)
-    _show_attributes(module)
+    show_attributes(module)
     note_interface(module)
     _end_functions(module, function.symbol)
     note_divisions(module)
@@ -171,23 +171,6 @@ def _regularise(native: llvm.ModuleRef, builder: llvm.PassBuilder) -> None:
     passes.add_lcssa_pass()
     passes.add_global_dead_code_eliminate_pass()
     run_on_module(passes, native, builder)
-
-
-def _show_attributes(module: Module) -> None:
-    """Takes what is asked about functions without a body out of the attribute groups that LLVM put it into: what a
-    user's rule says, and that no memory is touched, which calls of them may say too."""
-    for function in module.functions.values():
-        if function.is_declaration:
-            function.attributes = _shown(module, function.attributes)
-        for instruction in function.instructions():
-            if isinstance(instruction, I.CallBase) and declared_callee(instruction) is not None:
-                instruction.attributes = _shown(module, instruction.attributes)
-
-
-def _shown(module: Module, words: tuple[str, ...]) -> tuple[str, ...]:
-    held = expanded_attributes(module, words)
-    shown = [w for w in held if w == "memory(none)" or w.startswith(f'"{ATTRIBUTE}"=')]
-    return tuple(dict.fromkeys((*words, *shown)))
 
 
 def _end_functions(module: Module, root: str) -> None:

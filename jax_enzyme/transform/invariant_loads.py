@@ -23,6 +23,7 @@ from jax_enzyme.analysis.extents import argument_size
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.objects import call_effect
 from jax_enzyme.analysis.polynomials import TooComplex
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.analysis.residues import Place, never_meet
@@ -33,12 +34,15 @@ from jax_enzyme.ir.clone import clone, with_operands
 from jax_enzyme.ir.module import Function, Module, callee_name
 from jax_enzyme.ir.sources import noted_sources
 from jax_enzyme.ir.values import Argument, Value
+from jax_enzyme.rules.effects import Effect
 from jax_enzyme.transform.rewriting import phis, substitute
+
+_MEETINGS = (Effect.BARRIER, Effect.VOTE, Effect.SHUFFLE, Effect.FENCE)
 
 
 def load_before_loops(function: ArrayFunction) -> ArrayFunction:
     """The array function with such loads before their loops, in a copy of the module; the function itself where there
-    is nothing of the kind. One thread at a time has to run it."""
+    is nothing of the kind. Other threads may run it where that they write what it loads would be a race."""
     root = function.module.functions[function.symbol]
     loops = Loops.of(root)
     if not any(_candidates(loop) or _sums(loops, loop) for loop in loops.all):
@@ -165,10 +169,13 @@ def _is_plain(access: I.Load | I.Store) -> bool:
 
 
 def _is_closed(loop: Loop) -> bool:
-    """Whether an innermost loop calls nothing that may not come back."""
+    """Whether an innermost loop does nothing that may not come back, or after which other threads' writes are seen."""
     if loop.children or loop.preheader is None:
         return False
-    calls = (i for block in loop.blocks for i in block.instructions if isinstance(i, I.CallBase))
+    inside = [i for block in loop.blocks for i in block.instructions]
+    calls = [i for i in inside if isinstance(i, I.CallBase)]
+    if any(isinstance(i, I.Fence) for i in inside) or any(call_effect(call) in _MEETINGS for call in calls):
+        return False
     return all(callee_name(call).startswith("llvm.") or is_pure(call) for call in calls)
 
 

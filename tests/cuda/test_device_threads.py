@@ -66,6 +66,19 @@ def test_shuffles(call: str, threads: int) -> None:
     check(kernel, rng.normal(size=threads), lanes)
 
 
+def test_shuffles_in_a_loop_of_fixed_length() -> None:
+    """The loop is unrolled: who read a lane is known in each iteration, and nobody asks all others."""
+    source = """(const double *x, double *y) {
+      double v = sin(x[threadIdx.x]);
+      for (int o = 16; o > 0; o >>= 1) v = v * v + __shfl_down_sync(~0u, v, o);
+      y[threadIdx.x] = v;
+    }"""
+    kernel = native(source, "x: f64[32], out y: f64[32]", {}, 32)
+    check(kernel, 0.3 * np.random.default_rng(1).normal(size=32))
+    reverse = derived(kernel, Vjp((True, False), (False, True)))
+    assert not any(name.startswith("je.shuffle.back.") for name in reverse.module.functions)
+
+
 def test_who_read_a_lane() -> None:
     assert moves([lane ^ 5 for lane in range(32)]) == (Move(5, True, 2**32 - 1),)
     down = moves([lane + 8 if lane < 24 else lane for lane in range(32)])

@@ -1,16 +1,18 @@
 """The form of a device function that the engine differentiates: flat, optimised, regular.
 
 As for the CPU (`codegen.canonical`): everything is inlined, LLVM's -O2 without vectorising and unrolling, loops with
-preheader, single latch and exits of their own, two-way branches, one return. Two things are the device's own. Local
-arrays that loops of fixed length run over become values by unrolling, since a thread's memory is slow. And where
-threads meet, what they write is not `noalias`: LLVM takes memory behind such a parameter for untouched by any call, a
-barrier included.
+preheader, single latch and exits of their own, two-way branches, one return. Two things are the device's own. Loops of
+fixed length that run over local arrays, or with shuffles in them, are unrolled: a thread's memory is slow, and it is
+known who reads a lane whose number is a constant. And where threads meet, what they write is not `noalias`: LLVM takes
+memory behind such a parameter for untouched by any call, a barrier included.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.analysis.flow import is_shuffle
 from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.arrays import ArrayFunction
@@ -24,6 +26,7 @@ from jax_enzyme.transform.atomic_loops import lower_atomic_loops
 from jax_enzyme.transform.cuda.halves import MASKED, shuffle_numbers
 from jax_enzyme.transform.device.flat import flatten
 from jax_enzyme.transform.device.registers import LANE, REGISTER, WARP_ADD, declare_registers, lower_registers
+from jax_enzyme.transform.invariant_loads import load_before_loops
 from jax_enzyme.transform.joins import optimise_meetings
 from jax_enzyme.transform.lower_calls import lower_calls
 from jax_enzyme.transform.masked_memory import lower_masked_memory
@@ -31,6 +34,7 @@ from jax_enzyme.transform.poison import define_poison
 from jax_enzyme.transform.reducible import make_reducible
 from jax_enzyme.transform.retype import retype
 from jax_enzyme.transform.scopes import drop_scopes
+from jax_enzyme.transform.shown_attributes import show_attributes
 from jax_enzyme.transform.struct_copies import split_struct_copies
 
 _REGULAR = ("lower-switch", "mergereturn", "loop-simplify", "lcssa", "globaldce")
@@ -60,20 +64,31 @@ def canonical(function: DeviceFunction) -> DeviceFunction:
         module = run(module, ["sroa", *_REGULAR])
     module = clone(define_poison(lower_calls(retype(replace(result, module=module)).module)))
     drop_scopes(module)
+    show_attributes(module)
     declare_registers(module)
     _check_inlined(module, symbol)
-    return replace(function, module=module)
+    return replace(function, module=load_before_loops(replace(result, module=module)).module)
 
 
 def _optimised(module: Module) -> Module:
-    module = optimise_meetings(run(module, ["always-inline", "globaldce"]), is_meeting, _differs)
-    if any(_has_loops_over_locals(f) for f in module.functions.values()):
-        module = optimise_meetings(module, is_meeting, _differs, unroll=True)
+    module = optimised(module)
+    if any(_has_loops_over_locals(f) or _shuffles_in_loops(f) for f in module.functions.values()):
+        module = optimised(module, unroll=True)
     return run(module, _REGULAR)
+
+
+def optimised(module: Module, *, unroll: bool = False) -> Module:
+    """What is marked inlined, and LLVM's -O2."""
+    return optimise_meetings(run(module, ["always-inline", "globaldce"]), is_meeting, _differs, unroll=unroll)
 
 
 def _has_loops_over_locals(function: Function) -> bool:
     return any(isinstance(i, I.Alloca) for i in function.instructions())
+
+
+def _shuffles_in_loops(function: Function) -> bool:
+    cfg = Cfg(function) if function.blocks else None
+    return cfg is not None and any(cfg.reaches(b, b) and any(map(is_shuffle, b.instructions)) for b in cfg.rpo)
 
 
 def _simplified(function: ArrayFunction) -> ArrayFunction:
