@@ -8,10 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from jax_enzyme.ir.arrays import Augmented, Jvp, Pullback, Vjp
+import jax_enzyme as je
+from jax_enzyme.ir.arrays import Augmented, Buffer, Jvp, Pullback, Vjp
+from jax_enzyme.ir.instructions import Store, base_of
 from tests.cuda.cases import CASES, Case
 from tests.cuda.device import Numbers, agree, derived, on_cpu, results, three_way
+from tests.cuda.test_device_threads import native
 from tests.cuda.test_kernels import inputs, subject
+from tests.support.engine import Native
 
 # Every warp operation is a loop over lanes on the CPU: this kernel's derivatives, with 40 and more, take LLVM a minute.
 # Smaller kernels in `test_device_threads` have all that it has.
@@ -48,14 +52,49 @@ def test_second_order(case: Case) -> None:
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-10)
 
 
+def _tapes(kernel: Native) -> list[Buffer]:
+    """The tape as the one kernel leaves it, and as the other reads it."""
+    wanted = tuple(b.is_input and b.is_floating for b in kernel.buffers)
+    steps = [step(wanted, tuple(b.is_result for b in kernel.buffers)) for step in (Augmented, Pullback)]
+    return [b for step in steps for b in derived(kernel, step).buffers if b.role == "tape"]
+
+
 def test_the_tape_is_one_buffer_of_bytes_per_thread() -> None:
-    case = next(c for c in CASES if c.name == "bodies")
-    kernel = subject(case, case.launches[0])
-    masks = (tuple(b.is_input for b in kernel.buffers), tuple(b.is_result for b in kernel.buffers))
-    (kept,) = [b for b in derived(kernel, Augmented(*masks)).buffers if b.role == "tape"]
-    (read,) = [b for b in derived(kernel, Pullback(*masks)).buffers if b.role == "tape"]
-    assert kept.shape == read.shape and kept.shape[1] == 24
+    case = next(c for c in CASES if c.name == "galerkin")
+    kept, read = _tapes(subject(case, case.launches[0]))
+    assert kept.shape == read.shape == (144, 48)
     assert (kept.io, read.io) == ("out", "in")
+
+
+def test_functions_of_inputs_are_computed_again() -> None:
+    source = "(const double *x, double *y) { int i = threadIdx.x; y[i] = exp(x[i]) * sqrt(1 + x[i]) * cos(x[i]); }"
+    assert not _tapes(native(source, "x: f64[32], out y: f64[32]", {}, 32))
+
+
+def test_the_forward_sweep_runs_again_where_that_costs_less_than_a_tape() -> None:
+    """Shared memory is filled again, so that nothing of it is kept, and what the kernel computes is not written."""
+    case = next(c for c in CASES if c.name == "stencil")
+    kernel, given = subject(case, case.launches[0]), inputs(case)[1]
+    way = case.launches[0]
+    report = (
+        je.kernel(
+            str(case.path),
+            case.name,
+            case.signature,
+            flags=way.flags,
+            grid=way.grid,
+            block=way.block,
+            shared=way.shared,
+        )
+        .inspect(*given)
+        .gpu
+    )
+    assert report is not None and report.functions == ("primal", "jvp", "vjp") and report.tape_bytes == 0
+    assert any("runs the forward sweep again" in row for _, rows in report.sections() for row in rows)
+    function = derived(kernel, Vjp((True, True, False), (False, False, True)))
+    (forward,) = [f for name, f in function.module.functions.items() if name.endswith(".forward")]
+    stored = {base_of(i.operands[1]) for i in forward.instructions() if isinstance(i, Store)}
+    assert stored and forward.arguments[2] not in stored
 
 
 def test_forward_over_forward() -> None:

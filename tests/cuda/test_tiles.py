@@ -137,7 +137,7 @@ extern "C" __global__ void twice(const double *x, double *y) {
   y[t] = s[3 - t % 4] * s[3];
 }""",
         "x: f64[16], out y: f64[64]", 1, 64, (_X,), np.tile([_X[9], _X[8], _X[1], _X[0]], 16) * _X[9],
-        ("[80 x double]", True), taped=16,
+        ("[80 x double]", True),
     ),
     Tiled(
         "across", """

@@ -101,7 +101,8 @@ class ReloadCheck:
 
     def check(self, load: I.Load) -> None:
         """Raises EmissionError where something that may write the memory that a load reads can come after the load; in
-        a function that is called, and of memory that other threads touch, where anything may write it at all."""
+        a function that is called, and of memory that other threads touch, where anything may write it at all; of such
+        memory that the reverse sweep finds as the forward sweep left it, where any thread may write it later."""
         pointer = load.operands[0]
         objects = self._points_to.of(pointer)
         if objects and all(item.is_constant for item in objects):
@@ -111,9 +112,10 @@ class ReloadCheck:
         if not any(isinstance(root, Argument) for root in roots):
             writes &= ~self._killing  # what is freed late is there still
         is_shared = any(map(self._execution.shares, objects))
-        if self._code is self._points_to.root and not is_shared:
+        is_refilled = bool(objects) and all(map(self._execution.refills, objects))
+        if self._code is self._points_to.root and (is_refilled or not is_shared):
             writes &= self._later(load)
-            writes = self._met(load, writes, roots)
+            writes = writes if is_refilled else self._met(load, writes, roots)
         if writes:
             raise EmissionError(self._code, f"%{load.name} is loaded again although it may have been overwritten")
 

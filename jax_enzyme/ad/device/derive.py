@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from jax_enzyme.ad.device.counting import count_of, widened
-from jax_enzyme.ad.device.reverse import derive_reverse, is_static, reversal_of
+from jax_enzyme.ad.device.reverse import derive_reverse, reversal_of, splits
 from jax_enzyme.ad.emit.forward import forward
 from jax_enzyme.ad.facts.causes import COUNTED_TWICE, STATE, THREAD_CHECKPOINT
 from jax_enzyme.ir.arrays import ArrayFunction, Jvp, Step, Vjp
@@ -36,8 +36,9 @@ def derive(base: DeviceFunction, step: Step, options: Options) -> DeviceFunction
 
 
 def splittable(base: DeviceFunction, step: Vjp, options: Options) -> bool:
-    """Whether Augmented and Pullback exist for the masks of `step`."""
-    return base.count is None and is_static(reversal_of(base, step))
+    """Whether a gradient is Augmented and Pullback for the masks of `step`: they exist, and cost less than both sweeps
+    in one kernel."""
+    return base.count is None and splits(base, step)
 
 
 def _refuse_state(base: ArrayFunction, result: ArrayFunction) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import lru_cache
 
+from jax_enzyme.ad.device.again import runs_again
 from jax_enzyme.ad.device.threads import ALIGNED_BARRIER, GridThreads, barrier, barrier_function, refuse_disorder
 from jax_enzyme.ad.emit.nodes import thread_arena
 from jax_enzyme.ad.emit.runtime import defined, load_integer
@@ -23,13 +24,13 @@ from jax_enzyme.ad.plan.tape import Tape
 from jax_enzyme.ad.reversal import Reversal, plan_reversal
 from jax_enzyme.ad.sweeps import Sweeps
 from jax_enzyme.ad.vjp import augmented, combined, pullback
-from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Augmented, Buffer, Pullback, Vjp
 from jax_enzyme.ir.builder import const_int, zero
 from jax_enzyme.ir.device import DeviceFunction
 from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name
-from jax_enzyme.ir.values import ConstantNull, Value
+from jax_enzyme.ir.values import Argument, ConstantNull, Value
 from jax_enzyme.rules.user import rules_of
 from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.device.canonical import keep_aliases_true
@@ -106,10 +107,18 @@ def _unalign(function: Function, module: Module) -> None:
 
 def reversal_of(base: DeviceFunction, step: Vjp) -> Reversal:
     """The plan of a reverse step."""
-    reversal = _planned(base, step.wanted, step.seeded, False)
-    if type(step) is Vjp and reversal.root.plan.tape.root.size <= _LOCAL_BYTES:
-        return _planned(base, step.wanted, step.seeded, True)
-    return reversal
+    together = _planned(base, step.wanted, step.seeded, True) if type(step) is Vjp else None
+    if together is not None and together.root.plan.tape.root.size <= _LOCAL_BYTES:
+        return together
+    return _planned(base, step.wanted, step.seeded, False)
+
+
+def splits(base: DeviceFunction, step: Vjp) -> bool:
+    """Whether a gradient is best two kernels, with a tape between them."""
+    split = reversal_of(base, Augmented(step.wanted, step.seeded))
+    together = reversal_of(base, Vjp(step.wanted, step.seeded))
+    is_local = together.facts.execution.threads is None and not together.needs_arena
+    return is_static(split) and not (is_local and runs_again(split, together))
 
 
 @lru_cache(maxsize=8)
@@ -144,6 +153,7 @@ class DeviceFrame(Frame):
 
     def __init__(self, sweeps: Sweeps, target: Function, first: int, buffers: tuple[Buffer, ...]) -> None:
         super().__init__(sweeps, target, first, buffers)
+        self._sweeps = sweeps
         self._named = {b.name: a for b, a in zip(buffers, target.arguments, strict=True) if b.of < 0}
 
     @property
@@ -181,6 +191,8 @@ class DeviceFrame(Frame):
         return thread_arena(self.builder, first_node(tape), limit, self._given[-1])
 
     def unread(self, argument: Value, buffer: Buffer) -> Value:
+        assert isinstance(argument, Argument)
+        _drop_writes(self._sweeps.forward, self._sweeps.forward.arguments[argument.index])
         return argument
 
     def room(self, size: int, zeroed: bool = False) -> Value:
@@ -203,14 +215,42 @@ class DeviceFrame(Frame):
             T.PTR, type_, zero(type_), False, ("internal",), ("align 16",), name=f"{variable.name}.bar"
         )
         module.globals[shadow.name] = shadow
-        size = self._shape.shared if is_dynamic(variable) else DataLayout(module).alloc_size(type_)
+        self._clear(shadow, self._shape.shared if is_dynamic(variable) else self._layout.alloc_size(type_))
+        return shadow
+
+    def _clear(self, variable: GlobalVariable, size: int) -> None:
+        """All threads of the block set shared memory to zero."""
+        module = self._runtime.module
         unit = next(u for u in (8, 4, 2, 1) if size % u == 0)
         thread = thread_in_block(module, self.builder, self._shape)
         counts = [const_int(T.I32, self._shape.threads), const_int(T.I32, size // unit)]
         kind = f"i{8 * unit}"
         zeros = defined(module, f"je.zero.{kind}", _ZERO_TEXT.replace("UNIT", kind))
-        self.builder.call(zeros, [shadow, thread, *counts])
-        return shadow
+        self.builder.call(zeros, [variable, thread, *counts])
+
+
+def _drop_writes(function: Function, parameter: Argument) -> None:
+    """Takes out, in place, what a function writes to memory behind a parameter that nobody reads; nothing where that
+    memory is used in other ways."""
+    pointers: list[Value] = [parameter]
+    writes: set[I.Instruction] = set()
+    users: dict[Value, list[I.Instruction]] = {}
+    for instruction in function.instructions():
+        for operand in dict.fromkeys(instruction.operands):
+            users.setdefault(operand, []).append(instruction)
+    for pointer in pointers:
+        for user in users.get(pointer, ()):
+            match user:
+                case I.GetElementPtr():
+                    pointers.append(user)
+                case I.Store() if user.operands[0] is not pointer:
+                    writes.add(user)
+                case I.AtomicRMW() if user.operands[1] is not pointer and user not in users:
+                    writes.add(user)
+                case _:
+                    return
+    for block in function.blocks:
+        block.instructions = [i for i in block.instructions if i not in writes]
 
 
 def _unasked(reversal: Reversal) -> list[int]:

@@ -54,7 +54,8 @@ _DEVICE_FENCES = ("llvm.nvvm.membar.gl", "llvm.nvvm.membar.sys")
 
 class GridThreads(Execution):
     """All threads of a launch. `module` is where the special registers are declared. With `local_tape`, each thread
-    has memory of its own for the part of the tape that has a fixed size."""
+    has memory of its own for the part of the tape that has a fixed size: both sweeps are in one kernel, so that shared
+    memory is filled again."""
 
     moves_locals = False
     operations_per_byte = 8.0  # Devices do 10 to 40 in the time of a byte to memory and back.
@@ -69,11 +70,15 @@ class GridThreads(Execution):
         blocks = shape.grid[0] * shape.grid[1] * shape.grid[2]
         every = Threads(blocks * shape.threads, lambda at: thread_number(module, at, shape))
         self.node_threads = every
+        self._has_local_tape = local_tape
         if not local_tape:
             self.threads = every
 
     def shares(self, item: MemoryObject) -> bool:
         return item.kind in ("buffer", "unknown") or is_shared_memory(item)
+
+    def refills(self, item: MemoryObject) -> bool:
+        return self._has_local_tape and is_shared_memory(item)
 
     def reverses(self, call: I.CallBase, facts: Facts) -> bool:
         return (meets(call) or call.callee.name in _WARP_BARRIERS) and bool(self.exchanged(facts))

@@ -54,6 +54,10 @@ class Execution:
         """Whether other threads may touch an object while this one runs."""
         return False
 
+    def refills(self, item: MemoryObject) -> bool:
+        """Whether an object that other threads touch holds in the reverse sweep what the forward sweep left there."""
+        return False
+
     def reverses(self, call: I.CallBase, facts: Facts) -> bool:
         """Whether threads have to meet in the reverse sweep where they meet at `call`."""
         return False

@@ -304,6 +304,8 @@ class Recipes:
                     residents.append(item)
                 case "global" if isinstance(item.site, GlobalVariable) and item.site.is_constant:
                     continue
+                case "global" if self.execution.refills(item):
+                    pass
                 case _:
                     return None
             if self._overwritten(load, item):
@@ -322,8 +324,9 @@ class Recipes:
 
     def _overwritten(self, load: I.Instruction, item: MemoryObject) -> bool:
         """Whether anything may write into an object after the load. What callers of an inner function do later is not
-        seen from inside it: there, nothing may write at all, and neither where other threads may write."""
-        if not self.is_root or self.execution.shares(item):
+        seen from inside it: there, nothing may write at all, and neither where other threads may write at any time."""
+        refilled = self.is_root and self.execution.refills(item)
+        if not self.is_root or (self.execution.shares(item) and not refilled):
             return item in self._written_anywhere or self.points_to.unknown in self._written_anywhere
         # A resident object outlives its `free`.
         if self._is_written_after(load, self.points_to.unknown, item.kind == "buffer"):
@@ -349,7 +352,8 @@ class Recipes:
         if not later and not self.code.cfg.reaches_any(block, last.blocks):
             return False
         counted = [a for a in self._writes_to[item] if a.instruction in self.block_of and (kills_count or not a.kills)]
-        return not self._miss(instruction, counted)
+        # Another thread writes elsewhere than this one.
+        return self.execution.shares(item) or not self._miss(instruction, counted)
 
     def _miss(self, load: I.Instruction, later: list[Access]) -> bool:
         """Whether none of these writes can come to the place of a load after it."""
@@ -392,7 +396,7 @@ class Recipes:
             case I.Call():
                 return self._pure_call(value)
             case _ if value.opcode in _PURE:
-                return Repeat(tuple(value.operands), _work(value))
+                return Repeat(tuple(value.operands), work(value, self.rules))
             case _:
                 return None
 
@@ -404,8 +408,7 @@ class Recipes:
         rule = rule_of(call, self.rules)
         if rule is None or not is_memory_free(call):
             return None
-        cheap = rule.name in _CHEAP_CALLS
-        return Repeat(tuple(call.arguments), 1.0 if cheap else 8.0 if rule.name == "sqrt" else 40.0)
+        return Repeat(tuple(call.arguments), work(call, self.rules))
 
     # -- what was stored -----------------------------------------------------------------------------------------------
 
@@ -550,8 +553,12 @@ class Recipes:
         return all(self._safe(v, block, depth - 1) for v in value.operands)
 
 
-def _work(value: I.Instruction) -> float:
-    """What it costs to compute a pure instruction again."""
+def work(value: I.Instruction, rules: Rules) -> float:
+    """What it costs to compute a pure instruction, or to call a function that has a rule."""
+    if isinstance(value, I.CallBase):
+        rule = rule_of(value, rules)
+        name = "" if rule is None else rule.name
+        return 1.0 if name in _CHEAP_CALLS else 8.0 if name == "sqrt" else 40.0
     if value.opcode in _MAY_TRAP and int_value(value.operands[1]):
         return _BY_CONSTANT
     return _COST.get(value.opcode, 0.5 if T.is_int(value.type) or T.is_pointer(value.type) else 1.0)

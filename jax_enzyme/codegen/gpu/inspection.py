@@ -46,8 +46,8 @@ class GpuReport:
     def tape_bytes(self) -> int | None:
         """Bytes that the tape of a gradient takes for this launch, of all threads together; without those of loops of
         unknown length, which only a run counts. None where reverse mode is refused."""
-        name = "vjp" if self.counted else "augmented"
-        return self._of(name).layout().tape_bytes if name in self._steps else None
+        found = [name for name in ("augmented", "vjp") if name in self._steps]
+        return self._of(found[0]).layout().tape_bytes if found else None
 
     def ptx(self, name: str, arch: str = "sm_90") -> str:
         """The PTX of one function; for GPUs of AMD's (`gfx90a`) their assembly."""
@@ -84,6 +84,8 @@ class GpuReport:
         if self.counted:
             yield f"reverse: one kernel that runs the forward sweep inside, {kept}, and more for each iteration of"
             yield "  loops of unknown length, which another kernel counts first"
+        elif "vjp" in self._steps:
+            yield f"reverse: one kernel that runs the forward sweep again, {kept}: that costs less than a tape"
         else:
             yield f"reverse: two kernels, {kept}"
 
@@ -105,15 +107,14 @@ def gpu_report(program: Program, signature: Signature, binding: Binding, options
     except DifferentiationError:
         pass  # reverse mode says why
     try:
-        reverse = reverse_report(Job(program, signature, binding, (step,), options).differentiated()[0].function, step)
-        counted = not reverse.splits
+        whole = Job(program, signature, binding, (step,), options)
         masks = (step.wanted, step.seeded)
-        made: dict[str, Derivation] = {"vjp": (step,)}
-        if not counted:
-            made = {"augmented": (Augmented(*masks),), "pullback": (Pullback(*masks),)}
-        for each in made.values():
-            Job(program, signature, binding, each, options).launched()
-        steps |= made
+        made = {"augmented": Augmented(*masks), "pullback": Pullback(*masks)} if whole.split() else {"vjp": step}
+        reverse = reverse_report(whole.differentiated()[0].function, next(iter(made.values())))
+        counted = reverse.arena
+        for name, each in made.items():
+            Job(program, signature, binding, (each,), options).launched()
+            steps[name] = (each,)
     except DifferentiationError as error:
         reverse, refusal = None, str(error)
     return GpuReport(reverse, refusal, counted, steps, job)
