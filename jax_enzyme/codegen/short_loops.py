@@ -25,9 +25,10 @@ from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.instructions import Instruction
-from jax_enzyme.ir.metadata import MDNode, MDRef, MDString, MDValue
+from jax_enzyme.ir.metadata import MDNode, MDRef, MDString
 from jax_enzyme.ir.module import Function, Module, callee_name
 from jax_enzyme.ir.values import BasicBlock, Value
+from jax_enzyme.transform.loop_hints import ask, properties
 
 _ITERATIONS = 4
 _INNER_ITERATIONS = 8
@@ -42,7 +43,6 @@ _LOCAL_BYTES = 256
 made in vectors."""
 _EFFORT = 500
 """Questions that lead to how often a loop runs: what is seen to be a small constant at all is seen at once."""
-_LOOP = "llvm.loop"
 
 
 def ask_to_unroll(module: Module) -> Module:
@@ -53,7 +53,7 @@ def ask_to_unroll(module: Module) -> Module:
         return module
     copy = clone(module)
     for function, block in latches:
-        _mark(copy, copy.functions[function.name].blocks[function.blocks.index(block)].terminator)
+        ask(copy, copy.functions[function.name].blocks[function.blocks.index(block)].terminator)
     return copy
 
 
@@ -109,25 +109,11 @@ def _is_small(layout: DataLayout, base: Value) -> bool:
     return isinstance(base, I.Alloca) and layout.alloc_size(base.allocated_type) <= _LOCAL_BYTES
 
 
-def _properties(module: Module, branch: Instruction) -> list[MDValue]:
-    """What is known of a loop, behind the node's reference to itself."""
-    node = dict(branch.metadata).get(_LOOP)
-    return module.metadata[node.number].operands[1:] if isinstance(node, MDRef) else []
-
-
 def _spoken_of(module: Module, branch: Instruction) -> bool:
     """Whether the source says whether to unroll a loop, or it was to be unrolled before."""
-    for item in _properties(module, branch):
+    for item in properties(module, branch):
         node = module.metadata[item.number] if isinstance(item, MDRef) else item
         first = node.operands[0] if isinstance(node, MDNode) and node.operands else None
         if isinstance(first, MDString) and ".loop.unroll." in first.text:
             return True
     return False
-
-
-def _mark(module: Module, branch: Instruction) -> None:
-    number = 1 + max((int(n) for n in module.metadata), default=-1)
-    own, wish = MDRef(str(number)), MDRef(str(number + 1))
-    module.metadata[own.number] = MDNode(operands=[own, *_properties(module, branch), wish], distinct=True)
-    module.metadata[wish.number] = MDNode(operands=[MDString("llvm.loop.unroll.full")])
-    branch.metadata = [*((kind, node) for kind, node in branch.metadata if kind != _LOOP), (_LOOP, own)]

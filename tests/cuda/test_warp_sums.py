@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import jax
@@ -32,7 +33,8 @@ def _centre(count: int) -> tuple:
 
 @dataclass(frozen=True)
 class Sum:
-    """A kernel; how what it reads at `place` is summed, and why; how many atomic additions its gradient has in all."""
+    """A kernel; how what it reads at `place` is summed, and why; how many atomic additions to global memory its
+    gradient has in all, and to shared memory."""
 
     name: str
     source: str
@@ -45,6 +47,7 @@ class Sum:
     way: str
     why: str
     additions: int
+    in_shared: int = 0
 
     @property
     def kernel(self) -> Native:
@@ -69,6 +72,7 @@ _SUMS = (
         "`a`",
         "warp",
         "one place for a block",
+        2,
         2,
     ),
     Sum(
@@ -128,6 +132,47 @@ _SUMS = (
         2,
     ),
     Sum(
+        "one place for a row of lanes, and one for a column: eight sums at a time",
+        """(const double *a, const double *b, double *c) {
+          __shared__ double p[8][8], q[8][8];
+          int x = threadIdx.x, y = threadIdx.y;
+          p[y][x] = sin(a[y * 8 + x]), q[y][x] = cos(b[y * 8 + x]);
+          __syncthreads();
+          double sum = 0;
+          for (int k = 0; k < 8; k++) sum += p[y][k] * q[k][x];
+          c[y * 8 + x] = sum;
+        }""",
+        "a: f64[64], b: f64[64], out c: f64[64]",
+        {},
+        (8, 8),
+        1,
+        (_RNG.normal(size=64), _RNG.normal(size=64)),
+        "global je.shared._ZZ6kernelE1p",
+        "warp",
+        "one place for each 8 lanes of a warp",
+        0,
+        3,
+    ),
+    Sum(
+        "one place in shared memory, which lanes read in loops of their own",
+        """(double c, const double *x, double *y) {
+          __shared__ double w[1];
+          if (threadIdx.x == 0) w[0] = exp(c);
+          __syncthreads();
+          for (int i = threadIdx.x; i < 50; i += 32) y[i] = exp(x[i]) * w[0];
+        }""",
+        "c: f64, x: f64[50], out y: f64[50]",
+        {},
+        32,
+        1,
+        (0.3, _RNG.normal(size=50)),
+        "global je.shared._ZZ6kernelE1w",
+        "warp",
+        "all lanes come by",
+        1,
+        1,
+    ),
+    Sum(
         "a guard that is data",
         f"""(int n, int d, const double *c, const double *x, double *y) {{
           int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -167,10 +212,12 @@ def test_numbers_and_report(case: Sum) -> None:
 
 @pytest.mark.parametrize("case", SUMS)
 def test_instructions(case: Sum) -> None:
-    """One atomic addition per warp and place, for any number of loops around it, and no spills."""
+    """One atomic addition per warp and place, for any number of loops around it, and no spills; of a row of eight lanes
+    each adds one of eight sums, of a column of four two."""
     text = ptx(derived(case.kernel, reverse(case.kernel)), "sm_90")
     if case.way == "warp":
-        assert text.count("red.") + text.count("atom.") == case.additions
+        assert len(re.findall(r"\b(?:red|atom)\.global", text)) == case.additions
+        assert len(re.findall(r"\b(?:red|atom)\.shared", text)) == case.in_shared
         assert "shfl.sync" in text
     else:
         assert "shfl.sync" not in text

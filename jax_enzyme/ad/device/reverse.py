@@ -14,6 +14,8 @@ from dataclasses import replace
 from functools import lru_cache
 
 from jax_enzyme.ad.device.again import runs_again
+from jax_enzyme.ad.device.groups import carried_out
+from jax_enzyme.ad.device.sums import BLOCK_SUMS, meet
 from jax_enzyme.ad.device.threads import ALIGNED_BARRIER, GridThreads, barrier, barrier_function, refuse_disorder
 from jax_enzyme.ad.emit.nodes import thread_arena
 from jax_enzyme.ad.emit.runtime import defined, load_integer
@@ -95,7 +97,7 @@ def derive_reverse(base: DeviceFunction, step: Vjp) -> ArrayFunction:
             keep_aliases_true(part, result.module, unwritten + (False,) * (len(part.arguments) - len(unwritten)))
             if execution.convergence(reversal.facts).leaves_block:
                 _unalign(part, result.module)
-    return result
+    return carried_out(result, base.module)
 
 
 def _unalign(function: Function, module: Module) -> None:
@@ -202,8 +204,16 @@ class DeviceFrame(Frame):
 
     def shadows(self) -> list[Value]:
         found = super().shadows()
+        module = self._runtime.module
+        sums = [
+            g for n, g in module.globals.items() if n.startswith(BLOCK_SUMS) and n not in self._reversal.module.globals
+        ]
+        for variable in sums:
+            self._clear(variable, self._layout.alloc_size(variable.value_type))
         if any(isinstance(v, GlobalVariable) for v in found):
-            barrier(self._runtime.module, self.builder, aligned=True)
+            barrier(module, self.builder, aligned=True)
+        elif sums:
+            meet(module, self.builder)
         return found
 
     def _global_shadow(self, variable: GlobalVariable) -> Value:

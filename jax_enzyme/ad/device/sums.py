@@ -2,9 +2,12 @@
 first, and one of them adds the sum to memory, atomically.
 
     at the end    the place is one for the whole block, and nothing but such sums ever happens there (a scalar, a weight
-                  with a number): every thread keeps its sum in a register, and what it has at its end goes to memory
+                  with a number): every thread keeps its sum in a register, and what it has at its end goes to memory;
+                  if all threads of a block come to the end together, the sums of warps meet in shared memory first
     at once       the place is one for the block at that moment (`c[j]` in a loop over j), and all threads of the block
                   come to it equally often, or all whose number gets past a guard (`if (i >= n) return;`)
+    in groups     the place is one for some lanes of a warp (`tile[threadIdx.y][k]`), all lanes of which come by
+                  (`ad.device.groups`)
     alone         all else: every thread adds to memory itself
 
 A shuffle waits for all lanes that it names. At its end, every thread of a derivative comes by; in between, no branch or
@@ -25,8 +28,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from jax_enzyme.ad.device.convergence import Convergence, Guard
+from jax_enzyme.ad.device.groups import LANE_BITS, note
+from jax_enzyme.ad.device.lanes import Lanes
 from jax_enzyme.ad.device.shuffles import warp_helper
 from jax_enzyme.ad.emit.partials import added
+from jax_enzyme.ad.emit.runtime import defined
 from jax_enzyme.ad.facts.copying import copied
 from jax_enzyme.ad.facts.functions import Facts
 from jax_enzyme.ad.facts.threads import Sums
@@ -36,12 +42,13 @@ from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int, zero
-from jax_enzyme.ir.module import Module, callee_name
+from jax_enzyme.ir.module import GlobalVariable, Module, callee_name
 from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantInt, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.cuda.shuffles import WARP_SIZE
+from jax_enzyme.transform.device.flat import SHARED
 from jax_enzyme.transform.device.registers import REGISTER, WARP_ADD, WARP_WORDS, lane_number, register, thread_in_block
 
 _BALLOT = T.FunctionType(T.I32, (T.I32, T.I32))
@@ -76,6 +83,31 @@ done:
 }
 """
 
+_MEET = """
+declare void @llvm.nvvm.barrier.cta.sync.all(i32) convergent nocallback nounwind
+
+define internal void @je.warp.add.meet() convergent nounwind alwaysinline {
+  call void @llvm.nvvm.barrier.cta.sync.all(i32 0) convergent
+  ret void
+}
+"""
+_ADD_OF_BLOCK = """
+define internal void @je.warp.add.of.block.KIND(ptr %at, ptr %sum, i1 %mine) nounwind alwaysinline {
+entry:
+  br i1 %mine, label %add, label %done
+
+add:
+  %term = load TYPE, ptr %sum
+  %old = atomicrmw fadd ptr %at, TYPE %term monotonic
+  br label %done
+
+done:
+  ret void
+}
+"""
+BLOCK_SUMS = f"{SHARED}je.sums."
+"""What shared memory is called that warps add the sums of a block to. It has to be zero when a derivative begins."""
+
 
 @dataclass(frozen=True)
 class Place:
@@ -98,11 +130,17 @@ class SharedPlaces:
         recurrences: Recurrences,
         shared: Callable[[I.Load], bool],
         constant: Callable[[Objects], bool],
+        lanes: Lanes,
     ) -> None:
         self.at_the_end: dict[I.Instruction, Place] = {}
         self.at_once: dict[I.Instruction, tuple[Guard, ...]] = {}
+        self.in_groups: dict[I.Instruction, int] = {}
+        """The bits in which the numbers of lanes differ that share a place."""
+        self._convergence, self._recurrences, self._lanes = convergence, recurrences, lanes
         self.ahead = [g for g in convergence.apart.values() if g is not None and _of_the_thread(g)]
         """The conditions under which a lane is at the end before the others of its warp."""
+        self.are_together = not convergence.apart and not convergence.leaves_block
+        """Whether all threads of a block are at the end at once."""
         all_come = len(self.ahead) == len(convergence.apart)
         places: set[Place] = set()
         for block in convergence.cfg.rpo:
@@ -117,10 +155,31 @@ class SharedPlaces:
                 if place is not None and len(places | {place}) <= _MOST_REGISTERS:
                     places.add(place)
                     self.at_the_end[load] = place
-                elif convergence.is_common(load.operands[0]) and not _before(convergence, block):
-                    guards = convergence.guards(block)
-                    if guards is not None and _of_the_thread(guards):
-                        self.at_once[load] = guards
+                elif not _before(convergence, block):
+                    self._note(load, convergence.guards(block))
+
+    def _note(self, load: I.Load, guards: tuple[Guard, ...] | None) -> None:
+        common = self._convergence.is_common(load.operands[0])
+        if guards == () and self._lanes.threads % WARP_SIZE == 0:
+            bits = (1 << LANE_BITS) - 1 if common else self._shared_bits(load.operands[0])
+            if bits:
+                self.in_groups[load] = bits
+        elif common and guards is not None and _of_the_thread(guards):
+            self.at_once[load] = guards
+
+    def _shared_bits(self, pointer: Value) -> int:
+        """The bits of a lane's number that an address does not depend on."""
+        bits = (1 << LANE_BITS) - 1
+        for atom in self._recurrences.form(pointer).polynomial.atoms:
+            if not isinstance(atom, Leaf) or self._convergence.is_common(atom.value):
+                continue  # lanes that come together are in one iteration
+            table = self._lanes.of(atom.value)
+            if table is None:
+                return 0
+            for bit in (1 << n for n in range(LANE_BITS)):
+                if any(value != table[thread ^ bit] for thread, value in enumerate(table)):
+                    bits &= ~bit
+        return bits
 
     def way(self, instruction: I.Instruction) -> str | None:
         """How and why the reverse of a load sums over the warp; None where it does not."""
@@ -129,6 +188,10 @@ class SharedPlaces:
         if instruction in self.at_once:
             there = "the lanes that come by are known" if self.at_once[instruction] else "all lanes come by"
             return f"one place for a warp, and {there}: they sum, and one adds that atomically"
+        if instruction in self.in_groups:
+            count = 1 << self.in_groups[instruction].bit_count()
+            which = "a warp, and all lanes come by" if count == WARP_SIZE else f"each {count} lanes of a warp"
+            return f"one place for {which}: they sum, and one adds that atomically"
         return None
 
 
@@ -175,6 +238,11 @@ def _place(recurrences: Recurrences, load: I.Load, item: MemoryObject) -> Place 
     return None if rest.terms else Place(item.site, offset, tuple(sorted(blocks)), load.type)
 
 
+def meet(module: Module, builder: Builder) -> None:
+    """All threads of a block come together, to see sums and nothing else of each other."""
+    builder.call(defined(module, f"{WARP_ADD}meet", _MEET), [], attributes=("convergent",))
+
+
 class WarpSums(Sums):
     """The sums of one reverse sweep, which is built by `builder` and begins with `prologue`. `alone` adds what no warp
     shares."""
@@ -202,6 +270,8 @@ class WarpSums(Sums):
         place = self._places.at_the_end.get(load)
         if place is not None:
             self._keep(place, adjoint)
+        elif load in self._places.in_groups:
+            note(self._module, self._builder, pointer, adjoint, self._places.in_groups[load])
         elif load in self._places.at_once:
             self._add(pointer, adjoint, self._lanes(self._places.at_once[load]))
         else:
@@ -209,15 +279,40 @@ class WarpSums(Sums):
         return True
 
     def finish(self, shadow: Callable[[Value], Value]) -> None:
-        for place, variable in self._sums.items():
-            at = self._builder.offset(shadow(place.site), place.offset)
-            for factor, name in place.blocks:
-                extent = self._shape.grid["xyz".index(name[-1])]
-                number = self._builder.cast("zext", register(self._module, self._builder, name, extent), T.I64)
-                at = self._builder.gep(T.I8, at, [self._builder.binary("mul", number, const_int(T.I64, factor))])
+        places = [self._address(place, shadow(place.site)) for place in self._sums]
+        first = places
+        if self._sums and self._places.are_together and self._shape.threads > WARP_SIZE:
+            first = [self._builder.offset(self._block_sums, 8 * n) for n in range(len(places))]
+        for at, (place, variable) in zip(first, self._sums.items(), strict=True):
             total = self._builder.load(place.type, variable)
             self._builder.store(zero(place.type), variable)
             self._add(at, total, self._at_the_end)
+        if first is places:
+            return
+        meet(self._module, self._builder)
+        thread = thread_in_block(self._module, self._builder, self._shape)
+        for n, (at, of_block, place) in enumerate(zip(places, first, self._sums, strict=True)):
+            function = warp_helper(self._module, f"{WARP_ADD}of.block.", _ADD_OF_BLOCK, place.type)
+            self._builder.call(function, [at, of_block, self._builder.icmp("eq", thread, const_int(T.I32, n))])
+
+    def _address(self, place: Place, site: Value) -> Value:
+        at = self._builder.offset(site, place.offset)
+        for factor, name in place.blocks:
+            extent = self._shape.grid["xyz".index(name[-1])]
+            number = self._builder.cast("zext", register(self._module, self._builder, name, extent), T.I64)
+            at = self._builder.gep(T.I8, at, [self._builder.binary("mul", number, const_int(T.I64, factor))])
+        return at
+
+    @cached_property
+    def _block_sums(self) -> GlobalVariable:
+        """Eight bytes of shared memory for each sum of a block."""
+        name = next(
+            n for i in range(len(self._module.globals) + 1) if (n := f"{BLOCK_SUMS}{i}") not in self._module.globals
+        )
+        type_ = T.ArrayType(len(self._sums), T.I64)
+        made = GlobalVariable(T.PTR, type_, zero(type_), False, ("internal",), ("align 16",), name=name)
+        self._module.globals[name] = made
+        return made
 
     def _keep(self, place: Place, adjoint: Value) -> None:
         if place not in self._sums:

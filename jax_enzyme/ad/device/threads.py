@@ -140,7 +140,7 @@ class GridThreads(Execution):
             def constant(objects: frozenset[MemoryObject]) -> bool:
                 return written.isdisjoint(objects | {facts.points_to.unknown})
 
-            found = SharedPlaces(facts, self.convergence(facts), recurrences_of(facts), shared, constant)
+            found = SharedPlaces(facts, self.convergence(facts), recurrences_of(facts), shared, constant, self.lanes)
             self._shared_places[facts] = found
         return self._shared_places[facts]
 
