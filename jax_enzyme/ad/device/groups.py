@@ -35,11 +35,12 @@ from jax_enzyme.ir.inlining import mark_for_inlining
 from jax_enzyme.ir.module import Function, Module, callee_name
 from jax_enzyme.ir.values import BasicBlock, ConstantExpr, Value, int_value
 from jax_enzyme.rules.declare import Declarations
+from jax_enzyme.transform.cuda.shuffles import WARP_SIZE
 from jax_enzyme.transform.device.canonical import is_meeting, optimised
 from jax_enzyme.transform.device.registers import WARP_ADD, WARP_WORDS, lane_number
 from jax_enzyme.transform.loop_hints import ask
 
-LANE_BITS = 5
+_BITS = (16, 8, 4, 2, 1)
 _NOTE = f"{WARP_ADD}note."
 _MOST = 16
 """So many sums are made at once at most: all of them are in registers."""
@@ -61,15 +62,25 @@ done:
 
 _Term = tuple[Value, Value]
 """An address, and what is added there."""
-_Waiting = dict[tuple[T.Type, int], list[_Term]]
+_Waiting = dict[tuple[T.Type, int, int], list[_Term]]
 
 
-def note(module: Module, builder: Builder, at: Value, part: Value, bits: int) -> None:
-    """Says that each group of lanes adds its sum of a part to memory. All lanes of the warp have to come by."""
+def lane_bits(threads: int) -> int:
+    """The bits of a lane's number in a block of so many threads, where every warp has lanes of all numbers; else 0."""
+    if threads % WARP_SIZE == 0:
+        return WARP_SIZE - 1
+    return threads - 1 if threads < WARP_SIZE and threads & (threads - 1) == 0 else 0
+
+
+def note(module: Module, builder: Builder, at: Value, part: Value, bits: int, threads: int) -> None:
+    """Says that each group of lanes adds its sum of a part to memory. All lanes of the warp have to come by, in a block
+    of so many threads."""
     kind = _kind(part.type)
-    type_ = T.FunctionType(T.VOID, (T.PTR, part.type, T.I32))
+    type_ = T.FunctionType(T.VOID, (T.PTR, part.type, T.I32, T.I32))
     function = Declarations(module).function(f"{_NOTE}{kind}", type_, WARP_WORDS)
-    builder.call(function, [at, part, const_int(T.I32, bits)], attributes=("convergent",))
+    mask = (1 << min(threads, WARP_SIZE)) - 1
+    numbers = [const_int(T.I32, bits), const_int(T.I32, -1 if threads >= WARP_SIZE else mask)]
+    builder.call(function, [at, part, *numbers], attributes=("convergent",))
 
 
 def carried_out(function: ArrayFunction, base: Module) -> ArrayFunction:
@@ -136,8 +147,8 @@ def _summed(
     at = Builder(BasicBlock())
     for instruction in block.instructions:
         if _is_note(instruction):
-            pointer, part, bits = instruction.operands[:3]
-            waiting.setdefault((part.type, int_value(bits) or 0), []).append((pointer, part))
+            pointer, part, bits, mask = instruction.operands[:4]
+            waiting.setdefault((part.type, int_value(bits) or 0, int_value(mask) or 0), []).append((pointer, part))
             continue
         if ends if instruction.is_terminator else not _is_beside(instruction, kept):
             _flush(module, at, waiting)
@@ -146,19 +157,19 @@ def _summed(
 
 
 def _flush(module: Module, at: Builder, waiting: _Waiting) -> None:
-    for (_, bits), terms in waiting.items():
+    for (_, bits, mask), terms in waiting.items():
         while terms:
             count = min(_MOST, 1 << (len(terms).bit_length() - 1))
-            _sum(module, at, terms[:count], bits)
+            _sum(module, at, terms[:count], bits, const_int(T.I32, mask))
             del terms[:count]
     waiting.clear()
 
 
-def _sum(module: Module, at: Builder, terms: list[_Term], bits: int) -> None:
+def _sum(module: Module, at: Builder, terms: list[_Term], bits: int, mask: Value) -> None:
     """A power of two of sums."""
     lane = lane_number(module, at)
     rest = bits
-    for bit in (1 << n for n in reversed(range(LANE_BITS)) if bits >> n & 1):
+    for bit in (b for b in _BITS if bits & b):
         if len(terms) > 1:
             upper = at.icmp("ne", at.binary("and", lane, const_int(T.I32, bit)), const_int(T.I32, 0))
             half = len(terms) // 2
@@ -169,7 +180,7 @@ def _sum(module: Module, at: Builder, terms: list[_Term], bits: int) -> None:
         else:
             own, given = terms, [terms[0][1]]
         other = at.binary("xor", lane, const_int(T.I32, bit))
-        terms = [(p, _plus(at, x, _from(module, at, g, other))) for (p, x), g in zip(own, given, strict=True)]
+        terms = [(p, _plus(at, x, _from(module, at, mask, g, other))) for (p, x), g in zip(own, given, strict=True)]
     mine = at.icmp("eq", at.binary("and", lane, const_int(T.I32, rest)), const_int(T.I32, 0))
     for pointer, total in terms:
         at.call(warp_helper(module, f"{WARP_ADD}one.", _ADD, total.type), [pointer, total, mine])
@@ -179,10 +190,10 @@ def _plus(at: Builder, x: Value, y: Value) -> Value:
     return at.binary("fadd", x, y, ("reassoc", "nsz", "contract"))
 
 
-def _from(module: Module, at: Builder, value: Value, lane: Value) -> Value:
+def _from(module: Module, at: Builder, mask: Value, value: Value, lane: Value) -> Value:
     type_ = T.FunctionType(value.type, (T.I32, value.type, T.I32))
     function = Declarations(module).function(f"__je_shuffle_{_kind(value.type)}", type_, WARP_WORDS)
-    return at.call(function, [const_int(T.I32, -1), value, lane], attributes=("convergent",))
+    return at.call(function, [mask, value, lane], attributes=("convergent",))
 
 
 def _kind(type_: T.Type) -> str:

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from jax_enzyme.ad.device.convergence import Convergence, Guard
-from jax_enzyme.ad.device.groups import LANE_BITS, note
+from jax_enzyme.ad.device.groups import lane_bits, note
 from jax_enzyme.ad.device.lanes import Lanes
 from jax_enzyme.ad.device.shuffles import warp_helper
 from jax_enzyme.ad.emit.partials import added
@@ -160,24 +160,24 @@ class SharedPlaces:
 
     def _note(self, load: I.Load, guards: tuple[Guard, ...] | None) -> None:
         common = self._convergence.is_common(load.operands[0])
-        if guards == () and self._lanes.threads % WARP_SIZE == 0:
-            bits = (1 << LANE_BITS) - 1 if common else self._shared_bits(load.operands[0])
+        every = lane_bits(self._lanes.threads) if guards == () else 0
+        if every:
+            bits = every if common else self._shared_bits(load.operands[0], every)
             if bits:
                 self.in_groups[load] = bits
         elif common and guards is not None and _of_the_thread(guards):
             self.at_once[load] = guards
 
-    def _shared_bits(self, pointer: Value) -> int:
-        """The bits of a lane's number that an address does not depend on."""
-        bits = (1 << LANE_BITS) - 1
+    def _shared_bits(self, pointer: Value, bits: int) -> int:
+        """Those bits of a lane's number that an address does not depend on."""
         for atom in self._recurrences.form(pointer).polynomial.atoms:
             if not isinstance(atom, Leaf) or self._convergence.is_common(atom.value):
                 continue  # lanes that come together are in one iteration
             table = self._lanes.of(atom.value)
             if table is None:
                 return 0
-            for bit in (1 << n for n in range(LANE_BITS)):
-                if any(value != table[thread ^ bit] for thread, value in enumerate(table)):
+            for bit in (1 << n for n in range(bits.bit_length())):
+                if bits & bit and any(value != table[thread ^ bit] for thread, value in enumerate(table)):
                     bits &= ~bit
         return bits
 
@@ -190,7 +190,8 @@ class SharedPlaces:
             return f"one place for a warp, and {there}: they sum, and one adds that atomically"
         if instruction in self.in_groups:
             count = 1 << self.in_groups[instruction].bit_count()
-            which = "a warp, and all lanes come by" if count == WARP_SIZE else f"each {count} lanes of a warp"
+            whole = count == min(WARP_SIZE, self._lanes.threads)
+            which = "a warp, and all lanes come by" if whole else f"each {count} lanes of a warp"
             return f"one place for {which}: they sum, and one adds that atomically"
         return None
 
@@ -271,7 +272,7 @@ class WarpSums(Sums):
         if place is not None:
             self._keep(place, adjoint)
         elif load in self._places.in_groups:
-            note(self._module, self._builder, pointer, adjoint, self._places.in_groups[load])
+            note(self._module, self._builder, pointer, adjoint, self._places.in_groups[load], self._shape.threads)
         elif load in self._places.at_once:
             self._add(pointer, adjoint, self._lanes(self._places.at_once[load]))
         else:
