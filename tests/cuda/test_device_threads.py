@@ -79,6 +79,23 @@ def test_shuffles_in_a_loop_of_fixed_length() -> None:
     assert not any(name.startswith("je.shuffle.back.") for name in reverse.module.functions)
 
 
+def test_shared_memory_that_another_thread_overwrites() -> None:
+    """No thread writes later to the place that it read, but another one does: the reverse sweep does not find it again,
+    though the forward sweep has just run."""
+    source = """(const double *x, double *y) {
+      __shared__ double s[33];
+      int t = threadIdx.x;
+      s[t] = sin(x[t]);
+      __syncthreads();
+      double v = s[t];
+      __syncthreads();
+      s[t + 1] = exp(x[t]);
+      __syncthreads();
+      y[t] = v * v * s[t + 1];
+    }"""
+    check(native(source, "x: f64[32], out y: f64[32]", {}, 32), np.random.default_rng(2).normal(size=32))
+
+
 def test_who_read_a_lane() -> None:
     assert moves([lane ^ 5 for lane in range(32)]) == (Move(5, True, 2**32 - 1),)
     down = moves([lane + 8 if lane < 24 else lane for lane in range(32)])

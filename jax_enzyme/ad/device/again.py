@@ -20,7 +20,8 @@ from jax_enzyme.transform.device.registers import REGISTER
 _READ = 0.5
 """Of what a byte costs that is written and read."""
 _OWN = 0.25
-"""The same of one in a thread's own memory."""
+_IN_REGISTERS = 256
+"""The same of one of a thread's own, as long as they are so few that registers hold them; others are in memory, too."""
 _CLOSE = 2.0
 """An access of shared or local memory."""
 _TOGETHER = 16.0
@@ -29,9 +30,9 @@ _TOGETHER = 16.0
 
 def runs_again(split: Reversal, together: Reversal) -> bool:
     """Whether that is cheaper, by the plans of both ways."""
-    kept = split.root.plan.tape.root.size
+    kept, own = (plan.root.plan.tape.root.size for plan in (split, together))
     byte = split.facts.execution.operations_per_byte
-    saved = (kept - _OWN * together.root.plan.tape.root.size) * byte
+    saved = (kept - _OWN * min(own, _IN_REGISTERS) - max(0, own - _IN_REGISTERS)) * byte
     return kept > 0 and _forward(split, saved, byte) < saved
 
 
