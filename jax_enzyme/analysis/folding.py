@@ -44,7 +44,7 @@ def folded(value: I.Instruction, operands: Sequence[N]) -> N | None:
         case I.Select():
             return numbers[2] + numbers[0] * (numbers[1] - numbers[2])
         case I.Compare(opcode="icmp"):
-            return _compare(value.predicate, numbers[0], numbers[1], widths[0]) * 1
+            return compared(value.predicate, numbers[0], numbers[1], widths[0]) * 1
         case I.BinaryOp():
             result = _binary(value.opcode, numbers[0], numbers[1], bits)
             return None if result is None else wrapped(result, bits)
@@ -58,7 +58,7 @@ def folded(value: I.Instruction, operands: Sequence[N]) -> N | None:
             return numbers[0]
         case I.Call(callee=Function(name=name)) if name.startswith(_EXTREMA):
             x, y = numbers
-            first = _compare(f"{name[5]}{'le' if name[6:9] == 'min' else 'ge'}", x, y, bits)
+            first = compared(f"{name[5]}{'le' if name[6:9] == 'min' else 'ge'}", x, y, bits)
             return y + first * (x - y)
         case _:
             return None
@@ -89,7 +89,8 @@ def _bits(value: Value) -> int:
     return value.type.bits if isinstance(value.type, T.IntType) else 0
 
 
-def _compare(predicate: str, x: Any, y: Any, bits: int) -> Any:
+def compared(predicate: str, x: Any, y: Any, bits: int) -> Any:
+    """Whether two integers of so many bits compare in this way, or each of some."""
     if predicate[0] == "u" or bits == 1:
         sign = -1 if predicate[0] == "s" else 1
         x, y = sign * _unsigned(x, bits), sign * _unsigned(y, bits)

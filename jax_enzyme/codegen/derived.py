@@ -56,6 +56,7 @@ from jax_enzyme.transform.buffers import buffers_of
 from jax_enzyme.transform.directions import NotLinear, in_directions
 from jax_enzyme.transform.divisions import guard_divisions
 from jax_enzyme.transform.first_writes import without_needless_clears
+from jax_enzyme.transform.joined_latches import join_latches
 from jax_enzyme.transform.named_choices import name_choices
 from jax_enzyme.transform.parallel_loops import share_marked_loops
 from jax_enzyme.transform.places import keep_places
@@ -383,7 +384,7 @@ class _Job:
     def _shared_by_marks(self, function: ArrayFunction) -> tuple[ArrayFunction, tuple[str, ...]]:
         if not has_marks(function.module):
             return function, ()
-        regular = canonical(function) if self.steps else function
+        regular = join_latches(canonical(function)) if self.steps else function
         shared, verdicts = share_marked_loops(regular)
         return (function if shared is regular else shared), verdicts
 
