@@ -38,11 +38,11 @@ CLEARED = {
 
 def _kernel(body: str, size: int) -> je.Kernel:
     source = f"""extern "C" __global__ void f(int n, const double *x, double *y) {{
-      int i = blockIdx.x * 8 + threadIdx.x;
+      int i = blockIdx.x * 24 + threadIdx.x;
       double v = 2 * x[i];
       {body}
     }}"""
-    return je.kernel(source, "f", f"n: i32, x: f64[n], out y: f64[{size}]", lang="cuda", grid="n//8", block=8)
+    return je.kernel(source, "f", f"n: i32, x: f64[n], out y: f64[{size}]", lang="cuda", grid="n//24", block=24)
 
 
 @pytest.mark.parametrize("body", [*FILLED, *CLEARED])
