@@ -19,12 +19,13 @@ from jax_enzyme.analysis.fortran_io import Statement, statement
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, GlobalAlias, GlobalVariable, callee_of, declared_callee, declared_name
-from jax_enzyme.ir.values import Constant, Value, int_value, parts_of
+from jax_enzyme.ir.values import Constant, ConstantExpr, Value, int_value, parts_of
 from jax_enzyme.rules.blas.table import Routine
 from jax_enzyme.rules.blas.table import routine as routine_named
 from jax_enzyme.rules.effects import Effect, effect, writes_text
 from jax_enzyme.rules.mpi.table import communication, is_mpi
 from jax_enzyme.rules.pairs import declared_routine
+from jax_enzyme.rules.table import standard
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,8 +101,8 @@ def copy_operands(call: I.CallBase) -> tuple[Value, Value, int | None]:
 
 
 def reachable_functions(*roots: Function) -> list[Function]:
-    """The roots and every defined function that they may call, in order of discovery: through a pointer, it may be any
-    whose address a reachable function names, itself or in a table."""
+    """The roots and every defined function that they may call, in order of discovery: through a pointer, or from code
+    that is not there, it may be any whose address a reachable function names, itself or in a table."""
     found = dict.fromkeys(roots)
     tables: set[GlobalVariable] = set()
     pending = list(found)
@@ -110,17 +111,19 @@ def reachable_functions(*roots: Function) -> list[Function]:
     while pending:
         for instruction in pending.pop(0).instructions():
             operands = instruction.operands
+            through_pointers |= _leaves_outside(instruction)
             if isinstance(instruction, I.CallBase):
                 operands, callee = instruction.arguments, instruction.callee
+                through_pointers |= _may_call_back(instruction)
                 if isinstance(callee, Function):
                     pending += _entered(found, [callee])
                 else:
                     through_pointers = True
             for operand in operands:
                 if isinstance(operand, Constant):
-                    held = dict.fromkeys(named_functions(operand, tables))
-                    named.update(held)
-                    through_pointers |= bool(held) and _enters_unknown(instruction)
+                    named.update(dict.fromkeys(named_functions(operand, tables)))
+                    if not through_pointers and _enters_unknown(instruction):
+                        through_pointers = any(True for _ in named_functions(operand, set()))
         if not pending and through_pointers:
             pending += _entered(found, named)
     return list(found)
@@ -138,6 +141,28 @@ def _enters_unknown(instruction: I.Instruction) -> bool:
     if not isinstance(instruction, I.CallBase) or is_defined_call(instruction):
         return False
     return call_effect(instruction) not in (Effect.MEMORY_COPY, Effect.MEMORY_SET, Effect.IGNORED)
+
+
+def _may_call_back(call: I.CallBase) -> bool:
+    """A call of code that is not there, and of which nothing is known, which may have been given functions in memory,
+    or as integers."""
+    if declared_callee(call) is None or call_effect(call) is not None or leaves_pointers(call):
+        return False
+    return any(map(_may_lead_on, call.arguments)) and standard().for_call(call.callee.name, call.function_type) is None
+
+
+def _leaves_outside(instruction: I.Instruction) -> bool:
+    """Whether what may lead to functions is stored where code that is not there finds it, in a variable of its own."""
+    if not isinstance(instruction, I.Store) or not _may_lead_on(instruction.operands[0]):
+        return False
+    target = I.base_of(instruction.operands[1])
+    while isinstance(target, ConstantExpr):
+        target = target.operands[0]
+    return isinstance(target, GlobalVariable) and target.initializer is None
+
+
+def _may_lead_on(value: Value) -> bool:
+    return T.is_pointer(value.type) or value.type == T.I64
 
 
 def named_functions(value: Value, tables: set[GlobalVariable] | None = None) -> Iterator[Function]:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from jax_enzyme.analysis.objects import OPEN, call_effect, leaves_pointers, named_functions, reachable_functions
+from jax_enzyme.analysis.objects import OPEN, named_functions, reachable_functions
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
@@ -53,8 +53,6 @@ def forget_unentered(module: Module, root: str) -> bool:
     entered = reachable_functions(module.functions[root], *told)
     if any(OPEN in a.attributes for a in entered[0].arguments):
         return False  # the caller may find them in its memory
-    if any(_may_call_back(i) for f in entered for i in f.instructions()):
-        return False
     named = address_taken(module)
     left = {f for f in module.functions.values() if f in named or not _OWN.isdisjoint(f.prefix)}.difference(entered)
     gone = [f for f in module.functions.values() if f in left and not f.is_declaration and not _is_trap(f)]
@@ -63,14 +61,6 @@ def forget_unentered(module: Module, root: str) -> bool:
         function.trailing_records = []
         _trap(module, function.entry)
     return bool(gone)
-
-
-def _may_call_back(instruction: I.Instruction) -> bool:
-    """A call of code that is not there, which may have been given functions in memory."""
-    if not isinstance(instruction, I.CallBase) or declared_callee(instruction) is None:
-        return False
-    given = any(T.is_pointer(argument.type) for argument in instruction.arguments)
-    return given and call_effect(instruction) is None and not leaves_pointers(instruction)
 
 
 def _is_trap(function: Function) -> bool:

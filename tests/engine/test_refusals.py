@@ -115,6 +115,15 @@ REFUSED = (
         UNKNOWN_CALL,
     ),
     Program(
+        "functions_that_an_unknown_one_calls_with_the_numbers_of_a_file",
+        "#include <search.h>\nstatic double g, h;\nstatic int same(const void *a, const void *b) {\n  h = g * g;\n"
+        "  return a == b;\n}\ndouble k(double x) {\n  size_t n = 1;\n  int key = 1;\n  g = x;\n"
+        "  lfind(&key, &key, &n, 4, same);\n  return h;\n}",
+        11,
+        UNKNOWN_CALL,
+        result=2.25,
+    ),
+    Program(
         "text_and_back",
         "#include <stdio.h>\n#include <stdlib.h>\ndouble k(double x) {\n  char b[64];\n"
         '  snprintf(b, 64, "%.17g", x);\n  return atof(b) * x;\n}',

@@ -7,7 +7,7 @@ memory that others may change, control that jumps where no block says.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
@@ -27,19 +27,28 @@ from jax_enzyme.ad.facts.causes import (
     Cause,
 )
 from jax_enzyme.ad.facts.errors import active_rule, refuse
-from jax_enzyme.analysis.accesses import accesses, closure
+from jax_enzyme.analysis.accesses import accesses
 from jax_enzyme.analysis.activity import Activity
 from jax_enzyme.analysis.files import Files
 from jax_enzyme.analysis.flow import holds_float, is_opaque_call, rule_of
 from jax_enzyme.analysis.fortran_io import hands_numbers_on, statement
+from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import PointsTo
-from jax_enzyme.analysis.objects import MemoryObject, call_effect, called_routine, is_defined_call, is_memory_free
+from jax_enzyme.analysis.objects import (
+    MemoryObject,
+    Objects,
+    call_effect,
+    called_routine,
+    is_defined_call,
+    is_memory_free,
+    reachable_functions,
+)
 from jax_enzyme.analysis.words import Words
 from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.inlining import returns_twice
-from jax_enzyme.ir.module import Function, Module, callee_name
+from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name
 from jax_enzyme.ir.reach import Reached, made_of, reached
 from jax_enzyme.ir.values import Argument, Constant, ConstantExpr, ConstantNull, Poison, Undef, Value
 from jax_enzyme.rules.effects import Effect
@@ -167,12 +176,42 @@ class _Check:
         ways that nobody sees, also to a later call."""
         if is_memory_free(call):
             return any(a in self.activity.varied for a in call.arguments)
-        return any(map(self._reaches_varied, call.arguments))
+        return any(map(self._reaches_varied, call.arguments)) or not self._outside.isdisjoint(
+            self.activity.varied_objects
+        )
 
     def _reaches_varied(self, value: Value) -> bool:
         if value in self.activity.varied:
             return True
-        return not closure(self.points_to, self.points_to.of(value)).isdisjoint(self.activity.varied_objects)
+        return not self._in_reach(self.points_to.of(value)).isdisjoint(self.activity.varied_objects)
+
+    @cached_property
+    def _outside(self) -> Objects:
+        """What code that is not there finds by itself: variables of its own, and what is kept in them."""
+        objects = self.points_to.objects
+        return self._in_reach(o for v, o in objects.items() if isinstance(v, GlobalVariable) and v.initializer is None)
+
+    def _in_reach(self, objects: Iterable[MemoryObject]) -> Objects:
+        """What code that is given these objects may read and write, also by calls of functions among them."""
+        return frozenset(reached(objects, lambda o: (*self.points_to.contents.get(o, ()), *self._used_by(o))))
+
+    def _used_by(self, item: MemoryObject) -> Objects:
+        if not isinstance(item.site, Function):
+            return frozenset()
+        if item.site not in self._uses:
+            used = (
+                a.objects for f in reachable_functions(item.site) for a in accesses(self.points_to, f, self._layout)
+            )
+            self._uses[item.site] = frozenset[MemoryObject]().union(*used)
+        return self._uses[item.site]
+
+    @cached_property
+    def _uses(self) -> dict[Function, Objects]:
+        return {}
+
+    @cached_property
+    def _layout(self) -> DataLayout:
+        return DataLayout(self.module)
 
     # -- memory
 
