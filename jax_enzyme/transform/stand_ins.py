@@ -19,7 +19,7 @@ there: functions without any code would share one address.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from jax_enzyme.analysis.objects import OPEN, named_functions, reachable_functions
 from jax_enzyme.ir import instructions as I
@@ -27,7 +27,8 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.keywords import CONVENTIONS
 from jax_enzyme.ir.module import Function, Module, callee_name, callee_of, declared_callee
-from jax_enzyme.ir.values import BasicBlock, InlineAsm
+from jax_enzyme.ir.reach import reached
+from jax_enzyme.ir.values import BasicBlock, BlockAddress, InlineAsm, parts_of
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.failing import address_taken
 
@@ -55,12 +56,19 @@ def forget_unentered(module: Module, root: str) -> bool:
         return False  # the caller may find them in its memory
     named = address_taken(module)
     left = {f for f in module.functions.values() if f in named or not _OWN.isdisjoint(f.prefix)}.difference(entered)
+    left -= {a.function for a in _block_addresses(module)}
     gone = [f for f in module.functions.values() if f in left and not f.is_declaration and not _is_trap(f)]
     for function in gone:
         function.blocks, function.personality, function.attributes = [BasicBlock(name="entry")], None, ()
         function.trailing_records = []
         _trap(module, function.entry)
     return bool(gone)
+
+
+def _block_addresses(module: Module) -> Iterator[BlockAddress]:
+    """Those in tables: the functions with these blocks keep them."""
+    held = (v.initializer for v in module.globals.values() if v.initializer is not None)
+    return (part for part in reached(held, parts_of) if isinstance(part, BlockAddress))
 
 
 def _is_trap(function: Function) -> bool:
