@@ -123,6 +123,14 @@ def test_cublas_between_kernels() -> None:
     check(host("least_squares", "descend", signature), (a, b, x, 0.1, 3), (np.linalg.norm(residual), found))
 
 
+def test_cublas_of_batches_by_pointers() -> None:
+    a = uniform(3, 4, 4)
+    products = np.swapaxes(a, 1, 2) @ a  # by columns: a aᵀ
+    largest = np.array([p.ravel()[np.argmax(np.abs(p))] for p in products])
+    kernel = host("least_squares", "batch", "a: f64[count,n,n], out c: f64[count,n,n], n: i32, count: i32")
+    check(kernel, (a,), 2 * products / largest[:, None, None] + np.swapaxes(a, 1, 2))
+
+
 def test_threads_that_left_read_nothing() -> None:
     speed, source = uniform(6), uniform(7)[1:]
     kernel = host("directions", "fluxes", "n: i32, speed: f64[n], source: f64[n], out flux: f64[n]")

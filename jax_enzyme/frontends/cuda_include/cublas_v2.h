@@ -35,7 +35,7 @@ enum cublasComputeType_t {
 };
 enum cublasGemmAlgo_t { CUBLAS_GEMM_DFALT = -1, CUBLAS_GEMM_DEFAULT = -1, CUBLAS_GEMM_DEFAULT_TENSOR_OP = 99 };
 
-// Declared, and refused where a host function calls them: what has several types, half precision, batches of pointers.
+// Declared, and refused where a host function calls them: what has several types, half precision.
 extern "C" {
 cublasStatus_t cublasDotEx(cublasHandle_t, int n, const void *x, cudaDataType, int ix, const void *y, cudaDataType, int iy,
                            void *result, cudaDataType, cudaDataType);
@@ -49,14 +49,9 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t, cublasOperation_t, cub
                                           const void *b, cudaDataType, int ldb, long long b_step, const void *beta,
                                           void *c, cudaDataType, int ldc, long long c_step, int count,
                                           cublasComputeType_t, cublasGemmAlgo_t);
-#define __JE_BATCHED(L, T)                                                                                           \
-  cublasStatus_t cublas##L##gemmBatched(cublasHandle_t, cublasOperation_t, cublasOperation_t, int m, int n, int k,   \
-                                        const T *alpha, const T *const a[], int lda, const T *const b[], int ldb,    \
-                                        const T *beta, T *const c[], int ldc, int count);
-__JE_BATCHED(H, __half)
-__JE_BATCHED(S, float)
-__JE_BATCHED(D, double)
-#undef __JE_BATCHED
+cublasStatus_t cublasHgemmBatched(cublasHandle_t, cublasOperation_t, cublasOperation_t, int m, int n, int k,
+                                  const __half *alpha, const __half *const a[], int lda, const __half *const b[],
+                                  int ldb, const __half *beta, __half *const c[], int ldc, int count);
 }
 extern "C" {
 cublasStatus_t cublasCreate_v2(cublasHandle_t *);
@@ -64,6 +59,9 @@ cublasStatus_t cublasDestroy_v2(cublasHandle_t);
 cublasStatus_t cublasSetStream_v2(cublasHandle_t, cudaStream_t);
 cublasStatus_t cublasSetPointerMode_v2(cublasHandle_t, cublasPointerMode_t);
 cublasStatus_t cublasSetMathMode(cublasHandle_t, cublasMath_t);
+cublasStatus_t cublasGetVersion_v2(cublasHandle_t, int *);
+const char *cublasGetStatusName(cublasStatus_t);
+const char *cublasGetStatusString(cublasStatus_t);
 cublasStatus_t cublasSetVector(int n, int size, const void *from, int from_step, void *to, int to_step);
 cublasStatus_t cublasGetVector(int n, int size, const void *from, int from_step, void *to, int to_step);
 cublasStatus_t cublasSetMatrix(int m, int n, int size, const void *from, int lda, void *to, int ldb);
@@ -87,6 +85,13 @@ cublasStatus_t cublasGetMatrix(int m, int n, int size, const void *from, int lda
                                                int k, const T *alpha, const T *a, int lda, long long stride_a,        \
                                                const T *b, int ldb, long long stride_b, const T *beta, T *c, int ldc, \
                                                long long stride_c, int count);                                        \
+  cublasStatus_t cublas##L##gemmBatched(cublasHandle_t, cublasOperation_t, cublasOperation_t, int m, int n, int k,    \
+                                        const T *alpha, const T *const a[], int lda, const T *const b[], int ldb,     \
+                                        const T *beta, T *const c[], int ldc, int count);                             \
+  cublasStatus_t cublas##L##geam(cublasHandle_t, cublasOperation_t, cublasOperation_t, int m, int n, const T *alpha,  \
+                                 const T *a, int lda, const T *beta, const T *b, int ldb, T *c, int ldc);             \
+  cublasStatus_t cublasI##L##amax_v2(cublasHandle_t, int n, const T *x, int ix, int *result);                         \
+  cublasStatus_t cublasI##L##amin_v2(cublasHandle_t, int n, const T *x, int ix, int *result);                         \
   cublasStatus_t cublas##L##trsm_v2(cublasHandle_t, cublasSideMode_t, cublasFillMode_t, cublasOperation_t,            \
                                     cublasDiagType_t, int m, int n, const T *alpha, const T *a, int lda, T *b,        \
                                     int ldb);
@@ -99,6 +104,11 @@ __JE_BLAS(D, double)
 #define cublasDestroy cublasDestroy_v2
 #define cublasSetStream cublasSetStream_v2
 #define cublasSetPointerMode cublasSetPointerMode_v2
+#define cublasGetVersion cublasGetVersion_v2
+#define cublasIsamax cublasISamax_v2
+#define cublasIdamax cublasIDamax_v2
+#define cublasIsamin cublasISamin_v2
+#define cublasIdamin cublasIDamin_v2
 #define cublasSaxpy cublasSaxpy_v2
 #define cublasDaxpy cublasDaxpy_v2
 #define cublasSscal cublasSscal_v2

@@ -31,6 +31,9 @@ int cublasDestroy_v2(void *) { return 0; }
 int cublasSetStream_v2(void *, void *) { return 0; }
 int cublasSetPointerMode_v2(void *, int) { return 0; }
 int cublasSetMathMode(void *, int) { return 0; }
+int cublasGetVersion_v2(void *, int *version) { return *version = 120900, 0; }
+const char *cublasGetStatusName(int status) { return status ? "CUBLAS_STATUS_INTERNAL_ERROR" : "CUBLAS_STATUS_SUCCESS"; }
+const char *cublasGetStatusString(int status) { return status ? "an error" : "success"; }
 int cublasSetVector(int n, int size, const void *from, int from_step, void *to, int to_step) {
   for (int i = 0; i < n; i++)
     memcpy((char *)to + (size_t)i * to_step * size, (const char *)from + (size_t)i * from_step * size, size);
@@ -47,6 +50,17 @@ int cublasSetMatrix(int m, int n, int size, const void *from, int lda, void *to,
 int cublasGetMatrix(int m, int n, int size, const void *from, int lda, void *to, int ldb) {
   return cublasSetMatrix(m, n, size, from, lda, to, ldb);
 }
+
+}  // extern "C"
+// The first place, from 1 on, of the number that is largest or smallest without its sign; 0 where there is none.
+template <class T> static int extremum(int n, const T *x, int ix, int sign, int *result) {
+  int found = 0;
+  for (int i = 1; i < n && ix > 0; i++)
+    if (sign * __builtin_fabs(x[(size_t)i * ix]) > sign * __builtin_fabs(x[(size_t)found * ix])) found = i;
+  *result = n > 0 && ix > 0 ? found + 1 : 0;
+  return 0;
+}
+extern "C" {
 
 #define DEFINE(L, l, T)                                                                                               \
   int cublas##L##axpy_v2(void *, int n, const T *alpha, const T *x, int ix, T *y, int iy) {                           \
@@ -86,6 +100,25 @@ int cublasGetMatrix(int m, int n, int size, const void *from, int lda, void *to,
                          c + i * stride_c, ldc);                                                                      \
     return 0;                                                                                                         \
   }                                                                                                                   \
+  int cublas##L##gemmBatched(void *handle, int op_a, int op_b, int m, int n, int k, const T *alpha, const T *const *a,  \
+                             int lda, const T *const *b, int ldb, const T *beta, T *const *c, int ldc, int count) {   \
+    for (int i = 0; i < count; i++)                                                                                   \
+      cublas##L##gemm_v2(handle, op_a, op_b, m, n, k, alpha, a[i], lda, b[i], ldb, beta, c[i], ldc);                  \
+    return 0;                                                                                                         \
+  }                                                                                                                   \
+  int cublas##L##geam(void *, int op_a, int op_b, int m, int n, const T *alpha, const T *a, int lda, const T *beta,   \
+                      const T *b, int ldb, T *c, int ldc) {                                                           \
+    for (int j = 0; j < n; j++)                                                                                       \
+      for (int i = 0; i < m; i++) {                                                                                   \
+        T sum = 0;                                                                                                    \
+        if (*alpha != 0) sum += *alpha * a[op_a ? (size_t)i * lda + j : (size_t)j * lda + i];                         \
+        if (*beta != 0) sum += *beta * b[op_b ? (size_t)i * ldb + j : (size_t)j * ldb + i];                           \
+        c[(size_t)j * ldc + i] = sum;                                                                                 \
+      }                                                                                                               \
+    return 0;                                                                                                         \
+  }                                                                                                                   \
+  int cublasI##L##amax_v2(void *, int n, const T *x, int ix, int *result) { return extremum(n, x, ix, 1, result); }   \
+  int cublasI##L##amin_v2(void *, int n, const T *x, int ix, int *result) { return extremum(n, x, ix, -1, result); }  \
   int cublas##L##trsm_v2(void *, int side, int triangle, int op, int diagonal, int m, int n, const T *alpha,          \
                          const T *a, int lda, T *b, int ldb) {                                                        \
     return l##trsm_(SIDES + side, TRIANGLES + triangle, OPERATIONS + op, DIAGONALS + diagonal, &m, &n, alpha, a,      \

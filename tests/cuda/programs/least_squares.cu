@@ -30,3 +30,31 @@ double descend(const double *a, const double *b, double *x, int m, int n, double
   cublasDestroy(handle);
   return norm;
 }
+
+// Products of a batch of pointers, divided by half of their largest element, plus the transpose of a factor.
+void batch(const double *a, double *c, int n, int count) {
+  cublasHandle_t handle;
+  cublasCreate(&handle);
+  double *held, **lists, one = 1, zero = 0;
+  double **pointers = new double *[2 * count];
+  size_t bytes = count * n * n * sizeof(double);
+  cudaMalloc(&held, 3 * bytes);
+  cudaMalloc(&lists, 2 * count * sizeof(double *));
+  cudaMemcpy(held, a, bytes, cudaMemcpyHostToDevice);
+  for (int i = 0; i < 2 * count; i++) pointers[i] = held + i * n * n;
+  cudaMemcpy(lists, pointers, 2 * count * sizeof(double *), cudaMemcpyHostToDevice);
+  cublasDgemmBatched(handle, CUBLAS_OP_N, CUBLAS_OP_T, n, n, n, &one, lists, n, lists, n, &zero, lists + count, n, count);
+  double *product = held + count * n * n, *result = product + count * n * n;
+  for (int i = 0; i < count; i++, product += n * n, result += n * n) {
+    int place;
+    cublasIdamax(handle, n * n, product, 1, &place);
+    double scale = 1 / product[place - 1], two = 2;
+    cublasDscal(handle, n * n, &scale, product, 1);
+    cublasDgeam(handle, CUBLAS_OP_N, CUBLAS_OP_T, n, n, &two, product, n, &one, held + i * n * n, n, result, n);
+  }
+  cudaMemcpy(c, held + 2 * count * n * n, bytes, cudaMemcpyDeviceToHost);
+  cudaFree(held);
+  cudaFree(lists);
+  delete[] pointers;
+  cublasDestroy(handle);
+}
