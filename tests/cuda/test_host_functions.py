@@ -199,6 +199,23 @@ def test_exits_are_errors_of_the_call() -> None:
         host("refused", "too_much", LINE)(uniform(40))
 
 
+def test_kernels_that_are_launched_are_checked() -> None:
+    source = """
+    __global__ void copied(const double *x, double *y) { y[threadIdx.x] = x[threadIdx.x]; }
+    void f(double *x, int n, const int *threads) {
+      double *memory;
+      cudaMalloc(&memory, n * 8);
+      copied<<<1, threads[0]>>>(x, memory);
+      cudaMemcpy(x, memory, n * 8, cudaMemcpyDeviceToHost);
+      cudaFree(memory);
+    }"""
+    line = "inout x: f64[n], n: i32, threads: i32[1]"
+    kernel = je.kernel(source, "f", line, lang="cuda", options=je.Options(sanitize=True))
+    np.testing.assert_array_equal(kernel(np.ones(32), np.array([32], np.int32)), np.ones(32))
+    with pytest.raises(jax.errors.JaxRuntimeError, match="outside of the bounds"):
+        kernel(np.ones(32), np.array([33], np.int32))
+
+
 def test_symbols_and_launches_that_do_not_fit() -> None:
     with pytest.raises(je.CompileError, match="did you mean `exits"):
         host("refused", "exist", LINE)

@@ -32,6 +32,7 @@ from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.signature.launch import MAX_BLOCK, MAX_GRID, MAX_SHARED, MAX_THREADS, Shape, kernel_of_stub
+from jax_enzyme.transform.cuda import marks
 from jax_enzyme.transform.cuda.lower import bind_constants, lower, shared_overlaps
 from jax_enzyme.transform.cuda.objects import aliased_pointers
 from jax_enzyme.transform.cuda.overlaps import Overlap
@@ -67,7 +68,7 @@ def host_function(
     work, device = _prepared(host, device, symbol, constants, (triple, data_layout))
     libraries: list[str] = []
     for number, (key, same) in enumerate(_grouped(_launches(work)).items()):
-        name = f"je.kernel.{number}"
+        name = f"{marks.LAUNCHED}{number}"
         libraries.append(_lowered(device, key, same, name, triple, data_layout, as_written))
         _call(work, key, same, name)
     work.functions = {n: f for n, f in work.functions.items() if not n.startswith(_DIRECT)}

@@ -36,6 +36,9 @@ STEP = "je.step"
 SETTLED = "je.settled"
 """A call that keeps LLVM from merging what lies before it with what lies behind."""
 
+LAUNCHED = "je.kernel."
+"""What the names of kernels that a host function launches begin with."""
+
 ALIASED = '"je.aliased"'
 """An attribute of pointer parameters that may lead to memory which a kernel reaches by other ways too."""
 

@@ -36,6 +36,7 @@ from jax_enzyme.ir.values import Argument, BasicBlock, Value
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.signature import RETURN
+from jax_enzyme.transform.cuda import marks
 from jax_enzyme.transform.failing import PLACE
 from jax_enzyme.transform.failure_sites import FIRST_MESSAGE, append_messages, messages
 from jax_enzyme.transform.failures import lower_failures
@@ -134,11 +135,12 @@ def _forget_unreached(module: Module, symbol: str) -> None:
 
 
 def _users(module: Module, symbol: str) -> list[Function]:
-    """The functions of the user's own source: those with debug information, where there is any. What has been inlined
-    into a function has brought its own."""
+    """The functions of the user's own source: those with debug information, where there is any, and kernels that it
+    launches, which have lost theirs. What has been inlined into a function has brought its own."""
     defined = [f for f in module.functions.values() if not f.is_declaration]
     traced = [f for f in defined if _is_traced(f)]
-    return [f for f in defined if f in traced or f.name == symbol] if traced else defined
+    own = [f for f in defined if f in traced or f.name == symbol or f.name.startswith(marks.LAUNCHED)]
+    return own if traced else defined
 
 
 def _is_traced(function: Function) -> bool:
