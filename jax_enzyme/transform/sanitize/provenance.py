@@ -174,9 +174,15 @@ class Provenance:
         return Found(record)
 
     def _unit(self, type_: T.Type) -> int:
-        while isinstance(type_, T.ArrayType):
-            type_ = type_.element
-        return self._layout.alloc_size(type_)
+        """The size of an element; what has one member, such as `std::array`, has that one's."""
+        while True:
+            match self._layout.body(type_):
+                case T.ArrayType(element=inner):
+                    type_ = inner
+                case T.StructType(elements=(inner,)):
+                    type_ = inner
+                case _:
+                    return self._layout.alloc_size(type_)
 
     def _find(self, value: Value, where: list[I.Instruction]) -> Value:
         at = Builder(BasicBlock())
