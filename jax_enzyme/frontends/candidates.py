@@ -30,6 +30,11 @@ def may_rename(unit: Unit, name: str) -> bool:
     return unit.likely is not None and not unit.likely.isdisjoint(unit.renamed.get(name, ()))
 
 
+def may_paste(unit: Unit) -> bool:
+    """Whether macros of a unit make names of several words."""
+    return unit.mentioned is not None and PASTING in unit.mentioned
+
+
 class Candidates:
     """The units of a set, by the names that they are likely to define."""
 
@@ -77,7 +82,7 @@ def with_part_of(name: str, units: Sequence[Unit]) -> list[Unit]:
     behind them, may be somewhere else. Then all that mention a part."""
     if found := [unit for unit in units if may_rename(unit, name)]:
         return found
-    pasting = [unit for unit in units if unit.mentioned is not None and PASTING in unit.mentioned]
+    pasting = list(filter(may_paste, units))
     made = [(count, unit) for unit in pasting if (count := _pieces(name, unit.mentioned or frozenset())) > 1]
     if made:
         fewest = min(count for count, _ in made)

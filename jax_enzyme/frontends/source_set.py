@@ -23,7 +23,7 @@ from typing import Literal
 from jax_enzyme.cache import digest
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends import class_types, fortran_modules, symbols
-from jax_enzyme.frontends.candidates import Candidates, is_known, may_define, may_rename, plain, with_part_of
+from jax_enzyme.frontends.candidates import Candidates, is_known, may_define, may_paste, may_rename, plain, with_part_of
 from jax_enzyme.frontends.clang import compile_c, compile_cpp
 from jax_enzyme.frontends.cuda import compile_cuda
 from jax_enzyme.frontends.cuda_host import host_code, is_on_device, load_host_function, with_launched
@@ -109,6 +109,8 @@ class SourceSet:
         self._blas: Blas = blas
         self._done: dict[Unit, Compiled | CompileError] = {}
         self._candidates = Candidates(self.units)
+        self._makers_of: dict[str, list[Unit]] = {}
+        """What was compiled first for a name that no text defines."""
         self._lock = threading.RLock()
         for unit in units:
             _check_language(unit)
@@ -297,9 +299,12 @@ class SourceSet:
             members, missing, unset = self._closure(roots)
             wanted = [unit for unit in self._candidates.having((*missing, *unset)) if unit not in self._done]
             if not wanted and (unknown := [plain(name) for name in missing if not is_known(name)]):
-                wanted = {unit: None for name in unknown for unit in with_part_of(name, self._waiting())}
+                guessed = {name: with_part_of(name, self._waiting()) for name in unknown}
+                wanted = {unit: None for units in guessed.values() for unit in units}
+                for name, units in guessed.items():
+                    self._makers_of.setdefault(name, units)
             if not wanted:
-                for name in missing:
+                for name in sorted(missing, key=is_known):
                     self._raise_failure(plain(name))
                 return members
             self._compile(wanted)
@@ -358,6 +363,7 @@ class SourceSet:
         not compile either."""
         for unit, failure in self._done.items():
             meant = may_define(unit, name) or may_rename(unit, name)
+            meant = meant or (unit in self._makers_of.get(name, ()) and may_paste(unit))
             if isinstance(failure, CompileError) and meant and not self._is_part(unit):
                 raise failure
 

@@ -114,6 +114,9 @@ def test_sources_that_others_include_are_parts_of_them(write: Write, tmp_path: P
         vec_source__c="double NAME(half)(double x) { return x / 2; }\ndouble NAME(free)(double x) { return x; }\n",
     )
     assert functions(load(tmp_path, "step").ir) >= {"step", "vec_half", "vec_free"}
+    write(vec__c='#define NAME(b) vec_##b\n#include "vec_source.c"\ndouble later = MISSING;\n')
+    with pytest.raises(CompileError, match="'MISSING'"):  # and not what keeps the part alone from compiling
+        load(tmp_path, "step")
 
 
 def test_names_that_macros_rename_do_not_need_the_whole_folder(
