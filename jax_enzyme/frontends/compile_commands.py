@@ -39,6 +39,17 @@ class Commands:
     path: Path
     flags: Mapping[str, tuple[str, ...]]
 
+    def sources(self) -> list[str]:
+        """All files that it names. CompileError where one is not there."""
+        gone = next((name for name in self.flags if not os.path.isfile(name)), None)
+        if gone is not None:
+            raise CompileError(
+                f"{NAME} names a file that is not there: {gone}",
+                str(self.path),
+                "build the project, if that makes it; or name the sources as well, beside compile_commands=",
+            )
+        return list(self.flags)
+
     def of(self, source: Path) -> tuple[str, ...]:
         """The flags of a source. CompileError where it is not there."""
         name = os.path.realpath(source)

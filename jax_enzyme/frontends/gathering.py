@@ -79,7 +79,7 @@ def gather(source: object, lang: str | None, flags: Flags = (), compile_commands
     if source is None:
         if commands is None:
             raise CompileError("there is no source", None, "pass a path, a sequence of paths, or compile_commands=")
-        source = tuple(name for name in commands.flags if _language(Path(name)))
+        source = tuple(name for name in commands.sources() if _language(Path(name)))
         found = [(one, False, 0) for item in source for one in _sources(item, lang, False)]
     else:
         items = several(source)

@@ -221,6 +221,10 @@ def test_compile_commands(write: Write, tmp_path: Path) -> None:
     for source in (None, [step, half]):
         program = source_set(source, compile_commands=tmp_path).program("step")
         assert "1.700000e+01" in program.ir
+    entries.append({"directory": str(tmp_path), "file": "made.c", "command": "cc -c made.c"})
+    (tmp_path / "compile_commands.json").write_text(json.dumps(entries))
+    with pytest.raises(CompileError, match=r"names a file that is not there: .*made\.c"):
+        source_set(None, compile_commands=tmp_path)
     (other,) = write(src__steps__c=STEP)
     with pytest.raises(CompileError, match="names no such file") as caught:
         source_set([other], compile_commands=str(tmp_path / "compile_commands.json"))
