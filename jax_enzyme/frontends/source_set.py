@@ -304,8 +304,9 @@ class SourceSet:
                 for name, units in guessed.items():
                     self._makers_of.setdefault(name, units)
             if not wanted:
-                for name in sorted(missing, key=is_known):
-                    self._raise_failure(plain(name))
+                for name in missing:
+                    if self._blas == "source" or not is_known(name):
+                        self._raise_failure(plain(name))
                 return members
             self._compile(wanted)
 

@@ -114,6 +114,8 @@ def test_sources_that_others_include_are_parts_of_them(write: Write, tmp_path: P
         vec_source__c="double NAME(half)(double x) { return x / 2; }\ndouble NAME(free)(double x) { return x; }\n",
     )
     assert functions(load(tmp_path, "step").ir) >= {"step", "vec_half", "vec_free"}
+    write(other__c="double free(double x) { return MISSING; }\n")
+    assert functions(load(tmp_path, "step").ir) >= {"step"}  # the C library has what this might be
     write(vec__c='#define NAME(b) vec_##b\n#include "vec_source.c"\ndouble later = MISSING;\n')
     with pytest.raises(CompileError, match="'MISSING'"):  # and not what keeps the part alone from compiling
         load(tmp_path, "step")
