@@ -65,6 +65,7 @@ class Activity:
         self._integers = dict(self._integer_reads())
         self._work = Worklist(instructions, self._varied_step)
         self._work.run()
+        self._work.close()
         self.halves = frozenset(i for i, counts in self._integers.items() if counts and self._may_be_half(i))
         """Integers that are read where a number that varies may be. A right program reads none of its bytes so; but
         what becomes of them would be as useful as the number."""

@@ -67,3 +67,9 @@ class Worklist(Generic[N]):
             self.visits += 1
             self._step(self._nodes[self._current])
         self._current = None
+
+    def close(self) -> None:
+        """Nothing is going to change any more: who has read what is forgotten, and so is whose the steps are, which has
+        the worklist in turn."""
+        self._readers.clear()
+        del self._step

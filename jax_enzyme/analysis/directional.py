@@ -34,6 +34,7 @@ class Directional:
         values = [v for f in points_to.functions for v in [*f.arguments, *f.instructions()]]
         self._work: Worklist[Value] = Worklist(values, self._visit)
         self._work.run()
+        self._work.close()
 
     def leads_there(self, value: Value) -> bool:
         """Whether a pointer, or an integer that holds one, leads to memory that differs."""

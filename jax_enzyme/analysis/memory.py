@@ -155,6 +155,7 @@ class PointsTo:
         self._is_settled = True
         self._work.changed(_SETTLED)
         self._work.go_on()
+        self._work.close()
         for item, held in self.contents.items():
             name = self._escaped.of(item)
             self.contents[item] = self._escaped.expanded(held if name is None else frozenset([name, self.unknown]))

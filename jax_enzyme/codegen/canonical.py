@@ -24,12 +24,12 @@ from jax_enzyme.codegen.short_loops import ask_to_unroll
 from jax_enzyme.codegen.unrolling import optimised
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.arrays import ArrayFunction
+from jax_enzyme.ir.arrays import ArrayFunction, of_module, through
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.inlining import mark_for_inlining
 from jax_enzyme.ir.marks import keep_common, note_marks, show_marks
-from jax_enzyme.ir.module import Module
+from jax_enzyme.ir.module import Module, take_apart
 from jax_enzyme.ir.pass_managers import run_on_module
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.values import Poison
@@ -74,18 +74,16 @@ def canonical(function: ArrayFunction) -> ArrayFunction:
         _mark(module, function.symbol)
     result = replace(function, module=_regular(module, function.symbol))
     for _ in range(_ROUNDS):
-        simple = simplify(result)
-        module = ask_to_unroll(simple.module)
-        changed = module is not result.module
-        module = clone(module) if module is simple.module else module
-        if not _mark(module, function.symbol, may_grow=False) and not changed:
+        simple = through(result, simplify, of_module(ask_to_unroll))
+        module = clone(simple.module) if simple.module is result.module else simple.module
+        if not _mark(module, function.symbol, may_grow=False) and simple.module is result.module:
             break
+        take_apart(result.module, module)
         result = replace(function, module=_regular(module, function.symbol))
-    result = replace(function, module=_with_single_entries(result.module))
-    result = load_again(choose_by_turn(retype(result)))
-    if _runs_alone(result.module):
-        result = load_before_loops(result)
-    module = define_poison(lower_calls(result.module))
+    on_loads = (load_again, load_before_loops) if _runs_alone(result.module) else (load_again,)
+    at_last = (retype, choose_by_turn, *on_loads, of_module(lower_calls), of_module(define_poison))
+    module = through(result, of_module(_with_single_entries), *at_last).module
+    take_apart(result.module, module)
     drop_scopes(module)
     show_attributes(module)
     note_interface(module)
@@ -119,10 +117,12 @@ def flat(module: Module, symbol: str) -> Module:
 
 
 def _regular(module: Module, root: str) -> Module:
+    """What a private module, which is taken apart, becomes: optimised, its loops regular."""
     native, builder = _optimised(module)
     _regularise(native, builder)
     result = parse(str(native))
     keep_common(module, result)
+    take_apart(module)
     forget_unentered(result, root)
     return result
 

@@ -8,6 +8,7 @@ from jax_enzyme.codegen.reading import read
 from jax_enzyme.codegen.selection import check_selected
 from jax_enzyme.frontends.program import Program
 from jax_enzyme.ir.clone import clone
+from jax_enzyme.ir.module import take_apart
 from jax_enzyme.signature import Signature
 from jax_enzyme.transform.bind import check_signature
 from jax_enzyme.transform.retyping import literal_structures
@@ -24,4 +25,5 @@ def check_fits(program: Program, signature: Signature) -> None:
             check_selected(module)
         literal_structures(module)
         check_signature(module, program.symbol, signature)
+        take_apart(module)
         disk.put(key, b"1")

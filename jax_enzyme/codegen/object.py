@@ -13,7 +13,7 @@ from jax_enzyme.codegen.optimise import object_code
 from jax_enzyme.codegen.stored import Stored
 from jax_enzyme.ir.arrays import ArrayFunction, Buffer
 from jax_enzyme.ir.clone import clone_without_debug
-from jax_enzyme.ir.module import Module
+from jax_enzyme.ir.module import Module, take_apart
 from jax_enzyme.options import Options
 from jax_enzyme.rules.helpers import link
 from jax_enzyme.rules.mpi.table import binary_interface
@@ -56,6 +56,7 @@ def compiled(function: ArrayFunction, options: Options) -> Stored:
     module = entry_module(function, options.threads)
     check_assembly(module)
     code = object_code(module, options)
+    take_apart(module)
     return Stored(function.buffers, INITIALISER in module.functions, code)
 
 

@@ -61,6 +61,8 @@ def _latches(module: Module, function: Function) -> Iterator[BasicBlock]:
     """The blocks that close short loops."""
     cfg = Cfg(function)
     loops = Loops(cfg, Dominators(cfg))
+    if not loops.all:
+        return
     recurrences = Recurrences(function, cfg, loops, effort=_EFFORT)
     layout = DataLayout(module)
     short: set[Loop] = set()

@@ -15,11 +15,12 @@ A *shadow* holds a cotangent: on entry that of an output (io `inout`, result dis
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Literal
 
-from jax_enzyme.ir.module import Module
+from jax_enzyme.ir.module import Module, take_apart
 
 Io = Literal["in", "out", "inout", "scratch"]
 Role = Literal["primal", "tangent", "shadow", "initial", "final", "tape"]
@@ -177,6 +178,28 @@ def vjp_buffers(base: tuple[Buffer, ...], step: Vjp) -> tuple[Buffer, ...]:
         else:
             own.append(replace(buffer, role="primal", of=index))
     return (*own, *shadow_buffers(base, step))
+
+
+def of_module(change: Callable[[Module], Module]) -> Callable[[ArrayFunction], ArrayFunction]:
+    """A pass over modules as one over array functions."""
+
+    def changed(function: ArrayFunction) -> ArrayFunction:
+        module = change(function.module)
+        return function if module is function.module else replace(function, module=module)
+
+    return changed
+
+
+def through(function: ArrayFunction, *passes: Callable[[ArrayFunction], ArrayFunction]) -> ArrayFunction:
+    """The array function after passes in turn; itself where none of them had anything to do. What lies between is taken
+    apart."""
+    result = function
+    for change in passes:
+        after = change(result)
+        if after.module is not result.module and result.module is not function.module:
+            take_apart(result.module, after.module)
+        result = after
+    return result
 
 
 def is_linear(buffer: Buffer, step: Step) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.instructions import CallBase, Instruction
+from jax_enzyme.ir.instructions import CallBase, Instruction, Phi
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import (
     Argument,
@@ -164,6 +164,26 @@ def uses(function: Function) -> Uses:
         for index, operand in enumerate(instruction.operands):
             table.setdefault(operand, []).append((instruction, index))
     return table
+
+
+def take_apart(module: Module, successor: Module | None = None) -> None:
+    """Empties the blocks of a module that nobody is going to look at any more, but for functions that a successor has
+    as well. Blocks and phis lead around to themselves: their memory would stay until all that there is in this process
+    is searched for such circles, which takes longer than a pass."""
+    kept = set[Function]() if successor is None else set(successor.functions.values())
+    for function in module.functions.values():
+        if function not in kept:
+            empty(function)
+
+
+def empty(function: Function) -> None:
+    """The same of one function: whoever looks at it all the same finds blocks without an end."""
+    for block in function.blocks:
+        for instruction in block.instructions:
+            if not isinstance(instruction, Phi):
+                break
+            instruction.operands.clear()
+        block.instructions.clear()
 
 
 def only_reached(module: Module, root: Function) -> Module:

@@ -45,7 +45,7 @@ from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone, with_operands
 from jax_enzyme.ir.debug import NOTED
 from jax_enzyme.ir.marks import Mark, Marks, has_marks, marks_of
-from jax_enzyme.ir.module import Function, Module, callee_name, uses
+from jax_enzyme.ir.module import Function, Module, callee_name, take_apart, uses
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, ConstantFloat, ConstantInt, Value, int_value, is_zero
 from jax_enzyme.rules.effects import Effect
@@ -75,7 +75,10 @@ def load_again(function: ArrayFunction) -> ArrayFunction:
         if not _Loading(module, root).run():
             break
         changed = True
-    return replace(function, module=module) if changed else function
+    if changed:
+        return replace(function, module=module)
+    take_apart(module)
+    return function
 
 
 @dataclass(frozen=True)

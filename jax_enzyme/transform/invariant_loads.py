@@ -31,7 +31,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.clone import clone, with_operands
-from jax_enzyme.ir.module import Function, Module, callee_name
+from jax_enzyme.ir.module import Function, Module, callee_name, take_apart
 from jax_enzyme.ir.sources import noted_sources
 from jax_enzyme.ir.values import Argument, Value
 from jax_enzyme.rules.effects import Effect
@@ -48,7 +48,10 @@ def load_before_loops(function: ArrayFunction) -> ArrayFunction:
     if not any(_candidates(loop) or _sums(loops, loop) for loop in loops.all):
         return function
     module = clone(function.module)
-    return replace(function, module=module) if _Moves(module, module.functions[function.symbol]).run() else function
+    if _Moves(module, module.functions[function.symbol]).run():
+        return replace(function, module=module)
+    take_apart(module)
+    return function
 
 
 class _Moves:

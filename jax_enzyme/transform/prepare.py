@@ -9,9 +9,7 @@ All else waits until little is left of the code: calls that end the process, lar
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from jax_enzyme.ir.arrays import ArrayFunction
+from jax_enzyme.ir.arrays import ArrayFunction, of_module, through
 from jax_enzyme.ir.passes import run
 from jax_enzyme.transform.allocators import lower_allocators
 from jax_enzyme.transform.closures import lower_closures
@@ -25,20 +23,25 @@ from jax_enzyme.transform.struct_copies import split_struct_copies
 
 def prepare(function: ArrayFunction) -> ArrayFunction:
     """The array function as LLVM may optimise it; itself where there is nothing to do."""
-    function = guard_endless_loops(_explicit(function))
-    if has_divisions(function.module):
-        # A front end leaves every local variable in memory: a divisor, too.
-        function = guard_constant_divisions(replace(function, module=run(function.module, ["sroa"])))
-    return devirtualise(function)
+    return through(function, *_EXPLICIT, guard_endless_loops, _with_constant_divisions, devirtualise)
 
 
 def prepare_calls(function: ArrayFunction) -> ArrayFunction:
     """The first part of it: what it calls is C's, and called directly wherever that is possible. Local variables stay
     as they are."""
-    return devirtualise(_explicit(function))
+    return through(function, *_EXPLICIT, devirtualise)
 
 
-def _explicit(function: ArrayFunction) -> ArrayFunction:
-    function = own_static_objects(function)
-    function = replace(function, module=lower_dynamic_casts(lower_allocators(withhold_streams(function.module))))
-    return split_struct_copies(lower_closures(function))
+def _with_constant_divisions(function: ArrayFunction) -> ArrayFunction:
+    if not has_divisions(function.module):
+        return function
+    # A front end leaves every local variable in memory: a divisor, too.
+    return through(function, of_module(lambda module: run(module, ["sroa"])), guard_constant_divisions)
+
+
+_EXPLICIT = (
+    own_static_objects,
+    *map(of_module, (withhold_streams, lower_allocators, lower_dynamic_casts)),
+    lower_closures,
+    split_struct_copies,
+)

@@ -23,7 +23,7 @@ or bit operations of integers become such of numbers, for good, or are split int
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import reduce
 
 from jax_enzyme.analysis.lanes import size
@@ -34,10 +34,10 @@ from jax_enzyme.analysis.tbaa import accessed_type
 from jax_enzyme.analysis.words import DTYPES, Words
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.arrays import ArrayFunction
+from jax_enzyme.ir.arrays import ArrayFunction, of_module
 from jax_enzyme.ir.builder import Builder, const_float, zero
 from jax_enzyme.ir.clone import clone
-from jax_enzyme.ir.module import Function, Module, Uses, uses
+from jax_enzyme.ir.module import Function, Module, Uses, take_apart, uses
 from jax_enzyme.ir.values import Argument, BasicBlock, Constant, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.bit_operations import as_number, bit_operation, parts_of_signs
@@ -49,10 +49,8 @@ from jax_enzyme.transform.rewriting import forget_records, phis, place, remove_d
 
 def retype(function: ArrayFunction) -> ArrayFunction:
     """The array function with such webs retyped in a copy of the module; itself where there are none."""
-    module = split_mixed_loads(function.module)
-    if module is not function.module:
-        function = replace(function, module=module)
-    if not _has_words(module):
+    function = of_module(split_mixed_loads)(function)
+    if not _has_words(function.module):
         return function
     result = ArrayFunction(clone(function.module), function.symbol, function.buffers)
     changed = name_conversions(list(result.module.functions.values()))
@@ -69,7 +67,10 @@ def retype(function: ArrayFunction) -> ArrayFunction:
             _Rewriting(web, type_, Declarations(result.module)).run()
     declarations = Declarations(result.module)
     changed |= any([name_numbers(f, declarations) for f in list(result.module.functions.values())])
-    return result if changed else function
+    if not changed:
+        take_apart(result.module)
+        return function
+    return result
 
 
 def _has_words(module: Module) -> bool:

@@ -6,9 +6,7 @@ optimised, flat -> private volatile memory -> devirtualise -> failures -> struct
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from jax_enzyme.ir.arrays import ArrayFunction
+from jax_enzyme.ir.arrays import ArrayFunction, of_module, through
 from jax_enzyme.transform.byte_swaps import widen_byte_swaps
 from jax_enzyme.transform.devirtualise import devirtualise
 from jax_enzyme.transform.failures import lower_failures
@@ -25,10 +23,6 @@ from jax_enzyme.transform.x86_vectors import lower_x86_vectors
 def simplify(function: ArrayFunction) -> ArrayFunction:
     """The array function after all these passes; the very same where none of them had anything to do, so that the
     caller knows whether another optimisation is worth its time."""
-    function = lower_failures(devirtualise(settle_private_volatile(function)))
-    function = widen_byte_swaps(privatise(split_struct_copies(function)))
-    for change in (lower_reallocations, lower_x86_vectors, lower_masked_memory, split_address_lanes, choose_by_index):
-        module = change(function.module)
-        if module is not function.module:
-            function = replace(function, module=module)
-    return function
+    on_whole = (settle_private_volatile, devirtualise, lower_failures, split_struct_copies, privatise, widen_byte_swaps)
+    within = (lower_reallocations, lower_x86_vectors, lower_masked_memory, split_address_lanes, choose_by_index)
+    return through(function, *on_whole, *map(of_module, within))

@@ -26,7 +26,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.keywords import CONVENTIONS
-from jax_enzyme.ir.module import Function, Module, callee_name, callee_of, declared_callee
+from jax_enzyme.ir.module import Function, Module, callee_name, callee_of, declared_callee, empty
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, BlockAddress, InlineAsm, parts_of
 from jax_enzyme.rules.declare import Declarations
@@ -59,6 +59,7 @@ def forget_unentered(module: Module, root: str) -> bool:
     left -= {a.function for a in _block_addresses(module)}
     gone = [f for f in module.functions.values() if f in left and not f.is_declaration and not _is_trap(f)]
     for function in gone:
+        empty(function)
         function.blocks, function.personality, function.attributes = [BasicBlock(name="entry")], None, ()
         function.trailing_records = []
         _trap(module, function.entry)
