@@ -22,7 +22,7 @@ from jax_enzyme.ir.module import Function, GlobalAlias, GlobalVariable, callee_o
 from jax_enzyme.ir.values import Constant, ConstantExpr, Value, int_value, parts_of
 from jax_enzyme.rules.blas.table import Routine
 from jax_enzyme.rules.blas.table import routine as routine_named
-from jax_enzyme.rules.effects import Effect, effect, writes_text
+from jax_enzyme.rules.effects import Effect, calls_nothing_back, effect, writes_text
 from jax_enzyme.rules.mpi.table import communication, is_mpi
 from jax_enzyme.rules.pairs import declared_routine
 from jax_enzyme.rules.table import standard
@@ -114,7 +114,7 @@ def reachable_functions(*roots: Function) -> list[Function]:
             through_pointers |= _leaves_outside(instruction)
             if isinstance(instruction, I.CallBase):
                 operands, callee = instruction.arguments, instruction.callee
-                through_pointers |= _may_call_back(instruction)
+                through_pointers |= may_call_back(instruction) and not calls_nothing_back(instruction.callee.name)
                 if isinstance(callee, Function):
                     pending += _entered(found, [callee])
                 else:
@@ -143,7 +143,7 @@ def _enters_unknown(instruction: I.Instruction) -> bool:
     return call_effect(instruction) not in (Effect.MEMORY_COPY, Effect.MEMORY_SET, Effect.IGNORED)
 
 
-def _may_call_back(call: I.CallBase) -> bool:
+def may_call_back(call: I.CallBase) -> bool:
     """A call of code that is not there, and of which nothing is known, which may have been given functions in memory,
     or as integers."""
     if declared_callee(call) is None or call_effect(call) is not None or leaves_pointers(call):

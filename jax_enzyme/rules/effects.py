@@ -163,6 +163,13 @@ _WRITE_TEXT = frozenset(
     "snprintf sprintf vsnprintf vsprintf __snprintf_chk __sprintf_chk __vsnprintf_chk __vsprintf_chk".split()
 )
 
+_LIBRARY = re.compile(r"_ZN?K?S[tosi]|__cxa_")
+_ALONE = frozenset(
+    "fopen fclose fread fgets fgetc fscanf scanf sscanf rewind fseek ftell feof ferror remove rename strtod strtof"
+    " strtol strtoul strtoll atof atoi atol strcpy strncpy strcat strncat strdup strtok localtime gmtime strftime"
+    " setlocale pthread_mutex_lock pthread_mutex_unlock pthread_mutex_init pthread_mutex_destroy".split()
+)
+
 _OVERLOADS = re.compile(r"(\.(nx)?(v\d+)?(p\d+|[if]\d+|bf16|sl_\w+s))+$")
 
 _SIZES = {
@@ -190,6 +197,12 @@ def effect(name: str) -> Effect | None:
     if found := functions.get(name):
         return found
     return next((effect for pattern, effect in _PATTERNS if pattern.match(name)), None)
+
+
+def calls_nothing_back(name: str) -> bool:
+    """Whether a function of C's or C++'s library calls what it is handed alone, and nothing that memory leads to: all
+    but streams that the program derives of its own."""
+    return name in _ALONE or _LIBRARY.match(name) is not None
 
 
 def allocated(name: str) -> tuple[int, ...] | None:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from jax_enzyme.analysis.objects import OPEN, named_functions, reachable_functions
+from jax_enzyme.analysis.objects import OPEN, may_call_back, named_functions, reachable_functions
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
@@ -54,6 +54,8 @@ def forget_unentered(module: Module, root: str) -> bool:
     entered = reachable_functions(module.functions[root], *told)
     if any(OPEN in a.attributes for a in entered[0].arguments):
         return False  # the caller may find them in its memory
+    if any(isinstance(i, I.CallBase) and may_call_back(i) for f in entered for i in f.instructions()):
+        return False
     named = address_taken(module)
     left = {f for f in module.functions.values() if f in named or not _OWN.isdisjoint(f.prefix)}.difference(entered)
     left -= {a.function for a in _block_addresses(module)}
