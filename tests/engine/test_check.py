@@ -75,7 +75,7 @@ class Emitted:
 
     def __init__(self, source: str) -> None:
         signature = parse("n: i32, x: f64[n], inout y: f64[n] -> f64")
-        binding = Binding.of({"n": 5}, {})
+        binding = Binding.of({"n": 11}, {})  # loops of so many are not unrolled
         self.base = canonical(derived(load(source, "f", "c"), signature, binding))
         forget_plans()  # what is broken here must not be found by others
         floats = [b.dtype == "f64" for b in self.base.buffers]
@@ -295,7 +295,7 @@ def test_shadow_not_zero(state: Emitted) -> None:
     count = len(state.base.buffers)
     shadows = len(state.reversal.shadow_objects)
     check_shadows(target, call.callee, count, shadows)
-    made = Builder(BasicBlock()).alloca(T.ArrayType(40, T.I8))
+    made = Builder(BasicBlock()).alloca(T.ArrayType(88, T.I8))
     target.entry.instructions.insert(0, made)
     call.operands[count] = made
     with pytest.raises(EmissionError, match="not zero"):
