@@ -12,8 +12,8 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.module import Function
-from jax_enzyme.ir.values import BasicBlock, ConstantInt, Value
-from jax_enzyme.transform.rewriting import phis, substitute
+from jax_enzyme.ir.values import BasicBlock, Value
+from jax_enzyme.transform.rewriting import local, phis, substitute
 
 _FEWEST = 16
 """A loop of fewer iterations stays as it is."""
@@ -66,9 +66,7 @@ def kept_of(early: frozenset[Value], inside: list[I.Instruction]) -> Iterator[I.
 
 
 def local_memory(function: Function, length: int, type_: T.Type) -> Value:
-    memory = I.Alloca(T.PTR, "alloca", [ConstantInt(T.I32, 1)], T.ArrayType(length, type_), 64)
-    function.entry.instructions.insert(0, memory)
-    return memory
+    return local(function, T.ArrayType(length, type_), 64)
 
 
 def number_of(at: Builder, length: Length) -> Value:
@@ -84,9 +82,7 @@ def load_instead(function: Function, loop: Loop, memory: dict[I.Instruction, Val
     for block in [b for b in function.blocks if b in loop.blocks]:
         for value in memory:
             if value in block.instructions:
-                at = Builder(BasicBlock())
+                at = Builder(block, max(block.instructions.index(value), len(phis(block))))
                 replaced[value] = at.load(value.type, at.gep(value.type, memory[value], [place]))
-                index = max(block.instructions.index(value), len(phis(block)))
-                block.instructions[index:index] = at.block.instructions
     substitute(function, replaced)
     return place

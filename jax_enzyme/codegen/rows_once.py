@@ -131,6 +131,4 @@ class _Row:
         inner = self.loop.preheader
         assert inner is not None
         counter = load_instead(self.function, self.loop, memory, inner)
-        at = Builder(BasicBlock())
-        counter.add(at.binary("add", counter, const_int(T.I64, 1), ("nuw", "nsw")), latch)
-        latch.instructions[-1:-1] = at.block.instructions
+        counter.add(Builder.at_end(latch).binary("add", counter, const_int(T.I64, 1), ("nuw", "nsw")), latch)

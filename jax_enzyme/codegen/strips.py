@@ -139,7 +139,7 @@ def _may_be_split(instruction: I.Instruction) -> bool:
     """Whether nothing but what is stored tells in which order iterations run."""
     match instruction:
         case I.Load() | I.Store():
-            return not instruction.ordering and "volatile" not in instruction.flags
+            return I.is_plain(instruction)
         case I.Call():
             return is_pure(instruction)
         case _:

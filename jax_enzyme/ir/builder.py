@@ -117,13 +117,39 @@ def _condition_type(operand: T.Type) -> T.Type:
 
 
 class Builder:
-    """Builds at the end of `block`."""
+    """Builds at the end of `block`, or at another `place` in it: so many instructions from its start on, or from its
+    end where that is negative."""
 
-    def __init__(self, block: BasicBlock) -> None:
+    def __init__(self, block: BasicBlock, place: int | None = None) -> None:
         self.block = block
+        self.place = place
+
+    @staticmethod
+    def at_end(block: BasicBlock) -> Builder:
+        """In front of the terminator."""
+        return Builder(block, -1)
+
+    @staticmethod
+    def on_top(function: Function) -> Builder:
+        """At the start of a function."""
+        return Builder(function.entry, 0)
+
+    @staticmethod
+    def before(block: BasicBlock, instruction: I.Instruction) -> Builder:
+        """In front of an instruction of a block."""
+        return Builder(block, block.instructions.index(instruction))
+
+    @staticmethod
+    def behind_phis(block: BasicBlock) -> Builder:
+        return Builder(block, sum(isinstance(i, I.Phi) for i in block.instructions))
 
     def insert(self, instruction: _I) -> _I:
-        self.block.instructions.append(instruction)
+        if self.place is None:
+            self.block.instructions.append(instruction)
+            return instruction
+        self.block.instructions.insert(self.place, instruction)
+        if self.place >= 0:
+            self.place += 1
         return instruction
 
     def unary(self, opcode: str, x: Value, flags: tuple[str, ...] = ()) -> Value:

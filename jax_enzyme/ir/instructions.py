@@ -114,6 +114,10 @@ class Phi(Instruction):
     def incoming(self) -> list[tuple[Value, BasicBlock]]:
         return list(zip(self.operands, self.targets, strict=True))
 
+    @incoming.setter
+    def incoming(self, pairs: list[tuple[Value, BasicBlock]]) -> None:
+        self.operands, self.targets = [value for value, _ in pairs], [block for _, block in pairs]
+
     def add(self, value: Value, block: BasicBlock) -> None:
         """One more incoming edge."""
         self.operands.append(value)
@@ -328,6 +332,11 @@ def base_of(pointer: Value) -> Value:
     while isinstance(pointer, GetElementPtr):
         pointer = pointer.operands[0]
     return pointer
+
+
+def is_plain(access: Load | Store) -> bool:
+    """Whether nothing is said of when something is loaded or stored, or how often."""
+    return not access.ordering and "volatile" not in access.flags
 
 
 def accessed_value(access: Load | Store) -> Value:

@@ -21,11 +21,10 @@ from dataclasses import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
-from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.inlining import expanded_attributes
-from jax_enzyme.ir.module import Module, callee_of
+from jax_enzyme.ir.module import Function, Module, callee_of
 from jax_enzyme.ir.values import BasicBlock, Value
-from jax_enzyme.transform.rewriting import place, replace_values
+from jax_enzyme.transform.rewriting import on_functions, place, replace_values
 
 _PURE = frozenset(
     "fneg fadd fsub fmul fdiv bitcast fptrunc fpext sitofp uitofp getelementptr select icmp fcmp add sub mul and or xor"
@@ -50,15 +49,14 @@ class _Loop:
 
 def lower_atomic_loops(module: Module) -> Module:
     """A module without such loops; itself where there are none."""
-    if not any(_loop(module, b) for f in module.functions.values() for b in f.blocks):
-        return module
-    work = clone(module)
-    for function in work.functions.values():
+
+    def change(function: Function) -> None:
         for block in function.blocks:
-            loop = _loop(work, block)
+            loop = _loop(module, block)
             if loop is not None:
                 replace_values(function, _replace(block, loop))
-    return work
+
+    return on_functions(module, lambda f: any(_loop(module, b) for b in f.blocks), change)
 
 
 def _loop(module: Module, block: BasicBlock) -> _Loop | None:

@@ -134,7 +134,7 @@ def _is_quad(four: Sequence[I.Instruction]) -> bool:
             pass
         case _:
             return False
-    if any(i.ordering or "volatile" in i.flags for i in (x, y, first, second)) or x.type != T.I8 or y.type != T.I8:
+    if not all(map(I.is_plain, (x, y, first, second))) or x.type != T.I8 or y.type != T.I8:
         return False
     swapped = {first.operands[1]: first.operands[0], second.operands[1]: second.operands[0]}
     return swapped == {y.operands[0]: x, x.operands[0]: y}

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from jax_enzyme.analysis.accesses import Access, accesses
 from jax_enzyme.analysis.apart import Apart
@@ -42,14 +43,14 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder, const_int
-from jax_enzyme.ir.clone import clone, with_operands
+from jax_enzyme.ir.clone import with_operands
 from jax_enzyme.ir.debug import NOTED
 from jax_enzyme.ir.marks import Mark, Marks, has_marks, marks_of
-from jax_enzyme.ir.module import Function, Module, callee_name, take_apart, uses
+from jax_enzyme.ir.module import Function, Module, callee_name, uses
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, ConstantFloat, ConstantInt, Value, int_value, is_zero
 from jax_enzyme.rules.effects import Effect
-from jax_enzyme.transform.rewriting import phis, replace_values
+from jax_enzyme.transform.rewriting import on_copy, phis, replace_values
 
 LENGTHS = range(8, 2049)
 """Of innermost loops without marks whose adjoints can wait for the end of the loop (`ad.plan.late_sums`): shorter ones
@@ -68,17 +69,12 @@ def load_again(function: ArrayFunction) -> ArrayFunction:
     given = function.module
     if not has_marks(given) and not _Loading(given, given.functions[function.symbol]).may_find():
         return function
-    module = clone(function.module)
-    root = module.functions[function.symbol]
-    changed = False
-    for _ in range(_DEEPEST):
-        if not _Loading(module, root).run():
-            break
-        changed = True
-    if changed:
-        return replace(function, module=module)
-    take_apart(module)
-    return function
+    return on_copy(function, _load_again)
+
+
+def _load_again(module: Module, root: Function) -> bool:
+    rounds = (_Loading(module, root).run() for _ in range(_DEEPEST))
+    return sum(1 for _ in takewhile(bool, rounds)) > 0
 
 
 @dataclass(frozen=True)
@@ -145,7 +141,7 @@ class _Loading:
     def _changes_nothing(self, store: I.Store, before: list[I.Instruction], facts: Recurrences) -> bool:
         """Does a store put back what was loaded from there, in the same block with no other store in between?"""
         load, pointer = store.operands
-        if not isinstance(load, I.Load) or load not in before or not _is_plain(load) or not _is_plain(store):
+        if not isinstance(load, I.Load) or load not in before or not I.is_plain(load) or not I.is_plain(store):
             return False
         objects = self._points_to.written(pointer)
         if (facts.form(pointer).polynomial - facts.form(load.operands[0]).polynomial).value != 0:
@@ -248,7 +244,7 @@ class _Loading:
         instruction = access.instruction
         block = self._facts.block_of[instruction]
         size = access.size
-        if size is None or not isinstance(instruction, I.Load | I.Store) or not _is_plain(instruction):
+        if size is None or not isinstance(instruction, I.Load | I.Store) or not I.is_plain(instruction):
             return None
         if not self._facts.once_per_iteration(block, loop) or not self._can_be_repeated(access.pointer, loop):
             return None
@@ -402,10 +398,6 @@ def _ways(phi: I.Phi, loop: Loop) -> tuple[Value, Value]:
     """What a phi of a header is in the first iteration, and in all later ones."""
     start, later = (next(v for v, b in phi.incoming if (b in loop) is inside) for inside in (False, True))
     return start, later
-
-
-def _is_plain(access: I.Load | I.Store) -> bool:
-    return not access.ordering and "volatile" not in access.flags
 
 
 def _is_same(one: Value, other: Value) -> bool:

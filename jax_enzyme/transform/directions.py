@@ -100,7 +100,7 @@ def _check(points_to: PointsTo, directional: Directional, layout: DataLayout) ->
 def _check_access(access: I.Load | I.Store, directional: Directional) -> None:
     if not directional.leads_there(access.operands[-1]):
         return
-    if access.ordering or "volatile" in access.flags:
+    if not I.is_plain(access):
         raise NotLinear("an access that others see")
     type_ = I.accessed_value(access).type
     if type_ not in _NUMBERS:

@@ -95,9 +95,9 @@ class _Search:
                 match user:
                     case I.GetElementPtr() if index == 0:
                         work.append(user)
-                    case I.Load() if not user.ordering and "volatile" not in user.flags:
+                    case I.Load() if I.is_plain(user):
                         loads.append(user)
-                    case I.Store() if index == 1 and not user.ordering and "volatile" not in user.flags:
+                    case I.Store() if index == 1 and I.is_plain(user):
                         stores.append(user)
                     case _:
                         return None

@@ -29,7 +29,7 @@ from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.inlining import expanded_attributes
 from jax_enzyme.ir.module import Function, Module, callee_name, declared_callee
-from jax_enzyme.ir.values import Argument, BasicBlock, Value
+from jax_enzyme.ir.values import Argument, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.rules.effects import Effect, effect
 from jax_enzyme.transform.rewriting import replace_values
@@ -117,7 +117,7 @@ def refused(function: ArrayFunction, write: InputWrite) -> SignatureError:
 
 def _copy_in(module: Module, root: Function, parameter: Argument, nbytes: int) -> None:
     declarations = Declarations(module)
-    start = Builder(BasicBlock())
+    start = Builder.on_top(root)
     size = const_int(T.I64, max(nbytes, 1))
     if nbytes <= _ON_STACK:
         copy = start.alloca(T.ArrayType(max(nbytes, 1), T.I8), align=_ALIGN)
@@ -126,12 +126,9 @@ def _copy_in(module: Module, root: Function, parameter: Argument, nbytes: int) -
         _free_at_returns(root, copy, declarations)
     replace_values(root, {parameter: copy})
     declarations.memory(start, "memcpy", copy, parameter, size)
-    root.entry.instructions[:0] = start.block.instructions
 
 
 def _free_at_returns(root: Function, copy: Value, declarations: Declarations) -> None:
     for block in root.blocks:
         if isinstance(block.terminator, I.Return):
-            at = Builder(BasicBlock())
-            declarations.memory(at, "free", copy)
-            block.instructions[-1:-1] = at.block.instructions
+            declarations.memory(Builder.at_end(block), "free", copy)

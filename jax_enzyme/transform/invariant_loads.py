@@ -15,7 +15,6 @@ wait for the one before; behind the loop it is the sum of a reduction, which can
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from jax_enzyme.analysis.accesses import Access, accesses
 from jax_enzyme.analysis.evaluation import is_pure
@@ -30,12 +29,12 @@ from jax_enzyme.analysis.residues import Place, never_meet
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
-from jax_enzyme.ir.clone import clone, with_operands
-from jax_enzyme.ir.module import Function, Module, callee_name, take_apart
+from jax_enzyme.ir.clone import with_operands
+from jax_enzyme.ir.module import Function, Module, callee_name
 from jax_enzyme.ir.sources import noted_sources
 from jax_enzyme.ir.values import Argument, Value
 from jax_enzyme.rules.effects import Effect
-from jax_enzyme.transform.rewriting import phis, substitute
+from jax_enzyme.transform.rewriting import on_copy, phis, substitute
 
 _MEETINGS = (Effect.BARRIER, Effect.VOTE, Effect.SHUFFLE, Effect.FENCE)
 
@@ -47,11 +46,7 @@ def load_before_loops(function: ArrayFunction) -> ArrayFunction:
     loops = Loops.of(root)
     if not any(_candidates(loop) or _sums(loops, loop) for loop in loops.all):
         return function
-    module = clone(function.module)
-    if _Moves(module, module.functions[function.symbol]).run():
-        return replace(function, module=module)
-    take_apart(module)
-    return function
+    return on_copy(function, lambda module, root: _Moves(module, root).run())
 
 
 class _Moves:
@@ -168,7 +163,7 @@ def _sums(loops: Loops, loop: Loop) -> list[list[I.Load | I.Store]]:
 def _is_plain(access: I.Load | I.Store) -> bool:
     """Whether a number is loaded or stored, and nothing is said of when."""
     is_number = isinstance(I.accessed_value(access).type, T.FloatType)
-    return is_number and not access.ordering and "volatile" not in access.flags
+    return is_number and I.is_plain(access)
 
 
 def _is_closed(loop: Loop) -> bool:

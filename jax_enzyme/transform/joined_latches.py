@@ -17,8 +17,6 @@ often the loop runs is then known no more, and threads cannot share it.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from jax_enzyme.analysis.folding import compared
 from jax_enzyme.analysis.guards import Condition
 from jax_enzyme.analysis.loops import Loop
@@ -27,34 +25,30 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder
-from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.marks import marks_of
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import BasicBlock, int_value
-from jax_enzyme.transform.rewriting import phis
+from jax_enzyme.transform.rewriting import on_copy, phis
 
 _PLAIN = (I.Phi, I.BinaryOp, I.Cast, I.Compare, I.GetElementPtr)
 
 
 def join_latches(function: ArrayFunction) -> ArrayFunction:
     """The array function with such loops mended, in a copy of the module; the function itself where it has none."""
-    if not _mend(function.module, function.module.functions[function.symbol], change=False):
-        return function
-    module = clone(function.module)
-    _mend(module, module.functions[function.symbol], change=True)
-    return replace(function, module=module)
+    root = function.module.functions[function.symbol]
+    return on_copy(function, _mend) if _threaded(function.module, root) else function
 
 
-def _mend(module: Module, root: Function, *, change: bool) -> bool:
-    """Whether there are such loops; with `change` they are mended, in place."""
-    facts: Recurrences | None = None
-    threaded = [b for b in root.blocks if isinstance(b.terminator, I.Branch) and marks_of(module, b.terminator)]
-    if not threaded:
-        return False
-    facts = Recurrences.of(root, module)
+def _threaded(module: Module, root: Function) -> list[BasicBlock]:
+    return [b for b in root.blocks if isinstance(b.terminator, I.Branch) and marks_of(module, b.terminator)]
+
+
+def _mend(module: Module, root: Function) -> bool:
+    """Mends such loops, in place; whether there are any."""
+    facts, threaded = Recurrences.of(root, module), _threaded(module, root)
     found = [loop for loop in facts.loops.all if len(loop.latches) == 1 and loop.latches[0] in threaded]
     pairs = [(loop, test) for loop in found for test in loop.exiting if _ends(facts, loop, test)]
-    for loop, test in pairs if change else ():
+    for loop, test in pairs:
         _join(loop, test)
     return bool(pairs)
 

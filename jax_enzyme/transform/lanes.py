@@ -43,12 +43,11 @@ from jax_enzyme.analysis.words import Piece, Words
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
-from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.reach import made_of, reached
 from jax_enzyme.ir.values import BasicBlock, Constant, Value
 from jax_enzyme.transform.parts import Parts
-from jax_enzyme.transform.rewriting import remove_dead, replace_values
+from jax_enzyme.transform.rewriting import on_functions, remove_dead, replace_values
 
 _MERGES = (I.Phi, I.Select, I.Freeze)
 _WORDS = (1, 2, 4, 8)
@@ -71,16 +70,15 @@ def split_words(module: Module, functions: list[Function], words: Words) -> bool
 
 def _apart(module: Module, sources: Callable[[Function, Lanes], set[Value]]) -> Module:
     """A copy in which nothing reads bytes of such sources out of others; itself where there are none."""
-    if not any(sources(f, Lanes()) for f in module.functions.values()):
-        return module
-    copy = clone(module)
-    for function in copy.functions.values():
+
+    def take_apart(function: Function) -> None:
         lanes = Lanes()
         chosen = sources(function, lanes)
         parts = Parts(function, lanes, chosen.__contains__)
         wanted = [v for v in _read(function, lanes) if not chosen.isdisjoint(lanes.sources(v)) and lanes.is_move(v)]
         _put(function, parts, wanted)
-    return copy
+
+    return on_functions(module, lambda f: sources(f, Lanes()), take_apart)
 
 
 def _put(function: Function, parts: Parts, wanted: Iterable[Value]) -> None:
@@ -103,9 +101,7 @@ def _read(function: Function, lanes: Lanes) -> Iterator[Value]:
 
 def _mixed_loads(function: Function, lanes: Lanes) -> set[Value]:
     loads = [i for i in function.instructions() if isinstance(i, I.Load) and isinstance(i.type, T.VectorType)]
-    used: dict[Value, tuple[set[int], set[int]]] = {
-        load: (set(), set()) for load in loads if not load.ordering and "volatile" not in load.flags
-    }
+    used: dict[Value, tuple[set[int], set[int]]] = {load: (set(), set()) for load in loads if I.is_plain(load)}
     for value in _read(function, lanes) if used else ():
         for lane in lanes.of(value):
             if isinstance(lane, tuple) and lane[0] in used:
@@ -149,7 +145,7 @@ class _Splitting:
     def _store(self, store: I.Store) -> bool:
         value, pointer = store.operands
         total = self._layout.store_size(value.type)
-        if store.ordering or "volatile" in store.flags or not self._carries(value):
+        if not I.is_plain(store) or not self._carries(value):
             return False
         origins = list(_origins(value))
         held = self._held(store, pointer, total)

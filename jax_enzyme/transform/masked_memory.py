@@ -26,7 +26,6 @@ from jax_enzyme.analysis.lanes import size
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
-from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.module import Function, Module, callee_name
 from jax_enzyme.ir.values import (
     BasicBlock,
@@ -38,7 +37,7 @@ from jax_enzyme.ir.values import (
     ZeroInitializer,
     int_value,
 )
-from jax_enzyme.transform.rewriting import locate, replace_values, split_before
+from jax_enzyme.transform.rewriting import locate, on_functions, replace_values, split_before
 
 _NAMES = re.compile(r"llvm\.masked\.(load|store|gather|scatter|expandload|compressstore)\.")
 
@@ -49,19 +48,16 @@ def lower_masked_memory(module: Module, chosen: Callable[[T.Type], bool] = lambd
     def is_chosen(instruction: I.Instruction) -> bool:
         return bool(_kind(instruction)) and any(chosen(v.type) for v in (instruction, *instruction.operands))
 
-    if not any(is_chosen(i) for f in module.functions.values() for i in f.instructions()):
-        return module
-    copy = clone(module)
-    for function in copy.functions.values():
-        calls = [i for i in function.instructions() if is_chosen(i)]
+    def lower(function: Function) -> None:
         replaced: dict[Value, Value] = {}
-        for call in calls:
+        for call in [i for i in function.instructions() if is_chosen(i)]:
             assert isinstance(call, I.Call)
             value = _Lowering(function, call).run()
             if value is not None:
                 replaced[call] = value
         replace_values(function, replaced)
-    return copy
+
+    return on_functions(module, lambda f: any(map(is_chosen, f.instructions())), lower)
 
 
 def _kind(instruction: I.Instruction) -> str:
@@ -80,22 +76,16 @@ class _Lowering:
         self._function = function
         self._call = call
         self._kind = _kind(call)
-        vectors = [a for a in call.arguments if isinstance(a.type, T.VectorType)]
-        self._mask = next(a for a in vectors if T.scalar(a.type) == T.I1)
-        self._values = next((a for a in vectors if a is not self._mask and not T.is_pointer(a.type)), None)
-        self._pointer = next(a for a in call.arguments if T.is_pointer(a.type))
-        if self._values is None or T.is_pointer(self._element):
-            # Vectors of pointers: told apart by position.
-            others = [a for a in call.arguments if a is not self._mask and isinstance(a.type, T.VectorType)]
-            stores = self._kind in ("store", "scatter", "compressstore")
-            self._values = others[0] if stores else others[-1]
-            if self._kind in ("gather", "scatter"):
-                self._pointer = others[-1] if stores else others[0]
+        given = [a for a in call.arguments if a.type != T.I32]
+        self._stores = self._kind in ("store", "scatter", "compressstore")
+        if self._stores:
+            self._values, self._pointer, self._mask = given
+        else:
+            self._pointer, self._mask, self._values = given
         self._align = self._alignment()
 
     @property
     def _element(self) -> T.Type:
-        assert self._values is not None
         return T.scalar(self._values.type)
 
     def _alignment(self) -> int | None:
@@ -114,8 +104,7 @@ class _Lowering:
         rest = split_before(self._function, block, index)
         del rest.instructions[0]
         at = Builder(block)
-        assert self._values is not None and isinstance(self._values.type, T.VectorType)
-        stores = self._kind in ("store", "scatter", "compressstore")
+        assert isinstance(self._values.type, T.VectorType)
         result: Value = Poison(self._values.type)
         taken: Value = const_int(T.I64, 0)
         for lane in range(self._values.type.count):
@@ -123,20 +112,20 @@ class _Lowering:
             old = self._lane(at, self._values, lane)
             known = _constant_lane(self._mask, lane)
             if known is None:
-                at, new = self._guarded(at, rest, address, old, stores, lane)
+                at, new = self._guarded(at, rest, address, old, lane)
             elif not known:
                 new = old
             else:
-                new = self._access(at, address, old, stores)
+                new = self._access(at, address, old)
             if self._kind in ("expandload", "compressstore"):
                 here = self._lane(at, self._mask, lane)
                 taken = at.binary("add", taken, at.cast("zext", here, T.I64))
-            if not stores:
+            if not self._stores:
                 result = at.insert_element(result, new, lane)
         at.br(rest)
         made = self._function.blocks[self._function.blocks.index(block) : self._function.blocks.index(rest)]
         locate(self._call, [*block.instructions[index:], *(i for b in made[1:] for i in b.instructions)])
-        if stores:
+        if self._stores:
             return None
         result.name = self._call.name
         return result
@@ -153,25 +142,23 @@ class _Lowering:
             return Poison(element)
         return at.extract_element(vector, lane)
 
-    def _access(self, at: Builder, address: Value, old: Value, stores: bool) -> Value:
+    def _access(self, at: Builder, address: Value, old: Value) -> Value:
         align = min(self._align or 1, size(self._element) or 1)
-        if stores:
+        if self._stores:
             at.store(old, address, align)
             return old
         return at.load(self._element, address, align)
 
-    def _guarded(
-        self, at: Builder, rest: BasicBlock, address: Value, old: Value, stores: bool, lane: int
-    ) -> tuple[Builder, Value]:
+    def _guarded(self, at: Builder, rest: BasicBlock, address: Value, old: Value, lane: int) -> tuple[Builder, Value]:
         inside, behind = BasicBlock(name="lane"), BasicBlock(name="next")
         where = self._function.blocks.index(rest)
         self._function.blocks[where:where] = [inside, behind]
         at.cond_br(self._lane(at, self._mask, lane), inside, behind)
         within = Builder(inside)
-        new = self._access(within, address, old, stores)
+        new = self._access(within, address, old)
         within.br(behind)
         after = Builder(behind)
-        if not stores:
+        if not self._stores:
             new = after.phi(self._element, [(old, at.block), (new, inside)])
         # The rest is reached from the last block: see `run`, and `split_before`, which named the first one.
         return after, new

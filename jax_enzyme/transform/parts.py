@@ -41,7 +41,7 @@ class Parts:
         """Whether parts of a source are values of their own."""
         match source:
             case I.Load():
-                return not source.ordering and "volatile" not in source.flags and self._is_split(source)
+                return I.is_plain(source) and self._is_split(source)
             case I.Select():
                 return not isinstance(source.operands[0].type, T.VectorType)
             case I.GetElementPtr():

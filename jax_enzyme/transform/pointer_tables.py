@@ -13,42 +13,36 @@ element is stored once, in front of all loads: what lies there is that value, an
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import partial
 
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
-from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.module import Function, Module, Uses, callee_name, uses
-from jax_enzyme.ir.values import BasicBlock, Value, int_value
-from jax_enzyme.transform.rewriting import place, replace_values
+from jax_enzyme.ir.values import Value, int_value
+from jax_enzyme.transform.rewriting import Change, on_functions, rewrite
 
 _MOST, _BYTES = 4, 8
 
 
 def choose_by_index(module: Module) -> Module:
     """A copy of the module in which such loads are choices; the module itself where it has none."""
-    if not any(True for f in module.functions.values() for _ in _tables(f)):
-        return module
-    copy = clone(module)
-    for function in copy.functions.values():
-        for table in list(_tables(function)):
-            _choose(function, table)
-    return copy
+    return on_functions(module, _tables, _choose)
 
 
-def _tables(function: Function) -> Iterator[dict[I.Instruction, Value]]:
+def _tables(function: Function) -> list[dict[I.Instruction, Value]]:
     """The tables of a function: for each load its index (a number of elements, or of bytes), after the stores."""
-    if not function.blocks:
-        return
-    for alloca in [i for i in function.entry.instructions if isinstance(i, I.Alloca)]:
-        kind = alloca.allocated_type
+    found: list[dict[I.Instruction, Value]] = []
+    for alloca in function.entry.instructions if function.blocks else ():
+        kind = alloca.allocated_type if isinstance(alloca, I.Alloca) else None
         if isinstance(kind, T.ArrayType) and T.is_pointer(kind.element) and 2 <= kind.count <= _MOST:
-            found = _accesses(alloca, uses(function))
-            if found is not None and _is_filled_before(function, found, kind.count):
-                yield found
+            assert isinstance(alloca, I.Alloca)
+            table = _accesses(alloca, uses(function))
+            if table is not None and _is_filled_before(function, table, kind.count):
+                found.append(table)
+    return found
 
 
 def _accesses(alloca: I.Alloca, users: Uses) -> dict[I.Instruction, Value] | None:
@@ -57,7 +51,7 @@ def _accesses(alloca: I.Alloca, users: Uses) -> dict[I.Instruction, Value] | Non
     places: list[tuple[Value, Value]] = [(alloca, const_int(T.I64, 0))]
     for pointer, index in places:
         for user, _ in users.get(pointer, ()):
-            if isinstance(user, I.Load | I.Store) and (user.ordering or "volatile" in user.flags):
+            if isinstance(user, I.Load | I.Store) and not I.is_plain(user):
                 return None
             match user:
                 case I.Load(operands=[target]) if T.is_pointer(user.type) and target is pointer:
@@ -109,21 +103,21 @@ def _is_filled_before(function: Function, found: dict[I.Instruction, Value], len
     )
 
 
-def _choose(function: Function, found: dict[I.Instruction, Value]) -> None:
-    held = {int_value(index): s.operands[0] for s, index in found.items() if isinstance(s, I.Store)}
-    chosen: dict[Value, Value] = {}
-    for block in function.blocks:
-        kept: list[I.Instruction] = []
-        for instruction in block.instructions:
-            if not isinstance(instruction, I.Load) or instruction not in found:
-                kept.append(instruction)
-                continue
-            at, value = Builder(BasicBlock()), held[0]
-            for number in range(1, len(held)):
-                is_this = at.icmp("eq", found[instruction], const_int(T.I64, number))
-                value = at.select(is_this, held[number], value)
-            place(instruction, at.block.instructions)
-            kept += at.block.instructions
-            chosen[instruction] = value
-        block.instructions = kept
-    replace_values(function, chosen)
+def _choose(function: Function) -> None:
+    for found in _tables(function):
+        rewrite(function, partial(_choice, found))
+
+
+def _choice(found: dict[I.Instruction, Value], load: I.Instruction) -> Change | None:
+    """What takes the place of a load of a table."""
+    if not isinstance(load, I.Load) or load not in found:
+        return None
+
+    def chosen(at: Builder) -> Value:
+        held = {int_value(index): s.operands[0] for s, index in found.items() if isinstance(s, I.Store)}
+        value = held[0]
+        for number in range(1, len(held)):
+            value = at.select(at.icmp("eq", found[load], const_int(T.I64, number)), held[number], value)
+        return value
+
+    return chosen

@@ -17,9 +17,9 @@ from __future__ import annotations
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import const_float, const_int, zero
-from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import Constant, ConstantAggregate, ConstantSplat, Poison, Undef, Value
+from jax_enzyme.transform.rewriting import on_functions
 
 _VALUE = 0.5
 _WITH_CONSTANTS = ("double", "float", "half", "bfloat")
@@ -27,12 +27,7 @@ _WITH_CONSTANTS = ("double", "float", "half", "bfloat")
 
 def define_poison(module: Module) -> Module:
     """A copy of the module in which such numbers and lanes have values; the module itself where there are none."""
-    if not any(_is_open(i) for f in module.functions.values() for i in f.instructions()):
-        return module
-    copy = clone(module)
-    for function in copy.functions.values():
-        _define(function)
-    return copy
+    return on_functions(module, lambda f: any(map(_is_open, f.instructions())), _define)
 
 
 def _define(function: Function) -> None:

@@ -31,6 +31,7 @@ from jax_enzyme.ir.clone import Cloner
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, Value
 from jax_enzyme.rules.declare import Declarations
+from jax_enzyme.transform.rewriting import local
 from jax_enzyme.transform.shared_loops import RUN, Sharing, stretch_arguments, structure
 from jax_enzyme.transform.touched_pages import Pages, conflict, mark_pages
 
@@ -213,8 +214,8 @@ class InRanges(Sharing):
         )
         at = Builder(before)
         del before.instructions[-1]
-        context = self._local(self._context(passed), 16)
-        slots = self._local(T.ArrayType(self._ranges.count * self._slot_size, T.I8), _SLOT)
+        context = local(self._root, self._context(passed), 16)
+        slots = local(self._root, T.ArrayType(self._ranges.count * self._slot_size, T.I8), _SLOT)
         blocks = [ready, alone, looking, together, after]
         sizes = [size * (self._ranges.count - 1) for size in self._ranges.copies.values()]
         marks, *copies = self._memory(at, [self._pages.count * self._ranges.count, *sizes], blocks)
@@ -257,17 +258,12 @@ class InRanges(Sharing):
         self._free([marks, *copies], at)
         self._leave(at, way, blocks)
 
-    def _local(self, type_: T.Type, align: int) -> Value:
-        memory = I.Alloca(T.PTR, "alloca", [const_int(T.I32, 1)], type_, align)
-        self._root.entry.instructions.insert(0, memory)
-        return memory
-
     def _memory(self, at: Builder, sizes: Iterable[int], blocks: list[BasicBlock]) -> list[Value]:
         """Memory of so many bytes each."""
         found: list[Value] = []
         for size in sizes:
             if size <= _ON_STACK:
-                found.append(self._local(T.ArrayType(size, T.I8), _SLOT))
+                found.append(local(self._root, T.ArrayType(size, T.I8), _SLOT))
                 continue
             memory = Declarations(self._module).memory(at, "malloc", const_int(T.I64, size))
             failed, there = BasicBlock(name="exhausted"), BasicBlock(name="there")

@@ -24,27 +24,22 @@ from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
-from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.dominance import Dominance, reverse_post_order
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, Value
-from jax_enzyme.transform.rewriting import phis, remove_unreachable
+from jax_enzyme.transform.rewriting import local, on_functions, phis, remove_unreachable
 
 
 def make_reducible(module: Module) -> Module:
     """A copy of the module whose loops have one entry each; the module itself where that is so already."""
-    if not any(f.blocks and _irreducible(f) for f in module.functions.values()):
-        return module
-    copy = clone(module)
-    for function in copy.functions.values():
-        if function.blocks:
-            _fix(function)
-    return copy
+    return on_functions(module, _irreducible, _fix)
 
 
 def _irreducible(function: Function) -> list[BasicBlock]:
     """The entries of an outermost loop with several; empty where there is none."""
+    if not function.blocks:
+        return []
     cfg = Cfg(function)
     return next(_loops_with_entries(cfg, set(cfg.rpo)), [])
 
@@ -118,9 +113,7 @@ def _replace(function: Function, old: Value, new: Value) -> None:
 
 
 def _slot(function: Function, value: Value) -> Value:
-    slot = I.Alloca(T.PTR, "alloca", [const_int(T.I32, 1)], value.type, name=f"{value.name}.slot" if value.name else "")
-    function.entry.instructions.insert(0, slot)
-    return slot
+    return local(function, value.type, name=f"{value.name}.slot" if value.name else "")
 
 
 def _dispatch(function: Function, entries: list[BasicBlock]) -> None:

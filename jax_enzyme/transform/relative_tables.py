@@ -18,22 +18,17 @@ from __future__ import annotations
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
-from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.module import GlobalVariable, Module, callee_name
 from jax_enzyme.ir.values import Constant, ConstantAggregate, ConstantExpr, Value
-from jax_enzyme.transform.rewriting import Change, rewrite
+from jax_enzyme.rules.declare import Declarations
+from jax_enzyme.transform.rewriting import Change, lower
 
 _LOADS = ("llvm.load.relative.i64", "llvm.load.relative.i32")
 
 
 def absolute_tables(module: Module) -> Module:
     """A copy of the module with those tables and loads; the module itself where there are none."""
-    if not any(_table_of(i) for f in module.functions.values() for i in f.instructions()):
-        return module
-    copy = clone(module)
-    for function in copy.functions.values():
-        rewrite(function, lambda instruction: _change(copy, instruction))
-    return copy
+    return lower(module, _change)
 
 
 def _table_of(instruction: I.Instruction) -> ConstantAggregate | None:
@@ -70,12 +65,12 @@ def _address(element: Constant, table: GlobalVariable) -> Constant | None:
             return None
 
 
-def _change(module: Module, instruction: I.Instruction) -> Change | None:
+def _change(instruction: I.Instruction, declarations: Declarations) -> Change | None:
     addresses = _table_of(instruction)
     if addresses is None:
         return None
     table, offset = instruction.operands[:2]
-    return lambda builder: _load(builder, _absolute(module, table, addresses), offset)
+    return lambda builder: _load(builder, _absolute(declarations.module, table, addresses), offset)
 
 
 def _absolute(module: Module, table: Value, addresses: ConstantAggregate) -> GlobalVariable:

@@ -199,7 +199,7 @@ class _Retyping:
         return []
 
     def _note_access(self, web: _Web, access: I.Load | I.Store, pointer: Value, type_: T.Type) -> None:
-        if access.ordering or "volatile" in access.flags:
+        if not I.is_plain(access):
             web.possible = False
         objects = self._points_to.of(pointer)
         declared = {self._declared.get(o) for o in objects}

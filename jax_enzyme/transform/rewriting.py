@@ -6,14 +6,16 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from jax_enzyme.analysis.cfg import Cfg
+from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
+from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.metadata import DebugRecord, MDConstant, MDNode, MDNull, MDValue
-from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.module import Function, Module, take_apart
 from jax_enzyme.ir.reach import made_of, reached
-from jax_enzyme.ir.values import Argument, BasicBlock, Value
+from jax_enzyme.ir.values import Argument, BasicBlock, ConstantInt, Value
 from jax_enzyme.rules.declare import Declarations
 
 
@@ -36,6 +38,35 @@ def drop_edge(block: BasicBlock, source: BasicBlock) -> None:
             del phi.targets[at], phi.operands[at]
 
 
+def split_edge(function: Function, source: BasicBlock, target: BasicBlock, name: str) -> BasicBlock:
+    """Puts a block of its own on the way from one block to another, behind the one."""
+    between = BasicBlock(name=name)
+    Builder(between).br(target)
+    function.blocks.insert(function.blocks.index(source) + 1, between)
+    source.terminator.targets = [between if t is target else t for t in source.terminator.targets]
+    redirect_phis(target, source, between)
+    return between
+
+
+def local(function: Function, type_: T.Type, align: int | None = None, name: str = "") -> Value:
+    """Memory of one call of a function."""
+    memory = Builder.on_top(function).alloca(type_, align=align)
+    memory.name = name
+    return memory
+
+
+def count_iterations(loop: Loop, before: Iterable[BasicBlock]) -> I.Phi:
+    """A new phi of a loop with one latch: the number of the iteration, from 0 on. `before` are the blocks from which it
+    is entered."""
+    (latch,) = loop.latches
+    zero = ConstantInt(T.I64, 0)
+    number = I.Phi(T.I64, "phi", [], targets=[])
+    number.incoming = [(zero, block) for block in before]
+    loop.header.instructions.insert(0, number)
+    number.add(Builder.at_end(latch).binary("add", number, ConstantInt(T.I64, 1), ("nuw", "nsw")), latch)
+    return number
+
+
 def split_before(function: Function, block: BasicBlock, index: int, name: str = "") -> BasicBlock:
     """Moves the instructions from `index` on into a new block behind; the old one is left without a terminator."""
     rest = BasicBlock(name=name or (f"{block.name}.rest" if block.name else ""))
@@ -56,8 +87,7 @@ def remove_unreachable(function: Function) -> None:
     function.blocks = [b for b in function.blocks if b not in dead]
     for block in function.blocks:
         for phi in phis(block):
-            kept = [(v, b) for v, b in phi.incoming if b not in dead]
-            phi.operands, phi.targets = [v for v, _ in kept], [b for _, b in kept]
+            phi.incoming = [(v, b) for v, b in phi.incoming if b not in dead]
 
 
 def replace_values(function: Function, replaced: Mapping[Value, Value]) -> None:
@@ -114,9 +144,7 @@ def remove_dead(function: Function) -> None:
         return [*made_of(value), *held]
 
     needed: list[Value] = [
-        i
-        for i in function.instructions()
-        if not isinstance(i, _PURE) or (isinstance(i, I.Load) and (i.ordering or "volatile" in i.flags))
+        i for i in function.instructions() if not isinstance(i, _PURE) or (isinstance(i, I.Load) and not I.is_plain(i))
     ]
     alive = reached(needed, needs)
     dead: set[Value] = {i for i in function.instructions() if i not in alive}
@@ -179,6 +207,26 @@ def call_like(call: I.CallBase, callee: Value, arguments: Iterable[Value]) -> I.
 
 
 Change = Callable[[Builder], Value | None]
+
+
+def on_copy(function: ArrayFunction, change: Callable[[Module, Function], bool]) -> ArrayFunction:
+    """The array function after a change of its module and of itself, made in a copy, in place; the function itself
+    where that changed nothing."""
+    module = clone(function.module)
+    if change(module, module.functions[function.symbol]):
+        return replace(function, module=module)
+    take_apart(module)
+    return function
+
+
+def on_functions(module: Module, is_due: Callable[[Function], object], change: Callable[[Function], object]) -> Module:
+    """A copy of the module whose functions are changed, each in place; the module itself where none is due."""
+    if not any(is_due(f) for f in module.functions.values()):
+        return module
+    copy = clone(module)
+    for function in list(copy.functions.values()):
+        change(function)
+    return copy
 
 
 def lower(module: Module, change_of: Callable[[I.Instruction, Declarations], Change | None]) -> Module:

@@ -14,18 +14,14 @@ to different memory (`analysis.apart`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
-
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder, const_int
-from jax_enzyme.ir.clone import clone
-from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import BasicBlock, Value
-from jax_enzyme.transform.rewriting import phis, replace_values
+from jax_enzyme.transform.rewriting import count_iterations, on_copy, phis, substitute
 
 _MOST = 4
 """So many pointers may change places: each takes as many choices."""
@@ -34,25 +30,21 @@ _MOST = 4
 def choose_by_turn(function: ArrayFunction) -> ArrayFunction:
     """The array function with such pointers chosen, in a copy of the module; the function itself where it has none."""
     root = function.module.functions[function.symbol]
-    if not any(True for loop in Loops.of(root).all for _ in _rounds(loop)):
-        return function
-    module = clone(function.module)
-    _choose(module.functions[function.symbol])
-    return replace(function, module=module)
+    return on_copy(function, _choose) if any(_rounds(loop) for loop in Loops.of(root).all) else function
 
 
-def _choose(root: Function) -> None:
-    chosen: dict[Value, Value] = {}
+def _choose(_: Module, root: Function) -> bool:
     for loop in Loops.of(root).all:
         for turning in _rounds(loop):
-            chosen |= _by_turn(loop, turning)
-    replace_values(root, chosen)
+            substitute(root, _by_turn(loop, turning))
+    return True
 
 
-def _rounds(loop: Loop) -> Iterator[list[I.Phi]]:
+def _rounds(loop: Loop) -> list[list[I.Phi]]:
     """The pointers of a loop's header that are each the next one of them in the next iteration."""
+    found: list[list[I.Phi]] = []
     if loop.preheader is None or len(loop.latches) != 1:
-        return
+        return found
     seen: set[Value] = set()
     for phi in phis(loop.header):
         turning: list[I.Phi] = []
@@ -62,18 +54,16 @@ def _rounds(loop: Loop) -> Iterator[list[I.Phi]]:
             turning.append(following)
             following = _way(following, loop.latches[0])
         if following is phi and T.is_pointer(phi.type) and 1 < len(turning) <= _MOST:
-            yield turning
+            found.append(turning)
+    return found
 
 
 def _by_turn(loop: Loop, turning: list[I.Phi]) -> dict[Value, Value]:
     """By pointer, what it is in an iteration; that is at the start of the header."""
     assert loop.preheader is not None
-    header, latch = loop.header, loop.latches[0]
-    first, last, count = Builder(BasicBlock()), Builder(BasicBlock()), len(turning)
-    iteration = I.Phi(T.I64, "phi", [])
-    iteration.add(const_int(T.I64, 0), loop.preheader)
-    iteration.add(last.binary("add", iteration, const_int(T.I64, 1)), latch)
-    latch.instructions[-1:-1] = last.block.instructions
+    count = len(turning)
+    iteration = count_iterations(loop, [loop.preheader])
+    first = Builder.behind_phis(loop.header)
     turn = first.binary("urem", iteration, const_int(T.I64, count))
     is_turn = [first.icmp("eq", turn, const_int(T.I64, n)) for n in range(1, count)]
     starts = [_way(phi, loop.preheader) for phi in turning]
@@ -83,9 +73,6 @@ def _by_turn(loop: Loop, turning: list[I.Phi]) -> dict[Value, Value]:
         for n, this in enumerate(is_turn, 1):
             value = first.select(this, starts[(number + n) % count], value)
         chosen[phi] = value
-    kept = [i for i in header.instructions if i not in chosen]
-    index = sum(isinstance(i, I.Phi) for i in kept)
-    header.instructions = [iteration, *kept[:index], *first.block.instructions, *kept[index:]]
     return chosen
 
 

@@ -31,12 +31,21 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder, const_int
-from jax_enzyme.ir.clone import clone, with_operands
+from jax_enzyme.ir.clone import with_operands
 from jax_enzyme.ir.marks import marks_of
 from jax_enzyme.ir.module import Function, Module, uses
 from jax_enzyme.ir.values import BasicBlock, ConstantInt, Value, int_value
 from jax_enzyme.transform.carried_loads import LENGTHS
-from jax_enzyme.transform.rewriting import forget_records, phis, redirect_phis, remove_dead, replace_values
+from jax_enzyme.transform.rewriting import (
+    count_iterations,
+    forget_records,
+    local,
+    on_copy,
+    phis,
+    redirect_phis,
+    remove_dead,
+    replace_values,
+)
 
 _ROWS = range(24, LENGTHS.stop)
 """Elements of a row: of fewer, LLVM unrolls the loop before it would make vectors of it, in reverse at least."""
@@ -97,15 +106,16 @@ def sum_rows(function: ArrayFunction) -> ArrayFunction:
     there are none."""
     if not any(_shaped(loop) for loop in Loops.of(function.module.functions[function.symbol]).all):
         return function
-    module = clone(function.module)
-    root = module.functions[function.symbol]
+    return on_copy(function, _turn)
+
+
+def _turn(module: Module, root: Function) -> bool:
     nests = list(_Finder(module, root).nests())
     for nest, facts in nests:
         _Turn(root, nest, facts).run()
-    if not nests:
-        return function
-    remove_dead(root)
-    return replace(function, module=module)
+    if nests:
+        remove_dead(root)
+    return bool(nests)
 
 
 def _shaped(row: Loop) -> tuple[Loop, ...]:
@@ -233,7 +243,7 @@ class _Finder:
     def _is_repeatable(self, instruction: I.Instruction) -> bool:
         match instruction:
             case I.Load():
-                return not instruction.ordering and "volatile" not in instruction.flags
+                return I.is_plain(instruction)
             case I.Call():
                 return is_pure(instruction)
             case I.BinaryOp(opcode=opcode) if opcode in _DIVISIONS:
@@ -309,7 +319,9 @@ class _Turn:
         self._new: list[BasicBlock] = []
         self._fixed: dict[Value, Value] = {}
         carried = (*(s.phi for s in nest.sums), *nest.kept)
-        self._rows: dict[Value, Value] = {value: self._memory(value.type) for value in carried}
+        self._rows: dict[Value, Value] = {
+            value: local(root, T.ArrayType(nest.count, value.type), _ALIGNMENT) for value in carried
+        }
         self._count: Value = ConstantInt(T.I64, nest.count)
 
     def run(self) -> None:
@@ -318,19 +330,10 @@ class _Turn:
         if ends is not None:
             self._count = I.BinaryOp(T.I64, "sub", [ends[1], ends[0]], flags=("nuw", "nsw"))
             before.instructions.insert(-1, self._count)
-        ready = self._block()
+        ready = BasicBlock()
         self._start(before, ready)
         after = self._turned(ready)
         self._finish(before, after)
-
-    def _memory(self, type_: T.Type) -> Value:
-        kind = T.ArrayType(self._nest.count, type_)
-        row = I.Alloca(T.PTR, "alloca", [ConstantInt(T.I32, 1)], kind, _ALIGNMENT)
-        self._root.entry.instructions.insert(0, row)
-        return row
-
-    def _block(self) -> BasicBlock:
-        return BasicBlock(name="")
 
     def _place(self, carried: I.Instruction, builder: Builder, element: Value) -> Value:
         return builder.gep(carried.type, self._rows[carried], [element])
@@ -339,7 +342,7 @@ class _Turn:
 
     def _start(self, before: BasicBlock, after: BasicBlock) -> None:
         """A loop that stores what the sums of the row start with, and what is kept."""
-        builder = Builder(self._block())
+        builder = Builder(BasicBlock())
         self._new += [builder.block, after]
         element = builder.phi(T.I64, [(ConstantInt(T.I64, 0), before)])
         known: dict[Value, Value] = {}
@@ -354,7 +357,7 @@ class _Turn:
     def _iteration(self, before: BasicBlock, after: BasicBlock) -> BasicBlock:
         """A loop with one iteration of the innermost loop, for each element of the row."""
         nest = self._nest
-        builder = Builder(self._block())
+        builder = Builder(BasicBlock())
         element = builder.phi(T.I64, [(ConstantInt(T.I64, 0), before)])
         known = {**self._fixed}
         for value in (*(s.phi for s in nest.sums), *nest.kept):
@@ -401,9 +404,9 @@ class _Turn:
 
     def _turned(self, ready: BasicBlock) -> BasicBlock:
         """The inner loops with what is the same for all elements, around a loop over the row; the block behind them."""
-        nest, after, last = self._nest, self._block(), self._block()
+        nest, after, last = self._nest, BasicBlock(), BasicBlock()
         old = [loop.header for loop in nest.inner] + [loop.latches[0] for loop in reversed(nest.inner[:-1])]
-        new = {block: self._block() for block in old}
+        new = {block: BasicBlock() for block in old}
         left = {**new, nest.innermost: last, nest.row.header: ready}
         rest: list[tuple[I.Phi, I.Phi]] = []
         early, memo = Builder(ready), dict[Value, Value]()
@@ -449,14 +452,9 @@ class _Turn:
     def _finish(self, before: BasicBlock, after: BasicBlock) -> None:
         """The row's own loop goes on with what is behind the inner loops, and reads there what they left."""
         nest = self._nest
-        header, latch, behind = nest.row.header, nest.row.latches[0], nest.behind
+        header, behind = nest.row.header, nest.behind
         redirect_phis(header, before, after)
-        element = I.Phi(T.I64, "phi", [], targets=[])
-        header.instructions.insert(0, element)
-        following = I.BinaryOp(T.I64, "add", [element, ConstantInt(T.I64, 1)], flags=("nuw", "nsw"))
-        latch.instructions.insert(-1, following)
-        element.add(ConstantInt(T.I64, 0), after)
-        element.add(following, latch)
+        element = count_iterations(nest.row, [after])
         header.terminator.targets[:] = [behind]
         builder = Builder(BasicBlock())
         replaced: dict[Value, Value] = {}

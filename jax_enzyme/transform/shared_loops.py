@@ -34,7 +34,7 @@ from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.reach import Reached, made_of, reached
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, Value
 from jax_enzyme.rules.declare import Declarations
-from jax_enzyme.transform.rewriting import phis, redirect_phis
+from jax_enzyme.transform.rewriting import local, phis, redirect_phis
 
 _FEW = 8
 """So few iterations leave threads idle: then the loop inside is shared, if it has more."""
@@ -305,10 +305,8 @@ class Sharing:
     def _free_at_end(self, cloner: Cloner, ends: list[BasicBlock]) -> None:
         made = [cloner.value(s) for s in self._share.private if isinstance(s, I.Call)]
         for end in ends:
-            at = Builder(BasicBlock())
             for memory in made:
-                Declarations(self._module).memory(at, "free", memory)
-            end.instructions[-1:-1] = at.block.instructions
+                Declarations(self._module).memory(Builder.at_end(end), "free", memory)
 
     # -- pieces
 
@@ -385,8 +383,7 @@ class Sharing:
         single.br(after)
         shared = Builder(together)
         kind = structure(passed)
-        context = I.Alloca(T.PTR, "alloca", [const_int(T.I32, 1)], kind, 16, name="context")
-        self._root.entry.instructions.insert(0, context)
+        context = local(self._root, kind, 16, "context")
         for number, value in enumerate(passed):
             shared.store(value, self._field(shared, kind, context, number))
         run = shared.load(T.PTR, self._team, 8)

@@ -78,10 +78,9 @@ def own_static_objects(function: ArrayFunction) -> ArrayFunction:
     inside, once = ([], units) if hidden else _sorted(root, units)
     if once:
         _run_once(module, once)
-    at = Builder(BasicBlock())
+    at = Builder.on_top(root)
     for unit in inside:
         at.call(unit, [])
-    root.entry.instructions[:0] = at.block.instructions
     if not hidden:
         _destroy_at_the_end(module, root, inside)
     return replace(function, module=module)

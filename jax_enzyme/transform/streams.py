@@ -9,23 +9,17 @@ back to the finished code.
 
 from __future__ import annotations
 
-from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.rules.streams import of_streams
+from jax_enzyme.transform.rewriting import on_functions
 from jax_enzyme.transform.withheld import drop_body
 
 
 def withhold_streams(module: Module) -> Module:
     """A copy of the module with declarations for functions over streams; the module itself where it has none."""
-    if not any(_withheld(name, function) for name, function in module.functions.items()):
-        return module
-    copy = clone(module)
-    for name, function in copy.functions.items():
-        if _withheld(name, function):
-            drop_body(function)
-    return copy
+    return on_functions(module, _is_withheld, lambda f: drop_body(f) if _is_withheld(f) else None)
 
 
-def _withheld(name: str, function: Function) -> bool:
+def _is_withheld(function: Function) -> bool:
     optional = "linkonce_odr" in function.prefix or "weak_odr" in function.prefix
-    return optional and not function.is_declaration and of_streams(name)
+    return optional and not function.is_declaration and of_streams(function.name)

@@ -98,12 +98,11 @@ def note_shared(module: Module, at: Builder, kernel: Function, pointer: Value, s
 
 def note_arguments(module: Module, kernel: Function) -> None:
     """Says where the arrays are that the kernel was given; once, when the function is that of the grid."""
-    at, nobody = Builder(BasicBlock()), const_int(T.I32, 0)
+    at, nobody = Builder.at_end(kernel.entry), const_int(T.I32, 0)
     rows = Rows(module, kernel.arguments[-1], nobody, nobody)
     for number, argument in enumerate(kernel.arguments[:-1]):
         if argument.type == T.PTR:
             rows.add(at, argument, 0, ARGUMENT | number << 8)
-    kernel.entry.instructions[-1:-1] = at.block.instructions
 
 
 @dataclass(frozen=True)

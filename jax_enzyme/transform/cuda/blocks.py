@@ -198,7 +198,6 @@ def _put_in(kernel: Function, names: Sequence[str], made: Callable[[Builder], Ma
     calls = [i for i in kernel.instructions() if callee_name(i) in names]
     if not calls:
         return
-    at = Builder(BasicBlock())
+    at = Builder.on_top(kernel)
     values = made(at)
     substitute(kernel, {i: values[callee_name(i)] for i in calls if isinstance(i, I.Call)})
-    kernel.entry.instructions[0:0] = at.block.instructions

@@ -25,7 +25,7 @@ from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.reach import made_of, reached
 from jax_enzyme.ir.values import BasicBlock, Constant, Value
 from jax_enzyme.transform.cuda.uniform import speculatable
-from jax_enzyme.transform.rewriting import phis, redirect_phis, replace_values, split_before
+from jax_enzyme.transform.rewriting import phis, redirect_phis, split_before, split_edge, substitute
 
 _MOST = 1 << 31
 """A loop that may take as many turns stays as it is."""
@@ -68,16 +68,7 @@ def with_preheaders(kernel: Function, loops: Iterable[Loop]) -> None:
     for loop in loops:
         before = [b for b in kernel.blocks if b not in loop and loop.header in b.successors]
         if loop.preheader is None and len(before) == 1:
-            _split_edge(kernel, before[0], loop.header)
-
-
-def _split_edge(kernel: Function, source: BasicBlock, target: BasicBlock) -> BasicBlock:
-    between = BasicBlock(name="between")
-    Builder(between).br(target)
-    kernel.blocks.insert(kernel.blocks.index(source) + 1, between)
-    source.terminator.targets = [between if t is target else t for t in source.terminator.targets]
-    redirect_phis(target, source, between)
-    return between
+            split_edge(kernel, before[0], loop.header, "between")
 
 
 def _number(loop: Loop) -> I.Phi:
@@ -89,21 +80,16 @@ def _number(loop: Loop) -> I.Phi:
 def _counted(kernel: Function, loop: Loop, counters: list[Counter], number: I.Phi) -> int:
     """Counters of a thread become expressions of the number that all threads have in common, so that none has to be
     kept. Where in the header other instructions than these begin."""
-    header = loop.header
-    at = Builder(BasicBlock())
+    at = Builder.behind_phis(loop.header)
     replaced: dict[Value, Value] = {c.phi: c.after(at, number, c.flags) for c in counters}
-    kept = [i for i in header.instructions if i not in replaced]
-    first = next(n for n, i in enumerate(kept) if not isinstance(i, I.Phi))
-    header.instructions = [number, *kept[:first], *at.block.instructions, *kept[first:]]
-    replace_values(kernel, replaced)
-    return 1 + first + len(at.block.instructions)
+    loop.header.instructions.insert(0, number)
+    substitute(kernel, replaced)
+    return 1 + (at.place or 0) - len(counters)
 
 
 def _count_on(number: I.Phi, latch: BasicBlock) -> Value:
     """The number's next value, at the end of the latch."""
-    end = Builder(BasicBlock())
-    following = end.binary("add", number, const_int(T.I64, 1), ("nuw", "nsw"))
-    latch.instructions[-1:-1] = end.block.instructions
+    following = Builder.at_end(latch).binary("add", number, const_int(T.I64, 1), ("nuw", "nsw"))
     number.add(following, latch)
     return following
 
@@ -132,7 +118,7 @@ def even_loop(kernel: Function, facts: Recurrences, loop: Loop, counters: list[C
     guard = _guard(facts, loop, condition, stays)
     settled = _stays_false(facts, loop, condition, stays, Interval(0 if guard is None else -1, most))
     out = next(t for t in branch.targets if t not in loop)
-    left = _split_edge(kernel, latch, out)
+    left = split_edge(kernel, latch, out, "between")
     if guard is not None:
         _enter_always(loop, guard, left, out)
     number, header, at = _number(loop), loop.header, Builder(BasicBlock())
@@ -192,18 +178,13 @@ def _alive(kernel: Function, loop: Loop, guard: _Guard | None) -> I.Phi:
     if guard is not None:
         first = guard.condition
         if not guard.enters:
-            at = Builder(BasicBlock())
-            first = at.binary("xor", first, const_int(T.I1, 1))
-            loop.preheader.instructions[-1:-1] = at.block.instructions
+            first = Builder.at_end(loop.preheader).binary("xor", first, const_int(T.I1, 1))
     latch = loop.latches[0]
     return I.Phi(T.I1, "phi", [first, const_int(T.I1, 0)], targets=[loop.preheader, latch], name="alive")
 
 
 def _not_before_end(latch: BasicBlock, condition: Value) -> Value:
-    at = Builder(BasicBlock())
-    value = at.binary("xor", condition, const_int(T.I1, 1))
-    latch.instructions[-1:-1] = at.block.instructions
-    return value
+    return Builder.at_end(latch).binary("xor", condition, const_int(T.I1, 1))
 
 
 @dataclass(frozen=True)
@@ -230,10 +211,7 @@ def _finish(kernel: Function, made: _Evened, most: int) -> None:
         phi.operands[place], phi.targets[place] = value, made.end
     at.cond_br(const_int(T.I1, 1), made.header, made.left)
     following = _count_on(made.number, made.end)
-    more = Builder(BasicBlock()).icmp("ult", following, const_int(T.I64, most + 1))
-    assert isinstance(more, I.Instruction)
-    made.end.instructions.insert(-1, more)
-    made.end.terminator.operands[0] = more
+    made.end.terminator.operands[0] = Builder.at_end(made.end).icmp("ult", following, const_int(T.I64, most + 1))
     redirect_phis(made.left, made.loop.latches[0], made.end)
     inside = {*made.loop.blocks, made.latch, made.end, made.header}
     for block in kernel.blocks:
@@ -323,13 +301,10 @@ def _enter_always(loop: Loop, guard: _Guard, left: BasicBlock, out: BasicBlock) 
     assert loop.preheader is not None
     del guard.block.instructions[-1]
     Builder(guard.block).br(loop.preheader)
-    at = Builder(BasicBlock())
+    at = Builder.at_end(left)
     for phi in phis(out):
         incoming = {b: v for v, b in phi.incoming}
         taken, skipped = incoming[left], incoming[guard.block]
         chosen = (taken, skipped) if guard.enters else (skipped, taken)
         value = at.select(guard.condition, *chosen)
-        kept = [(v, b) for v, b in phi.incoming if b is not guard.block]
-        phi.operands = [value if b is left else v for v, b in kept]
-        phi.targets = [b for _, b in kept]
-    left.instructions[-1:-1] = at.block.instructions
+        phi.incoming = [(value if b is left else v, b) for v, b in phi.incoming if b is not guard.block]

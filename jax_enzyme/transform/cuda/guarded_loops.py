@@ -20,7 +20,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.module import Function, Module
-from jax_enzyme.ir.values import BasicBlock, Constant, Value, int_value
+from jax_enzyme.ir.values import Constant, Value, int_value
 from jax_enzyme.transform.cuda.uniform import speculatable
 from jax_enzyme.transform.rewriting import drop_edge, phis
 
@@ -102,7 +102,7 @@ def _narrow(function: Function, loop: Loop) -> None:
     parts = list(_parts(loop, counts.phi, test.operands[0], works))
     if not any(isinstance(p, Side) for p in parts) or not is_idle(function, loop):
         return
-    at = Builder(BasicBlock())
+    at = Builder.at_end(loop.preheader)
     first, last = _range(at, counts, [p for p in parts if p is not None])
     _enter(loop, at, first, last)
     kind = counts.phi.type
@@ -110,7 +110,6 @@ def _narrow(function: Function, loop: Loop) -> None:
     start = counts.phi.targets.index(loop.preheader)
     if not isinstance(first, Constant):
         counts.phi.operands[start] = at.cast("trunc", first, kind)
-    loop.preheader.instructions[-1:-1] = at.block.instructions
     if None not in parts:
         header.instructions.pop()
         Builder(header).br(test.targets[0 if works else 1])

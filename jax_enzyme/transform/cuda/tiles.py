@@ -37,7 +37,7 @@ from jax_enzyme.transform.cuda.group import Group, prepare
 from jax_enzyme.transform.cuda.spaces import uses
 from jax_enzyme.transform.cuda.uniform import Uniformity, speculatable
 from jax_enzyme.transform.private_globals import replace_in
-from jax_enzyme.transform.rewriting import split_before, substitute
+from jax_enzyme.transform.rewriting import count_iterations, split_before, substitute
 
 _LONGEST = 40
 _ARITHMETIC = 2
@@ -355,14 +355,8 @@ class _Tile:
             return atom.value
         if atom.loop not in self._counters:
             loop = atom.loop
-            (latch,) = loop.latches
             entries = [b for b in self._kernel.blocks if b not in loop and loop.header in b.successors]
-            number = I.Phi(T.I64, "phi", [const_int(T.I64, 0) for _ in entries], targets=entries)
-            end = Builder(BasicBlock())
-            number.add(end.binary("add", number, const_int(T.I64, 1), ("nuw", "nsw")), latch)
-            latch.instructions[-1:-1] = end.block.instructions
-            loop.header.instructions.insert(0, number)
-            self._counters[loop] = number
+            self._counters[loop] = count_iterations(loop, entries)
         return self._counters[atom.loop]
 
     def _again(self, at: Builder, value: Value, thread: _Thread, made: _Made, guards: _Guards) -> tuple[Builder, Value]:

@@ -189,9 +189,7 @@ class _Watch:
         instructions[first:first] = at.block.instructions
         for block in self._function.blocks:
             if isinstance(block.terminator, I.Return):
-                at = Builder(BasicBlock())
-                self._row(at, ConstantNull(T.PTR), 0, REGION_END)
-                block.instructions[-1:-1] = at.block.instructions
+                self._row(Builder.at_end(block), ConstantNull(T.PTR), 0, REGION_END)
 
     def _note_loop(self, loop: Loop) -> None:
         latches = loop.latches

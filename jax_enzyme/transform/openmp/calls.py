@@ -1,4 +1,4 @@
-"""What transformations of OpenMP's calls have in common: finding them, and memory for one call of a function."""
+"""What transformations of OpenMP's calls have in common: finding and replacing them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.builder import const_int
 from jax_enzyme.ir.module import Function, callee_name
-from jax_enzyme.ir.values import BasicBlock, Value
+from jax_enzyme.ir.values import BasicBlock
 from jax_enzyme.transform.rewriting import locate
 
 PREFIX = "__kmpc_"
@@ -23,13 +22,6 @@ def calls_of(function: Function, *prefixes: str) -> Iterator[tuple[BasicBlock, I
         for instruction in list(block.instructions):
             if isinstance(instruction, I.CallBase) and callee_name(instruction).startswith(prefixes):
                 yield block, instruction
-
-
-def local(function: Function, type_: T.Type, align: int | None = None) -> Value:
-    """Memory of one call of a function."""
-    memory = I.Alloca(T.PTR, "alloca", [const_int(T.I32, 1)], type_, align)
-    function.entry.instructions.insert(0, memory)
-    return memory
 
 
 def replace_call(block: BasicBlock, call: I.CallBase, instead: list[I.Instruction]) -> None:

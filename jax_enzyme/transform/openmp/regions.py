@@ -28,8 +28,8 @@ from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.inlining import expanded_attributes, without_attributes
 from jax_enzyme.ir.module import Function, Module, callee_name, declare
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
-from jax_enzyme.transform.openmp.calls import TEAM, TEAM_SIZE, TEAM_TYPE, calls_of, local, replace_call
-from jax_enzyme.transform.rewriting import replace_values
+from jax_enzyme.transform.openmp.calls import TEAM, TEAM_SIZE, TEAM_TYPE, calls_of, replace_call
+from jax_enzyme.transform.rewriting import local, replace_values
 
 _FORKS = ("__kmpc_fork_call", "__kmpc_fork_teams")
 _TASKS = ("__kmpc_omp_task", "__kmpc_omp_task_with_deps", "__kmpc_taskloop", "__kmpc_taskloop_5")

@@ -30,8 +30,8 @@ from jax_enzyme.ir.marks import Mark, mark
 from jax_enzyme.ir.module import Function, Module, callee_name, declare
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
-from jax_enzyme.transform.openmp.calls import calls_of, local, replace_call
-from jax_enzyme.transform.rewriting import replace_values
+from jax_enzyme.transform.openmp.calls import calls_of, replace_call
+from jax_enzyme.transform.rewriting import local, replace_values
 
 _STATIC = ("__kmpc_for_static_init_", "__kmpc_dist_for_static_init_")
 _START = "__kmpc_dispatch_init_"
@@ -148,8 +148,7 @@ def _once(module: Module, function: Function, loop: Loop) -> None:
     for phi in loop.header.instructions:
         if not isinstance(phi, I.Phi):
             break
-        kept = [(v, b) for v, b in phi.incoming if b not in loop.latches]
-        phi.operands, phi.targets = [v for v, _ in kept], [b for _, b in kept]
+        phi.incoming = [(v, b) for v, b in phi.incoming if b not in loop.latches]
 
 
 def _catches(block: BasicBlock) -> bool:

@@ -19,7 +19,7 @@ from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.debug import resolve
 from jax_enzyme.ir.metadata import MDNode, MDRef
 from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name, declared_name, uses
-from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, Value
+from jax_enzyme.ir.values import Argument, ConstantNull, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.rewriting import Change, rewrite
 from jax_enzyme.transform.sanitize.accesses import Access, accesses, range_of
@@ -230,7 +230,6 @@ def _failed(status: Value) -> Check:
 
 
 def _slot(function: Function) -> Value:
-    at = Builder(BasicBlock())
+    at = Builder.on_top(function)
     slot = at.alloca(T.I64, align=8)
-    function.entry.instructions[:0] = at.block.instructions
     return slot
