@@ -6,7 +6,7 @@ names no value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, MutableMapping
+from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any, TypeVar
@@ -161,6 +161,17 @@ class Cloner:
             copy.prologue_data = self.constant(function.prologue_data)
         copy.metadata = self.attachments(function.metadata)
         copy.trailing_records = self._records(function.trailing_records)
+
+    def blocks(self, blocks: Sequence[V.BasicBlock]) -> list[V.BasicBlock]:
+        """Copies of some blocks of a function, without debug records. What they use of others stays what it is, but for
+        what is in `map`."""
+        copies = [self._block(block) for block in blocks]
+        for block, copy in zip(blocks, copies, strict=True):
+            copy.instructions = [self.shell(i) for i in block.instructions]
+        for instruction in (i for copy in copies for i in copy.instructions):
+            instruction.records = ()
+            self._operands(instruction)
+        return copies
 
     def _operands(self, copy: Instruction) -> None:
         known = self.map.get

@@ -43,7 +43,7 @@ from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name, 
 from jax_enzyme.ir.values import BasicBlock, ConstantNull, InlineAsm, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.devirtualise import call_one_of
-from jax_enzyme.transform.rewriting import call_like, remove_unreachable, replace_values
+from jax_enzyme.transform.rewriting import Change, call_like, remove_unreachable, replace_values, rewrite
 from jax_enzyme.transform.unfitting import end_at_call, fail_unfitting
 
 _FILL, _ENTER = "llvm.init.trampoline", "llvm.adjust.trampoline"
@@ -181,20 +181,17 @@ def _replace_trampolines(
 ) -> None:
     """Puts other code where trampolines are made (of a record, a nested function and its frame) and where their
     addresses are asked for (those of a record), in place."""
-    replaced: dict[Value, Value] = {}
-    for block in function.blocks:
-        old, block.instructions = block.instructions, []
-        at = Builder(block)
-        for instruction in old:
-            if callee_name(instruction) == _FILL:
-                record, nested, frame = instruction.operands[:3]
-                assert isinstance(nested, Function)
-                fill(at, record, nested, frame)
-            elif callee_name(instruction) == _ENTER:
-                replaced[instruction] = enter(at, instruction.operands[0])
-            else:
-                block.instructions.append(instruction)
-    replace_values(function, replaced)
+
+    def change_of(instruction: I.Instruction) -> Change | None:
+        if callee_name(instruction) == _FILL:
+            record, nested, frame = instruction.operands[:3]
+            assert isinstance(nested, Function)
+            return lambda at: fill(at, record, nested, frame)
+        if callee_name(instruction) == _ENTER:
+            return lambda at: enter(at, instruction.operands[0])
+        return None
+
+    rewrite(function, change_of)
 
 
 def _pass_frames_plainly(module: Module) -> None:

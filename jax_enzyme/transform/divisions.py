@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from jax_enzyme.analysis.call_constants import CallConstants
 from jax_enzyme.analysis.cfg import Cfg
@@ -31,7 +32,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone_with_map
-from jax_enzyme.ir.debug import NOTED, note_places
+from jax_enzyme.ir.debug import note_places
 from jax_enzyme.ir.module import Function, Module, callee_of
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
@@ -39,11 +40,10 @@ from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.failing import address_taken
 from jax_enzyme.transform.failure_sites import DIVIDED_BY_ZERO, DIVISION_OVERFLOWS
 from jax_enzyme.transform.failures import lower_failures
-from jax_enzyme.transform.rewriting import split_before
+from jax_enzyme.transform.insertion import NEVER_RETURNS, Check, insert_checks
 
 _SIGNED = ("sdiv", "srem")
 _DIVISIONS = ("sdiv", "srem", "udiv", "urem")
-_NEVER_RETURNS = ("noreturn", "nounwind", "cold")
 
 
 def guard_divisions(function: ArrayFunction) -> ArrayFunction:
@@ -146,43 +146,15 @@ def may_trap(instruction: I.Instruction) -> bool:
 
 
 def _guard(function: Function, declarations: Declarations, blocks: Sequence[BasicBlock]) -> None:
-    pending = list(blocks)
-    while pending:
-        block = pending.pop()
-        at = next((n for n, i in enumerate(block.instructions) if may_trap(i)), None)
-        if at is None:
-            continue
-        division = block.instructions[at]
-        for name, condition in division_failures(division):
-            rest = split_before(function, block, block.instructions.index(division))
-            fail_if(function, block, rest, condition, declarations.function(name, T.FunctionType(T.VOID, ())), division)
-            block = rest
-        tail = split_before(function, block, block.instructions.index(division) + 1)
-        Builder(block).br(tail)
-        pending.append(tail)
+    checks: dict[I.Instruction, list[Check]] = {}
+    for division in (i for block in blocks for i in block.instructions if may_trap(i)):
+        failures = division_failures(division)
+        checks[division] = [Check(condition, partial(_fails, declarations, name)) for name, condition in failures]
+    insert_checks(function, checks, {}, declarations)
 
 
-def fail_if(
-    function: Function,
-    block: BasicBlock,
-    rest: BasicBlock,
-    condition: Callable[[Builder], Value],
-    end: Function,
-    culprit: I.Instruction,
-) -> None:
-    """Ends a block that has no terminator yet: with a call of `end`, which never returns, where the condition holds,
-    else in `rest`. What is built has the source position of the culprit."""
-    failing = BasicBlock(name=f"{block.name}.fails" if block.name else "")
-    function.blocks.insert(function.blocks.index(rest), failing)
-    start = len(block.instructions)
-    at = Builder(block)
-    at.cond_br(condition(at), failing, rest)
-    made = block.instructions[start:]
-    at = Builder(failing)
-    at.call(end, [], attributes=_NEVER_RETURNS)
-    at.unreachable()
-    for instruction in (*made, *failing.instructions):
-        instruction.metadata = [(kind, node) for kind, node in culprit.metadata if kind in ("dbg", NOTED)]
+def _fails(declarations: Declarations, name: str, at: Builder) -> None:
+    at.call(declarations.function(name, T.FunctionType(T.VOID, ())), [], attributes=NEVER_RETURNS)
 
 
 def division_failures(division: I.Instruction) -> list[tuple[str, Callable[[Builder], Value]]]:

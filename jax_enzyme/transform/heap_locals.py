@@ -180,34 +180,32 @@ class _Move:
         save = self._save_of(alloca)
         memory = self._allocate(alloca)
         assert isinstance(memory, I.Instruction)
-        slot = I.Alloca(T.PTR, "alloca", [const_int(T.I32, 1)], T.PTR, 8, name=f"{alloca.name}.slot")
-        nothing = ConstantNull(T.PTR)
-        self._function.entry.instructions[:0] = [slot, I.Store(T.VOID, "store", [nothing, slot], 8)]
+        at, nothing = Builder.on_top(self._function), ConstantNull(T.PTR)
+        slot = at.alloca(T.PTR, align=8)
+        slot.name = f"{alloca.name}.slot"
+        at.store(nothing, slot, 8)
         block = self._block(memory)
-        block.instructions.insert(block.instructions.index(memory) + 1, I.Store(T.VOID, "store", [memory, slot], 8))
+        Builder(block, block.instructions.index(memory) + 1).store(memory, slot, 8)
         if save is not None:
-            self._before(save, [I.Store(T.VOID, "store", [nothing, slot], 8)])
+            self._before(save).store(nothing, slot, 8)
             for restore in self._restores:
                 if restore.operands[0] is save:
-                    self._before(restore, [*self._freed(slot), I.Store(T.VOID, "store", [nothing, slot], 8)])
+                    at = self._before(restore)
+                    self._free(at, at.load(T.PTR, slot, 8))
+                    at.store(nothing, slot, 8)
         for last in self._ends():
-            self._before(last, self._freed(slot))
+            at = self._before(last)
+            self._free(at, at.load(T.PTR, slot, 8))
 
-    def _freed(self, slot: Value) -> list[I.Instruction]:
-        made = Builder(BasicBlock())
-        self._declarations.memory(made, "free", made.load(T.PTR, slot, 8))
-        return made.block.instructions
+    def _free(self, at: Builder, memory: Value) -> None:
+        self._declarations.memory(at, "free", memory)
 
     def _free_at_end(self, memory: Value) -> None:
         for last in self._ends():
-            made = Builder(BasicBlock())
-            self._declarations.memory(made, "free", memory)
-            self._before(last, made.block.instructions)
+            self._free(self._before(last), memory)
 
     def _ends(self) -> list[I.Instruction]:
         return [b.terminator for b in self._function.blocks if isinstance(b.terminator, I.Return | I.Resume)]
 
-    def _before(self, instruction: I.Instruction, new: list[I.Instruction]) -> None:
-        block = self._block(instruction)
-        at = block.instructions.index(instruction)
-        block.instructions[at:at] = new
+    def _before(self, instruction: I.Instruction) -> Builder:
+        return Builder.before(self._block(instruction), instruction)

@@ -26,7 +26,7 @@ A call that the module defines itself, or whose type is not the library's, stays
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -108,73 +108,60 @@ _SIZE = "(x0 if copysign(1, x0) > 0 else -x0)"
 _FRACTION = f"copysign(0 if {_SIZE} > 1e308 else {_SIZE} - trunc({_SIZE}), x0)"
 
 
-def _sincos(site: _Site) -> None:
-    x, sine, cosine = site.arguments
-    site.builder.store(site.math("sin", x), sine)
-    site.builder.store(site.math("cos", x), cosine)
+def _sincos(site: _Site, x: Value) -> Iterator[Value]:
+    yield site.math("sin", x)
+    yield site.math("cos", x)
 
 
-def _sincos_pair(site: _Site) -> Value:
-    (x,) = site.arguments
-    return site.pack([site.math("sin", x), site.math("cos", x)])
-
-
-def _modf_parts(site: _Site, x: Value) -> list[Value]:
+def _modf(site: _Site, x: Value) -> Iterator[Value]:
     """Fraction and whole part. Helpers are for doubles; in a wider type the difference is what they compute."""
-    if x.type in _EXTENDED:
-        return [site.formula(_FRACTION, x), site.math("trunc", x)]
-    return [site.math("modf_fraction", x), site.math("trunc", x)]
+    yield site.formula(_FRACTION, x) if x.type in _EXTENDED else site.math("modf_fraction", x)
+    yield site.math("trunc", x)
 
 
-def _frexp_parts(site: _Site, x: Value) -> list[Value]:
+def _frexp(site: _Site, x: Value) -> Iterator[Value]:
     """Fraction and exponent. In a wider type than the helpers': the exponent by its function of the C library, and 0
     for what has none."""
     if x.type not in _EXTENDED:
-        return [site.math("frexp_fraction", x), site.math("frexp_exponent", x)]
+        yield site.math("frexp_fraction", x)
+        yield site.math("frexp_exponent", x)
+        return
     type_ = T.FunctionType(T.I32, (x.type,))
     exponent = site.builder.call(site.declarations.function("ilogbl", type_, PURE), [x], attributes=PURE)
     more = site.builder.binary("add", exponent, const_int(T.I32, 1))
     less = site.builder.binary("sub", const_int(T.I32, -1), exponent)
     near = site.builder.binary("add", exponent, const_int(T.I32, _FAR))
     none = site.builder.icmp("ugt", near, const_int(T.I32, 2 * _FAR))
-    return [
-        site.builder.select(none, x, site.math("ldexp", x, less)),
-        site.builder.select(none, const_int(T.I32, 0), more),
-    ]
+    yield site.builder.select(none, x, site.math("ldexp", x, less))
+    yield site.builder.select(none, const_int(T.I32, 0), more)
 
 
-def _modf(site: _Site) -> Value:
-    x, place = site.arguments
-    fraction, whole = _modf_parts(site, x)
-    site.builder.store(whole, place)
-    return fraction
+def _remquo(site: _Site, x: Value, y: Value) -> Iterator[Value]:
+    yield site.math("remainder", x, y)
+    yield site.math("remquo_quotient", x, y)
 
 
-def _modf_pair(site: _Site) -> Value:
-    return site.pack(_modf_parts(site, site.arguments[0]))
+def _lgamma_r(site: _Site, x: Value) -> Iterator[Value]:
+    yield site.math("lgamma", x)
+    yield site.math("lgamma_sign", x)
 
 
-def _frexp(site: _Site) -> Value:
-    x, place = site.arguments
-    fraction, exponent = _frexp_parts(site, x)
-    site.builder.store(exponent, place)
-    return fraction
+def _stored(results: Callable[..., Iterator[Value]]) -> _Lowering:
+    """Of several results the last ones go where the call's last arguments lead; the first is its own, if it has one."""
+
+    def lower(site: _Site) -> Value | None:
+        numbers = [a for a in site.arguments if not T.is_pointer(a.type)]
+        found = results(site, *numbers)
+        own = next(found) if site.call.type != T.VOID else None
+        for value, place in zip(found, site.arguments[len(numbers) :], strict=True):
+            site.builder.store(value, place)
+        return own
+
+    return lower
 
 
-def _frexp_pair(site: _Site) -> Value:
-    return site.pack(_frexp_parts(site, site.arguments[0]))
-
-
-def _remquo(site: _Site) -> Value:
-    x, y, quotient = site.arguments
-    site.builder.store(site.math("remquo_quotient", x, y), quotient)
-    return site.math("remainder", x, y)
-
-
-def _lgamma_r(site: _Site) -> Value:
-    x, sign = site.arguments
-    site.builder.store(site.math("lgamma_sign", x), sign)
-    return site.math("lgamma", x)
+def _packed(results: Callable[..., Iterator[Value]]) -> _Lowering:
+    return lambda site: site.pack(list(results(site, *site.arguments)))
 
 
 def _posix_memalign(site: _Site) -> Value:
@@ -213,11 +200,6 @@ def _modulo(site: _Site) -> Value:
     return site.formula("x0 + x1 if x0 < 0 and x1 > 0 or x0 > 0 and x1 < 0 else x0", site.math("fmod", x, y), y)
 
 
-def _integer_power(site: _Site) -> Value:
-    flat = site.parts()
-    return site.pack([site.math("cpowi_re", *flat), site.math("cpowi_im", *flat)])
-
-
 def _reduction(opcode: str) -> _Lowering:
     def lower(site: _Site) -> Value:
         result, vector = site.arguments
@@ -244,22 +226,22 @@ def _moved_lanes(shuffle: Shuffle) -> _Lowering:
 
 
 _LIBRARY: Mapping[str, _Lowering] = {
-    "sincos": _sincos,
-    "modf": _modf,
-    "frexp": _frexp,
-    "remquo": _remquo,
-    "lgamma_r": _lgamma_r,
+    "sincos": _stored(_sincos),
+    "modf": _stored(_modf),
+    "frexp": _stored(_frexp),
+    "remquo": _stored(_remquo),
+    "lgamma_r": _stored(_lgamma_r),
     "posix_memalign": _posix_memalign,
     "fortran_mod": _mod,
     "fortran_modulo": _modulo,
-    "cpowi": _integer_power,
+    "cpowi": _analytic("cpowi"),
     **{name: _formulas(texts) for name, texts in REAL_PARTS.items()},
     **{function.name: _analytic(function.name) for function in ANALYTIC},
 }
 _INTRINSICS: Mapping[str, _Lowering] = {
-    "sincos": _sincos_pair,
-    "modf": _modf_pair,
-    "frexp": _frexp_pair,
+    "sincos": _packed(_sincos),
+    "modf": _packed(_modf),
+    "frexp": _packed(_frexp),
     "vector.reduce.fadd": _reduction("fadd"),
     "vector.reduce.fmul": _reduction("fmul"),
     "vector.reduce.fmax": _chain("fmax"),

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from math import nan
 
 from jax_enzyme.analysis.accumulation import choices
@@ -34,7 +35,7 @@ from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.marks import Mark, has_marks, marks_of
 from jax_enzyme.ir.module import Function, Module, callee_name, uses
 from jax_enzyme.ir.values import BasicBlock, ConstantFloat, Value
-from jax_enzyme.transform.rewriting import phis, remove_dead, replace_values
+from jax_enzyme.transform.rewriting import Change, phis, remove_dead, replace_values, rewrite
 
 _EXTREMES = {"llvm.maxnum.": "ogt", "llvm.minnum.": "olt"}
 
@@ -50,18 +51,18 @@ def name_choices(function: ArrayFunction) -> ArrayFunction:
         return function
     module = clone(given)
     root = module.functions[function.symbol]
-    replaced: dict[Value, Value] = {}
-    for best, call, relation in list(_extremes(module, root)):
-        candidate = next(v for v in call.arguments if v is not best)
-        at = Builder(BasicBlock())
-        replaced[call] = at.select(at.fcmp(relation, candidate, best), candidate, best)
-        block = next(b for b in root.blocks if call in b.instructions)
-        index = block.instructions.index(call)
-        block.instructions[index : index + 1] = at.block.instructions
-    replace_values(root, replaced)
+    extremes: dict[I.Instruction, Change] = {
+        call: partial(_better, best, call, relation) for best, call, relation in _extremes(module, root)
+    }
+    rewrite(root, extremes.get)
     for block, leader, joins in list(_guarded(module, root)):
         _without_guard(root, block, leader, joins)
     return replace(function, module=module)
+
+
+def _better(best: Value, call: I.Call, relation: str, at: Builder) -> Value:
+    candidate = next(v for v in call.arguments if v is not best)
+    return at.select(at.fcmp(relation, candidate, best), candidate, best)
 
 
 _Join = tuple[I.Phi, I.Phi, I.Select]

@@ -115,11 +115,8 @@ class _Sizes:
 
     def _asked(self, call: I.Instruction) -> Value:
         """The size as the allocator has it, asked in front of the call."""
-        block, made = self._block[call], Builder(BasicBlock())
-        size = made.call(self._library("malloc_usable_size", T.I64, T.PTR), [call.operands[0]])
-        at = block.instructions.index(call)
-        block.instructions[at:at] = made.block.instructions
-        return size
+        made = Builder.before(self._block[call], call)
+        return made.call(self._library("malloc_usable_size", T.I64, T.PTR), [call.operands[0]])
 
     def _resize(self, call: I.Instruction, old: Value, new: Value) -> Value:
         block = self._block[call]

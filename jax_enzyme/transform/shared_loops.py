@@ -173,25 +173,14 @@ class Sharing:
         cloner = Cloner({v: a for v, a in zip(passed, arguments, strict=True)})
         at = Builder(entry)
         self._own_memory(cloner, at)
-        blocks = [cloner.shell(b) for b in self._blocks]
-        copies: list[I.Instruction] = []
-        for block, source in zip(blocks, self._blocks, strict=True):
-            block.instructions = [with_operands(i, ()) for i in source.instructions]
-            cloner.map.update(zip(source.instructions, block.instructions, strict=True))
-            copies += block.instructions
         for value in self._needed_addresses():
             at.insert(_filled(cloner, value))
-        loop = self._share.loop
+        blocks, loop = cloner.blocks(self._blocks), self._share.loop  # ways out of the loop stay as they are for now
         starts = self._counter_starts(cloner, at, first) | self._sum_starts(cloner)
-        for copy, source in zip(copies, [i for b in self._blocks for i in b.instructions], strict=True):
-            if isinstance(source, I.Phi) and source in starts:
-                latch = next(v for v, b in source.incoming if b in loop)
-                copy.operands = [starts[source], cloner.value(latch)]
-                copy.targets = [entry, _block(cloner, loop.latches[0])]
-            else:
-                # Ways out of the loop stay as they are for now.
-                copy.operands = [cloner.value(v) for v in source.operands]
-                copy.targets = [_block(cloner, b) if b in loop else b for b in source.targets]
+        for phi, start in starts.items():
+            copy, ends = cloner.map[phi], loop.ends(phi)
+            assert isinstance(copy, I.Phi) and ends is not None
+            copy.incoming = [(start, entry), (cloner.value(ends[1]), _block(cloner, loop.latches[0]))]
         done = BasicBlock(name="done")
         ways = self._leave_early(cloner)
         self._count(cloner, first, last, done, entry)

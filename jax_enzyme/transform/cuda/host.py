@@ -1,8 +1,7 @@
 """NVVM IR of one thread to IR of the CPU that still is one thread's.
 
-Special registers become constants of the launch or indices (`marks`), barriers and warp operations meetings, atomics
-plain loads and stores (threads run one after another, in an order that atomics allow), libdevice's functions those of
-C's library. What has no meaning on a CPU is refused by name.
+Special registers become constants of the launch or indices (`marks`), barriers and warp operations meetings,
+libdevice's functions those of C's library. What has no meaning on a CPU is refused by name.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from jax_enzyme.ir.builder import Builder, const_int, zero
 from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.module import Function, Module, callee_name, declare
 from jax_enzyme.transform.cuda import marks, ptx
-from jax_enzyme.transform.cuda.atomics import combined
 from jax_enzyme.transform.cuda.blocks import Block
 from jax_enzyme.transform.cuda.library import library_call
 from jax_enzyme.transform.cuda.shuffles import source_lane
@@ -59,10 +57,9 @@ _LANE_MASKS: Mapping[str, tuple[bool, bool, bool]] = {
 _SUBSET_BARRIER = re.compile(r"llvm\.nvvm\.(barrier\.cta|barrier\.sync|barrier\.n|barrier\b)")
 
 
-def to_host(module: Module, block: Block, keep_atomics: bool = False, open_grid: bool = False) -> None:
-    """Rewrites all functions of a private module whose address spaces are gone. Atomics that are kept can be told from
-    plain accesses later on. The extents of an open grid are what only the run knows (`marks.GRID`), and those in
-    `block.shape` are the largest."""
+def to_host(module: Module, block: Block, open_grid: bool = False) -> None:
+    """Rewrites all functions of a private module whose address spaces are gone. The extents of an open grid are what
+    only the run knows (`marks.GRID`), and those in `block.shape` are the largest."""
     # Device code never unwinds; a group without a word would be no group.
     module.attribute_groups = {k: _kept(words) or ("nounwind",) for k, words in module.attribute_groups.items()}
     module.named_metadata = {k: v for k, v in module.named_metadata.items() if not k.startswith(("nvvm", "nvvmir"))}
@@ -72,7 +69,7 @@ def to_host(module: Module, block: Block, keep_atomics: bool = False, open_grid:
         function.prefix = tuple(w for w in function.prefix if w not in ("ptx_kernel", "ptx_device"))
         function.attributes = _kept(function.attributes)
         if not function.is_declaration:
-            _Host(module, block, function, keep_atomics, open_grid).run()
+            _Host(module, block, function, open_grid).run()
 
 
 def _kept(words: tuple[str, ...]) -> tuple[str, ...]:
@@ -82,10 +79,9 @@ def _kept(words: tuple[str, ...]) -> tuple[str, ...]:
 class _Host:
     """`at` builds what takes the place of the current instruction."""
 
-    def __init__(self, module: Module, block: Block, function: Function, keep_atomics: bool, open_grid: bool) -> None:
+    def __init__(self, module: Module, block: Block, function: Function, open_grid: bool) -> None:
         self.module = module
         self.open_grid = open_grid
-        self.keep_atomics = keep_atomics
         self.block = block
         self.function = function
         self.at = Builder(V.BasicBlock())
@@ -112,12 +108,6 @@ class _Host:
     def _rewritten(self, instruction: I.Instruction) -> V.Value | None:
         """The value that takes the place of an instruction; itself if it stays, None if nothing does."""
         match instruction:
-            case I.AtomicRMW() | I.CmpXchg() if self.keep_atomics:
-                return instruction
-            case I.AtomicRMW():
-                return self._update(instruction)
-            case I.CmpXchg():
-                return self._exchange(instruction)
             case I.Fence():
                 return None
             case I.Load() | I.Store():
@@ -272,18 +262,3 @@ class _Host:
                 indices = [const_int(T.I32, 0), const_int(T.I32, number)]
                 values.append(self.at.load(element, self.at.gep(body, packed, indices)))
         return self.at.call(callee, [format_, *values], kind)
-
-    # -- atomics
-
-    def _update(self, update: I.AtomicRMW) -> V.Value:
-        pointer, value = update.operands
-        old = self.at.load(value.type, pointer, update.align)
-        self.at.store(combined(self.at, update.operation, old, value), pointer, update.align)
-        return old
-
-    def _exchange(self, exchange: I.CmpXchg) -> V.Value:
-        pointer, expected, new = exchange.operands
-        old = self.at.load(new.type, pointer, exchange.align)
-        same = self.at.icmp("eq", old, expected)
-        self.at.store(self.at.select(same, new, old), pointer, exchange.align)
-        return self.at.pack(exchange.type, [old, same])

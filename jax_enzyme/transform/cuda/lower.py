@@ -22,6 +22,7 @@ from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.inlining import mark_for_inlining
 from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name, declare, only_reached
+from jax_enzyme.ir.passes import run
 from jax_enzyme.ir.values import BasicBlock, Value
 from jax_enzyme.signature.launch import MAX_GRID, MAX_SHARED, MAX_STATIC_SHARED, Shape
 from jax_enzyme.transform.cuda import marks
@@ -49,6 +50,7 @@ from jax_enzyme.transform.rewriting import (
     substitute,
 )
 
+_ATOMIC = (I.AtomicRMW, I.CmpXchg)
 _OPAQUE = "je.opaque"
 _VECTOR = 16
 """What shared memory is aligned to: sources access arrays of numbers as `float4`, which holds on devices."""
@@ -166,9 +168,11 @@ def _of_one_thread(
         log.add_argument(kernel)
     _mark_aliased(kernel, aliased)
     shared = drop_spaces(work)
-    to_host(work, Block(work, shape, open_block), log is not None, open_grid)
+    to_host(work, Block(work, shape, open_block), open_grid)
     bind_constants(kernel, constants)
     mark_for_inlining(work, [symbol, *shared])
+    if log is None and any(isinstance(i, _ATOMIC) for f in work.functions.values() for i in f.instructions()):
+        work = run(work, ("lower-atomic",))  # threads run one after another, in an order that atomics allow
     work = optimise_meetings(work, _meets, _differs)
     if keep_in_step(work, work.functions[symbol], [work.globals[n] for n in shared if n in work.globals]):
         work = optimise_meetings(work, _meets, _differs)

@@ -15,12 +15,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir import values as V
 from jax_enzyme.ir.builder import Builder, const_float, const_int, zero
 from jax_enzyme.ir.module import Module, declare
 from jax_enzyme.ir.values import Value
-from jax_enzyme.transform.cuda.atomics import combined
 from jax_enzyme.transform.cuda.library import saturated, within_one
 
 _TYPES: Mapping[str, T.Type] = MappingProxyType(
@@ -67,6 +67,7 @@ _ATOMICS: Mapping[tuple[str, bool], str] = MappingProxyType(
     }
 )
 """Names of atomic operations in LLVM, where they are others; by whether the number has a sign."""
+_UPDATES = frozenset("xchg add sub and or xor fadd fsub min max umin umax fmin fmax uinc_wrap udec_wrap".split())
 _ORDERS: Mapping[str, str] = MappingProxyType({"lt": "lt", "le": "le", "gt": "gt", "ge": "ge"})
 
 
@@ -337,17 +338,19 @@ class Statements:
         return at.cast(wider if _width(kind) > _width(value.type) else narrower, value, kind)
 
     def _update(self, operation: str, kind: T.Type, signed: bool, operands: list[str]) -> None:
-        """`atom` and `red`: threads run one after the other."""
-        at = self.at
+        """`atom` and `red`."""
         if T.is_float(kind):
             operation = _FLOATS.get(operation, operation)
-        address, given = self._address(operands[1]), [self._read(o, kind) for o in operands[2:]]
-        old = at.load(kind, address)
+        given, align = [self._address(operands[1]), *(self._read(o, kind) for o in operands[2:])], _width(kind) // 8
+        name = _ATOMICS.get((operation, T.is_float(kind) or signed), operation)
         if operation == "cas":
-            new = at.select(at.icmp("eq", old, given[0]), given[1], old)
+            pair = T.StructType((kind, T.I1))
+            exchange = self.at.insert(I.CmpXchg(pair, "cmpxchg", given, "monotonic monotonic", align))
+            old = self.at.extract_value(exchange, 0, kind)
+        elif name in _UPDATES:
+            old = self.at.insert(I.AtomicRMW(kind, "atomicrmw", given[:2], name, "monotonic", align))
         else:
-            new = combined(at, _ATOMICS.get((operation, T.is_float(kind) or signed), operation), old, given[0])
-        at.store(new, address)
+            raise Unknown(operation)
         if operands[0]:
             self._write(operands[0], old)
 

@@ -19,10 +19,12 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import with_operands
+from jax_enzyme.ir.reach import made_of
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
 
 _SAFE = ("add", "sub", "mul", "and", "or", "xor")
 _WIDTHS = (T.I32, T.I64)
+_WIDENING = ("sext", "zext", "trunc")
 _LEAF_BITS = 40
 _FACTOR_BITS = 31
 _DEPTH = 40
@@ -100,17 +102,15 @@ class Affine:
             return True
         if value not in self._fixed:
             self._fixed[value] = False
+            same = isinstance(value, I.GetElementPtr) or (isinstance(value, I.Cast) and value.opcode in _WIDENING)
             match value:
-                case _ if depth > _DEPTH:
-                    pass
-                case I.Load() if self._load and value.type in (*_WIDTHS, T.PTR) and not value.flags:
-                    self._fixed[value] = self.is_fixed(value.operands[0], depth + 1)
-                case I.BinaryOp(opcode=opcode) if opcode in _SAFE or _is_plain_shift(value):
-                    self._fixed[value] = all(self.is_fixed(v, depth + 1) for v in value.operands)
-                case I.Cast(opcode="sext" | "zext" | "trunc") | I.GetElementPtr():
-                    self._fixed[value] = all(self.is_fixed(v, depth + 1) for v in value.operands)
+                case I.Load():
+                    same = bool(self._load) and value.type in (*_WIDTHS, T.PTR) and not value.flags
+                case I.BinaryOp(opcode=opcode):
+                    same = opcode in _SAFE or _is_plain_shift(value)
                 case _:
                     pass
+            self._fixed[value] = same and depth <= _DEPTH and all(self.is_fixed(v, depth + 1) for v in made_of(value))
         return self._fixed[value]
 
     def is_linear(self, value: Value, depth: int = 0) -> bool:
@@ -121,26 +121,25 @@ class Affine:
             return value.type in (*_WIDTHS, T.PTR)
         if value not in self._linear:
             self._linear[value] = False
-            match value:
-                case _ if depth > _DEPTH or value.type not in (*_WIDTHS, T.PTR):
-                    pass
-                case I.BinaryOp(opcode="add" | "sub"):
-                    self._linear[value] = all(self.is_linear(v, depth + 1) for v in value.operands)
-                case I.BinaryOp(opcode="mul"):
-                    fixed = any(self.is_fixed(v) for v in value.operands)
-                    self._linear[value] = fixed and all(self.is_linear(v, depth + 1) for v in value.operands)
-                case I.BinaryOp(opcode="shl"):
-                    self._linear[value] = _is_plain_shift(value) and self.is_linear(value.operands[0], depth + 1)
-                case I.Cast(opcode="sext" | "zext") if value.operands[0].type == T.I32 and value.type == T.I64:
-                    self._linear[value] = self.is_linear(value.operands[0], depth + 1)
-                case I.GetElementPtr():
-                    steps = self._steps(value)
-                    self._linear[value] = steps is not None and all(
-                        self.is_linear(v, depth + 1) for v in (value.operands[0], *(index for index, _ in steps[1]))
-                    )
-                case _:
-                    pass
+            parts = self._linear_parts(value) if depth <= _DEPTH and value.type in (*_WIDTHS, T.PTR) else None
+            self._linear[value] = parts is not None and all(self.is_linear(v, depth + 1) for v in parts)
         return self._linear[value]
+
+    def _linear_parts(self, value: Value) -> list[Value] | None:
+        """What has to be linear for a value to be so; None where that is not enough."""
+        match value:
+            case I.BinaryOp(opcode="add" | "sub"):
+                return value.operands
+            case I.BinaryOp(opcode="mul") if any(self.is_fixed(v) for v in value.operands):
+                return value.operands
+            case I.BinaryOp(opcode="shl") if _is_plain_shift(value):
+                return value.operands[:1]
+            case I.Cast(opcode="sext" | "zext") if value.operands[0].type == T.I32 and value.type == T.I64:
+                return value.operands
+            case I.GetElementPtr() if (steps := self._steps(value)) is not None:
+                return [value.operands[0], *(index for index, _ in steps[1])]
+            case _:
+                return None
 
     def _steps(self, gep: I.GetElementPtr) -> tuple[int, list[tuple[Value, int]]] | None:
         """The constant bytes of an address, and its indices with the bytes that each goes on by."""

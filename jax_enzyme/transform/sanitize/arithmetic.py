@@ -16,7 +16,7 @@ from jax_enzyme.ir.module import Function, callee_name
 from jax_enzyme.ir.values import ConstantFloat, Poison, Value, int_value
 from jax_enzyme.transform.divisions import division_failures
 from jax_enzyme.transform.failure_sites import DIVISIONS
-from jax_enzyme.transform.sanitize.insertion import Check
+from jax_enzyme.transform.insertion import Check
 from jax_enzyme.transform.sanitize.runtime import Runtime
 from jax_enzyme.transform.sanitize.scalars import variable_name
 

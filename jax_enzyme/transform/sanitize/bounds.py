@@ -21,11 +21,11 @@ from jax_enzyme.ir.metadata import MDNode, MDRef
 from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name, declared_name, uses
 from jax_enzyme.ir.values import Argument, ConstantNull, Value
 from jax_enzyme.rules.declare import Declarations
+from jax_enzyme.transform.insertion import Check, put_behind
 from jax_enzyme.transform.rewriting import Change, rewrite
 from jax_enzyme.transform.sanitize.accesses import Access, accesses, range_of
 from jax_enzyme.transform.sanitize.deferred import Deferred
 from jax_enzyme.transform.sanitize.hoisting import Hoisting
-from jax_enzyme.transform.sanitize.insertion import Check, put_behind
 from jax_enzyme.transform.sanitize.library import library_checks
 from jax_enzyme.transform.sanitize.provenance import Found, Known, Place, Provenance, root_of
 from jax_enzyme.transform.sanitize.runtime import Runtime
@@ -57,7 +57,7 @@ class BoundsOfFunction:
         self._runtime = runtime
         self._buffers = buffers
         self._provenance = Provenance(function, runtime, layout, buffers, records)
-        self._hoisting = Hoisting(function, runtime, layout, self._provenance, records)
+        self._hoisting = Hoisting(self._provenance)
         self._deferred = Deferred(function, runtime, self._hoisting)
         self.writes_somewhere = False
         users = uses(function)

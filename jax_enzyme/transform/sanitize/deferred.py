@@ -23,10 +23,10 @@ from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import BasicBlock, ConstantNull, Value
 from jax_enzyme.rules.declare import Declarations
+from jax_enzyme.transform.insertion import Check
 from jax_enzyme.transform.rewriting import locate, phis
 from jax_enzyme.transform.sanitize.endings import counting_loops
 from jax_enzyme.transform.sanitize.hoisting import Hoisting
-from jax_enzyme.transform.sanitize.insertion import Check
 from jax_enzyme.transform.sanitize.provenance import Found, Known, Place
 from jax_enzyme.transform.sanitize.runtime import Runtime
 from jax_enzyme.transform.sanitize.scalars import holds_pattern, pattern_of

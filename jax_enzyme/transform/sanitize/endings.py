@@ -15,8 +15,8 @@ from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import BasicBlock, Value
 from jax_enzyme.rules.declare import Declarations
+from jax_enzyme.transform.insertion import Check
 from jax_enzyme.transform.rewriting import phis
-from jax_enzyme.transform.sanitize.insertion import Check
 from jax_enzyme.transform.sanitize.runtime import Runtime
 
 Checks = dict[I.Instruction, list[Check]]

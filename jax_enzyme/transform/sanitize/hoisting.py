@@ -9,20 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
-from jax_enzyme.ir.metadata import MDRef
-from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import BasicBlock, ConstantNull, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.sanitize.accesses import Access, accesses, range_of
 from jax_enzyme.transform.sanitize.affine import Affine, Counter
 from jax_enzyme.transform.sanitize.lookup import unknown_record
 from jax_enzyme.transform.sanitize.provenance import Found, Known, Place, Provenance, root_of
-from jax_enzyme.transform.sanitize.runtime import Runtime
 from jax_enzyme.transform.sanitize.scalars import holds_pattern, pattern_of
 from jax_enzyme.transform.sanitize.versions import Version, split_loops
 
@@ -46,31 +42,25 @@ class Hoisting:
     """`ranges`: the accesses that are checked in front of their loops, and where they lie; `own`: what has been put
     there. `versions` are the loops."""
 
-    def __init__(
-        self,
-        function: Function,
-        runtime: Runtime,
-        layout: DataLayout,
-        provenance: Provenance,
-        records: MDRef,
-    ) -> None:
+    def __init__(self, provenance: Provenance) -> None:
         self.ranges: dict[I.Instruction, Range] = {}
         self.own: set[I.Instruction] = set()
         self.start: list[I.Instruction] = []
-        self._layout = layout
         self._provenance = provenance
-        self._records = records
+        self._order = {block: n for n, block in enumerate(provenance.function.blocks)}
+        self._layout, self._records = provenance.layout, provenance.records
         kind = T.FunctionType(T.I64, (T.I64, T.I64))
-        self._least = Declarations(runtime.module).function("llvm.usub.sat.i64", kind)
+        self._least = Declarations(provenance.runtime.module).function("llvm.usub.sat.i64", kind)
         self._spare: Value | None = None
-        self.versions = split_loops(function, self._is_worth)
+        self.versions = split_loops(provenance.function, self._is_worth)
         for version in self.versions:
             self._say(version)
 
     # -- what can be said
 
     def _accesses(self, loop: Loop) -> list[Access]:
-        return [a for block in loop.blocks for a in accesses(block.instructions, self._layout)]
+        blocks = sorted(loop.blocks, key=self._order.__getitem__)
+        return [a for block in blocks for a in accesses(block.instructions, self._layout)]
 
     def _is_worth(self, loop: Loop, counter: Counter) -> bool:
         affine, own = self._affine(loop, counter, lambda load, _: load), self._accesses(loop)

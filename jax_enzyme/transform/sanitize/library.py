@@ -19,7 +19,7 @@ from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.module import declared_name
 from jax_enzyme.ir.values import ConstantNull, Value
 from jax_enzyme.rules.declare import Declarations
-from jax_enzyme.transform.sanitize.insertion import Check
+from jax_enzyme.transform.insertion import Check
 from jax_enzyme.transform.sanitize.provenance import Provenance
 from jax_enzyme.transform.sanitize.runtime import Runtime
 

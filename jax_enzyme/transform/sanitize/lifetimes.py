@@ -25,7 +25,7 @@ from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, Value
 from jax_enzyme.rules.declare import Declarations
-from jax_enzyme.transform.sanitize.insertion import Check, insert_checks
+from jax_enzyme.transform.insertion import Check, insert_checks
 from jax_enzyme.transform.sanitize.provenance import root_of
 from jax_enzyme.transform.sanitize.runtime import Runtime
 from jax_enzyme.transform.sanitize.scalars import is_lifetime, variable_name

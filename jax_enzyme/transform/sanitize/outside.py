@@ -41,12 +41,12 @@ from jax_enzyme.transform.failing import PLACE
 from jax_enzyme.transform.failure_sites import FIRST_MESSAGE, append_messages, messages
 from jax_enzyme.transform.failures import lower_failures
 from jax_enzyme.transform.heap_locals import move_locals_of
+from jax_enzyme.transform.insertion import Check, insert_checks
 from jax_enzyme.transform.private_globals import privatise
 from jax_enzyme.transform.sanitize.arithmetic import arithmetic_checks, constant_checks
 from jax_enzyme.transform.sanitize.bounds import BoundsOfFunction, own_memory
 from jax_enzyme.transform.sanitize.certain import drop_certain_checks
 from jax_enzyme.transform.sanitize.endings import ending_checks
-from jax_enzyme.transform.sanitize.insertion import Check, insert_checks
 from jax_enzyme.transform.sanitize.lifetimes import check_lifetimes
 from jax_enzyme.transform.sanitize.lookup import scope_of_records
 from jax_enzyme.transform.sanitize.promises import promise_checks

@@ -14,7 +14,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import const_int
 from jax_enzyme.ir.module import Function, callee_name
 from jax_enzyme.ir.values import ConstantNull, InlineAsm, int_value
-from jax_enzyme.transform.sanitize.insertion import Check
+from jax_enzyme.transform.insertion import Check
 from jax_enzyme.transform.sanitize.runtime import Runtime
 
 _ASSUMPTION = (

@@ -95,11 +95,11 @@ class Provenance:
         self.start: list[I.Instruction] = []
         self.behind: dict[I.Instruction, list[I.Instruction]] = {}
         self.asks = False
-        self._function = function
-        self._runtime = runtime
-        self._layout = layout
+        self.function = function
+        self.runtime = runtime
+        self.layout = layout
         self._buffers = buffers
-        self._scope = records
+        self.records = records
         self._tables: Value | None = None
         self._places: dict[Value, Place | None] = {}
         self._records: dict[Value, Value] = {}
@@ -135,8 +135,8 @@ class Provenance:
                 fresh = buffer.io in ("out", "scratch")
                 return Known(root, buffer.nbytes, f"argument `{buffer.name}`", ITEM_BYTES[buffer.dtype], fresh)
             case GlobalVariable() if root.initializer is not None:
-                size = self._layout.alloc_size(root.value_type)
-                text = f"variable `{source_name(self._runtime.module, root)}`"
+                size = self.layout.alloc_size(root.value_type)
+                text = f"variable `{source_name(self.runtime.module, root)}`"
                 if root.name.startswith(_TEXTS):
                     text = "a constant text"
                 return Known(root, size, text, self._unit(root.value_type), False)
@@ -159,7 +159,7 @@ class Provenance:
                 return None
 
     def _local(self, alloca: I.Alloca) -> Place:
-        count, size = int_value(alloca.operands[0]), self._layout.alloc_size(alloca.allocated_type)
+        count, size = int_value(alloca.operands[0]), self.layout.alloc_size(alloca.allocated_type)
         text = variable_name(alloca)
         if count is not None:
             return Known(alloca, count * size, text, self._unit(alloca.allocated_type), True)
@@ -167,8 +167,8 @@ class Provenance:
         wide = alloca.operands[0]
         if wide.type != T.I64:
             wide = at.cast("zext", wide, T.I64)
-        record = self._runtime.call(
-            at, "object", alloca, at.binary("mul", wide, const_int(T.I64, size)), self._runtime.text(text)
+        record = self.runtime.call(
+            at, "object", alloca, at.binary("mul", wide, const_int(T.I64, size)), self.runtime.text(text)
         )
         self.behind.setdefault(alloca, []).extend(at.block.instructions)
         return Found(record)
@@ -176,17 +176,17 @@ class Provenance:
     def _unit(self, type_: T.Type) -> int:
         """The size of an element; what has one member, such as `std::array`, has that one's."""
         while True:
-            match self._layout.body(type_):
+            match self.layout.body(type_):
                 case T.ArrayType(element=inner):
                     type_ = inner
                 case T.StructType(elements=(inner,)):
                     type_ = inner
                 case _:
-                    return self._layout.alloc_size(type_)
+                    return self.layout.alloc_size(type_)
 
     def _find(self, value: Value, where: list[I.Instruction]) -> Value:
         at = Builder(BasicBlock())
-        record = record_of(at, self.tables(), at.cast("ptrtoint", value, T.I64), self._scope)
+        record = record_of(at, self.tables(), at.cast("ptrtoint", value, T.I64), self.records)
         where += at.block.instructions
         return record
 
@@ -194,7 +194,7 @@ class Provenance:
         """Where the run time keeps what it knows."""
         if self._tables is None:
             at = Builder(BasicBlock())
-            self._tables = self._runtime.call(at, "flag")
+            self._tables = self.runtime.call(at, "flag")
             self.start[:0] = at.block.instructions
         return self._tables
 
@@ -231,8 +231,8 @@ class Provenance:
             if place is None or place.text == "null":
                 made = self._find(ConstantNull(T.PTR) if place is not None else root, at.block.instructions)
             else:
-                extent, text = const_int(T.I64, place.extent), self._runtime.text(place.text)
-                made = self._runtime.call(at, "object", root, extent, text)
+                extent, text = const_int(T.I64, place.extent), self.runtime.text(place.text)
+                made = self.runtime.call(at, "object", root, extent, text)
             if isinstance(root, I.Instruction):
                 self.behind.setdefault(root, []).extend(at.block.instructions)
             else:

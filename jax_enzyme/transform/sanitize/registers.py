@@ -26,8 +26,8 @@ from jax_enzyme.ir.module import Function, Module, Uses, callee_name, uses
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
 from jax_enzyme.rules.declare import Declarations
+from jax_enzyme.transform.insertion import Check, insert_checks, put_behind
 from jax_enzyme.transform.rewriting import locate
-from jax_enzyme.transform.sanitize.insertion import Check, insert_checks, put_behind
 from jax_enzyme.transform.sanitize.runtime import Runtime
 from jax_enzyme.transform.sanitize.scalars import (
     MOVES,

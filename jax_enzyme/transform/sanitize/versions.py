@@ -76,22 +76,12 @@ def _split(function: Function, loop: Loop, counter: Counter) -> Version:
     assert loop.preheader is not None
     order = [block for block in function.blocks if block in loop.blocks]
     cloner = Cloner()
-    copies: dict[I.Instruction, I.Instruction] = {}
-    blocks: list[BasicBlock] = []
-    for block in order:
-        copy = cloner.shell(block)
-        copy.instructions = []
-        blocks.append(copy)
-    for block, copy in zip(order, blocks, strict=True):
-        for instruction in block.instructions:
-            copies[instruction] = cloner.shell(instruction)
-        copy.instructions = [copies[i] for i in block.instructions]
-    for copy in copies.values():
-        copy.operands = [cloner.map.get(v, v) for v in copy.operands]
-        copy.targets = [_block(cloner.map.get(b, b)) for b in copy.targets]
-        copy.metadata, copy.records = list(copy.metadata), ()
-        if isinstance(copy, I.CallBase):
-            copy.parameter_attributes, copy.bundles = list(copy.parameter_attributes), list(copy.bundles)
+    blocks = cloner.blocks(order)
+    copies = {
+        i: copy
+        for block, twin in zip(order, blocks, strict=True)
+        for i, copy in zip(block.instructions, twin.instructions, strict=True)
+    }
     plain, quick = BasicBlock(), BasicBlock()
     Builder(plain).br(loop.header)
     Builder(quick).br(_block(cloner.map[loop.header]))

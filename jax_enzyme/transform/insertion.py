@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.debug import NOTED
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import BasicBlock, Value
 from jax_enzyme.rules.declare import Declarations
@@ -27,19 +28,20 @@ from jax_enzyme.transform.rewriting import phis, redirect_phis
 
 @dataclass(frozen=True)
 class Check:
-    """`condition` builds what is true where there is a failure, `status` its status. `unsure`: a status 0 is none."""
+    """`condition` builds what is true where there is a failure, `status` its status (or the call that fails by itself:
+    then there is none). `unsure`: a status 0 is none."""
 
     condition: Callable[[Builder], Value]
-    status: Callable[[Builder], Value]
+    status: Callable[[Builder], Value | None]
     unsure: bool = False
 
 
+NEVER_RETURNS = ("noreturn", "nounwind", "cold")
 Checks = Mapping[I.Instruction, Sequence[Check]]
 
 
 def insert_checks(function: Function, before: Checks, behind: Checks, declarations: Declarations) -> None:
     """Inserts all checks of a function, in place."""
-    fails = declarations.function(FAILS, T.FunctionType(T.VOID, (T.I64,)))
     made: list[BasicBlock] = []
     for block in function.blocks:
         made.append(block)
@@ -49,10 +51,10 @@ def insert_checks(function: Function, before: Checks, behind: Checks, declaratio
         current, successors = block, list(dict.fromkeys(old[-1].successors))
         for instruction in old:
             for check in before.get(instruction, ()):
-                current = _insert(current, check, instruction, fails, made)
+                current = _insert(current, check, instruction, declarations, made)
             current.instructions.append(instruction)
             for check in behind.get(instruction, ()):
-                current = _insert(current, check, instruction, fails, made)
+                current = _insert(current, check, instruction, declarations, made)
         if current is not block:
             for successor in successors:
                 redirect_phis(successor, block, current)
@@ -60,7 +62,7 @@ def insert_checks(function: Function, before: Checks, behind: Checks, declaratio
 
 
 def _insert(
-    block: BasicBlock, check: Check, culprit: I.Instruction, fails: Function, made: list[BasicBlock]
+    block: BasicBlock, check: Check, culprit: I.Instruction, declarations: Declarations, made: list[BasicBlock]
 ) -> BasicBlock:
     """The block that goes on where all is well."""
     start = len(block.instructions)
@@ -70,15 +72,17 @@ def _insert(
     end = Builder(failing)
     status = check.status(end)
     made += [failing]
-    if check.unsure:
+    if check.unsure and status is not None:
         last = BasicBlock()
         end.cond_br(end.icmp("ne", status, const_int(T.I64, 0)), last, fine)
         end = Builder(last)
         made += [last]
-    end.call(fails, [status], attributes=("noreturn", "nounwind", "cold"))
+    if status is not None:
+        fails = declarations.function(FAILS, T.FunctionType(T.VOID, (T.I64,)))
+        end.call(fails, [status], attributes=NEVER_RETURNS)
     end.unreachable()
     made += [fine]
-    position = [(kind, node) for kind, node in culprit.metadata if kind == "dbg"]
+    position = [(kind, node) for kind, node in culprit.metadata if kind in ("dbg", NOTED)]
     for instruction in (*block.instructions[start:], *failing.instructions, *end.block.instructions):
         instruction.metadata = [*position, *((k, n) for k, n in instruction.metadata if k != "dbg")]
     return fine
