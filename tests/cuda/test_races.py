@@ -156,8 +156,9 @@ def test_two_blocks_that_add_without_atomics() -> None:
     assert race.first.block != race.second.block
 
 
-def test_atomics_do_not_race_with_each_other() -> None:
-    assert check("(int n, const double *x, double *y) { atomicAdd(y, x[threadIdx.x]); }", TOTAL, 64).ok
+@pytest.mark.parametrize("added", ["atomicAdd(y, x[threadIdx.x])", 'asm("red.add.f64 [%0], %1;" :: "l"(y), "d"(*x))'])
+def test_atomics_do_not_race_with_each_other(added: str) -> None:
+    assert check(f"(int n, const double *x, double *y) {{ {added}; }}", TOTAL, 64).ok
 
 
 def test_an_atomic_and_a_plain_write_race() -> None:
