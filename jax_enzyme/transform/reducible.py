@@ -12,8 +12,8 @@
               a:        ... br label %to.b.1
               b:        ... br i1 %d, label %to.a.1, label %end
 
-Every edge into an entry of such a loop goes through the dispatch block. What is live across it and does not dominate it
-afterwards goes through stack slots, which the next optimisation turns into phis.
+Every edge into an entry of such a loop goes through the dispatch block. What is used in other blocks than its own goes
+through stack slots, which the next optimisation turns into phis.
 """
 
 from __future__ import annotations
@@ -24,16 +24,23 @@ from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
-from jax_enzyme.ir.dominance import Dominance, reverse_post_order
+from jax_enzyme.ir.dominance import reverse_post_order
 from jax_enzyme.ir.module import Function, Module
+from jax_enzyme.ir.passes import run
 from jax_enzyme.ir.reach import reached
-from jax_enzyme.ir.values import BasicBlock, Value
-from jax_enzyme.transform.rewriting import local, on_functions, phis, remove_unreachable
+from jax_enzyme.ir.values import BasicBlock
+from jax_enzyme.transform.rewriting import remove_dead, remove_unreachable
 
 
 def make_reducible(module: Module) -> Module:
     """A copy of the module whose loops have one entry each; the module itself where that is so already."""
-    return on_functions(module, _irreducible, _fix)
+    found = [name for name, function in module.functions.items() if _irreducible(function)]
+    if not found:
+        return module
+    copy = run(module, ("reg2mem",), found)
+    for name in found:
+        _fix(copy.functions[name])
+    return copy
 
 
 def _irreducible(function: Function) -> list[BasicBlock]:
@@ -84,36 +91,10 @@ def _components(cfg: Cfg, region: set[BasicBlock]) -> list[set[BasicBlock]]:
 
 def _fix(function: Function) -> None:
     """Each round gives one loop its only entry, and makes no new loop: it ends when there is none left."""
-    if not _irreducible(function):
-        return
     remove_unreachable(function)
     while entries := _irreducible(function):
-        _phis_to_memory(function, entries)
         _dispatch(function, entries)
-    _defined_before_use(function)
-
-
-def _phis_to_memory(function: Function, blocks: list[BasicBlock]) -> None:
-    """Phis of blocks whose edges are about to move become loads of slots that the predecessors fill."""
-    for block in blocks:
-        for phi in phis(block):
-            slot = _slot(function, phi)
-            for value, source in dict.fromkeys(phi.incoming):
-                source.instructions.insert(-1, I.Store(T.VOID, "store", [value, slot]))
-            load = I.Load(phi.type, "load", [slot], name=phi.name, metadata=list(phi.metadata), records=phi.records)
-            at = block.instructions.index(phi)
-            del block.instructions[at]
-            block.instructions.insert(len(phis(block)), load)
-            _replace(function, phi, load)
-
-
-def _replace(function: Function, old: Value, new: Value) -> None:
-    for instruction in function.instructions():
-        instruction.operands[:] = [new if v is old else v for v in instruction.operands]
-
-
-def _slot(function: Function, value: Value) -> Value:
-    return local(function, value.type, name=f"{value.name}.slot" if value.name else "")
+    remove_dead(function)
 
 
 def _dispatch(function: Function, entries: list[BasicBlock]) -> None:
@@ -136,34 +117,3 @@ def _dispatch(function: Function, entries: list[BasicBlock]) -> None:
                 function.blocks.insert(function.blocks.index(dispatch), edge)
                 last.targets[index] = edge
                 chosen.add(const_int(T.I32, entries.index(target)), edge)
-
-
-def _defined_before_use(function: Function) -> None:
-    """Values whose definitions no longer dominate all their uses go through slots."""
-    dominance = Dominance(function)
-    broken: dict[I.Instruction, None] = {}
-    for user in function.instructions():
-        for index, value in enumerate(user.operands):
-            if isinstance(value, I.Instruction) and not dominance.available(value, user, index):
-                broken[value] = None
-    for value in broken:
-        _through_memory(function, value, dominance)
-
-
-def _through_memory(function: Function, value: I.Instruction, dominance: Dominance) -> None:
-    slot = _slot(function, value)
-    home, _ = dominance.position[value]
-    for block in function.blocks:
-        for user in list(block.instructions):
-            for index, operand in enumerate(user.operands):
-                if operand is not value:
-                    continue
-                load = I.Load(value.type, "load", [slot])
-                where = user.targets[index] if isinstance(user, I.Phi) else block
-                at = len(where.instructions) - 1 if isinstance(user, I.Phi) else where.instructions.index(user)
-                where.instructions.insert(at, load)
-                user.operands[index] = load
-    at = home.instructions.index(value) + 1
-    if isinstance(value, I.Phi):
-        at = len(phis(home))
-    home.instructions.insert(at, I.Store(T.VOID, "store", [value, slot]))
