@@ -32,7 +32,8 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from math import gcd
 
-from jax_enzyme.analysis.counters import step_to
+from jax_enzyme.analysis.counters import counted, tests
+from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -52,9 +53,9 @@ _Quad = tuple[I.Instruction, ...]
 
 @dataclass(frozen=True)
 class _Address:
-    """`base` + `start` + k * `step` for byte k; no base for an integer."""
+    """`base` + `start` + k * `step` for byte k."""
 
-    base: Value | None
+    base: Value
     start: int
     step: int = 0
 
@@ -97,6 +98,7 @@ def widen_byte_swaps(function: ArrayFunction) -> ArrayFunction:
 
 def _swaps(function: Function) -> Iterator[_Swap]:
     users: Uses | None = None
+    loops: Loops | None = None
     for block in function.blocks:
         quads = list(_quads(block))
         if not quads:
@@ -104,14 +106,16 @@ def _swaps(function: Function) -> Iterator[_Swap]:
         users = uses(function) if users is None else users
         if any(len(users.get(load, ())) != 1 for quad in quads for load in quad[:2]):
             continue
-        loop = _Loop(block)
+        loops = Loops.of(function) if loops is None else loops
+        loop = loops.loop_of.get(block)
+        length = _iterations(loop) if loop is not None and loop.blocks == {block} else 0
         touching = sum(isinstance(i, I.TOUCHES_MEMORY) for i in block.instructions)
-        if len(quads) == 1 and touching == 4 and loop.length > 1:
-            one, other = (loop.address(load.operands[0]) for load in quads[0][:2])
+        if loop is not None and len(quads) == 1 and touching == 4 and length > 1:
+            one, other = (_address(loop, load.operands[0]) for load in quads[0][:2])
             own = set(block.instructions)
             stays = all(user in own for i in own for user, _ in users.get(i, ()))
-            if one and other and one.base and other.base and one.step == other.step in (1, -1) and stays:
-                yield _Swap(function, block, one, other, loop.length, quads[0], is_loop=True)
+            if one and other and one.step == other.step in (1, -1) and stays:
+                yield _Swap(function, block, one, other, length, quads[0], is_loop=True)
         else:
             yield from _unrolled(function, block, quads)
 
@@ -183,64 +187,33 @@ def _constant_offset(pointer: Value) -> _Address:
     return _Address(pointer, start)
 
 
-class _Loop:
-    """A block that may be a loop of its own."""
+def _iterations(loop: Loop) -> int:
+    """How often a loop of one block runs; 0 where that is not known, or too often."""
+    for test in tests(loop):
+        own, last, ends = test.counted, int_value(test.bound), loop.ends(test.counted.phi)
+        start = None if ends is None else int_value(ends[0])
+        if test.predicate == "ne" and not own.casts and own.added is not None and None not in (start, last):
+            assert start is not None and last is not None
+            turns, rest = divmod(last - start - own.added, own.step)
+            return 0 if rest or not 0 <= turns < _MOST_BYTES else turns + 1
+    return 0
 
-    def __init__(self, block: BasicBlock) -> None:
-        self.block = block
-        self._known: dict[Value, _Address | None] = {}
 
-    @property
-    def length(self) -> int:
-        """The number of iterations; 0 where it is not known, or there are too many."""
-        end = self.block.terminator
-        if not isinstance(end, I.CondBranch) or not isinstance(test := end.operands[0], I.Compare):
-            return 0
-        stays = end.targets[0] is self.block
-        if self.block not in end.targets or test.predicate != ("ne" if stays else "eq"):
-            return 0
-        counter, last = self.address(test.operands[0]), int_value(test.operands[1])
-        if counter is None or counter.base is not None or last is None or counter.step == 0:
-            return 0
-        turns, rest = divmod(last - counter.start, counter.step)
-        return 0 if rest or not 0 <= turns < _MOST_BYTES else turns + 1
-
-    def address(self, value: Value) -> _Address | None:
-        """Where a pointer, or an integer, is in each iteration."""
-        if value not in self._known:
-            self._known[value] = None
-            self._known[value] = self._find(value)
-        return self._known[value]
-
-    def _find(self, value: Value) -> _Address | None:
-        number = int_value(value)
-        if number is not None:
-            return _Address(None, number)
-        if value not in self.block.instructions:
-            return _Address(value, 0) if T.is_pointer(value.type) else None
-        match value:
-            case I.Phi():
-                return self._of_phi(value)
-            case I.BinaryOp(opcode="add"):
-                return self._moved(*value.operands)
-            case I.GetElementPtr(operands=[base, index]) if value.source_type == T.I8:
-                return self._moved(base, index)
-            case _:
-                return None
-
-    def _of_phi(self, phi: I.Phi) -> _Address | None:
-        if len(phi.operands) != 2 or self.block not in phi.targets:
-            return None
-        before, onward = phi.operands if phi.targets[1] is self.block else reversed(phi.operands)
-        start = self.address(before)
-        step = step_to(onward, phi)
-        return None if start is None or start.step or step is None else replace(start, step=step)
-
-    def _moved(self, value: Value, by: Value) -> _Address | None:
-        a, b = self.address(value), self.address(by)
-        if a is None or b is None or b.base is not None:
-            return None
-        return _Address(a.base, a.start + b.start, a.step + b.step)
+def _address(loop: Loop, pointer: Value) -> _Address | None:
+    """Where a pointer is in each iteration."""
+    inside, base = loop.header.instructions, None
+    if pointer not in inside:
+        return _Address(pointer, 0)
+    if isinstance(pointer, I.GetElementPtr) and pointer.source_type == T.I8 and pointer.operands[0] not in inside:
+        base, pointer = pointer.operands
+    found = counted(loop, pointer)
+    ends = None if found is None else loop.ends(found.phi)
+    if found is None or ends is None or found.added is None or found.casts:
+        return None
+    if base is None:
+        return _Address(ends[0], found.added, found.step)
+    start = int_value(ends[0])
+    return None if start is None else _Address(base, start + found.added, found.step)
 
 
 # -- rewriting -------------------------------------------------------------------------------------------------------
@@ -248,7 +221,6 @@ class _Loop:
 
 def _unit(points_to: PointsTo, swap: _Swap) -> int:
     """The size of the largest words that may be swapped."""
-    assert swap.one.base is not None and swap.other.base is not None
     one, other = points_to.places(swap.one.base), points_to.places(swap.other.base)
     if not one or not other or any(item.kind == "unknown" for item in (*one, *other)):
         return 0
@@ -265,7 +237,7 @@ def _rewrite(swap: _Swap, unit: int) -> None:
     made = Builder(BasicBlock())
     for start, size in _words(swap.length, unit, swap.one.step):
         word = T.IntType(8 * size)
-        addresses = [made.offset(a.base, a.start + start) for a in (swap.one, swap.other) if a.base is not None]
+        addresses = [made.offset(a.base, a.start + start) for a in (swap.one, swap.other)]
         held = [made.load(word, address, 1) for address in addresses]
         made.store(held[1], addresses[0], 1)
         made.store(held[0], addresses[1], 1)

@@ -13,17 +13,14 @@ The function is one of the compiler's run-time library, which every process has:
 from __future__ import annotations
 
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.errors import LoweringError
-from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone
-from jax_enzyme.ir.module import Function, GlobalVariable, Module
-from jax_enzyme.ir.values import ConstantAggregate, ConstantExpr, ConstantNull, Value
+from jax_enzyme.ir.module import GlobalVariable, Module
+from jax_enzyme.ir.values import BasicBlock, ConstantAggregate, ConstantNull, Value
 from jax_enzyme.rules.declare import Declarations
-from jax_enzyme.transform.rewriting import replace_values
+from jax_enzyme.transform.private_globals import globals_in, replace_in
 
-_ADDRESS = "llvm.threadlocal.address"
 _CONTROL = T.StructType((T.I64, T.I64, T.PTR, T.PTR))
 _LEAST_ALIGNED = 16
 
@@ -37,7 +34,11 @@ def emulate_thread_locals(module: Module) -> Module:
     controls: dict[Value, GlobalVariable] = {copy.globals[n]: _control(copy, n, copy.globals[n]) for n in names}
     declarations = Declarations(copy)
     for function in list(copy.functions.values()):
-        _rewrite(function, controls, declarations)
+        used = {v: None for i in function.instructions() for o in i.operands for v in globals_in(o) if v in controls}
+        if used:
+            get = declarations.function("__emutls_get_address", T.FunctionType(T.PTR, (T.PTR,)))
+            top = Builder(BasicBlock())
+            replace_in(function, {v: top.call(get, [controls[v]]) for v in used}, top)
     return copy
 
 
@@ -57,35 +58,3 @@ def _control(module: Module, name: str, variable: GlobalVariable) -> GlobalVaria
     variable.prefix = tuple(w for w in variable.prefix if not w.startswith("thread_local"))
     variable.is_constant = True
     return control
-
-
-def _rewrite(function: Function, controls: dict[Value, GlobalVariable], declarations: Declarations) -> None:
-    replaced: dict[Value, Value] = {}
-    for block in function.blocks:
-        old, block.instructions = block.instructions, []
-        at = Builder(block)
-        for instruction in old:
-            _refuse_hidden(instruction, controls)
-            # A call of `_ADDRESS` names the variable as well; what it would return is the address already.
-            for index, operand in enumerate(instruction.operands):
-                if operand in controls:
-                    get = declarations.function("__emutls_get_address", T.FunctionType(T.PTR, (T.PTR,)))
-                    instruction.operands[index] = at.call(get, [controls[operand]])
-            if isinstance(instruction, I.Call) and instruction.callee.name.startswith(_ADDRESS):
-                replaced[instruction] = instruction.arguments[0]
-            else:
-                block.instructions.append(instruction)
-    replace_values(function, replaced)
-
-
-def _refuse_hidden(instruction: I.Instruction, controls: dict[Value, GlobalVariable]) -> None:
-    """No call can stand inside a constant, or in front of a phi."""
-    for operand in instruction.operands:
-        hidden = operand if isinstance(instruction, I.Phi) else None
-        held = [hidden] if hidden else operand.operands if isinstance(operand, ConstantExpr) else []
-        for value in held:
-            if value in controls:
-                raise LoweringError(
-                    f"the address of the thread-local variable `{value.name}` is part of a constant",
-                    remedy="make it a local variable, or pass it in as `scratch`",
-                )

@@ -6,9 +6,8 @@ group       from what one member of a group does (a lane, a warp, a thread, a bl
 accesses    a log of what every thread does to memory
 lockstep    which places of shared memory the threads of a block touch, and when, followed without data
 overlaps    which of these accesses are not proved apart
-trimming    loops over threads of which only the first do something
 guarded_loops
-            loops of which a range of iterations does something, for the last optimisation
+            loops of which a range of iterations does something
 lower       the whole way, from a module and a launch to a module
 launches    a host function, whose launches become calls of what `lower` makes of their kernels
 """

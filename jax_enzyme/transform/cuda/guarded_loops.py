@@ -5,7 +5,11 @@
 
 Every CUDA kernel has such loops: its threads ask whether they are within the array. The vectoriser would make masked
 accesses of it, which processors without AVX-512 are slow at. It is for code that is complete: a loop of which only the
-run knows the number of iterations has no place of its own in a tape.
+run knows the number of iterations has no place of its own in a tape. Where constants say which iterations are idle at
+the end, and of threads that is so in each step of a reduction, the loop is shorter before (`trim_loops`):
+
+    before    for (t = 0; t < 128; t++) { if (t < 64) x; }       after    for (t = 0; t < 64; t++) x;
+              for (t = 0; t < 128; t++) { if (t == 0) x; }                for (t = 0; t < 1; t++) x;
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.module import Function, Module
-from jax_enzyme.ir.values import Constant, Value, int_value
+from jax_enzyme.ir.values import BasicBlock, Constant, Value, int_value
 from jax_enzyme.transform.cuda.uniform import speculatable
 from jax_enzyme.transform.rewriting import drop_edge, phis
 
@@ -31,7 +35,7 @@ _Extensions = dict[str, str]
 
 
 @dataclass(frozen=True)
-class Counted:
+class _Counted:
     """A loop whose only phi counts from 0 in steps of 1, `count` times, and the comparison that ends it."""
 
     phi: I.Phi
@@ -40,7 +44,7 @@ class Counted:
 
 
 @dataclass(frozen=True)
-class Side:
+class _Side:
     """`phi + offset order limit`, exact when all is widened."""
 
     order: str
@@ -56,7 +60,7 @@ class _Whole:
     holds: bool
 
 
-_Part = Side | _Whole
+_Part = _Side | _Whole
 
 
 def narrow_guarded_loops(module: Module) -> None:
@@ -67,7 +71,39 @@ def narrow_guarded_loops(module: Module) -> None:
                 _narrow(function, loop)
 
 
-def counted(loop: Loop) -> Counted | None:
+def trim_loops(function: Function) -> None:
+    """Changes the loops of an optimised function in place, as far as constants say."""
+    for loop in Loops.of(function):
+        _trim(function, loop)
+
+
+def _trim(function: Function, loop: Loop) -> None:
+    latch, header = loop.latches[0], loop.header
+    test = header.terminator
+    counts = _counted(loop)
+    if counts is None or not isinstance(test, I.CondBranch) or latch is header or test.targets.count(latch) != 1:
+        return
+    busy = _busy(loop, test, counts.phi, latch)
+    if busy is None or busy >= counts.count or not _is_idle(function, loop):
+        return
+    # The condition stays: it is known to hold where the loop is this short.
+    counts.exit.operands[1] = const_int(counts.exit.operands[1].type, busy)
+
+
+def _busy(loop: Loop, test: I.CondBranch, phi: I.Phi, latch: BasicBlock) -> int | None:
+    """In how many iterations, the first ones, the header goes anywhere but to the latch."""
+    condition = test.operands[0]
+    if not isinstance(condition, I.Compare) or condition.opcode != "icmp":
+        return None
+    found = _side(loop, phi, condition, test.targets[0] is not latch)
+    limit = None if found is None or found.offset is not None else int_value(found.limit[0])
+    if found is None or limit is None:
+        return None
+    busy = {"lt": limit, "le": limit + 1, "eq": int(limit == 0)}.get(found.order, 0)
+    return busy if busy > 0 else None
+
+
+def _counted(loop: Loop) -> _Counted | None:
     """Of a loop that leaves at its only latch."""
     found = list(tests(loop)) if loop.exiting == loop.latches and len(phis(loop.header)) == 1 else []
     if len(found) != 1 or found[0].predicate not in ("ne", "ult"):
@@ -78,10 +114,10 @@ def counted(loop: Loop) -> Counted | None:
         return None
     assert isinstance(exit_, I.Compare)
     known = count is not None and count > 1 and exit_.operands[1] is found[0].bound
-    return Counted(own.phi, exit_, count) if known and count else None
+    return _Counted(own.phi, exit_, count) if known and count else None
 
 
-def is_idle(function: Function, loop: Loop) -> bool:
+def _is_idle(function: Function, loop: Loop) -> bool:
     """Do header and latch do nothing of their own, and is nothing of the loop used behind it?"""
     latch, header = loop.latches[0], loop.header
     if any(not speculatable(i) for b in (latch, header) for i in b.instructions[:-1]):
@@ -95,12 +131,12 @@ def _narrow(function: Function, loop: Loop) -> None:
     test = header.terminator
     if loop.children or loop.preheader is None or latch is header or not isinstance(test, I.CondBranch):
         return
-    counts = counted(loop)
+    counts = _counted(loop)
     if counts is None or counts.count < _FEW or test.targets.count(latch) != 1:
         return
     works = test.targets.index(latch) == 1
     parts = list(_parts(loop, counts.phi, test.operands[0], works))
-    if not any(isinstance(p, Side) for p in parts) or not is_idle(function, loop):
+    if not any(isinstance(p, _Side) for p in parts) or not _is_idle(function, loop):
         return
     at = Builder.at_end(loop.preheader)
     first, last = _range(at, counts, [p for p in parts if p is not None])
@@ -128,9 +164,9 @@ def _enter(loop: Loop, at: Builder, first: Value, last: Value) -> None:
     Builder(before).cond_br(some, loop.header, behind)
 
 
-def _range(at: Builder, counts: Counted, parts: list[_Part]) -> tuple[Value, Value]:
+def _range(at: Builder, counts: _Counted, parts: list[_Part]) -> tuple[Value, Value]:
     """Where the range starts and ends, as wide numbers: a start behind the end where it is empty."""
-    sides = [p for p in parts if isinstance(p, Side)]
+    sides = [p for p in parts if isinstance(p, _Side)]
     wide = T.IntType(2 * max(_bits(v) for s in sides for v in (s.limit[0], counts.phi)))
     first: Value = const_int(wide, 0)
     last: Value = const_int(wide, counts.count)
@@ -157,12 +193,12 @@ def _parts(loop: Loop, phi: I.Phi, condition: Value, holds: bool) -> Iterator[_P
         if _is_outside(loop, part):
             yield _Whole(part, truth)
         elif isinstance(part, I.Compare) and part.opcode == "icmp":
-            yield side(loop, phi, part, truth)
+            yield _side(loop, phi, part, truth)
         else:
             yield None
 
 
-def side(loop: Loop, phi: I.Phi, compare: I.Compare, holds: bool) -> Side | None:
+def _side(loop: Loop, phi: I.Phi, compare: I.Compare, holds: bool) -> _Side | None:
     x, limit = compare.operands
     predicate = compare.predicate if holds else INVERSE[compare.predicate]
     if _is_outside(loop, x):
@@ -181,7 +217,7 @@ def side(loop: Loop, phi: I.Phi, compare: I.Compare, holds: bool) -> Side | None
             return None
         order = "gt"
     widened = "zext" if sign == "u" else "sext"
-    return Side(order, None if offset is None else (offset, extensions[sign]), (limit, widened))
+    return _Side(order, None if offset is None else (offset, extensions[sign]), (limit, widened))
 
 
 def _sum(loop: Loop, phi: I.Phi, value: Value) -> tuple[Value | None, _Extensions] | None:

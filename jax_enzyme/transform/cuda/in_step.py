@@ -17,6 +17,7 @@ from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, Constant, Value
 from jax_enzyme.transform.cuda import marks
+from jax_enzyme.transform.cuda.spaces import is_dynamic
 from jax_enzyme.transform.private_globals import globals_in
 
 
@@ -99,9 +100,5 @@ def _variables(access: I.Load | I.Store, shared: Collection[GlobalVariable]) -> 
                 return []
 
     found = [v for v in reached([access.operands[-1]], made_of) if v in shared]
-    dynamic = next((v for v in shared if _is_dynamic(v)), None)
-    return {dynamic if dynamic is not None and isinstance(v, GlobalVariable) and _is_dynamic(v) else v for v in found}
-
-
-def _is_dynamic(variable: GlobalVariable) -> bool:
-    return isinstance(variable.value_type, T.ArrayType) and variable.value_type.count == 0
+    dynamic = next((v for v in shared if is_dynamic(v)), None)
+    return {dynamic if dynamic is not None and isinstance(v, GlobalVariable) and is_dynamic(v) else v for v in found}

@@ -227,16 +227,11 @@ def _refuse_foreign(host: Module) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Launched:
-    """One launch. What is not constant is None, of the grid as a whole; `constants` are integer arguments, by
-    position."""
+    """One launch, of a version of a kernel that is for it alone."""
 
     call: I.Instruction
     place: str | None
-    kernel: str
-    block: _Extents
-    shared: int | None
-    grid: tuple[int, int, int] | None
-    constants: tuple[tuple[int, int], ...]
+    version: _Version
     aliased: frozenset[int]
 
     @staticmethod
@@ -255,16 +250,10 @@ class Launched:
                 f"a block has at most {MAX_THREADS} threads and {MAX_SHARED} bytes",
             )
         known = ((n, V.int_value(v)) for n, v in enumerate(arguments) if isinstance(v.type, T.IntType))
-        return Launched(
-            call,
-            where,
-            kernel,
-            extents,
-            shared,
-            _known(_checked(kernel, where, "grid", grid, MAX_GRID)),
-            tuple((n, value) for n, value in known if value is not None),
-            frozenset(aliased_pointers(arguments)),
-        )
+        constants = tuple((n, value) for n, value in known if value is not None)
+        fixed = _known(_checked(kernel, where, "grid", grid, MAX_GRID))
+        version = _Version(kernel, extents, shared, fixed, constants)
+        return Launched(call, where, version, frozenset(aliased_pointers(arguments)))
 
 
 def _place(host: Module, launch: I.Instruction) -> str | None:
@@ -295,7 +284,8 @@ def _known(extents: _Extents) -> tuple[int, int, int] | None:
 
 @dataclass(frozen=True)
 class _Version:
-    """A kernel as it is lowered."""
+    """A kernel as it is lowered. What is not constant is None, of the grid as a whole; `constants` are integer
+    arguments, by position."""
 
     kernel: str
     block: _Extents
@@ -318,7 +308,7 @@ class _Version:
 def _grouped(launches: Sequence[Launched]) -> dict[_Version, list[Launched]]:
     exact: dict[_Version, list[Launched]] = {}
     for one in launches:
-        exact.setdefault(_Version(one.kernel, one.block, one.shared, one.grid, one.constants), []).append(one)
+        exact.setdefault(one.version, []).append(one)
     found: dict[_Version, list[Launched]] = {}
     for version, same in exact.items():
         others = [v for v in exact if (v.kernel, v.block, v.shared) == (version.kernel, version.block, version.shared)]

@@ -30,6 +30,7 @@ from jax_enzyme.transform.cuda.accesses import AccessLog, note_arguments, note_s
 from jax_enzyme.transform.cuda.blocks import Block, take_numbers
 from jax_enzyme.transform.cuda.dispatch import for_divergent_group, may_diverge
 from jax_enzyme.transform.cuda.group import Axis, Group
+from jax_enzyme.transform.cuda.guarded_loops import trim_loops
 from jax_enzyme.transform.cuda.halves import MARKED, shuffle_numbers
 from jax_enzyme.transform.cuda.host import to_host
 from jax_enzyme.transform.cuda.in_step import keep_in_step
@@ -38,7 +39,6 @@ from jax_enzyme.transform.cuda.overlaps import Overlap, overlaps
 from jax_enzyme.transform.cuda.shuffles import lower_shuffles
 from jax_enzyme.transform.cuda.spaces import SHARED, drop_spaces, uses
 from jax_enzyme.transform.cuda.tiles import read_at_source
-from jax_enzyme.transform.cuda.trimming import trim_loops
 from jax_enzyme.transform.cuda.turning import turn_loops
 from jax_enzyme.transform.heap_locals import move_locals_of
 from jax_enzyme.transform.joins import optimise_meetings

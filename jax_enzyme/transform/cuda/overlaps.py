@@ -17,7 +17,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from jax_enzyme.ir import types as T
 from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.instructions import Instruction
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
@@ -26,6 +25,7 @@ from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.cuda.accesses import ATOMIC, READ
 from jax_enzyme.transform.cuda.conflicts import conflicts
 from jax_enzyme.transform.cuda.lockstep import ANYTHING, REGION, SharedAccess, shared_accesses
+from jax_enzyme.transform.cuda.spaces import is_dynamic
 
 _WARP = 32
 _DOING = {READ: "read", ATOMIC: "updated atomically"}
@@ -70,11 +70,7 @@ def overlaps(module: Module, kernel: Function, shape: Shape, shared: Sequence[Gl
 
 def _regions(shared: Sequence[GlobalVariable]) -> dict[Value, int]:
     """Addresses far apart; all dynamic arrays are one."""
-    found: dict[Value, int] = {}
-    for n, variable in enumerate(shared, 2):
-        dynamic = isinstance(variable.value_type, T.ArrayType) and variable.value_type.count == 0
-        found[variable] = (1 if dynamic else n) << REGION
-    return found
+    return {variable: (1 if is_dynamic(variable) else n) << REGION for n, variable in enumerate(shared, 2)}
 
 
 Done = tuple[Instruction, str]

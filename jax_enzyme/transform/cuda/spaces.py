@@ -53,6 +53,11 @@ def _merge_intrinsics(module: Module) -> None:
             replace_values(function, replaced)
 
 
+def is_dynamic(variable: GlobalVariable) -> bool:
+    """Whether a shared variable has the size that the launch gives it."""
+    return isinstance(variable.value_type, T.ArrayType) and variable.value_type.count == 0
+
+
 def uses(function: Function, variable: GlobalVariable) -> bool:
     """Whether a function does anything with a variable."""
     return any(variable in globals_in(o) for i in function.instructions() for o in i.operands)

@@ -34,7 +34,7 @@ from jax_enzyme.ir.values import Argument, BasicBlock, Value
 from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.cuda import marks
 from jax_enzyme.transform.cuda.group import Group, prepare
-from jax_enzyme.transform.cuda.spaces import uses
+from jax_enzyme.transform.cuda.spaces import is_dynamic, uses
 from jax_enzyme.transform.cuda.uniform import Uniformity, speculatable
 from jax_enzyme.transform.private_globals import replace_in
 from jax_enzyme.transform.rewriting import count_iterations, split_before, substitute
@@ -54,7 +54,7 @@ def read_at_source(
     """Changes the function of one thread in place. With a `note`, loads stay, and it is told of each what else has the
     same value, computed without branches."""
     variables = list(shared)
-    dynamic = [v for v in variables if isinstance(v.value_type, T.ArrayType) and v.value_type.count == 0]
+    dynamic = [v for v in variables if is_dynamic(v)]
     if len(dynamic) > 1:  # they are the same memory
         variables = [v for v in variables if v not in dynamic]
     replace_in(kernel, {v: v for v in variables})

@@ -24,7 +24,7 @@ from jax_enzyme.ir.builder import const_int
 from jax_enzyme.ir.clone import Cloner, clone
 from jax_enzyme.ir.module import GlobalVariable, Module
 from jax_enzyme.signature.launch import MAX_SHARED, MAX_STATIC_SHARED, Shape
-from jax_enzyme.transform.cuda.spaces import drop_spaces
+from jax_enzyme.transform.cuda.spaces import drop_spaces, is_dynamic
 
 SHARED = "je.shared."
 CONSTANT = "je.constant."
@@ -35,11 +35,6 @@ _PREFIXES = {"addrspace(1)": STATE, "addrspace(3)": SHARED, "addrspace(4)": CONS
 _SPACES = {STATE: 1, SHARED: 3, CONSTANT: 4}
 _ALIGN = 16
 _DYNAMIC = "je_dynamic"
-
-
-def is_dynamic(variable: GlobalVariable) -> bool:
-    """Whether a shared variable has the size that the launch gives it."""
-    return isinstance(variable.value_type, T.ArrayType) and variable.value_type.count == 0
 
 
 def flatten(module: Module) -> Module:
