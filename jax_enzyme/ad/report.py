@@ -187,7 +187,7 @@ def _kept(routine: Routine, places: _Places) -> Iterator[Kept]:
     plan = routine.plan
     for key, slot in plan.tape.slots.items():
         counts = tuple(count for _, count in slot.loops)
-        per_iteration = slot.frame.loop is not None or not routine.is_root
+        per_iteration = slot.frame.loop is not None or not plan.recipes.is_root
         if isinstance(key, MemoryObject):
             why = "reverse reads it again, and the stack or heap would be gone"
             yield Kept(places.of(key.site), f"the memory of {key}", "bytes", counts, slot.size, per_iteration, why)

@@ -14,8 +14,8 @@ from functools import lru_cache
 from threading import Lock
 
 from jax_enzyme.ad.emit.adjoints import Adjoints
-from jax_enzyme.ad.emit.lookup import Pointers, Recorder, Sources
-from jax_enzyme.ad.emit.reverse import Sweep, Work
+from jax_enzyme.ad.emit.lookup import Recorder, Sources
+from jax_enzyme.ad.emit.reverse import Sweep
 from jax_enzyme.ad.emit.runtime import Runtime
 from jax_enzyme.ad.emit.segments import Schedule
 from jax_enzyme.ad.facts.copying import extended
@@ -25,10 +25,11 @@ from jax_enzyme.ad.facts.refusals import refuse_unprovable
 from jax_enzyme.ad.facts.room import measured_memory
 from jax_enzyme.ad.plan.choices import ALL, Choices
 from jax_enzyme.ad.plan.outline import Outlined
-from jax_enzyme.ad.plan.recipes import Recipes
+from jax_enzyme.ad.plan.recipes import Program, Recipes
 from jax_enzyme.ad.plan.state import State, StateFinder
 from jax_enzyme.ad.plan.tape import Tape
 from jax_enzyme.ad.plan.taping import Plan, make_plan
+from jax_enzyme.ad.plan.work import Work
 from jax_enzyme.ad.plan.writers import written_objects
 from jax_enzyme.analysis.accesses import reachable_objects
 from jax_enzyme.analysis.activity import Activity
@@ -36,7 +37,6 @@ from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import MemoryObject, Objects, reachable_functions
-from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.analysis.shadows import shadowed_objects
 from jax_enzyme.analysis.words import Words
 from jax_enzyme.ir import instructions as I
@@ -53,12 +53,13 @@ from jax_enzyme.transform.divisions import may_trap
 class Routine:
     """One function, planned. `parameters` are those whose adjoints its reverse sweep returns."""
 
-    code: Instrumented
     work: Work
     plan: Plan
-    pointers: Pointers
     parameters: tuple[Argument, ...]
-    is_root: bool
+
+    @property
+    def code(self) -> Instrumented:
+        return self.work.code
 
     @property
     def function(self) -> Function:
@@ -112,7 +113,7 @@ class Reversal:
     @property
     def carries_shadows(self) -> bool:
         """Whether the forward sweep has to carry shadow pointers."""
-        return bool(self.inner) or any(p in self.root.plan.taped for p in self.root.pointers.values())
+        return bool(self.inner) or any(p in self.root.plan.taped for p in self.root.plan.pointers.values())
 
     @property
     def needs_arena(self) -> bool:
@@ -148,20 +149,18 @@ def plan_reversal(
 
     Whether it splits, Augmented and Pullback are asked for one after the other: the last few plans are kept.
     """
-    return _plan(base, step.wanted, step.seeded, rules, cuts, execution, choices)
+    return _plan(base, Vjp(step.wanted, step.seeded), rules, cuts, execution, choices)
 
 
 @dataclass(frozen=True, eq=False)
 class _Survey:
-    """What is known of an array function whatever is differentiated."""
+    """What is known of an array function whatever is differentiated; the first of the recipes are the root's."""
 
-    module: Module
-    codes: list[Instrumented]
+    program: Program
+    recipes: list[Recipes]
     originals: dict[Function, Function]
     origin: dict[Value, I.Instruction]
-    points_to: PointsTo
     words: Words
-    recipes: list[Recipes]
     lock: Lock = field(default_factory=Lock)
 
 
@@ -175,41 +174,26 @@ def _survey(
     points_to = PointsTo(module, root)
     words = Words(points_to, dict(zip(root.arguments, base.buffers, strict=True)))
     layout = DataLayout(module)
-    writers = written_objects(points_to, layout)
+    writers, measured = written_objects(points_to, layout), measured_memory(points_to)
     given = {base.symbol, *(cut.names.segment for cut in cuts)}
-    measured = measured_memory(points_to)
-    shared = (module, points_to, rules, layout, writers, measured, execution, given, choices)
-    recipes = [_recipes(code, *shared) for code in codes]
+    program = Program(module, points_to, rules, layout, writers, measured, given, execution, choices)
     origin = {k: v for code in codes for k, v in code.origin.items()}
-    return _Survey(module, codes, originals, origin, points_to, words, recipes)
+    return _Survey(program, [Recipes(code, program) for code in codes], originals, origin, words)
 
 
 @lru_cache(maxsize=8)
 def _plan(
-    base: ArrayFunction,
-    wanted: tuple[bool, ...],
-    seeded: tuple[bool, ...],
-    rules: Rules,
-    cuts: tuple[Cut, ...],
-    execution: Execution,
-    choices: Choices,
+    base: ArrayFunction, step: Vjp, rules: Rules, cuts: tuple[Cut, ...], execution: Execution, choices: Choices
 ) -> Reversal:
     survey = _survey(base, rules, cuts, execution, choices)
     with survey.lock:
-        return _planned(base, Vjp(wanted, seeded), rules, cuts, execution, choices, survey)
+        return _planned(base, step, cuts, survey)
 
 
-def _planned(
-    base: ArrayFunction,
-    step: Vjp,
-    rules: Rules,
-    cuts: tuple[Cut, ...],
-    execution: Execution,
-    choices: Choices,
-    survey: _Survey,
-) -> Reversal:
-    points_to, words, codes, recipes = survey.points_to, survey.words, survey.codes, survey.recipes
-    root = codes[0].function
+def _planned(base: ArrayFunction, step: Vjp, cuts: tuple[Cut, ...], survey: _Survey) -> Reversal:
+    program, words, recipes = survey.program, survey.words, survey.recipes
+    module, points_to, rules, execution = program.module, program.points_to, program.rules, program.execution
+    root = points_to.root
     arguments = root.arguments
     varied = [points_to.objects[a] for a, w in zip(arguments, step.wanted, strict=True) if w]
     outputs = [points_to.objects[a] for a, s in zip(arguments, step.seeded, strict=True) if s]
@@ -217,23 +201,23 @@ def _planned(
     refuse_unprovable(words, activity, rules, survey.origin)
     shadowed = shadowed_objects(points_to, activity)
     _refuse_globals(shadowed, execution)
-    sites: tuple[Value, ...] = (*arguments, *root.instructions(), *survey.module.globals.values())
+    sites: tuple[Value, ...] = (*arguments, *root.instructions(), *module.globals.values())
     places: dict[Value | None, int] = {site: n for n, site in enumerate(sites)}
     static = sorted((o for o in shadowed if _is_static(o, recipes[0])), key=lambda o: places[o.site])
     dynamic = frozenset(
         o.site for o in shadowed if o.kind in ("heap", "stack") and o not in static and o.site is not None
     )
     again = any(buffer.role == "shadow" for buffer in base.buffers)
-    facts = Facts(survey.module, rules, points_to, activity, shadowed, survey.origin, dynamic, execution, again)
+    facts = Facts(module, rules, points_to, activity, shadowed, survey.origin, dynamic, execution, again)
     loops = _cut_loops(base, cuts, recipes[0], facts, words)
     routines = [
-        _routine(code, each, facts, words, tuple(static), loops)
-        for code, each in zip(codes, recipes, strict=True)
-        if code is codes[0] or (facts.has_reverse(code.function) and code.function not in loops)
+        _routine(each, facts, words, tuple(static), loops)
+        for each in recipes
+        if each.is_root or (facts.has_reverse(each.code.function) and each.code.function not in loops)
     ]
     inner = {r.function: r for r in routines[1:]}
-    made = (base, step, survey.module, facts, words, routines[0], inner, survey.originals, tuple(static), loops)
-    return Reversal(*made, choices, survey.lock)
+    made = (base, step, module, facts, words, routines[0], inner, survey.originals, tuple(static), loops)
+    return Reversal(*made, program.choices, survey.lock)
 
 
 def _cut_loops(
@@ -270,47 +254,23 @@ def _instrument_all(root: Function) -> tuple[list[Instrumented], dict[Function, 
     return list(codes.values()), {code.function: f for f, code in codes.items()}
 
 
-def _recipes(
-    code: Instrumented,
-    module: Module,
-    points_to: PointsTo,
-    rules: Rules,
-    layout: DataLayout,
-    writers: dict[Function, Objects],
-    measured: Objects,
-    execution: Execution,
-    given: set[str],
-    choices: Choices,
-) -> Recipes:
-    recurrences = Recurrences(code.function, code.cfg, code.loops, module)
-    is_root = code.function is points_to.root
-    is_given = code.function.name in given
-    return Recipes(
-        code, points_to, rules, recurrences, layout, writers, measured, is_root, execution, is_given, choices
-    )
-
-
 def _routine(
-    code: Instrumented,
     recipes: Recipes,
     facts: Facts,
     words: Words,
     static: tuple[MemoryObject, ...],
     loops: dict[Function, CutLoop],
 ) -> Routine:
-    work = Work(code, recipes, facts, words)
+    work = Work(recipes, facts, words)
     sites = [o.site for o in static if o.site is not None] if recipes.is_root else shadowed_parameters(recipes, facts)
-    recorder = _record(recipes, facts, words, work, sites, loops)
-    execution = facts.execution
-    may_be_bits = words.may_be_bits
-    shared = (execution.threads, execution.node_threads)
-    tape = Tape(
-        code, recipes.recurrences, recipes.layout, may_be_bits, *shared, recipes.is_root, recipes.choices.packing
-    )
+    recorder = _record(recipes, words, work, sites, loops)
+    threads, node_threads, packs = facts.execution.threads, facts.execution.node_threads, recipes.choices.packing
+    shared = (recipes.recurrences, recipes.layout, words.may_be_bits, threads, node_threads)
+    tape = Tape(recipes.code, *shared, recipes.is_root, packs)
     resident = _read_again(recipes, facts, loops) if recipes.is_root else ()
-    plan = make_plan(recipes, tape, [*recorder.required, *recorder.pointers.values()], resident)
-    parameters = () if recipes.is_root else tuple(a for a in code.function.arguments if facts.activity.value(a))
-    return Routine(code, work, plan, recorder.pointers, parameters, recipes.is_root)
+    plan = make_plan(recipes, tape, recorder.required, recorder.pointers, resident)
+    arguments = () if recipes.is_root else recipes.code.function.arguments
+    return Routine(work, plan, tuple(filter(facts.activity.value, arguments)))
 
 
 def shadowed_parameters(recipes: Recipes, facts: Facts) -> list[Argument]:
@@ -337,19 +297,12 @@ def _is_static(item: MemoryObject, recipes: Recipes) -> bool:
 
 
 def _record(
-    recipes: Recipes,
-    facts: Facts,
-    words: Words,
-    work: Work,
-    shadowed: Sequence[Value],
-    loops: dict[Function, CutLoop],
+    recipes: Recipes, words: Words, work: Work, shadowed: Sequence[Value], loops: dict[Function, CutLoop]
 ) -> Recorder:
     """Runs the reverse sweep into the void, to see what it asks for. It has the shadows of the values `shadowed`."""
-    scratch = extended(facts.module)
-    builder = Builder(BasicBlock())
+    facts = work.facts
     shadows: dict[Value, Value] = {value: Argument(T.PTR) for value in shadowed}
-    recorder = Recorder(recipes, builder, shadows)
-    runtime = Runtime(scratch, words)
+    recorder = Recorder(recipes, Builder(BasicBlock()), shadows)
 
     def pulled(call: I.CallBase, frame: Value, adjoint: Value | None) -> list[tuple[int, Value]]:
         cut = loops.get(call.callee) if isinstance(call.callee, Function) else None
@@ -358,10 +311,9 @@ def _record(
             list(arguments_of(call, shadowed, recorder))
         return []
 
-    prologue = Builder(BasicBlock())
-    adjoints = Adjoints(facts, work.within_block, work.late_sums, recorder, builder, prologue, runtime, pulled)
+    adjoints = Adjoints(work, recorder, Builder(BasicBlock()), Runtime(extended(facts.module), words), pulled)
     iterations: dict[Loop, Value] = {loop: Argument(T.PTR) for loop in work.code.loops}
-    Sweep(work, recorder, adjoints, builder, iterations, builder.ret).run()
+    Sweep(work, recorder, adjoints, iterations, recorder.builder.ret).run()
     return recorder
 
 

@@ -18,7 +18,7 @@ from jax_enzyme.ad.check.reloads import ReloadCheck
 from jax_enzyme.ad.check.tapes import check_emission
 from jax_enzyme.ad.emit.addresses import holds_address
 from jax_enzyme.ad.emit.adjoints import Adjoints
-from jax_enzyme.ad.emit.augment import Augmenter, ForwardSweep
+from jax_enzyme.ad.emit.augment import Around, Augmenter, ForwardSweep
 from jax_enzyme.ad.emit.emission import Forward, Reverse
 from jax_enzyme.ad.emit.lookup import Lookup
 from jax_enzyme.ad.emit.nodes import Nodes, ThreadNodes
@@ -99,17 +99,18 @@ class Sweeps:
             loop.forward(self._forward[function].function)
         target = self._root_function("forward", T.I64, 2)
         arguments, shadows = self._argument_map(target)
-        carries = self.reversal.carries_shadows
+        tape, arena = target.arguments[-2:]
         self._augment(
-            self.reversal.root,
-            target,
-            arguments,
-            shadows if carries else {},
-            target.arguments[-2],
-            target.arguments[-1],
-            None,
+            self.reversal.root, target, arguments, shadows if self._around.carries_shadows else {}, tape, arena, None
         )
         return target
+
+    @cached_property
+    def _around(self) -> Around:
+        reversal = self.reversal
+        states = {f: cut.state for f, cut in reversal.loops.items()}
+        carries = reversal.carries_shadows
+        return Around(reversal.facts, self.runtime, self._forward, reversal.originals, carries, states)
 
     def _augment(
         self,
@@ -121,23 +122,11 @@ class Sweeps:
         arena: Value,
         own: ForwardSweep | None,
     ) -> None:
-        self._forward_of[routine] = Augmenter(
-            routine.plan,
-            self.reversal.facts,
-            self.runtime,
-            target,
-            arguments,
-            shadows,
-            routine.pointers,
-            tape,
-            arena,
-            lambda prologue, arena: self._nodes(routine, prologue, arena),
-            self._forward,
-            self.reversal.originals,
-            self.reversal.carries_shadows,
-            {f: cut.state for f, cut in self.reversal.loops.items()},
-            own,
-        ).run()
+        def nodes(prologue: Builder, arena: Value) -> Nodes:
+            return self._nodes(routine, prologue, arena)
+
+        augmenter = Augmenter(routine.plan, self._around, target, arguments, shadows, tape, arena, nodes, own)
+        self._forward_of[routine] = augmenter.run()
 
     def _declare_forward(self, routine: Routine) -> ForwardSweep:
         source = routine.function
@@ -218,7 +207,7 @@ class Sweeps:
         nodes = self._nodes(routine, prologue, arena)
         for loop in routine.plan.tape.frames:
             frames[loop] = prologue.alloca(nodes.type)
-        sources = Lookup(routine.plan, builder, shadows, routine.pointers, arguments, iterations, frames, nodes)
+        sources = Lookup(routine.plan, builder, shadows, arguments, iterations, frames, nodes)
 
         def pulled(call: I.CallBase, frame: Value, adjoint: Value | None) -> list[tuple[int, Value]]:
             cut = self.reversal.loops.get(call.callee) if isinstance(call.callee, Function) else None
@@ -230,17 +219,7 @@ class Sweeps:
             given += [sources.shadows[item.site] for item, _ in cut.state.moved if item.site is not None]
             return self._pull(builder, call, [*given, arena, frame], None)
 
-        within_block = routine.work.within_block
-        adjoints = Adjoints(
-            self.reversal.facts,
-            within_block,
-            routine.work.late_sums,
-            sources,
-            builder,
-            prologue,
-            self.runtime,
-            pulled,
-        )
+        adjoints = Adjoints(routine.work, sources, prologue, self.runtime, pulled)
 
         def finish() -> None:
             adjoints.finish()
@@ -249,7 +228,7 @@ class Sweeps:
                 return
             builder.ret(builder.pack(target.function_type.result, map(adjoints.take, routine.parameters)))
 
-        sweep = Sweep(routine.work, sources, adjoints, builder, iterations, finish)
+        sweep = Sweep(routine.work, sources, adjoints, iterations, finish)
         if seed is not None:
             for value in routine.function.returned():
                 adjoints.add(value, seed)

@@ -13,7 +13,7 @@ reads and writes it once, and the optimiser turns it into a register.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from jax_enzyme.ad.emit.addresses import byte_count, element_alignment, load_number, store_number
 from jax_enzyme.ad.emit.copies import is_array, is_freed_next, numbers_in
@@ -24,9 +24,9 @@ from jax_enzyme.ad.emit.partials import Partials, added, nonzero_partials, varia
 from jax_enzyme.ad.emit.runtime import Runtime
 from jax_enzyme.ad.facts.causes import MIXED_COPY, NARROW, RELOADED, SHARED_ORDER
 from jax_enzyme.ad.facts.errors import active_rule
-from jax_enzyme.ad.facts.functions import Facts, Site
+from jax_enzyme.ad.facts.functions import Site
 from jax_enzyme.ad.facts.half_numbers import HalfWord, takes_half
-from jax_enzyme.ad.plan.late_sums import Gather
+from jax_enzyme.ad.plan.work import Work
 from jax_enzyme.analysis.objects import call_effect, called_routine, is_defined_call
 from jax_enzyme.analysis.tbaa import copied_type
 from jax_enzyme.ir import instructions as I
@@ -41,33 +41,22 @@ Pulled = Callable[[I.CallBase, Value, Value | None], list[tuple[int, Value]]]
 
 
 class Adjoints:
-    """Adjoint variables, and the reverse of each instruction. `within_block` are the values that only their own block
-    uses, `late_sums` the loads whose adjoints are added behind loops. `prologue` builds where the variables are
-    made; `pulled` emits the reverse of a call of an inner routine, from its frame and the adjoint of its result, and
-    returns adjoints with the numbers of the arguments that they belong to."""
+    """Adjoint variables, and the reverse of each instruction. `prologue` builds where the variables are made; `pulled`
+    emits the reverse of a call of an inner routine, from its frame and the adjoint of its result, and returns adjoints
+    with the numbers of the arguments that they belong to."""
 
-    def __init__(
-        self,
-        facts: Facts,
-        within_block: frozenset[Value],
-        late_sums: Mapping[I.Instruction, Gather],
-        sources: Sources,
-        builder: Builder,
-        prologue: Builder,
-        runtime: Runtime,
-        pulled: Pulled,
-    ) -> None:
+    def __init__(self, work: Work, sources: Sources, prologue: Builder, runtime: Runtime, pulled: Pulled) -> None:
         self._pulled = pulled
-        self._facts = facts
+        self._facts = work.facts
         self._sources = sources
-        self._builder = builder
+        self._builder = sources.builder
         self._prologue = prologue
-        self._partials = Partials(builder, runtime.declarations)
+        self._partials = Partials(self._builder, runtime.declarations)
         self._runtime = runtime
-        self._site = Site(runtime.module, facts, builder, sources.value)
-        self._sums = facts.execution.sums(self._site, prologue)
-        self._within_block = within_block
-        self.late_sums = LateSums(late_sums, sources, builder, prologue, runtime)
+        self._site = Site(runtime.module, self._facts, self._builder, sources.value)
+        self._sums = self._facts.execution.sums(self._site, prologue)
+        self._within_block = work.within_block
+        self.late_sums = LateSums(work.late_sums, sources, prologue, runtime)
         self._variables: dict[Value, Value] = {}
         self._sums_here: dict[Value, Value] = {}
 

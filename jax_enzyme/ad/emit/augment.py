@@ -18,7 +18,6 @@ from jax_enzyme.ad.emit.copies import pointers_in
 from jax_enzyme.ad.emit.emission import Forward
 from jax_enzyme.ad.emit.kept import KeptMemory, padded
 from jax_enzyme.ad.emit.library import LibraryCalls, shadow_arguments
-from jax_enzyme.ad.emit.lookup import Pointers
 from jax_enzyme.ad.emit.nodes import Nodes
 from jax_enzyme.ad.emit.runtime import Runtime
 from jax_enzyme.ad.emit.shadows import ShadowedCopy, holds_shadow
@@ -62,49 +61,52 @@ class ForwardSweep:
     returns_shadow: bool
 
 
+@dataclass(frozen=True, eq=False)
+class Around:
+    """What the forward sweeps of all routines share. `inner` has them by their functions, `originals` leads from these
+    to those of the module, `states` has those of the loops that are checkpointed."""
+
+    facts: Facts
+    runtime: Runtime
+    inner: Mapping[Function, ForwardSweep]
+    originals: Mapping[Function, Function]
+    carries_shadows: bool
+    states: Mapping[Function, State]
+
+
 class Augmenter(ShadowedCopy):
     """Emits the forward sweep of one routine into `target`, whose parameters are mapped by `arguments`. `shadows` has
-    those of buffers and static objects (or of parameters), and is empty where no shadow pointer is needed. `inner`
-    has the forward sweeps of other routines, `own` that of this one unless it is the root. `states` has those of the
-    loops that are checkpointed. `nodes` says how nodes are made."""
+    those of buffers and static objects (or of parameters), and is empty where no shadow pointer is needed. `own` is
+    this sweep unless it is the root's. `nodes` says how nodes are made."""
 
     def __init__(
         self,
         plan: Plan,
-        facts: Facts,
-        runtime: Runtime,
+        around: Around,
         target: Function,
         arguments: dict[Value, Value],
         shadows: dict[Value, Value],
-        pointers: Pointers,
         tape: Value | None,
         arena: Value,
         nodes: Callable[[Builder, Value], Nodes],
-        inner: Mapping[Function, ForwardSweep],
-        originals: Mapping[Function, Function],
-        carries_shadows: bool,
-        states: Mapping[Function, State],
-        own: ForwardSweep | None = None,
+        own: ForwardSweep | None,
     ) -> None:
-        super().__init__(facts, plan.recipes.layout, plan.code.cfg.rpo, arguments, shadows)
+        super().__init__(around.facts, plan.recipes.layout, plan.code.cfg.rpo, arguments, shadows)
         self._plan = plan
-        self._runtime = runtime
+        self._around = around
+        self._runtime = around.runtime
         self._target = target
-        self._pointers = pointers
         self._arena = arena
-        self._inner = inner
-        self._originals = originals
-        self._carries_shadows = carries_shadows
-        self._states = states
+        self._states = around.states
         self._own = own
         self._tape = tape if tape is not None else self._allocate(plan.tape.root.size)
         self._way = nodes(self.builder, arena)
         self._nodes: dict[Loop, Value] = {}
         self._begins: dict[I.Instruction, MemoryObject] = {}
         self._freed_late = {o for o in plan.residents if o.kind == "heap"}
-        self._kept = frozenset[MemoryObject]().union(*(state.kept for state in states.values()))
-        self._kept_memory = KeptMemory(runtime)
-        self._heads = heads(states.values())
+        self._kept = frozenset[MemoryObject]().union(*(state.kept for state in around.states.values()))
+        self._kept_memory = KeptMemory(around.runtime)
+        self._heads = heads(around.states.values())
         self._alive: Value = ConstantNull(T.PTR)
 
     def run(self) -> Forward:
@@ -133,7 +135,7 @@ class Augmenter(ShadowedCopy):
 
     def value(self, value: Value) -> Value:
         if isinstance(value, Function):
-            return self._originals.get(value, value)
+            return self._around.originals.get(value, value)
         return super().value(value)
 
     def _allocate(self, size: int) -> Value:
@@ -186,7 +188,7 @@ class Augmenter(ShadowedCopy):
         """Stores a value, and its shadow pointer, where the plan has slots for them."""
         if value in self._plan.taped:
             self._store(self.values[value], self._plan.tape.slots[value])
-        pointer = self._pointers.get((value, "shadow"))
+        pointer = self._plan.pointers.get((value, "shadow"))
         if pointer is not None and pointer in self._plan.taped:
             self._store(self.shadow(value), self._plan.tape.slots[pointer])
 
@@ -208,7 +210,7 @@ class Augmenter(ShadowedCopy):
         if isinstance(instruction, I.CallBase):
             if self._dropped(instruction) or self._keeps_memory(instruction):
                 return
-            sweep = self._inner.get(instruction.callee) if isinstance(instruction.callee, Function) else None
+            sweep = self._around.inner.get(instruction.callee) if isinstance(instruction.callee, Function) else None
             if sweep is not None:
                 self._inner_call(instruction, sweep)
                 return
@@ -221,7 +223,7 @@ class Augmenter(ShadowedCopy):
             return
         twin = self.twin(instruction)
         twin.metadata += kept_access(self.facts.module, instruction)
-        if self._carries_shadows:
+        if self._around.carries_shadows:
             self._companion(instruction, twin)
         if not instruction.is_terminator and not isinstance(instruction.type, T.VoidType):
             self._keep(instruction)
@@ -237,7 +239,7 @@ class Augmenter(ShadowedCopy):
         if sweep.returns_shadow:
             self.companions[call] = self.builder.extract_value(results, index, call.type)
             index += 1
-        frame = self._pointers.get((call, "frame"))
+        frame = self._plan.pointers.get((call, "frame"))
         if frame is not None and frame in self._plan.taped:
             at = self._plan.tape.slots[frame]
             self._store(self.builder.extract_value(results, index, T.PTR), at)
@@ -299,7 +301,7 @@ class Augmenter(ShadowedCopy):
         if result is not None:
             self.values[call] = result
             self._keep(call)
-        kept = self._pointers.get((call, "frame"))
+        kept = self._plan.pointers.get((call, "frame"))
         if kept is not None and kept in self._plan.taped:
             self._store(frame, self._plan.tape.slots[kept])
 
@@ -330,7 +332,7 @@ class Augmenter(ShadowedCopy):
     # -- shadow pointers -----------------------------------------------------------------------------------------------
 
     def carries(self, value: Value) -> bool:
-        wanted = self._carries_shadows and not isinstance(value, I.CmpXchg)
+        wanted = self._around.carries_shadows and not isinstance(value, I.CmpXchg)
         return wanted and holds_shadow(self.facts, self.layout, value)
 
     def is_own_shadow(self, pointer: Value) -> bool:

@@ -26,13 +26,12 @@ class LateSums:
         self,
         loads: Mapping[I.Instruction, Gather],
         sources: Sources,
-        builder: Builder,
         prologue: Builder,
         runtime: Runtime,
     ) -> None:
         self.loads = loads
         self._sources = sources
-        self._builder = builder
+        self._builder = sources.builder
         self._prologue = prologue
         self._runtime = runtime
         self._waiting: dict[Loop, dict[Gather, _Kept]] = {}

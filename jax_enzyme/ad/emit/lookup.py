@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 from jax_enzyme.ad.emit.addresses import address_operands, element_alignment
 from jax_enzyme.ad.emit.nodes import Nodes
@@ -20,7 +20,7 @@ from jax_enzyme.ad.facts.copying import again
 from jax_enzyme.ad.plan.gates import Choice, Fork
 from jax_enzyme.ad.plan.recipes import Closed, Forward, Gate, Recipes, Reload, Repeat, Resident
 from jax_enzyme.ad.plan.tape import address, marked
-from jax_enzyme.ad.plan.taping import ForwardPointer, Plan
+from jax_enzyme.ad.plan.taping import ForwardPointer, Plan, Pointers, What
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.objects import MemoryObject
 from jax_enzyme.analysis.polynomials import Atom, Iteration, Polynomial, emit
@@ -30,8 +30,6 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.values import Argument, Constant, ConstantExpr, ConstantInt, Poison, Value
 
-What = Literal["shadow", "frame"]
-Pointers = dict[tuple[Value, What], ForwardPointer]
 Steps: TypeAlias = "Generator[Steps, Any, Value]"
 """Finds a value: yields the steps to others, and is sent these."""
 
@@ -229,7 +227,6 @@ class Lookup(Sources):
         plan: Plan,
         builder: Builder,
         shadows: dict[Value, Value],
-        pointers: Pointers,
         arguments: dict[Value, Value],
         iterations: dict[Loop, Value],
         frames: dict[Loop | None, Value],
@@ -237,7 +234,6 @@ class Lookup(Sources):
     ) -> None:
         super().__init__(plan.recipes, builder, shadows)
         self.plan = plan
-        self.pointers = pointers
         self.arguments = arguments
         self.used_arguments: set[Value] = set()
         self.reloads: dict[Value, I.Load] = {}
@@ -275,7 +271,7 @@ class Lookup(Sources):
         return address(self.builder, self.plan.tape.slots[item], self.frame(None), self.iteration)
 
     def forward_pointer(self, of: Value, what: What) -> Value:
-        return self._taped(self.pointers[of, what])
+        return self._taped(self.plan.pointers[of, what])
 
     def shadow_at(self, pointer: Value, numbers: Mapping[Loop, int]) -> Value:
         at = {loop: ConstantInt(T.I64, number) for loop, number in numbers.items()}

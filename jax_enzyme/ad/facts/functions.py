@@ -4,7 +4,7 @@ instructions have a reverse (`Facts`). `ALONE` is a function of the CPU; `ad.dev
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from jax_enzyme.ad.facts.causes import GLOBAL, Cause
@@ -89,32 +89,21 @@ class Execution:
 ALONE = Execution()
 
 
+@dataclass(eq=False)
 class Facts:
     """`origin` leads to the instructions of the source functions, `dynamic` are the allocations whose shadows are made
     along with them. `has_frames` says that the functions are those of a derivative, whose memory is frames."""
 
-    def __init__(
-        self,
-        module: Module,
-        rules: Rules,
-        points_to: PointsTo,
-        activity: Activity,
-        shadowed: frozenset[MemoryObject],
-        origin: dict[Value, I.Instruction],
-        dynamic: frozenset[Value],
-        execution: Execution = ALONE,
-        has_frames: bool = False,
-    ) -> None:
-        self.execution = execution
-        self.has_frames = has_frames
-        self.module = module
-        self.rules = rules
-        self.points_to = points_to
-        self.activity = activity
-        self.shadowed = shadowed
-        self.origin = origin
-        self.dynamic = dynamic
-        self._ends_number: dict[I.Store, bool] = {}
+    module: Module
+    rules: Rules
+    points_to: PointsTo
+    activity: Activity
+    shadowed: frozenset[MemoryObject]
+    origin: dict[Value, I.Instruction]
+    dynamic: frozenset[Value]
+    execution: Execution = ALONE
+    has_frames: bool = False
+    _ends_number: dict[I.Store, bool] = field(default_factory=dict[I.Store, bool], init=False)
 
     def shadowed_memory(self, pointer: Value) -> bool:
         return not self.shadowed.isdisjoint(self.points_to.of(pointer))

@@ -14,7 +14,7 @@ Values that need none (constants, parameters, iteration numbers) are *free*.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from math import inf
@@ -22,7 +22,7 @@ from math import inf
 from jax_enzyme.ad.facts.copying import ALIGNMENT
 from jax_enzyme.ad.facts.functions import ALONE, Execution
 from jax_enzyme.ad.facts.instrument import Instrumented
-from jax_enzyme.ad.plan.choices import ALL, Choices
+from jax_enzyme.ad.plan.choices import Choices
 from jax_enzyme.ad.plan.gates import Choice, GateBuilder, leaves
 from jax_enzyme.ad.plan.writers import writing_calls
 from jax_enzyme.analysis.accesses import Access, accesses
@@ -38,7 +38,7 @@ from jax_enzyme.analysis.polynomials import Iteration, Leaf, Polynomial
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.module import Function, GlobalVariable
+from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.ir.reach import Reached, reached
 from jax_enzyme.ir.sources import noted_sources
 from jax_enzyme.ir.values import Argument, BasicBlock, Constant, Value, int_value
@@ -130,58 +130,60 @@ class _LastWrites:
     blocks: int
 
 
-class Recipes:
-    """Finds recipes in one instrumented function. `is_given` says that its reverse gets the parameters again, as the
-    root's does; others find them in their frame. `writes` are all of the function, and its calls of functions with
-    bodies, whose pointer is the function; `measured` is the memory whose size is asked for (`facts.room`); `choices` is
-    what may be used."""
+@dataclass(frozen=True, eq=False)
+class Program:
+    """What is known of all functions together. `writers` are those that write, and what; `measured` is the memory whose
+    size is asked for (`facts.room`); `given` are the names of functions whose reverse gets the parameters again, as the
+    root's does, where others find them in their frame; `choices` is what may be used."""
 
-    def __init__(
-        self,
-        code: Instrumented,
-        points_to: PointsTo,
-        rules: Rules,
-        recurrences: Recurrences,
-        layout: DataLayout,
-        writers: dict[Function, Objects],
-        measured: Objects,
-        is_root: bool,
-        execution: Execution = ALONE,
-        is_given: bool = True,
-        choices: Choices = ALL,
-    ) -> None:
-        self.is_given = is_given
-        self.choices = choices
-        self.execution = execution
+    module: Module
+    points_to: PointsTo
+    rules: Rules
+    layout: DataLayout
+    writers: dict[Function, Objects]
+    measured: Objects
+    given: Collection[str]
+    execution: Execution
+    choices: Choices
+
+
+class Recipes:
+    """Finds recipes in one instrumented function of a program. `writes` are all of the function, and its calls of
+    functions with bodies, whose pointer is the function."""
+
+    def __init__(self, code: Instrumented, program: Program) -> None:
+        self.is_given = code.function.name in program.given
+        self.choices = program.choices
+        self.execution = program.execution
         self.code = code
-        self.points_to = points_to
-        self.rules = rules
-        self.recurrences = recurrences
-        self.layout = layout
-        self.is_root = is_root
+        self.points_to = points_to = program.points_to
+        self.rules = program.rules
+        self.recurrences = Recurrences(code.function, code.cfg, code.loops, program.module)
+        self.layout = layout = program.layout
+        self.is_root = code.function is points_to.root
         self.block_of: dict[Value, BasicBlock] = {}
         self._position: dict[Value, int] = {}
         for block in code.cfg.rpo:
             for position, instruction in enumerate(block.instructions):
                 self.block_of[instruction] = block
                 self._position[instruction] = position
-        if not is_given:
+        if not self.is_given:
             self.block_of.update(dict.fromkeys(code.function.arguments, code.cfg.entry))
         self._accesses: list[Access] = list(accesses(points_to, code.function, layout))
         self.writes = [a for a in self._accesses if a.writes]
-        self._measured = measured
-        self.writes += writing_calls(code.function, writers)
+        self._measured = program.measured
+        self.writes += writing_calls(code.function, program.writers)
         self._writes_to: dict[MemoryObject, list[Access]] = {}
         for access in self.writes:
             for item in access.objects:
                 self._writes_to.setdefault(item, []).append(access)
-        self.later_writes = LaterWrites(recurrences, layout)
+        self.later_writes = LaterWrites(self.recurrences, layout)
         self._last_writes: dict[tuple[MemoryObject, bool], _LastWrites] = {}
         self._plain_frees: dict[Access, bool] = {}
         self._sizes: dict[MemoryObject, int | None] = {}
         self.instances = Instances(code.function, code.cfg, code.dominators)
         self._begins: dict[MemoryObject, I.Call | None] = {}
-        self._written_anywhere: Objects = frozenset().union(*writers.values())
+        self._written_anywhere: Objects = frozenset().union(*program.writers.values())
         self._loop_of_phi: dict[Value, Loop] = {phi: loop for loop, phi in code.iteration.items()}
         self._recipes: dict[Value, Recipe | None] = {}
         self._counted: dict[Value, bool] = {}

@@ -25,28 +25,38 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.values import Argument, BasicBlock, Value
 
+What = Literal["shadow", "frame"]
+
 
 class ForwardPointer(Value):
     """A pointer that only the forward sweep has, as a value to be taped: the shadow of a pointer, or the frame of a
     call."""
 
-    def __init__(self, of: Value, what: Literal["shadow", "frame"]) -> None:
+    def __init__(self, of: Value, what: What) -> None:
         super().__init__(T.PTR, name=f"{of.name}.{what}")
         self.of = of
         self.what = what
 
 
+Pointers = dict[tuple[Value, What], ForwardPointer]
+
+
 @dataclass(frozen=True, eq=False)
 class Plan:
     """`taped` values have a slot in `tape`; `residents` are local objects that live there; all other values that
-    reverse reads are free or `recomputed`: they have a recipe whose operands the plan covers as well."""
+    reverse reads are free or `recomputed`: they have a recipe whose operands the plan covers as well. `pointers` are
+    those that reverse reads and only the forward sweep has."""
 
-    code: Instrumented
     recipes: Recipes
     tape: Tape
+    pointers: Pointers
     taped: frozenset[Value]
     residents: tuple[MemoryObject, ...]
     recomputed: frozenset[Value]
+
+    @property
+    def code(self) -> Instrumented:
+        return self.recipes.code
 
 
 def block_of(recipes: Recipes, value: Value) -> BasicBlock:
@@ -55,16 +65,13 @@ def block_of(recipes: Recipes, value: Value) -> BasicBlock:
 
 
 def make_plan(
-    recipes: Recipes,
-    tape: Tape,
-    required: Collection[Value],
-    resident: Collection[MemoryObject] = (),
+    recipes: Recipes, tape: Tape, required: Collection[Value], pointers: Pointers, resident: Collection[MemoryObject]
 ) -> Plan:
-    """Decides for `required` and everything that their recipes read. Slots are added to `tape`. The objects
-    `resident` live in the tape in any case."""
+    """Decides for `required`, `pointers`, and everything that their recipes read. Slots are added to `tape`. The
+    objects `resident` live in the tape in any case."""
     tape_cost = recipes.choices.tape_cost
     network = Network()
-    work = [v for v in required if isinstance(v, ForwardPointer) or not recipes.is_free(v)]
+    work = [*(v for v in required if not recipes.is_free(v)), *pointers.values()]
     for value in work:
         network.edge(("out", value), "sink", inf)
     seen: set[Value] = set()
@@ -107,7 +114,7 @@ def make_plan(
         begin = recipes.begin(item)
         tape.add_bytes(item, recipes.object_size(item) or 0, recipes.block_of[begin] if begin is not None else None)
     recomputed = frozenset(v for v in seen if ("in", v) not in side)
-    return Plan(recipes.code, recipes, tape, taped, residents, recomputed)
+    return Plan(recipes, tape, pointers, taped, residents, recomputed)
 
 
 def _taping_cost(tape: Tape, value: Value) -> float:
