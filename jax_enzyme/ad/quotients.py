@@ -27,7 +27,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_float
 from jax_enzyme.ir.module import Function, Uses, callee_name, uses
 from jax_enzyme.ir.reach import Reached, reached
-from jax_enzyme.ir.values import BasicBlock, Constant, ConstantFloat, ConstantInt, Value, is_zero
+from jax_enzyme.ir.values import BasicBlock, Constant, ConstantInt, Value, is_zero
 
 _ARITHMETIC = (I.BinaryOp, I.UnaryOp, I.Cast)
 
@@ -120,7 +120,7 @@ def _zeros(equal: Iterable[tuple[Value, Value]], users: Uses) -> set[Value]:
 
 
 def _is_zero(value: Value) -> bool:
-    return is_zero(value) or (isinstance(value, ConstantFloat) and float_value(value) == 0)
+    return is_zero(value) or float_value(value) == 0
 
 
 def _differences(value: Value, constant: Value, users: Uses) -> list[Value]:
@@ -128,7 +128,7 @@ def _differences(value: Value, constant: Value, users: Uses) -> list[Value]:
     found: list[Value] = []
     for user, index in users.get(value, ()):
         other = user.operands[1 - index] if isinstance(user, I.BinaryOp) else None
-        numbers = [float_value(v) if isinstance(v, ConstantFloat) else None for v in (other, constant)]
+        numbers = [float_value(v) for v in (other, constant)]
         negated = None not in numbers and numbers[0] == -(numbers[1] or 0)
         same = other is constant or (None not in numbers and numbers[0] == numbers[1])
         if (user.opcode == "fsub" and same) or (user.opcode == "fadd" and negated):

@@ -11,7 +11,7 @@ from jax_enzyme.analysis.symbols import float_value
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import callee_of, declared_name
-from jax_enzyme.ir.values import ConstantFloat, ConstantSplat, Value
+from jax_enzyme.ir.values import Value, lane_of
 from jax_enzyme.rules.effects import Effect, effect
 from jax_enzyme.rules.instructions import RECIPROCAL
 from jax_enzyme.rules.rule import ZERO, Kind, Rule
@@ -57,8 +57,7 @@ def rule_of(instruction: I.Instruction, rules: Rules) -> Rule | None:
 
 def _is_unit(value: Value) -> bool:
     """Whether a number, or each lane of a vector of copies, is the constant 1 or -1."""
-    value = value.element if isinstance(value, ConstantSplat) else value
-    return isinstance(value, ConstantFloat) and float_value(value) in (1.0, -1.0)
+    return float_value(lane_of(value)) in (1.0, -1.0)
 
 
 def flow(instruction: I.Instruction, rules: Rules) -> tuple[int, ...]:

@@ -132,13 +132,20 @@ class DataLayout:
         return found
 
 
-def addresses(layout: DataLayout, value: Constant, offset: int = 0) -> Iterator[tuple[int, Constant]]:
+def leaves(layout: DataLayout, value: Constant, offset: int = 0) -> Iterator[tuple[int, Constant]]:
+    """What a constant consists of, with the places in bytes."""
+    match value:
+        case ConstantAggregate(elements=elements):
+            parts = elements
+        case ConstantSplat(element=element):
+            parts = [element] * len(layout.offsets(value.type))
+        case _:
+            yield offset, value
+            return
+    for part, place in zip(parts, layout.offsets(value.type), strict=True):
+        yield from leaves(layout, part, offset + place)
+
+
+def addresses(layout: DataLayout, value: Constant) -> Iterator[tuple[int, Constant]]:
     """The addresses in a constant, with their places in bytes."""
-    if isinstance(value, ConstantAggregate):
-        for element, place in zip(value.elements, layout.offsets(value.type), strict=True):
-            yield from addresses(layout, element, offset + place)
-    elif isinstance(value, ConstantSplat):
-        for place in layout.offsets(value.type):
-            yield from addresses(layout, value.element, offset + place)
-    elif isinstance(value, GlobalValue | ConstantExpr):
-        yield offset, value
+    return ((at, leaf) for at, leaf in leaves(layout, value) if isinstance(leaf, GlobalValue | ConstantExpr))

@@ -87,8 +87,7 @@ def _same(x: Value, y: Value, sign: int) -> bool:
 
 
 def _number(value: Value) -> float | None:
-    value = lane_of(value)
-    return float_value(value) if isinstance(value, ConstantFloat) else None
+    return float_value(lane_of(value))
 
 
 def _is_large(value: Value) -> bool:

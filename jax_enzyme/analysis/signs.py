@@ -28,7 +28,7 @@ _NEXT_TO_ZERO = {"double": 1.4e-154, "float": 1e-19}
 
 def is_next_to_zero(value: Value, compared: Value) -> bool:
     """Whether a constant that a number is compared with is 0, or stands for it."""
-    number = float_value(value) if isinstance(value, ConstantFloat) else None
+    number = float_value(value)
     source = compared.operands[0].type if isinstance(compared, I.Cast) else compared.type
     kind = source.kind if isinstance(source, T.FloatType) else ""
     return number is not None and 0 <= number <= _NEXT_TO_ZERO.get(kind, 0)
@@ -92,7 +92,7 @@ def _is_absolute(select: I.Select) -> bool:
         if not isinstance(negated, I.UnaryOp) or negated.operands[0] is not x:
             continue
         table = relation_table(condition)
-        if table is None or table.x is not x or not isinstance(table.y, ConstantFloat) or float_value(table.y) != 0:
+        if table is None or table.x is not x or float_value(table.y) != 0:
             return False
         return bool(table.values[LESS]) == (negated is then) and bool(table.values[GREATER]) == (x is then)
     return False

@@ -385,8 +385,11 @@ def _ordered(x: Term, y: Term) -> tuple[Term, Term]:
     return (x, y) if x.order <= y.order else (y, x)
 
 
-def float_value(value: ConstantFloat) -> float | None:
-    """The number that a constant of type double, float, half or bfloat spells; None where it is not finite."""
+def float_value(value: Value | None) -> float | None:
+    """The number that a constant of type double, float, half or bfloat spells; None where it is not finite, and for all
+    else."""
+    if not isinstance(value, ConstantFloat):
+        return None
     text = value.text
     if not text.startswith(("0x", "-0x")):
         found = float(text)

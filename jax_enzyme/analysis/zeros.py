@@ -14,25 +14,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from jax_enzyme.analysis.accesses import closure
+from jax_enzyme.analysis.accesses import accesses, closure
 from jax_enzyme.analysis.congruence import Congruence, overlap
-from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.layout import DataLayout, leaves
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import NOTHING, MemoryObject, Objects, call_effect, is_defined_call, is_memory_free
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.module import GlobalVariable
 from jax_enzyme.ir.reach import Reached
-from jax_enzyme.ir.values import (
-    Constant,
-    ConstantAggregate,
-    ConstantNull,
-    ConstantSplat,
-    Poison,
-    Undef,
-    Value,
-    int_value,
-    is_zero,
-)
+from jax_enzyme.ir.values import Constant, ConstantNull, Poison, Undef, Value, is_zero
 from jax_enzyme.rules.effects import Effect
 
 _WRITES_NOTHING = frozenset(
@@ -43,6 +33,7 @@ _WRITES_NOTHING = frozenset(
     }
 )  # fmt: skip
 """What leaves the memory alone that was there before."""
+_FILLS = (Effect.MEMORY_COPY, Effect.MEMORY_SET)
 _MOST = 64
 """So many places are looked at for one pointer: a copy within an object may lead to ever more."""
 
@@ -54,16 +45,6 @@ class _Place:
     item: MemoryObject
     at: Congruence
     size: int
-
-
-@dataclass(frozen=True, eq=False)
-class _Write:
-    """What is written to `size` bytes (None: any number): zeros, what is at `source`, or something else."""
-
-    pointer: Value
-    size: int | None
-    zeros: bool = False
-    source: Value | None = None
 
 
 class Zeros:
@@ -101,7 +82,7 @@ class Zeros:
     def _is_open(self, call: I.CallBase) -> bool:
         """Whether a call may write what is not seen."""
         effect = call_effect(call)
-        is_seen = is_defined_call(call) or is_memory_free(call) or effect in (Effect.MEMORY_COPY, Effect.MEMORY_SET)
+        is_seen = is_defined_call(call) or is_memory_free(call) or effect in _FILLS
         return not is_seen and effect not in _WRITES_NOTHING and not self._points_to.callees(call)
 
     def _places(self, pointer: Value, size: int) -> Iterator[_Place]:
@@ -112,71 +93,53 @@ class Zeros:
         """The places that are copied to this one; None where anything but zeros may be in it."""
         item, site = place.item, place.item.site
         if isinstance(site, GlobalVariable) and item.is_constant:
-            return [] if self._is_zero_at(site.initializer, 0, place) else None
+            return [] if self._is_zero_at(site.initializer, place) else None
         if item in self._reached or not _is_own(item):
             return None
-        if isinstance(site, GlobalVariable) and not self._is_zero_at(site.initializer, 0, place):
+        if isinstance(site, GlobalVariable) and not self._is_zero_at(site.initializer, place):
             return None
         found: list[_Place] = []
         if isinstance(site, I.CallBase) and call_effect(site) is Effect.REALLOCATE:
             found += [_Place(p.item, p.at + place.at, place.size) for p in self._places(site.operands[0], place.size)]
-        for write, here in self._writes.get(item, ()):
-            if write.zeros or (write.size is not None and not overlap(here, write.size, place.at, place.size)):
+        for write, size, here in self._writes.get(item, ()):
+            if _writes_zeros(write) or (size is not None and not overlap(here, size, place.at, place.size)):
                 continue
-            if write.source is None:
+            if not isinstance(write, I.CallBase) or call_effect(write) is not Effect.MEMORY_COPY:
                 return None
             moved = place.at - here
-            sources = [_Place(p.item, p.at + moved, place.size) for p in self._places(write.source, place.size)]
+            sources = [_Place(p.item, p.at + moved, place.size) for p in self._places(write.operands[1], place.size)]
             if not sources:
                 return None
             found += sources
         return found
 
-    def _is_zero_at(self, value: Constant | None, offset: int, place: _Place) -> bool:
-        """Whether a constant at this offset of an object has no bit set at a place of it."""
-        match value:
-            case Constant() if _is_nothing(value):
-                return True
-            case ConstantAggregate(elements=elements):
-                parts = zip(elements, self._layout.offsets(value.type), strict=True)
-                return all(self._is_zero_at(element, offset + start, place) for element, start in parts)
-            case ConstantSplat(element=element):
-                return all(self._is_zero_at(element, offset + o, place) for o in self._layout.offsets(value.type))
-            case None:
-                return False
-            case _:
-                size = self._layout.store_size(value.type)
-                return not overlap(Congruence(offset, 0), size, place.at, place.size)
+    def _is_zero_at(self, value: Constant | None, place: _Place) -> bool:
+        """Whether a constant has no bit set at a place of the object that starts with it."""
+        if value is None or _is_nothing(value):
+            return value is not None
+        return all(
+            _is_nothing(leaf)
+            or not overlap(Congruence(at, 0), self._layout.store_size(leaf.type), place.at, place.size)
+            for at, leaf in leaves(self._layout, value)
+        )
 
     @cached_property
-    def _writes(self) -> dict[MemoryObject, list[tuple[_Write, Congruence]]]:
-        """What is written to each object, and where."""
-        found: dict[MemoryObject, list[tuple[_Write, Congruence]]] = {}
-        for instruction in self._instructions:
-            write = self._write(instruction)
-            if write is not None:
-                for item, offsets in self._points_to.within(write.pointer).items():
-                    found.setdefault(item, []).extend((write, at) for at in offsets)
+    def _writes(self) -> dict[MemoryObject, list[tuple[I.Instruction, int | None, Congruence]]]:
+        """What is written to each object by code that is seen, how many bytes (None: any number), and where."""
+        found: dict[MemoryObject, list[tuple[I.Instruction, int | None, Congruence]]] = {}
+        every = (a for f in self._points_to.functions for a in accesses(self._points_to, f, self._layout) if a.writes)
+        for write in every:
+            if isinstance(write.instruction, I.CallBase) and call_effect(write.instruction) not in _FILLS:
+                continue
+            for item, offsets in self._points_to.within(write.pointer).items():
+                found.setdefault(item, []).extend((write.instruction, write.size, at) for at in offsets)
         return found
 
-    def _write(self, instruction: I.Instruction) -> _Write | None:
-        match instruction:
-            case I.Store(operands=[value, pointer]):
-                return _Write(pointer, self._layout.store_size(value.type), _is_nothing(value))
-            case I.AtomicRMW() | I.CmpXchg():
-                return _Write(instruction.operands[0], self._layout.store_size(instruction.operands[1].type))
-            case I.CallBase():
-                match call_effect(instruction):
-                    case Effect.MEMORY_COPY:
-                        target, source, size, *_ = instruction.operands
-                        return _Write(target, int_value(size), source=source)
-                    case Effect.MEMORY_SET:
-                        target, byte, size, *_ = instruction.operands
-                        return _Write(target, int_value(size), zeros=is_zero(byte))
-                    case _:
-                        return None
-            case _:
-                return None
+
+def _writes_zeros(write: I.Instruction) -> bool:
+    if isinstance(write, I.CallBase):
+        return call_effect(write) is Effect.MEMORY_SET and is_zero(write.operands[1])
+    return isinstance(write, I.Store) and _is_nothing(write.operands[0])
 
 
 def _is_nothing(value: Value) -> bool:

@@ -459,7 +459,7 @@ class _Sums:
 
 def _element(type_: T.Type) -> T.Type | None:
     """The type of the numbers that a value of a type is, one or several; None where it is something else."""
-    element = type_.element if isinstance(type_, T.VectorType) else type_
+    element = T.scalar(type_)
     return element if element in _KINDS else None
 
 

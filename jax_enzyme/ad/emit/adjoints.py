@@ -33,7 +33,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, zero
 from jax_enzyme.ir.module import Function
-from jax_enzyme.ir.values import Constant, ConstantInt, Value
+from jax_enzyme.ir.values import Constant, Value
 from jax_enzyme.rules.blas.table import Result
 from jax_enzyme.rules.effects import Effect
 
@@ -299,10 +299,10 @@ class Adjoints:
             "fpext": lambda i, a: self._converted(i, a, "fptrunc"),
             "fptrunc": lambda i, a: self._converted(i, a, "fpext"),
             "bitcast": self._bitcast,
-            "extractvalue": self._extract_value,
-            "insertvalue": self._insert_value,
-            "extractelement": self._extract_element,
-            "insertelement": self._insert_element,
+            "extractvalue": self._taken_out,
+            "insertvalue": self._put_in,
+            "extractelement": self._taken_out,
+            "insertelement": self._put_in,
             "shufflevector": self._shuffle,
         }.get(instruction.opcode)
 
@@ -324,35 +324,29 @@ class Adjoints:
         type_ = self._type(operand)
         self.add(operand, adjoint if type_ == adjoint.type else self._builder.cast("bitcast", adjoint, type_))
 
-    def _extract_value(self, instruction: I.Instruction, adjoint: Value) -> None:
-        assert isinstance(instruction, I.ExtractValue)
-        aggregate = instruction.operands[0]
-        if self.is_active(aggregate):
-            part = I.InsertValue(aggregate.type, "insertvalue", [zero(aggregate.type), adjoint], instruction.indices)
-            self.add(aggregate, self._builder.insert(part))
+    def _taken_out(self, instruction: I.Instruction, adjoint: Value) -> None:
+        whole = instruction.operands[0]
+        if self.is_active(whole):
+            self.add(whole, self._with_part(instruction, zero(whole.type), adjoint))
 
-    def _insert_value(self, instruction: I.Instruction, adjoint: Value) -> None:
-        assert isinstance(instruction, I.InsertValue)
-        aggregate, element = instruction.operands
-        if self.is_active(element):
-            part = I.ExtractValue(element.type, "extractvalue", [adjoint], instruction.indices)
-            self.add(element, self._builder.insert(part))
-        if self.is_active(aggregate):
-            rest = I.InsertValue(adjoint.type, "insertvalue", [adjoint, zero(element.type)], instruction.indices)
-            self.add(aggregate, self._builder.insert(rest))
+    def _put_in(self, instruction: I.Instruction, adjoint: Value) -> None:
+        whole, part = instruction.operands[:2]
+        if self.is_active(part):
+            self.add(part, self._part(instruction, adjoint, part.type))
+        if self.is_active(whole):
+            self.add(whole, self._with_part(instruction, adjoint, zero(part.type)))
 
-    def _extract_element(self, instruction: I.Instruction, adjoint: Value) -> None:
-        vector, index = instruction.operands
-        if self.is_active(vector):
-            self.add(vector, self._with_lane(zero(vector.type), adjoint, self._sources.value(index)))
+    def _part(self, place: I.Instruction, whole: Value, type_: T.Type) -> Value:
+        """What is in a record, or a vector, where an instruction takes something out or puts it in."""
+        if isinstance(place, I.InsertValue):
+            return self._builder.insert(I.ExtractValue(type_, "extractvalue", [whole], place.indices))
+        return self._builder.extract_element(whole, self._sources.value(place.operands[-1]))
 
-    def _insert_element(self, instruction: I.Instruction, adjoint: Value) -> None:
-        vector, element, index = instruction.operands
-        lane = self._sources.value(index)
-        if self.is_active(element):
-            self.add(element, self._lane(adjoint, lane))
-        if self.is_active(vector):
-            self.add(vector, self._with_lane(adjoint, zero(element.type), lane))
+    def _with_part(self, place: I.Instruction, whole: Value, part: Value) -> Value:
+        """The same with something else there."""
+        if isinstance(place, I.ExtractValue | I.InsertValue):
+            return self._builder.insert(I.InsertValue(whole.type, "insertvalue", [whole, part], place.indices))
+        return self._builder.insert_element(whole, part, self._sources.value(place.operands[-1]))
 
     def _shuffle(self, instruction: I.Instruction, adjoint: Value) -> None:
         assert isinstance(instruction, I.ShuffleVector)
@@ -365,14 +359,7 @@ class Adjoints:
             total: Value = zero(first.type)
             for lane, chosen in enumerate(instruction.mask):
                 if start <= chosen < start + count:
-                    index = ConstantInt(T.I32, chosen - start)
-                    part = self._lane(adjoint, ConstantInt(T.I32, lane))
-                    old = self._lane(total, index)
-                    total = self._with_lane(total, added(self._builder, old, part), index)
+                    part = self._builder.extract_element(adjoint, lane)
+                    old = self._builder.extract_element(total, chosen - start)
+                    total = self._builder.insert_element(total, added(self._builder, old, part), chosen - start)
             self.add(source, total)
-
-    def _lane(self, vector: Value, index: Value) -> Value:
-        return self._builder.extract_element(vector, index)
-
-    def _with_lane(self, vector: Value, element: Value, index: Value) -> Value:
-        return self._builder.insert_element(vector, element, index)

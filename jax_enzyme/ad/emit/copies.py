@@ -14,7 +14,7 @@ The order is the one that is right for overlapping ranges, and for records copie
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from jax_enzyme.analysis.memory import PointsTo
@@ -72,11 +72,7 @@ class Pattern:
 def numbers_in(words: Words, target: Value, source: Value, length: Value) -> Pattern | None:
     """The numbers in what is copied; None where that is not known, or where numbers of several kinds may lie at one
     place."""
-
-    def clash(a: Piece, b: Piece) -> bool:
-        return T.PTR not in (a[1], b[1])
-
-    return _pattern(words, target, source, length, clash, lambda type_: type_ != T.PTR)
+    return _pattern(words, target, source, length, of_pointers=False)
 
 
 def is_array(words: Words, copy: I.CallBase, kind: T.FloatType) -> bool:
@@ -104,31 +100,20 @@ def is_freed_next(copy: I.CallBase, points_to: PointsTo) -> bool:
 
 def pointers_in(words: Words, target: Value, source: Value, length: Value) -> Pattern | None:
     """The same of pointers: None also where a number may lie at the place of one."""
-
-    def clash(a: Piece, b: Piece) -> bool:
-        return T.PTR in (a[1], b[1])
-
-    return _pattern(words, target, source, length, clash, lambda type_: type_ == T.PTR)
+    return _pattern(words, target, source, length, of_pointers=True)
 
 
-def _pattern(
-    words: Words,
-    target: Value,
-    source: Value,
-    length: Value,
-    clash: Callable[[Piece, Piece], bool],
-    wanted: Callable[[T.Type], bool],
-) -> Pattern | None:
+def _pattern(words: Words, target: Value, source: Value, length: Value, *, of_pointers: bool) -> Pattern | None:
     for period, pieces in _layouts(words, target, source, int_value(length)):
         held = sorted(pieces, key=lambda p: (p[0], str(p[1])))
         around = [(o + period, t) for o, t in held] if period else []
         clashes = any(
-            piece[0] + _size(piece[1]) > other[0] and clash(piece, other)
+            piece[0] + _size(piece[1]) > other[0] and (T.PTR in (piece[1], other[1])) == of_pointers
             for index, piece in enumerate(held)
             for other in (held + around)[index + 1 :]
             if other != piece
         )
-        chosen = tuple(p for p in held if wanted(p[1]))
+        chosen = tuple(p for p in held if (p[1] == T.PTR) == of_pointers)
         if clashes or len(chosen) > _MOST or any(t not in _MOVED for _, t in chosen) or 0 < period < 2:
             continue
         return Pattern(period, chosen)

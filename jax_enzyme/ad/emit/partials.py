@@ -10,7 +10,7 @@ from jax_enzyme.analysis.symbols import float_value
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
-from jax_enzyme.ir.values import ConstantFloat, ConstantInt, ConstantSplat, Value
+from jax_enzyme.ir.values import ConstantInt, Value, lane_of
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.rules.emit import emit_product
 from jax_enzyme.rules.expr import Expr
@@ -36,20 +36,19 @@ def _out_of_range(summand: Value) -> bool:
         return summand.flags == _CONTRACTED
     scale = 1.0
     while isinstance(summand, I.BinaryOp) and summand.opcode == "fmul":
-        factors = [f for f in map(_constant, summand.operands) if f is not None]
+        factors = [f for f in map(_number, summand.operands) if f is not None]
         if len(factors) != 1:
             return False
         scale *= factors[0]
         info = np.finfo(np.float32 if T.scalar(summand.type) == T.FLOAT else np.float64)
         if not info.tiny <= abs(scale) <= info.max:
             return True
-        summand = summand.operands[_constant(summand.operands[0]) is not None]
+        summand = summand.operands[_number(summand.operands[0]) is not None]
     return False
 
 
-def _constant(value: Value) -> float | None:
-    number = value.element if isinstance(value, ConstantSplat) else value
-    return float_value(number) if isinstance(number, ConstantFloat) else None
+def _number(value: Value) -> float | None:
+    return float_value(lane_of(value))
 
 
 def companion_in_sum(builder: Builder, operand: Value, value: Value, shadow: Value) -> Value:
