@@ -14,7 +14,7 @@ from functools import lru_cache
 from threading import Lock
 
 from jax_enzyme.ad.emit.adjoints import Adjoints
-from jax_enzyme.ad.emit.lookup import Recorder, Sources
+from jax_enzyme.ad.emit.lookup import Sources
 from jax_enzyme.ad.emit.reverse import Sweep
 from jax_enzyme.ad.emit.runtime import Runtime
 from jax_enzyme.ad.emit.segments import Schedule
@@ -263,12 +263,12 @@ def _routine(
 ) -> Routine:
     work = Work(recipes, facts, words)
     sites = [o.site for o in static if o.site is not None] if recipes.is_root else shadowed_parameters(recipes, facts)
-    recorder = _record(recipes, words, work, sites, loops)
+    asked = _record(recipes, words, work, sites, loops)
     threads, node_threads, packs = facts.execution.threads, facts.execution.node_threads, recipes.choices.packing
     shared = (recipes.recurrences, recipes.layout, words.may_be_bits, threads, node_threads)
     tape = Tape(recipes.code, *shared, recipes.is_root, packs)
     resident = _read_again(recipes, facts, loops) if recipes.is_root else ()
-    plan = make_plan(recipes, tape, recorder.required, recorder.pointers, resident)
+    plan = make_plan(recipes, tape, asked.required, asked.pointers, resident)
     arguments = () if recipes.is_root else recipes.code.function.arguments
     return Routine(work, plan, tuple(filter(facts.activity.value, arguments)))
 
@@ -298,23 +298,23 @@ def _is_static(item: MemoryObject, recipes: Recipes) -> bool:
 
 def _record(
     recipes: Recipes, words: Words, work: Work, shadowed: Sequence[Value], loops: dict[Function, CutLoop]
-) -> Recorder:
+) -> Sources:
     """Runs the reverse sweep into the void, to see what it asks for. It has the shadows of the values `shadowed`."""
     facts = work.facts
     shadows: dict[Value, Value] = {value: Argument(T.PTR) for value in shadowed}
-    recorder = Recorder(recipes, Builder(BasicBlock()), shadows)
+    asked = Sources(recipes, Builder(BasicBlock()), shadows)
 
     def pulled(call: I.CallBase, frame: Value, adjoint: Value | None) -> list[tuple[int, Value]]:
         cut = loops.get(call.callee) if isinstance(call.callee, Function) else None
         if cut is not None:
             shadowed = tuple(a for a in cut.parameters if T.is_pointer(a.type) and facts.shadowed_memory(a))
-            list(arguments_of(call, shadowed, recorder))
+            list(arguments_of(call, shadowed, asked))
         return []
 
-    adjoints = Adjoints(work, recorder, Builder(BasicBlock()), Runtime(extended(facts.module), words), pulled)
+    adjoints = Adjoints(work, asked, Builder(BasicBlock()), Runtime(extended(facts.module), words), pulled)
     iterations: dict[Loop, Value] = {loop: Argument(T.PTR) for loop in work.code.loops}
-    Sweep(work, recorder, adjoints, iterations, recorder.builder.ret).run()
-    return recorder
+    Sweep(work, asked, adjoints, iterations, asked.builder.ret).run()
+    return asked
 
 
 def arguments_of(call: I.CallBase, shadowed: tuple[Argument, ...], sources: Sources) -> Iterator[Value]:

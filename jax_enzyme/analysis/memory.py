@@ -188,7 +188,9 @@ class PointsTo:
         if isinstance(value, Constant):
             return objects_in(self._place(value))
         self._work.read(value)
-        return self._expanded(self._leads.get(value, NOTHING))
+        if value not in self._leads:
+            self._leads[value] = objects_in(self._values.get(value, NOWHERE))
+        return self._expanded(self._leads[value])
 
     def within(self, pointer: Value) -> Mapping[MemoryObject, Offsets]:
         """The offsets in each object that a pointer may point to, with bounds where they are known."""
@@ -284,7 +286,7 @@ class PointsTo:
         if changed:
             self._increments.grew(value, changed)
             if len(known) > before:
-                self._leads[value] = objects_in(known)
+                self._leads.pop(value, None)
             self._work.changed(value)
 
     def _add(self, item: MemoryObject, at: Congruence, place: Place) -> None:

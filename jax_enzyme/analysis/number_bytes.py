@@ -182,7 +182,6 @@ class ByteRanges:
         self._points_to = points_to
         self._module: Module = points_to.module
         self.layout = DataLayout(self._module)
-        self._extents: dict[MemoryObject, int | None] = {}
 
     def accessed(self, access: I.Instruction, pointer: Value, type_: T.Type) -> Iterator[tuple[MemoryObject, Bytes]]:
         """What a load or store of a type touches in each object, number by number."""
@@ -231,9 +230,7 @@ class ByteRanges:
         the object."""
         if part.whole:
             return part
-        if item not in self._extents:
-            self._extents[item] = extent(self.layout, item)
-        place = inside(part.at, part.size, self._extents[item])
+        place = inside(part.at, part.size, extent(self.layout, item))
         if place is None:
             return None
         part = replace(part, at=place, start=part.start if place.modulus else place.offset)

@@ -19,7 +19,18 @@ from jax_enzyme.analysis.fortran_io import Statement, statement
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, GlobalAlias, GlobalVariable, callee_of, declared_callee, declared_name
-from jax_enzyme.ir.values import Constant, ConstantExpr, Value, int_value, parts_of
+from jax_enzyme.ir.values import (
+    Constant,
+    ConstantExpr,
+    ConstantFloat,
+    ConstantInt,
+    ConstantNull,
+    Poison,
+    Undef,
+    Value,
+    int_value,
+    parts_of,
+)
 from jax_enzyme.rules.blas.table import Routine
 from jax_enzyme.rules.blas.table import routine as routine_named
 from jax_enzyme.rules.effects import Effect, calls_nothing_back, effect, writes_text
@@ -54,6 +65,7 @@ RESIZED = "je.resized"
 UNSIZED = '"je.unsized"'
 """Marks a parameter of the root that leads to memory of which nobody says how large it is."""
 
+_NO_ADDRESS = (ConstantInt, ConstantFloat, ConstantNull, Undef, Poison)
 Objects = frozenset[MemoryObject]
 NOTHING: Objects = frozenset()
 
@@ -110,20 +122,23 @@ def reachable_functions(*roots: Function) -> list[Function]:
     through_pointers = False
     while pending:
         for instruction in pending.pop(0).instructions():
-            operands = instruction.operands
-            through_pointers |= _leaves_outside(instruction)
-            if isinstance(instruction, I.CallBase):
-                operands, callee = instruction.arguments, instruction.callee
-                through_pointers |= may_call_back(instruction) and not calls_nothing_back(instruction.callee.name)
+            is_call = isinstance(instruction, I.CallBase)
+            operands = instruction.arguments if is_call else instruction.operands
+            for operand in operands:
+                if isinstance(operand, Constant) and not isinstance(operand, _NO_ADDRESS):
+                    named.update(dict.fromkeys(named_functions(operand, tables)))
+                    if is_call and not through_pointers and _enters_unknown(instruction):
+                        through_pointers = any(True for _ in named_functions(operand, set()))
+            if is_call:
+                callee = instruction.callee
                 if isinstance(callee, Function):
                     pending += _entered(found, [callee])
+                    calls_back = not through_pointers and may_call_back(instruction)
+                    through_pointers |= calls_back and not calls_nothing_back(callee.name)
                 else:
                     through_pointers = True
-            for operand in operands:
-                if isinstance(operand, Constant):
-                    named.update(dict.fromkeys(named_functions(operand, tables)))
-                    if not through_pointers and _enters_unknown(instruction):
-                        through_pointers = any(True for _ in named_functions(operand, set()))
+            elif isinstance(instruction, I.Store):
+                through_pointers |= _leaves_outside(instruction)
         if not pending and through_pointers:
             pending += _entered(found, named)
     return list(found)
@@ -136,11 +151,10 @@ def _entered(found: dict[Function, None], functions: Iterable[Function]) -> list
     return new
 
 
-def _enters_unknown(instruction: I.Instruction) -> bool:
+def _enters_unknown(instruction: I.CallBase) -> bool:
     """A call of which nothing is known: it may call the functions that it is given. What copies a table calls none."""
-    if not isinstance(instruction, I.CallBase) or is_defined_call(instruction):
-        return False
-    return call_effect(instruction) not in (Effect.MEMORY_COPY, Effect.MEMORY_SET, Effect.IGNORED)
+    harmless = (Effect.MEMORY_COPY, Effect.MEMORY_SET, Effect.IGNORED)
+    return not is_defined_call(instruction) and call_effect(instruction) not in harmless
 
 
 def may_call_back(call: I.CallBase) -> bool:
@@ -151,11 +165,11 @@ def may_call_back(call: I.CallBase) -> bool:
     return any(map(_may_lead_on, call.arguments)) and standard().for_call(call.callee.name, call.function_type) is None
 
 
-def _leaves_outside(instruction: I.Instruction) -> bool:
+def _leaves_outside(store: I.Store) -> bool:
     """Whether what may lead to functions is stored where code that is not there finds it, in a variable of its own."""
-    if not isinstance(instruction, I.Store) or not _may_lead_on(instruction.operands[0]):
+    if not _may_lead_on(store.operands[0]):
         return False
-    target = I.base_of(instruction.operands[1])
+    target = I.base_of(store.operands[1])
     while isinstance(target, ConstantExpr):
         target = target.operands[0]
     return isinstance(target, GlobalVariable) and target.initializer is None

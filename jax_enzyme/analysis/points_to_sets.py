@@ -10,6 +10,7 @@ What is not understood leads anywhere in the same objects (`anywhere`).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from jax_enzyme.analysis.congruence import ANY, Congruence
 from jax_enzyme.analysis.layout import DataLayout
@@ -28,6 +29,7 @@ MANY_FIELDS = 128
 Moves = tuple[int, list[tuple[Value, int]]]
 """A number, and values each times another."""
 NOWHERE: Place = {}
+_NUMBER = frozenset([None])
 PART: Offsets = frozenset()
 """The offsets of what may be a part of a pointer, as far as is known, but most often is a number beside one: an integer
 of less than 64 bits, a floating-point number. A pointer that is made of nothing but such parts leads anywhere."""
@@ -50,7 +52,7 @@ def computed(instruction: I.BinaryOp, xs: Offsets, ys: Offsets) -> Offsets:
 
 
 def objects_in(place: Place) -> Objects:
-    return frozenset(o for o in place if o is not None)
+    return cast(Objects, frozenset(place) - _NUMBER)
 
 
 def anywhere(type_: T.Type, place: Place) -> Place:

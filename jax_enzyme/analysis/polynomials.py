@@ -150,13 +150,6 @@ class Polynomial:
             return None
         return Polynomial({m: c // divisor for m, c in self.terms.items()})
 
-    def wrap(self, bits: int) -> Polynomial:
-        """Congruent modulo 2**bits, with coefficients in the signed range."""
-        half = 1 << (bits - 1)
-        if all(-half <= c < half for c in self.terms.values()):
-            return self
-        return _collect((m, (c + half) % (2 * half) - half) for m, c in self.terms.items())
-
     def coefficients(self, atom: Atom) -> list[Polynomial]:
         """`[p0, p1, ...]` with self = sum of `pj * C(atom, j)` and no `pj` containing the atom; never empty."""
         if not self.contains(atom):

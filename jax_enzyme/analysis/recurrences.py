@@ -85,7 +85,9 @@ class Recurrences:
         """The value, as used inside `loop`, as a chain in the loop's iteration number; None if it has none."""
         if self.bits(value.type) is None:
             return None
-        parts = self.form_at(value, loop.header if self._home(value) not in loop.blocks else self.block_of[value])
+        parts = self.form_at(
+            value, loop.header if self.block_of.get(value) not in loop.blocks else self.block_of[value]
+        )
         coefficients = parts.polynomial.coefficients(self.iteration(loop))
         if not all(self.is_invariant(c, loop) for c in coefficients):
             return None
@@ -187,7 +189,7 @@ class Recurrences:
     def _leave(self, form: Form, loop: Loop) -> Form | None:
         """A form after the loop: what it was in the last iteration."""
         k = self.iteration(loop)
-        if any(isinstance(a, Leaf) and self._home(a.value) in loop.blocks for a in form.polynomial.atoms):
+        if any(isinstance(a, Leaf) and self.block_of.get(a.value) in loop.blocks for a in form.polynomial.atoms):
             return None
         if k not in form.polynomial.atoms:
             return form
@@ -199,16 +201,13 @@ class Recurrences:
         except TooComplex:
             return None
 
-    def _home(self, value: Value) -> BasicBlock | None:
-        return self.block_of.get(value)
-
     def is_invariant(self, polynomial: Polynomial, loop: Loop) -> bool:
         """Does it have one value from entering the loop to leaving it?"""
         for atom in polynomial.atoms:
             if isinstance(atom, Iteration):
                 if atom.loop is loop or not atom.loop.encloses(loop):
                     return False
-            elif self._home(atom.value) in loop.blocks:
+            elif self.block_of.get(atom.value) in loop.blocks:
                 return False
         return True
 
@@ -226,7 +225,7 @@ class Recurrences:
             return self._opaque(value)
         if form.signed or form.unsigned:
             return form
-        return replace(form, polynomial=form.polynomial.wrap(bits))
+        return replace(form, polynomial=form.polynomial.modulo(bits))
 
     def _operation(self, value: I.Instruction) -> Form | None:
         match value:
@@ -443,7 +442,7 @@ class Recurrences:
                 if block not in atom.loop:
                     return False
                 continue
-            home = self._home(atom.value)
+            home = self.block_of.get(atom.value)
             if home is not None and (home is block or not self.dominators.dominates(home, block)):
                 return False
         return True

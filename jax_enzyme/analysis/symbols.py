@@ -11,6 +11,7 @@ the program does, so that no term is reassociated. What is not finite at the con
 from __future__ import annotations
 
 import math
+import operator
 import struct
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
@@ -26,6 +27,9 @@ _AT_CONSTANTS: dict[str, Callable[..., float]] = {
     "acos": math.acos, "fmax": max, "fmin": min, "pow": math.pow, "hypot": math.hypot, "copysign": math.copysign,
 }  # fmt: skip
 """Functions that are known at numbers, by the names of their rules."""
+_OPERATIONS: dict[str, Callable[..., float]] = {
+    "fadd": operator.add, "fsub": operator.sub, "fmul": operator.mul, "fdiv": operator.truediv, "frem": math.fmod,
+}  # fmt: skip
 _KEEP_ZERO = frozenset("sin tan asin atan sinh tanh asinh expm1 log1p erf fabs copysign".split())
 _STEEP = frozenset("sqrt cbrt".split())
 """Functions that have a value at zero, and no derivative."""
@@ -158,20 +162,8 @@ class Terms:
         return self.negated(product) if flips else product
 
     def _computed(self, opcode: str, x: Term, y: Term) -> Term:
-        a, b = x.number, y.number
-        assert a is not None and b is not None
         try:
-            match opcode:
-                case "fadd":
-                    value = a + b
-                case "fsub":
-                    value = a - b
-                case "fmul":
-                    value = a * b
-                case "fdiv":
-                    value = a / b
-                case _:
-                    value = math.fmod(a, b)
+            value = _OPERATIONS[opcode](x.number, y.number)
         except ArithmeticError:
             return self.invalid(x.type)
         return self._rounded(value, self.term(opcode, (x, y), None, x.type))
@@ -250,26 +242,10 @@ class Terms:
         return x.parts[0] if x.operation == "not" else self.term("not", (x,), None, x.type)
 
     def compared(self, opcode: str, predicate: str, x: Term, y: Term) -> Term:
-        return self._floats_compared(predicate, x, y) if opcode == "fcmp" else self._integers_compared(predicate, x, y)
-
-    def _floats_compared(self, predicate: str, x: Term, y: Term) -> Term:
-        if predicate in ("ord", "uno", "true", "false"):
-            return self.truth(predicate in ("ord", "true"))
-        match predicate[1:]:
-            case "eq":
-                return self._equal("equal", x, y)
-            case "ne":
-                return self.inverse(self._equal("equal", x, y))
-            case "lt":
-                return self._less("less", x, y)
-            case "gt":
-                return self._less("less", y, x)
-            case "le":
-                return self.inverse(self._less("less", y, x))
-            case _:
-                return self.inverse(self._less("less", x, y))
-
-    def _integers_compared(self, predicate: str, x: Term, y: Term) -> Term:
+        if opcode == "fcmp":
+            if predicate in ("ord", "uno", "true", "false"):
+                return self.truth(predicate in ("ord", "true"))
+            return self._related(predicate[1:], "less", x, y)
         if predicate in ("eq", "ne"):
             constant, parts = self.linear(self.total(x.type, [(x, 1), (y, -1)]))
             if len(parts) == 1 and abs(next(iter(parts.values()))) == 1 and isinstance(x.type, T.IntType):
@@ -277,20 +253,21 @@ class Terms:
                 x, y = part, self.number(x.type, -constant * parts[part])
             elif not parts:
                 x, y = self.number(T.IntType(64), constant), self.number(T.IntType(64), 0)
-            found = self._equal("equal", x, y)
-            return found if predicate == "eq" else self.inverse(found)
-        sign, relation = predicate[0], predicate[1:]
+        return self._related(predicate[-2:], f"{predicate[0]}less", x, y)
+
+    def _related(self, relation: str, less: str, x: Term, y: Term) -> Term:
+        """Equality, an order, or their opposites."""
         if relation in ("gt", "le"):
             x, y = y, x
-        found = self._less(f"{sign}less", x, y)
-        return found if relation in ("lt", "gt") else self.inverse(found)
+        found = self._equal(x, y) if relation in ("eq", "ne") else self._less(less, x, y)
+        return self.inverse(found) if relation in ("ne", "le", "ge") else found
 
-    def _equal(self, operation: str, x: Term, y: Term) -> Term:
+    def _equal(self, x: Term, y: Term) -> Term:
         if x is y and x.operation != "invalid":
             return self.truth(True)
         if x.number is not None and y.number is not None:
             return self.truth(x.number == y.number)
-        return self.term(operation, _ordered(x, y), None, T.IntType(1))
+        return self.term("equal", _ordered(x, y), None, T.IntType(1))
 
     def _less(self, operation: str, x: Term, y: Term) -> Term:
         if x is y:

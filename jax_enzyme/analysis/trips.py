@@ -30,6 +30,7 @@ from jax_enzyme.analysis.polynomials import Iteration, Polynomial
 from jax_enzyme.analysis.ranges import Interval, full_range, unsigned_range
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock
 
 _GREATER = ("sgt", "sge", "ugt", "uge")
@@ -70,17 +71,8 @@ def _copied(facts: IntegerFacts, loop: Loop, exits: Sequence[BasicBlock]) -> Ite
 
 def _around(loop: Loop, blocks: Collection[BasicBlock]) -> bool:
     """Whether an iteration may come to its end and to none of some blocks."""
-    seen = set(blocks)
-    stack = [loop.header]
-    while stack:
-        block = stack.pop()
-        if block in seen:
-            continue
-        seen.add(block)
-        if loop.header in block.successors:
-            return True
-        stack += (successor for successor in block.successors if successor in loop)
-    return False
+    others = reached([loop.header], lambda block: block.successors, lambda b: b in loop and b not in blocks)
+    return any(loop.header in block.successors for block in others)
 
 
 def exit_count(facts: IntegerFacts, loop: Loop, source: BasicBlock, alone: bool) -> TripCount:

@@ -90,7 +90,6 @@ class Words:
         self.buffers = buffers
         self._layout = DataLayout(points_to.module)
         self._aligned: dict[T.Type, bool] = {}
-        self._extents: dict[MemoryObject, int | None] = {}
         self._integers: set[Value] = set()
         self._met: dict[tuple[MemoryObject, Congruence, int], frozenset[tuple[int, _Fact]]] = {}
 
@@ -296,7 +295,7 @@ class Words:
             room = self._layout.store_size(scalar)
             for step in range(0, max(room - size, 0) + 1, size):
                 for item, place in self._accessed(pointer, align):
-                    at = inside(place + Congruence(offset + step, 0), size, self._extent(item))
+                    at = inside(place + Congruence(offset + step, 0), size, extent(self._layout, item))
                     if at is not None:
                         _add(facts, item, _Fact(at, kind, size, plain or kind is named))
 
@@ -315,11 +314,6 @@ class Words:
             for item, place in self.points_to.place(call.operands[index]).items():
                 at = Congruence.of(place.offset, gcd(place.modulus, size))
                 _add(facts, item, _Fact(at, routine.scalar, size, plain=True))
-
-    def _extent(self, item: MemoryObject) -> int | None:
-        if item not in self._extents:
-            self._extents[item] = extent(self._layout, item)
-        return self._extents[item]
 
     def _ways(self, call: I.CallBase) -> Iterator[_Way]:
         """A copy carries facts both ways."""
@@ -343,7 +337,7 @@ class Words:
                     if way.alone is not None and fact.type != way.alone:
                         continue
                     for moved in _moved(fact, way.place, way.there, way.size):
-                        at = inside(moved, fact.size, self._extent(way.twin))
+                        at = inside(moved, fact.size, extent(self._layout, way.twin))
                         if at is not None:
                             _note(held, _Fact(at, fact.type, fact.size, plain=False))
             pending = [way for way in ways if len(facts.get(way.item, ())) > carried[way]]

@@ -121,7 +121,7 @@ def declare(module: Module, name: str, kind: T.FunctionType, attributes: tuple[s
 
 def callee_of(value: Value) -> Function | None:
     """The function that an instruction calls; None where it calls none, or through a pointer."""
-    callee = value.callee if isinstance(value, CallBase) else None
+    callee = value.operands[-1] if isinstance(value, CallBase) else None
     return callee if isinstance(callee, Function) else None
 
 

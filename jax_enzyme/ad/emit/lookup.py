@@ -1,7 +1,7 @@
 """Values of the forward sweep, asked for in the reverse sweep.
 
-`Recorder` and `Lookup` answer the same questions. The emitter of the reverse sweep runs first over a `Recorder`, into
-code that is thrown away, which notes every value that it asks for; the plan decides how each can be had; then the
+`Sources` and `Lookup` are asked the same questions. The emitter of the reverse sweep runs first over plain `Sources`,
+into code that is thrown away, which note every value that it asks for; the plan decides how each can be had; then the
 emitter runs again over a `Lookup`, which emits what the plan says. So the plan covers exactly what emission needs.
 
 A value may need another one, and so on for thousands of statements. What finds one is therefore a generator: it yields
@@ -10,7 +10,6 @@ what it needs first, and `_finished` runs all of them on a stack of its own.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Mapping
 from typing import Any, TypeAlias
 
@@ -38,14 +37,17 @@ _ADDRESSES = ("getelementptr", "addrspacecast", "freeze", "phi", "select")
 """How an address is made of others, so that its shadow is made of theirs in the same way."""
 
 
-class Sources(ABC):
-    """Where the reverse sweep gets forward values from. `builder` is where code is being emitted; `forget` is called
-    when emission moves to a block that the last one does not dominate."""
+class Sources:
+    """Where the reverse sweep gets forward values from: here, nowhere yet. What is asked for is noted, as `required`
+    and as `pointers` that only the forward sweep has. `builder` is where code is being emitted; `forget` is called when
+    emission moves to a block that the last one does not dominate."""
 
     def __init__(self, recipes: Recipes, builder: Builder, shadows: dict[Value, Value]) -> None:
         self.recipes = recipes
         self.builder = builder
         self.shadows = shadows
+        self.required: dict[Value, None] = {}
+        self.pointers: Pointers = {}
         self._cache: dict[Value, Value] = {}
         self._shadow_cache: dict[Value, Value] = {}
 
@@ -53,22 +55,27 @@ class Sources(ABC):
         """A forward value, as it was in the current iterations."""
         return _finished(self._value_steps(value))
 
-    @abstractmethod
-    def _value_steps(self, value: Value) -> Steps: ...
+    def _value_steps(self, value: Value) -> Steps:
+        if isinstance(value, Constant):
+            return value
+        if not self.recipes.is_free(value):
+            self.required[value] = None
+        return Poison(value.type)
+        yield  # nothing: it needs no other value
 
-    @abstractmethod
     def iteration(self, loop: Loop) -> Value:
         """The number of the current iteration (i64)."""
+        return Poison(T.I64)
 
-    @abstractmethod
     def forward_pointer(self, of: Value, what: What) -> Value:
         """The shadow of a pointer, or the frame of a call, that only the forward sweep has."""
+        if (of, what) not in self.pointers:
+            self.pointers[of, what] = ForwardPointer(of, what)
+        return Poison(T.PTR)
 
-    @abstractmethod
     def enter(self, loop: Loop) -> None:
         """Reverse enters a loop from its exit: its iteration number has been set."""
 
-    @abstractmethod
     def step_back(self, loop: Loop) -> None:
         """Reverse goes on to the iteration before."""
 
@@ -80,9 +87,9 @@ class Sources(ABC):
         """The shadow of a pointer, found along the address arithmetic of the primal."""
         return _finished(self._shadow_steps(pointer))
 
-    @abstractmethod
     def shadow_at(self, pointer: Value, numbers: Mapping[Loop, int]) -> Value:
         """The same in other iterations of some loops."""
+        return self.shadow(pointer)
 
     def _shadow_steps(self, pointer: Value) -> Steps:
         if pointer in self.shadows:
@@ -180,40 +187,6 @@ def _finished(steps: Steps) -> Value:
             result = None
     assert result is not None
     return result
-
-
-class Recorder(Sources):
-    """Notes what is asked for; `pointers` are those that only the forward sweep has."""
-
-    def __init__(self, recipes: Recipes, builder: Builder, shadows: dict[Value, Value]) -> None:
-        super().__init__(recipes, builder, shadows)
-        self.required: dict[Value, None] = {}
-        self.pointers: Pointers = {}
-
-    def _value_steps(self, value: Value) -> Steps:
-        if isinstance(value, Constant):
-            return value
-        if not self.recipes.is_free(value):
-            self.required[value] = None
-        return Poison(value.type)
-        yield  # nothing: it needs no other value
-
-    def iteration(self, loop: Loop) -> Value:
-        return Poison(T.I64)
-
-    def forward_pointer(self, of: Value, what: What) -> Value:
-        if (of, what) not in self.pointers:
-            self.pointers[of, what] = ForwardPointer(of, what)
-        return Poison(T.PTR)
-
-    def shadow_at(self, pointer: Value, numbers: Mapping[Loop, int]) -> Value:
-        return self.shadow(pointer)
-
-    def enter(self, loop: Loop) -> None:
-        pass
-
-    def step_back(self, loop: Loop) -> None:
-        pass
 
 
 class Lookup(Sources):

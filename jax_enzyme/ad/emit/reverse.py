@@ -23,7 +23,7 @@ from jax_enzyme.ir.values import BasicBlock, ConstantInt, Value
 
 
 class Sweep:
-    """Emits the reverse sweep into `blocks`; run over a Recorder first, over a Lookup in earnest. `finish`
+    """Emits the reverse sweep into `blocks`; run over plain Sources first, over a Lookup in earnest. `finish`
     emits what comes after everything has been reversed. `positions` says which block of the code each block
     reverses."""
 

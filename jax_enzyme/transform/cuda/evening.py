@@ -291,7 +291,7 @@ def _guard(facts: Recurrences, loop: Loop, condition: Value, stays: bool) -> _Gu
             same = first - later.substitute(facts.iteration(loop), Polynomial.constant(-1))
         except TooComplex:
             return None
-        if same.wrap(bits).terms:
+        if same.modulo(bits).terms:
             return None
     return _Guard(preds[0], asked, enters)
 
