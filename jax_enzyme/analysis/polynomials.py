@@ -107,6 +107,12 @@ class Polynomial:
         found = {atom: None for monomial in self.terms for atom, _ in monomial}
         return tuple(sorted(found, key=_RANK) if len(found) > 1 else found)
 
+    @property
+    def linear(self) -> dict[Atom, int] | None:
+        """The factors of its atoms, where it is a sum of multiples of them, and of the constant term."""
+        found = {m[0][0]: c for m, c in self.terms.items() if len(m) == 1 and m[0][1] == 1}
+        return found if len(found) + (() in self.terms) == len(self.terms) else None
+
     def is_atom(self, atom: Atom) -> bool:
         return self.terms == {((atom, 1),): 1}
 

@@ -85,17 +85,14 @@ def _split(polynomial: Polynomial, loop: Loop) -> tuple[Polynomial, Polynomial]:
 
 def _values(facts: Recurrences, distance: Polynomial) -> Collection[int] | None:
     """All values of the difference of two addresses, where it is constant but for two numbers that go together."""
-    constant = distance.constant_term
-    rest = distance.add_constant(-constant)
-    if not rest.terms:
-        return (constant,)
-    if len(rest.terms) != 2:
+    constant, factors = distance.constant_term, distance.linear
+    if not factors:
+        return (constant,) if factors is not None else None
+    factor = next(iter(factors.values()))
+    leaves = [atom.value for atom in factors if isinstance(atom, Leaf)]
+    if len(leaves) != 2 or sum(factors.values()) or len(factors) != 2:
         return None
-    (first, factor), (second, other) = rest.terms.items()
-    leaves = [m[0][0] for m in (first, second) if len(m) == 1 and m[0][1] == 1 and isinstance(m[0][0], Leaf)]
-    if factor != -other or len(leaves) != 2:
-        return None
-    differences = _differences(facts, *(leaf.value for leaf in leaves))
+    differences = _differences(facts, *leaves)
     return None if differences is None else [constant + factor * d for d in differences]
 
 

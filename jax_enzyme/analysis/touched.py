@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from jax_enzyme.analysis.accesses import direct
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.polynomials import Iteration, Leaf, Polynomial, TooComplex
@@ -82,54 +83,42 @@ class _Touching:
     def run(self) -> dict[Root, Touched]:
         for block in self.function.blocks:
             for instruction in block.instructions:
-                match instruction:
-                    case I.Load() | I.Store():
-                        value, pointer = I.accessed_value(instruction), instruction.operands[-1]
-                        self._touch(instruction, block, pointer, value.type)
-                    case I.CallBase():
-                        self._call(instruction, block)
-                    case _:
-                        pass
+                if isinstance(instruction, I.Load | I.Store | I.CallBase):
+                    self._visit(instruction, block)
         for root, places in self.places.items():
             self.found[root].written_first = self._written_first(places)
         return self.found
 
-    def _touch(self, instruction: I.Instruction, block: BasicBlock, pointer: Value, type_: T.Type) -> None:
+    def _visit(self, instruction: I.Load | I.Store | I.CallBase, block: BasicBlock) -> None:
+        """A callee may touch anything of what it is given."""
+        found = direct(instruction, self.layout)
+        for pointer, size, writes in found:
+            length = Polynomial.constant(size) if isinstance(size, int) else self.facts.form(size).polynomial
+            self._touch(instruction, block, pointer, length, writes)
+        if found or callee_name(instruction).startswith(("llvm.lifetime", "llvm.assume", "llvm.dbg")):
+            return
+        assert isinstance(instruction, I.CallBase)
+        for argument in instruction.arguments:
+            root = self._touch(instruction, block, argument, None, True) if argument.type == T.PTR else None
+            if root is not None:
+                self.found[root].reads = True
+
+    def _touch(
+        self, instruction: I.Instruction, block: BasicBlock, pointer: Value, length: Polynomial | None, writes: bool
+    ) -> Root | None:
+        """So many bytes behind a pointer are touched (None: nobody knows which)."""
         address = self.facts.form(pointer).polynomial
         split = self._split(address)
         if split is None:
-            return
+            return None
         root, offset = split
-        self._note(root, instruction, block, address, isinstance(instruction, I.Store))
-        size = self._size(offset + Polynomial.constant(self.layout.store_size(type_)))
+        self._note(root, instruction, block, address, writes)
+        size = None if length is None else self._size(offset + length)
         if size is None:
             self.found[root].is_exact = False
         elif size not in self.found[root].sizes:
             self.found[root].sizes.append(size)
-
-    def _call(self, call: I.CallBase, block: BasicBlock) -> None:
-        """A callee may touch anything of what it is given."""
-        name = callee_name(call)
-        if name.startswith(("llvm.lifetime", "llvm.assume", "llvm.dbg")):
-            return
-        moved = name.startswith(("llvm.memcpy", "llvm.memmove", "llvm.memset"))
-        for position, argument in enumerate(call.arguments):
-            split = self._split(self.facts.form(argument).polynomial) if argument.type == T.PTR else None
-            if split is None:
-                continue
-            root, offset = split
-            writes = not moved or position == 0
-            self._note(root, call, block, self.facts.form(argument).polynomial, writes)
-            if not moved:
-                self.found[root].reads = True
-                self.found[root].is_exact = False
-                continue
-            length = self.facts.form(call.arguments[2]).polynomial
-            size = self._size(offset + length)
-            if size is None:
-                self.found[root].is_exact = False
-            elif size not in self.found[root].sizes:
-                self.found[root].sizes.append(size)
+        return root
 
     def _note(
         self, root: Root, instruction: I.Instruction, block: BasicBlock, address: Polynomial | None, writes: bool

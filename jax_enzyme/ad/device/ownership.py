@@ -88,23 +88,15 @@ class Ownership:
 
     def _places(self, pointer: Value, size: int, site: Value) -> _Places | None:
         polynomial = self._recurrences.form(pointer).polynomial - Polynomial.atom(Leaf(site))
+        factors, start = polynomial.linear, polynomial.constant_term
         digits: list[tuple[int, str, int]] = []
-        start = polynomial.constant_term
-        rest = polynomial.add_constant(-start)
-        for atom in polynomial.atoms:
-            parts = polynomial.coefficients(atom)
-            factor = parts[1].value if len(parts) == 2 else None
-            if factor is None or factor <= 0:
-                return None
+        for atom, factor in ({} if factors is None else factors).items():
             limits = self._recurrences.interval(Polynomial.atom(atom))
             name = "" if isinstance(atom, Iteration) else _register(atom.value)
-            if name is None or limits.low < 0:
+            if factor <= 0 or name is None or limits.low < 0:
                 return None
             digits.append((factor, name, limits.high + 1))
-            rest = rest - Polynomial.atom(atom).scale(factor)
-        if rest.terms:
-            return None
-        return _Places(start, start + size - 1, tuple(sorted(digits)))
+        return None if factors is None else _Places(start, start + size - 1, tuple(sorted(digits)))
 
     def _overlap(self, places: list[_Places]) -> str | None:
         if not places:

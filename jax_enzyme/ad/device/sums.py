@@ -224,19 +224,14 @@ def is_of_the_thread(value: Value) -> bool:
 def _place(recurrences: Recurrences, load: I.Load, item: MemoryObject) -> Place | None:
     if item.kind != "buffer" or not isinstance(item.site, Argument):
         return None
-    rest = recurrences.form(load.operands[0]).polynomial - Polynomial.atom(Leaf(item.site))
-    offset = rest.constant_term
-    rest = rest.add_constant(-offset)
-    blocks: list[tuple[int, str]] = []
-    for atom in rest.atoms:
-        parts = rest.coefficients(atom)
-        factor = parts[1].value if len(parts) == 2 else None
-        name = callee_name(atom.value) if isinstance(atom, Leaf) else ""
-        if factor is None or not name.startswith(f"{REGISTER}ctaid."):
-            return None
-        blocks.append((factor, name.removeprefix(REGISTER)))
-        rest = rest - Polynomial.atom(atom).scale(factor)
-    return None if rest.terms else Place(item.site, offset, tuple(sorted(blocks)), load.type)
+    behind = recurrences.form(load.operands[0]).polynomial - Polynomial.atom(Leaf(item.site))
+    if (factors := behind.linear) is None:
+        return None
+    blocks = [(f, callee_name(a.value) if isinstance(a, Leaf) else "") for a, f in factors.items()]
+    if not all(name.startswith(f"{REGISTER}ctaid.") for _, name in blocks):
+        return None
+    named = sorted((factor, name.removeprefix(REGISTER)) for factor, name in blocks)
+    return Place(item.site, behind.constant_term, tuple(named), load.type)
 
 
 def meet(module: Module, builder: Builder) -> None:
