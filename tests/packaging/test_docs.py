@@ -86,3 +86,8 @@ def test_every_page_is_listed() -> None:
     listed = set(re.findall(r"\]\(([^)#]+)\)", (ROOT / "docs" / "README.md").read_text("utf-8")))
     assert {page.name for page in PAGES} - {"README.md"} <= listed
     assert all((ROOT / "docs" / link).exists() for link in listed)
+
+
+def test_the_design_names_every_analysis() -> None:
+    design = (ROOT / "docs" / "design.md").read_text("utf-8")
+    assert [m for m in (ROOT / "jax_enzyme" / "analysis").glob("[a-z]*.py") if f"`{m.stem}`" not in design] == []
