@@ -93,6 +93,13 @@ def source_name(module: Module, variable: GlobalVariable) -> str:
     return variable.name
 
 
+def add_node(module: Module, node: MDNode) -> MDRef:
+    """A numbered node more, in place."""
+    number = str(1 + max((int(n) for n in module.metadata), default=-1))
+    module.metadata[number] = node
+    return MDRef(number)
+
+
 def resolve(module: Module, value: MDValue | str | None) -> MDNode | None:
     """The node that a reference names, or the node itself; None for all else."""
     if isinstance(value, MDRef):

@@ -139,7 +139,8 @@ def _plain_form(module: Module, nested: Function, number: int) -> tuple[Function
     frame = GlobalVariable(T.PTR, T.PTR, ConstantNull(T.PTR), prefix=("internal",), name=f"je.frame.{number}")
     module.globals[frame.name] = frame
     index = _frame_parameter(nested)
-    kind = T.FunctionType(nested.function_type.result, _without(nested.function_type.parameters, index))
+    parameters = nested.function_type.parameters
+    kind = T.FunctionType(nested.function_type.result, parameters[:index] + parameters[index + 1 :])
     arguments = numbered(kind.parameters)
     body = BasicBlock(name="entry")
     at = Builder(body)
@@ -154,10 +155,6 @@ def _plain_form(module: Module, nested: Function, number: int) -> tuple[Function
 
 def _is_direct(call: I.Call) -> bool:
     return isinstance(call.callee, Function | InlineAsm)
-
-
-def _without(parameters: tuple[T.Type, ...], index: int) -> tuple[T.Type, ...]:
-    return parameters[:index] + parameters[index + 1 :]
 
 
 def _frame_parameter(function: Function) -> int:

@@ -12,7 +12,7 @@ type is held against the signature like all others.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
@@ -21,7 +21,7 @@ from jax_enzyme.errors import SignatureError
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import values as V
 from jax_enzyme.ir.arrays import ITEM_BYTES
-from jax_enzyme.ir.debug import location, resolve
+from jax_enzyme.ir.debug import add_node, location, resolve
 from jax_enzyme.ir.metadata import MDNode, MDNull, MDRef, MDValue
 from jax_enzyme.ir.module import Function, GlobalVariable, Module, callers_of
 from jax_enzyme.ir.reach import reached
@@ -53,8 +53,8 @@ def to_parameters(module: Module, symbol: str, variables: Sequence[str]) -> None
         for function, parameter in added.items():
             replace_in(function, dict.fromkeys(_casts(function, variable), parameter))
             _refuse_left(module, function, variable)
-            for call in _calls(function):
-                if call.callee in added:
+            for call in function.instructions():
+                if isinstance(call, I.CallBase) and call.callee in added:
                     pass_argument(call, parameter)
         _describe(module, kernel, variable)
 
@@ -98,10 +98,6 @@ def _reached(module: Module, kernel: Function, variable: GlobalVariable) -> list
                     "pass what it needs as an argument",
                 )
     return sorted(found, key=lambda f: f.name)
-
-
-def _calls(function: Function) -> Iterator[I.CallBase]:
-    return (i for i in function.instructions() if isinstance(i, I.CallBase))
 
 
 def _casts(function: Function, variable: GlobalVariable) -> set[V.Value]:
@@ -148,15 +144,9 @@ def _describe(module: Module, kernel: Function, variable: GlobalVariable) -> Non
     if element is None:
         return
     fields: list[tuple[str, MDValue | str]] = [("tag", "DW_TAG_pointer_type"), ("baseType", element), ("size", "64")]
-    pointer = _add(module, MDNode("DIDerivedType", fields=fields))
-    types = _add(module, MDNode(operands=[*(listed.operands or [MDNull()]), pointer]))
-    routine = _add(module, MDNode("DISubroutineType", fields=[("types", types)]))
+    pointer = add_node(module, MDNode("DIDerivedType", fields=fields))
+    types = add_node(module, MDNode(operands=[*(listed.operands or [MDNull()]), pointer]))
+    routine = add_node(module, MDNode("DISubroutineType", fields=[("types", types)]))
     changed = replace(node, fields=[(n, routine if n == "type" else v) for n, v in node.fields])
     assert isinstance(program, MDRef)
     module.metadata[program.number] = changed
-
-
-def _add(module: Module, node: MDNode) -> MDRef:
-    number = str(max((int(n) for n in module.metadata), default=-1) + 1)
-    module.metadata[number] = node
-    return MDRef(number)

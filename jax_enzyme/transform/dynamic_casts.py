@@ -67,12 +67,8 @@ def _targets(module: Module, known: list[Table], call: I.Call) -> Iterator[tuple
             continue
         for at in sources:
             if at in by_part:
-                yield by_part[at], _step(at, [t for t, is_public in targets.items() if is_public])
-
-
-def _step(at: int, targets: list[int]) -> int | None:
-    """Of several parts of the wanted class none is meant."""
-    return targets[0] - at if len(targets) == 1 else None
+                public = [t for t, is_public in targets.items() if is_public]
+                yield by_part[at], public[0] - at if len(public) == 1 else None  # of several none is meant
 
 
 def _lower(

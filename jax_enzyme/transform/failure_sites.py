@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from jax_enzyme.ir import instructions as I
-from jax_enzyme.ir.debug import location, resolve
+from jax_enzyme.ir.debug import add_node, location, resolve
 from jax_enzyme.ir.inlining import expanded_attributes
 from jax_enzyme.ir.lexer import escape, unescape
-from jax_enzyme.ir.metadata import MDNode, MDRef, MDString, MDValue
+from jax_enzyme.ir.metadata import MDNode, MDString, MDValue
 from jax_enzyme.ir.module import GlobalVariable, Module, declared_callee
 from jax_enzyme.ir.values import (
     ConstantAggregate,
@@ -225,21 +225,15 @@ def add_message(module: Module, text: str) -> int:
     known = messages(module)
     if text in known:
         return FIRST_MESSAGE + known.index(text)
-    number = str(1 + max((int(n) for n in module.metadata), default=-1))
-    module.metadata[number] = MDNode(operands=[MDString(escape(text))])
-    module.named_metadata.setdefault(TABLE, []).append(MDRef(number))
+    row = add_node(module, MDNode(operands=[MDString(escape(text))]))
+    module.named_metadata.setdefault(TABLE, []).append(row)
     return FIRST_MESSAGE + len(known)
 
 
 def append_messages(module: Module, own: tuple[str, ...], more: tuple[str, ...]) -> None:
     """Makes the table of messages what it was, `own`, with others behind, which keep their order."""
     module.named_metadata.pop(TABLE, None)
-    number = max((int(n) for n in module.metadata), default=-1)
-    rows: list[MDValue] = []
-    for text in (*own, *more):
-        number += 1
-        module.metadata[str(number)] = MDNode(operands=[MDString(escape(text))])
-        rows.append(MDRef(str(number)))
+    rows: list[MDValue] = [add_node(module, MDNode(operands=[MDString(escape(text))])) for text in (*own, *more)]
     if rows:
         module.named_metadata[TABLE] = rows
 

@@ -111,10 +111,10 @@ class _Move:
             else:
                 stayed = True
         for block in self._function.blocks:
-            block.instructions = [i for i in block.instructions if not self._is_marker(i, moved, stayed)]
+            block.instructions = [i for i in block.instructions if not self._is_marker(i, stayed)]
         replace_values(self._function, self._replaced)
 
-    def _is_marker(self, instruction: I.Instruction, moved: list[I.Alloca], stayed: bool) -> bool:
+    def _is_marker(self, instruction: I.Instruction, stayed: bool) -> bool:
         """Lifetimes are those of stack variables; without any of variable size the stack needs no saving."""
         if callee_name(instruction).startswith("llvm.lifetime."):
             return any(v in self._replaced for v in instruction.operands)

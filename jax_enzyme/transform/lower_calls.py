@@ -190,10 +190,6 @@ def _formulas(texts: tuple[str, ...]) -> _Lowering:
     return lower
 
 
-def _mod(site: _Site) -> Value:
-    return site.math("fmod", site.arguments[0], site.arguments[1])
-
-
 def _modulo(site: _Site) -> Value:
     """Fortran's MODULO, whose result has the sign of the divisor."""
     x, y = site.arguments[:2]
@@ -232,7 +228,7 @@ _LIBRARY: Mapping[str, _Lowering] = {
     "remquo": _stored(_remquo),
     "lgamma_r": _stored(_lgamma_r),
     "posix_memalign": _posix_memalign,
-    "fortran_mod": _mod,
+    "fortran_mod": lambda site: site.math("fmod", *site.arguments[:2]),
     "fortran_modulo": _modulo,
     "cpowi": _analytic("cpowi"),
     **{name: _formulas(texts) for name, texts in REAL_PARTS.items()},

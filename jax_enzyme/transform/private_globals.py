@@ -100,7 +100,7 @@ def users_of_variables(module: Module, root: Function, declared: bool = False) -
     for variable in leads:
         if variable.initializer is not None:
             fixed.update(named_functions(variable.initializer))
-    held = {v: _with_callers(users.get(v, set()), callers) for v in _possible(leads)}
+    held = {v: reached(users.get(v, ()), lambda function: callers.get(function, ())) for v in _possible(leads)}
     private = {v for v, functions in held.items() if fixed.isdisjoint(functions)}
     # What stays as it is says where other variables are.
     while outside := set[Value]().union(*(leads[v] for v in leads.keys() - private)) & private:
@@ -118,10 +118,6 @@ def _possible(leads: Mapping[GlobalVariable, set[Value]]) -> set[GlobalVariable]
     while further := {v for v in leads if _is_own(v) and not leads[v].isdisjoint(found)} - found:
         found |= further
     return found
-
-
-def _with_callers(functions: set[Function], callers: Mapping[Function, set[Function]]) -> set[Function]:
-    return set(reached(functions, lambda function: callers.get(function, ())))
 
 
 def pass_on(root: Function, found: Mapping[GlobalVariable, Collection[Function]]) -> None:
@@ -216,16 +212,17 @@ def _local(module: Module, variable: GlobalVariable, top: Builder) -> Value:
         top.store(variable.initializer, local)
     else:
         initial = GlobalVariable(
-            T.PTR, variable.value_type, variable.initializer, True, ("private", "unnamed_addr"), name=_initial(variable)
+            T.PTR,
+            variable.value_type,
+            variable.initializer,
+            True,
+            ("private", "unnamed_addr"),
+            name=f"{variable.name}.initial",
         )
         module.globals[initial.name] = initial
         declarations.memory(top, "memcpy", local, initial, size)
     variable.prefix = tuple(w for w in variable.prefix if not w.startswith("thread_local"))
     return local
-
-
-def _initial(variable: GlobalVariable) -> str:
-    return f"{variable.name}.initial"
 
 
 def _localised(value: Value, replaced: dict[Value, Value], top: Builder) -> Value:

@@ -58,7 +58,7 @@ def prototype(module: Module, function: Function) -> Prototype:
         return Prototype(function.name)
     nodes = _nodes(module, subprogram)
     is_fortran = is_written_in(module, subprogram, "Fortran")
-    types = None if nodes is None else [_type(module, value) for value in nodes]
+    types = None if nodes is None else [None if isinstance(n, MDNull) else source_type(module, n) for n in nodes]
     if types and is_fortran and nodes:
         types[1:] = [_of_fortran(module, known, node) for known, node in zip(types[1:], nodes[1:], strict=True)]
     hidden = is_fortran and types is not None and types[0] is None
@@ -136,7 +136,3 @@ def _nodes(module: Module, subprogram: MDNode) -> list[MDValue] | None:
     kind = resolve(module, subprogram.get("type"))
     listed = None if kind is None else resolve(module, kind.get("types"))
     return None if listed is None or not listed.operands else list(listed.operands)
-
-
-def _type(module: Module, value: MDValue) -> SourceType | None:
-    return None if isinstance(value, MDNull) else source_type(module, value)

@@ -6,7 +6,6 @@ where LLVM's reading of the same scopes would be wrong.
 
 from __future__ import annotations
 
-from jax_enzyme.ir.instructions import Instruction
 from jax_enzyme.ir.module import Module, callee_name
 
 _SCOPES = ("noalias", "alias.scope")
@@ -17,11 +16,7 @@ def drop_scopes(module: Module) -> None:
     """Removes all alias scopes from a module, in place."""
     for function in module.functions.values():
         for block in function.blocks:
-            block.instructions = [i for i in block.instructions if not _declares_scope(i)]
+            block.instructions = [i for i in block.instructions if callee_name(i) != _SCOPE_DECLARATION]
             for instruction in block.instructions:
                 instruction.metadata = [(kind, node) for kind, node in instruction.metadata if kind not in _SCOPES]
     module.functions.pop(_SCOPE_DECLARATION, None)
-
-
-def _declares_scope(instruction: Instruction) -> bool:
-    return callee_name(instruction) == _SCOPE_DECLARATION

@@ -109,7 +109,7 @@ def even_loop(kernel: Function, facts: Recurrences, loop: Loop, counters: list[C
     if loop.exiting != [latch] or not isinstance(branch, I.CondBranch) or most is None or most + 1 >= _MOST:
         return None
     known: dict[Value, Counter] = {c.phi: c for c in counters}
-    carried = {p: _around(p, loop) for p in phis(loop.header) if p not in known}
+    carried = {p: next(v for v, b in p.incoming if b in loop) for p in phis(loop.header) if p not in known}
     condition, stays = branch.operands[0], branch.targets[0] in loop
     if not _leaves_only(kernel, loop, carried.values()) or not _computed(loop, condition, known):
         return None
@@ -130,8 +130,8 @@ def even_loop(kernel: Function, facts: Recurrences, loop: Loop, counters: list[C
         if guard is None:
             active = at.binary("or", active, at.icmp("eq", number, const_int(T.I64, 0)))
     else:
-        active = alive = _alive(kernel, loop, guard)
-        carried[alive] = condition if stays else _not_before_end(latch, condition)
+        active = alive = _alive(loop, guard)
+        carried[alive] = condition if stays else Builder.at_end(latch).binary("xor", condition, const_int(T.I1, 1))
     start = _counted(kernel, loop, counters, number) + (alive is not None)
     if alive is not None:
         header.instructions.insert(0, alive)
@@ -171,7 +171,7 @@ def _stays_false(facts: Recurrences, loop: Loop, condition: Value, stays: bool, 
     return closing >= 0 if predicate[1] == "l" else closing <= 0
 
 
-def _alive(kernel: Function, loop: Loop, guard: _Guard | None) -> I.Phi:
+def _alive(loop: Loop, guard: _Guard | None) -> I.Phi:
     """Whether a thread has not come to its end yet, still without what it is in the next iteration."""
     assert loop.preheader is not None
     first: Value = const_int(T.I1, 1)
@@ -181,10 +181,6 @@ def _alive(kernel: Function, loop: Loop, guard: _Guard | None) -> I.Phi:
             first = Builder.at_end(loop.preheader).binary("xor", first, const_int(T.I1, 1))
     latch = loop.latches[0]
     return I.Phi(T.I1, "phi", [first, const_int(T.I1, 0)], targets=[loop.preheader, latch], name="alive")
-
-
-def _not_before_end(latch: BasicBlock, condition: Value) -> Value:
-    return Builder.at_end(latch).binary("xor", condition, const_int(T.I1, 1))
 
 
 @dataclass(frozen=True)
@@ -218,10 +214,6 @@ def _finish(kernel: Function, made: _Evened, most: int) -> None:
         if block not in inside:
             for instruction in block.instructions:
                 instruction.operands[:] = [merged.get(v, v) for v in instruction.operands]
-
-
-def _around(phi: I.Phi, loop: Loop) -> Value:
-    return next(v for v, b in phi.incoming if b in loop)
 
 
 def _leaves_only(kernel: Function, loop: Loop, values: Iterable[Value]) -> bool:

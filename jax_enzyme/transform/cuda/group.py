@@ -261,7 +261,7 @@ class Emitter(ABC):
             if self._loaded_again(one):
                 pending += one.operands
                 continue
-            if not isinstance(one, _ALREADY_CHEAP) or _floating(one):
+            if not isinstance(one, _ALREADY_CHEAP) or T.is_float(one.type):
                 return False
             if one.opcode in ("udiv", "sdiv", "urem", "srem", "fdiv", "frem"):
                 return False
@@ -502,10 +502,6 @@ def product(at: Builder, left: Value, right: Value) -> Value:
     if 1 in known:
         return left if known[1] == 1 else right
     return at.binary("mul", left, right, ("nuw", "nsw"))
-
-
-def _floating(value: Value) -> bool:
-    return T.is_float(value.type)
 
 
 def _stored(type_: T.Type) -> T.Type:

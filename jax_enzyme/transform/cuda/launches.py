@@ -185,13 +185,9 @@ def _direct(host: Module, at: Builder, operands: Sequence[V.Value], kernel: Func
     for position, argument in enumerate(kernel.arguments):
         where = at.load(T.PTR, at.offset(arguments, 8 * position))
         is_copy = any(word.startswith("byval") for word in argument.attributes)
-        values.append(where if is_copy else at.load(_host_type(argument.type), where))
+        values.append(where if is_copy else at.load(T.PTR if T.is_pointer(argument.type) else argument.type, where))
     kind = T.FunctionType(T.VOID, (*_NUMBERS, *(v.type for v in values)))
     at.call(declare(host, _DIRECT + kernel.name, kind, ("nounwind",)), [*numbers, *values])
-
-
-def _host_type(type_: T.Type) -> T.Type:
-    return T.PTR if isinstance(type_, T.PointerType) else type_
 
 
 def _is_direct(instruction: I.Instruction) -> bool:

@@ -65,7 +65,7 @@ class Uniformity:
         self.meets = frozenset(meets)
         self._uses = uses(function)
         self.meeting = {b for b in self.cfg.rpo if self.is_meeting_block(b)}
-        self.skeleton = self._skeleton()
+        self.skeleton = self._before(self.meeting)
         self._returning = self._before({b for b in self.cfg.rpo if isinstance(b.terminator, I.Return)})
         self.divergent: set[Value] = {
             i for i in function.instructions() if not (speculatable(i) or self._meets(i)) or self._is_index(i)
@@ -123,9 +123,6 @@ class Uniformity:
 
     def uniform(self, value: Value) -> bool:
         return isinstance(value, Constant) or value not in self.divergent
-
-    def _skeleton(self) -> set[BasicBlock]:
-        return self._before(self.meeting)
 
     def _before(self, blocks: set[BasicBlock]) -> set[BasicBlock]:
         """Some blocks, and all from which control may come to them."""

@@ -127,15 +127,10 @@ def _register(call: I.Call, name: str, shape: Shape) -> Value:
 def _shuffle(module: Module, at: Builder, call: I.Call, name: str) -> Value:
     mode, kind = name.split(".")
     mask, value, offset, clamp = call.arguments
-    source, inside = _source(module, at, mode, offset, clamp)
+    source, inside = source_lane(at, mode, lane_number(module, at), offset, clamp)
     type_ = T.FunctionType(value.type, (T.I32, value.type, T.I32))
     callee = Declarations(module).function(f"__je_shuffle_{kind.removesuffix('p')}", type_, WARP_WORDS)
     made = at.call(callee, [mask, value, source])
     if not kind.endswith("p"):
         return made
     return at.pack(call.type, [made, inside])
-
-
-def _source(module: Module, at: Builder, mode: str, offset: Value, clamp: Value) -> tuple[Value, Value]:
-    """The lane that PTX's `shfl.sync` reads, and whether it lies in the caller's section."""
-    return source_lane(at, mode, lane_number(module, at), offset, clamp)

@@ -65,8 +65,9 @@ def make_serial(module: Module, name: str) -> Module:
     call_tasks(module)
     call_regions(module, teams=teams)
     for function in module.functions.values():
-        if teams and function.name.startswith(_MEETINGS) and not _is_convergent(module, function):
-            function.attributes = ("convergent", *function.attributes)
+        if teams and function.name.startswith(_MEETINGS):
+            words = expanded_attributes(module, function.attributes)
+            function.attributes = (*(() if "convergent" in words else ("convergent",)), *function.attributes)
     return module
 
 
@@ -163,10 +164,6 @@ def _knows_its_number(module: Module) -> bool:
 def _may_have_teams(module: Module) -> bool:
     """Does a source name a number of threads, or ask for its thread's, so that it may mean more than one?"""
     return any(f.startswith((*_SIZES, *_IDENTITY)) for f in module.functions)
-
-
-def _is_convergent(module: Module, function: Function) -> bool:
-    return "convergent" in expanded_attributes(module, function.attributes)
 
 
 def _asks_for_one(module: Module) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
+from jax_enzyme.ir.debug import add_node
 from jax_enzyme.ir.metadata import MDNode, MDRef, MDString
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.values import Value
@@ -52,9 +53,6 @@ def read_record(at: Builder, address: Value, records: MDRef) -> Value:
 
 def scope_of_records(module: Module) -> MDRef:
     """An alias scope for what only the run time writes."""
-    number = 1 + max((int(n) for n in module.metadata), default=-1)
-    domain, scope, records = (str(number + i) for i in range(3))
-    module.metadata[domain] = MDNode(operands=[MDString("je objects")])
-    module.metadata[scope] = MDNode(operands=[MDString("je records"), MDRef(domain)])
-    module.metadata[records] = MDNode(operands=[MDRef(scope)])
-    return MDRef(records)
+    domain = add_node(module, MDNode(operands=[MDString("je objects")]))
+    scope = add_node(module, MDNode(operands=[MDString("je records"), domain]))
+    return add_node(module, MDNode(operands=[scope]))
