@@ -22,6 +22,7 @@ from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.recurrences import Recurrences
+from jax_enzyme.codegen.short_nests import LONG, is_longer, nests_to_unroll
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.instructions import Instruction
@@ -36,7 +37,6 @@ _INNER_ITERATIONS = 8
 five by five."""
 _INSTRUCTIONS = 200
 """Of all iterations together."""
-_LOCAL_ITERATIONS = 16
 _LOCAL_INSTRUCTIONS = 512
 _LOCAL_BYTES = 256
 """The same for loops over local arrays of so many bytes at most, in longer loops, that call nothing: calls are better
@@ -65,9 +65,22 @@ def _latches(module: Module, function: Function) -> Iterator[BasicBlock]:
         return
     recurrences = Recurrences(function, cfg, loops, effort=_EFFORT)
     layout = DataLayout(module)
+    short, local = _innermost(module, recurrences, layout)
+    found: dict[Loop, None] = {}
+    for loop in loops:
+        if loop in short or (loop in local and _leaves_no_loop(recurrences, loop, short | local)):
+            found[loop] = None
+        found.update(dict.fromkeys(nests_to_unroll(recurrences, layout, loop, short)))
+    for loop in found:
+        if not _spoken_of(module, loop.latches[0].terminator):
+            yield loop.latches[0]
+
+
+def _innermost(module: Module, recurrences: Recurrences, layout: DataLayout) -> tuple[set[Loop], set[Loop]]:
+    """The innermost loops that are short, and those over local arrays that are short for these."""
     short: set[Loop] = set()
     local: set[Loop] = set()
-    for loop in loops:
+    for loop in recurrences.loops:
         if loop.children or len(loop.latches) > 1 or len(loop.exits) > 1:
             continue
         body = sum(len(b.instructions) for b in loop.blocks)
@@ -80,11 +93,9 @@ def _latches(module: Module, function: Function) -> Iterator[BasicBlock]:
         most = _INNER_ITERATIONS if loop.parent is not None and len(loop.blocks) == 1 else _ITERATIONS
         if again < most and (again + 1) * body <= _INSTRUCTIONS:
             short.add(loop)
-        elif is_local and again < _LOCAL_ITERATIONS and (again + 1) * body <= _LOCAL_INSTRUCTIONS:
+        elif is_local and again < LONG and (again + 1) * body <= _LOCAL_INSTRUCTIONS:
             local.add(loop)
-    for loop in loops:
-        if loop in short or (loop in local and _leaves_no_loop(recurrences, loop, short | local)):
-            yield loop.latches[0]
+    return short, local
 
 
 def _leaves_no_loop(recurrences: Recurrences, loop: Loop, gone: set[Loop]) -> bool:
@@ -93,8 +104,7 @@ def _leaves_no_loop(recurrences: Recurrences, loop: Loop, gone: set[Loop]) -> bo
     around = loop.parent
     if around is None or not gone.issuperset(around.children):
         return False
-    again = recurrences.repeats(around)
-    return again is None or again >= _LOCAL_ITERATIONS
+    return is_longer(recurrences, around)
 
 
 def _goes_over_locals(layout: DataLayout, loop: Loop) -> bool:
