@@ -8,6 +8,7 @@ from jax_enzyme.codegen.bfloat_rounding import add_bfloat_rounding
 from jax_enzyme.codegen.host import target_machine
 from jax_enzyme.codegen.narrow_indices import hide_narrow_indices
 from jax_enzyme.codegen.pipelines import Pipeline
+from jax_enzyme.codegen.short_masks import without_short_masks
 from jax_enzyme.codegen.strips import compute_early
 from jax_enzyme.codegen.vector_math import KEPT, add_vector_math
 from jax_enzyme.errors import LoweringError
@@ -15,12 +16,10 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.instructions import CallBase
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.pass_managers import run_on_module
-from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.values import BasicBlock
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.options import Options
 from jax_enzyme.transform.cuda.guarded_loops import narrow_guarded_loops
-from jax_enzyme.transform.masked_memory import lower_masked_memory
 from jax_enzyme.transform.vector_hints import show_vector_hints
 from jax_enzyme.working import waiting_for
 
@@ -82,17 +81,8 @@ def _optimise(module: Module, machine: llvm.TargetMachine, options: Options) -> 
         passes.add_instruction_combine_pass()
         passes.add_global_dead_code_eliminate_pass()
         run_on_module(passes, native, builder)
-    return _without_short_masks(native)
-
-
-def _without_short_masks(native: llvm.ModuleRef) -> llvm.ModuleRef:
-    """Masked accesses of eight bytes become branches. For processors with AVX-512, LLVM 22 takes the instruction that
-    clears the upper half of their mask for a copy, and leaves it out: such a store then writes sixteen."""
-    if not any(f.name.startswith("llvm.masked.") and "i8." in f.name for f in native.functions):
-        return native
-    module = parse(str(native))
-    lowered = lower_masked_memory(module, lambda t: isinstance(t, T.VectorType) and t.element == T.I8 and t.count < 16)
-    return native if lowered is module else _parsed(to_text(lowered))
+    widened = without_short_masks(native)
+    return native if widened is None else _parsed(to_text(widened))
 
 
 def _parsed(text: str) -> llvm.ModuleRef:

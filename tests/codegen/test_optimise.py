@@ -145,3 +145,42 @@ def test_numbers_are_rounded_to_bfloat_on_every_processor(kind: str, dtype: str)
     function = array_function(text, vector("x", x.size, dtype=dtype), vector("y", x.size, "out", dtype))
     assert not [name for name in undefined_symbols(compiled(function, Options()).code) if name.endswith("bf2")]
     np.testing.assert_allclose(call(build_function(function), [x])[0], expected, rtol=1e-3, atol=0)
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [
+        "%m = icmp ne <8 x i8> %b, zeroinitializer",
+        "%e = icmp eq <8 x i8> %b, zeroinitializer\n  %m = xor <8 x i1> %e, splat (i1 true)",
+        "%n = icmp ne <8 x i8> %b, zeroinitializer\n  %c = icmp ne <8 x i64> %w, zeroinitializer\n"
+        "  %m = and <8 x i1> %n, %c",
+        "%m = icmp ne <8 x i64> %w, zeroinitializer",
+    ],
+    ids=["bytes", "inverted", "joined", "words"],
+)
+def test_masked_accesses_of_eight_bytes_touch_no_more(mask: str) -> None:
+    """As they are when a loop with a branch has become vectors: what is behind the eight stays, and is not read."""
+    text = f"""
+    declare void @llvm.masked.store.v8i8.p0(<8 x i8>, ptr, <8 x i1>)
+    declare <8 x i8> @llvm.masked.load.v8i8.p0(ptr, <8 x i1>, <8 x i8>)
+    define i64 @je.primal(ptr noalias %x, ptr noalias %w.in, ptr noalias %y) {{
+      %old = load <32 x i8>, ptr %x
+      store <32 x i8> %old, ptr %y
+      %at = getelementptr i8, ptr %x, i64 8
+      %b = load <8 x i8>, ptr %at
+      %w = load <8 x i64>, ptr %w.in
+      {mask}
+      %v = call <8 x i8> @llvm.masked.load.v8i8.p0(ptr align 1 %x, <8 x i1> %m, <8 x i8> splat (i8 7))
+      %z = add <8 x i8> %v, splat (i8 1)
+      %to = getelementptr i8, ptr %y, i64 4
+      call void @llvm.masked.store.v8i8.p0(<8 x i8> %z, ptr align 1 %to, <8 x i1> %m)
+      ret i64 0
+    }}"""
+    function = array_function(text, vector("x", 4), vector("w", 8), vector("y", 4, "out"))
+    assert not re.search("call .*v8i8", optimised_text(entry_module(function)))
+    chosen = np.array([1, 0, 1, 1, 0, 0, 1, 0], np.uint8)
+    given = np.concatenate([np.arange(11, 19), 5 * chosen, np.arange(31, 47)]).astype(np.uint8)
+    expected = given.copy()
+    expected[4:12] = np.where(chosen, given[:8] + 1, given[4:12])
+    found = call(build_function(function), [given.view(np.float64), chosen.astype(np.int64).view(np.float64)])[0]
+    np.testing.assert_array_equal(found.view(np.uint8), expected)
