@@ -21,6 +21,7 @@ from jax_enzyme.codegen.code_size import leave_large
 from jax_enzyme.codegen.hoisting import keep_invariant_calls
 from jax_enzyme.codegen.pipelines import Pipeline
 from jax_enzyme.codegen.short_loops import ask_to_unroll
+from jax_enzyme.codegen.short_rows import show_rows
 from jax_enzyme.codegen.unrolling import optimised
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
@@ -65,6 +66,7 @@ def canonical(function: ArrayFunction) -> ArrayFunction:
     """The canonical form of an array function, in a module of its own."""
     module = clone(absolute_tables(lower_calls(function.module)))
     show_marks(module)
+    show_rows(module)
     hide_vector_hints(module)
     forget_unentered(module, function.symbol)
     _mark(module, function.symbol)
@@ -104,6 +106,7 @@ def with_regular_loops(function: ArrayFunction) -> ArrayFunction:
     tell whether their iterations are independent. It is not differentiated again in this form, so that alias scopes
     stay: what is on the tape is told apart by them."""
     module = clone(function.module)
+    show_rows(module)
     keep_failures_apart(module)
     module = flat(module, function.symbol)
     return replace(function, module=module)

@@ -28,6 +28,7 @@ from jax_enzyme.codegen.object import Built, compiled, loaded
 from jax_enzyme.codegen.pipelines import long_compiler
 from jax_enzyme.codegen.primal import Primal, primal
 from jax_enzyme.codegen.programs import has_teams, program_module, specialisation_key
+from jax_enzyme.codegen.short_rows import note_rows
 from jax_enzyme.codegen.stored import Stored
 from jax_enzyme.codegen.tape_bodies import with_tape_bodies
 from jax_enzyme.codegen.vector_math import vector_library
@@ -273,7 +274,7 @@ class _Job:
         def make() -> ArrayFunction:
             flat = canonical(self.derived()) if self.steps else self.primal().canonical
             alone = self.steps or self.options.sanitize or self.program.launch is not None
-            return flat if alone else sum_rows(mark_proved_loops(flat))
+            return flat if alone else note_rows(sum_rows(mark_proved_loops(flat)))
 
         return _canonical.get(self.key, make)
 

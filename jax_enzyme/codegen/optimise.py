@@ -9,6 +9,7 @@ from jax_enzyme.codegen.host import target_machine
 from jax_enzyme.codegen.narrow_indices import hide_narrow_indices
 from jax_enzyme.codegen.pipelines import Pipeline
 from jax_enzyme.codegen.short_masks import without_short_masks
+from jax_enzyme.codegen.short_rows import show_rows
 from jax_enzyme.codegen.strips import compute_early
 from jax_enzyme.codegen.vector_math import KEPT, add_vector_math
 from jax_enzyme.errors import LoweringError
@@ -66,6 +67,7 @@ def _optimise(module: Module, machine: llvm.TargetMachine, options: Options) -> 
     hide_narrow_indices(module)
     narrow_guarded_loops(module)
     compute_early(module)
+    show_rows(module)
     vectors = options.vector_math and add_vector_math(module)
     long = [b for f in module.functions.values() for b in f.blocks if len(b.instructions) > _LONG_BLOCK]
     for block in long:

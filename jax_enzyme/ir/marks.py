@@ -29,6 +29,9 @@ LOOP = "je.loop"
 """Marks of a loop, as metadata that derivatives take over."""
 REVERSED = "je.reversed"
 """Marks that the reverse of a loop has."""
+ROW = "je.row"
+ROW_BACK = "je.row.back"
+"""Say that a short loop, and that its reverse, is a row of numbers, which becomes vectors (`codegen.short_rows`)."""
 COMMON = "je.common"
 """Says of memory that it is made outside of parallel regions, so that it is no thread's own."""
 
@@ -183,9 +186,8 @@ def show_marks(module: Module) -> None:
 
 def of_reverse(latch: Instruction) -> list[tuple[str, MDValue]]:
     """What the reverse of the loop that a branch closes has as metadata: its marks, and its place."""
-    if all(kind != REVERSED for kind, _ in latch.metadata):
-        return []
-    kinds = {REVERSED: LOOP, NOTED: NOTED}
+    is_marked = any(kind == REVERSED for kind, _ in latch.metadata)
+    kinds = {REVERSED: LOOP, NOTED: NOTED, ROW_BACK: ROW} if is_marked else {ROW_BACK: ROW}
     return [(kinds[kind], node) for kind, node in latch.metadata if kind in kinds]
 
 

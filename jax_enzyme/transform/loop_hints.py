@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.instructions import Instruction
 from jax_enzyme.ir.metadata import MDConstant, MDNode, MDRef, MDString, MDValue
@@ -17,13 +19,13 @@ def properties(module: Module, branch: Instruction) -> list[MDValue]:
     return module.metadata[node.number].operands[1:] if isinstance(node, MDRef) else []
 
 
-def ask(module: Module, branch: Instruction, count: int | None = None) -> None:
-    """Asks, in place, to unroll the loop that a branch closes: altogether, or so many iterations at a time."""
+def ask(module: Module, branch: Instruction, how: int | Literal["full", "disable"] = "full") -> None:
+    """Asks, in place, to unroll the loop that a branch closes: altogether, so many iterations at a time, or not."""
     number = 1 + max((int(n) for n in module.metadata), default=-1)
     own, wish = MDRef(str(number)), MDRef(str(number + 1))
     module.metadata[own.number] = MDNode(operands=[own, *properties(module, branch), wish], distinct=True)
-    words: list[MDValue] = [MDString(f"llvm.loop.unroll.{'full' if count is None else 'count'}")]
-    if count is not None:
-        words.append(MDConstant(ConstantInt(T.I32, count)))
+    words: list[MDValue] = [MDString(f"llvm.loop.unroll.{'count' if isinstance(how, int) else how}")]
+    if isinstance(how, int):
+        words.append(MDConstant(ConstantInt(T.I32, how)))
     module.metadata[wish.number] = MDNode(operands=words)
     branch.metadata = [*((kind, node) for kind, node in branch.metadata if kind != _LOOP), (_LOOP, own)]

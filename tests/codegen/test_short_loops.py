@@ -9,6 +9,10 @@ from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dominators import Dominators
 from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.codegen import derived
+from jax_enzyme.codegen.host import host
+from jax_enzyme.codegen.object import entry_module
+from jax_enzyme.codegen.optimise import optimised_text
+from jax_enzyme.ir.arrays import Vjp
 from tests.support.engine import agree, native, three_way
 
 SOURCE = """
@@ -96,3 +100,21 @@ def test_nests_go_where_the_loop_around_can_be_made_vectors(start: str, a: str, 
     cfg = Cfg(module.functions["je.primal"])
     assert len(Loops(cfg, Dominators(cfg)).all) == expected
     agree(three_way(kernel, [np.linspace(-1, 1, 200).reshape(10, 20), np.linspace(0.4, 0.5, 2000).reshape(20, 100)]))
+
+
+def test_rows_in_reverse_are_vectors_of_their_own() -> None:
+    """Not unrolled, which would leave columns of `w_bar` to the loop around; the value's sums keep their order."""
+    source = """
+    void k(int n, const double *w, const double *h, double *y) {
+        for (int i = 0; i < n; i++) {
+            double sum = 0;
+            for (int j = 0; j < 16; j++) sum += w[16 * i + j] * h[j];
+            y[i] = sum * sum;
+        }
+    }"""
+    kernel = native(source, "k", "n: i32, w: f64[n,16], h: f64[16], out y: f64[n]", {"n": 32}, "c")
+    step = Vjp((True, True, False), (False, False, True))
+    reverse = derived.derived(kernel.program, kernel.signature, kernel.binding, (step,))
+    text = optimised_text(entry_module(reverse))
+    assert "masked.scatter" not in text and (not host().has("avx") or "store <" in text)
+    agree(three_way(kernel, [np.linspace(-1, 1, 512).reshape(32, 16), np.linspace(0.1, 1, 16)]))
