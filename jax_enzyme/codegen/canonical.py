@@ -18,6 +18,7 @@ from dataclasses import replace
 import llvmlite.binding as llvm
 
 from jax_enzyme.codegen.code_size import leave_large
+from jax_enzyme.codegen.early_loads import choose_loads
 from jax_enzyme.codegen.hoisting import keep_invariant_calls
 from jax_enzyme.codegen.pipelines import Pipeline
 from jax_enzyme.codegen.short_loops import ask_to_unroll
@@ -75,10 +76,11 @@ def canonical(function: ArrayFunction) -> ArrayFunction:
         module = parse(str(_optimised(module)[0]))
         _mark(module, function.symbol)
     result = replace(function, module=_regular(module, function.symbol))
-    for _ in range(_ROUNDS):
+    for turn in range(_ROUNDS):
         simple = through(result, simplify, of_module(ask_to_unroll))
         module = clone(simple.module) if simple.module is result.module else simple.module
-        if not _mark(module, function.symbol, may_grow=False) and simple.module is result.module:
+        is_chosen = turn == 0 and choose_loads(replace(function, module=module))
+        if not _mark(module, function.symbol, may_grow=False) and simple.module is result.module and not is_chosen:
             break
         take_apart(result.module, module)
         result = replace(function, module=_regular(module, function.symbol))

@@ -16,7 +16,7 @@ apart have to be gathered, one by one. What lies side by side for one iteration 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from math import prod
 
 from jax_enzyme.analysis.evaluation import is_pure
@@ -43,17 +43,24 @@ _GATHERED = 1.5
 
 def nests_to_unroll(facts: Recurrences, layout: DataLayout, around: Loop, short: set[Loop]) -> list[Loop]:
     """The loops inside of a loop that are not `short` anyway, where unrolling them all gains."""
-    inside = [loop for loop in facts.loops if loop is not around and around.encloses(loop)]
-    if short.issuperset(inside) or around.exiting != around.latches or around.preheader is None:
+    if not around.children or around.exiting != around.latches or around.preheader is None:
         return []
-    instructions = sum(len(b.instructions) for b in around.blocks)
-    if instructions > _INSTRUCTIONS or not is_longer(facts, around):
+    if sum(len(b.instructions) for b in around.blocks) > _INSTRUCTIONS:
+        return []
+    inside = list(_inside(around))
+    if short.issuperset(inside) or not is_longer(facts, around):
         return []
     counts = {loop: _iterations(facts, loop) for loop in inside}
     if any(count is None for count in counts.values()):
         return []
     nest = _Nest(facts, layout, around, {loop: count for loop, count in counts.items() if count is not None})
     return [loop for loop in inside if loop not in short] if nest.gains() else []
+
+
+def _inside(around: Loop) -> Iterator[Loop]:
+    for loop in around.children:
+        yield loop
+        yield from _inside(loop)
 
 
 def is_longer(facts: Recurrences, loop: Loop) -> bool:

@@ -118,7 +118,7 @@ class _Function:
 
 
 def _early(loop: Loop, inside: list[I.Instruction]) -> frozenset[Value]:
-    written = {_root(i.operands[1]) for i in inside if isinstance(i, I.Store)}
+    written = {root_of(i.operands[1]) for i in inside if isinstance(i, I.Store)}
     heads = set(phis(loop.header))
     late: set[Value] = set()
     early: set[Value] = set()
@@ -128,7 +128,7 @@ def _early(loop: Loop, inside: list[I.Instruction]) -> frozenset[Value]:
                 ends = loop.ends(instruction)
                 fits = ends is not None and step_to(ends[1], instruction) is not None
             case I.Load():
-                fits = late.isdisjoint(instruction.operands) and _stays(_root(instruction.operands[0]), written)
+                fits = late.isdisjoint(instruction.operands) and stays(root_of(instruction.operands[0]), written)
             case _:
                 fits = isinstance(instruction, (*PLAIN, I.Phi, I.Call)) and late.isdisjoint(instruction.operands)
         (early if fits else late).add(instruction)
@@ -156,12 +156,12 @@ def _is_ordered(loop: Loop, inside: list[I.Instruction]) -> bool:
 def _meets_itself(inside: list[I.Instruction]) -> bool:
     """Whether a place that is the same in all iterations is stored to, beside others of the same memory."""
     own = set(inside)
-    moving = {_root(i.operands[-1]) for i in inside if isinstance(i, I.Load | I.Store) and i.operands[-1] in own}
+    moving = {root_of(i.operands[-1]) for i in inside if isinstance(i, I.Load | I.Store) and i.operands[-1] in own}
     fixed = (i.operands[1] for i in inside if isinstance(i, I.Store) and i.operands[1] not in own)
-    return any(_root(pointer) in moving for pointer in fixed)
+    return any(root_of(pointer) in moving for pointer in fixed)
 
 
-def _root(pointer: Value) -> Value:
+def root_of(pointer: Value) -> Value:
     """What an address is derived from, through counters too."""
     seen: set[Value] = set()
     while pointer not in seen:
@@ -177,7 +177,7 @@ def _root(pointer: Value) -> Value:
     return pointer
 
 
-def _stays(root: Value, written: set[Value]) -> bool:
+def stays(root: Value, written: set[Value]) -> bool:
     """Whether addresses derived from one value lead to other memory than those from any of others."""
     return not written or (root not in written and all(map(_is_own, (root, *written))))
 

@@ -118,3 +118,21 @@ def test_rows_in_reverse_are_vectors_of_their_own() -> None:
     text = optimised_text(entry_module(reverse))
     assert "masked.scatter" not in text and (not host().has("avx") or "store <" in text)
     agree(three_way(kernel, [np.linspace(-1, 1, 512).reshape(32, 16), np.linspace(0.1, 1, 16)]))
+
+
+@pytest.mark.parametrize(
+    ("first", "to", "expected"), [(1, "y", True), (0, "y", False), (1, "u", False)], ids=["there", "outside", "written"]
+)
+def test_short_arms_that_load_become_choices(first: int, to: str, expected: bool) -> None:
+    """Where the buffer has what they read in every iteration, and the loop does not write it."""
+    source = f"""
+    void k(int n, const double *v, double *u, double *y) {{
+        for (int i = 0; i < n; i++) y[i] = u[i];
+        for (int i = {first}; i < n - 1; i++) {to}[i] += v[i] * (v[i] > 0.0 ? u[i] - u[i - 1] : u[i + 1] - u[i]);
+    }}"""
+    kernel = native(source, "k", "n: i32, v: f64[n], inout u: f64[n], out y: f64[n]", {"n": 20}, "c")
+    module = derived.regular(kernel.program, kernel.signature, kernel.binding).module
+    cfg = Cfg(module.functions["je.primal"])
+    assert (max(len(loop.blocks) for loop in Loops(cfg, Dominators(cfg))) == 1) is expected
+    v = np.linspace(-1, 1, 20) + 0.02
+    agree(three_way(kernel, [v, np.linspace(0.1, 1, 20) ** 2]))
