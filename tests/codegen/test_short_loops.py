@@ -14,6 +14,7 @@ from jax_enzyme.codegen.object import entry_module
 from jax_enzyme.codegen.optimise import optimised_text
 from jax_enzyme.ir.arrays import Vjp
 from tests.support.engine import agree, native, three_way
+from tests.support.native import call
 
 SOURCE = """
 void k(const double *x, double *y) {{
@@ -136,3 +137,20 @@ def test_short_arms_that_load_become_choices(first: int, to: str, expected: bool
     assert (max(len(loop.blocks) for loop in Loops(cfg, Dominators(cfg))) == 1) is expected
     v = np.linspace(-1, 1, 20) + 0.02
     agree(three_way(kernel, [v, np.linspace(0.1, 1, 20) ** 2]))
+
+
+def test_what_an_arm_that_is_not_taken_loads_leaves_no_trace_in_the_gradient() -> None:
+    source = """
+    double k(int n, const double *v, const double *u, const double *w) {
+        double s = 0;
+        for (int i = 0; i < n; i++) { double t = 0; if (v[i] > 0) t = u[i] * w[i]; s += t * t; }
+        return s;
+    }"""
+    kernel = native(source, "k", "n: i32, v: f64[n], u: f64[n], w: f64[n] -> f64", {"n": 16}, "c")
+    step = Vjp((False, True, True, False), (False, False, False, True))
+    built = derived.build(kernel.program, kernel.signature, kernel.binding, (step,))
+    v = np.linspace(-1, 1, 16)
+    u, w = np.where(v > 0, 1 + v, np.nan), np.where(v > 0, 1.5, np.inf)
+    by_u, by_w = call(built, [v, u, w, np.float64(1)])[-2:]
+    np.testing.assert_allclose(by_u, np.where(v > 0, 2 * (1 + v) * 1.5**2, 0))
+    np.testing.assert_allclose(by_w, np.where(v > 0, 2 * (1 + v) ** 2 * 1.5, 0))
