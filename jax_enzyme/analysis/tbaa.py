@@ -39,6 +39,7 @@ READS_INTEGER = ("tbaa", MDNode(operands=[_INTEGER, _INTEGER, _ZERO]))
 type is in a tree of its own, so that LLVM draws no conclusions from it."""
 
 
+@cache
 def own_access(type_: T.Type) -> tuple[str, MDNode] | None:
     """What says of an access that it is of a number or an integer of our own, and that its place is never used for
     anything else; None for other types."""

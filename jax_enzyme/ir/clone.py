@@ -6,6 +6,7 @@ names no value.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -123,6 +124,7 @@ class Cloner:
     def __init__(self, substitution: dict[V.Value, V.Value] | None = None) -> None:
         self.map: dict[V.Value, V.Value] = {} if substitution is None else substitution
         self.own: tuple[Function, Function] | None = None
+        self._nodes: dict[MDNode, MDNode] = {}
 
     def shell(self, value: _V) -> _V:
         copy = self.map[value] = _copier(type(value))(value)
@@ -241,19 +243,32 @@ class Cloner:
     def numbered(self, module: Module, copy: Module) -> MutableMapping[str, MDNode]:
         """Copies of the numbered nodes, once the rest of `copy` is there."""
         if isinstance(module.metadata, Nodes):
-            return module.metadata.copied(self.node)
-        return {number: self.node(node) for number, node in module.metadata.items()}
+            return module.metadata.copied(self.numbered_node)
+        return {number: self.numbered_node(node) for number, node in module.metadata.items()}
 
     def metadata(self, value: MDValue) -> MDValue:
         if isinstance(value, MDConstant):
-            return MDConstant(self.value(value.value))
+            found = self.value(value.value)
+            return value if found is value.value else MDConstant(found)
         if isinstance(value, MDNode):
             return self.node(value)
         return value
 
     def node(self, node: MDNode) -> MDNode:
-        """The node itself where it names no value, as most of debug information: nobody changes nodes in place."""
-        if not _names_values(node):
+        """The node itself where it names no value that is copied, as types of accesses: nobody changes such nodes
+        in place."""
+        if not _may_name_values(node):
+            return node
+        found = self._nodes.get(node)
+        if found is None:
+            copy = self.numbered_node(node)
+            found = self._nodes[node] = node if _has_the_same(node, copy) else copy
+        return found
+
+    def numbered_node(self, node: MDNode) -> MDNode:
+        """A node of the module's own, which is another one than the original's where it may name values, as most of
+        debug information does not."""
+        if not _may_name_values(node):
             return node
         fields = [(key, v if isinstance(v, str) else self.metadata(v)) for key, v in node.fields]
         return MDNode(node.kind, self.metadata_list(node.operands), fields, node.distinct)
@@ -268,11 +283,16 @@ class Cloner:
         return [DebugRecord(r.kind, self.metadata_list(r.operands)) for r in records]
 
 
-def _names_values(node: MDNode) -> bool:
+def _may_name_values(node: MDNode) -> bool:
     return any(isinstance(v, _HOLDERS) for v in node.operands) or any(isinstance(v, _HOLDERS) for _, v in node.fields)
 
 
 _HOLDERS = (MDConstant, MDNode)
+
+
+def _has_the_same(node: MDNode, copy: MDNode) -> bool:
+    same = all(map(operator.is_, node.operands, copy.operands))
+    return same and all(v is w for (_, v), (_, w) in zip(node.fields, copy.fields, strict=True))
 
 
 class _WithoutDebug(Cloner):
@@ -293,7 +313,7 @@ class _WithoutDebug(Cloner):
 
     def numbered(self, module: Module, copy: Module) -> MutableMapping[str, MDNode]:
         copy.metadata = {number: _without_locations(node, module) for number, node in module.metadata.items()}
-        drop_unused_metadata(copy, self.node)
+        drop_unused_metadata(copy, self.numbered_node)
         return copy.metadata
 
 

@@ -28,6 +28,7 @@ class ValueWriter:
         self.tables = tables
         self.lines: list[str] = []
         self.names: dict[V.Value, str] = global_names(module)
+        self._attached: dict[MDNode, str] = {}
 
     def add_locals(self, function: Function) -> None:
         """Names arguments, blocks and instructions of a function."""
@@ -123,7 +124,15 @@ class ValueWriter:
         return "".join(self.attachment_list(metadata))
 
     def attachment_list(self, metadata: list[tuple[str, MDValue]]) -> list[str]:
-        return [f", !{kind} {self.metadata(node)}" for kind, node in metadata if self.debug or kind not in _DEBUG_KINDS]
+        return [f", !{kind} {self._attachment(n)}" for kind, n in metadata if self.debug or kind not in _DEBUG_KINDS]
+
+    def _attachment(self, value: MDValue) -> str:
+        """What is attached names nothing of one function, so that its text is the same wherever it is."""
+        if not isinstance(value, MDNode):
+            return self.metadata(value)
+        if value not in self._attached:
+            self._attached[value] = self.node(value)
+        return self._attached[value]
 
     def record(self, record: DebugRecord) -> None:
         if self.debug:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from math import prod
 
 from jax_enzyme.ad.facts.copying import ALIGNMENT, whole
@@ -227,11 +228,12 @@ def marked(slot: Slot, access: Value) -> Value:
     return access
 
 
-def _scopes(size: int) -> list[tuple[str, MDValue]]:
+@cache
+def _scopes(size: int) -> tuple[tuple[str, MDValue], ...]:
     """Says that items of this size share no memory with those of others. LLVM's loop vectoriser knows the distances
     between accesses of one size, does not ask for types, and would compare the addresses of others at run time."""
     others = [scope for other, scope in _SCOPES.items() if other != size]
-    return [("alias.scope", MDNode(operands=[_SCOPES[size]])), ("noalias", MDNode(operands=[*others]))]
+    return ("alias.scope", MDNode(operands=[_SCOPES[size]])), ("noalias", MDNode(operands=[*others]))
 
 
 def address(builder: Builder, slot: Slot, base: Value, iteration: Callable[[Loop], Value]) -> Value:
