@@ -43,6 +43,7 @@ from jax_enzyme.transform.divisions import note_divisions
 from jax_enzyme.transform.failure_sites import keep_failures_apart
 from jax_enzyme.transform.invariant_loads import load_before_loops
 from jax_enzyme.transform.lower_calls import lower_calls
+from jax_enzyme.transform.named_loops import keep_own_names, name_loops
 from jax_enzyme.transform.poison import define_poison
 from jax_enzyme.transform.reducible import make_reducible
 from jax_enzyme.transform.relative_tables import absolute_tables
@@ -68,6 +69,7 @@ def canonical(function: ArrayFunction) -> ArrayFunction:
     module = clone(absolute_tables(lower_calls(function.module)))
     show_marks(module)
     show_rows(module)
+    name_loops(module)
     hide_vector_hints(module)
     forget_unentered(module, function.symbol)
     _mark(module, function.symbol)
@@ -93,6 +95,7 @@ def canonical(function: ArrayFunction) -> ArrayFunction:
     note_interface(module)
     _end_functions(module, function.symbol)
     note_divisions(module)
+    keep_own_names(module)
     note_marks(module)
     return replace(function, module=module)
 

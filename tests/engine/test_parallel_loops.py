@@ -589,6 +589,21 @@ void k(int n, const double *x, double *y) {
         n=20000,
         all=True,
     ),
+    "a triangular factorisation": Shared(
+        """void k(int n, const double *x, double *y) {
+  enum { M = 8 };
+  for (int i = 0; i < n; i++) y[i] = x[i] + (i % (M + 1) == 0 ? 10 : 0);
+  for (int p = 0; p < M; p++) {
+#pragma omp parallel for
+    for (int i = p + 1; i < M; i++) {
+      y[i * M + p] /= y[p * M + p];
+      for (int j = p + 1; j < M; j++) y[i * M + j] -= y[i * M + p] * y[p * M + j];
+    }
+  }
+}""",
+        "",
+        n=64,
+    ),
     "vector": Shared(
         """#include <cmath>
 #include <vector>
