@@ -22,11 +22,13 @@ from jax_enzyme.analysis.accumulation import Chain, chain, choices, says_any
 from jax_enzyme.analysis.apart import Apart
 from jax_enzyme.analysis.digits import Place, distance, overlap, place_of
 from jax_enzyme.analysis.flow import rule_of
+from jax_enzyme.analysis.integer_facts import UNKNOWN, TripCount
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import MemoryObject, call_effect, is_memory_free
-from jax_enzyme.analysis.polynomials import Iteration, Leaf, TooComplex
+from jax_enzyme.analysis.polynomials import Iteration, Leaf, Polynomial, TooComplex
+from jax_enzyme.analysis.private_memory import PrivateMemory, clears
 from jax_enzyme.analysis.quotients import division
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.analysis.trips import exit_count
@@ -35,7 +37,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.marks import Mark, Marks, is_common, marks_of
 from jax_enzyme.ir.module import Function, Module, Uses, callee_name, callee_of, uses
 from jax_enzyme.ir.reach import Reached
-from jax_enzyme.ir.values import Argument, Constant, Value, int_value, is_zero
+from jax_enzyme.ir.values import Argument, Value, int_value
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.table import standard
 
@@ -52,7 +54,8 @@ cut, and the result is the same to the last bit."""
 
 @dataclass(frozen=True)
 class Independent:
-    """A loop whose iterations are independent. `count`: how many there are. `private`: the objects of which every
+    """A loop whose iterations are independent. `count`: how many there are; where `length` says that, what is known
+    before the loop, it is the most. `private`: the objects of which every
     thread needs its own; `counters`: the phis of its header, with their steps.
 
     Of a marked loop besides: `sums`, the other phis of its header, which parts of the loop may start anew; `left`, the
@@ -69,6 +72,7 @@ class Independent:
     added: tuple[tuple[Value, T.Type | None], ...] = ()
     near: tuple[tuple[Value, T.Type | None], ...] = ()
     apart: int = 1
+    length: Polynomial | None = None
 
 
 class Independence:
@@ -88,23 +92,51 @@ class Independence:
         return Apart(self._points_to, self._facts.block_of)
 
     @cached_property
+    def _private(self) -> PrivateMemory:
+        return PrivateMemory(self._function, self._facts, self._points_to, self._layout, self._accesses, self.count)
+
+    @cached_property
     def _points_to(self) -> PointsTo:
         return PointsTo(self._module, self._function)
 
     def count(self, loop: Loop) -> int | None:
         """How many iterations a loop has that is not left early, where that is a constant."""
-        if len(loop.latches) != 1 or not self._facts.once_per_iteration(loop.latches[0], loop):
-            return None
-        trips = exit_count(self._facts, loop, loop.latches[0], False).exact
+        trips = self._trips(loop).exact
         return None if trips is None or trips.value is None else trips.value + 1
+
+    def _trips(self, loop: Loop) -> TripCount:
+        if len(loop.latches) != 1 or not self._facts.once_per_iteration(loop.latches[0], loop):
+            return UNKNOWN
+        return exit_count(self._facts, loop, loop.latches[0], False)
+
+    def _length(self, loop: Loop) -> tuple[int, Polynomial] | None:
+        """The most iterations that a loop has which is not left early, and how many there are, where that is no
+        constant but can be computed in front of it."""
+        trips = self._trips(loop)
+        if trips.exact is None or trips.maximum is None or trips.exact.value is not None:
+            return None
+        if not self._facts.is_invariant(trips.exact, loop):
+            return None
+        around = [a.loop for a in trips.exact.atoms if isinstance(a, Iteration)]
+        if any(len(o.latches) != 1 or o.preheader is None or not o.encloses(loop) for o in around):
+            return None
+        return trips.maximum + 1, trips.exact.add_constant(1)
 
     def work(self, loop: Loop, of: Container[I.Instruction] | None = None) -> int:
         """About how many instructions a loop executes, of some if they are given."""
+        return self.each(loop, of) * self._expected(loop)
+
+    def each(self, loop: Loop, of: Container[I.Instruction] | None = None) -> int:
+        """About how many an iteration does."""
         inside = {b for child in loop.children for b in child.blocks}
         own = (i for b in loop.blocks if b not in inside for i in b.instructions)
         each = sum(CALL if isinstance(i, I.CallBase) else 1 for i in own if of is None or i in of)
-        each += sum(self.work(child, of) for child in loop.children)
-        return each * (self.count(loop) or _UNKNOWN_TRIPS)
+        return each + sum(self.work(child, of) for child in loop.children)
+
+    def _expected(self, loop: Loop) -> int:
+        """About how many iterations a loop has: those of triangles have half of the most."""
+        most = self._length(loop)
+        return self.count(loop) or (_UNKNOWN_TRIPS if most is None else -(-most[0] // 2))
 
     def grain(self, loop: Loop) -> int:
         """What the first iteration of a part of a loop is a multiple of."""
@@ -125,7 +157,7 @@ class Independence:
         return self._examine(loop, Mark.EXCLUSIVE in found, found)
 
     def _examine(self, loop: Loop, locals_are_private: bool, marks: Marks) -> Independent | str:
-        count = self.count(loop)
+        count, length = (self._length(loop) if Mark.PARALLEL in marks else None) or (self.count(loop), None)
         if count is None:
             return "how often the loop runs is not known beforehand"
         problem = self._hindering_control(loop) or self._hindering_calls(loop)
@@ -147,12 +179,16 @@ class Independence:
         near: list[tuple[Value, T.Type | None]] = []
         apart = 1
         for item in self._written(loop):
-            if locals_are_private and item.site is not None and self._is_private(item, loop):
-                private.append(item.site)
-                continue
             places = self._places(item, loop)
             problem = places if isinstance(places, str) else overlap(places)
             if problem is None or self._is_exclusive(item, loop, marks):
+                continue
+            if (
+                locals_are_private
+                and item.site is not None
+                and self._private.is_private(item, list(self._of(item, loop)), loop, marks)
+            ):
+                private.append(item.site)
                 continue
             numbers = self._added_to(item, loop) if Mark.PARALLEL in marks else None
             if item.site is None or (numbers is None and not self._in_any_order(item, loop, marks)):
@@ -165,7 +201,7 @@ class Independence:
                 near.append((item.site, numbers))
                 apart = max(apart, between)
         found = tuple(sums.values())
-        return Independent(loop, count, tuple(private), counters, found, left, tuple(added), tuple(near), apart)
+        return Independent(loop, count, tuple(private), counters, found, left, tuple(added), tuple(near), apart, length)
 
     def choices(self, loop: Loop) -> list[Chain]:
         """What is chosen in a loop as the best of all, and what belongs to it."""
@@ -180,7 +216,9 @@ class Independence:
             instruction = access.instruction
             if not isinstance(instruction, I.Load | I.Store):
                 continue
-            if self._points_to.unknown not in access.objects and all(o.site not in common for o in access.objects):
+            if self._points_to.unknown in access.objects or any(o.site in common for o in access.objects):
+                continue
+            if not any(self._private.is_of_iteration(o, share.loop) for o in access.objects):
                 found[instruction] = None
         return list(found)
 
@@ -287,7 +325,7 @@ class Independence:
         writes = [a for a in self._of(item, loop) if a.writes]
         if any(not self._is_inside(a.pointer, loop) for a in writes):
             return False
-        return Mark.REVERSED not in marks or all(_clears(a.instruction) for a in writes)
+        return Mark.REVERSED not in marks or all(clears(a.instruction) for a in writes)
 
     def _in_any_order(self, item: MemoryObject, loop: Loop, marks: Marks) -> bool:
         """May iterations change an object in any order? In the reverse of a loop whose iterations write what no other
@@ -333,7 +371,7 @@ class Independence:
         for block in loop.blocks:
             for instruction in block.instructions:
                 match instruction:
-                    case I.CallBase() if not _is_harmless(instruction):
+                    case I.CallBase() if not _is_harmless(instruction) and not self._is_within(instruction, loop):
                         return f"it calls `{callee_name(instruction) or 'a pointer'}`"
                     case I.AtomicRMW() | I.CmpXchg() | I.Fence() | I.Alloca():
                         return f"it contains `{instruction.opcode}`"
@@ -344,6 +382,17 @@ class Independence:
         return None
 
     # -- memory
+
+    def _is_within(self, call: I.CallBase, loop: Loop) -> bool:
+        """Is memory made, or given back, that an iteration has to itself?"""
+        match call_effect(call):
+            case Effect.ALLOCATE:
+                made = [o for o in self._points_to.of(call) if o.site is call]
+            case Effect.FREE:
+                made = list(self._points_to.of(call.arguments[0]))
+            case _:
+                return False
+        return bool(made) and all(self._private.is_of_iteration(o, loop) for o in made)
 
     @cached_property
     def _accesses(self) -> tuple[Access, ...]:
@@ -379,39 +428,19 @@ class Independence:
                 yield access
 
     def _written(self, loop: Loop) -> list[MemoryObject]:
+        """What a loop writes to, but for what its iterations make."""
         found: dict[MemoryObject, None] = {}
         for access in self._inside(loop):
             if access.writes:
                 found |= dict.fromkeys(access.objects)
-        return list(found)
+        return [item for item in found if not self._private.is_of_iteration(item, loop)]
 
-    def _is_private(self, item: MemoryObject, loop: Loop) -> bool:
-        """Is an object local memory that nothing outside of the loop uses, but to clear it before or free it behind?"""
-        if not self._is_local(item) or any(item in held for held in self._points_to.contents.values()):
-            return False
-        assert loop.preheader is not None
-        for access in self._accesses:
-            block = self._facts.block_of[access.instruction]
-            if item not in access.objects and self._points_to.unknown not in access.objects:
-                continue
-            if block in loop or access.kills:
-                continue
-            before = self.loops.dominators.dominates(block, loop.preheader)
-            if not (before and _clears(access.instruction)):
-                return False
-        return True
+    def is_reached_otherwise(self, site: Value) -> bool:
+        """Is the address of what is made here held in memory, so that loads may lead to it?"""
+        return any(o.site is site and self._private.is_held(o) for o in self._points_to.contents)
 
     def _is_own(self, item: MemoryObject) -> bool:
-        return isinstance(item.site, Argument | I.Alloca) or self._is_local(item)
-
-    def _is_local(self, item: MemoryObject) -> bool:
-        site = item.site
-        if site not in self._function.entry.instructions:
-            return False
-        if isinstance(site, I.Alloca):
-            return int_value(site.operands[0]) is not None
-        fixed = isinstance(site, I.Call) and all(isinstance(a, Constant) for a in site.arguments)
-        return item.kind == "heap" and fixed
+        return isinstance(item.site, Argument | I.Alloca) or item.kind == "heap"
 
     def _apart_by(self, item: MemoryObject, loop: Loop, places: list[Place]) -> int | None:
         """How many iterations lie between two that certainly touch nothing in common; None where that is not known.
@@ -498,16 +527,6 @@ def _computes_only(function: Function) -> bool:
             case _:
                 pass
     return True
-
-
-def _clears(instruction: I.Instruction) -> bool:
-    match instruction:
-        case I.Store():
-            return is_zero(instruction.operands[0])
-        case I.CallBase():
-            return call_effect(instruction) is Effect.MEMORY_SET and int_value(instruction.operands[1]) == 0
-        case _:
-            return False
 
 
 def _name(item: MemoryObject) -> str:

@@ -23,8 +23,8 @@ from jax_enzyme.ir.marks import Mark, has_marks, marks_of
 from jax_enzyme.ir.module import Module, callee_name
 from jax_enzyme.ir.values import Argument, Value, int_value
 from jax_enzyme.transform.named_choices import note_choices
-from jax_enzyme.transform.ranges import CELL, FEW, WORTH, InRanges, Ranges
-from jax_enzyme.transform.shared_loops import Sharing, take_team
+from jax_enzyme.transform.ranges import CELL, FEW, InRanges, Ranges
+from jax_enzyme.transform.shared_loops import WORTH, Sharing, take_team
 
 _RANGES, _FEWEST_NEAR = 64, 4
 _COPYING = 80
@@ -92,6 +92,8 @@ class _Choice:
             return "on one thread: it takes less time than it would take to share it"
         ranges = None
         if share.sums or share.left or share.added or share.near:
+            if share.length is not None:
+                return "on one thread: it adds up, and how often it runs is not known beforehand"
             ranges = self._ranges(share, work)
             if isinstance(ranges, str) and share.near:
                 # Too few ranges lie far enough from one another.

@@ -32,11 +32,9 @@ from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.rewriting import local
-from jax_enzyme.transform.shared_loops import RUN, Sharing, stretch_arguments, structure
+from jax_enzyme.transform.shared_loops import RUN, WORTH, Sharing, stretch_arguments, structure
 from jax_enzyme.transform.touched_pages import Pages, conflict, mark_pages
 
-WORTH = 20_000
-"""A loop that executes fewer instructions than this takes less than the 20 microseconds that threads are worth."""
 FEW = 16
 """So few ranges are long: all threads may begin at once."""
 _EACH_IS_LONG = (1 << 63) - 1

@@ -24,6 +24,7 @@ from dataclasses import replace
 
 from jax_enzyme.analysis.independence import CALL, Independence, Independent
 from jax_enzyme.analysis.loops import Loop
+from jax_enzyme.analysis.polynomials import Atom, Iteration, emit
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
@@ -40,6 +41,8 @@ _FEW = 8
 """So few iterations leave threads idle: then the loop inside is shared, if it has more."""
 _PIECE, _MOST_GRAINS = 1 << 12, 16
 """About the instructions of a piece, and the most grains that it has."""
+WORTH = 20_000
+"""A loop that executes fewer instructions than this takes less than the 20 microseconds that threads are worth."""
 _ADDRESSES = (I.GetElementPtr, I.Cast, I.BinaryOp)
 RUN = T.FunctionType(T.I64, (T.PTR, T.PTR, T.PTR, T.I64, T.I64))
 
@@ -217,7 +220,7 @@ class Sharing:
             # What the whole function writes before it reads is not what its loop does: LLVM would leave out the
             # clearing in front of the loop.
             words = tuple(w for w in value.attributes if not w.startswith(("captures", "initializes")))
-        elif T.is_pointer(value.type):
+        elif T.is_pointer(value.type) and not self._facts.is_reached_otherwise(value):
             words = ("noalias",)
         if self._raw:
             # A pointer may lead to what another one leads to.
@@ -365,8 +368,12 @@ class Sharing:
         alone, together, after = (BasicBlock(name=n) for n in ("alone", "together", "after"))
         at = Builder(before)
         del before.instructions[-1]
-        count = const_int(T.I64, self._share.count)
-        at.cond_br(at.icmp("eq", self._team, ConstantNull(T.PTR)), alone, together)
+        count = self._length(at)
+        is_alone = at.icmp("eq", self._team, ConstantNull(T.PTR))
+        if self._share.length is not None:
+            few = at.icmp("ult", count, const_int(T.I64, -(-WORTH // self._facts.each(loop))))
+            is_alone = at.binary("or", is_alone, few)
+        at.cond_br(is_alone, alone, together)
         single = Builder(alone)
         by_one = single.call(body, [*passed, const_int(T.I64, 0), count])
         single.br(after)
@@ -382,6 +389,18 @@ class Sharing:
         end = Builder(after)
         way = end.phi(T.I64, [(by_one, alone), (by_all, together)])
         self._leave(end, way, [alone, together, after])
+
+    def _length(self, at: Builder) -> Value:
+        """How many iterations there are."""
+        if self._share.length is None:
+            return const_int(T.I64, self._share.count)
+
+        def operand(atom: Atom) -> Value:
+            if isinstance(atom, Iteration):
+                return _iteration(atom.loop)
+            return at.cast("ptrtoint", atom.value, T.I64) if T.is_pointer(atom.value.type) else atom.value
+
+        return emit(at, self._share.length, T.I64, operand)
 
     def _leave(self, end: Builder, way: Value, blocks: list[BasicBlock]) -> None:
         """Goes on behind the loop, or where it was left early; `blocks` take its place in the function."""
@@ -416,6 +435,18 @@ def stretch_arguments() -> list[Argument]:
 def structure(values: Sequence[Value]) -> T.StructType:
     """A structure with a field for each of some values."""
     return T.StructType(tuple(v.type for v in values))
+
+
+def _iteration(loop: Loop) -> Value:
+    """The number of an iteration of a loop, by a counter that the loop gets."""
+    (latch,), before = loop.latches, loop.preheader
+    assert before is not None
+    number = I.Phi(T.I64, "phi", [const_int(T.I64, 0)], targets=[before], name="iteration")
+    loop.header.instructions.insert(0, number)
+    at = Builder(BasicBlock())
+    number.add(at.binary("add", number, const_int(T.I64, 1), ("nuw", "nsw")), latch)
+    latch.instructions[-1:-1] = at.block.instructions
+    return number
 
 
 def _block(cloner: Cloner, block: BasicBlock) -> BasicBlock:

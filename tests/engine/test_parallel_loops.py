@@ -589,6 +589,129 @@ void k(int n, const double *x, double *y) {
         n=20000,
         all=True,
     ),
+    "a list in each iteration": Shared(
+        """#include <vector>
+extern "C" void k(int n, const double *x, double *y) {
+#pragma omp parallel for
+  for (int i = 0; i < n; i++) {
+    std::vector<double> near;
+    for (int j = 0; j < 12; j++)
+      if ((i * j) % 3 != 1) near.push_back(x[(i + j) % n] * (j + 1));
+    double s = 0;
+    for (double v : near) s += v * v;
+    y[i] = s;
+  }
+}""",
+        "pj",
+        lang="c++",
+        n=500,
+        reason="it calls",
+    ),
+    "rows of a matrix that a function returns": Shared(
+        """#include <vector>
+struct Matrix {
+  Matrix(int m) : m(m), all((size_t)m * m) {}
+  double &at(int i, int j) { return all[(size_t)i * m + j]; }
+  double at(int i, int j) const { return all[(size_t)i * m + j]; }
+  Matrix times(const Matrix &o) const {
+    Matrix r(m);
+#pragma omp parallel for
+    for (int i = 0; i < m; i++)
+      for (int j = 0; j < m; j++) {
+        double s = 0;
+        for (int p = 0; p < m; p++) s += at(i, p) * o.at(p, j);
+        r.at(i, j) = s;
+      }
+    return r;
+  }
+  int m;
+  std::vector<double> all;
+};
+extern "C" void k(int n, const double *x, double *y) {
+  const int m = 30;
+  Matrix a(m);
+  for (int i = 0; i < n; i++) a.all[i] = 0.2 * x[i];
+  Matrix b = a.times(a), c = b.times(a);
+  for (int i = 0; i < n; i++) y[i] = c.all[i];
+}""",
+        "pjv",
+        lang="c++",
+        n=900,
+    ),
+    "local memory that steps leave to the next ones": Shared(
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+  double w[400] = {0};
+  int to[400];
+  for (int i = 0; i < n; i++) { y[i] = 0; to[i] = (i * 37) % n; }
+  for (int t = 0; t < 5; t++) {
+#pragma omp parallel for
+    for (int i = 0; i < n; i++) {
+      int c = to[i];
+      for (int q = 0; q < 20; q++) w[c] += 0.1 * sin(x[i] + q + w[c]);
+      y[c] += w[c] * x[c];
+    }
+  }
+}""",
+        "",
+        n=400,
+    ),
+    "an output that steps leave to the next ones": Shared(
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+  for (int t = 0; t < 20; t++) {
+#pragma omp parallel for
+    for (int i = 0; i < n; i++) {
+      double s = t ? y[i] : x[i];
+      for (int q = 0; q < 60; q++) s += 0.01 * sin(s + 0.01 * q) * x[i];
+      y[i] = s;
+    }
+  }
+}""",
+        "pj",
+        n=300,
+    ),
+    "private arrays, step by step": Shared(
+        """#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+void k(int n, const double *x, double *y) {
+  double *u = malloc(8 * n), *v = malloc(8 * n);
+  memcpy(u, x, 8 * n);
+  for (int t = 0; t < 3; t++) {
+#pragma omp parallel for
+    for (int i = 0; i < n; i++) {
+      double w[16], z = 0;
+      for (int q = 0; q < 16; q++) w[q] = sin(u[i] + q);
+      for (int q = 0; q < 16; q++) z += 0.1 * w[q] * w[15 - q] * u[(i + q) % n];
+      v[i] = z;
+    }
+    double *h = u;
+    u = v;
+    v = h;
+  }
+  memcpy(y, u, 8 * n);
+  free(u);
+  free(v);
+}""",
+        "pjv",
+        n=600,
+        all=True,
+    ),
+    "as many iterations as the step leaves": Shared(
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+  for (int i = 0; i < n; i++) y[i] = x[i];
+  for (int t = 0; t < 4; t++) {
+#pragma omp parallel for
+    for (int i = 100 * t; i < n; i++)
+      for (int q = 0; q < 60; q++) y[i] += 0.01 * sin(y[i] + 0.01 * q) * x[i];
+  }
+}""",
+        "pjv",
+        n=600,
+        all=True,
+    ),
     "a triangular factorisation": Shared(
         """void k(int n, const double *x, double *y) {
   enum { M = 8 };

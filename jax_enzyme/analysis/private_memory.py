@@ -1,0 +1,164 @@
+"""Local memory of which each thread may have its own: no iteration of a loop sees what another one left in it.
+
+Nothing outside of the loop uses it, but to clear it before or free it behind. A loop that begins several times finds
+what the last iteration left, though, so that there
+
+- it is cleared each time the loop begins, or
+- each iteration writes whatever it writes of it before it reads any, or
+- in the reverse of a loop, each iteration clears all of it in the end, as it was in the beginning, or
+- nobody ever clears it, and an iteration writes to it before it reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from jax_enzyme.analysis.accesses import Access
+from jax_enzyme.analysis.extents import room
+from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.loops import Loop
+from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.objects import MemoryObject, call_effect
+from jax_enzyme.analysis.polynomials import Polynomial, TooComplex
+from jax_enzyme.analysis.recurrences import Recurrences
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir.marks import Mark, Marks, is_common
+from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.values import BasicBlock, Constant, int_value, is_zero
+from jax_enzyme.rules.effects import Effect
+
+
+class PrivateMemory:
+    """What is asked about one function, all of whose `accesses` are known; `count` says how often a loop runs."""
+
+    def __init__(
+        self,
+        function: Function,
+        facts: Recurrences,
+        points_to: PointsTo,
+        layout: DataLayout,
+        accesses: Sequence[Access],
+        count: Callable[[Loop], int | None],
+    ) -> None:
+        self._function = function
+        self._facts = facts
+        self._loops = facts.loops
+        self._points_to = points_to
+        self._layout = layout
+        self._accesses = accesses
+        self._count = count
+
+    def is_private(self, item: MemoryObject, inside: Sequence[Access], loop: Loop, marks: Marks) -> bool:
+        """Is an object local memory that nothing outside of the loop uses, but to clear it before or free it behind?
+        Where the loop begins several times, nothing of use may be left there: it is cleared each time, or what is read
+        was written in the same iteration, or all is as it was behind each."""
+        if not self._is_local(item) or self.is_held(item) or is_common(item.site):
+            return False
+        assert loop.preheader is not None
+        cleared: list[BasicBlock] = []
+        for access in self._accesses:
+            block = self._facts.block_of[access.instruction]
+            if item not in access.objects and self._points_to.unknown not in access.objects:
+                continue
+            if block in loop or access.kills:
+                continue
+            if not self._loops.dominators.dominates(block, loop.preheader) or not clears(access.instruction):
+                return False
+            cleared.append(block)
+        if loop.parent is None and not self._loops.irreducible:
+            return True
+        if cleared and loop.parent is not None and all(block in loop.parent for block in cleared):
+            return True
+        if cleared:
+            return self._is_used_anew(item, inside, loop, marks)
+        writes = [a.instruction for a in inside if a.writes]
+        return all(any(self._comes_first(w, a.instruction) for w in writes) for a in inside if a.reads)
+
+    def is_of_iteration(self, item: MemoryObject, loop: Loop) -> bool:
+        """Is an object made in an iteration, and out of reach of all others?"""
+        if (
+            item.kind != "heap"
+            or item.site is None
+            or self._facts.block_of.get(item.site) not in loop.blocks
+            or self.is_held(item)
+        ):
+            return False
+        return all(
+            self._facts.block_of[a.instruction] in loop
+            for a in self._accesses
+            if item in a.objects or self._points_to.unknown in a.objects
+        )
+
+    def _comes_first(self, one: I.Instruction, other: I.Instruction) -> bool:
+        """Does an iteration that comes to the other instruction come to this one before?"""
+        blocks = [self._facts.block_of[i] for i in (one, other)]
+        if blocks[0] is not blocks[1]:
+            return self._loops.dominators.dominates(*blocks)
+        order = blocks[0].instructions
+        return order.index(one) < order.index(other)
+
+    def _in_order(self, one: I.Instruction, other: I.Instruction, loop: Loop) -> bool:
+        """The same, and does it not come to this one again behind the other?"""
+        around = next((c for c in loop.children if self._facts.block_of[one] in c), None)
+        return self._comes_first(one, other) and (around is None or self._facts.block_of[other] not in around)
+
+    def _is_used_anew(self, item: MemoryObject, inside: Sequence[Access], loop: Loop, marks: Marks) -> bool:
+        """Does no iteration see what others wrote to an object? Each writes whatever it writes before it reads, or
+        clears it all in the end, in reverse."""
+        writes = {a.instruction: self._swept(a, item, loop) for a in inside if a.writes}
+        reads = [a.instruction for a in inside if a.reads]
+        if all(s is not None and all(self._in_order(w, r, loop) for r in reads) for w, s in writes.items()):
+            return True
+        last, others = ([w for w in writes if clears(w) is cleared] for cleared in (True, False))
+        if Mark.REVERSED not in marks or not all(self._in_order(o, c, loop) for o in others for c in last):
+            return False
+        end = 0
+        for low, high in sorted(s for c in last if (s := writes[c]) is not None):
+            end = max(end, high) if low <= end else end
+        return end >= (room(self._layout, item) or end + 1)
+
+    def _swept(self, access: Access, item: MemoryObject, loop: Loop) -> tuple[int, int] | None:
+        """From and to which byte of an object every iteration writes, all of them, one after the other if in a loop."""
+        block, size = self._facts.block_of[access.instruction], access.size
+        around = self._loops.loop_of[block]
+        if around is None or size is None or item.site is None or len(access.objects) != 1:
+            return None
+        outer, times = (block, 1) if around is loop else (around.preheader, self._count(around))
+        if outer is None or times is None or not self._facts.once_per_iteration(outer, loop):
+            return None
+        if not self._facts.once_per_iteration(block, around) or (around is not loop and len(around.exit_edges) != 1):
+            return None
+        try:
+            base = Polynomial.atom(self._facts.leaf(item.site))
+            offset = self._facts.form_at(access.pointer, block).polynomial - base
+            first, *steps = offset.coefficients(self._facts.iteration(around))
+        except TooComplex:
+            return None
+        step = steps[0].value if steps else 0
+        if first.value is None or step is None or len(steps) > 1 or (times > 1 and abs(step) != size):
+            return None
+        ends = (first.value, first.value + step * (times - 1))
+        return min(ends), max(ends) + size
+
+    def is_held(self, item: MemoryObject) -> bool:
+        return any(item in held for held in self._points_to.contents.values())
+
+    def _is_local(self, item: MemoryObject) -> bool:
+        site = item.site
+        if site not in self._function.entry.instructions:
+            return False
+        if isinstance(site, I.Alloca):
+            return int_value(site.operands[0]) is not None
+        fixed = isinstance(site, I.Call) and all(isinstance(a, Constant) for a in site.arguments)
+        return item.kind == "heap" and fixed
+
+
+def clears(instruction: I.Instruction) -> bool:
+    """Does an instruction write zeros?"""
+    match instruction:
+        case I.Store():
+            return is_zero(instruction.operands[0])
+        case I.CallBase():
+            return call_effect(instruction) is Effect.MEMORY_SET and int_value(instruction.operands[1]) == 0
+        case _:
+            return False
