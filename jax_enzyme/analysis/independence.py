@@ -39,6 +39,7 @@ from jax_enzyme.ir.module import Function, Module, Uses, callee_name, callee_of,
 from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import Argument, Value, int_value
 from jax_enzyme.rules.effects import Effect
+from jax_enzyme.rules.helpers import TAPE
 from jax_enzyme.rules.table import standard
 
 _HARMLESS = (Effect.IGNORED, Effect.PURE_INT, Effect.MEMORY_COPY, Effect.MEMORY_SET)
@@ -386,7 +387,7 @@ class Independence:
     def _is_within(self, call: I.CallBase, loop: Loop) -> bool:
         """Is memory made, or given back, that an iteration has to itself?"""
         match call_effect(call):
-            case Effect.ALLOCATE:
+            case Effect.ALLOCATE if callee_name(call) not in TAPE:  # one arena for all
                 made = [o for o in self._points_to.of(call) if o.site is call]
             case Effect.FREE:
                 made = list(self._points_to.of(call.arguments[0]))

@@ -35,7 +35,7 @@ from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.reach import Reached, made_of, reached
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, Value
 from jax_enzyme.rules.declare import Declarations
-from jax_enzyme.transform.rewriting import local, phis, redirect_phis
+from jax_enzyme.transform.rewriting import count_iterations, local, phis, redirect_phis
 
 _FEW = 8
 """So few iterations leave threads idle: then the loop inside is shared, if it has more."""
@@ -397,7 +397,9 @@ class Sharing:
 
         def operand(atom: Atom) -> Value:
             if isinstance(atom, Iteration):
-                return _iteration(atom.loop)
+                before = atom.loop.preheader
+                assert before is not None
+                return count_iterations(atom.loop, [before])
             return at.cast("ptrtoint", atom.value, T.I64) if T.is_pointer(atom.value.type) else atom.value
 
         return emit(at, self._share.length, T.I64, operand)
@@ -435,18 +437,6 @@ def stretch_arguments() -> list[Argument]:
 def structure(values: Sequence[Value]) -> T.StructType:
     """A structure with a field for each of some values."""
     return T.StructType(tuple(v.type for v in values))
-
-
-def _iteration(loop: Loop) -> Value:
-    """The number of an iteration of a loop, by a counter that the loop gets."""
-    (latch,), before = loop.latches, loop.preheader
-    assert before is not None
-    number = I.Phi(T.I64, "phi", [const_int(T.I64, 0)], targets=[before], name="iteration")
-    loop.header.instructions.insert(0, number)
-    at = Builder(BasicBlock())
-    number.add(at.binary("add", number, const_int(T.I64, 1), ("nuw", "nsw")), latch)
-    latch.instructions[-1:-1] = at.block.instructions
-    return number
 
 
 def _block(cloner: Cloner, block: BasicBlock) -> BasicBlock:
