@@ -605,7 +605,6 @@ extern "C" void k(int n, const double *x, double *y) {
         "pj",
         lang="c++",
         n=500,
-        reason="it calls",
     ),
     "rows of a matrix that a function returns": Shared(
         """#include <vector>
