@@ -86,7 +86,7 @@ def promised(place: Congruence, size: int, share: Share | None, layout: DataLayo
 def room(layout: DataLayout, item: MemoryObject) -> int | None:
     """The same also of a global variable: of one of Fortran, what its unit has of it."""
     if isinstance(item.site, GlobalVariable):
-        return layout.alloc_size(item.site.value_type)
+        return layout.alloc_size(item.site.value_type) if layout.is_sized(item.site.value_type) else None
     return extent(layout, item)
 
 

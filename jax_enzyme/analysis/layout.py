@@ -24,6 +24,10 @@ class DataLayout:
     module: Module
     _structures: dict[T.StructType, tuple[list[int], int, int]] = field(default_factory=dict, init=False, repr=False)
 
+    def is_sized(self, type_: T.Type) -> bool:
+        """Is a type none that another module completes, as those of Open MPI's handles?"""
+        return not isinstance(type_, T.NamedStructType) or self.module.struct_bodies.get(type_.name) is not None
+
     def body(self, type_: T.Type) -> T.Type:
         """A named structure's body, any other type itself."""
         if isinstance(type_, T.NamedStructType):

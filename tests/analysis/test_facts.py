@@ -12,7 +12,10 @@ import pytest
 
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dominators import Dominators
+from jax_enzyme.analysis.extents import room
+from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loops
+from jax_enzyme.analysis.objects import MemoryObject
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.ir.module import Module
 from jax_enzyme.ir.reader import parse
@@ -41,3 +44,9 @@ def test_facts(path: Path) -> None:
         path.write_text(source + MARK + found)
     else:
         assert found == expected
+
+
+def test_nobody_knows_how_large_what_another_module_completes_is() -> None:
+    module = parse("%t = type opaque\n@open = external global %t\n@known = external global [3 x double]")
+    found = [room(DataLayout(module), MemoryObject("global", g)) for g in module.globals.values()]
+    assert found == [None, 24]
