@@ -3,10 +3,12 @@
 Nothing outside of the loop uses it, but to clear it before or free it behind. A loop that begins several times finds
 what the last iteration left, though, so that there
 
-- it is cleared each time the loop begins, or
+- all of it is cleared each time the loop begins, or
 - each iteration writes whatever it writes of it before it reads any, or
-- in the reverse of a loop, each iteration clears all of it in the end, as it was in the beginning, or
-- nobody ever clears it, and an iteration writes to it before it reads.
+- in the reverse of a loop, each iteration clears all of it in the end, as it was in the beginning.
+
+Memory that nobody clears, or of which a part is cleared, is no exception: a step may write one half of it and read what
+the last one wrote to the other.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.marks import Mark, Marks, is_common
 from jax_enzyme.ir.module import Function
-from jax_enzyme.ir.values import BasicBlock, Constant, int_value, is_zero
+from jax_enzyme.ir.values import Constant, int_value, is_zero
 from jax_enzyme.rules.effects import Effect
 
 
@@ -55,7 +57,8 @@ class PrivateMemory:
         if not self._is_local(item) or self.is_held(item) or is_common(item.site):
             return False
         assert loop.preheader is not None
-        cleared: list[BasicBlock] = []
+        size = room(self._layout, item)
+        anew = False
         for access in self._accesses:
             block = self._facts.block_of[access.instruction]
             if item not in access.objects and self._points_to.unknown not in access.objects:
@@ -64,15 +67,10 @@ class PrivateMemory:
                 continue
             if not self._loops.dominators.dominates(block, loop.preheader) or not clears(access.instruction):
                 return False
-            cleared.append(block)
+            anew |= block in (loop.parent or ()) and access.size is not None and access.size == size
         if loop.parent is None and not self._loops.irreducible:
             return True
-        if cleared and loop.parent is not None and all(block in loop.parent for block in cleared):
-            return True
-        if cleared:
-            return self._is_used_anew(item, inside, loop, marks)
-        writes = [a.instruction for a in inside if a.writes]
-        return all(any(self._comes_first(w, a.instruction) for w in writes) for a in inside if a.reads)
+        return anew or self._is_used_anew(item, inside, loop, marks)
 
     def is_of_iteration(self, item: MemoryObject, loop: Loop) -> bool:
         """Is an object made in an iteration, and out of reach of all others?"""

@@ -655,6 +655,22 @@ void k(int n, const double *x, double *y) {
         "",
         n=400,
     ),
+    "local memory that nobody clears, and steps write and read in turn": Shared(
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+  double w[2][512];
+  for (int t = 0; t < 6; t++) {
+#pragma omp parallel for
+    for (int i = 0; i < n; i++) {
+      w[t % 2][i] = sin(x[i] * (t + 1)) + exp(-x[i] * x[i]) + pow(x[i], 0.3);
+      if (t > 0) y[i] += w[(t + 1) % 2][(i + 7) % n] * cos(x[i]);
+      else y[i] = 0;
+    }
+  }
+}""",
+        "",
+        n=512,
+    ),
     "an output that steps leave to the next ones": Shared(
         """#include <math.h>
 void k(int n, const double *x, double *y) {
