@@ -414,6 +414,10 @@ class NumberBytes:
         """Whether an integer that is loaded may be the bits of a number that varies."""
         return any(True for _ in self._meeting(load))
 
+    def may_be_in(self, load: I.Load) -> bool:
+        """Whether a pointer that is loaded may be one. What the source calls a pointer was stored as one."""
+        return any(not part.typed or (other.typed and not other.number) for part, other in self._meeting(load))
+
     def are_read(self, load: I.Instruction) -> bool:
         """Whether it is, as far as that can be told."""
         return any(

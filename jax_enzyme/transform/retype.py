@@ -43,6 +43,7 @@ from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.bit_operations import as_number, bit_operation, parts_of_signs
 from jax_enzyme.transform.half_words import name_conversions
 from jax_enzyme.transform.lanes import split_mixed_loads, split_words
+from jax_enzyme.transform.moved_words import may_be_read_apart, read_apart
 from jax_enzyme.transform.number_fields import name_numbers
 from jax_enzyme.transform.rewriting import forget_records, phis, place, remove_dead, substitute
 
@@ -50,10 +51,11 @@ from jax_enzyme.transform.rewriting import forget_records, phis, place, remove_d
 def retype(function: ArrayFunction) -> ArrayFunction:
     """The array function with such webs retyped in a copy of the module; itself where there are none."""
     function = of_module(split_mixed_loads)(function)
-    if not _has_words(function.module):
+    if not (_has_words(function.module) or may_be_read_apart(function.module)):
         return function
     result = ArrayFunction(clone(function.module), function.symbol, function.buffers)
     changed = name_conversions(list(result.module.functions.values()))
+    is_apart = False
     while True:
         words = _words(result)
         if split_words(result.module, words.points_to.functions, words):
@@ -61,7 +63,9 @@ def retype(function: ArrayFunction) -> ArrayFunction:
             words = _words(result)
         webs = _Retyping(result, words).webs
         if not webs:
-            break
+            if is_apart or not read_apart(result.module, words):
+                break
+            is_apart = True
         changed = True
         for web, type_ in webs:
             _Rewriting(web, type_, Declarations(result.module)).run()
@@ -236,6 +240,8 @@ class _Retyping:
         sizes = {self._layout.store_size(m.type) for m in web.members}
         sizes |= {self._layout.store_size(s.operands[0].type) for s in web.stores}
         computes = any(isinstance(m, I.BinaryOp) for m in web.members)
+        if kind == T.PTR and any(map(T.is_float, web.likely)):
+            return None  # a number may come in where an address does: such a word is both
         if kind == T.PTR and sure and not computes and sizes == {8}:
             scalars = all(not isinstance(m.type, T.VectorType) for m in web.members)
             return T.PTR if scalars else None

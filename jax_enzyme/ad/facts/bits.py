@@ -36,6 +36,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import Buffer
 from jax_enzyme.ir.module import Function, Module, Uses, callee_name, uses
+from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import Value, int_value, lane_of
 from jax_enzyme.rules.effects import Effect
 
@@ -80,6 +81,28 @@ class BitChecks:
                     yield instruction, cause
                 elif self._is_made(instruction) or self._transfers(instruction):
                     yield instruction, MADE
+        yield from self._through_pointers()
+
+    def _through_pointers(self) -> Iterator[tuple[I.Instruction, Cause]]:
+        """Numbers that are loaded where pointers were stored, or made of pointers, that came from where numbers that
+        vary may be: a pointer has no derivative."""
+        numbers = self.activity.numbers
+        every = list(self.points_to.instructions())
+        loads = [i for i in every if isinstance(i, I.Load) and T.is_pointer(i.type) and numbers.may_be_read(i)]
+        begin = {i for i in loads if numbers.may_be_in(i)}
+        lost = self._trail(T.is_pointer, begin.__contains__).stored if begin else {}
+        for load in (i for i in every if isinstance(i, I.Load) and T.is_float(i.type)) if lost else ():
+            parts = self._ranges.accessed(load, load.operands[0], load.type)
+            if any(part.meets(other) for item, part in parts for other in lost.get(item, ())):
+                yield load, PARTS
+        made = [i for i in every if i.opcode == "bitcast" and T.is_float(i.type)]
+        values = self._trail(T.is_pointer, set(loads).__contains__).values if made and loads else set[Value]()
+        for cast in made:
+            for word in reached(cast.operands, I.merged):
+                if isinstance(word, I.Cast) and word.opcode == "ptrtoint":
+                    (pointer,) = word.operands
+                    if pointer in values or not self.activity.varied_objects.isdisjoint(self.points_to.of(pointer)):
+                        yield cast, PARTS
 
     # -- arithmetic on bits
 
@@ -176,14 +199,15 @@ class BitChecks:
             return False
         if not trail.is_kind(instruction.type):
             return False
+        if begins(instruction):
+            return True
         if isinstance(instruction, I.Load):
             stored = trail.stored
             parts = self._ranges.accessed(instruction, instruction.operands[0], instruction.type) if stored else ()
             return any(part.certainly_meets(o) for item, part in parts for o in stored.get(item, ()))
-        if begins(instruction):
-            return True
         first = 1 if isinstance(instruction, I.Select) else 0
-        moves = instruction.opcode in _MOVES or instruction.opcode in _VECTORS or isinstance(instruction, I.CallBase)
+        computes = isinstance(instruction, I.CallBase) and not T.is_pointer(instruction.type)
+        moves = instruction.opcode in _MOVES or instruction.opcode in _VECTORS or computes
         given = instruction.arguments if isinstance(instruction, I.CallBase) else instruction.operands[first:]
         return moves and any(v in trail.values for v in given)
 
