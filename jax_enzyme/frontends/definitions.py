@@ -23,6 +23,8 @@ _FORTRAN = re.compile(r"^(?!\*|c(?:\W|$))[^\n!]*?\b(?:subroutine|function|entry|
 _CONTINUED = re.compile(r"&[ \t]*(?:![^\n]*)?\n[ \t]*&?|\n[ ]{5}[^\s0]")
 _COMMON = re.compile(r"\bcommon\b([^\n!]*)", re.I)
 _BLOCK_DATA = re.compile(r"^[ \t]*block[ \t]*data\b", re.I | re.M)
+_DATA = re.compile(r"^[ \t]*data\b", re.I | re.M)
+"""Compilers bear with procedures that give a COMMON its values."""
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _PARENTHESIS = re.compile(r"[()]")
 _INCLUDE = re.compile(r"""^[ \t]*#?[ \t]*include[ \t]*["']([^"'\n]+)["']""", re.M | re.I)
@@ -41,7 +43,7 @@ def likely(source: Source) -> frozenset[str] | None:
     text = source.text
     if source.lang == "fortran":
         lines = [match[1] for match in _FORTRAN.finditer(text)]
-        if _BLOCK_DATA.search(text):
+        if _BLOCK_DATA.search(text) or (source.part and _DATA.search(text)):
             lines += [match[1] for match in _COMMON.finditer(text)]
         return frozenset(word.lower() for line in lines for word in _WORD.findall(line))
     return frozenset(_defined(_DECLARED.sub(" ", _C_COMMENT.sub(" ", text))))

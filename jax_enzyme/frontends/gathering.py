@@ -14,6 +14,7 @@ from typing import cast
 from jax_enzyme.errors import CompileError
 from jax_enzyme.frontends.compile_commands import Commands, read_commands
 from jax_enzyme.frontends.definitions import bound, included, likely, mentioned, renamed
+from jax_enzyme.frontends.fortran_parts import in_parts
 from jax_enzyme.frontends.objects import ARCHIVES, OBJECTS, SHARED, read_archive, read_object, refuse_shared
 from jax_enzyme.frontends.source import SUFFIXES, Source, identify, looks_like_path
 
@@ -125,10 +126,12 @@ def _expanded(item: object, lang: str | None, among_others: bool) -> Iterator[tu
             raise CompileError("no source file matches the pattern", str(path), f"relative paths start at {Path.cwd()}")
     else:
         # Members of a library are there for whoever needs them.
-        yield from ((one, path.suffix not in ARCHIVES) for one in _sources(path, lang, among_others))
+        for one in _sources(path, lang, among_others):
+            found = [one] if among_others else in_parts(one)
+            yield from ((part, path.suffix not in ARCHIVES and len(found) == 1) for part in found)
         return
     for file in files:
-        yield from ((one, False) for one in _sources(file, lang, True))
+        yield from ((part, False) for one in _sources(file, lang, True) for part in in_parts(one))
 
 
 def _in_folder(folder: Path) -> list[Path]:

@@ -38,14 +38,15 @@ BITCODE_MAGIC = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
 
 @dataclass(frozen=True)
 class Source:
-    """`contents` are the bytes of a file, inline text or bitcode; `path` is None unless there is a file. `function` is
-    a Python function (then there are no contents)."""
+    """`contents` are the bytes of a file, inline text or bitcode; `path` is None unless there is a file, of which they
+    may be a `part`. `function` is a Python function (then there are no contents)."""
 
     lang: str
     name: str
     contents: bytes = b""
     path: Path | None = None
     function: Callable[..., object] | None = None
+    part: bool = False
 
     @property
     def text(self) -> str:

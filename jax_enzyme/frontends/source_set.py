@@ -118,7 +118,7 @@ class SourceSet:
     @property
     def place(self) -> str:
         """What the set is called in messages."""
-        names = [unit.name for unit in self.units]
+        names = list(dict.fromkeys(unit.name for unit in self.units))
         more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
         return ", ".join(names[:_LISTED]) + more
 

@@ -107,8 +107,8 @@ def compile_beside(
     ):
         folder = Path(name)
         path = source.path
-        if path is None:
-            path = folder / source.name
+        if path is None or source.part:
+            path = folder / Path(source.name).name
             path.write_bytes(source.contents)
         for file, contents in given.items():
             (folder / file).write_bytes(contents)

@@ -159,6 +159,40 @@ def test_comments_of_fortran_define_nothing(write: Write, tmp_path: Path, caplog
     assert "other" not in caplog.text
 
 
+def test_long_fortran_files_are_compiled_in_parts(write: Write, tmp_path: Path) -> None:
+    """What a kernel needs of it, on the lines of the file; a COMMON that a procedure gives its values with that one."""
+    need("flang-22")
+    rest = "c     end\n" * 800
+    first = "      double precision function first(x)\n      double precision x, c, helper\n      common /k/ c\n"
+    text = f"""{rest}{first}      first = helper(x) + c
+      end
+{rest}      subroutine broken(x)
+      double precision x(
+  100 end
+{rest}      subroutine sets
+      common /k/ c
+      double precision c
+      data c /2.5d0/
+      END SUBROUTINE
+{rest}      double precision function helper(x)
+      double precision x
+      helper = 2*x
+      end
+"""
+    (path,) = write(old__f=text)
+    for source in (path, tmp_path):
+        program = load(source, "first")
+        assert functions(program.ir) == {"first_", "helper_"}
+        assert "2.500000e+00" in program.ir
+        line = text[: text.index("helper = 2*x")].count("\n") + 1
+        assert f"!DILocation(line: {line}," in program.ir
+        with pytest.raises(CompileError, match=r"old\.f:1607:"):
+            load(source, "broken")
+    for whole in (text + "      module m\n      end module\n", "#define X\n" + text):
+        with pytest.raises(CompileError, match="does not compile"):
+            load(write(old__f=whole), "first")
+
+
 def test_fortran_modules_in_order(write: Write, tmp_path: Path) -> None:
     need("flang-22")
     paths = write(
