@@ -7,7 +7,7 @@ Tokens are plain strings; their first character says what they are, so no object
     $x              comdat                          "text" c"text" string, byte string
     #5 #dbg_value   attribute group, debug record   x: "x y": 5:   label or field name
     words, integers, floats, `...`, and single characters of punctuation
-    [...] {...}     what a global holds, where that is a long table of numbers
+    [...] {...}     the type of a global and what it holds, where that is a long table of numbers
 
 White space and comments separate tokens and mean nothing else.
 """
@@ -53,37 +53,37 @@ def tokenize(text: str) -> list[str]:
         tokens += _TOKEN.findall(text, start, end)
         while tokens and not tokens[-1]:  # the end matches too: else the search would start inside a comment
             tokens.pop()
-        tokens += [text[end:table]] if end < table else []
+        tokens += [text[first:last] for first, last in table]
     tokens.append(_END)
     tokens.append(_END)
     return tokens
 
 
-def _pieces(text: str) -> Iterator[tuple[int, int, int]]:
-    """Start and end of each part without tables, and the end of the table behind it."""
+def _pieces(text: str) -> Iterator[tuple[int, int, tuple[tuple[int, int], ...]]]:
+    """Start and end of each part without tables, and where the type of the table behind it and the table are."""
     start = 0
-    for begin, end in _tables(text):
-        yield start, begin, end
+    for begin, table, end in _tables(text):
+        yield start, begin, ((begin, table - 1), (table, end))
         start = end
-    yield start, len(text), len(text)
+    yield start, len(text), ()
 
 
 def is_table(token: str) -> bool:
-    """Whether a token is all that a global holds."""
+    """Whether a token is all that a global holds, or the type of that."""
     return len(token) > 1 and token[0] in _CLOSING
 
 
-def _tables(text: str) -> Iterator[tuple[int, int]]:
-    """Where the tables of numbers begin and end. LLVM writes a global on one line."""
+def _tables(text: str) -> Iterator[tuple[int, int, int]]:
+    """Where the type of each table of numbers begins, where the table does and where it ends. LLVM writes a global on
+    one line."""
     end = 0
     while (start := text.find("\n@", end) + 1) and (end := text.find("\n", start)) > 0:
         if end - start >= _LONG and (found := _table(text[start:end])):
-            yield start + found[0], start + found[1]
+            yield start + found[0], start + found[1], start + found[2]
 
 
-def _table(line: str) -> tuple[int, int] | None:
-    """Where in the line of a global the table of numbers is that it holds; None where it holds none. Its type comes
-    before, which is in brackets as well."""
+def _table(line: str) -> tuple[int, int, int] | None:
+    """The same in the line of a global; None where it holds no such table. The type is in brackets as well."""
     if line.rfind("@") > 0 or any(word in line for word in _NO_TABLE[1:]):
         return None
     keyword = min((k for k in map(line.find, (" constant ", " global ")) if k > 0), default=None)
@@ -99,7 +99,7 @@ def _table(line: str) -> tuple[int, int] | None:
             place = bracket.end()
             break
     end = line.rfind(_CLOSING[line[first]]) + 1
-    return (place + 1, end) if line[place : place + 1] == " " and line[place + 1] == line[first] else None
+    return (first, place + 1, end) if line[place : place + 1] == " " and line[place + 1] == line[first] else None
 
 
 def unescape(text: str) -> str:
@@ -205,8 +205,7 @@ class Cursor:
         """Where each token starts."""
         for start, end, table in _pieces(self.text):
             yield from (match.start(1) for match in _TOKEN.finditer(self.text, start, end) if match[1])
-            if end < table:
-                yield end
+            yield from (first for first, _ in table)
 
 
 def spell(tokens: list[str]) -> str:

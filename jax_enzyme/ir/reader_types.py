@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.lexer import Cursor, spell
+from jax_enzyme.ir.lexer import Cursor, ReadError, is_table, spell
 
 _FLOATS = ("half", "bfloat", "float", "double", "x86_fp80", "fp128", "ppc_fp128")
 
@@ -53,6 +55,12 @@ class TypeReader(Cursor):
             found: T.Type = T.IntType(int(token[1:]))
         elif first == "%" and len(token) > 1:
             found = T.NamedStructType(token[1:])
+        elif is_table(token):
+            try:
+                found = _of_table(token)
+            except ReadError as error:
+                self.pos -= 1
+                raise self.error("expected a type") from error
         elif first == "[":
             count = self.integer()
             self.expect("x")
@@ -151,3 +159,10 @@ class TypeReader(Cursor):
                 raise self.error("expected an attribute or a type")
             found.append(self.attribute())
         return tuple(found)
+
+
+@lru_cache(maxsize=128)
+def _of_table(text: str) -> T.Type:
+    """The type of a table, which names every member of every record where some of them end in zeros. A kernel's module
+    is written and read some five times."""
+    return TypeReader(text).type()

@@ -321,3 +321,14 @@ def test_errors_name_their_place_behind_a_long_table() -> None:
     table = f"@t = constant [2000 x i32] [{', '.join(['i32 7'] * 2000)}]\n"
     with pytest.raises(ReadError, match=r"line 3, column 20: .*found 'oops'"):
         parse(f"; first\n{table}@u = global i32 1, oops\n")
+    with pytest.raises(ReadError, match=r"line 3, column 15: expected a type"):
+        parse(f"; first\n{table}@u = constant [2 x bad] {table[27:]}")
+
+
+def test_the_type_of_a_long_table_is_read_once() -> None:
+    """LLVM spells each record that ends in zeros in full: types of half a megabyte, five times in a kernel."""
+    records = [f"<{{ [{n % 3 + 1} x i32], [4 x i8] }}>" for n in range(300)]
+    rows = ", ".join(f"{record} zeroinitializer" for record in records)
+    text = f"; first\n@t = constant <{{ {', '.join(records)} }}> <{{ {rows} }}>\n"
+    one, other = (parse(text).globals["t"].value_type for _ in range(2))
+    assert one is other and str(one) == f"<{{ {', '.join(records)} }}>"
