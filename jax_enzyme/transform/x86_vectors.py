@@ -7,7 +7,8 @@
 
 Only derivatives are made of this: the kernel itself keeps its instructions. What each computes is told in Intel's
 Software Developer's Manual, volume 2, under the instruction's name. Minima, maxima and approximate reciprocals of all
-lanes have rules (`rules.names`); those of the first lane alone become these.
+lanes have rules (`rules.names`); those of the first lane alone become these. So do minima and maxima of inline
+assembly, which Eigen takes for clang.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from jax_enzyme.ir.builder import Builder, const_float, const_int, zero
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.module import Function, Module, callee_name, uses
 from jax_enzyme.ir.reach import reached
-from jax_enzyme.ir.values import ConstantSplat, Value, int_value
+from jax_enzyme.ir.values import ConstantSplat, InlineAsm, Value, int_value
 from jax_enzyme.rules.declare import Declarations, overload
 from jax_enzyme.transform.rewriting import Change, rewrite
 from jax_enzyme.transform.vector_shuffles import shuffled
@@ -36,6 +37,11 @@ _COMPARED = {"eq": "oeq", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "n
 _ROUNDINGS = {0: "rint", 1: "floor", 2: "ceil", 3: "trunc"}
 _CURRENT_DIRECTION = 4
 
+_ASSEMBLED = re.compile(
+    r"(?:v(?P<v>min|max)p[sd]\s+\$1, ?\$2, ?\$0 =x,x,x|(?P<two>min|max)p[sd]\s+\$1, ?\$0 =x,x,0)(?:,~.*)?"
+)
+"""The template and the constraints of one instruction, in AT&T's order; without `v` it overwrites an operand."""
+
 _COMPARISON = re.compile(r"(?:sse2?|avx)\.cmp\.(?P<width>[ps][sd])(?:\.256)?")
 
 _Lowering = Callable[[Builder, Declarations, "re.Match[str]", I.Call], Value | None]
@@ -43,7 +49,8 @@ _Lowering = Callable[[Builder, Declarations, "re.Match[str]", I.Call], Value | N
 
 def lower_x86_vectors(module: Module) -> Module:
     """A copy of the module without such calls; the module itself where there are none."""
-    if not any(name.startswith(_PREFIX) for name in module.functions):
+    named = any(name.startswith(_PREFIX) for name in module.functions)
+    if not named and not any(_assembled(i) for f in module.functions.values() for i in f.instructions()):
         return module
     copy = clone(module)
     for function in list(copy.functions.values()):
@@ -55,7 +62,11 @@ def _lower(function: Function, declarations: Declarations) -> None:
     users = uses(function)
 
     def change_of(instruction: I.Instruction) -> Change | None:
-        if not isinstance(instruction, I.Call) or not callee_name(instruction).startswith(_PREFIX):
+        if not isinstance(instruction, I.Call):
+            return None
+        if (extremum := _assembled(instruction)) is not None:
+            return lambda at: _extreme(at, declarations, extremum, instruction)
+        if not callee_name(instruction).startswith(_PREFIX):
             return None
         name = callee_name(instruction).removeprefix(_PREFIX)
         for pattern, lowering in _TABLE.items():
@@ -189,6 +200,28 @@ def _dot(at: Builder, _: Declarations, match: re.Match[str], call: I.Call) -> Va
         total = at.binary("fadd", total, shuffled(at, total, None, [i ^ step for i in lanes]))
         step *= 2
     return only(total, choice)
+
+
+def _assembled(instruction: I.Instruction) -> str | None:
+    """The operation, where an instruction is inline assembly for the minimum or the maximum of all lanes."""
+    if not isinstance(instruction, I.Call) or not isinstance(instruction.callee, InlineAsm):
+        return None
+    code, kind = instruction.callee, instruction.type
+    match = None if code.flags else _ASSEMBLED.fullmatch(f"{code.template.strip()} {code.constraints}")
+    if match is None or not isinstance(kind, T.VectorType) or any(a.type != kind for a in instruction.arguments):
+        return None
+    suffix = "s" if kind.element == T.FLOAT else "d"
+    return match["v"] or match["two"] if f"p{suffix}" in code.template and T.is_float(kind.element) else None
+
+
+def _extreme(at: Builder, declarations: Declarations, operation: str, call: I.Call) -> Value:
+    """The intrinsic for an instruction, whose last operand comes first for assemblers."""
+    kind = _vector(call)
+    single, wide = kind.element == T.FLOAT, kind.count * (4 if kind.element == T.FLOAT else 8) > _PER_BLOCK
+    set_ = "avx" if wide else "sse" if single else "sse2"
+    name = f"{_PREFIX}{set_}.{operation}.{'ps' if single else 'pd'}{'.256' if wide else ''}"
+    function = declarations.function(name, T.FunctionType(kind, (kind, kind)))
+    return at.call(function, call.arguments[::-1])
 
 
 def _of_first(at: Builder, declarations: Declarations, match: re.Match[str], call: I.Call) -> Value:

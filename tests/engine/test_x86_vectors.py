@@ -84,3 +84,29 @@ def test_an_instruction_that_is_not_there_is_refused_at_its_line() -> None:
     """LLVM would end the process. (Of processors that round to bfloat so, this instruction is left alone.)"""
     with pytest.raises(je.CompileError, match=r"(?s)no instruction for the intrinsic `llvm\.x86\..*kernel\.c:4"):
         je.kernel(ROUNDED, "k", "x: f32[8], out y: f32[4]", lang="c")
+
+
+@pytest.mark.parametrize("flags", [(), ("-mavx",)])
+def test_extrema_in_assembly(flags: tuple[str, ...]) -> None:
+    """As Eigen has them for clang. Where an operand is no number, the other way round it would be the result."""
+    source = """
+    #include <immintrin.h>
+    #ifdef __AVX__
+    #define OP(op, r, a, b) asm("v" op " %1, %2, %0" : "=x"(r) : "x"(a), "x"(b))
+    #else
+    #define OP(op, r, a, b) r = b; asm(op " %1, %0" : "+x"(r) : "x"(a))
+    #endif
+    void k(const double *x, double *y) {
+      __m128d a = _mm_loadu_pd(x), b = _mm_loadu_pd(x + 2), lo, hi;
+      OP("minpd", lo, a, b);
+      OP("maxpd", hi, a, b);
+      _mm_storeu_pd(y, _mm_mul_pd(lo, lo));
+      _mm_storeu_pd(y + 2, _mm_mul_pd(hi, _mm_mul_pd(hi, hi)));
+    }
+    """
+    kernel = je.kernel(source, "k", "x: f64[4], out y: f64[4]", lang="c", flags=flags)
+    x = jnp.array([1.5, 2.5, 3.0, jnp.nan])
+    assert kernel(x).tolist() == [1.5**2, 2.5**2, 27.0, 2.5**3]
+    assert jax.grad(lambda x: kernel(x).sum())(x).tolist() == [3.0, 5.0 + 3 * 2.5**2, 27.0, 0.0]
+    tangent = jax.jvp(kernel, (x,), (jnp.ones(4),))[1]
+    assert tangent.tolist() == [3.0, 5.0, 27.0, 3 * 2.5**2]
