@@ -73,7 +73,8 @@ _INTRINSICS: dict[Effect, str] = {
     Effect.BARRIER: "nvvm.barrier.cta.sync.aligned.all nvvm.barrier.cta.sync.all nvvm.barrier0 nvvm.bar.warp.sync",
     Effect.FENCE: "nvvm.membar.cta nvvm.membar.gl nvvm.membar.sys",
     Effect.VOTE: (
-        "nvvm.barrier.cta.red.popc.aligned.all nvvm.barrier0.popc nvvm.barrier0.and nvvm.barrier0.or "
+        "nvvm.barrier.cta.red.popc.aligned.all nvvm.barrier.cta.red.and.aligned.all "
+        "nvvm.barrier.cta.red.or.aligned.all nvvm.barrier0.popc nvvm.barrier0.and nvvm.barrier0.or "
         "nvvm.vote.ballot.sync nvvm.vote.any.sync nvvm.vote.all.sync"
     ),
 }

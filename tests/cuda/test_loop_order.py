@@ -147,6 +147,23 @@ extern "C" __global__ void tree(const double *x, double *y) {
 )  # fmt: skip
 
 
+def test_additions_in_loops_are_those_of_all_threads() -> None:
+    """What a thread adds to in memory it does not keep in a register while the others take their turns."""
+    kernel = je.kernel(
+        """extern "C" __global__ void add(const double *x, double *y, double *z) {
+          int t = threadIdx.x;
+          for (int k = t % 3; k < t % 4; k++) atomicAdd(&z[0], x[t]);
+          for (int k = t; k < 400; k += 40) z[1 + t] = atomicAdd(&y[0], x[k % 40] * x[t]) < -1e9;
+        }""",
+        "add", "x: f64[40], out y: f64[1], out z: f64[41]", lang="cuda", grid=1, block=40,
+    )  # fmt: skip
+    x, t = _X[:40], np.arange(40)
+    y, z = kernel(x)
+    np.testing.assert_allclose(y[0], 10 * np.sum(x * x), rtol=1e-12)
+    np.testing.assert_allclose(z[0], np.sum(np.maximum(0, t % 4 - t % 3) * x), rtol=1e-12)
+    je.check_grads(kernel, (x,))
+
+
 def _innermost(kernel: je.Kernel, inputs: tuple[np.ndarray, ...]) -> set[int]:
     """How often the innermost loops run."""
     base = kernel.specialise(kernel.binding([jnp.asarray(a) for a in inputs])).base

@@ -30,6 +30,8 @@ _MEETINGS: Mapping[str, tuple[str, str]] = {
     "llvm.nvvm.barrier.cta.sync.all": (marks.MEET_BLOCK, ""),
     "llvm.nvvm.barrier0": (marks.MEET_BLOCK, ""),
     "llvm.nvvm.barrier.cta.red.popc.aligned.all": (marks.MEET_BLOCK, "count"),
+    "llvm.nvvm.barrier.cta.red.and.aligned.all": (marks.MEET_BLOCK, "and"),
+    "llvm.nvvm.barrier.cta.red.or.aligned.all": (marks.MEET_BLOCK, "or"),
     "llvm.nvvm.barrier0.popc": (marks.MEET_BLOCK, "count"),
     "llvm.nvvm.barrier0.and": (marks.MEET_BLOCK, "and"),
     "llvm.nvvm.barrier0.or": (marks.MEET_BLOCK, "or"),

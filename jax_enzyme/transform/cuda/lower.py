@@ -91,7 +91,15 @@ def lower(
         log.watch(work, kernel, shape)
     elif by_extents:
         read_at_source(work, kernel, shape, [work.globals[n] for n in shared if n in work.globals])
-    if any(_warp_operation(i) for i in kernel.instructions()):
+    meets_lanes = any(_warp_operation(i) for i in kernel.instructions())
+    if by_extents and not meets_lanes:
+        kernel = turn_loops(work, kernel, shape)
+    if log is None and any(isinstance(i, _ATOMIC) for f in work.functions.values() for i in f.instructions()):
+        # Threads run one after another, in an order that atomics allow. Not before it is decided which runs when: LLVM
+        # would keep what a thread's loop adds to in a register, and other threads' additions would be lost.
+        work = run(work, ("lower-atomic",))
+        kernel = work.functions[symbol]
+    if meets_lanes:
         Block(work, shape, open_block).number_threads(kernel)
         work = optimise_meetings(work, _meets, _differs)
         kernel = work.functions[symbol]
@@ -101,8 +109,6 @@ def lower(
         block = Block(work, shape, open_block)
         axes, most = block.of_warps(), block.most_warps
     else:
-        if by_extents:
-            kernel = turn_loops(work, kernel, shape)
         block = Block(work, shape, open_block)
         block.number_lanes(kernel)
         axes, most = block.of_threads(), block.most
@@ -154,8 +160,7 @@ def _of_one_thread(
     *,
     unroll: bool = True,
 ) -> tuple[Module, Function, dict[str, GlobalVariable]]:
-    """What one thread does, after all that it calls was inlined; and the variables of shared memory, by name. Atomics
-    stay atomics with a `log`."""
+    """What one thread does, after all that it calls was inlined; and the variables of shared memory, by name."""
     work = clone(module)
     kernel = work.functions.get(symbol)
     if kernel is None or kernel.is_declaration:
@@ -171,8 +176,6 @@ def _of_one_thread(
     to_host(work, Block(work, shape, open_block), open_grid)
     bind_constants(kernel, constants)
     mark_for_inlining(work, [symbol, *shared])
-    if log is None and any(isinstance(i, _ATOMIC) for f in work.functions.values() for i in f.instructions()):
-        work = run(work, ("lower-atomic",))  # threads run one after another, in an order that atomics allow
     work = optimise_meetings(work, _meets, _differs)
     if keep_in_step(work, work.functions[symbol], [work.globals[n] for n in shared if n in work.globals]):
         work = optimise_meetings(work, _meets, _differs)

@@ -20,6 +20,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.clone import clone_function
 from jax_enzyme.ir.module import Function, Module, callee_name
+from jax_enzyme.ir.values import BasicBlock, Value
 from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.cuda import marks
 from jax_enzyme.transform.cuda.evening import count_once, counters_of, even_loop, with_preheaders
@@ -87,10 +88,10 @@ def _gains(module: Module, facts: Recurrences, loop: Loop) -> bool:
             match instruction:
                 case I.Call() if marks.is_meeting(instruction) or callee_name(instruction).startswith(marks.SHUFFLE):
                     return False
-                case I.Load() | I.Store():
-                    step = _step(facts, instruction)
+                case _ if (accessed := I.accessed(instruction)) is not None:
+                    step = _step(facts, accessed[0], block)
                     total += step is not None
-                    apart += step not in (None, 0, layout.alloc_size(I.accessed_value(instruction).type))
+                    apart += step not in (None, 0, layout.alloc_size(accessed[1]))
                 case _:
                     pass
     # Where addresses are data, one order is as good as the other.
@@ -103,17 +104,17 @@ def _alongside(module: Module, facts: Recurrences, loop: Loop) -> bool:
     k = facts.iteration(loop)
     for block in loop.blocks:
         for instruction in block.instructions:
-            if isinstance(instruction, I.Load | I.Store):
-                pointer, type_ = instruction.operands[-1], I.accessed_value(instruction).type
+            if (accessed := I.accessed(instruction)) is not None:
+                pointer, type_ = accessed
                 steps = facts.form_at(pointer, block).polynomial.coefficients(k)[1:]
                 if any(s.value is None or abs(s.value) > layout.alloc_size(type_) for s in steps):
                     return False
     return True
 
 
-def _step(facts: Recurrences, access: I.Load | I.Store) -> int | None:
+def _step(facts: Recurrences, pointer: Value, block: BasicBlock) -> int | None:
     """How far apart the places of neighbouring threads are; None where that depends on data."""
-    polynomial = facts.form_at(access.operands[-1], facts.block_of[access]).polynomial
+    polynomial = facts.form_at(pointer, block).polynomial
     step = 0
     for atom in polynomial.atoms:
         if not isinstance(atom, Leaf) or not isinstance(atom.value, I.Instruction):
