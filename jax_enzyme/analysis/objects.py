@@ -69,6 +69,8 @@ _NO_ADDRESS = (ConstantInt, ConstantFloat, ConstantNull, Undef, Poison)
 Objects = frozenset[MemoryObject]
 NOTHING: Objects = frozenset()
 
+_MEETINGS = (Effect.BARRIER, Effect.VOTE, Effect.SHUFFLE, Effect.FENCE)
+
 
 def call_effect(call: I.CallBase) -> Effect | None:
     """What a call to a function without a body does to memory, by its name; None for the unknown and for defined
@@ -197,13 +199,13 @@ def named_functions(value: Value, tables: set[GlobalVariable] | None = None) -> 
 
 def is_memory_free(call: I.CallBase) -> bool:
     """True where the call is declared to touch no memory (`memory(none)`), on itself or on its callee, and for an
-    intrinsic that is given no pointer."""
+    intrinsic that is given no pointer and at which threads do not meet."""
     words = list(call.attributes)
     callee = callee_of(call)
     if callee is not None:
-        if callee.name.startswith("llvm.") and not any(T.is_pointer(a.type) for a in call.arguments):
-            return True
         words += callee.attributes
+        if callee.name.startswith("llvm.") and not any(T.is_pointer(a.type) for a in call.arguments):
+            return "convergent" not in words and effect(callee.name) not in _MEETINGS
     return any("memory(none)" in word for word in words)
 
 

@@ -11,24 +11,20 @@ from jax_enzyme.codegen.gpu.primal import device_primal
 from jax_enzyme.codegen.host import host, target_machine
 from jax_enzyme.codegen.object import Built, build_function
 from jax_enzyme.codegen.primal import primal
-from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Augmented, Jvp, Pullback, Step, Vjp
-from jax_enzyme.ir.builder import Builder, const_float, const_int
+from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.device import DeviceFunction
-from jax_enzyme.ir.module import Function, Module, callee_name
-from jax_enzyme.ir.values import Argument, BasicBlock, Value
+from jax_enzyme.ir.module import Function
+from jax_enzyme.ir.values import Argument, BasicBlock
 from jax_enzyme.options import Options
-from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform import cuda
-from jax_enzyme.transform.device.registers import WARP_WORDS
-from jax_enzyme.transform.rewriting import Change, rewrite
+from tests.cuda.device_faults import MISSING, watch
 from tests.support.engine import Native, pair
 from tests.support.native import call
 
-_KERNEL = "kernel"
-_SUM, _HERE = "__je_shuffle_sum_", "__je_active_mask"
+_KERNEL = "je.kernel"
 
 
 def derived(kernel: Native, *steps: Step, options: Options | None = None) -> DeviceFunction:
@@ -40,13 +36,14 @@ def derived(kernel: Native, *steps: Step, options: Options | None = None) -> Dev
 
 
 def on_cpu(function: DeviceFunction) -> Built:
-    """All threads of a device function as code of this machine."""
+    """All threads of a device function as code of this machine, which fails where a device would hang
+    (`device_faults`)."""
     module = clone(function.module)
     (symbol,) = function.symbols
-    _wait_for_lanes(module)
     target = module.functions[symbol]
     block = BasicBlock(name="entry")
     at = Builder(block)
+    watch(module, function, at)
     arguments = [Argument(T.PTR, a.attributes, i, name=f"a{i}") for i, a in enumerate(target.arguments)]
     at.call(target, arguments)
     at.ret()
@@ -57,33 +54,14 @@ def on_cpu(function: DeviceFunction) -> Built:
     block = BasicBlock(name="entry")
     at = Builder(block)
     given = [Argument(T.PTR, ("noalias",), i, name=f"b{i}") for i in range(len(arguments))]
+    missing = lowered.globals.get(MISSING)  # where threads ask for nobody, it is gone
+    if missing is not None:
+        at.store(const_int(T.I32, 0), missing)
     at.call(kernel, given)
-    at.ret(const_int(T.I64, 0))
+    at.ret(const_int(T.I64, 0) if missing is None else at.cast("zext", at.load(T.I32, missing), T.I64))
     type_ = T.FunctionType(T.I64, kernel.function_type.parameters)
     lowered.functions["je.grid"] = Function(T.PTR, type_, list(given), [block], name="je.grid")
     return build_function(primal(ArrayFunction(lowered, "je.grid", function.buffers)).canonical)
-
-
-def _wait_for_lanes(module: Module) -> None:
-    """Sums of lanes are NaN unless all lanes are there that the mask names: for the others, a device waits for ever."""
-
-    def change_of(instruction: I.Instruction) -> Change | None:
-        if not callee_name(instruction).startswith(_SUM):
-            return None
-        assert isinstance(instruction, I.Call)
-        mask, part, lane = instruction.arguments
-
-        def change(at: Builder) -> Value:
-            here = at.call(Declarations(module).function(_HERE, T.FunctionType(T.I32, ()), WARP_WORDS), [])
-            missing = at.binary("and", mask, at.binary("xor", here, const_int(T.I32, -1)))
-            total = at.call(instruction.callee, [mask, part, lane], attributes=("convergent",))
-            there = at.icmp("eq", missing, const_int(T.I32, 0))
-            return at.select(there, total, const_float(part.type, float("nan")))
-
-        return change
-
-    for function in list(module.functions.values()):
-        rewrite(function, change_of)
 
 
 def run(function: DeviceFunction, arrays: list) -> dict[tuple[str, int], np.ndarray]:

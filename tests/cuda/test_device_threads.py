@@ -19,8 +19,9 @@ from jax_enzyme.frontends import load
 from jax_enzyme.ir.arrays import Vjp
 from jax_enzyme.signature import Binding, parse, parse_launch
 from jax_enzyme.signature.launch import Shape
-from tests.cuda.device import agree, derived, three_way
+from tests.cuda.device import agree, derived, on_cpu, results, three_way
 from tests.support.engine import Native
+from tests.support.native import KernelStatus
 
 
 def native(
@@ -401,3 +402,28 @@ def test_halves_of_numbers_between_lanes() -> None:
       y[t] = __hiloint2double(high, low) * x[t];
     }"""
     check(native(source, "x: f64[32], out y: f64[32]", {}, 32), np.random.default_rng(14).normal(size=32))
+
+
+def test_barriers_of_a_part_of_the_block() -> None:
+    source = """(const double *x, double *y) {
+      __shared__ double s[64];
+      s[threadIdx.x] = sin(x[threadIdx.x]);
+      __nvvm_barrier_sync_cnt(1, 64);
+      y[threadIdx.x] = s[63 - threadIdx.x] * s[63 - threadIdx.x];
+    }"""
+    assert "llvm.nvvm.barrier.cta.sync.count" in refusal(native(source, "x: f64[64], out y: f64[64]", {}, 64))
+
+
+def test_the_stand_in_fails_where_a_device_hangs() -> None:
+    """Lanes that a mask names and that never come; not those that are at their end. Shared memory holds no zeros."""
+
+    def run(text: str) -> np.ndarray:
+        kernel = native(f"(const double *x, double *y) {{ {text} }}", "x: f64[32], out y: f64[32]", {}, 32)
+        (found,) = results(on_cpu(derived(kernel)), [np.ones(32)]).values()
+        return found
+
+    with pytest.raises(KernelStatus):
+        run("int t = threadIdx.x; if (t < 16) y[t] = __shfl_xor_sync(~0u, x[t], 1); __syncthreads(); y[t] += y[t ^ 1];")
+    run("int t = threadIdx.x; if (t < 16) y[t] = __shfl_xor_sync(0xffffu, x[t], 1);")
+    run("int t = threadIdx.x; if (t >= 16) return; y[t] = __shfl_xor_sync(~0u, x[t], 1);")
+    assert np.isnan(run("__shared__ double s[32]; y[threadIdx.x] = s[threadIdx.x] * x[threadIdx.x];")).all()

@@ -21,7 +21,15 @@ from jax_enzyme.ad.device.lanes import Lanes
 from jax_enzyme.ad.device.ownership import Ownership
 from jax_enzyme.ad.device.shuffles import moves, shuffle_adjoint
 from jax_enzyme.ad.device.sums import SharedPlaces, WarpSums
-from jax_enzyme.ad.facts.causes import BLOCKS_EXCHANGE, LEAVES_BLOCK, LEAVES_WARP, SHARED_COPY, SHARED_STRUCTURE, STATE
+from jax_enzyme.ad.facts.causes import (
+    BLOCKS_EXCHANGE,
+    LEAVES_BLOCK,
+    LEAVES_WARP,
+    PART_OF_BLOCK,
+    SHARED_COPY,
+    SHARED_STRUCTURE,
+    STATE,
+)
 from jax_enzyme.ad.facts.functions import Execution, Facts, Site
 from jax_enzyme.ad.facts.threads import Sums, Threads
 from jax_enzyme.ad.plan.writers import written_objects
@@ -37,7 +45,7 @@ from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name
 from jax_enzyme.ir.values import Value, int_value
 from jax_enzyme.rules.declare import Declarations
-from jax_enzyme.rules.effects import Effect
+from jax_enzyme.rules.effects import Effect, effect
 from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.cuda.shuffles import WARP_SIZE
 from jax_enzyme.transform.device.flat import SHARED
@@ -49,6 +57,7 @@ _BARRIER = "llvm.nvvm.barrier.cta.sync.all"
 _WARP_BARRIERS = ("__je_warp_sync", "llvm.nvvm.bar.warp.sync")
 SUMS = ("__je_shuffle_sum_f32", "__je_shuffle_sum_f64")
 """Sums over a warp, which every lane gets: their own reverse."""
+_BARRIERS = ("llvm.nvvm.barrier", "llvm.nvvm.bar.", "llvm.nvvm.mbarrier")
 _DEVICE_FENCES = ("llvm.nvvm.membar.gl", "llvm.nvvm.membar.sys")
 
 
@@ -260,6 +269,9 @@ def refuse_disorder(facts: Facts, threads: GridThreads) -> None:
                 raise facts.refused(instruction, LEAVES_WARP)
             if names and _orders_blocks(instruction):
                 raise facts.refused(instruction, BLOCKS_EXCHANGE, names=names)
+            name = callee_name(instruction)
+            if between and name.startswith(_BARRIERS) and effect(name) is None:
+                raise facts.refused(instruction, PART_OF_BLOCK, name=name)
 
 
 def _exchanges(facts: Facts, instruction: I.Instruction, between: frozenset[MemoryObject]) -> bool:

@@ -338,6 +338,13 @@ BLOCKS_EXCHANGE = Cause(
     "nothing makes blocks run in reverse in the opposite order",
     "make two kernels of it: all blocks finish the first one",
 )
+PART_OF_BLOCK = Cause(
+    "barrier of a part of a block",
+    Kind.NOT_PROVABLE,
+    "threads meet at `{name}`, and a derivative depends on what they exchange in shared memory",
+    "which of them come to it is not known, and in reverse they have to meet again",
+    "let the whole block meet: __syncthreads()",
+)
 COUNTED_BUFFER = Cause(
     "loop that the kernel's own results end",
     Kind.LIMIT,
@@ -404,8 +411,8 @@ GUARDS = (NARROW, RELOADED, MIXED_COPY, REALLOCATED, GLOBAL, ATOMIC, DEFECT)
 """What no program is known to come to: other causes, or rewriting, are in front of them."""
 
 DEVICE_CAUSES = (
-    LEAVES_BLOCK, LEAVES_WARP, BLOCKS_EXCHANGE, COUNTED_BUFFER, COUNTED_ORDER, COUNTED_TWICE, THREAD_RECURSION,
-    THREAD_POINTERS, THREAD_CHECKPOINT, STATE, UNORDERED_SUM, ORDERED_RESULT,
+    LEAVES_BLOCK, LEAVES_WARP, BLOCKS_EXCHANGE, PART_OF_BLOCK, COUNTED_BUFFER, COUNTED_ORDER, COUNTED_TWICE,
+    THREAD_RECURSION, THREAD_POINTERS, THREAD_CHECKPOINT, STATE, UNORDERED_SUM, ORDERED_RESULT,
     SHARED_ORDER, SHARED_STRUCTURE, SHARED_COPY,
 )  # fmt: skip
 """Those of CUDA kernels besides."""
