@@ -13,7 +13,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir import values as V
 from jax_enzyme.ir.builder import Builder, const_int, zero
 from jax_enzyme.ir.device import DeviceFunction
-from jax_enzyme.ir.module import GlobalVariable, Module, callee_name
+from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name
 from jax_enzyme.ir.values import BasicBlock, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.cuda.shuffles import WARP_SIZE
@@ -48,7 +48,8 @@ def watch(module: Module, function: DeviceFunction, entry: Builder) -> None:
             if isinstance(block.terminator, I.Return):
                 block.instructions[-1:-1] = _leave(module, function).instructions
         for asking in asks:
-            rewrite(asking, lambda i: _asked(module, function, missing, i))
+            first = _first_asked(asking)
+            rewrite(asking, lambda i, first=first: _asked(module, function, missing, i) if i in first else None)
 
 
 def _poison(module: Module, function: DeviceFunction, entry: Builder) -> None:
@@ -90,9 +91,18 @@ def _leave(module: Module, function: DeviceFunction) -> BasicBlock:
     return at.block
 
 
-def _asked(module: Module, function: DeviceFunction, missing: GlobalVariable, call: I.Instruction) -> Change | None:
-    if not _is_masked(call):
-        return None
+def _first_asked(function: Function) -> set[I.Instruction]:
+    """The warp operations, those left out in front of which the same lanes are asked for in the same block."""
+    found: dict[tuple[BasicBlock, Value | int], I.Instruction] = {}
+    for block in function.blocks:
+        for call in (i for i in block.instructions if _is_masked(i)):
+            mask = call.operands[0]
+            known = V.int_value(mask)
+            found.setdefault((block, mask if known is None else known), call)
+    return set(found.values())
+
+
+def _asked(module: Module, function: DeviceFunction, missing: GlobalVariable, call: I.Instruction) -> Change:
     assert isinstance(call, I.Call)
 
     def change(at: Builder) -> Value:

@@ -15,12 +15,12 @@ from functools import lru_cache
 
 from jax_enzyme.ad.device.again import runs_again
 from jax_enzyme.ad.device.groups import carried_out
-from jax_enzyme.ad.device.sums import BLOCK_SUMS, meet
+from jax_enzyme.ad.device.sums import BALLOT, BLOCK_SUMS, meet
 from jax_enzyme.ad.device.threads import ALIGNED_BARRIER, GridThreads, barrier, barrier_function, refuse_disorder
 from jax_enzyme.ad.emit.nodes import thread_arena
 from jax_enzyme.ad.emit.runtime import defined, load_integer
 from jax_enzyme.ad.facts.causes import SPLIT, THREAD_POINTERS, THREAD_RECURSION
-from jax_enzyme.ad.facts.copying import whole
+from jax_enzyme.ad.facts.copying import copied, whole
 from jax_enzyme.ad.frame import Frame
 from jax_enzyme.ad.plan.tape import Tape
 from jax_enzyme.ad.reversal import Reversal, plan_reversal
@@ -29,10 +29,10 @@ from jax_enzyme.ad.vjp import augmented, combined, pullback
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Augmented, Buffer, Pullback, Vjp
-from jax_enzyme.ir.builder import const_int, zero
+from jax_enzyme.ir.builder import Builder, const_int, zero
 from jax_enzyme.ir.device import DeviceFunction
 from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name
-from jax_enzyme.ir.values import Argument, ConstantNull, Value
+from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, Value
 from jax_enzyme.rules.user import rules_of
 from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.device.canonical import keep_aliases_true
@@ -40,6 +40,7 @@ from jax_enzyme.transform.device.flat import SHARED, is_dynamic
 from jax_enzyme.transform.device.registers import thread_in_block
 from jax_enzyme.transform.device.sources import with_sources
 from jax_enzyme.transform.output import drop_output
+from jax_enzyme.transform.rewriting import add_parameter, pass_argument, substitute
 
 _LOCAL_BYTES = 512
 """A root frame of at most so many bytes per thread lies in local memory, where the optimiser makes registers of it."""
@@ -90,6 +91,9 @@ def derive_reverse(base: DeviceFunction, step: Vjp) -> ArrayFunction:
             case _:
                 result = combined(sweeps, DeviceFrame)
         sweeps.check()
+    if type(step) is Vjp:
+        functions = result.module.functions
+        _ask_before_both(functions[f"{base.symbols[0]}.reverse"], functions[result.symbol])
     for suffix in ("forward", "reverse"):
         part = result.module.functions.get(f"{base.symbols[0]}.{suffix}")
         if part is not None:
@@ -98,6 +102,27 @@ def derive_reverse(base: DeviceFunction, step: Vjp) -> ArrayFunction:
             if execution.convergence(reversal.facts).leaves_block:
                 _unalign(part, result.module)
     return carried_out(result, base.module)
+
+
+def _ask_before_both(sweep: Function, caller: Function) -> None:
+    """Who gets past conditions, the lanes tell each other (`ad.device.sums`) when the kernel begins: behind the forward
+    sweep, some would ask others that wait for them at a barrier in it. In place."""
+    first = Builder(BasicBlock())
+    made: dict[Value, Value] = {}
+
+    def again(value: Value) -> Value:
+        if not isinstance(value, I.Instruction):
+            return value
+        if value not in made:
+            made[value] = first.insert(copied(value, again, lambda block: block))
+        return made[value]
+
+    calls = [i for i in caller.instructions() if isinstance(i, I.CallBase) and i.callee is sweep]
+    for ballot in [i for i in sweep.entry.instructions if callee_name(i) == BALLOT]:
+        for call in calls:
+            pass_argument(call, again(ballot))
+        substitute(sweep, {ballot: add_parameter(sweep, "lanes", (), ballot.type)})
+    caller.entry.instructions[0:0] = first.block.instructions
 
 
 def _unalign(function: Function, module: Module) -> None:

@@ -12,7 +12,7 @@ first, and one of them adds the sum to memory, atomically.
 
 A shuffle waits for all lanes that it names. At its end, every thread of a derivative comes by; in between, no branch or
 loop around the place may part the threads (`ad.device.convergence`) but by their numbers: which lanes get past such a
-guard a ballot tells when the sweep begins, when all are there. The block is known, so it is known which lanes the last
+guard a ballot tells when the kernel begins, when all are there. The block is known, so it is known which lanes the last
 warp has. Where the lanes that come are not the first ones of the warp, each adds to memory alone.
 
 Lanes that go by a barrier which others of their warp come to (`if (i >= n) return;` in front of it) are at the end
@@ -51,6 +51,7 @@ from jax_enzyme.transform.cuda.shuffles import WARP_SIZE
 from jax_enzyme.transform.device.flat import SHARED
 from jax_enzyme.transform.device.registers import REGISTER, WARP_ADD, WARP_WORDS, lane_number, register, thread_in_block
 
+BALLOT = "__je_ballot"
 _BALLOT = T.FunctionType(T.I32, (T.I32, T.I32))
 _MOST_REGISTERS = 8
 """So many sums at most wait for the end: each takes registers all the time. Places beyond these are summed each time,
@@ -343,9 +344,9 @@ class WarpSums(Sums):
         return at.select(stays, self._asked(stays), alone)
 
     def _asked(self, condition: Value) -> Value:
-        """The lanes of the warp for which a condition holds, where the sweep begins."""
+        """The lanes of the warp for which a condition holds, where the sweep begins: or a kernel that has both."""
         at = self._prologue
-        ballot = Declarations(self._module).function("__je_ballot", _BALLOT, WARP_WORDS)
+        ballot = Declarations(self._module).function(BALLOT, _BALLOT, WARP_WORDS)
         return at.call(ballot, [self._mask(at), at.cast("zext", condition, T.I32)], attributes=("convergent",))
 
     def _passes(self, guards: tuple[Guard, ...]) -> Value:
