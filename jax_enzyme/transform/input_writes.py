@@ -28,7 +28,7 @@ from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.inlining import expanded_attributes
-from jax_enzyme.ir.module import Function, Module, callee_name, declared_callee
+from jax_enzyme.ir.module import Function, Module, callee_name, declared_callee, uses
 from jax_enzyme.ir.values import Argument, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.rules.effects import Effect, effect
@@ -58,6 +58,29 @@ def input_writes(function: ArrayFunction) -> list[InputWrite]:
     for instruction, objects in _writes(function.module, points_to):
         found += [InputWrite(inputs[o], instruction) for o in objects if o in inputs]
     return found
+
+
+def is_read_alone(pointer: Argument, function: Function) -> bool:
+    """Whether all that a function, and the defined ones that it calls, do with a pointer is to load from behind it."""
+    pending = [(function, pointer)]
+    for code, parameter in pending:
+        users = uses(code)
+        behind: list[Value] = [parameter]
+        for value in behind:
+            for user, _ in users.get(value, ()):
+                match user:
+                    case I.Load():
+                        pass
+                    case I.GetElementPtr() if user.operands[0] is value:
+                        behind.append(user)
+                    case I.CallBase(callee=Function(blocks=[_, *_]) as callee):
+                        more = [
+                            (callee, p) for p, a in zip(callee.arguments, user.arguments, strict=True) if a is value
+                        ]
+                        pending += [m for m in more if m not in pending]
+                    case _:
+                        return False
+    return True
 
 
 def _writes(module: Module, points_to: PointsTo) -> Iterator[tuple[I.Instruction, Objects]]:

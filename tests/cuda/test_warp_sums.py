@@ -129,7 +129,7 @@ _SUMS = (
         "`c`",
         "warp",
         "the lanes that come by are known",
-        2,
+        1,
     ),
     Sum(
         "one place for a row of lanes, and one for a column: eight sums at a time",

@@ -2,40 +2,49 @@
 
 Every access of the buffer that the reverse sweep reverses has an address of the form
 
-    constant + c1 a1 + c2 a2 + ...        a: thread and block numbers, iteration numbers, each with a known range
+    constant + f(x) + g(y) + h(z) + c1 k1 + c2 k2 + ...
 
-If, in ascending order, every coefficient is at least what the terms before it (and the access itself) span, the address
-determines all the numbers, as digits do; and if every number in which two threads can differ is among them, no two
-threads have an address in common. Bytes that different accesses reach from one set of numbers count as one access.
+    x, y, z    the numbers of the thread along an axis, in its block and of its block: the launch says which there are,
+               and conditions in front of the access which of them come to it. `f` is tabulated: of `i`, `(i + 1) % n`
+    k          iteration numbers, each with a known range
+
+Take the terms by the least distance of two of their numbers, the smallest first. If that is never less than what the
+terms before it (and the access itself) span, the address determines all the numbers, as digits do. If every axis along
+which threads differ is among them, no two threads have an address in common. Accesses whose terms are the same differ
+in the constant: those which lie so close that the next term steps over all of them count as one, others have to stay
+apart.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
+from jax_enzyme.ad.device.axes import Axes, Digit, Terms
 from jax_enzyme.ad.facts.functions import Facts
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.objects import MemoryObject, call_effect
 from jax_enzyme.analysis.polynomials import Iteration, Leaf, Polynomial
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.ir import instructions as I
-from jax_enzyme.ir.values import Argument, Value
+from jax_enzyme.ir.values import Argument, BasicBlock, Value
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.signature.launch import Shape
-from jax_enzyme.transform.device.registers import REGISTER
 
 _AS_A_WHOLE = (Effect.MEMORY_COPY, Effect.MEMORY_SET)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Places:
-    """The addresses of one access: `first` and `last` byte where all numbers are 0, and per coefficient what it
-    multiplies: a register by name, or nothing, and how many values that has."""
+    """The addresses of one access, in a block of code: `first` and `last` byte where all numbers are 0, what depends on
+    each axis, and of loops the factor and how many values it multiplies."""
 
     first: int
     last: int
-    digits: tuple[tuple[int, str, int], ...]
+    block: BasicBlock
+    axes: tuple[tuple[str, Terms], ...]
+    loops: tuple[tuple[int, int], ...]
 
 
 class Ownership:
@@ -45,10 +54,9 @@ class Ownership:
         self._facts = facts
         self._recurrences = recurrences
         self._layout = DataLayout(facts.module)
-        extents = {f"tid.{a}": e for a, e in zip("xyz", shape.block, strict=True)}
-        extents |= {f"ctaid.{a}": e for a, e in zip("xyz", shape.grid, strict=True)}
-        self._needed = {name for name, extent in extents.items() if extent > 1}
+        self._axes = Axes(shape, recurrences)
         self._why: dict[MemoryObject, str | None] = {}
+        self._once: dict[MemoryObject, bool] = {}
 
     def is_owned(self, item: MemoryObject) -> bool:
         """Whether each place of an object that is touched at all is touched by one thread alone."""
@@ -60,65 +68,129 @@ class Ownership:
             self._why[item] = self._found(item)
         return self._why[item]
 
+    def is_stored_once(self, item: MemoryObject) -> bool:
+        """Whether each place of an object is stored to once at most, by all threads together, and not touched else."""
+        if item not in self._once:
+            self._once[item] = self._is_stored_once(item)
+        return self._once[item]
+
+    def _is_stored_once(self, item: MemoryObject) -> bool:
+        if not self.is_owned(item):
+            return False
+        places: list[_Places] = []
+        for instruction, pointer, size in self._accesses(item):
+            found = None if size is None or item.site is None else self._places(instruction, pointer, size, item.site)
+            if found is None or not isinstance(instruction, I.Store):
+                return False
+            loop = self._recurrences.loops.loop_of[self._recurrences.block_of[instruction]]
+            if len({factor for factor, _ in found.loops}) != (0 if loop is None else loop.depth):
+                return False  # a loop comes back to one place
+            places.append(found)
+        ends = sorted((p.first, p.last) for p in places)
+        return self._overlap(places, exact=True) is None and all(a[1] < b[0] for a, b in pairwise(ends))
+
     def _found(self, item: MemoryObject) -> str | None:
         if item.kind != "buffer" or not isinstance(item.site, Argument):
             return "it is memory of a block"
         places: list[_Places] = []
-        for pointer, size in self._accesses(item):
+        for instruction, pointer, size in self._accesses(item):
             if size is None:
                 return "it is read or written atomically, or as a whole"
             if len(self._facts.points_to.of(pointer)) != 1:
                 return "a pointer may lead to it or elsewhere"
-            found = self._places(pointer, size, item.site)
+            found = self._places(instruction, pointer, size, item.site)
             if found is None:
                 return "an index is data, or not linear in the thread's number"
             places.append(found)
         return self._overlap(places)
 
-    def _accesses(self, item: MemoryObject) -> Iterator[tuple[Value, int | None]]:
+    def _accesses(self, item: MemoryObject) -> Iterator[tuple[I.Instruction, Value, int | None]]:
         for instruction in self._facts.points_to.root.instructions():
             accessed = I.accessed(instruction)
             if accessed is not None:
                 pointer, type_ = accessed
                 if item in self._facts.points_to.of(pointer) and self._facts.has_adjoint(instruction):
                     plain = isinstance(instruction, I.Load | I.Store)
-                    yield pointer, self._layout.store_size(type_) if plain else None
+                    yield instruction, pointer, self._layout.store_size(type_) if plain else None
             elif isinstance(instruction, I.CallBase) and call_effect(instruction) in _AS_A_WHOLE:
-                yield from ((o, None) for o in instruction.operands[:2] if item in self._facts.points_to.of(o))
+                yield from (
+                    (instruction, o, None) for o in instruction.operands[:2] if item in self._facts.points_to.of(o)
+                )
 
-    def _places(self, pointer: Value, size: int, site: Value) -> _Places | None:
+    def _places(self, instruction: I.Instruction, pointer: Value, size: int, site: Value) -> _Places | None:
         polynomial = self._recurrences.form(pointer).polynomial - Polynomial.atom(Leaf(site))
-        factors, start = polynomial.linear, polynomial.constant_term
-        digits: list[tuple[int, str, int]] = []
-        for atom, factor in ({} if factors is None else factors).items():
-            limits = self._recurrences.interval(Polynomial.atom(atom))
-            name = "" if isinstance(atom, Iteration) else _register(atom.value)
-            if factor <= 0 or name is None or limits.low < 0:
-                return None
-            digits.append((factor, name, limits.high + 1))
-        return None if factors is None else _Places(start, start + size - 1, tuple(sorted(digits)))
-
-    def _overlap(self, places: list[_Places]) -> str | None:
-        if not places:
+        factors = polynomial.linear
+        if factors is None:
             return None
-        registers = [[d for d in p.digits if d[1]] for p in places]
-        if any(r != registers[0] for r in registers):
+        axes: dict[str, list[tuple[int, Value]]] = {}
+        loops: list[tuple[int, int]] = []
+        for atom in polynomial.atoms:
+            if isinstance(atom, Iteration):
+                limits = self._recurrences.interval(Polynomial.atom(atom))
+                if limits.low < 0:
+                    return None
+                loops.append((factors[atom], limits.high + 1))
+            else:
+                axis = self._axes.of(atom.value)
+                if axis is None:
+                    return None
+                axes.setdefault(axis, []).append((factors[atom], atom.value))
+        start, block = polynomial.constant_term, self._recurrences.block_of[instruction]
+        terms = tuple((axis, tuple(found)) for axis, found in sorted(axes.items()))
+        return _Places(start, start + size - 1, block, terms, tuple(loops))
+
+    def _overlap(self, places: list[_Places], *, exact: bool = False) -> str | None:
+        """Why threads share some places; with `exact`, also where a loop comes to one place again."""
+        groups: dict[object, list[_Places]] = {}
+        for found in places:
+            groups.setdefault(found.axes, []).append(found)
+        spans: list[tuple[int, int]] = []
+        for group in groups.values():
+            found = self._span(group, exact)
+            if isinstance(found, str):
+                return found
+            spans += found
+        if any(before[1] >= after[0] for before, after in pairwise(sorted(spans))):
             return "accesses depend on the thread's number in different ways"
-        if {name for _, name, _ in registers[0]} != self._needed or len(registers[0]) != len(self._needed):
-            return "the address is the same for threads that differ"
-        span = max(p.last for p in places) - min(p.first for p in places) + 1
-        extents: dict[tuple[int, str], int] = {}
-        for factor, name, extent in (d for p in places for d in p.digits):
-            extents[factor, name] = max(extent, extents.get((factor, name), 0))
-        for (factor, _), extent in sorted(extents.items()):
-            if factor < span:
-                return "the places of neighbouring threads overlap"
-            span += factor * (extent - 1)
         return None
 
+    def _span(self, group: list[_Places], exact: bool) -> list[tuple[int, int]] | str:
+        """The bytes that accesses of the same terms touch, in parts that are apart; or why threads share some."""
+        if not self._axes.needed <= {axis for axis, _ in group[0].axes}:
+            return "the address is the same for threads that differ"
+        digits: list[Digit] = []
+        for axis, terms in group[0].axes:
+            found = self._axes.digits(axis, terms, [p.block for p in group])
+            if found is None:
+                return "the address is the same for threads that differ"
+            digits += found
+        digits += _loop_digits(group)
+        spans = sorted({(p.first, p.last) for p in group})
+        is_exact = exact
+        for digit in sorted(digits, key=lambda d: d.rank):
+            near: list[tuple[int, int]] = []
+            for first, last in spans:
+                if near and max(last, near[-1][1]) - near[-1][0] < digit.gap:
+                    near[-1] = near[-1][0], max(last, near[-1][1])
+                else:
+                    near.append((first, last))
+            is_exact |= digit.is_axis
+            if is_exact and any(last - first >= digit.gap for first, last in near):
+                return "the places of neighbouring threads overlap"
+            spans = [(first + digit.low, last + digit.high) for first, last in near]
+            if is_exact and any(before[1] >= after[0] for before, after in pairwise(spans)):
+                return "the places of neighbouring threads overlap"
+        return spans
 
-def _register(value: Value) -> str | None:
-    """`tid.x` and its like; None for any other number."""
-    name = value.callee.name if isinstance(value, I.Call) else ""
-    found = name.removeprefix(REGISTER)
-    return found if found != name and found.partition(".")[0] in ("tid", "ctaid") else None
+
+def _loop_digits(group: Iterable[_Places]) -> Iterator[Digit]:
+    """Loops with one factor are one term, whose numbers are their sums."""
+    longest: dict[int, int] = {}
+    for found in group:
+        own: dict[int, int] = {}
+        for factor, count in found.loops:
+            own[factor] = own.get(factor, 0) + count - 1
+        for factor, last in own.items():
+            longest[factor] = max(last, longest.get(factor, 0))
+    for factor, last in longest.items():
+        yield Digit(abs(factor), False, min(0, factor * last), max(0, factor * last))

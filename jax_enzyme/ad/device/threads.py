@@ -14,6 +14,7 @@ added to atomically by many, or loaded by many, and the reverse sweep has barrie
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from weakref import WeakKeyDictionary
 
 from jax_enzyme.ad.device.convergence import Convergence, meets
@@ -43,7 +44,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name
-from jax_enzyme.ir.values import Value, int_value
+from jax_enzyme.ir.values import Argument, Value, int_value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.rules.effects import Effect, effect
 from jax_enzyme.signature.launch import Shape
@@ -64,12 +65,12 @@ _DEVICE_FENCES = ("llvm.nvvm.membar.gl", "llvm.nvvm.membar.sys")
 class GridThreads(Execution):
     """All threads of a launch. `module` is where the special registers are declared. With `local_tape`, each thread
     has memory of its own for the part of the tape that has a fixed size: both sweeps are in one kernel, so that shared
-    memory is filled again."""
+    memory is filled again. `outputs` are the numbers of the buffers that begin with nothing anybody asks about."""
 
     moves_locals = False
     operations_per_byte = 8.0  # Devices do 10 to 40 in the time of a byte to memory and back.
 
-    def __init__(self, module: Module, shape: Shape, local_tape: bool) -> None:
+    def __init__(self, module: Module, shape: Shape, local_tape: bool, outputs: Collection[int] = ()) -> None:
         self.shape = shape
         self.lanes = Lanes(shape)
         self._convergence: WeakKeyDictionary[Facts, Convergence] = WeakKeyDictionary()
@@ -80,6 +81,7 @@ class GridThreads(Execution):
         every = Threads(blocks * shape.threads, lambda at: thread_number(module, at, shape))
         self.node_threads = every
         self._has_local_tape = local_tape
+        self._outputs = frozenset(outputs)
         if not local_tape:
             self.threads = every
 
@@ -122,6 +124,13 @@ class GridThreads(Execution):
     def adds_atomically(self, facts: Facts, item: MemoryObject) -> bool:
         """Whether several threads may add to one place of an object's shadow."""
         return self.shares(item) and not self.ownership(facts).is_owned(item)
+
+    def takes_once(self, facts: Facts, store: I.Store) -> bool:
+        objects = facts.points_to.of(store.operands[1])
+        (item,) = objects if len(objects) == 1 else (None,)
+        if item is None or not isinstance(item.site, Argument) or item.site.index not in self._outputs:
+            return False
+        return self.ownership(facts).is_stored_once(item)
 
     def addition(self, facts: Facts, item: MemoryObject, instruction: I.Instruction) -> tuple[str, str]:
         if not self.shares(item):

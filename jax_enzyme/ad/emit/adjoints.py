@@ -170,7 +170,8 @@ class Adjoints:
         type_ = self._type(value) if T.is_int(value.type) and self.is_active(value) else value.type
         align = element_alignment(type_, instruction.align)
         adjoint = load_number(self._builder, type_, pointer, align) if self.is_active(value) else None
-        store_number(self._builder, zero(type_), pointer, align)
+        if not self._facts.execution.takes_once(self._facts, instruction):
+            store_number(self._builder, zero(type_), pointer, align)
         if adjoint is not None:
             self.add(value, adjoint)
 

@@ -70,6 +70,10 @@ class Execution:
         """The adjoint of what a lane passes into a shuffle, from that of what it gets."""
         raise AssertionError("a thread that is alone meets nobody")
 
+    def takes_once(self, facts: Facts, store: I.Store) -> bool:
+        """Whether nobody asks for the cotangent of what a store writes once its reverse has taken it."""
+        return False
+
     def global_error(self, name: str) -> DifferentiationError:
         """The refusal of a mutable global variable that holds numbers."""
         return GLOBAL.error(name=name)

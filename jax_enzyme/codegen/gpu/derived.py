@@ -36,6 +36,7 @@ from jax_enzyme.rules.user import rules_of
 from jax_enzyme.signature import Binding, Signature
 from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.buffers import buffers_of
+from jax_enzyme.transform.input_writes import is_read_alone
 from jax_enzyme.working import working
 
 REMEDY = 'run it on the CPU, where more is differentiable: jax.default_device(jax.devices("cpu")[0])'
@@ -206,14 +207,15 @@ class Job:
         return _derived.get(self.key, self._derive)
 
     def launched(self) -> Derived:
-        """What runs: sums as the options want them. Derivatives are taken of `derived`."""
-        found = self.derived()
-        if not self.options.deterministic:
-            return found
+        """What runs: sums as the options want them, and no copy of what is read alone. Derivatives are taken of
+        `derived`."""
 
         def make() -> Derived:
-            with _said_of_devices():
-                return replace(found, function=engine.reproducible(found.function))
+            found = self.derived()
+            if self.options.deterministic:
+                with _said_of_devices():
+                    found = replace(found, function=engine.reproducible(found.function))
+            return replace(found, function=_uncopied(found.function)) if self.steps else found
 
         return _launched.get(self.key, make)
 
@@ -282,6 +284,20 @@ class Job:
                 data = make()
             disk.put(key, data)
         return data
+
+
+def _uncopied(function: DeviceFunction) -> DeviceFunction:
+    """With cotangents of outputs as inputs, where nothing writes to them: XLA need not copy them then."""
+    stages = [function.module.functions[s] for s in function.symbols]
+
+    def is_input(number: int) -> bool:
+        return all(is_read_alone(stage.arguments[number], stage) for stage in stages)
+
+    buffers = tuple(
+        replace(b, io="in", discard=False) if b.io == "inout" and b.discard and is_input(n) else b
+        for n, b in enumerate(function.buffers)
+    )
+    return function if buffers == function.buffers else replace(function, buffers=buffers)
 
 
 @contextmanager

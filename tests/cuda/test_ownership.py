@@ -1,0 +1,69 @@
+"""Where no two threads touch one place, cotangents are added plainly; and what is stored once is read once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import jax_enzyme as je
+from jax_enzyme.ad import device
+from jax_enzyme.ad.device.report import reverse_report
+from jax_enzyme.codegen.gpu.primal import device_primal
+from jax_enzyme.ir.arrays import Vjp
+from tests.cuda.test_device_threads import native
+
+_ROW = "int t = threadIdx.x; double s = 0; BODY y[t] = s * s;"
+_PLANE = """
+  int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y * blockDim.y + threadIdx.y;
+  if (i >= 29 || j >= 13) return;
+  double s = BODY; y[j * 29 + i] = s * s;"""
+
+
+@pytest.mark.parametrize(
+    ("body", "way"),
+    [
+        ("for (int i = 0; i < 4; i++) for (int j = 0; j < 4; j++) s += sin(x[t * 8 + i + j]);", "plain"),
+        ("for (int i = 0; i < 5; i++) for (int j = 0; j < 5; j++) s += sin(x[t * 8 + i + j]);", "atomic"),
+        ("for (int i = 0; i < 5; i++) s += sin(x[t + i]);", "atomic"),
+        ("for (int i = 0; i < 5; i++) s += sin(x[t + 32 * i]);", "plain"),
+        ("s = x[(t + 1) % 32];", "plain"),
+        ("s = x[(t + 1) % 31];", "atomic"),
+        ("if (t < 31) s = x[(t + 1) % 31];", "plain"),
+        ("s = x[t] * x[32 + (t + 5) % 32] * x[95 - t];", "plain"),
+        ("s = x[t] * x[31 + (t + 5) % 32];", "atomic"),
+        ("x[j * 29 + i] * x[j * 29 + i]", "plain"),
+        ("x[j * 28 + i] * x[j * 28 + i]", "atomic"),
+        ("x[j * 29 + i] * x[(j + 1) % 13 * 29 + i + 377] * x[j * 29 + (i + 28) % 29 + 754]", "plain"),
+    ],
+)
+def test_who_touches_a_place(body: str, way: str) -> None:
+    plane = body.startswith("x")
+    source = (_PLANE if plane else _ROW).replace("BODY", body)
+    count = 377 if plane else 32
+    launch = ((8, 4), (4, 4)) if plane else (32, 1)
+    signature = f"x: f64[1131], out y: f64[{count}]"
+    kernel = native(f"(const double *x, double *y) {{ {source} }}", signature, {}, *launch)
+    form = device.canonical(device_primal(kernel.program, kernel.signature, kernel.binding))
+    (found,) = reverse_report(form, Vjp((True, False), (False, True))).accumulations
+    assert found.way == way
+
+
+@pytest.mark.parametrize(
+    ("body", "io"),
+    [
+        ("y[t] = x[t] * x[t]; y[t + 32] = sin(x[t]);", "in"),
+        ("for (int k = 0; k < 3; k++) y[t + 32 * k] = sin(x[t] * k);", "in"),
+        ("for (int k = 0; k < 9; k++) y[t] = y[t + 32] * sin(x[t] * k);", "inout"),
+        ("double v = sin(x[t]); y[t] = v; if (v > 0) y[t] = v * v;", "in"),
+        ("y[t] = x[t]; __syncthreads(); y[(t + 1) % 32] *= 2;", "inout"),
+    ],
+)
+def test_cotangents_that_are_read_alone_are_inputs(body: str, io: str) -> None:
+    """XLA would have to copy them otherwise."""
+    source = f'extern "C" __global__ void f(const double *x, double *y) {{ int t = threadIdx.x; {body} }}'
+    kernel = je.kernel(source, "f", "x: f64[32], out y: f64[96]", lang="cuda", grid=1, block=32)
+    report = kernel.inspect(np.full(32, 0.5)).gpu
+    assert report is not None
+    name = "vjp" if "vjp" in report.functions else "pullback"
+    layout = report._of(name).layout()  # pyright: ignore[reportPrivateUsage]
+    assert [b.io for b in layout.buffers if b.name == "y_bar"] == [io]
