@@ -60,8 +60,8 @@ def input_writes(function: ArrayFunction) -> list[InputWrite]:
     return found
 
 
-def is_read_alone(pointer: Argument, function: Function) -> bool:
-    """Whether all that a function, and the defined ones that it calls, do with a pointer is to load from behind it."""
+def accesses_behind(pointer: Argument, function: Function) -> Iterator[I.Instruction]:
+    """What a function, and the defined ones that it calls, do with a pointer, but for passing it on to them."""
     pending = [(function, pointer)]
     for code, parameter in pending:
         users = uses(code)
@@ -69,18 +69,13 @@ def is_read_alone(pointer: Argument, function: Function) -> bool:
         for value in behind:
             for user, _ in users.get(value, ()):
                 match user:
-                    case I.Load():
-                        pass
                     case I.GetElementPtr() if user.operands[0] is value:
                         behind.append(user)
                     case I.CallBase(callee=Function(blocks=[_, *_]) as callee):
-                        more = [
-                            (callee, p) for p, a in zip(callee.arguments, user.arguments, strict=True) if a is value
-                        ]
-                        pending += [m for m in more if m not in pending]
+                        given = zip(callee.arguments, user.arguments, strict=True)
+                        pending += [(callee, p) for p, a in given if a is value and (callee, p) not in pending]
                     case _:
-                        return False
-    return True
+                        yield user
 
 
 def _writes(module: Module, points_to: PointsTo) -> Iterator[tuple[I.Instruction, Objects]]:

@@ -10,6 +10,7 @@ from jax_enzyme.ad import device
 from jax_enzyme.ad.device.report import reverse_report
 from jax_enzyme.codegen.gpu.primal import device_primal
 from jax_enzyme.ir.arrays import Vjp
+from tests.cuda.device import on_cpu, results
 from tests.cuda.test_device_threads import native
 
 _ROW = "int t = threadIdx.x; double s = 0; BODY y[t] = s * s;"
@@ -67,3 +68,26 @@ def test_cotangents_that_are_read_alone_are_inputs(body: str, io: str) -> None:
     name = "vjp" if "vjp" in report.functions else "pullback"
     layout = report._of(name).layout()  # pyright: ignore[reportPrivateUsage]
     assert [b.io for b in layout.buffers if b.name == "y_bar"] == [io]
+    assert all(b.nbytes == 0 for b in layout.buffers if b.name == "y" and b.io == "scratch")  # nobody reads it
+
+
+@pytest.mark.parametrize(
+    ("block", "grid", "small", "many"),
+    [(512, 2, (128, 1, 1), (8, 1, 1)), ((32, 16), (1, 2), (32, 4, 1), (1, 8, 1)), (256, 4, (256, 1, 1), (4, 1, 1))],
+)
+def test_derivatives_in_smaller_blocks(block: object, grid: object, small: tuple, many: tuple) -> None:
+    """Where nothing depends on the block: the same numbers, and nothing becomes atomic."""
+    source = """extern "C" __global__ void f(int n, const double *x, double *y) {
+      int t = threadIdx.y * blockDim.x + threadIdx.x, size = blockDim.x * blockDim.y;
+      int i = (blockIdx.y * gridDim.x + blockIdx.x) * size + t;
+      if (i < n) y[i] = sin(x[i]) * (1 + threadIdx.y + 2 * blockIdx.y + t % 5);
+    }"""
+    kernel = je.kernel(source, "f", "n: i32, x: f64[n], out y: f64[n]", lang="cuda", grid=grid, block=block)
+    report = kernel.inspect(np.full(1000, 0.5)).gpu
+    assert report is not None and report.reverse is not None
+    assert [a.way for a in report.reverse.accumulations] == ["plain"]
+    for name in report.functions[1:]:
+        shape = report._of(name).layout().shape  # pyright: ignore[reportPrivateUsage]
+        assert (shape.block, shape.grid) == (small, many)
+    found = results(on_cpu(report._of("jvp").launched().function), [np.full(1000, 0.5), np.ones(1000)])  # pyright: ignore[reportPrivateUsage]
+    np.testing.assert_allclose(found["tangent", 1], np.cos(0.5) / np.sin(0.5) * kernel(np.full(1000, 0.5)))

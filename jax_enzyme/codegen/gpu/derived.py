@@ -29,6 +29,7 @@ from jax_enzyme.codegen.programs import specialisation_key
 from jax_enzyme.codegen.stored import buffer_from
 from jax_enzyme.errors import DifferentiationError, LoweringError
 from jax_enzyme.frontends.program import Program
+from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.arrays import ArrayFunction, Augmented, Buffer, Derivation, Jvp, Pullback, Step, Vjp
 from jax_enzyme.ir.device import DeviceFunction
 from jax_enzyme.options import Options
@@ -36,7 +37,8 @@ from jax_enzyme.rules.user import rules_of
 from jax_enzyme.signature import Binding, Signature
 from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.buffers import buffers_of
-from jax_enzyme.transform.input_writes import is_read_alone
+from jax_enzyme.transform.device.smaller_blocks import in_smaller_blocks
+from jax_enzyme.transform.input_writes import accesses_behind
 from jax_enzyme.working import working
 
 REMEDY = 'run it on the CPU, where more is differentiable: jax.default_device(jax.devices("cpu")[0])'
@@ -224,7 +226,7 @@ class Job:
 
         def make() -> Derived:
             found = self.derived()
-            return replace(found, function=engine.canonical(found.function))
+            return replace(found, function=in_smaller_blocks(engine.canonical(found.function)))
 
         return _canonical.get(self.key, make)
 
@@ -287,17 +289,19 @@ class Job:
 
 
 def _uncopied(function: DeviceFunction) -> DeviceFunction:
-    """With cotangents of outputs as inputs, where nothing writes to them: XLA need not copy them then."""
+    """With cotangents of outputs as inputs, where nothing writes to them: XLA need not copy them then. What nobody
+    touches takes no memory."""
     stages = [function.module.functions[s] for s in function.symbols]
 
-    def is_input(number: int) -> bool:
-        return all(is_read_alone(stage.arguments[number], stage) for stage in stages)
+    def slim(number: int, buffer: Buffer) -> Buffer:
+        found = [i for stage in stages for i in accesses_behind(stage.arguments[number], stage)]
+        if buffer.io == "scratch" and not buffer.grows and not found and function.count is None:
+            return replace(buffer, shape=(0,), zero=False)
+        if buffer.io == "inout" and buffer.discard and all(isinstance(i, I.Load) for i in found):
+            return replace(buffer, io="in", discard=False)
+        return buffer
 
-    buffers = tuple(
-        replace(b, io="in", discard=False) if b.io == "inout" and b.discard and is_input(n) else b
-        for n, b in enumerate(function.buffers)
-    )
-    return function if buffers == function.buffers else replace(function, buffers=buffers)
+    return replace(function, buffers=tuple(slim(n, b) for n, b in enumerate(function.buffers)))
 
 
 @contextmanager
