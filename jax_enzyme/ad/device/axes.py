@@ -22,7 +22,7 @@ from jax_enzyme.ir.values import BasicBlock, ConstantInt, Value, int_value
 from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.device.registers import REGISTER
 
-_MOST_NUMBERS = 1 << 18
+_MOST_NUMBERS = 1 << 16
 """Of an axis that is tabulated. In a longer one, the numbers in a block and of the block are terms of their own."""
 
 Terms = tuple[tuple[int, Value], ...]
@@ -51,6 +51,7 @@ class Axes:
         self.needed = {axis for axis, (blocks, threads) in self._extents.items() if blocks * threads > 1}
         self._guards = recurrences.guards
         self._numbers: dict[tuple[str, Value], Numbers | None] = {}
+        self._coming: dict[tuple[str, BasicBlock], NDArray[np.bool_]] = {}
 
     def of(self, value: Value) -> str | None:
         """The one axis that a number depends on, and on nothing else."""
@@ -101,6 +102,11 @@ class Axes:
 
     def _come(self, axis: str, block: BasicBlock) -> NDArray[np.bool_]:
         """Which of the numbers may come to a block of code, by the conditions that speak of this axis alone."""
+        if (axis, block) not in self._coming:
+            self._coming[axis, block] = self._that_come(axis, block)
+        return self._coming[axis, block]
+
+    def _that_come(self, axis: str, block: BasicBlock) -> NDArray[np.bool_]:
         come = np.ones(prod(self._extents[axis]), np.bool_)
         for condition in self._guards.at(block):
             compare = I.Compare(T.I1, "icmp", [condition.x, condition.y], condition.predicate)
