@@ -43,6 +43,9 @@ def tests(loop: Loop) -> Iterator[Test]:
         last = block.terminator
         test = last.operands[0] if isinstance(last, I.CondBranch) else None
         stays = [target in loop.blocks for target in last.targets]
+        while isinstance(test, I.BinaryOp) and test.opcode == "xor" and int_value(test.operands[1]) is not None:
+            stays = stays[::-1] if int_value(test.operands[1]) else stays
+            test = test.operands[0]
         if not isinstance(test, I.Compare) or test.opcode != "icmp" or stays[0] == stays[1]:
             continue
         predicate = test.predicate if stays[0] else INVERSE[test.predicate]

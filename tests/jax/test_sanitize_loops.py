@@ -9,6 +9,10 @@ import numpy as np
 import pytest
 
 import jax_enzyme as je
+from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.loops import Loops
+from jax_enzyme.ir.reader import parse
+from jax_enzyme.transform.sanitize.affine import Affine, counter_of
 
 CHECKED = je.Options(sanitize=True, time_limit=5)
 X = np.arange(1.0, 5.0)
@@ -16,6 +20,8 @@ MADE = "double *a = malloc(8 * n); double s = 0; for (int i = 0; i < n; i++) a[i
 ROWS = """double **a = malloc(n * sizeof *a); double s = 0;
 for (int i = 0; i < n; i++) { a[i] = calloc(n, 8); a[i][0] = x[i]; }"""
 ROOM = "double b[64] = {0}; double s = x[0];"
+FLAT = """struct { int m; double *a; } *g = malloc(sizeof *g); double s = 0; g->m = n; g->a = malloc(8 * n * n);
+for (int i = 0; i < n; i++) for (int j = 0; j < g->m; j++) g->a[i * n + j] = x[j];"""
 OUTSIDE, FREED = "outside of the bounds", "use after free"
 LOOPS = {
     "test_of_a_sum": (MADE, "for (int i = 0; i + -3 < n; i++) s += a[i];", OUTSIDE),
@@ -26,6 +32,63 @@ LOOPS = {
     "index_wraps": (ROOM, "for (int i = 0; i < n; i++) s += b[(unsigned)(i - 1)];", OUTSIDE),
     "product_wraps": (MADE, "for (unsigned i = 0; i < 6; i++) s += a[i * (1u << 30) + i];", OUTSIDE),
     "backwards": (MADE, "for (int i = n - 1; i > -2; i--) s += a[i];", OUTSIDE),
+    "pointers": (MADE, "for (double *p = a; p <= a + n; p++) s += *p;", OUTSIDE),
+    "pointers_miss_their_end": (ROOM, "for (double *p = b; p != b + 65; p += 2) s += *p;", OUTSIDE),
+    "pointer_in_front": (MADE, "double *p = a + n; for (int i = 0; i <= n; i++) s += *--p;", OUTSIDE),
+    "second_counter": (MADE, "for (int i = 0, j = n - 1; i <= n; i++, j--) s += a[j];", OUTSIDE),
+    "second_counter_wraps": (ROOM, "unsigned j = 2; for (int i = 0; i < n; i++, j--) s += b[j];", OUTSIDE),
+    "two_at_a_time": (MADE, "for (int i = 0; i != 6; i += 2) s += a[i];", OUTSIDE),
+    "unless_it_is_the_end": (MADE, "for (int i = 0; !(i == n + 1); i++) s += a[i];", OUTSIDE),
+    "descriptor_that_moves": (
+        "struct { double *p; long at[1]; } t = {malloc(8 * n), {0}}, u; double s = 0; t.p[0] = t.p[1] = x[0];",
+        "for (int i = 0; i < 3; i++) { u = t; s += u.p[u.at[0]]; t.at[0] -= i; }",
+        OUTSIDE,
+    ),
+    "last_row": (
+        FLAT,
+        "for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) s += g->a[i * n + j + (i == n - 1)];",
+        OUTSIDE,
+    ),
+    "row_too_many": (
+        FLAT,
+        "for (int i = 0; i <= n; i++) for (int j = 0; j < g->m; j++) s += g->a[i * g->m + j];",
+        OUTSIDE,
+    ),
+    "below_the_diagonal": (
+        FLAT,
+        "for (int i = 0; i < n; i++) for (int j = 0; j <= i; j++) s += g->a[i * (n + 1) + j];",
+        OUTSIDE,
+    ),
+    "upwards_and_down": (
+        FLAT,
+        "for (int i = n; i > 0; i--) for (int j = 0; j != n; j++) s += g->a[(i - 2) * n + j];",
+        OUTSIDE,
+    ),
+    "three_deep": (
+        FLAT,
+        "for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) for (int k = 0; k < 2; k++) s += g->a[i * n + j + k];",
+        OUTSIDE,
+    ),
+    "width_that_moves": (
+        FLAT,
+        "for (int i = 0; i < 3; i++) for (int j = 0; j < g->m; j++) { s += g->a[i * n + j]; if (i == 1) g->m += 2; }",
+        OUTSIDE,
+    ),
+    "freed_between": (
+        FLAT,
+        "for (int i = 0; i < n; i++) { if (i == 2) free(g->a); for (int j = 0; j < n; j++) s += g->a[i * n + j]; }",
+        FREED,
+    ),
+    "unwritten_in_a_nest": (
+        "double *a = malloc(8 * n * n), s = 0; for (int i = 0; i < n * n; i++) if (i != 6) a[i] = x[i % n];",
+        "for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) s += 2 * a[i * n + j];",
+        "reads what nothing wrote: allocated memory, index 6",
+    ),
+    "element_of_an_array": (
+        "double t[3], s = 0; t[0] = x[0]; t[1] = x[1];",
+        "s = t[0] * t[1] * t[2];",
+        "reads what nothing wrote: local variable `t`, index 2",
+    ),
     "on_a_condition": (MADE, "for (int i = 0; i < n; i++) if (x[i] > 3.5) s += a[2 * i];", OUTSIDE),
     "until_a_break": (MADE, "for (int i = 0; i < 99; i++) { s += a[i]; if (s > 1e9) break; }", OUTSIDE),
     "row_that_moves": (
@@ -104,9 +167,54 @@ double k(int n, const double *x) {
   for (unsigned j = 0; j + 1 < (unsigned)n; j++) s += x[j] * c[j + 1];
   for (unsigned j = n; j >= 1; j -= 2) s += c[j - 1];
   for (long j = n - 1; j >= 0; j -= 3) s -= x[j] / c[j];
+  for (const double *p = x, *q = c + n; p != x + n; ++p) s += *p * *--q;
+  for (const double *p = x + n; p > x; p -= 2) s += p[-1];
+  for (int j = 0, u = n, v = -n; u-- > 0; j++, v += 2) s += c[j] * x[(v + n) / 2] + x[u];
+  double *w = malloc(8 * n * n), **rows = malloc(8 * n);
+  for (int j = 0; j < n; j++) rows[j] = w + j * n;
+  for (int j = 0; j < n; j++) for (int l = 0; l <= j; l++) rows[j][l] = w[l * n + j] = x[l] + j;
+  for (int j = n - 1; j >= 0; j--)
+    for (int l = j; l < n; l++)
+      for (int q = 0; q < 2; q++) s += w[j * n + l - q * l] * (q + 1);
+  free(rows), free(w);
+  struct { double *at; int start[2]; } own = {c, {1, 0}}, copy;
+  for (int j = 1; !(j == n); j++) { copy = own; s -= copy.at[j - copy.start[0]] * copy.at[copy.start[1]]; }
   return s;
 }
 """
+COUNTERS = """
+define double @f(ptr %x, ptr %last) {
+entry:
+  br label %loop
+loop:
+  %left = phi i64 [ 9, %entry ], [ %less, %body ]
+  %i = phi i32 [ 1, %entry ], [ %next, %body ]
+  %p = phi ptr [ %x, %entry ], [ %behind, %body ]
+  %goes = icmp sgt i64 %left, 0
+  %stops = xor i1 %goes, true
+  br i1 %stops, label %done, label %body
+body:
+  %wide = sext i32 %i to i64
+  %at = getelementptr double, ptr %p, i64 %wide
+  %next = add i32 %i, 1
+  %less = sub i64 %left, 1
+  %behind = getelementptr i8, ptr %p, i64 16
+  br label %loop
+done:
+  ret double 0.0
+}
+"""
+
+
+def test_what_moves_on_by_a_constant_follows_the_counter() -> None:
+    module = parse(COUNTERS)
+    function = module.functions["f"]
+    (loop,) = Loops.of(function).all
+    counter = counter_of(loop)
+    assert counter is not None and counter.phi.name == "left"
+    affine = Affine(loop, {loop: counter}, DataLayout(module), None)
+    at = next(i for i in function.instructions() if i.name == "at")
+    assert affine.is_linear(at) and affine.root(at) is function.arguments[0]
 
 
 def test_right_loops_and_calls_stay_right() -> None:

@@ -1,33 +1,39 @@
-"""Where the accesses of a counting loop lie, said in front of it: addresses that are linear in what the loop counts.
+"""Where the accesses of counting loops lie, said in front of them: addresses that are linear in what loops count.
 
-    for (j = 1; j < m; j++) s += a[i][j - 1];      the first and the last address: those of a[i][0] and a[i][m - 2]
+    for (j = 1; j < m; j++) s += a[i][j - 1];      the least and the greatest address: those of a[i][0] and a[i][m - 2]
 
-Numbers of 32 bits are computed in 64, in which nothing wraps, and `conditions` say where that gives the same. What does
-not change in the loop is computed in front of it; what is read from memory is read there, and is the same in the loop
-where nothing that the loop writes lies in the same place.
+Of several loops, one inside of the other, it is the least and the greatest in all of them, or less and more than that.
+
+Other numbers and pointers that go on by a constant follow the counter. Numbers of 32 bits are computed in 64, in which
+nothing wraps, and `conditions` say where that gives the same. What does not change in the loop is computed in front of
+it; what is read from memory is read there, and is the same in the loop where nothing that the loop writes lies in the
+same place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from jax_enzyme.analysis.counters import tests
+from jax_enzyme.analysis.counters import step_to, tests
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import with_operands
-from jax_enzyme.ir.reach import made_of
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
+from jax_enzyme.transform.rewriting import phis
+from jax_enzyme.transform.sanitize.provenance import root_of
 
 _SAFE = ("add", "sub", "mul", "and", "or", "xor")
 _WIDTHS = (T.I32, T.I64)
-_WIDENING = ("sext", "zext", "trunc")
+_ADDRESS_BITS = 48
 _LEAF_BITS = 40
 _FACTOR_BITS = 31
+_MOST_STEP = 1 << 16
 _DEPTH = 40
+_ZERO = const_int(T.I64, 0)
 
 
 @dataclass(frozen=True)
@@ -45,16 +51,15 @@ class Counter:
 
 
 def counter_of(loop: Loop) -> Counter | None:
-    """What an innermost loop counts, where it has a preheader and one latch."""
-    if loop.children or loop.preheader is None or len(loop.latches) != 1:
+    """What a loop counts, where it has a preheader and one latch."""
+    if loop.preheader is None or len(loop.latches) != 1:
         return None
     for test in tests(loop):
         phi, step, added = test.counted.phi, test.counted.step, test.counted.added
         ends = loop.ends(phi)
-        if phi.type not in _WIDTHS or ends is None or abs(step) > 1 << 16 or added not in (0, step):
+        if phi.type not in (*_WIDTHS, T.PTR) or ends is None or abs(step) > _MOST_STEP or added not in (0, step):
             continue
-        up = {"slt", "sle", "ult", "ule"} | ({"ne"} if step == 1 else set())
-        down = {"sgt", "sge", "ugt", "uge"} | ({"ne"} if step == -1 else set())
+        up, down = {"slt", "sle", "ult", "ule", "ne"}, {"sgt", "sge", "ugt", "uge", "ne"}
         is_certain = test.block in (loop.header, loop.latches[0]) and test.counted.casts <= {"sext"}
         if is_certain and test.predicate in (up if step > 0 else down):
             late = test.block is loop.latches[0]
@@ -67,6 +72,15 @@ def _is_plain_shift(value: I.BinaryOp) -> bool:
     return value.opcode == "shl" and places is not None and 0 <= places < 20
 
 
+def _number(value: I.BinaryOp) -> int:
+    return int_value(value.operands[1]) or 0
+
+
+def _room(value: Value) -> int:
+    """The bits into which a number or an address has to fit, with sign, such that sums of it do not wrap."""
+    return 32 if value.type == T.I32 else _LEAF_BITS if value.type == T.I64 else _ADDRESS_BITS
+
+
 def _key(value: I.Instruction, operands: list[Value]) -> tuple[object, ...]:
     """What is equal for instructions that give the same."""
     given = tuple((v.type, int_value(v)) if int_value(v) is not None else v for v in operands)
@@ -75,26 +89,51 @@ def _key(value: I.Instruction, operands: list[Value]) -> tuple[object, ...]:
 
 
 class Affine:
-    """What can be said of one loop. Instructions are appended to `at`, which is in front of the loop."""
+    """What can be said of a loop and loops inside of it. Instructions are appended to `at`, which is in front of it."""
 
     def __init__(
-        self, loop: Loop, counter: Counter, layout: DataLayout, load: Callable[[I.Load, Value], Value] | None
+        self,
+        loop: Loop,
+        counters: Mapping[Loop, Counter],
+        layout: DataLayout,
+        load: Callable[[I.Load, Value], Value] | None,
     ) -> None:
-        """`load` builds a read in front of the loop; None: nothing is read there."""
+        """`counters` are of loops that are looked at; `load` builds a read in front of the loop, None: nothing is read
+        there."""
         self.at = Builder(BasicBlock())
         self.conditions: list[Value] = []
         self.loads: dict[I.Instruction, Value] = {}
         self._load = load
         self._layout = layout
-        self._counter = counter
         self._before: dict[Value, Value] = {}
         self._made: dict[tuple[object, ...], Value] = {}
         self._inside = {i for block in loop.blocks for i in block.instructions}
         self._linear: dict[Value, bool] = {}
         self._fixed: dict[Value, bool] = {}
-        self._ends: tuple[Value, Value] | None = None
+        self._intervals: dict[Value, tuple[Value, Value]] = {}
+        self._counters: dict[Value, Counter] = {counter.phi: counter for counter in counters.values()}
+        self._followers: dict[Value, tuple[Counter, Value, int]] = {}
+        self._early: set[I.Instruction] = set()
+        for inner, counter in counters.items():
+            self._early |= set(() if counter.late else inner.header.instructions)
+            for phi in phis(inner.header):
+                ends = inner.ends(phi) if phi.type in (*_WIDTHS, T.PTR) and phi is not counter.phi else None
+                step = None if ends is None else step_to(ends[1], phi)
+                if ends is not None and step is not None and abs(step) <= _MOST_STEP:
+                    self._followers[phi] = counter, ends[0], step
 
     # -- what is possible
+
+    def root(self, pointer: Value) -> Value:
+        """The pointer from which another is computed, in front of loops where it moves on by a constant."""
+        while True:
+            pointer = root_of(pointer)
+            if pointer in self._counters:
+                pointer = self._counters[pointer].start
+            elif pointer in self._followers:
+                pointer = self._followers[pointer][1]
+            else:
+                return pointer
 
     def is_fixed(self, value: Value, depth: int = 0) -> bool:
         """Whether a value is the same in all iterations, as far as what it reads is."""
@@ -102,44 +141,63 @@ class Affine:
             return True
         if value not in self._fixed:
             self._fixed[value] = False
-            same = isinstance(value, I.GetElementPtr) or (isinstance(value, I.Cast) and value.opcode in _WIDENING)
             match value:
-                case I.Load():
-                    same = bool(self._load) and value.type in (*_WIDTHS, T.PTR) and not value.flags
-                case I.BinaryOp(opcode=opcode):
-                    same = opcode in _SAFE or _is_plain_shift(value)
+                case _ if depth > _DEPTH:
+                    pass
+                case I.Load() if self._load and value.type in (*_WIDTHS, T.PTR) and not value.flags:
+                    self._fixed[value] = self.is_fixed(value.operands[0], depth + 1)
+                case I.BinaryOp(opcode=opcode) if opcode in _SAFE or _is_plain_shift(value):
+                    self._fixed[value] = all(self.is_fixed(v, depth + 1) for v in value.operands)
+                case I.Cast(opcode="sext" | "zext" | "trunc") | I.GetElementPtr():
+                    self._fixed[value] = all(self.is_fixed(v, depth + 1) for v in value.operands)
                 case _:
                     pass
-            self._fixed[value] = same and depth <= _DEPTH and all(self.is_fixed(v, depth + 1) for v in made_of(value))
         return self._fixed[value]
 
     def is_linear(self, value: Value, depth: int = 0) -> bool:
-        """Whether a value is linear in the counter."""
-        if value is self._counter.phi:
-            return True
+        """Whether a value is linear in counters."""
         if self.is_fixed(value):
             return value.type in (*_WIDTHS, T.PTR)
         if value not in self._linear:
             self._linear[value] = False
-            parts = self._linear_parts(value) if depth <= _DEPTH and value.type in (*_WIDTHS, T.PTR) else None
-            self._linear[value] = parts is not None and all(self.is_linear(v, depth + 1) for v in parts)
+
+            def all_linear(*values: Value) -> bool:
+                return all(self.is_linear(v, depth + 1) for v in values)
+
+            match value:
+                case _ if depth > _DEPTH or value.type not in (*_WIDTHS, T.PTR):
+                    pass
+                case I.Phi() if value in self._counters:
+                    self._linear[value] = self._is_counted(self._counters[value], depth)
+                case I.Phi() if value in self._followers:
+                    counter, start, _ = self._followers[value]
+                    self._linear[value] = all_linear(counter.phi, start)
+                case I.BinaryOp(opcode="add" | "sub"):
+                    self._linear[value] = all_linear(*value.operands)
+                case I.BinaryOp(opcode="mul"):
+                    fixed = any(self.is_fixed(v) for v in value.operands)
+                    self._linear[value] = fixed and all_linear(*value.operands)
+                case I.BinaryOp(opcode="shl"):
+                    self._linear[value] = _is_plain_shift(value) and all_linear(value.operands[0])
+                case I.Cast(opcode="sext" | "zext") if value.operands[0].type == T.I32 and value.type == T.I64:
+                    self._linear[value] = all_linear(value.operands[0])
+                case I.GetElementPtr():
+                    steps = self._steps(value)
+                    self._linear[value] = steps is not None and all_linear(
+                        value.operands[0], *(index for index, _ in steps[1])
+                    )
+                case _:
+                    pass
         return self._linear[value]
 
-    def _linear_parts(self, value: Value) -> list[Value] | None:
-        """What has to be linear for a value to be so; None where that is not enough."""
-        match value:
-            case I.BinaryOp(opcode="add" | "sub"):
-                return value.operands
-            case I.BinaryOp(opcode="mul") if any(self.is_fixed(v) for v in value.operands):
-                return value.operands
-            case I.BinaryOp(opcode="shl") if _is_plain_shift(value):
-                return value.operands[:1]
-            case I.Cast(opcode="sext" | "zext") if value.operands[0].type == T.I32 and value.type == T.I64:
-                return value.operands
-            case I.GetElementPtr() if (steps := self._steps(value)) is not None:
-                return [value.operands[0], *(index for index, _ in steps[1])]
-            case _:
-                return None
+    def is_early(self, instruction: I.Instruction) -> bool:
+        """Whether an instruction comes before the test of its loop, where what is counted may be beyond its bound."""
+        return instruction in self._early
+
+    def _is_counted(self, counter: Counter, depth: int) -> bool:
+        if counter.predicate == "ne" and abs(counter.step) > 1:
+            return self.is_fixed(counter.start) and self.is_fixed(counter.bound)
+        return self.is_linear(counter.start, depth + 1) and self.is_linear(counter.bound, depth + 1)
 
     def _steps(self, gep: I.GetElementPtr) -> tuple[int, list[tuple[Value, int]]] | None:
         """The constant bytes of an address, and its indices with the bytes that each goes on by."""
@@ -156,13 +214,13 @@ class Affine:
     def demand(self, build: Callable[[Builder], Value]) -> None:
         self.conditions.append(build(self.at))
 
-    def _fits(self, wide: Value, bits: int) -> None:
-        """A number of 64 bits is to fit into so many, with sign."""
-        if int_value(wide) is not None and abs(int_value(wide) or 0) < 1 << (bits - 1):
-            return
-        half = const_int(T.I64, 1 << (bits - 1))
-        whole = const_int(T.I64, 1 << bits)
-        self.demand(lambda at: at.icmp("ult", at.binary("add", wide, half), whole))
+    def _fit(self, interval: tuple[Value, Value], bits: int) -> None:
+        """Numbers of 64 bits are to fit into so many, with sign."""
+        half, whole = const_int(T.I64, 1 << (bits - 1)), const_int(T.I64, 1 << bits)
+        for wide in dict.fromkeys(interval):
+            known = int_value(wide)
+            if known is None or abs(known) >= 1 << (bits - 1):
+                self.demand(lambda at, w=wide: at.icmp("ult", at.binary("add", w, half), whole))
 
     def fixed(self, value: Value) -> Value:
         """A value that is the same in all iterations, in front of the loop."""
@@ -190,97 +248,129 @@ class Affine:
             self._before[value] = self._made[key] = made
         return self._before[value]
 
-    def ends(self) -> tuple[Value, Value]:
-        """The least and the greatest number that is counted, in 64 bits."""
-        if self._ends is None:
-            self._ends = self._interval()
-        return self._ends
+    def interval(self, value: Value) -> tuple[Value, Value]:
+        """The least and the greatest that a linear number or address is, in 64 bits."""
+        if value not in self._intervals:
+            if self.is_fixed(value):
+                wide = self._wide(self.fixed(value))
+                self._intervals[value] = wide, wide
+            else:
+                self._intervals[value] = self._computed(value)
+        return self._intervals[value]
 
-    def _interval(self) -> tuple[Value, Value]:
-        at, c = self.at, self._counter
-        kind = c.phi.type
-        start, bound = self._wide_fixed(self.fixed(c.start)), self._wide_fixed(self.fixed(c.bound))
-        zero = const_int(T.I64, 0)
-        if c.predicate[0] == "u":
-            for number in (start, bound):
-                self.demand(lambda at, n=number: at.icmp("sge", n, zero))
-        one = const_int(T.I64, 1 if c.step > 0 else -1)
-        last = bound if c.predicate.endswith("e") and c.predicate != "ne" else at.binary("sub", bound, one)
-        width = const_int(T.I64, c.step)
-        if c.late and not c.ahead:
-            last = at.binary("add", last, width)
-        if c.ahead and not c.late:
-            last = at.binary("sub", last, width)
+    def _computed(self, value: Value) -> tuple[Value, Value]:
+        at = self.at
+        match value:
+            case I.Phi() if value in self._counters:
+                return self._counted(self._counters[value])
+            case I.Phi():
+                return self._followed(value)
+            case I.BinaryOp(opcode="add" | "sub"):
+                first, second = (self.interval(v) for v in value.operands)
+                if value.opcode == "sub":
+                    second = second[::-1]
+                least, most = (at.binary(value.opcode, a, b) for a, b in zip(first, second, strict=True))
+                return least, most
+            case I.BinaryOp(opcode="mul"):
+                by, number = sorted(value.operands, key=self.is_fixed, reverse=True)
+                return self._product(self.interval(number), self.interval(by)[0])
+            case I.BinaryOp():
+                return self._product(self.interval(value.operands[0]), const_int(T.I64, 1 << _number(value)))
+            case I.Cast():
+                number = self.interval(value.operands[0])
+                self._fit(number, 32)
+                if value.opcode == "zext":
+                    self.demand(lambda at: at.icmp("sge", number[0], _ZERO))
+                return number
+            case I.GetElementPtr():
+                return self._address(value)
+            case _:
+                raise AssertionError(value)
+
+    def _product(self, number: tuple[Value, Value], by: Value) -> tuple[Value, Value]:
+        at, known = self.at, int_value(by)
+        self._fit(number, _FACTOR_BITS)
+        self._fit((by, by), _FACTOR_BITS)
+        least, most = (at.binary("mul", end, by) for end in number)
+        if known is None:
+            down = at.icmp("slt", by, _ZERO)
+            least, most = at.select(down, most, least), at.select(down, least, most)
+        elif known < 0:
+            least, most = most, least
+        self._fit((least, most), _LEAF_BITS)
+        return least, most
+
+    def _address(self, pointer: I.GetElementPtr) -> tuple[Value, Value]:
+        at, steps = self.at, self._steps(pointer)
+        assert steps is not None
+        least, most = self.interval(pointer.operands[0])
+        for index, size in steps[1]:
+            number = self.interval(index)
+            self._fit(number, _room(index))
+            own = [at.binary("mul", end, const_int(T.I64, size)) for end in number]
+            least, most = at.binary("add", least, own[0]), at.binary("add", most, own[1])
+        if steps[0]:
+            least, most = (at.binary("add", end, const_int(T.I64, steps[0])) for end in (least, most))
+        return least, most
+
+    def _wide(self, value: Value) -> Value:
+        known = int_value(value)
+        if value.type == T.I32:
+            return const_int(T.I64, known) if known is not None else self.at.cast("sext", value, T.I64)
+        wide = self.at.cast("ptrtoint", value, T.I64) if value.type == T.PTR else value
+        self._fit((wide, wide), _room(value))
+        return wide
+
+    def _counted(self, c: Counter) -> tuple[Value, Value]:
+        at, up, bits = self.at, c.step > 0, _room(c.phi)
+        starts, bounds = (self.interval(v) if up else self.interval(v)[::-1] for v in (c.start, c.bound))
+        width, one = const_int(T.I64, c.step), const_int(T.I64, 1 if up else -1)
+        for number in dict.fromkeys((*starts, *bounds)):
+            self._fit((number, number), bits)
+            if c.predicate[0] == "u":
+                self.demand(lambda at, n=number: at.icmp("sge", n, _ZERO))
+
+        def last_below(bound: Value) -> Value:
+            last = (
+                bound
+                if c.predicate in ("sle", "ule", "sge", "uge")
+                else at.binary("sub", bound, width if c.predicate == "ne" else one)
+            )
+            if c.late and not c.ahead:
+                return at.binary("add", last, width)
+            return at.binary("sub", last, width) if c.ahead and not c.late else last
+
+        # `starts` and `bounds` are those next to each other, and the others: the way is the longest from the first
+        # start to the last bound.
+        last = last_below(bounds[1])
         if c.predicate == "ne":
-            order = "sle" if c.step > 0 else "sge"
-            self.demand(lambda at: at.icmp(order, start, last if c.late else at.binary("add", last, width)))
-        if abs(c.step) > 1:
-            far = at.binary("srem", at.binary("sub", last, start), const_int(T.I64, abs(c.step)))
-            last = at.binary("sub", last, far)
+            order, nearest = "sle" if up else "sge", last_below(bounds[0])
+            self.demand(lambda at: at.icmp(order, starts[1], nearest if c.late else at.binary("add", nearest, width)))
+        if abs(c.step) > 1 and starts[0] is starts[1] and bounds[0] is bounds[1]:
+            rest = at.binary("srem", at.binary("sub", last, starts[0]), const_int(T.I64, abs(c.step)))
+            last = at.binary("sub", last, rest)
+            if c.predicate == "ne":
+                self.demand(lambda at: at.icmp("eq", rest, _ZERO))
         if c.late:
-            beyond = at.icmp("slt" if c.step > 0 else "sgt", last, start)
-            last = at.select(beyond, start, last)
+            beyond = at.icmp("slt" if up else "sgt", last, starts[1])
+            last = at.select(beyond, starts[1], last)
         # Where the test fails in the end nothing may have wrapped around.
         tested = last if c.late and not c.ahead else at.binary("add", last, width)
         if c.ahead and not c.late:
             tested = at.binary("add", tested, width)
-        self._fits(tested, 32 if kind == T.I32 else _LEAF_BITS)
+        self._fit((tested, tested), bits)
         if c.predicate[0] == "u":
-            self.demand(lambda at: at.icmp("sge", tested, zero))
-        return (start, last) if c.step > 0 else (last, start)
+            self.demand(lambda at: at.icmp("sge", tested, _ZERO))
+        return (starts[0], last) if up else (last, starts[0])
 
-    def _wide_fixed(self, value: Value) -> Value:
-        if value.type == T.I32:
-            known = int_value(value)
-            return const_int(T.I64, known) if known is not None else self.at.cast("sext", value, T.I64)
-        self._fits(value, _LEAF_BITS)
-        return value
-
-    def wide(self, value: Value, end: int) -> Value:
-        """A linear number at one of the ends, in 64 bits."""
-        at = self.at
-        if value is self._counter.phi:
-            return self.ends()[end]
-        if self.is_fixed(value):
-            return self._wide_fixed(self.fixed(value))
-        match value:
-            case I.BinaryOp(opcode="add" | "sub"):
-                return at.binary(value.opcode, self.wide(value.operands[0], end), self.wide(value.operands[1], end))
-            case I.BinaryOp():
-                factors = [self.wide(v, end) for v in value.operands]
-                for factor in factors if value.opcode == "mul" else factors[:1]:
-                    self._fits(factor, _FACTOR_BITS)
-                result = at.binary(value.opcode, factors[0], factors[1])
-                self._fits(result, _LEAF_BITS)
-                return result
-            case I.Cast():
-                number = self.wide(value.operands[0], end)
-                self._fits(number, 32)
-                if value.opcode == "zext":
-                    self.demand(lambda at: at.icmp("sge", number, const_int(T.I64, 0)))
-                return number
-            case _:
-                raise AssertionError(value)
-
-    def address(self, pointer: Value, end: int) -> Value:
-        """A linear address at one of the ends."""
-        if self.is_fixed(pointer):
-            return self.at.cast("ptrtoint", self.fixed(pointer), T.I64)
-        assert isinstance(pointer, I.GetElementPtr)
-        steps = self._steps(pointer)
-        assert steps is not None
-        result = self.address(pointer.operands[0], end)
-        for index, size in steps[1]:
-            number = self.wide(index, end)
-            self._fits(number, 32 if index.type == T.I32 else _LEAF_BITS)
-            result = self.at.binary("add", result, self.at.binary("mul", number, const_int(T.I64, size)))
-        return self.at.binary("add", result, const_int(T.I64, steps[0])) if steps[0] else result
-
-    def first_and_last(self, pointer: Value) -> tuple[Value, Value]:
-        """The least and the greatest address that a pointer has."""
-        first = self.address(pointer, 0)
-        if self.is_fixed(pointer):
-            return first, first
-        last = self.address(pointer, 1)
-        down = self.at.icmp("ugt", first, last)
-        return self.at.select(down, last, first), self.at.select(down, first, last)
+    def _followed(self, phi: I.Phi) -> tuple[Value, Value]:
+        """A number or an address that moves on as a counter does."""
+        at, (counter, start, step) = self.at, self._followers[phi]
+        least, most = self.interval(counter.phi)
+        trips = at.binary("sdiv", at.binary("sub", most, least), const_int(T.I64, abs(counter.step)))
+        way = at.binary("mul", trips, const_int(T.I64, step))
+        first = self.interval(start)
+        ends = (first[0], at.binary("add", first[1], way)) if step > 0 else (at.binary("add", first[0], way), first[1])
+        self._fit(first, _room(phi))
+        self._fit(ends, _room(phi))
+        return ends

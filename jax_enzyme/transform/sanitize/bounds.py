@@ -62,12 +62,14 @@ class BoundsOfFunction:
         self.writes_somewhere = False
         users = uses(function)
         for access in accesses(function.instructions(), layout):
+            hoisted = self._hoisting.places.get(access.instruction)
             place = None if access.instruction in self._hoisting.own else self._provenance.of(access.pointer)
+            place = hoisted or place
             if place is None:
                 continue
             if access.writes and isinstance(place, Found):
                 self.writes_somewhere = True
-            if access.instruction not in self._hoisting.ranges and not _is_inside(access, place):
+            if hoisted is None and not _is_inside(access, place):
                 self.before.setdefault(access.instruction, []).append(self._bounds(access, place))
             load = access.instruction
             fresh = isinstance(place, Found) or place.fresh
@@ -139,8 +141,8 @@ class BoundsOfFunction:
             text, source = self._text(place), self._runtime.place(load)
             return self._runtime.call(at, "unwritten", _record(place), address, base, unit, text, source)
 
-        if load in self._hoisting.ranges:
-            self._deferred.note_briefly(load, place, unit, self._text(place))
+        if load in self._hoisting.places:
+            self._deferred.note_briefly(load, unit, self._text(place))
             return
         loop = self._deferred.loop_of(load) if isinstance(place, Known) else None
         if loop is not None:

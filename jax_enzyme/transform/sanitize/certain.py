@@ -10,7 +10,7 @@ from __future__ import annotations
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.builder import Builder
-from jax_enzyme.ir.module import Function, Uses, uses
+from jax_enzyme.ir.module import Function, Uses, callee_name, uses
 from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import ConstantFloat, ConstantInt, Value, int_value
 from jax_enzyme.transform.rewriting import drop_edge, redirect_phis, remove_unreachable, replace_values
@@ -46,6 +46,8 @@ def _is_certain(value: Value, users: Uses) -> bool:
             case I.Phi() | I.Select():
                 found.add(I.merged(source))
             case I.UnaryOp() | I.Compare():
+                pass
+            case I.Call() if callee_name(source).startswith("llvm.fm"):  # products and sums, the least and the greatest
                 pass
             case I.BinaryOp() if source.opcode not in ("and", "or"):  # they may move parts
                 pass

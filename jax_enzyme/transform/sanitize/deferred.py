@@ -26,15 +26,15 @@ from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.insertion import Check
 from jax_enzyme.transform.rewriting import locate, phis
 from jax_enzyme.transform.sanitize.endings import counting_loops
-from jax_enzyme.transform.sanitize.hoisting import Hoisting
-from jax_enzyme.transform.sanitize.provenance import Found, Known, Place
+from jax_enzyme.transform.sanitize.hoisting import Hoisting, Range
+from jax_enzyme.transform.sanitize.provenance import Found, Known
 from jax_enzyme.transform.sanitize.runtime import Runtime
 from jax_enzyme.transform.sanitize.scalars import holds_pattern, pattern_of
 from jax_enzyme.transform.sanitize.versions import Version
 
 _NONE = const_int(T.I64, -1)
-_Read = tuple[I.Instruction, Place, Value, Value]
-"""A load, its object, the unit of its index, and the text about it."""
+_Read = tuple[I.Instruction, Value, Value]
+"""A load, the unit of its index, and the text about it."""
 
 
 class Deferred:
@@ -50,7 +50,7 @@ class Deferred:
         kind = T.FunctionType(T.I64, (T.I64, T.I64))
         self._least = Declarations(runtime.module).function("llvm.umin.i64", kind)
         self._runtime = runtime
-        self._ranges = hoisting.ranges
+        self._hoisting = hoisting
         self._versions = {i: version for version in hoisting.versions for i in version.copies.values()}
         self._briefly: dict[Version, list[_Read]] = {}
 
@@ -79,17 +79,19 @@ class Deferred:
         check = Check(seen, lambda at: status(at, at.load(T.I64, slot, 8)))
         return [(block.instructions[len(phis(block))], check) for block in loop.exits]
 
-    def note_briefly(self, load: I.Instruction, place: Place, unit: Value, text: Value) -> None:
+    def note_briefly(self, load: I.Instruction, unit: Value, text: Value) -> None:
         """Notes that a load of a loop's version without checks has read what nothing wrote, and not where."""
-        self._briefly.setdefault(self._versions[load], []).append((load, place, unit, text))
+        self._briefly.setdefault(self._versions[load], []).append((load, unit, text))
 
     def checks_of_versions(self) -> list[tuple[I.Instruction, Check]]:
         """The checks behind loops of which something was noted briefly, by what they come before."""
         checks: list[tuple[I.Instruction, Check]] = []
         for version, reads in self._briefly.items():
-            slots = self._count(version, [load for load, _, _, _ in reads])
-            check = Check(lambda at, s=slots: _some(at, s), lambda at, r=reads: self._where(at, r))
-            checks += [(exit_.instructions[len(phis(exit_))], check) for exit_ in version.exits]
+            slots = self._count(version, [load for load, _, _ in reads])
+            for exit_ in version.exits:
+                spans = [self._hoisting.span_of(load, version) for load, _, _ in reads]
+                check = Check(lambda at, s=slots: _some(at, s), lambda at, s=spans, r=reads: self._where(at, s, r))
+                checks.append((exit_.instructions[len(phis(exit_))], check))
         return checks
 
     def _count(self, version: Version, loads: list[I.Instruction]) -> dict[T.Type, Value]:
@@ -118,12 +120,13 @@ class Deferred:
                 self.behind.setdefault(group[-1], []).extend(at.block.instructions)
         return slots
 
-    def _where(self, at: Builder, reads: list[_Read]) -> Value:
+    def _where(self, at: Builder, spans: list[tuple[Range, list[I.Instruction]]], reads: list[_Read]) -> Value:
         """Looks for it again; what the loop has written since is not found any more."""
         load = reads[0][0]
         status = self._runtime.failure("reads what nothing wrote in a loop that writes there afterwards", load)
-        for load, place, unit, text in reversed(reads):
-            span = self._ranges[load]
+        for (load, unit, text), (span, said) in zip(reversed(reads), reversed(spans), strict=True):
+            at.block.instructions += said
+            place = span.place
             record = place.record if isinstance(place, Found) else ConstantNull(T.PTR)
             base = at.cast("ptrtoint", place.base, T.I64) if isinstance(place, Known) else const_int(T.I64, 0)
             size = const_int(T.I64, span.size)

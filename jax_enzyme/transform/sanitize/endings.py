@@ -79,4 +79,10 @@ def _counts(loop: Loop) -> bool:
     # Behind the header other ways may lead around an exit; a loop that is left at its end has but one block here.
     certain = (loop.header, loop.latches[0])
     inside: set[Value] = {i for block in loop.blocks for i in block.instructions}
-    return any(test.block in certain and test.bound not in inside for test in tests(loop))
+
+    def is_fixed(bound: Value) -> bool:
+        if bound in inside and isinstance(bound, I.BinaryOp | I.Cast):
+            return all(map(is_fixed, bound.operands))
+        return bound not in inside
+
+    return any(test.block in certain and is_fixed(test.bound) for test in tests(loop))

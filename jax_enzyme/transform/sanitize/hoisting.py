@@ -6,7 +6,7 @@ writes lies there. Reads of what nothing wrote are noted in the loop, and looked
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from jax_enzyme.analysis.loops import Loop
@@ -18,9 +18,9 @@ from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.sanitize.accesses import Access, accesses, range_of
 from jax_enzyme.transform.sanitize.affine import Affine, Counter
 from jax_enzyme.transform.sanitize.lookup import unknown_record
-from jax_enzyme.transform.sanitize.provenance import Found, Known, Place, Provenance, root_of
+from jax_enzyme.transform.sanitize.provenance import Found, Known, Place, Provenance
 from jax_enzyme.transform.sanitize.scalars import holds_pattern, pattern_of
-from jax_enzyme.transform.sanitize.versions import Version, split_loops
+from jax_enzyme.transform.sanitize.versions import Version, counters_in, leaves_objects, split_loops
 
 _ZERO = const_int(T.I64, 0)
 _WHERE = ("dbg", "tbaa", "alias.scope", "noalias")  # what is said of where a read lies, and not of what it gives
@@ -39,11 +39,11 @@ class Range:
 
 
 class Hoisting:
-    """`ranges`: the accesses that are checked in front of their loops, and where they lie; `own`: what has been put
+    """`places`: the accesses that are checked in front of their loops, and their objects; `own`: what has been put
     there. `versions` are the loops."""
 
     def __init__(self, provenance: Provenance) -> None:
-        self.ranges: dict[I.Instruction, Range] = {}
+        self.places: dict[I.Instruction, Place] = {}
         self.own: set[I.Instruction] = set()
         self.start: list[I.Instruction] = []
         self._provenance = provenance
@@ -52,6 +52,8 @@ class Hoisting:
         kind = T.FunctionType(T.I64, (T.I64, T.I64))
         self._least = Declarations(provenance.runtime.module).function("llvm.usub.sat.i64", kind)
         self._spare: Value | None = None
+        self._kept: dict[Version, dict[Value, Value]] = {}
+        self._originals: dict[I.Instruction, Access] = {}
         self.versions = split_loops(provenance.function, self._is_worth)
         for version in self.versions:
             self._say(version)
@@ -60,46 +62,67 @@ class Hoisting:
 
     def _accesses(self, loop: Loop) -> list[Access]:
         blocks = sorted(loop.blocks, key=self._order.__getitem__)
-        return [a for block in blocks for a in accesses(block.instructions, self._layout)]
+        own = [i for block in blocks for i in block.instructions if i not in self.own]
+        return list(accesses(own, self._layout))
 
     def _is_worth(self, loop: Loop, counter: Counter) -> bool:
-        affine, own = self._affine(loop, counter, lambda load, _: load), self._accesses(loop)
-        return any(self._is_linear(affine, a, loop, counter) for a in own)
+        affine = self._affine(loop, {loop: counter}, lambda load, _: load)
+        return any(self._is_linear(affine, access) for access in self._accesses(loop))
 
-    def _affine(self, loop: Loop, counter: Counter, load: Callable[[I.Load, Value], Value]) -> Affine:
+    def _affine(self, loop: Loop, counters: Mapping[Loop, Counter], load: Callable[[I.Load, Value], Value]) -> Affine:
         """Nothing is read in front of a loop that may write anywhere."""
-        affine = Affine(loop, counter, self._layout, load)
+        affine = Affine(loop, counters, self._layout, load)
         writes = [a for a in self._accesses(loop) if a.writes]
-        known = all(affine.is_linear(a.pointer) or affine.is_fixed(root_of(a.pointer)) for a in writes)
-        return affine if known else Affine(loop, counter, self._layout, None)
+        known = all(affine.is_linear(a.pointer) or affine.is_fixed(affine.root(a.pointer)) for a in writes)
+        return affine if known else Affine(loop, counters, self._layout, None)
 
     @staticmethod
-    def _is_linear(affine: Affine, access: Access, loop: Loop, counter: Counter) -> bool:
-        """Whether an access is at a linear address, and only where the counter is inside of its bounds."""
+    def _is_linear(affine: Affine, access: Access) -> bool:
+        """Whether an access is at a linear address, and only where counters are inside of their bounds."""
         plain = isinstance(access.instruction, I.Load | I.Store) and isinstance(access.size, int)
-        early = access.instruction in loop.header.instructions and not counter.late
-        if not plain or early or not affine.is_fixed(counter.start) or not affine.is_fixed(counter.bound):
+        if not plain or affine.is_early(access.instruction):
             return False
-        return affine.is_linear(access.pointer) and affine.is_fixed(root_of(access.pointer))
+        return affine.is_linear(access.pointer) and affine.is_fixed(affine.root(access.pointer))
 
     # -- saying it
 
     def _say(self, version: Version) -> None:
+        own, linear = self._claim(version.loop, {version.loop: version.counter})
+        version.choice.operands[0] = _all(own)
+        loads, outer = own.loads, self._around(version, own.loads)
+        version.put_in_front(own.at.block.instructions)
+        self.own.update(own.at.block.instructions)
+        if outer is not None:
+            loop, nest = outer
+            loads = version.pass_by(_all(nest), {old: (nest.loads[old], new) for old, new in loads.items()})
+            assert loop.preheader is not None
+            loop.preheader.instructions[-1:-1] = nest.at.block.instructions
+            self.own.update(nest.at.block.instructions)
+        _replace(version, {version.copies[old]: new for old, new in loads.items()})
+        self._kept[version] = self._keep(version, loads)
+        for access in linear:
+            root = own.root(access.pointer)
+            place = self._provenance.of(loads[root] if isinstance(root, I.Load) and root in loads else root)
+            assert place is not None
+            self.places[version.copies[access.instruction]] = place
+            self._originals[version.copies[access.instruction]] = access
+
+    def _claim(self, loop: Loop, counters: Mapping[Loop, Counter]) -> tuple[Affine, list[Access]]:
+        """What has to hold in front of a loop, for the accesses that are linear in it."""
         slots: list[Range] = []
         writes: list[Range | Place] = []
-        affine = self._affine(
-            version.loop, version.counter, lambda old, address: self._read(affine, old, address, slots)
-        )
-        for access in self._accesses(version.loop):
-            root = root_of(access.pointer)
+        linear: list[Access] = []
+        affine = self._affine(loop, counters, lambda old, address: self._read(affine, old, address, slots))
+        for access in self._accesses(loop):
+            root = affine.root(access.pointer)
             place = self._provenance.of(affine.fixed(root)) if affine.is_fixed(root) else None
             if place is None:
                 if access.writes:
                     writes.append(_ANYWHERE)
                 continue
-            if self._is_linear(affine, access, version.loop, version.counter):
+            if self._is_linear(affine, access):
+                linear.append(access)
                 span = self._span(affine, access, place)
-                self.ranges[version.copies[access.instruction]] = span
                 if access.writes:
                     writes.append(span)
             elif access.writes:
@@ -107,13 +130,58 @@ class Hoisting:
         for slot in slots:
             for write in writes:
                 affine.demand(lambda at, s=slot, w=write: self._apart(at, s, w))
-        chosen: Value = const_int(T.I1, 1)
-        for condition in affine.conditions:
-            chosen = affine.at.binary("and", chosen, condition)
-        version.put_in_front(affine.at.block.instructions)
-        self.own.update(affine.at.block.instructions)
-        version.choice.operands[0] = chosen
-        _replace(version, {version.copies[old]: new for old, new in affine.loads.items()})
+        return affine, linear
+
+    def _around(self, version: Version, loads: Mapping[I.Instruction, Value]) -> tuple[Loop, Affine] | None:
+        """The outermost loop in front of which all that is checked in front of a loop can be, and what has to hold
+        there."""
+        found: Loop | None = None
+        wanted = self._accesses(version.loop)
+        own = self._affine(version.loop, {version.loop: version.counter}, lambda load, _: load)
+        linear = [access for access in wanted if self._is_linear(own, access)]
+        for loop in list(version.loop.ancestors)[1:]:
+            counters = counters_in(loop)
+            if loop not in counters or not leaves_objects(loop):
+                break
+            affine = self._affine(loop, counters, lambda load, _: load)
+            fixed = all(affine.is_fixed(load) for load in loads)
+            if not fixed or not all(self._is_linear(affine, access) for access in linear):
+                break
+            found = loop
+        if found is None:
+            return None
+        affine, _ = self._claim(found, counters_in(found))
+        for load in loads:
+            affine.fixed(load)
+        return found, affine
+
+    def span_of(self, load: I.Instruction, version: Version) -> tuple[Range, list[I.Instruction]]:
+        """Where a load of a loop's version without checks reads, and what says so at a place behind the loop."""
+        access, kept = self._originals[load], self._kept[version]
+        affine = Affine(
+            version.loop,
+            {version.loop: version.counter},
+            self._layout,
+            lambda old, _: affine.at.load(old.type, kept[old], 8),
+        )
+        assert isinstance(access.size, int)
+        first, last = affine.interval(access.pointer)
+        place, root = self.places[load], affine.root(access.pointer)
+        if root in kept:
+            place = Found(self._provenance.asked(affine.at, affine.fixed(root)))
+        return Range(first, last, access.size, place), affine.at.block.instructions
+
+    def _keep(self, version: Version, loads: Mapping[I.Instruction, Value]) -> dict[Value, Value]:
+        """Variables in which what a version reads in front of it is kept, for what is said behind both versions."""
+        kept: dict[Value, Value] = {}
+        start, at = Builder(BasicBlock()), Builder(BasicBlock())
+        for old, value in loads.items():
+            kept[old] = start.alloca(value.type, align=8)
+            at.store(value, kept[old], 8)
+        self.start += start.block.instructions
+        version.start.instructions[-1:-1] = at.block.instructions
+        self.own.update(at.block.instructions)
+        return kept
 
     def _read(self, affine: Affine, old: I.Load, address: Value, slots: list[Range]) -> Value:
         """A read in front of the loop, where what is read is inside of its object."""
@@ -132,7 +200,7 @@ class Hoisting:
     def _span(self, affine: Affine, access: Access, place: Place) -> Range:
         """Where a linear access lies, which is demanded to be inside of its object."""
         assert isinstance(access.size, int)
-        first, last = affine.first_and_last(access.pointer)
+        first, last = affine.interval(access.pointer)
         span = Range(first, last, access.size, place)
         inside = self._inside(affine.at, span)
         affine.demand(lambda _: inside)
@@ -172,6 +240,14 @@ class Hoisting:
             at.store(_ZERO, self._spare, 8)
             self.start += at.block.instructions
         return self._spare
+
+
+def _all(affine: Affine) -> Value:
+    """Whether all that is demanded holds."""
+    holds: Value = const_int(T.I1, 1)
+    for condition in affine.conditions:
+        holds = affine.at.binary("and", holds, condition)
+    return holds
 
 
 def _replace(version: Version, replaced: dict[I.Instruction, Value]) -> None:

@@ -76,7 +76,8 @@ def sanitized(function: ArrayFunction, milliseconds: int) -> ArrayFunction:
     own = _users(module, function.symbol)
     for target in own:
         check_lifetimes(target, runtime)
-    if any([reveal(target, runtime, layout) for target in own]):
+    # Variables whose addresses only others held that have become registers follow them.
+    while any([reveal(target, runtime, layout) for target in own]):
         module = run(module, ["sroa"])
         own, runtime = _users(module, function.symbol), Runtime(module)
         for target in own:
@@ -162,7 +163,7 @@ def _check(module: Module, function: ArrayFunction) -> bool:
             insert_checks(target, {}, behind, declarations)
             continue
         unhide(target)
-        _forget_promises(target)
+        _forget_promises(target, layout)
         bounds = BoundsOfFunction(target, runtime, layout, buffers if target is root else {}, records)
         found.append((target, behind, bounds))
     asks = any(bounds.asks for _, _, bounds in found)
@@ -185,14 +186,19 @@ def _add(checks: Checks, more: Checks) -> None:
             checks.setdefault(instruction, []).extend(own)
 
 
-def _forget_promises(function: Function) -> None:
+def _forget_promises(function: Function, layout: DataLayout) -> None:
     """What the language promises about addresses, and LLVM may take for granted, is what is to be checked. Without
-    lifetimes no two variables lie at one address, at which only one of them could be found."""
+    lifetimes no two variables lie at one address, at which only one of them could be found. What pointers go on by is
+    said in bytes, as `analysis.counters` knows it."""
     for block in function.blocks:
         block.instructions = [i for i in block.instructions if not is_lifetime(i)]
     for instruction in function.instructions():
         if isinstance(instruction, I.GetElementPtr):
             instruction.flags = ()
+            constant, steps = layout.steps(instruction.source_type, instruction.operands[1:])
+            if not steps and isinstance(instruction.operands[0], I.Phi):
+                instruction.source_type = T.I8
+                instruction.operands[1:] = [const_int(T.I64, constant)]
         elif isinstance(instruction, I.Load):
             instruction.metadata = [(k, n) for k, n in instruction.metadata if k not in ("nonnull", "range", "noundef")]
 

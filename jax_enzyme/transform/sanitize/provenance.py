@@ -186,9 +186,13 @@ class Provenance:
 
     def _find(self, value: Value, where: list[I.Instruction]) -> Value:
         at = Builder(BasicBlock())
-        record = record_of(at, self.tables(), at.cast("ptrtoint", value, T.I64), self.records)
+        record = self.asked(at, value)
         where += at.block.instructions
         return record
+
+    def asked(self, at: Builder, value: Value) -> Value:
+        """The record of what a pointer leads to, as the run time knows it."""
+        return record_of(at, self.tables(), at.cast("ptrtoint", value, T.I64), self.records)
 
     def tables(self) -> Value:
         """Where the run time keeps what it knows."""

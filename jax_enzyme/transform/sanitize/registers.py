@@ -92,9 +92,11 @@ def reveal(function: Function, runtime: Runtime, layout: DataLayout) -> bool:
     behind, written = _followed(found, layout, Declarations(runtime.module))
     checks: dict[I.Instruction, Sequence[Check]] = {}
     for alloca, accesses in found.items():
-        for load in [access.instruction for access in accesses if access.instruction in written]:
+        unit = _unit(alloca, layout)
+        for load, offset in [(a.instruction, a.offset) for a in accesses if a.instruction in written]:
             if isinstance(load.type, T.IntType | T.FloatType | T.PointerType) and is_computed_with(load, users):
-                checks[written[load]] = _checks(load, written[load], alloca, runtime)
+                name = variable_name(alloca) + (f", index {offset // unit}" if unit and offset % unit == 0 else "")
+                checks[written[load]] = _checks(load, written[load], name, runtime)
     put_behind(function, behind)
     _drop(function, found)
     insert_checks(function, {}, checks, Declarations(runtime.module))
@@ -187,9 +189,19 @@ def _drop(function: Function, revealed: Container[Value]) -> None:
         block.instructions = [i for i in block.instructions if not (_hides(i) and i.operands[0] in revealed)]
 
 
-def _checks(load: I.Instruction, written: Value, alloca: I.Alloca, runtime: Runtime) -> list[Check]:
+def _unit(alloca: I.Alloca, layout: DataLayout) -> int:
+    """The size of an element of an array; 0 for other variables, and bytes in which a compiler keeps something else."""
+    kind = layout.body(alloca.allocated_type)
+    if not isinstance(kind, T.ArrayType) or kind.element == T.I8:
+        return 0
+    while isinstance(kind, T.ArrayType):
+        kind = layout.body(kind.element)
+    return layout.alloc_size(kind)
+
+
+def _checks(load: I.Instruction, written: Value, name: str, runtime: Runtime) -> list[Check]:
     assert isinstance(written.type, T.IntType)
-    status = runtime.failure(f"reads what nothing wrote: {variable_name(alloca)}", load)
+    status = runtime.failure(f"reads what nothing wrote: {name}", load)
     all_ = const_int(written.type, -1)
     checks = [Check(lambda at: at.icmp("ne", written, all_), lambda at: status)]
     if pattern_of(load.type) is not None:
@@ -227,10 +239,10 @@ def _declared(function: Function, module: Module) -> dict[Value, str]:
 
 
 def _whole_accesses(alloca: I.Alloca, users: Uses, layout: DataLayout) -> list[_Access] | None:
-    """The accesses of a variable, or of members of a structure, that becomes registers, since it is only read and
-    written at constant places inside; None for one that stays in memory."""
+    """The accesses of a variable, or of members of a structure or an array, that becomes registers, since it is only
+    read and written at constant places inside; None for one that stays in memory."""
     kind = layout.body(alloca.allocated_type)
-    if int_value(alloca.operands[0]) != 1 or isinstance(kind, T.ArrayType):
+    if int_value(alloca.operands[0]) != 1:
         return None
     extent = layout.alloc_size(kind)
     accesses: list[_Access] = []
@@ -260,8 +272,8 @@ def _whole_accesses(alloca: I.Alloca, users: Uses, layout: DataLayout) -> list[_
 
 
 def _constant_offset(gep: I.GetElementPtr, layout: DataLayout) -> int | None:
-    """The bytes that an address with constant indices goes on by; None for another, or for one into an array, which the
-    index may leave."""
+    """The bytes that an address with constant indices goes on by; None for another, or where an index leaves an
+    array."""
     indices = [int_value(v) for v in gep.operands[1:]]
     offset, kind = 0, gep.source_type
     for depth, index in enumerate(indices):
@@ -270,8 +282,11 @@ def _constant_offset(gep: I.GetElementPtr, layout: DataLayout) -> int | None:
         if depth == 0:
             offset += index * layout.alloc_size(kind)
             continue
-        kind = layout.body(kind)
-        if not isinstance(kind, T.StructType):
-            return None
-        offset, kind = offset + layout.offsets(kind)[index], kind.elements[index]
+        match kind := layout.body(kind):
+            case T.StructType():
+                offset, kind = offset + layout.offsets(kind)[index], kind.elements[index]
+            case T.ArrayType() if 0 <= index < kind.count:
+                offset, kind = offset + index * layout.alloc_size(kind.element), kind.element
+            case _:
+                return None
     return offset

@@ -20,6 +20,9 @@ _KEEPS = ("nounwind", "willreturn", "memory(argmem: readwrite, inaccessiblemem: 
 _TELLS = ("nounwind", "willreturn", "cold", "memory(read, inaccessiblemem: readwrite)")
 _ASKS = ("nounwind", "willreturn", "memory(read, inaccessiblemem: readwrite)")
 _KEEPING = frozenset(("object", "malloc", "calloc", "aligned_alloc", "free", "realloc"))
+# Of objects they keep the address as a number, which is compared and never used to get there: LLVM may take for granted
+# that no pointer from elsewhere leads to a variable that the kernel itself shows to nobody.
+_SHOWN = {"object": 1, "fill": 0}
 _FRESH = frozenset(("malloc", "calloc", "aligned_alloc", "realloc"))  # what they give lies where nothing else does
 _TYPES: dict[str, tuple[T.Type, tuple[T.Type, ...], tuple[str, ...]]] = {
     "begin": (T.VOID, (T.I64,), _ACTS),
@@ -51,12 +54,15 @@ class Runtime:
         self._declarations = Declarations(module)
         self._texts: dict[str, GlobalVariable] = {}
         self._places: dict[I.Instruction, Value] = {}
+        self._failures: dict[str, int] = {}
 
     def call(self, at: Builder, name: str, *arguments: Value) -> Value:
         result, parameters, attributes = _TYPES[name]
         function = self._declarations.function(f"je_checked_{name}", T.FunctionType(result, parameters), attributes)
         if name in _FRESH:
             function.return_attributes = ("noalias",)
+        if name in _SHOWN:
+            function.arguments[_SHOWN[name]].attributes = ("captures(none)",)
         tables = [self.call(at, "flag")] if name in _KEEPING else []
         return at.call(function, [*tables, *arguments])
 
@@ -81,5 +87,7 @@ class Runtime:
     def failure(self, what: str, instruction: I.Instruction, function: Function | None = None) -> Value:
         """The status of a failure that has a text of its own. `function`: the place is where it is defined."""
         found = location(self.module, instruction) if function is None else function_location(self.module, function)
-        number = add_message(self.module, f"{what} ({found})" if found else what)
-        return const_int(T.I64, TERMINATED << 32 | number)
+        text = f"{what} ({found})" if found else what
+        if text not in self._failures:
+            self._failures[text] = add_message(self.module, text)
+        return const_int(T.I64, TERMINATED << 32 | self._failures[text])
