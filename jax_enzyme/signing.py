@@ -94,13 +94,16 @@ def verified(purpose: str, text: str) -> str:
     body = data[head.end() :]
     given = _environment() + _process.given
     own = _signing_key()
-    if not (
-        any(_is_signature(head[2], key, purpose, body) for key in (own, *_own_if_there(), *given.keys))
-        or sha256(body).digest() in given.texts
-    ):
+    keys, name = (own, *_own_if_there(), *given.keys), head[1].decode()
+    if not (any(_is_signature(head[2], key, purpose, body) for key in keys) or sha256(body).digest() in given.texts):
+        if name in map(_name, keys):
+            raise LoweringError(
+                f"the code of a stored program is not what was signed with the key {name}: the program was changed",
+                remedy="export it again, or get it again from where it was made",
+            )
         raise LoweringError(
             f"the code of a stored program was not made by this user of jax_enzyme (it is signed with the key "
-            f"{head[1].decode()}, yours is {_name(own)}), and would run with all rights of this process",
+            f"{name}, yours is {_name(own)}), and would run with all rights of this process",
             remedy="if you know where it comes from: jax_enzyme.trust(...) before it is loaded, with the file of the "
             f"program or with the maker's key (yours is in {own_key_path()}); on clusters set {ENVIRONMENT_VARIABLE} "
             "to the file of a key that all machines share",

@@ -73,6 +73,11 @@ def test_what_was_changed_is_refused(change: object) -> None:
         verified("another purpose", text)
 
 
+def test_a_change_is_told_from_another_maker() -> None:
+    with pytest.raises(je.LoweringError, match="the program was changed"):
+        verified("recipe", signed("recipe", "the code").replace("the code", "no! code"))
+
+
 def test_others_are_refused_until_their_key_is_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text, key = of_another(tmp_path)
     with pytest.raises(je.LoweringError, match="not made by this user") as error:
