@@ -183,7 +183,7 @@ double k(int n, const double *x) {
 }
 """
 COUNTERS = """
-define double @f(ptr %x, ptr %last) {
+define double @f(ptr %x, i64 %members) {
 entry:
   br label %loop
 loop:
@@ -195,7 +195,9 @@ loop:
   br i1 %stops, label %done, label %body
 body:
   %wide = sext i32 %i to i64
-  %at = getelementptr double, ptr %p, i64 %wide
+  %half = lshr i64 %members, 32
+  %sum = add i64 %wide, %half
+  %at = getelementptr double, ptr %p, i64 %sum
   %next = add i32 %i, 1
   %less = sub i64 %left, 1
   %behind = getelementptr i8, ptr %p, i64 16

@@ -67,6 +67,16 @@ def counter_of(loop: Loop) -> Counter | None:
     return None
 
 
+def _shifts_within(value: I.BinaryOp) -> bool:
+    """Whether a shift always has a result: members of a structure are parts of a word."""
+    places = int_value(value.operands[1])
+    return (
+        value.opcode in ("shl", "lshr", "ashr")
+        and value.type in _WIDTHS
+        and places in range(33 if value.type == T.I64 else 32)
+    )
+
+
 def _is_plain_shift(value: I.BinaryOp) -> bool:
     places = int_value(value.operands[1])
     return value.opcode == "shl" and places is not None and 0 <= places < 20
@@ -146,7 +156,7 @@ class Affine:
                     pass
                 case I.Load() if self._load and value.type in (*_WIDTHS, T.PTR) and not value.flags:
                     self._fixed[value] = self.is_fixed(value.operands[0], depth + 1)
-                case I.BinaryOp(opcode=opcode) if opcode in _SAFE or _is_plain_shift(value):
+                case I.BinaryOp(opcode=opcode) if opcode in _SAFE or _shifts_within(value):
                     self._fixed[value] = all(self.is_fixed(v, depth + 1) for v in value.operands)
                 case I.Cast(opcode="sext" | "zext" | "trunc") | I.GetElementPtr():
                     self._fixed[value] = all(self.is_fixed(v, depth + 1) for v in value.operands)
