@@ -95,9 +95,11 @@ def source_name(module: Module, variable: GlobalVariable) -> str:
 
 def add_node(module: Module, node: MDNode) -> MDRef:
     """A numbered node more, in place."""
-    number = str(1 + max((int(n) for n in module.metadata), default=-1))
-    module.metadata[number] = node
-    return MDRef(number)
+    number = len(module.metadata)  # and not behind the greatest, for which all would be looked at each time
+    while str(number) in module.metadata:
+        number += 1
+    module.metadata[str(number)] = node
+    return MDRef(str(number))
 
 
 def resolve(module: Module, value: MDValue | str | None) -> MDNode | None:
