@@ -3,11 +3,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-union word { double d; void *p; double *q; };
-struct node { struct node *next; union word w; };
-struct tagged { int tag; union word w; };
-struct number { long tag; double d; };
-struct place { long tag; double *q; };
+union word {
+    double d;
+    void *p;
+    double *q;
+};
+struct node {
+    struct node *next;
+    union word w;
+};
+struct tagged {
+    int tag;
+    union word w;
+};
+struct number {
+    long tag;
+    double d;
+};
+struct place {
+    long tag;
+    double *q;
+};
 
 static void reverse(union word *a, int n) {
     for (int i = 0; i < n / 2; i++) {
@@ -17,8 +33,10 @@ static void reverse(union word *a, int n) {
 }
 
 static void copy(void *to, const void *from) {
-    if (((const struct number *)from)->tag) memcpy(to, from, sizeof(struct number));
-    else ((struct place *)to)->tag = 0, ((struct place *)to)->q = ((const struct place *)from)->q;
+    if (((const struct number *)from)->tag)
+        memcpy(to, from, sizeof(struct number));
+    else
+        ((struct place *)to)->tag = 0, ((struct place *)to)->q = ((const struct place *)from)->q;
 }
 
 static struct tagged stack[8];
@@ -30,8 +48,10 @@ void k(int n, const double *x, double *y) {
     union word *a = malloc(6 * sizeof *a), *b = malloc(6 * sizeof *b);
     for (int i = 0; i < n; i++) of[i] = sin(x[i]);
     for (int i = 0; i < n; i++)
-        if (i % 3 == 1) a[i].q = &of[i];
-        else a[i].d = x[i] * x[i];
+        if (i % 3 == 1)
+            a[i].q = &of[i];
+        else
+            a[i].d = x[i] * x[i];
     for (int i = 0; i < n; i++) b[(i + 3) % n].p = a[i].p;
     reverse(b, 3), reverse(b + 3, 3), reverse(b, n);
     for (int i = 0; i < n; i++) y[i] = i % 3 == 1 ? *b[i].q : b[i].d * x[0];
@@ -40,8 +60,10 @@ void k(int n, const double *x, double *y) {
     for (int i = 0; i < n; i++) {
         struct node *one = malloc(sizeof *one);
         one->next = list, list = one;
-        if (i % 3 == 2) one->w.q = &of[i];
-        else one->w.d = x[i] * y[i];
+        if (i % 3 == 2)
+            one->w.q = &of[i];
+        else
+            one->w.d = x[i] * y[i];
     }
     for (struct node *one = list, *next; one; one = next) {
         struct node *other = malloc(sizeof *other);
@@ -61,16 +83,21 @@ void k(int n, const double *x, double *y) {
 
     for (int i = 0; i < n; i++) {
         struct tagged t = {i % 2};
-        if (t.tag) t.w.q = &of[i];
-        else t.w.d = y[i] * x[i];
+        if (t.tag)
+            t.w.q = &of[i];
+        else
+            t.w.d = y[i] * x[i];
         stack[used++] = t;
     }
     for (struct tagged t; used; y[used] += t.tag ? *t.w.q : t.w.d) t = pop();
 
     char *from = malloc(16 * 6), *to = malloc(16 * 6);
     for (int i = 0; i < n; i++)
-        if (i % 2) memcpy(from + 16 * i, &(struct number){1, y[i] * y[i]}, 16);
-        else memcpy(from + 16 * i, &(struct place){0, &of[i]}, 16);
+        if (i % 2)
+            memcpy(from + 16 * i, &(struct number){1, y[i] * y[i]}, 16);
+        else
+            memcpy(from + 16 * i, &(struct place){0, &of[i]}, 16);
     for (int i = 0; i < n; i++) copy(to + 16 * ((i + 2) % n), from + 16 * i);
-    for (int i = 0; i < n; i++) y[i] += i % 2 ? ((struct number *)(to + 16 * i))->d : *((struct place *)(to + 16 * i))->q;
+    for (int i = 0; i < n; i++)
+        y[i] += i % 2 ? ((struct number *)(to + 16 * i))->d : *((struct place *)(to + 16 * i))->q;
 }
