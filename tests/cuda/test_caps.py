@@ -8,8 +8,8 @@ from jax import numpy as jnp
 
 import jax_enzyme as je
 from jax_enzyme.ad.device import shuffles, sums
+from jax_enzyme.ad.device.axes import axes_of
 from jax_enzyme.ad.device.shuffles import moves
-from jax_enzyme.ad.device.sums import is_of_the_thread
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.transform.cuda import tiles, turning
 from jax_enzyme.transform.device.registers import REGISTER
@@ -54,8 +54,8 @@ def test_guards_that_take_many_steps(steps: int) -> None:
     text = f"define i1 @f(i32 %n) {{\n%t = call i32 @{REGISTER}tid.x()\n{lines}\n"
     text += f"%own = icmp slt i32 %v{steps - 1}, 7\n%other = icmp slt i32 %v{steps - 1}, %n\nret i1 %own\n}}\n"
     named = {i.name: i for i in parse(text + f"declare i32 @{REGISTER}tid.x()\n").functions["f"].instructions()}
-    assert is_of_the_thread(named["own"])
-    assert not is_of_the_thread(named["other"])
+    assert axes_of(named["own"]) is not None
+    assert axes_of(named["other"]) is None
 
 
 @pytest.mark.parametrize("trips", [turning._UNROLLED, turning._UNROLLED + 1])

@@ -43,6 +43,23 @@ class Digit:
         return self.gap, self.is_axis
 
 
+def axes_of(value: Value) -> set[str] | None:
+    """The axes of a launch that a number depends on, where it is computed from the thread's numbers alone."""
+    axes: set[str] = set()
+    found = Reached([value])
+    for part in found:
+        match part:
+            case ConstantInt():
+                pass
+            case I.Call() if part.callee.name.startswith((f"{REGISTER}tid.", f"{REGISTER}ctaid.")):
+                axes.add(part.callee.name[-1])
+            case I.BinaryOp() | I.Compare() | I.Select() | I.Cast() | I.Freeze():
+                found.add(part.operands)
+            case _:
+                return None
+    return axes
+
+
 class Axes:
     """What threads have as numbers along each axis, (those of) blocks before those in a block."""
 
@@ -55,19 +72,8 @@ class Axes:
 
     def of(self, value: Value) -> str | None:
         """The one axis that a number depends on, and on nothing else."""
-        axes: set[str] = set()
-        found = Reached([value])
-        for part in found:
-            match part:
-                case ConstantInt():
-                    pass
-                case I.Call() if part.callee.name.startswith((f"{REGISTER}tid.", f"{REGISTER}ctaid.")):
-                    axes.add(part.callee.name[-1])
-                case I.BinaryOp() | I.Compare() | I.Select() | I.Cast() | I.Freeze():
-                    found.add(part.operands)
-                case _:
-                    return None
-        return axes.pop() if len(axes) == 1 else None
+        axes = axes_of(value)
+        return axes.pop() if axes and len(axes) == 1 else None
 
     def digits(self, axis: str, terms: Terms, blocks: Iterable[BasicBlock]) -> list[Digit] | None:
         """The terms of an axis: one, where it is tabulated. None where different threads may have one number."""

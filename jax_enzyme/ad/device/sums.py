@@ -27,6 +27,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
+from jax_enzyme.ad.device.axes import axes_of
 from jax_enzyme.ad.device.convergence import Convergence, Guard
 from jax_enzyme.ad.device.groups import lane_bits, note
 from jax_enzyme.ad.device.lanes import Lanes
@@ -43,8 +44,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int, zero
 from jax_enzyme.ir.module import GlobalVariable, Module, callee_name
-from jax_enzyme.ir.reach import Reached
-from jax_enzyme.ir.values import Argument, BasicBlock, ConstantInt, Value
+from jax_enzyme.ir.values import Argument, BasicBlock, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.cuda.shuffles import WARP_SIZE
@@ -198,28 +198,12 @@ class SharedPlaces:
 
 
 def _of_the_thread(guards: tuple[Guard, ...]) -> bool:
-    return all(is_of_the_thread(g.condition) for g in guards)
+    return all(axes_of(g.condition) is not None for g in guards)
 
 
 def _before(convergence: Convergence, block: BasicBlock) -> bool:
     """Whether lanes that come by here in the reverse sweep have gone by a meeting that others of them come to."""
     return any(block is p or convergence.cfg.reaches(block, p) for p in convergence.apart)
-
-
-def is_of_the_thread(value: Value) -> bool:
-    """Whether a value is computed from the thread's number alone."""
-    found = Reached([value])
-    for part in found:
-        match part:
-            case ConstantInt():
-                pass
-            case I.Call() if part.callee.name.startswith((f"{REGISTER}tid.", f"{REGISTER}ctaid.")):
-                pass
-            case I.BinaryOp() | I.Compare() | I.Select() | I.Cast() | I.Freeze():
-                found.add(part.operands)
-            case _:
-                return False
-    return True
 
 
 def _place(recurrences: Recurrences, load: I.Load, item: MemoryObject) -> Place | None:
