@@ -72,7 +72,8 @@ def _optimise(module: Module, machine: llvm.TargetMachine, options: Options) -> 
     long = [b for f in module.functions.values() for b in f.blocks if len(b.instructions) > _LONG_BLOCK]
     for block in long:
         _keep_order(block)
-    pipeline = Pipeline(3, vectorise=True, slp=not long, unroll=True)
+    # Loops with checks in them would be copied for each check that an iteration does not change, nest by nest.
+    pipeline = Pipeline(2 if options.sanitize else 3, vectorise=True, slp=not long, unroll=True)
     builder = pipeline.builder()
     native = pipeline.run(_parsed(to_text(module)), builder)
     if vectors:
