@@ -108,7 +108,7 @@ class Loops:
         outside = [pred for pred in self.cfg.reachable_preds(loop.header) if pred not in loop.blocks]
         if len(outside) == 1 and self.cfg.succs[outside[0]] == [loop.header]:
             loop.preheader = outside[0]
-        for block in sorted(loop.blocks, key=self.cfg.index.__getitem__):
+        for block in self.blocks(loop):
             targets = [target for target in self.cfg.succs[block] if target not in loop.blocks]
             if targets:
                 loop.exiting.append(block)
@@ -117,6 +117,10 @@ class Loops:
 
     def __iter__(self) -> Iterator[Loop]:
         return iter(self.all)
+
+    def blocks(self, loop: Loop) -> list[BasicBlock]:
+        """The blocks of a loop in the order of control, in time for them alone."""
+        return sorted(loop.blocks, key=self.cfg.index.__getitem__)
 
     def common(self, a: Loop | None, b: Loop | None) -> Loop | None:
         """The innermost loop around both."""
@@ -128,7 +132,7 @@ class Loops:
         """One line per loop, indented by depth, then the irreducible edges."""
         lines: list[str] = []
         for loop in self.all:
-            inside = sorted(loop.blocks, key=self.cfg.index.__getitem__)
+            inside = self.blocks(loop)
             lines.append(
                 "  " * (loop.depth - 1)
                 + f"loop {loop.header.name}: blocks [{', '.join(b.name for b in inside)}]"

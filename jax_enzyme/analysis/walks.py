@@ -155,10 +155,10 @@ class Walk:
             match instruction:
                 case I.Phi():
                     continue
-                case I.Load() if not instruction.ordering and "volatile" not in instruction.flags:
+                case I.Load() if I.is_plain(instruction):
                     found = values.read(values.of(instruction.operands[0]), instruction.type)
                     values.put(instruction, found)
-                case I.Store() if not instruction.ordering and "volatile" not in instruction.flags:
+                case I.Store() if I.is_plain(instruction):
                     value, pointer = map(values.of, instruction.operands)
                     values.store(pointer, value)
                 case I.AtomicRMW(operation="fadd" | "fsub") if values.of(instruction.operands[1]).number == 0:
@@ -214,7 +214,7 @@ class Walk:
         """The edges that control may go along in one iteration."""
         live: set[Edge] = set()
         inside: set[BasicBlock] = set()
-        for block in sorted(loop.blocks, key=self._loops.cfg.index.__getitem__):
+        for block in self._loops.blocks(loop):
             if block in inside:
                 continue
             if block is not loop.header:

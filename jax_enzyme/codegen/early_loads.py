@@ -71,7 +71,7 @@ def choose_loads(function: ArrayFunction) -> bool:
 
 def _branches(loops: Loops, loop: Loop) -> Iterator[_Branch]:
     """The branches of a loop whose arms do little, and load something."""
-    for block in [b for b in loops.cfg.rpo if b in loop.blocks]:
+    for block in loops.blocks(loop):
         last = block.terminator
         if not isinstance(last, I.CondBranch) or last.targets[0] is last.targets[1]:
             continue
@@ -104,9 +104,7 @@ def _is_of_address(instruction: I.Instruction) -> bool:
 
 
 def _is_plain_load(instruction: I.Instruction) -> bool:
-    if not isinstance(instruction, I.Load) or not isinstance(instruction.type, T.FloatType):
-        return False
-    return not instruction.ordering and "volatile" not in instruction.flags
+    return isinstance(instruction, I.Load) and isinstance(instruction.type, T.FloatType) and I.is_plain(instruction)
 
 
 def _are_there(facts: Recurrences, layout: DataLayout, branch: _Branch, written: set[Value]) -> bool:

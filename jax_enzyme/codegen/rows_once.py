@@ -45,7 +45,7 @@ class RowsOnce:
         """The row of one loop, for the outermost loop around it that does not change it."""
         facts = self._facts
         most = facts.trip_count(loop).maximum
-        blocks = [b for b in facts.cfg.rpo if b in loop.blocks]
+        blocks = facts.loops.blocks(loop)
         always = [b for b in blocks if facts.once_per_iteration(b, loop)]
         for around in reversed(list(loop.ancestors)[1:]):
             ends = () if isinstance(length, int) else length

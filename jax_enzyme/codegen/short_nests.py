@@ -86,7 +86,7 @@ class _Nest:
         self._layout = layout
         self._around = around
         self._counts = counts
-        self._blocks = [b for b in facts.cfg.rpo if b in around.blocks]
+        self._blocks = facts.loops.blocks(around)
 
     def gains(self) -> bool:
         """Whether they are few instructions altogether, and vectors of the loop around them are worth it."""
@@ -181,7 +181,7 @@ def _hands_memory_on(inside: Iterable[I.Instruction]) -> bool:
 def _is_plain(instruction: I.Instruction) -> bool:
     """Whether LLVM can make vectors of an instruction."""
     if isinstance(instruction, I.Load | I.Store):
-        return not instruction.ordering and "volatile" not in instruction.flags
+        return I.is_plain(instruction)
     return (
         not isinstance(instruction, I.CallBase) or callee_name(instruction).startswith("llvm.") or is_pure(instruction)
     )

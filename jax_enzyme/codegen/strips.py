@@ -102,7 +102,7 @@ class _Function:
 
     def _parts(self, loop: Loop) -> _Parts | None:
         """How a loop is split; None where it is not, or nothing is gained."""
-        blocks = [b for b in self._loops.cfg.rpo if b in loop.blocks]
+        blocks = self._loops.blocks(loop)
         inside = [i for b in blocks for i in b.instructions]
         if not any(map(takes_long, inside)) or not all(map(_may_be_split, inside)):
             return None

@@ -40,13 +40,11 @@ alone, cannot: into derivatives."""
 
 def note_places(module: Module, instructions: Iterable[Instruction]) -> None:
     """Writes down where instructions come from, so that copies of them in other functions tell."""
-    number = max((int(n) for n in module.metadata), default=-1)
     for instruction in instructions:
         place = location(module, instruction)
         if place is not None and all(kind != NOTED for kind, _ in instruction.metadata):
-            number += 1
-            module.metadata[str(number)] = MDNode(operands=[MDString(escape(place))])
-            instruction.metadata = [*instruction.metadata, (NOTED, MDRef(str(number)))]
+            note = add_node(module, MDNode(operands=[MDString(escape(place))]))
+            instruction.metadata = [*instruction.metadata, (NOTED, note)]
 
 
 def _noted(module: Module, instruction: Instruction) -> str | None:
@@ -100,6 +98,13 @@ def add_node(module: Module, node: MDNode) -> MDRef:
         number += 1
     module.metadata[str(number)] = node
     return MDRef(str(number))
+
+
+def add_loop(module: Module, held: Iterable[MDValue], more: Iterable[MDNode] = ()) -> MDRef:
+    """A numbered node that stands for one loop, in place: it names itself, what is `held`, and nodes that are added."""
+    own = add_node(module, MDNode(distinct=True))
+    module.metadata[own.number] = MDNode(operands=[own, *held, *(add_node(module, n) for n in more)], distinct=True)
+    return own
 
 
 def resolve(module: Module, value: MDValue | str | None) -> MDNode | None:

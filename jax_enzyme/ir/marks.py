@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from enum import Enum
 from itertools import islice
 
-from jax_enzyme.ir.debug import NOTED, location, note_places, resolve
+from jax_enzyme.ir.debug import NOTED, add_loop, add_node, location, note_places, resolve
 from jax_enzyme.ir.instructions import Instruction
 from jax_enzyme.ir.lexer import escape
 from jax_enzyme.ir.metadata import MDNode, MDRef, MDString, MDValue
@@ -52,16 +52,12 @@ Marks = frozenset[Mark]
 def mark(module: Module, latch: Instruction, marks: Marks) -> None:
     """Marks the loop that a branch closes, in place, for LLVM's passes. They may make another branch of it, and so the
     loop's place is among the marks."""
-    number = _free(module)
     known = next((resolve(module, node) for kind, node in latch.metadata if kind == _LLVM), None)
-    held: list[MDValue] = [] if known is None else list(known.operands[1:])
+    held: list[MDValue] = [] if known is None else known.operands[1:]
     place = location(module, latch)
     said = [[word] for word in _words(marks)] + ([] if place is None else [[MDString(_PLACE), MDString(escape(place))]])
-    for offset, words in enumerate(said, 1):
-        module.metadata[str(number + offset)] = MDNode(operands=list[MDValue](words))
-        held.append(MDRef(str(number + offset)))
-    module.metadata[str(number)] = MDNode(operands=[MDRef(str(number)), *held], distinct=True)
-    latch.metadata = [*((k, n) for k, n in latch.metadata if k != _LLVM), (_LLVM, MDRef(str(number)))]
+    loop = add_loop(module, held, (MDNode(operands=[*words]) for words in said))
+    latch.metadata = [*((k, n) for k, n in latch.metadata if k != _LLVM), (_LLVM, loop)]
 
 
 def unmark(module: Module, latch: Instruction) -> None:
@@ -71,10 +67,8 @@ def unmark(module: Module, latch: Instruction) -> None:
         return
     ours = {_PLACE, *(m.value for m in Mark)}
     held = [o for o in known.operands[1:] if not _texts(_operands(module, o)[:1]) & ours]
-    number = str(_free(module))
-    module.metadata[number] = MDNode(operands=[MDRef(number), *held], distinct=True)
     rest = [(k, n) for k, n in latch.metadata if k != _LLVM]
-    latch.metadata = [*rest, (_LLVM, MDRef(number))] if held else rest
+    latch.metadata = [*rest, (_LLVM, add_loop(module, held))] if held else rest
 
 
 def separate(module: Module, latch: Instruction, accesses: Iterable[Instruction]) -> None:
@@ -83,11 +77,8 @@ def separate(module: Module, latch: Instruction, accesses: Iterable[Instruction]
 
     https://llvm.org/docs/LangRef.html#llvm-loop-parallel-accesses-metadata
     """
-    number = _free(module)
-    loop, held, group = (MDRef(str(number + n)) for n in range(3))
-    module.metadata[group.number] = MDNode(distinct=True)
-    module.metadata[held.number] = MDNode(operands=[MDString("llvm.loop.parallel_accesses"), group])
-    module.metadata[loop.number] = MDNode(operands=[loop, held], distinct=True)
+    group = add_node(module, MDNode(distinct=True))
+    loop = add_loop(module, (), [MDNode(operands=[MDString("llvm.loop.parallel_accesses"), group])])
     latch.metadata = [*((k, n) for k, n in latch.metadata if k != _LLVM), (_LLVM, loop)]
     for access in accesses:
         access.metadata = [*((k, n) for k, n in access.metadata if k != _GROUP), (_GROUP, group)]
@@ -159,9 +150,7 @@ def _place(module: Module, latch: Instruction) -> list[tuple[str, MDValue]]:
     for node in (resolve(module, node) for kind, node in latch.metadata if kind == _LLVM):
         for held in (resolve(module, operand) for operand in node.operands[1:]) if node is not None else ():
             if held is not None and _PLACE in _texts(held.operands[:1]):
-                number = str(_free(module))
-                module.metadata[number] = MDNode(operands=[held.operands[1]])
-                return [(NOTED, MDRef(number))]
+                return [(NOTED, add_node(module, MDNode(operands=[held.operands[1]])))]
     return []
 
 
@@ -201,9 +190,7 @@ def _node(module: Module, marks: Marks) -> MDRef:
     for number, node in module.metadata.items():
         if node.operands == words and not node.distinct:
             return MDRef(number)
-    number = str(_free(module))
-    module.metadata[number] = MDNode(operands=words)
-    return MDRef(number)
+    return add_node(module, MDNode(operands=words))
 
 
 def _words(marks: Marks) -> list[MDValue]:
@@ -212,7 +199,3 @@ def _words(marks: Marks) -> list[MDValue]:
 
 def _texts(operands: Iterable[MDValue]) -> set[str]:
     return {o.text for o in operands if isinstance(o, MDString)}
-
-
-def _free(module: Module) -> int:
-    return 1 + max((int(n) for n in module.metadata), default=-1)

@@ -76,6 +76,15 @@ def bottom_up(start: N, parts: Callable[[N], Iterable[N]], known: Container[N]) 
             yield item, bool(missing)
 
 
+def led_to(begin: Iterable[N], all_: Iterable[N], from_: Callable[[N], Iterable[N]]) -> dict[N, None]:
+    """What is reached the other way round: of all things those that come from where it begins, and these."""
+    onward: dict[N, list[N]] = {}
+    for item in all_:
+        for source in from_(item):
+            onward.setdefault(source, []).append(item)
+    return reached(begin, lambda item: onward.get(item, ()))
+
+
 def made_of(value: Value) -> list[Value]:
     """The operands of an instruction; nothing for other values."""
     return value.operands if isinstance(value, Instruction) else []

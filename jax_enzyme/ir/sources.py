@@ -7,6 +7,7 @@ Nothing is computed from `%a`; what needs `%s` again may take it instead. A note
 
 from __future__ import annotations
 
+from jax_enzyme.ir.debug import add_node
 from jax_enzyme.ir.instructions import Instruction
 from jax_enzyme.ir.metadata import MDNode, MDRef, MDString
 from jax_enzyme.ir.module import Function, Module
@@ -16,10 +17,10 @@ _COPIED, _SOURCE = "je.copied", "je.source"
 
 def note_source(module: Module, load: Instruction, source: Instruction) -> None:
     """Says, in place, that `source` has what `load` reads."""
-    name = str(max((int(n) for n in module.metadata), default=-1) + 1)
-    module.metadata[name] = MDNode(operands=[MDString(_SOURCE), MDString(name)])
-    load.metadata = [*load.metadata, (_COPIED, MDRef(name))]
-    source.metadata = [*source.metadata, (_SOURCE, MDRef(name))]
+    own = add_node(module, MDNode())
+    module.metadata[own.number] = MDNode(operands=[MDString(_SOURCE), MDString(own.number)])
+    load.metadata = [*load.metadata, (_COPIED, own)]
+    source.metadata = [*source.metadata, (_SOURCE, own)]
 
 
 def noted_sources(function: Function) -> dict[Instruction, Instruction]:

@@ -146,7 +146,7 @@ def _sums(loops: Loops, loop: Loop) -> list[list[I.Load | I.Store]]:
     if loops.cfg.preds[loop.exits[0]] != loop.latches:
         return []
     groups: dict[Value, list[I.Load | I.Store]] = {}
-    for instruction in (i for b in loops.cfg.rpo if b in loop.blocks for i in b.instructions):
+    for instruction in (i for b in loops.blocks(loop) for i in b.instructions):
         if isinstance(instruction, I.Load | I.Store):
             groups.setdefault(instruction.operands[-1], []).append(instruction)
     inside = {i for block in loop.blocks for i in block.instructions}

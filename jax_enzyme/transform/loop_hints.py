@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from jax_enzyme.ir import types as T
+from jax_enzyme.ir.debug import add_loop
 from jax_enzyme.ir.instructions import Instruction
 from jax_enzyme.ir.metadata import MDConstant, MDNode, MDRef, MDString, MDValue
 from jax_enzyme.ir.module import Module
@@ -21,11 +22,8 @@ def properties(module: Module, branch: Instruction) -> list[MDValue]:
 
 def ask(module: Module, branch: Instruction, how: int | Literal["full", "disable"] = "full") -> None:
     """Asks, in place, to unroll the loop that a branch closes: altogether, so many iterations at a time, or not."""
-    number = 1 + max((int(n) for n in module.metadata), default=-1)
-    own, wish = MDRef(str(number)), MDRef(str(number + 1))
-    module.metadata[own.number] = MDNode(operands=[own, *properties(module, branch), wish], distinct=True)
     words: list[MDValue] = [MDString(f"llvm.loop.unroll.{'count' if isinstance(how, int) else how}")]
     if isinstance(how, int):
         words.append(MDConstant(ConstantInt(T.I32, how)))
-    module.metadata[wish.number] = MDNode(operands=words)
+    own = add_loop(module, properties(module, branch), [MDNode(operands=words)])
     branch.metadata = [*((kind, node) for kind, node in branch.metadata if kind != _LOOP), (_LOOP, own)]

@@ -17,7 +17,7 @@ what is followed is a pointer: `inttoptr` of an integer that is loaded becomes a
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from jax_enzyme.analysis.tbaa import accessed_type
 from jax_enzyme.analysis.words import Words
@@ -25,7 +25,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import const_int
 from jax_enzyme.ir.module import Function, Module
-from jax_enzyme.ir.reach import reached
+from jax_enzyme.ir.reach import led_to, reached
 from jax_enzyme.ir.values import ConstantNull, Poison, Undef, Value
 from jax_enzyme.transform.rewriting import remove_dead, replace_values
 
@@ -76,9 +76,10 @@ def _readers(module: Module, function: Function) -> Iterator[tuple[_Reader, list
     """What stores pointers, or numbers that are addresses, takes pointers for numbers, or follows integers, and what
     these come from: casts, and loads; where pointers are stored, of what the source does not call pointers, as a place
     that it does is not read as a number but by taking what was loaded for one."""
-    numbers = _taken_for_numbers(function)
+    numbers, addresses = _taken_for_numbers(function), _of_addresses(function)
     for reader in function.instructions():
-        stores = isinstance(reader, I.Store) and reader.operands[0].type in _CASTS and not reader.ordering
+        stores = isinstance(reader, I.Store) and not reader.ordering and reader.operands[0].type in _CASTS
+        stores = stores and (reader.operands[0].type == T.PTR or reader.operands[0] in addresses)
         if not stores and reader not in numbers and not _follows(reader):
             continue
         assert isinstance(reader, _Reader)
@@ -102,6 +103,12 @@ def _follows(reader: I.Instruction) -> bool:
 def _is_of_other(cast: I.Cast, type_: T.Type) -> bool:
     """Whether what is taken for an integer is a number, where a pointer is wanted, or the other way round."""
     return cast.type == T.I64 and cast.operands[0].type == (T.PTR if type_ == T.DOUBLE else T.DOUBLE)
+
+
+def _of_addresses(function: Function) -> Collection[Value]:
+    """What may have the bits of a pointer that is taken for an integer."""
+    begin = [i for i in function.instructions() if isinstance(i, I.Cast) and _is_of_other(i, T.DOUBLE)]
+    return led_to(begin, function.instructions(), _same) if begin else ()
 
 
 def _taken_for_numbers(function: Function) -> set[Value]:

@@ -11,6 +11,7 @@ loop around is marked. Of branches that have something themselves LLVM folds non
 from __future__ import annotations
 
 from jax_enzyme.analysis.loops import Loop, Loops
+from jax_enzyme.ir.debug import add_loop, add_node
 from jax_enzyme.ir.marks import LOOP, REVERSED, has_marks
 from jax_enzyme.ir.metadata import MDNode, MDRef, MDString
 from jax_enzyme.ir.module import Module
@@ -23,16 +24,11 @@ def name_loops(module: Module) -> None:
     """Gives, in place, every loop of a module with marks a name that has none."""
     if not has_marks(module):
         return
-    number = 1 + max(map(int, module.metadata))
-    word = MDRef(str(number))
-    module.metadata[word.number] = MDNode(operands=[MDString(_NAME)])
+    word = add_node(module, MDNode(operands=[MDString(_NAME)]))
     for loop in _loops(module):
         for latch in loop.latches:
             if all(kind != _KIND for kind, _ in latch.terminator.metadata):
-                number += 1
-                own = MDRef(str(number))
-                module.metadata[own.number] = MDNode(operands=[own, word], distinct=True)
-                latch.terminator.metadata = [*latch.terminator.metadata, (_KIND, own)]
+                latch.terminator.metadata = [*latch.terminator.metadata, (_KIND, add_loop(module, [word]))]
 
 
 def keep_own_names(module: Module) -> None:

@@ -10,12 +10,15 @@ import pytest
 
 from jax_enzyme.codegen import derived
 from jax_enzyme.frontends import load
+from jax_enzyme.ir.values import Value
+from jax_enzyme.transform import moved_words
 from tests.support.through_engine import Specialised, specialise
 
 INDEPENDENT = "  s += x[{a}] * x[{b}] / (1.0 + x[{a}] + {i}.0);"
 DEPENDENT = "  s = s * x[{a}] + sin(s);"
 LOOP = "  for (int i = 0; i < 8; i++) for (int k = 0; k < 8; k++) w[i] = w[i] * x[k] + sin(w[i]);"
 RECORD = "  p = make(s, p); s = p->v * p->v * 0.125 + x[{a}];"
+CHOICE = "  if (x[{a}] > {i}.5) s = s * x[{b}]; else if (x[{b}] > {i}.25) s = x[{a}] * x[{b}]; p = make(s, p);"
 VARIABLE = "  {{ static double kept{i}[8] = {{1, 2}}; kept{i}[{a}] += x[{b}]; s += kept{i}[{b}] * kept{i}[1]; }}"
 TEXT = """
 #include <math.h>
@@ -65,3 +68,22 @@ def work(line: str, count: int, forward: bool) -> int:
 )
 def test_twice_the_program(line: str, count: int, forward: bool) -> None:
     assert work(line, 2 * count, forward) <= 2.5 * work(line, count, forward)
+
+
+def test_numbers_that_branches_choose_are_not_traced_back_from_each_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether they may be addresses is asked of all at once (`transform.moved_words`)."""
+    looked_at = 0
+    sources = moved_words._same
+
+    def seen(value: Value) -> list[Value]:
+        nonlocal looked_at
+        looked_at += 1
+        return sources(value)
+
+    monkeypatch.setattr(moved_words, "_same", seen)
+    counts: list[int] = []
+    for count in (30, 60):
+        looked_at = 0
+        work(CHOICE, count, forward=True)
+        counts.append(looked_at)
+    assert counts[1] <= 2.5 * counts[0]

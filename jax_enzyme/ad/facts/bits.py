@@ -36,7 +36,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import Buffer
 from jax_enzyme.ir.module import Function, Module, Uses, callee_name, uses
-from jax_enzyme.ir.reach import reached
+from jax_enzyme.ir.reach import led_to
 from jax_enzyme.ir.values import Value, int_value, lane_of
 from jax_enzyme.rules.effects import Effect
 
@@ -97,12 +97,13 @@ class BitChecks:
                 yield load, PARTS
         made = [i for i in every if i.opcode == "bitcast" and T.is_float(i.type)]
         values = self._trail(T.is_pointer, set(loads).__contains__).values if made and loads else set[Value]()
-        for cast in made:
-            for word in reached(cast.operands, I.merged):
-                if isinstance(word, I.Cast) and word.opcode == "ptrtoint":
-                    (pointer,) = word.operands
-                    if pointer in values or not self.activity.varied_objects.isdisjoint(self.points_to.of(pointer)):
-                        yield cast, PARTS
+
+        def may_be_number(pointer: Value) -> bool:
+            return pointer in values or not self.activity.varied_objects.isdisjoint(self.points_to.of(pointer))
+
+        words = [i for i in every if i.opcode == "ptrtoint" and may_be_number(i.operands[0])] if made else []
+        held = led_to(words, every, I.merged) if words else ()
+        yield from ((cast, PARTS) for cast in made if cast.operands[0] in held)
 
     # -- arithmetic on bits
 
