@@ -12,7 +12,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, callee_name
 from jax_enzyme.ir.reach import reached
-from jax_enzyme.ir.values import Value, int_value
+from jax_enzyme.ir.values import Value, int_value, is_zero
 from jax_enzyme.rules.effects import Effect
 
 _COPIES, _FILLS = ("llvm.memcpy.", "llvm.memmove."), "llvm.memset."
@@ -41,6 +41,17 @@ def reachable_objects(points_to: PointsTo, call: I.CallBase) -> Objects:
 def closure(points_to: PointsTo, objects: Iterable[MemoryObject]) -> Objects:
     """These objects and all that the pointers in them lead to."""
     return frozenset(reached(objects, lambda item: points_to.contents.get(item, NOTHING)))
+
+
+def clears(instruction: I.Instruction) -> bool:
+    """Does an instruction write zeros?"""
+    match instruction:
+        case I.Store():
+            return is_zero(instruction.operands[0])
+        case I.CallBase():
+            return call_effect(instruction) is Effect.MEMORY_SET and int_value(instruction.operands[1]) == 0
+        case _:
+            return False
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from collections.abc import Container, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from jax_enzyme.analysis.accesses import Access, accesses
+from jax_enzyme.analysis.accesses import Access, accesses, clears
 from jax_enzyme.analysis.accumulation import Chain, chain, choices, says_any
 from jax_enzyme.analysis.apart import Apart
 from jax_enzyme.analysis.digits import Place, distance, overlap, place_of
@@ -28,7 +28,7 @@ from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import MemoryObject, call_effect, is_memory_free
 from jax_enzyme.analysis.polynomials import Iteration, Leaf, Polynomial, TooComplex
-from jax_enzyme.analysis.private_memory import PrivateMemory, clears
+from jax_enzyme.analysis.private_memory import PrivateMemory
 from jax_enzyme.analysis.quotients import division
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.analysis.trips import exit_count
@@ -376,7 +376,7 @@ class Independence:
                         return f"it calls `{callee_name(instruction) or 'a pointer'}`"
                     case I.AtomicRMW() | I.CmpXchg() | I.Fence() | I.Alloca():
                         return f"it contains `{instruction.opcode}`"
-                    case I.Load() | I.Store() if instruction.ordering or "volatile" in instruction.flags:
+                    case I.Load() | I.Store() if not I.is_plain(instruction):
                         return "it contains volatile or ordered accesses"
                     case _:
                         pass

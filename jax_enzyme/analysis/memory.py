@@ -75,10 +75,13 @@ from jax_enzyme.analysis.points_to_sets import (
     compact,
     computed,
     difference,
+    functions_for,
+    handed_on,
     is_address,
     is_number,
     moves_of,
     objects_in,
+    truncated,
 )
 from jax_enzyme.analysis.tbaa import copied_type
 from jax_enzyme.ir import instructions as I
@@ -439,9 +442,7 @@ class PointsTo:
             case "sext":
                 return {None: as_number(self._place(operand))} if self._place(operand) else NOWHERE
             case "trunc":
-                place = self._place(operand)
-                number = {None: frozenset(c.cut() for c in place[None])} if None in place else {}
-                return {**anywhere(cast.type, place), **number}
+                return truncated(cast.type, self._place(operand))
             case opcode if opcode in _SAME:
                 return self._place(operand)
             case _:
@@ -449,12 +450,7 @@ class PointsTo:
 
     def _mixed(self, instruction: I.Instruction) -> Place:
         """Of a value that holds several, or that is one of those: whatever they lead to."""
-        operands = instruction.operands
-        if isinstance(instruction, I.GetElementPtr) or instruction.opcode == "extractelement":
-            operands = operands[:1]
-        elif isinstance(instruction, I.Select):
-            operands = operands[1:]
-        return self._parts(instruction.type, *operands)
+        return self._parts(instruction.type, *handed_on(instruction))
 
     def _arithmetic(self, instruction: I.BinaryOp) -> Place:
         x, y = (self._place(v) for v in instruction.operands)
@@ -578,7 +574,7 @@ class PointsTo:
         if isinstance(callee, Function):
             return [] if callee.is_declaration else [callee]
         objects = self.of(callee)
-        found = [o.site for o in objects if isinstance(o.site, Function) and o.site.value_type == call.function_type]
+        found = functions_for(call, objects)
         complete = not self.is_any_code(objects) and not any(f.is_declaration for f in found)
         return found if complete else []
 
@@ -595,9 +591,7 @@ class PointsTo:
         if not objects:
             self._work.read(_SETTLED)
             return not self._is_settled
-        return not self.is_any_code(objects) and not any(
-            isinstance(o.site, Function) and o.site.value_type == call.function_type for o in objects
-        )
+        return not self.is_any_code(objects) and not functions_for(call, objects)
 
 
 @lru_cache(maxsize=4)

@@ -18,6 +18,7 @@ from jax_enzyme.analysis.objects import MemoryObject, Objects
 from jax_enzyme.analysis.offsets import ANYWHERE, MOST, Offsets, constant, merge, multiples, products, shifted, sums
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
+from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import Value
 
 Place = dict[MemoryObject | None, Offsets]
@@ -101,6 +102,24 @@ def difference(x: Place, y: Place) -> Place:
     found.update({k: PART if found else ANYWHERE for k in apart if k is not None})
     found.setdefault(None, ANYWHERE)
     return found
+
+
+def truncated(type_: T.Type, place: Place) -> Place:
+    """The low bits of what leads to a place."""
+    number = {None: frozenset(c.cut() for c in place[None])} if None in place else {}
+    return {**anywhere(type_, place), **number}
+
+
+def handed_on(instruction: I.Instruction) -> list[Value]:
+    """The operands whose pointers may be in the result of an instruction that hands pointers on."""
+    if isinstance(instruction, I.GetElementPtr) or instruction.opcode == "extractelement":
+        return instruction.operands[:1]
+    return instruction.operands[1:] if isinstance(instruction, I.Select) else instruction.operands
+
+
+def functions_for(call: I.CallBase, objects: Objects) -> list[Function]:
+    """Those of some objects that are functions of a call's own type."""
+    return [o.site for o in objects if isinstance(o.site, Function) and o.site.value_type == call.function_type]
 
 
 def compact(fields: dict[Congruence, Place]) -> None:

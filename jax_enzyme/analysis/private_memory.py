@@ -15,19 +15,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from jax_enzyme.analysis.accesses import Access
+from jax_enzyme.analysis.accesses import Access, clears
 from jax_enzyme.analysis.extents import room
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.memory import PointsTo
-from jax_enzyme.analysis.objects import MemoryObject, call_effect
+from jax_enzyme.analysis.objects import MemoryObject
 from jax_enzyme.analysis.polynomials import Polynomial, TooComplex
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.marks import Mark, Marks, is_common
 from jax_enzyme.ir.module import Function
-from jax_enzyme.ir.values import Constant, int_value, is_zero
-from jax_enzyme.rules.effects import Effect
+from jax_enzyme.ir.values import Constant, int_value
 
 
 class PrivateMemory:
@@ -149,14 +148,3 @@ class PrivateMemory:
             return int_value(site.operands[0]) is not None
         fixed = isinstance(site, I.Call) and all(isinstance(a, Constant) for a in site.arguments)
         return item.kind == "heap" and fixed
-
-
-def clears(instruction: I.Instruction) -> bool:
-    """Does an instruction write zeros?"""
-    match instruction:
-        case I.Store():
-            return is_zero(instruction.operands[0])
-        case I.CallBase():
-            return call_effect(instruction) is Effect.MEMORY_SET and int_value(instruction.operands[1]) == 0
-        case _:
-            return False

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from jax_enzyme.analysis.accesses import accesses, closure
+from jax_enzyme.analysis.accesses import accesses, clears, closure
 from jax_enzyme.analysis.congruence import Congruence, overlap
 from jax_enzyme.analysis.layout import DataLayout, leaves
 from jax_enzyme.analysis.memory import PointsTo
@@ -137,9 +137,7 @@ class Zeros:
 
 
 def _writes_zeros(write: I.Instruction) -> bool:
-    if isinstance(write, I.CallBase):
-        return call_effect(write) is Effect.MEMORY_SET and is_zero(write.operands[1])
-    return isinstance(write, I.Store) and _is_nothing(write.operands[0])
+    return clears(write) or (isinstance(write, I.Store) and _is_nothing(write.operands[0]))
 
 
 def _is_nothing(value: Value) -> bool:

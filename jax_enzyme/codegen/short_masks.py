@@ -13,17 +13,18 @@ a byte is stored so: which arm a loop that has become vectors went through.
 from __future__ import annotations
 
 import re
+from functools import partial
 
 import llvmlite.binding as llvm
 
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder
-from jax_enzyme.ir.module import Function, Module, callee_name, declare
+from jax_enzyme.ir.module import Module, callee_name, declare
 from jax_enzyme.ir.reader import parse
-from jax_enzyme.ir.values import BasicBlock, ConstantAggregate, ConstantInt, Poison, Value
+from jax_enzyme.ir.values import ConstantAggregate, ConstantInt, Poison, Value
 from jax_enzyme.transform.masked_memory import lower_masked_memory
-from jax_enzyme.transform.rewriting import replace_values
+from jax_enzyme.transform.rewriting import Change, rewrite
 
 _BYTES = 16
 _NAME = re.compile(r"(llvm\.masked\.(?:load|store))\.v(\d+)i8\.(p\d+)")
@@ -36,8 +37,7 @@ def without_short_masks(native: llvm.ModuleRef) -> Module | None:
         return None
     module = parse(str(native))
     for function in list(module.functions.values()):
-        for block in function.blocks:
-            _widen(module, function, block)
+        rewrite(function, partial(_widened, module))
     return lower_masked_memory(module, _is_short)
 
 
@@ -45,14 +45,13 @@ def _is_short(type_: T.Type) -> bool:
     return isinstance(type_, T.VectorType) and type_.element == T.I8 and type_.count < _BYTES
 
 
-def _widen(module: Module, function: Function, block: BasicBlock) -> None:
-    """Widens the accesses of one block, in place."""
-    replaced: dict[Value, Value] = {}
-    for call in [i for i in block.instructions if isinstance(i, I.Call)]:
-        found = _NAME.fullmatch(callee_name(call))
-        if found is None or not 1 < (count := int(found[2])) < _BYTES:
-            continue
-        at = Builder(BasicBlock())
+def _widened(module: Module, call: I.Instruction) -> Change | None:
+    """What takes the place of an access."""
+    found = _NAME.fullmatch(callee_name(call)) if isinstance(call, I.Call) else None
+    if not isinstance(call, I.Call) or found is None or not 1 < (count := int(found[2])) < _BYTES:
+        return None
+
+    def widen(at: Builder) -> Value | None:
         bits = [ConstantInt(T.I1, int(lane < count)) for lane in range(_BYTES)]
         arguments = [a if T.is_pointer(a.type) else _with_poison(at, a, count, _BYTES) for a in call.arguments]
         place = next(i for i, a in enumerate(arguments) if a.type == _MASK)
@@ -61,11 +60,9 @@ def _widen(module: Module, function: Function, block: BasicBlock) -> None:
         wide = at.call(declare(module, f"{found[1]}.v{_BYTES}i8.{found[3]}", kind), arguments)
         assert isinstance(wide, I.Call)
         wide.parameter_attributes, wide.metadata = call.parameter_attributes, call.metadata
-        if call.type != T.VOID:
-            replaced[call] = _with_poison(at, wide, _BYTES, count)
-        index = block.instructions.index(call)
-        block.instructions[index : index + 1] = at.block.instructions
-    replace_values(function, replaced)
+        return None if call.type == T.VOID else _with_poison(at, wide, _BYTES, count)
+
+    return widen
 
 
 def _with_poison(at: Builder, vector: Value, before: int, after: int) -> Value:

@@ -39,6 +39,7 @@ from jax_enzyme.transform.constant_variables import check_sizes
 from jax_enzyme.transform.declared import (
     Mismatch,
     by_value,
+    declared_as,
     is_a_pointer,
     is_structure_by_value,
     mismatch,
@@ -64,7 +65,7 @@ from jax_enzyme.transform.layouts import (
     record_type,
 )
 from jax_enzyme.transform.prototype import Prototype, prototype
-from jax_enzyme.transform.records import PARTS, SCALARS, Composer, is_pair
+from jax_enzyme.transform.records import PARTS, SCALARS, Composer, dtype_of, is_pair
 from jax_enzyme.transform.returned import Returned
 from jax_enzyme.transform.source_types import SourceType, source_type
 
@@ -567,26 +568,17 @@ class _Binder:
         known = self._source_type(index)
         if known is not None and is_structure_by_value(known):
             return self._mismatch(index, by_value(param, known))
-        found = shown(known, kind)
-        if param.by_value and isinstance(kind, T.PointerType):
-            own = next((d for piece in known.pieces for d in piece.dtypes), param.dtype) if known else param.dtype
-            remedy = f"a pointer to one value is `{param.name}: {own}[]`"
-        elif not param.by_value:
-            remedy = f"a scalar passed by value has no brackets: `{param.name}: {param.dtype}`"
-        else:
-            same = [d for d, t in SCALARS.items() if t == kind]
-            remedy = f"declare it as `{param.name}: {same[0]}`" if same else None
         return SignatureError(
             f"`{param}` in the signature means {expected}, but in the source parameter {index + 1}{self._named(index)}"
-            f" is {found}",
+            f" is {shown(known, kind)}",
             self._place(),
-            remedy,
+            declared_as(param, known, kind, dtype_of(kind)),
         )
 
     def _wrong_result(self, kind: T.Type) -> SignatureError:
         known = self.prototype.result if self.prototype.parameters is not None else None
-        found, same = shown(known, kind), [d for d, t in SCALARS.items() if t == kind]
-        remedy = "leave the `->` out" if kind == T.VOID else f"write `-> {same[0]}`" if same else None
+        found, same = shown(known, kind), dtype_of(kind)
+        remedy = "leave the `->` out" if kind == T.VOID else f"write `-> {same}`" if same else None
         if self._returns_in_memory or (known is not None and known.is_record and not known.is_pointer):
             found = f"the structure {found}" if known else "a structure"
             remedy = "list its members: `-> {a: f64, b: f64[3]}`; je.suggest_signature writes them"

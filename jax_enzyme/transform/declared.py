@@ -46,6 +46,16 @@ def shown(known: SourceType | None, kind: T.Type) -> str:
     return f"`{known.text}`" if known else _C_NAMES.get(str(kind), f"`{kind}`")
 
 
+def declared_as(param: Param, known: SourceType | None, kind: T.Type, dtype: str | None) -> str | None:
+    """How a parameter of another type is declared, for which signatures have a word or None."""
+    if param.by_value and isinstance(kind, T.PointerType):
+        own = next((d for piece in known.pieces for d in piece.dtypes), param.dtype) if known else param.dtype
+        return f"a pointer to one value is `{param.name}: {own}[]`"
+    if not param.by_value:
+        return f"a scalar passed by value has no brackets: `{param.name}: {param.dtype}`"
+    return f"declare it as `{param.name}: {dtype}`" if dtype else None
+
+
 def mismatch(param: Param, known: SourceType, *, is_dimension: bool) -> Mismatch | None:
     """How a parameter differs from what the source has, or None."""
     if known.special is not None and not param.by_value:

@@ -43,6 +43,11 @@ _STRAIGHT = 8
 _ALIGN = 16
 
 
+def dtype_of(kind: T.Type) -> str | None:
+    """What signatures call a type; None where they have no word for it."""
+    return next((d for d, t in SCALARS.items() if t == kind), None)
+
+
 def is_pair(kind: T.Type, part: T.Type) -> bool:
     """Whether a type is one by which targets pass a complex number."""
     return kind in (T.VectorType(2, part), T.StructType((part, part)), T.ArrayType(2, part))

@@ -32,7 +32,7 @@ from jax_enzyme.ir.arrays import ArrayFunction, Augmented, Buffer, Pullback, Vjp
 from jax_enzyme.ir.builder import Builder, const_int, zero
 from jax_enzyme.ir.device import DeviceFunction
 from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name
-from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, Value
+from jax_enzyme.ir.values import Argument, ConstantNull, Value
 from jax_enzyme.rules.user import rules_of
 from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.device.canonical import keep_aliases_true
@@ -107,7 +107,7 @@ def derive_reverse(base: DeviceFunction, step: Vjp) -> ArrayFunction:
 def _ask_before_both(sweep: Function, caller: Function) -> None:
     """Who gets past conditions, the lanes tell each other (`ad.device.sums`) when the kernel begins: behind the forward
     sweep, some would ask others that wait for them at a barrier in it. In place."""
-    first = Builder(BasicBlock())
+    first = Builder.on_top(caller)
     made: dict[Value, Value] = {}
 
     def again(value: Value) -> Value:
@@ -122,7 +122,6 @@ def _ask_before_both(sweep: Function, caller: Function) -> None:
         for call in calls:
             pass_argument(call, again(ballot))
         substitute(sweep, {ballot: add_parameter(sweep, "lanes", (), ballot.type)})
-    caller.entry.instructions[0:0] = first.block.instructions
 
 
 def _unalign(function: Function, module: Module) -> None:

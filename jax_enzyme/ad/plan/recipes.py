@@ -384,7 +384,7 @@ class Recipes:
             case I.Load() if value in self._sources:
                 source = self._sources[value]
                 return Forward(source, None, Polynomial({}), (source,))
-            case I.Load() if not value.ordering and "volatile" not in value.flags:
+            case I.Load() if I.is_plain(value):
                 residents = self.reloadable(value, value.operands[0])
                 if residents == ():
                     return Reload((value.operands[0],), ())

@@ -123,7 +123,7 @@ def _is_synchronisation(instruction: I.Instruction) -> bool:
         case I.AtomicRMW() | I.CmpXchg() | I.Fence():
             return True
         case I.Load() | I.Store():
-            if instruction.ordering or "volatile" in instruction.flags:
+            if not I.is_plain(instruction):
                 return True
         case _:
             pass
