@@ -20,10 +20,10 @@ from typing import cast
 
 from jax_enzyme.errors import SignatureError
 from jax_enzyme.ir import types as T
-from jax_enzyme.ir.debug import resolve
+from jax_enzyme.ir.debug import add_node, resolve
 from jax_enzyme.ir.instructions import CallBase
 from jax_enzyme.ir.keywords import LINKAGE
-from jax_enzyme.ir.metadata import MDNode, MDRef, MDString
+from jax_enzyme.ir.metadata import MDNode, MDString
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.ir.reader import parse as parse_module
 from jax_enzyme.ir.values import Constant, ConstantAggregate, Poison
@@ -168,13 +168,12 @@ def attached(ir: str, rules: Sequence[UserRule]) -> str:
     if not rules:
         return ir
     module = parse_module(ir)
-    number = max((int(n) for n in module.metadata), default=-1) + 1
     called = frozenset[str]().union(*(functions(parse(p)) for r in rules for p in r.partials or () if p))
     _keep(module, sorted(called))
-    for offset, given in enumerate(rules):
+    for given in rules:
         function = _function(module, given, called)
         if function is not None and function.blocks:
-            _withhold(module, function, str(number + len(rules) + offset))
+            _withhold(module, function)
         if given.standard:
             continue
         if given.derivatives is not None:
@@ -186,9 +185,7 @@ def attached(ir: str, rules: Sequence[UserRule]) -> str:
             if function.is_declaration:
                 make_pure(function)
         words = ("inactive",) if given.partials is None else ("rule",)
-        node = MDNode(operands=[MDString(w) for w in (*words, given.symbol, *(given.partials or ()))])
-        module.metadata[str(number + offset)] = node
-        module.named_metadata.setdefault(METADATA, []).append(MDRef(str(number + offset)))
+        _list(module, METADATA, *words, given.symbol, *(given.partials or ()))
     return to_text(module)
 
 
@@ -197,7 +194,13 @@ def make_pure(function: Function) -> None:
     function.attributes = (*function.attributes, *(w for w in PURE if w not in function.attributes))
 
 
-def _withhold(module: Module, function: Function, number: str) -> None:
+def _list(module: Module, name: str, *words: str) -> None:
+    """Adds words to what a module has under a name."""
+    node = MDNode(operands=[MDString(w) for w in words])
+    module.named_metadata.setdefault(name, []).append(add_node(module, node))
+
+
+def _withhold(module: Module, function: Function) -> None:
     """Marks a definition as one that the engine does not see. Where it was inlined, there is nothing left to mark."""
     done = (
         "inlined it"
@@ -213,8 +216,7 @@ def _withhold(module: Module, function: Function, number: str) -> None:
         )
     function.prefix = tuple(w for w in function.prefix if w not in LINKAGE)
     function.attributes = tuple(w for w in function.attributes if not w.startswith("comdat"))
-    module.metadata[number] = MDNode(operands=[MDString(function.name)])
-    module.named_metadata.setdefault(WITHHELD, []).append(MDRef(number))
+    _list(module, WITHHELD, function.name)
 
 
 def withheld(module: Module) -> tuple[str, ...]:
