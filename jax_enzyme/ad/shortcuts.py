@@ -37,6 +37,7 @@ from jax_enzyme.ir.debug import function_location, location
 from jax_enzyme.ir.module import Function, Module, Uses, uses
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import Argument, ConstantInt, Value, int_value
+from jax_enzyme.remembered import remembered
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.table import Rules
 from jax_enzyme.transform.equalities import ORDERED, name_equalities
@@ -77,8 +78,6 @@ class _Comparisons:
         self._base = base if module is base.module else replace(base, module=module)
         self._rules = rules
         self._root = module.functions[base.symbol]
-        self._shortcuts: dict[Function, Shortcuts] = {}
-        self._verdicts: dict[Function, dict[I.Instruction, Verdict]] = {}
         self._made: dict[tuple[I.Instruction, ...], ArrayFunction] = {(): base}
 
     @cached_property
@@ -96,7 +95,9 @@ class _Comparisons:
                 if not _varies(comparison, activity, self._points_to):
                     continue
                 decided = self._shortcuts_of(function).choices(comparison)
-                verdict = self._verdict(comparison, function) if self._matters(function, decided, activity) else "fails"
+                verdict = (
+                    self._verdicts(function)[comparison] if self._matters(function, decided, activity) else "fails"
+                )
                 if verdict == "fails" or (verdict != "proved" and _orders(comparison)):
                     continue
                 if verdict == "proved":
@@ -152,18 +153,15 @@ class _Comparisons:
         users = [u for i in sums for u, _ in used.get(i, ()) if u not in sums]
         return all(isinstance(u, I.Store) and self._points_to.of(u.operands[1]) == access.objects for u in users)
 
+    @remembered
     def _shortcuts_of(self, function: Function) -> Shortcuts:
-        if function not in self._shortcuts:
-            initialised = _initialised(self._base, self._root)
-            self._shortcuts[function] = Shortcuts(self._base.module, function, self._rules, initialised)
-        return self._shortcuts[function]
+        return Shortcuts(self._base.module, function, self._rules, _initialised(self._base, self._root))
 
-    def _verdict(self, comparison: I.Instruction, function: Function) -> Verdict:
+    @remembered
+    def _verdicts(self, function: Function) -> Mapping[I.Instruction, Verdict]:
         """All comparisons of a function share an effort: they are gone through in their order, whichever is asked for
         first."""
-        if function not in self._verdicts:
-            self._verdicts[function] = self._shortcuts_of(function).verdicts()
-        return self._verdicts[function][comparison]
+        return self._shortcuts_of(function).verdicts()
 
     def _without(self, comparisons: Mapping[I.Instruction, Function]) -> ArrayFunction:
         """The function in which these values are never equal to the constants."""

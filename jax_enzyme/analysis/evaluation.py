@@ -23,6 +23,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
+from jax_enzyme.remembered import remembered
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.table import Rules
 
@@ -68,15 +69,10 @@ class Program:
     def layout(self) -> DataLayout:
         return DataLayout(self.module)
 
+    @remembered
     def touching(self, block: BasicBlock) -> list[I.Instruction]:
         """What of a block may read or write memory."""
-        if block not in self._touching:
-            self._touching[block] = [i for i in block.instructions if isinstance(i, I.TOUCHES_MEMORY)]
-        return self._touching[block]
-
-    @cached_property
-    def _touching(self) -> dict[BasicBlock, list[I.Instruction]]:
-        return {}
+        return [i for i in block.instructions if isinstance(i, I.TOUCHES_MEMORY)]
 
     @cached_property
     def owners(self) -> dict[Hashable, Value]:

@@ -38,6 +38,7 @@ from jax_enzyme.ir.marks import Mark, Marks, is_common, marks_of
 from jax_enzyme.ir.module import Function, Module, Uses, callee_name, callee_of, uses
 from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import Argument, Value, int_value
+from jax_enzyme.remembered import remembered
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.helpers import TAPE
 from jax_enzyme.rules.table import standard
@@ -85,8 +86,6 @@ class Independence:
         self._layout = DataLayout(module)
         self._facts = Recurrences.of(function, module)
         self.loops = self._facts.loops
-
-        self._of_loops: dict[Loop, tuple[Access, ...]] = {}
 
     @cached_property
     def _apart(self) -> Apart:
@@ -399,25 +398,23 @@ class Independence:
     def _accesses(self) -> tuple[Access, ...]:
         return tuple(accesses(self._points_to, self._function, self._layout))
 
+    @remembered
     def _inside(self, loop: Loop) -> tuple[Access, ...]:
         """The accesses in a loop. Where a pointer that may lead to several objects is the same throughout, and all else
         leads elsewhere, what it leads to counts as an object."""
-        if loop not in self._of_loops:
-            found = [a for a in self._accesses if self._facts.block_of[a.instruction] in loop]
-            moving = {I.base_of(a.pointer): a.objects for a in found if len(a.objects) > 1}
-            named = {
-                base: MemoryObject(_MOVING, base)
-                for base, objects in moving.items()
-                if not self._is_inside(base, loop)
-                and all(self._is_own(o) for o in objects)
-                and all(a.objects.isdisjoint(objects) or self._is_another(a.pointer, base) for a in found)
-            }
-            bases = [named.get(I.base_of(a.pointer)) for a in found]
-            self._of_loops[loop] = tuple(
-                a if item is None else replace(a, objects=frozenset({item}))
-                for a, item in zip(found, bases, strict=True)
-            )
-        return self._of_loops[loop]
+        found = [a for a in self._accesses if self._facts.block_of[a.instruction] in loop]
+        moving = {I.base_of(a.pointer): a.objects for a in found if len(a.objects) > 1}
+        named = {
+            base: MemoryObject(_MOVING, base)
+            for base, objects in moving.items()
+            if not self._is_inside(base, loop)
+            and all(self._is_own(o) for o in objects)
+            and all(a.objects.isdisjoint(objects) or self._is_another(a.pointer, base) for a in found)
+        }
+        bases = [named.get(I.base_of(a.pointer)) for a in found]
+        return tuple(
+            a if item is None else replace(a, objects=frozenset({item})) for a, item in zip(found, bases, strict=True)
+        )
 
     def _is_another(self, pointer: Value, base: Value) -> bool:
         return I.base_of(pointer) is base or self._apart.together(pointer, base)

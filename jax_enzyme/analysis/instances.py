@@ -18,6 +18,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.module import Function, callee_name
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, Value
+from jax_enzyme.remembered import remembered
 from jax_enzyme.rules.effects import Effect
 
 _START = "llvm.lifetime.start."
@@ -32,7 +33,6 @@ class Instances:
         self._dominators = dominators
         self._home: dict[I.Instruction, tuple[BasicBlock, int]] = {}
         self._starts: dict[Value, I.Call] = {}
-        self._later: dict[tuple[BasicBlock, BasicBlock], frozenset[BasicBlock]] = {}
         marks: dict[Value, list[I.Call]] = {}
         for block in cfg.rpo:
             for call in block.instructions:
@@ -64,16 +64,14 @@ class Instances:
             return True
         return other in self._after(block, self._home[self._starts[variable]][0])
 
+    @remembered
     def _after(self, block: BasicBlock, start: BasicBlock) -> frozenset[BasicBlock]:
         """The blocks that control may come to from the end of one without passing the mark."""
-        key = block, start
-        if key not in self._later:
 
-            def following(one: BasicBlock) -> list[BasicBlock]:
-                return [b for b in self._cfg.succs[one] if b is not start]
+        def following(one: BasicBlock) -> list[BasicBlock]:
+            return [b for b in self._cfg.succs[one] if b is not start]
 
-            self._later[key] = frozenset(reached(following(block), following))
-        return self._later[key]
+        return frozenset(reached(following(block), following))
 
     def _is_within(self, user: I.Instruction, variable: Value, start: I.Call) -> bool:
         """Whether an instruction does nothing with a variable but to access memory or to compute an address, behind

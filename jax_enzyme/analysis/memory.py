@@ -100,6 +100,7 @@ from jax_enzyme.ir.values import (
     Value,
     int_value,
 )
+from jax_enzyme.remembered import remembered
 from jax_enzyme.rules.effects import Effect
 
 _TRUST, _SETTLED = "names are trusted", "all is found"
@@ -139,7 +140,6 @@ class PointsTo:
         """The class of what each call of a function that is not there can reach."""
         self._increments = Increments()
         self._steps: dict[Value, Moves | None] = {}
-        self._counters: dict[I.Phi, Offsets | None] = {}
         self._named = NamedIntegers(module, self.functions)
         self._returned = {f: f.returned() for f in self.functions}
         instructions = list(self.instructions())
@@ -395,10 +395,9 @@ class PointsTo:
             merge(found, held, MOST)
         return found if is_address(type_) else anywhere(type_, found)
 
+    @remembered
     def _counted(self, phi: I.Phi) -> Offsets | None:
-        if phi not in self._counters:
-            self._counters[phi] = values_of_counter(phi)
-        return self._counters[phi]
+        return values_of_counter(phi)
 
     def _result(self, instruction: I.Instruction) -> Place:
         operands = instruction.operands

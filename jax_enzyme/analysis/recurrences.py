@@ -30,6 +30,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.naming import local_names
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
+from jax_enzyme.remembered import remembered
 
 F = TypeVar("F")
 _MAX_ITERATION = (1 << 63) - 1
@@ -71,7 +72,6 @@ class Recurrences:
         self.block_of: dict[Value, BasicBlock] = {**self._transfer.block_of}
         self._layout = DataLayout(module or Module())
         self._memo = Memo(work=effort)
-        self._simulations: dict[tuple[Loop, BasicBlock], Simulation | None] = {}
         self._pending: dict[I.Phi, None] = {}
         self._assumed: list[tuple[Polynomial, Interval]] = []
         self._iterations = {loop: Iteration(loop, rank) for rank, loop in enumerate(loops.all)}
@@ -145,13 +145,11 @@ class Recurrences:
         """Is the block run exactly once in every iteration that takes the back edge?"""
         return self.loops.loop_of[block] is loop and all(self.dominators.dominates(block, b) for b in loop.latches)
 
+    @remembered
     def simulation(self, loop: Loop, source: BasicBlock) -> Simulation | None:
         """What leads to the exit of a loop at the branch that ends `source`. Each loop is run once, however often the
         facts that rest on it are asked for."""
-        key = (loop, source)
-        if key not in self._simulations:
-            self._simulations[key] = simulate(self, loop, source)
-        return self._simulations[key]
+        return simulate(self, loop, source)
 
     # Closed forms.
 

@@ -41,6 +41,7 @@ from jax_enzyme.ir.values import (
     Value,
     ZeroInitializer,
 )
+from jax_enzyme.remembered import remembered
 
 DTYPES: Mapping[str, T.FloatType] = {
     "f64": T.DOUBLE, "f32": T.FLOAT, "c128": T.DOUBLE, "c64": T.FLOAT, "f16": T.HALF, "bf16": T.BFLOAT
@@ -89,9 +90,7 @@ class Words:
         self.points_to = points_to
         self.buffers = buffers
         self._layout = DataLayout(points_to.module)
-        self._aligned: dict[T.Type, bool] = {}
         self._integers: set[Value] = set()
-        self._met: dict[tuple[MemoryObject, Congruence, int], frozenset[tuple[int, _Fact]]] = {}
 
     def numbers(self, pointer: Value, size: int, access: I.Instruction | None = None) -> frozenset[Piece] | None:
         """The numbers that may lie, wholly or partly, within `size` bytes behind a pointer; of those that `access` may
@@ -107,11 +106,10 @@ class Words:
         found = self._meets(pointer, size)
         return None if found is None else frozenset((d, f.type) for d, f in found if T.is_pointer(f.type))
 
+    @remembered
     def are_aligned(self, kind: T.Type) -> bool:
         """Whether every access to numbers of a kind says that its address is a multiple of their size."""
-        if kind not in self._aligned:
-            self._aligned[kind] = not any(map(partial(self._is_loose, kind), self._accesses))
-        return self._aligned[kind]
+        return not any(map(partial(self._is_loose, kind), self._accesses))
 
     def _is_loose(self, kind: T.Type, access: I.Load | I.Store) -> bool:
         type_ = I.accessed_value(access).type
@@ -212,13 +210,10 @@ class Words:
         near = (self._near(item, place, size) for item, offsets in places.items() for place in offsets)
         return frozenset[tuple[int, _Fact]]().union(*near)
 
+    @remembered
     def _near(self, item: MemoryObject, place: Congruence, size: int) -> frozenset[tuple[int, _Fact]]:
         """What `size` bytes at a place of an object meet: the same for all pointers that lead there."""
-        asked = item, place, size
-        if asked not in self._met:
-            facts = self._facts.get(item, ())
-            self._met[asked] = frozenset((d, fact) for fact in facts for d in _distances(place, fact, size))
-        return self._met[asked]
+        return frozenset((d, fact) for fact in self._facts.get(item, ()) for d in _distances(place, fact, size))
 
     # -- facts
 

@@ -46,6 +46,7 @@ from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.reach import made_of, reached
 from jax_enzyme.ir.values import BasicBlock, Constant, Value
+from jax_enzyme.remembered import remembered
 from jax_enzyme.transform.parts import Parts
 from jax_enzyme.transform.rewriting import on_functions, remove_dead, replace_values
 
@@ -131,7 +132,6 @@ class _Splitting:
         self._layout = DataLayout(module)
         self._lanes = Lanes()
         self._parts = Parts(function, self._lanes, lambda load: self._carries(load) and not self._is_number(load))
-        self._carrying: dict[Value, bool] = {}
 
     def run(self) -> bool:
         stores = [i for i in self._function.instructions() if isinstance(i, I.Store) and _is_word(i.operands[0])]
@@ -226,12 +226,11 @@ class _Splitting:
         held = self._held(load, load.operands[0], total)
         return len(held) == 1 and all(o == 0 and T.is_float(t) and size(t) == total for o, t in held)
 
+    @remembered
     def _carries(self, value: Value) -> bool:
         """Whether bits of a number, or of a pointer, may be in a word."""
-        if value not in self._carrying:
-            leaves = _leaves(value, lambda v: list(self._lanes.sources(v)))
-            self._carrying[value] = any(map(self._is_carried, leaves))
-        return self._carrying[value]
+        leaves = _leaves(value, lambda v: list(self._lanes.sources(v)))
+        return any(map(self._is_carried, leaves))
 
     def _is_carried(self, source: Value) -> bool:
         if isinstance(source, I.Load):

@@ -19,6 +19,7 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import BasicBlock, ConstantInt, Value, int_value
+from jax_enzyme.remembered import remembered
 from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.device.registers import REGISTER
 
@@ -67,8 +68,6 @@ class Axes:
         self._extents = {axis: (shape.grid[n], shape.block[n]) for n, axis in enumerate("xyz")}
         self.needed = {axis for axis, (blocks, threads) in self._extents.items() if blocks * threads > 1}
         self._guards = recurrences.guards
-        self._numbers: dict[tuple[str, Value], Numbers | None] = {}
-        self._coming: dict[tuple[str, BasicBlock], NDArray[np.bool_]] = {}
 
     def of(self, value: Value) -> str | None:
         """The one axis that a number depends on, and on nothing else."""
@@ -106,13 +105,9 @@ class Axes:
             found.append(Digit(factor, True, 0, factor * (extent - 1)))
         return found if all(extent == 1 for extent in extents.values()) else None
 
+    @remembered
     def _come(self, axis: str, block: BasicBlock) -> NDArray[np.bool_]:
         """Which of the numbers may come to a block of code, by the conditions that speak of this axis alone."""
-        if (axis, block) not in self._coming:
-            self._coming[axis, block] = self._that_come(axis, block)
-        return self._coming[axis, block]
-
-    def _that_come(self, axis: str, block: BasicBlock) -> NDArray[np.bool_]:
         come = np.ones(prod(self._extents[axis]), np.bool_)
         for condition in self._guards.at(block):
             compare = I.Compare(T.I1, "icmp", [condition.x, condition.y], condition.predicate)
@@ -121,19 +116,13 @@ class Axes:
                 come &= holds != 0
         return come
 
+    @remembered
     def _all(self, axis: str, value: Value) -> Numbers | None:
         """A value for all numbers of an axis."""
         blocks, threads = self._extents[axis]
         known = int_value(value)
         if known is not None:
             return np.full(blocks * threads, known & 1 if value.type == T.I1 else known, np.int64)
-        key = (axis, value)
-        if key not in self._numbers:
-            self._numbers[key] = self._found(axis, value)
-        return self._numbers[key]
-
-    def _found(self, axis: str, value: Value) -> Numbers | None:
-        blocks, threads = self._extents[axis]
         match value:
             case I.Call() if value.callee.name == f"{REGISTER}tid.{axis}":
                 return np.tile(np.arange(threads, dtype=np.int64), blocks)

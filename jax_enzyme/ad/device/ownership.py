@@ -29,6 +29,7 @@ from jax_enzyme.analysis.polynomials import Iteration, Leaf, Polynomial
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.values import Argument, BasicBlock, Value
+from jax_enzyme.remembered import remembered
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.signature.launch import Shape
 
@@ -55,26 +56,14 @@ class Ownership:
         self._recurrences = recurrences
         self._layout = DataLayout(facts.module)
         self._axes = Axes(shape, recurrences)
-        self._why: dict[MemoryObject, str | None] = {}
-        self._once: dict[MemoryObject, bool] = {}
 
     def is_owned(self, item: MemoryObject) -> bool:
         """Whether each place of an object that is touched at all is touched by one thread alone."""
         return self.hindrance(item) is None
 
-    def hindrance(self, item: MemoryObject) -> str | None:
-        """Why several threads may touch one place of an object; None where they certainly do not."""
-        if item not in self._why:
-            self._why[item] = self._found(item)
-        return self._why[item]
-
+    @remembered
     def is_stored_once(self, item: MemoryObject) -> bool:
         """Whether each place of an object is stored to once at most, by all threads together, and not touched else."""
-        if item not in self._once:
-            self._once[item] = self._is_stored_once(item)
-        return self._once[item]
-
-    def _is_stored_once(self, item: MemoryObject) -> bool:
         if not self.is_owned(item):
             return False
         places: list[_Places] = []
@@ -89,7 +78,9 @@ class Ownership:
         ends = sorted((p.first, p.last) for p in places)
         return self._overlap(places, exact=True) is None and all(a[1] < b[0] for a, b in pairwise(ends))
 
-    def _found(self, item: MemoryObject) -> str | None:
+    @remembered
+    def hindrance(self, item: MemoryObject) -> str | None:
+        """Why several threads may touch one place of an object; None where they certainly do not."""
         if item.kind != "buffer" or not isinstance(item.site, Argument):
             return "it is memory of a block"
         places: list[_Places] = []

@@ -45,6 +45,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int, zero
 from jax_enzyme.ir.module import GlobalVariable, Module, callee_name
 from jax_enzyme.ir.values import Argument, BasicBlock, Value
+from jax_enzyme.remembered import remembered
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.cuda.shuffles import WARP_SIZE
@@ -244,8 +245,6 @@ class WarpSums(Sums):
         self._prologue = prologue
         self._alone = alone
         self._sums: dict[Place, Value] = {}
-        self._past: dict[tuple[Guard, ...], Value] = {}
-        self._numbers: dict[Value, Value] = {}
 
     def add(self, load: I.Load, pointer: Value, adjoint: Value) -> bool:
         place = self._places.at_the_end.get(load)
@@ -311,9 +310,11 @@ class WarpSums(Sums):
         """The lanes of the warp that get past some conditions: all are asked when the sweep begins."""
         if not guards:
             return self._mask(self._builder)
-        if guards not in self._past:
-            self._past[guards] = self._asked(self._passes(guards))
-        return self._past[guards]
+        return self._lanes_past(guards)
+
+    @remembered
+    def _lanes_past(self, guards: tuple[Guard, ...]) -> Value:
+        return self._asked(self._passes(guards))
 
     @cached_property
     def _at_the_end(self) -> Value:
@@ -343,13 +344,12 @@ class WarpSums(Sums):
             holds = at.binary("and", holds, wanted)
         return holds
 
+    @remembered
     def _again(self, value: Value) -> Value:
         """A value of the thread's number, where the sweep begins."""
         if not isinstance(value, I.Instruction):
             return value
-        if value not in self._numbers:
-            self._numbers[value] = self._prologue.insert(copied(value, self._again, lambda b: b))
-        return self._numbers[value]
+        return self._prologue.insert(copied(value, self._again, lambda b: b))
 
     def _mask(self, at: Builder) -> Value:
         """The lanes of the warp."""

@@ -34,6 +34,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, zero
 from jax_enzyme.ir.module import Function
 from jax_enzyme.ir.values import Constant, Value
+from jax_enzyme.remembered import remembered
 from jax_enzyme.rules.blas.table import Result
 from jax_enzyme.rules.effects import Effect
 
@@ -57,7 +58,6 @@ class Adjoints:
         self._sums = self._facts.execution.sums(self._site, prologue)
         self._within_block = work.within_block
         self.late_sums = LateSums(work.late_sums, sources, prologue, runtime)
-        self._variables: dict[Value, Value] = {}
         self._sums_here: dict[Value, Value] = {}
 
     def is_active(self, value: Value) -> bool:
@@ -148,13 +148,12 @@ class Adjoints:
         if self._type(load) not in held:
             raise self._facts.refused(load, RELOADED)
 
+    @remembered
     def _variable(self, value: Value) -> Value:
-        if value not in self._variables:
-            type_ = self._type(value)
-            variable = self._prologue.alloca(type_)
-            self._prologue.store(zero(type_), variable)
-            self._variables[value] = variable
-        return self._variables[value]
+        type_ = self._type(value)
+        variable = self._prologue.alloca(type_)
+        self._prologue.store(zero(type_), variable)
+        return variable
 
     # -- memory --------------------------------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ instructions have a reverse (`Facts`). `ALONE` is a function of the CPU; `ad.dev
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 from jax_enzyme.ad.facts.causes import GLOBAL, Cause
@@ -24,6 +24,7 @@ from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.module import Function, Module, callers_of
 from jax_enzyme.ir.reach import made_of, reached
 from jax_enzyme.ir.values import Value
+from jax_enzyme.remembered import remembered
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.table import Rules
 
@@ -107,7 +108,6 @@ class Facts:
     dynamic: frozenset[Value]
     execution: Execution = ALONE
     has_frames: bool = False
-    _ends_number: dict[I.Store, bool] = field(default_factory=dict[I.Store, bool], init=False)
 
     def shadowed_memory(self, pointer: Value) -> bool:
         return not self.shadowed.isdisjoint(self.points_to.of(pointer))
@@ -120,11 +120,10 @@ class Facts:
     def active_memory(self, pointer: Value) -> bool:
         return self.activity.memory(pointer)
 
+    @remembered
     def ends_number(self, store: I.Store) -> bool:
         """Whether what is stored, a pointer or an integer, may take the place of a number that varies."""
-        if store not in self._ends_number:
-            self._ends_number[store] = bool(numbers_under(self.activity, store))
-        return self._ends_number[store]
+        return bool(numbers_under(self.activity, store))
 
     @cached_property
     def _reversed_functions(self) -> frozenset[Function]:

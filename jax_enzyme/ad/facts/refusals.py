@@ -51,6 +51,7 @@ from jax_enzyme.ir.inlining import returns_twice
 from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name
 from jax_enzyme.ir.reach import Reached, made_of, reached
 from jax_enzyme.ir.values import Argument, Constant, ConstantExpr, ConstantNull, Poison, Undef, Value
+from jax_enzyme.remembered import remembered
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.mpi.table import Communication, is_mpi
 from jax_enzyme.rules.table import Rules
@@ -195,19 +196,12 @@ class _Check:
         """What code that is given these objects may read and write, also by calls of functions among them."""
         return frozenset(reached(objects, lambda o: (*self.points_to.contents.get(o, ()), *self._used_by(o))))
 
+    @remembered
     def _used_by(self, item: MemoryObject) -> Objects:
         if not isinstance(item.site, Function):
             return frozenset()
-        if item.site not in self._uses:
-            used = (
-                a.objects for f in reachable_functions(item.site) for a in accesses(self.points_to, f, self._layout)
-            )
-            self._uses[item.site] = frozenset[MemoryObject]().union(*used)
-        return self._uses[item.site]
-
-    @cached_property
-    def _uses(self) -> dict[Function, Objects]:
-        return {}
+        used = (a.objects for f in reachable_functions(item.site) for a in accesses(self.points_to, f, self._layout))
+        return frozenset[MemoryObject]().union(*used)
 
     @cached_property
     def _layout(self) -> DataLayout:

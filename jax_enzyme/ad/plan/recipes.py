@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
-from math import inf
 
 from jax_enzyme.ad.facts.copying import ALIGNMENT
 from jax_enzyme.ad.facts.functions import ALONE, Execution
@@ -42,6 +41,7 @@ from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.ir.reach import Reached, reached
 from jax_enzyme.ir.sources import noted_sources
 from jax_enzyme.ir.values import Argument, BasicBlock, Constant, Value, int_value
+from jax_enzyme.remembered import remembered
 from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.table import Rules
 
@@ -179,14 +179,9 @@ class Recipes:
                 self._writes_to.setdefault(item, []).append(access)
         self.later_writes = LaterWrites(self.recurrences, layout)
         self._last_writes: dict[tuple[MemoryObject, bool], _LastWrites] = {}
-        self._plain_frees: dict[Access, bool] = {}
-        self._sizes: dict[MemoryObject, int | None] = {}
         self.instances = Instances(code.function, code.cfg, code.dominators)
-        self._begins: dict[MemoryObject, I.Call | None] = {}
         self._written_anywhere: Objects = frozenset().union(*program.writers.values())
         self._loop_of_phi: dict[Value, Loop] = {phi: loop for loop, phi in code.iteration.items()}
-        self._recipes: dict[Value, Recipe | None] = {}
-        self._counted: dict[Value, bool] = {}
         self._sources = noted_sources(code.function)
 
     def is_free(self, value: Value) -> bool:
@@ -199,31 +194,29 @@ class Recipes:
         """The loop whose iteration number a value is, or None."""
         return self._loop_of_phi.get(value)
 
+    @remembered
     def of(self, value: Value) -> Recipe | None:
         """The recipe of a value that is not free, or None where only a tape will do."""
-        if value not in self._recipes:
-            recipe = self._find(value) if isinstance(value, I.Instruction) else None
-            self._check(value, recipe)
-            self._recipes[value] = recipe
-        return self._recipes[value]
+        recipe = self._find(value) if isinstance(value, I.Instruction) else None
+        self._check(value, recipe)
+        return recipe
 
+    @remembered
     def is_counted(self, value: Value) -> bool:
         """Whether an integer follows from iteration numbers, constants and parameters alone, by little work."""
         if not self.choices.counting:
             return False
-        if value not in self._counted:
-            cost, parts = 0.0, Reached([value])
-            for part in parts:
-                recipe = None if self.is_free(part) or not T.is_int(part.type) else self.of(part)
-                if isinstance(recipe, Repeat | Closed | Gate):
-                    cost += recipe.cost
-                    parts.add(recipe.operands)
-                elif not (self.is_free(part) and T.is_int(part.type)):
-                    cost = inf
-                if cost > _COUNTING:
-                    break
-            self._counted[value] = cost <= _COUNTING
-        return self._counted[value]
+        cost, parts = 0.0, Reached([value])
+        for part in parts:
+            recipe = None if self.is_free(part) or not T.is_int(part.type) else self.of(part)
+            if isinstance(recipe, Repeat | Closed | Gate):
+                cost += recipe.cost
+                parts.add(recipe.operands)
+            elif not (self.is_free(part) and T.is_int(part.type)):
+                return False
+            if cost > _COUNTING:
+                return False
+        return True
 
     def _check(self, value: Value, recipe: Recipe | None) -> None:
         """A recipe reads only what means something where its value does: nothing from inside a loop that is over."""
@@ -234,19 +227,12 @@ class Recipes:
             if not self._in_reach(operand, nest):
                 raise AssertionError(f"the recipe of %{value.name} reads %{operand.name} from inside another loop")
 
-    def object_size(self, item: MemoryObject) -> int | None:
-        """Bytes of a local object that exists once per call and has a constant size, else None: it can be resident."""
-        if item not in self._sizes:
-            self._sizes[item] = self._find_size(item)
-        return self._sizes[item]
-
+    @remembered
     def begin(self, item: MemoryObject) -> I.Call | None:
         """The mark in a loop at which a local object is new each time: if it is resident, each iteration has its own.
         None for an object that is there once."""
-        if item not in self._begins:
-            start = self.instances.start(item.site) if isinstance(item.site, I.Alloca) else None
-            self._begins[item] = start if start is not None and self._is_renewed(item, start) else None
-        return self._begins[item]
+        start = self.instances.start(item.site) if isinstance(item.site, I.Alloca) else None
+        return start if start is not None and self._is_renewed(item, start) else None
 
     def _is_renewed(self, item: MemoryObject, start: I.Call) -> bool:
         assert isinstance(item.site, I.Alloca)
@@ -256,7 +242,9 @@ class Recipes:
         counts = [self.recurrences.trip_count(loop).exact for loop in nest]
         return (item.site.align or 1) <= ALIGNMENT and all(c is not None and c.value is not None for c in counts)
 
-    def _find_size(self, item: MemoryObject) -> int | None:
+    @remembered
+    def object_size(self, item: MemoryObject) -> int | None:
+        """Bytes of a local object that exists once per call and has a constant size, else None: it can be resident."""
         site = item.site
         if not self.is_root or not isinstance(site, I.Alloca | I.Call) or site not in self.block_of:
             return None
@@ -274,12 +262,11 @@ class Recipes:
         frees = [access for access in self._writes_to.get(item, ()) if access.kills]
         return allocation_size(call) if all(map(self._frees_plainly, frees)) else None
 
+    @remembered
     def _frees_plainly(self, access: Access) -> bool:
         """Whether what a call frees is nothing but memory that is allocated once, with a known size."""
-        if access not in self._plain_frees:
-            moved = isinstance(access.instruction, I.CallBase) and call_effect(access.instruction) is Effect.REALLOCATE
-            self._plain_frees[access] = not moved and all(map(self._is_plain_allocation, access.objects))
-        return self._plain_frees[access]
+        moved = isinstance(access.instruction, I.CallBase) and call_effect(access.instruction) is Effect.REALLOCATE
+        return not moved and all(map(self._is_plain_allocation, access.objects))
 
     def _is_plain_allocation(self, item: MemoryObject) -> bool:
         site = item.site

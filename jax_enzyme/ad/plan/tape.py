@@ -35,6 +35,7 @@ from jax_enzyme.ir.builder import Builder
 from jax_enzyme.ir.metadata import MDNode, MDString, MDValue
 from jax_enzyme.ir.module import GlobalVariable
 from jax_enzyme.ir.values import BasicBlock, ConstantInt, Value
+from jax_enzyme.remembered import remembered
 
 _BOUNDED_BUT_NOT_EXACT = 1024
 _GUESS = 64.0
@@ -99,7 +100,6 @@ class Tape:
     root: Frame = field(default_factory=lambda: Frame(None))
     frames: dict[Loop, Frame] = field(default_factory=dict)
     slots: dict[Hashable, Slot] = field(default_factory=dict)
-    _packings: dict[tuple[Loop, ...], Packing | None] = field(default_factory=dict)
 
     def bound(self, loop: Loop) -> int | None:
         """A number of iterations that the loop never exceeds, where its values are to be kept in arrays; else None."""
@@ -199,10 +199,11 @@ class Tape:
         """How the items of a nest are packed. Threads that share a tape run side by side: theirs are not."""
         if len(loops) < 2 or self.threads is not None or self.node_threads is not None or not self.packs:
             return None
-        key = tuple(loop for loop, _ in loops)
-        if key not in self._packings:
-            self._packings[key] = packing(self.recurrences, loops)
-        return self._packings[key]
+        return self._packing_of(tuple(loops))
+
+    @remembered
+    def _packing_of(self, loops: tuple[tuple[Loop, int], ...]) -> Packing | None:
+        return packing(self.recurrences, loops)
 
 
 def _items(loops: Sequence[tuple[Loop, int]], packed: Packing | None) -> int:

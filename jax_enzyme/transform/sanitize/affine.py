@@ -23,6 +23,7 @@ from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import with_operands
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
+from jax_enzyme.remembered import remembered
 from jax_enzyme.transform.rewriting import phis
 from jax_enzyme.transform.sanitize.provenance import root_of
 
@@ -120,7 +121,6 @@ class Affine:
         self._inside = {i for block in loop.blocks for i in block.instructions}
         self._linear: dict[Value, bool] = {}
         self._fixed: dict[Value, bool] = {}
-        self._intervals: dict[Value, tuple[Value, Value]] = {}
         self._counters: dict[Value, Counter] = {counter.phi: counter for counter in counters.values()}
         self._followers: dict[Value, tuple[Counter, Value, int]] = {}
         self._early: set[I.Instruction] = set()
@@ -258,18 +258,13 @@ class Affine:
             self._before[value] = self._made[key] = made
         return self._before[value]
 
+    @remembered
     def interval(self, value: Value) -> tuple[Value, Value]:
         """The least and the greatest that a linear number or address is, in 64 bits."""
-        if value not in self._intervals:
-            if self.is_fixed(value):
-                wide = self._wide(self.fixed(value))
-                self._intervals[value] = wide, wide
-            else:
-                self._intervals[value] = self._computed(value)
-        return self._intervals[value]
-
-    def _computed(self, value: Value) -> tuple[Value, Value]:
         at = self.at
+        if self.is_fixed(value):
+            wide = self._wide(self.fixed(value))
+            return wide, wide
         match value:
             case I.Phi() if value in self._counters:
                 return self._counted(self._counters[value])
