@@ -129,7 +129,7 @@ class _Comparisons:
     def _decides(self, store: I.Store) -> bool:
         """Whether what a store writes may be asked again, by more than what counts it there."""
         written = self._points_to.of(store.operands[1])
-        return not self._deciding.isdisjoint(written) or self._points_to.unknown in written | self._deciding
+        return self._points_to.may_meet(written, self._deciding)
 
     @cached_property
     def _deciding(self) -> frozenset[MemoryObject]:

@@ -17,7 +17,7 @@ from collections.abc import Container, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from jax_enzyme.analysis.accesses import Access, accesses, clears
+from jax_enzyme.analysis.accesses import Access, clears
 from jax_enzyme.analysis.accumulation import Chain, chain, choices, says_any
 from jax_enzyme.analysis.apart import Apart
 from jax_enzyme.analysis.digits import Place, distance, overlap, place_of
@@ -26,6 +26,7 @@ from jax_enzyme.analysis.integer_facts import UNKNOWN, TripCount
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.memory_uses import MemoryUses
 from jax_enzyme.analysis.objects import MemoryObject, call_effect, is_memory_free
 from jax_enzyme.analysis.polynomials import Iteration, Leaf, Polynomial, TooComplex
 from jax_enzyme.analysis.private_memory import PrivateMemory
@@ -93,7 +94,7 @@ class Independence:
 
     @cached_property
     def _private(self) -> PrivateMemory:
-        return PrivateMemory(self._function, self._facts, self._points_to, self._layout, self._accesses, self.count)
+        return PrivateMemory(self._function, self._facts, self._memory, self.count)
 
     @cached_property
     def _points_to(self) -> PointsTo:
@@ -395,14 +396,14 @@ class Independence:
         return bool(made) and all(self._private.is_of_iteration(o, loop) for o in made)
 
     @cached_property
-    def _accesses(self) -> tuple[Access, ...]:
-        return tuple(accesses(self._points_to, self._function, self._layout))
+    def _memory(self) -> MemoryUses:
+        return MemoryUses(self._function, self._points_to, self._layout)
 
     @remembered
     def _inside(self, loop: Loop) -> tuple[Access, ...]:
         """The accesses in a loop. Where a pointer that may lead to several objects is the same throughout, and all else
         leads elsewhere, what it leads to counts as an object."""
-        found = [a for a in self._accesses if self._facts.block_of[a.instruction] in loop]
+        found = self._memory.inside(loop)
         moving = {I.base_of(a.pointer): a.objects for a in found if len(a.objects) > 1}
         named = {
             base: MemoryObject(_MOVING, base)
@@ -421,9 +422,7 @@ class Independence:
 
     def _of(self, item: MemoryObject, loop: Loop) -> Iterable[Access]:
         """The accesses of an object in a loop."""
-        for access in self._inside(loop):
-            if item in access.objects or self._points_to.unknown in access.objects:
-                yield access
+        return (a for a in self._inside(loop) if self._points_to.may_meet(a.objects, (item,)))
 
     def _written(self, loop: Loop) -> list[MemoryObject]:
         """What a loop writes to, but for what its iterations make."""

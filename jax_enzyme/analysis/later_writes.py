@@ -68,13 +68,10 @@ class LaterWrites:
         """Whether all runs of a write in an iteration of the loops that both are in come before those of the load: the
         write, or the outermost loop around it alone, is passed on every way to the load. (If control could come back to
         it without a new iteration, there would be one more loop around both.)"""
-        block_of = self._facts.block_of
-        alone = self._nest(write)[common:]
-        first = alone[0].header if alone else block_of[write]
-        if first is block_of[load]:
-            instructions = first.instructions
-            return not alone and instructions.index(write) < instructions.index(load)
-        return self._facts.dominators.dominates(first, block_of[load])
+        alone, there = self._nest(write)[common:], self._facts.block_of[load]
+        if not alone:
+            return self._facts.loops.precedes(write, load)
+        return alone[0].header is not there and self._facts.dominators.dominates(alone[0].header, there)
 
     @staticmethod
     def _is_apart(distance: Polynomial | None, ranges: Sequence[_Range], read: int, written: int) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from jax_enzyme.analysis.cfg import Cfg
 from jax_enzyme.analysis.dominators import Dominators
@@ -121,6 +122,19 @@ class Loops:
     def blocks(self, loop: Loop) -> list[BasicBlock]:
         """The blocks of a loop in the order of control, in time for them alone."""
         return sorted(loop.blocks, key=self.cfg.index.__getitem__)
+
+    @cached_property
+    def home(self) -> Mapping[I.Instruction, tuple[BasicBlock, int]]:
+        """The block of each instruction and its place there, as they are when this is first asked for."""
+        return {i: (block, place) for block in self.cfg.rpo for place, i in enumerate(block.instructions)}
+
+    def precedes(self, one: I.Instruction, other: I.Instruction) -> bool:
+        """Has one instruction been run wherever another one is? It is in front of it in its block, or in a block that
+        dominates that."""
+        if one not in self.home or other not in self.home:
+            return False
+        (block, place), (there, later) = self.home[one], self.home[other]
+        return place < later if block is there else self.dominators.dominates(block, there)
 
     def common(self, a: Loop | None, b: Loop | None) -> Loop | None:
         """The innermost loop around both."""

@@ -28,7 +28,7 @@ anything in the end, and only then.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 
 from jax_enzyme.analysis.congruence import ANY, Congruence, copied_to, overlap
@@ -210,6 +210,10 @@ class PointsTo:
     def written(self, pointer: Value) -> Objects:
         """The objects that a store through a pointer may change."""
         return frozenset(o for o in self.of(pointer) if not o.is_constant)
+
+    def may_meet(self, some: Collection[MemoryObject], others: Collection[MemoryObject]) -> bool:
+        """Whether one of some objects may be one of others: what is unknown may be any."""
+        return self.unknown in some or self.unknown in others or any(o in others for o in some)
 
     # -- the lattice
 

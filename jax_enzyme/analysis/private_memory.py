@@ -17,9 +17,8 @@ from collections.abc import Callable, Sequence
 
 from jax_enzyme.analysis.accesses import Access, clears
 from jax_enzyme.analysis.extents import room
-from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
-from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.memory_uses import MemoryUses
 from jax_enzyme.analysis.objects import MemoryObject
 from jax_enzyme.analysis.polynomials import Polynomial, TooComplex
 from jax_enzyme.analysis.recurrences import Recurrences
@@ -30,23 +29,15 @@ from jax_enzyme.ir.values import Constant, int_value
 
 
 class PrivateMemory:
-    """What is asked about one function, all of whose `accesses` are known; `count` says how often a loop runs."""
+    """What is asked about one function; `count` says how often a loop runs."""
 
     def __init__(
-        self,
-        function: Function,
-        facts: Recurrences,
-        points_to: PointsTo,
-        layout: DataLayout,
-        accesses: Sequence[Access],
-        count: Callable[[Loop], int | None],
+        self, function: Function, facts: Recurrences, memory: MemoryUses, count: Callable[[Loop], int | None]
     ) -> None:
         self._function = function
         self._facts = facts
         self._loops = facts.loops
-        self._points_to = points_to
-        self._layout = layout
-        self._accesses = accesses
+        self._memory = memory
         self._count = count
 
     def is_private(self, item: MemoryObject, inside: Sequence[Access], loop: Loop, marks: Marks) -> bool:
@@ -56,12 +47,10 @@ class PrivateMemory:
         if not self._is_local(item) or self.is_held(item) or is_common(item.site):
             return False
         assert loop.preheader is not None
-        size = room(self._layout, item)
+        size = room(self._memory.layout, item)
         anew = False
-        for access in self._accesses:
+        for access in self._memory.touching(item):
             block = self._facts.block_of[access.instruction]
-            if item not in access.objects and self._points_to.unknown not in access.objects:
-                continue
             if block in loop or access.kills:
                 continue
             if not self._loops.dominators.dominates(block, loop.preheader) or not clears(access.instruction):
@@ -80,24 +69,12 @@ class PrivateMemory:
             or self.is_held(item)
         ):
             return False
-        return all(
-            self._facts.block_of[a.instruction] in loop
-            for a in self._accesses
-            if item in a.objects or self._points_to.unknown in a.objects
-        )
-
-    def _comes_first(self, one: I.Instruction, other: I.Instruction) -> bool:
-        """Does an iteration that comes to the other instruction come to this one before?"""
-        blocks = [self._facts.block_of[i] for i in (one, other)]
-        if blocks[0] is not blocks[1]:
-            return self._loops.dominators.dominates(*blocks)
-        order = blocks[0].instructions
-        return order.index(one) < order.index(other)
+        return all(self._facts.block_of[a.instruction] in loop for a in self._memory.touching(item))
 
     def _in_order(self, one: I.Instruction, other: I.Instruction, loop: Loop) -> bool:
-        """The same, and does it not come to this one again behind the other?"""
+        """Does an iteration that comes to the other instruction come to this one before, and not again behind it?"""
         around = next((c for c in loop.children if self._facts.block_of[one] in c), None)
-        return self._comes_first(one, other) and (around is None or self._facts.block_of[other] not in around)
+        return self._loops.precedes(one, other) and (around is None or self._facts.block_of[other] not in around)
 
     def _is_used_anew(self, item: MemoryObject, inside: Sequence[Access], loop: Loop, marks: Marks) -> bool:
         """Does no iteration see what others wrote to an object? Each writes whatever it writes before it reads, or
@@ -112,7 +89,7 @@ class PrivateMemory:
         end = 0
         for low, high in sorted(s for c in last if (s := writes[c]) is not None):
             end = max(end, high) if low <= end else end
-        return end >= (room(self._layout, item) or end + 1)
+        return end >= (room(self._memory.layout, item) or end + 1)
 
     def _swept(self, access: Access, item: MemoryObject, loop: Loop) -> tuple[int, int] | None:
         """From and to which byte of an object every iteration writes, all of them, one after the other if in a loop."""
@@ -138,7 +115,7 @@ class PrivateMemory:
         return min(ends), max(ends) + size
 
     def is_held(self, item: MemoryObject) -> bool:
-        return any(item in held for held in self._points_to.contents.values())
+        return any(item in held for held in self._memory.points_to.contents.values())
 
     def _is_local(self, item: MemoryObject) -> bool:
         site = item.site

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 
 from jax_enzyme.analysis.accesses import direct
 from jax_enzyme.analysis.layout import DataLayout
-from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.polynomials import Iteration, Leaf, Polynomial, TooComplex
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.ir import instructions as I
@@ -75,7 +74,6 @@ class _Touching:
         self.function = function
         self.facts = Recurrences.of(function, module)
         self.loops = self.facts.loops
-        self.dominators = self.facts.dominators
         self.layout = DataLayout(module)
         self.found: dict[Root, Touched] = {}
         self.places: dict[Root, list[_Place]] = {}
@@ -203,14 +201,9 @@ class _Touching:
         return all(any(self._before(w, r) for w in writes) for r in places if not r.writes)
 
     def _before(self, write: _Place, read: _Place) -> bool:
-        if write.block is read.block:
-            order = write.block.instructions
-            return write.address == read.address and order.index(write.instruction) < order.index(read.instruction)
-        if not self.dominators.dominates(write.block, read.block):
+        if not self.loops.precedes(write.instruction, read.instruction):
             return False
-        loop = self._outermost(write.block)
-        return loop is None or read.block not in loop or write.address == read.address
-
-    def _outermost(self, block: BasicBlock) -> Loop | None:
-        inside = [loop for loop in self.loops if block in loop]
-        return max(inside, key=lambda loop: len(loop.blocks), default=None)
+        if write.address == read.address:
+            return True
+        around = any(read.block in loop for loop in self.loops.roots if write.block in loop)
+        return write.block is not read.block and not around

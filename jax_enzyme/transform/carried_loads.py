@@ -28,13 +28,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
-from jax_enzyme.analysis.accesses import Access, accesses
+from jax_enzyme.analysis.accesses import Access
 from jax_enzyme.analysis.apart import Apart
 from jax_enzyme.analysis.congruence import Congruence
 from jax_enzyme.analysis.extents import left
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.memory_uses import MemoryUses
 from jax_enzyme.analysis.objects import Objects, call_effect
 from jax_enzyme.analysis.polynomials import Leaf, Polynomial, TooComplex
 from jax_enzyme.analysis.ranges import Interval
@@ -110,11 +111,7 @@ class _Loading:
             return False
         self._layout = DataLayout(self._module)
         self._points_to = PointsTo(self._module, self._root)
-        self._accesses = tuple(accesses(self._points_to, self._root, self._layout))
-        self._by_instruction: dict[I.Instruction, list[Access]] = {}
-        for access in self._accesses:
-            self._by_instruction.setdefault(access.instruction, []).append(access)
-        self._order = {i: n for b in self._root.blocks for n, i in enumerate(b.instructions)}
+        self._memory = MemoryUses(self._root, self._points_to, self._layout)
         replaced: dict[Value, Value] = {}
         for loop, phi, marks in wanted:
             value = self._again_in(loop, phi, marks)
@@ -147,9 +144,7 @@ class _Loading:
         if (facts.form(pointer).polynomial - facts.form(load.operands[0]).polynomial).value != 0:
             return False
         between = before[before.index(load) + 1 :]
-        return not any(
-            a.writes and self._may_meet(a.objects, objects) for i in between for a in self._by_instruction.get(i, ())
-        )
+        return not any(True for i in between for _ in self._writes(i, objects))
 
     def _marked(self) -> Iterator[tuple[Loop, Marks]]:
         """Marked loops, and those inside of them, with the marks that they have themselves or of the loop around."""
@@ -214,7 +209,7 @@ class _Loading:
         return None
 
     def _place(self, loop: Loop, start: Value, latch: Value, marks: Marks) -> _Place | None:
-        for access in self._accesses:
+        for access in self._memory.all:
             match access.instruction:
                 case I.Load() as load if load is latch:
                     align = load.align
@@ -268,27 +263,21 @@ class _Loading:
         own = place.access
         home = self._facts.block_of[own.instruction]
         here = place.first + Polynomial.atom(self._facts.iteration(loop)).scale(place.step)
-        for access in self._accesses:
+        for access in self._memory.inside(loop):
             block = self._facts.block_of[access.instruction]
-            if access is own or not access.writes or block not in loop:
+            if access is own or not access.writes or self._leads_elsewhere(access, own, loop):
                 continue
-            if not self._may_meet(access.objects, own.objects) or self._leads_elsewhere(access, own, loop):
-                continue
-            if block is home and self._order[access.instruction] < self._order[own.instruction]:
-                continue
-            every_time = block is not home and self._facts.once_per_iteration(block, loop)
-            if every_time and self._facts.dominators.dominates(block, home):
+            every_time = block is home or self._facts.once_per_iteration(block, loop)
+            if every_time and self._loops.precedes(access.instruction, own.instruction):
                 continue
             if not self._apart(access, here, place.size):
                 return False
         return True
 
-    def _may_meet(self, a: Objects, b: Objects) -> bool:
-        unknown = self._points_to.unknown
-        return bool(a & b) or unknown in a or unknown in b
-
     def _leads_elsewhere(self, access: Access, own: Access, loop: Loop) -> bool:
-        """Do two pointers that are the same throughout a loop, as far as it goes, lead to different objects?"""
+        """Do two pointers lead to different objects, if only as they are the same throughout a loop?"""
+        if not self._points_to.may_meet(access.objects, own.objects):
+            return True
         bases = [I.base_of(a.pointer) for a in (access, own)]
         if any(self._is_inside(b, loop) for b in bases):
             return False
@@ -310,12 +299,12 @@ class _Loading:
             for instruction in reversed(block.instructions):
                 if self._holds(instruction, where, place, start):
                     return True
-                if any(not self._apart(a, where, place.size) for a in self._writes(instruction, place)):
+                if any(not self._apart(a, where, place.size) for a in self._writes(instruction, place.access.objects)):
                     return False
             above = self._facts.dominators.idom[block]
             if above is not None:
                 between = [i for b in self._between(above, block) for i in b.instructions]
-                writes = [access for i in between for access in self._writes(i, place)]
+                writes = [access for i in between for access in self._writes(i, place.access.objects)]
                 if writes and not (self._is_fixed(where) and all(self._apart(a, where, place.size) for a in writes)):
                     return False
             block = above
@@ -338,11 +327,10 @@ class _Loading:
         block = self._facts.block_of.get(value)
         return block is None or self._loops.loop_of[block] is None
 
-    def _writes(self, instruction: I.Instruction, place: _Place) -> Iterator[Access]:
-        """What an instruction may write of the objects of a place."""
-        for access in self._by_instruction.get(instruction, ()):
-            if access.writes and self._may_meet(access.objects, place.access.objects):
-                yield access
+    def _writes(self, instruction: I.Instruction, objects: Objects) -> Iterator[Access]:
+        """What an instruction may write of some objects."""
+        found = self._memory.at(instruction)
+        return (a for a in found if a.writes and self._points_to.may_meet(a.objects, objects))
 
     def _holds(self, instruction: I.Instruction, where: Polynomial, place: _Place, start: Value) -> bool:
         """Does an instruction tell that there is `start`?"""

@@ -150,7 +150,7 @@ class _Search:
         for store in stores:
             same = store.operands[1] is load.operands[0] and store.operands[0].type == load.type
             if same and self._facts.block_of[store] is block:
-                return block.instructions.index(load) < block.instructions.index(store)
+                return self._facts.loops.precedes(load, store)
         return False
 
 

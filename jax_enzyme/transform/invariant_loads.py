@@ -16,12 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from jax_enzyme.analysis.accesses import Access, accesses
+from jax_enzyme.analysis.accesses import Access
 from jax_enzyme.analysis.evaluation import is_pure
 from jax_enzyme.analysis.extents import argument_size
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.memory_uses import MemoryUses
 from jax_enzyme.analysis.objects import call_effect
 from jax_enzyme.analysis.polynomials import TooComplex
 from jax_enzyme.analysis.recurrences import Recurrences
@@ -58,14 +59,13 @@ class _Moves:
         self._facts = Recurrences(root, self._loops.cfg, self._loops, module)
         self._layout = DataLayout(module)
         self._points_to = PointsTo(module, root)
-        self._found = list(accesses(self._points_to, root, self._layout))
+        self._memory = MemoryUses(root, self._points_to, self._layout)
 
     def run(self) -> bool:
         """Whether anything was moved."""
         copies = noted_sources(self._root)
-        writes = [access for access in self._found if access.writes]
         loads = ((loop, load) for loop in self._loops.all for load in _candidates(loop) if load not in copies)
-        moved = [(loop, load) for loop, load in loads if self._may_begin(load, loop, writes)]
+        moved = [(loop, load) for loop, load in loads if self._may_begin(load, loop)]
         sums = [(loop, group) for loop in self._loops.all for group in self._handed_on(loop)]
         for loop, load in moved:
             assert loop.preheader is not None
@@ -75,27 +75,27 @@ class _Moves:
             _hand_on(self._root, loop, group)
         return bool(moved or sums)
 
-    def _may_begin(self, load: I.Load, loop: Loop, writes: Iterable[Access]) -> bool:
+    def _may_begin(self, load: I.Load, loop: Loop) -> bool:
         """Whether a load may be made where the loop begins: what it reads is there, and stays."""
-        return (load in loop.header.instructions or self._is_readable(load)) and self._is_alone(load, loop, writes)
+        is_there = load in loop.header.instructions or self._is_readable(load)
+        return is_there and self._is_alone(load, loop, (a for a in self._memory.inside(loop) if a.writes))
 
     def _handed_on(self, loop: Loop) -> Iterator[list[I.Load | I.Store]]:
         """What every iteration of a loop loads from one place and stores there, and nothing else in it touches."""
         for group in _sums(self._loops, loop):
             if all(self._facts.once_per_iteration(self._facts.block_of[i], loop) for i in group):
-                others = (access for access in self._found if access.instruction not in group)
+                others = (access for access in self._memory.inside(loop) if access.instruction not in group)
                 if isinstance(group[0], I.Load) and self._is_alone(group[0], loop, others):
                     yield group
 
     def _is_alone(self, load: I.Load, loop: Loop, others: Iterable[Access]) -> bool:
         """Whether nothing among other accesses in the loop comes to the place of one."""
-        objects, unknown = self._points_to.of(load.operands[0]), self._points_to.unknown
+        objects = self._points_to.of(load.operands[0])
         own = Place(load.operands[0], loop.header, self._layout.store_size(load.type))
         for other in others:
-            block = self._facts.block_of[other.instruction]
-            if block not in loop or not (objects & other.objects or unknown in objects | other.objects):
+            if not self._points_to.may_meet(objects, other.objects):
                 continue
-            size = other.size
+            block, size = self._facts.block_of[other.instruction], other.size
             if size is None or not never_meet(self._facts, loop, own, Place(other.pointer, block, size)):
                 return False
         return True

@@ -15,8 +15,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from jax_enzyme.analysis.cfg import Cfg
-from jax_enzyme.analysis.dominators import Dominators
+from jax_enzyme.analysis.loops import Loops
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.builder import Builder, const_int
@@ -94,13 +93,8 @@ def _is_filled_before(function: Function, found: dict[I.Instruction, Value], len
         return False
     if not loads or any(int_value(found[i]) not in (None, *range(length)) for i in loads):
         return False
-    dominators = Dominators(Cfg(function))
-    at = {i: (b, n) for b in function.blocks for n, i in enumerate(b.instructions) if i in found}
-    return all(
-        s[1] < i[1] if s[0] is i[0] else dominators.dominates(s[0], i[0])
-        for s in (at[s] for s in stores)
-        for i in (at[i] for i in loads)
-    )
+    order = Loops.of(function)
+    return all(order.precedes(store, load) for store in stores for load in loads)
 
 
 def _choose(function: Function) -> None:

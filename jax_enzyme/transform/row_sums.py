@@ -19,12 +19,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from jax_enzyme.analysis.accesses import accesses
 from jax_enzyme.analysis.counters import way
 from jax_enzyme.analysis.evaluation import is_pure, is_silent
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.memory_uses import MemoryUses
+from jax_enzyme.analysis.objects import MemoryObject
 from jax_enzyme.analysis.polynomials import Leaf, TooComplex
 from jax_enzyme.analysis.recurrences import Recurrences
 from jax_enzyme.ir import instructions as I
@@ -146,7 +147,7 @@ class _Finder:
         self._facts = Recurrences(root, self._loops.cfg, self._loops, module)
         self._layout = DataLayout(module)
         self._points_to = PointsTo(module, root)
-        self._writes = [a for a in accesses(self._points_to, root, self._layout) if a.writes]
+        self._memory = MemoryUses(root, self._points_to, self._layout)
         self._users = uses(root)
         self._room = _ALL_BYTES
 
@@ -238,7 +239,9 @@ class _Finder:
         if any(phi.operands[0] in nest.varying and phi.operands[0] not in ends for phi in phis(nest.behind)):
             return False
         needed = self._needed(nest)
-        return needed is not None and all(self._stays(i, nest.row) for i in needed if isinstance(i, I.Load))
+        loads = (i for i in needed or () if isinstance(i, I.Load))
+        read = frozenset[MemoryObject]().union(*(self._points_to.of(load.operands[0]) for load in loads))
+        return needed is not None and not self._memory.may_be_written(read, nest.row)
 
     def _is_repeatable(self, instruction: I.Instruction) -> bool:
         match instruction:
@@ -275,12 +278,6 @@ class _Finder:
                 found.add(value)
                 pending += value.operands
         return found
-
-    def _stays(self, load: I.Load, row: Loop) -> bool:
-        """Whether nothing in the row writes to the object of a load."""
-        objects, unknown = self._points_to.of(load.operands[0]), self._points_to.unknown
-        written = (a.objects for a in self._writes if self._facts.block_of.get(a.instruction) in row.blocks)
-        return unknown not in objects and all(objects.isdisjoint(w) and unknown not in w for w in written)
 
     def _gains(self, nest: _Nest) -> bool:
         """Whether all that the innermost loop reads and that differs lies side by side in the row."""

@@ -152,9 +152,8 @@ class _Needed:
             self._read |= access.objects if access.reads else frozenset()
 
     def _is_read(self, instruction: Value) -> bool:
-        unknown = self._facts.points_to.unknown
         written = frozenset[MemoryObject]().union(*(a.objects for a in self._accesses[instruction] if a.writes))
-        return bool(written) and (not self._read.isdisjoint(written) or unknown in self._read or unknown in written)
+        return bool(written) and self._facts.points_to.may_meet(written, self._read)
 
     def _acts(self, instruction: I.Instruction) -> bool:
         """Whether an instruction does more than to compute or store something."""

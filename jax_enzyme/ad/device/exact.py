@@ -308,11 +308,7 @@ class _Sums:
             if _is_sum(access.instruction):
                 item, place = self._place(access)
                 self._places.setdefault(item, {}).setdefault(place.kind.type, place)
-        touching = {
-            a.instruction: self._checked(a)
-            for a in found
-            if points_to.unknown in a.objects or not a.objects.isdisjoint(self._places)
-        }
+        touching = {a.instruction: self._checked(a) for a in found if points_to.may_meet(a.objects, self._places)}
         self.buffers = tuple(
             Buffer(f"words{n}", "i64", (p.kind.words + 1, p.blocks * p.count), "scratch", "tape", zero=True)
             for n, p in enumerate(self._all())

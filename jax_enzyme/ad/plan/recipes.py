@@ -422,7 +422,7 @@ class Recipes:
         index = Polynomial({})
         loop = None
         if len(above) == len(common):
-            if not self._before(store, load) or (read - written).terms:
+            if not self.code.loops.precedes(store, load) or (read - written).terms:
                 return None
         elif len(above) == len(common) + 1:
             loop = above[-1]
@@ -437,12 +437,6 @@ class Recipes:
         if not all(self._in_reach(v, below) for v in leaves) or not all(x in below for x in loops):
             return None
         return Forward(stored, loop, index, (stored, *leaves))
-
-    def _before(self, first: I.Instruction, second: I.Instruction) -> bool:
-        a, b = self.block_of[first], self.block_of[second]
-        if a is b:
-            return self._position[first] < self._position[second]
-        return self.code.dominators.dominates(a, b)
 
     def _iteration_that_wrote(
         self, store: I.Instruction, load: I.Instruction, loop: Loop, read: Polynomial, written: Polynomial

@@ -255,9 +255,7 @@ class _Tile:
         around = self._loops.loop_of[there]
         if around is not None and here not in around:
             return False
-        if there is here:
-            return there.instructions.index(store) < here.instructions.index(load)
-        return self._loops.dominators.dominates(there, here)
+        return self._loops.precedes(store, load)
 
     # -- what it wrote
 
