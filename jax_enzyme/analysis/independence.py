@@ -63,7 +63,8 @@ class Independent:
 
     Of a marked loop besides: `sums`, the other phis of its header, which parts of the loop may start anew; `left`, the
     values of the last iteration that are used behind the loop; `added`, the objects that iterations only add to, of
-    numbers of the type that is given with them, or (None) which they may change in any order, but not at once; `near`,
+    numbers of the type that is given with them, or (None) which have no copies and may be changed in any order, but not
+    at once; `near`,
     those to which only iterations add at the same places that are less than `apart` iterations from one another."""
 
     loop: Loop
@@ -184,8 +185,10 @@ class Independence:
             problem = places if isinstance(places, str) else overlap(places)
             if problem is None or self._is_exclusive(item, loop, marks):
                 continue
+            at_hand = all(self._is_at_hand(a.pointer, item, loop) for a in self._of(item, loop))
             if (
                 locals_are_private
+                and at_hand
                 and item.site is not None
                 and self._private.is_private(item, list(self._of(item, loop)), loop, marks)
             ):
@@ -194,6 +197,10 @@ class Independence:
             numbers = self._added_to(item, loop) if Mark.PARALLEL in marks else None
             if item.site is None or (numbers is None and not self._in_any_order(item, loop, marks)):
                 return f"{_name(item)}: {problem}"
+            if not at_hand:
+                if self._is_one_of_many(item.site):
+                    return f"{_name(item)}: it is reached through a pointer that is loaded or chosen"
+                numbers = None
             left_early = len(loop.exit_edges) > 1
             between = None if isinstance(places, str) or left_early else self._apart_by(item, loop, places)
             if between is None:
@@ -301,6 +308,24 @@ class Independence:
                 case _:
                     return None
         return types.pop() if len(types) == 1 and stores == reached else None
+
+    def _is_at_hand(self, pointer: Value, item: MemoryObject, loop: Loop) -> bool:
+        """Is an address made of an object's in the loop or right before it, so that it would lead into a copy if that
+        took the object's place? Not one that is loaded, or was chosen before the loop."""
+        needed = Reached[Value]([pointer], lambda v: v is not item.site and T.is_pointer(v.type))
+        for value in needed:
+            made = isinstance(value, I.GetElementPtr) or (
+                isinstance(value, I.Phi | I.Select) and self._is_inside(value, loop)
+            )
+            if not made:
+                return False
+            needed.add(value.operands)
+        return True
+
+    def _is_one_of_many(self, site: Value) -> bool:
+        """May memory be made here several times? Then a pointer may lead to what was made before."""
+        block = self._facts.block_of.get(site)
+        return block is not None and (self.loops.loop_of[block] is not None or bool(self.loops.irreducible))
 
     def _stores_back(self, user: I.Instruction, index: int, load: I.Load) -> bool:
         """Is the place where a sum is stored the one from which it was loaded? No step of a chain leads from one

@@ -78,6 +78,9 @@ class InRanges(Sharing):
         self._pages = Pages(ranges.marked)
         self._delivers = True
 
+    def _named(self) -> Iterable[Value]:
+        return self._ranges.marked
+
     # -- a range
 
     def _piece(self) -> int:

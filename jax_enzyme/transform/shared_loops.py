@@ -19,7 +19,7 @@ own. Where the loop is left early, by a failure, the stretch returns the number 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from jax_enzyme.analysis.independence import CALL, Independence, Independent
@@ -128,7 +128,7 @@ class Sharing:
         address among them."""
         found: dict[Value, None] = {}
         needed = Reached[Value](
-            (self._start(phi) for phi, _ in self._share.counters),
+            (*(self._start(phi) for phi, _ in self._share.counters), *self._named()),
             lambda v: (
                 v not in self._inside and v not in self._share.private and isinstance(v, Argument | I.Instruction)
             ),
@@ -147,6 +147,10 @@ class Sharing:
                 return None
         order: dict[Value, int] = {v: n for n, v in enumerate([*self._root.arguments, *self._root.instructions()])}
         return sorted(found, key=order.__getitem__)
+
+    def _named(self) -> Iterable[Value]:
+        """What is needed besides what the loop's instructions name."""
+        return ()
 
     def _is_counter_start(self, instruction: I.Instruction, value: Value) -> bool:
         return (

@@ -755,6 +755,49 @@ extern "C" void k(int n, const double *x, double *y) {
         "pjv",
         lang="c++",
     ),
+    "sums in rows that pointers in a table lead to": Shared(
+        """#include <math.h>
+#include <stdlib.h>
+void k(int n, const double *x, double *y) {
+  double *d = calloc(64, 8), **row = malloc(8 * sizeof *row);
+  for (int i = 0; i < 8; i++) row[i] = d + 8 * i;
+#pragma omp parallel for
+  for (int i = 0; i < n; i++) {
+    double v = 0;
+    for (int q = 0; q < 8; q++) v += sin(x[i] * q);
+#pragma omp atomic
+    row[i % 8][i % 5] += v * x[i];
+#pragma omp atomic
+    d[i % 64] += v;
+  }
+  for (int i = 0; i < n; i++) y[i] = x[i] * d[i % 64];
+  free(d);
+  free(row);
+}""",
+        "pjv",
+    ),
+    "a thread's own memory behind a pointer that data chose": Shared(
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+#pragma omp parallel
+  {
+    double w[64], *p = w;
+    for (int s = 0; x[s] > 0.5 && s < 20; s++) p++;
+#pragma omp for
+    for (int i = 0; i < n; i++) {
+      int m = 8 + i % 23;
+      for (int q = 0; q < m; q++) p[q] = x[(i + q) % n] * (q + 1);
+      for (int r = 0; r < 5; r++)
+        for (int q = 1; q < m; q++) p[q] += .01 * sin(p[q - 1]) * p[(q * 3) % m];
+      double a = 0;
+      for (int q = 0; q < m; q++) a += p[q];
+      y[i] = a;
+    }
+  }
+}""",
+        "",
+        "iterations touch the same places of it",
+    ),
 }
 
 
