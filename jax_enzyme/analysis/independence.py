@@ -41,7 +41,7 @@ from jax_enzyme.ir.reach import Reached
 from jax_enzyme.ir.values import Argument, Value, int_value
 from jax_enzyme.remembered import remembered
 from jax_enzyme.rules.effects import Effect
-from jax_enzyme.rules.helpers import TAPE
+from jax_enzyme.rules.helpers import ALLOCATE, TAPE
 from jax_enzyme.rules.table import standard
 
 _HARMLESS = (Effect.IGNORED, Effect.PURE_INT, Effect.MEMORY_COPY, Effect.MEMORY_SET)
@@ -64,8 +64,8 @@ class Independent:
     Of a marked loop besides: `sums`, the other phis of its header, which parts of the loop may start anew; `left`, the
     values of the last iteration that are used behind the loop; `added`, the objects that iterations only add to, of
     numbers of the type that is given with them, or (None) which have no copies and may be changed in any order, but not
-    at once; `near`,
-    those to which only iterations add at the same places that are less than `apart` iterations from one another."""
+    at once; `near`, those to which only iterations add at the same places that are less than `apart` iterations from
+    one another; `arenas`, those from which iterations take memory for a tape, which stays."""
 
     loop: Loop
     count: int
@@ -77,6 +77,7 @@ class Independent:
     near: tuple[tuple[Value, T.Type | None], ...] = ()
     apart: int = 1
     length: Polynomial | None = None
+    arenas: tuple[Value, ...] = ()
 
 
 class Independence:
@@ -109,7 +110,7 @@ class Independence:
     def _trips(self, loop: Loop) -> TripCount:
         if len(loop.latches) != 1 or not self._facts.once_per_iteration(loop.latches[0], loop):
             return UNKNOWN
-        return exit_count(self._facts, loop, loop.latches[0], False)
+        return exit_count(self._facts, loop, loop.latches[0], len(loop.exit_edges) == 1)
 
     def _length(self, loop: Loop) -> tuple[int, Polynomial] | None:
         """The most iterations that a loop has which is not left early, and how many there are, where that is no
@@ -162,7 +163,8 @@ class Independence:
         count, length = (self._length(loop) if Mark.PARALLEL in marks else None) or (self.count(loop), None)
         if count is None:
             return "how often the loop runs is not known beforehand"
-        problem = self._hindering_control(loop) or self._hindering_calls(loop)
+        arenas = self._arenas(loop, marks)
+        problem = self._hindering_control(loop) or self._hindering_calls(loop, arenas)
         if problem is not None:
             return problem
         sums: dict[I.Phi, Chain] = {}
@@ -176,6 +178,21 @@ class Independence:
             return counters
         if left and len(loop.exit_edges) > 1:
             return "it may be left early, and leaves a value behind"
+        bare = Independent(
+            loop,
+            count,
+            (),
+            counters,
+            tuple(sums.values()),
+            left,
+            length=length,
+            arenas=tuple(dict.fromkeys(arenas.values())),
+        )
+        return self._with_memory(bare, locals_are_private, marks)
+
+    def _with_memory(self, bare: Independent, locals_are_private: bool, marks: Marks) -> Independent | str:
+        """The loop with what it does to memory, or why its iterations are not independent."""
+        loop = bare.loop
         private: list[Value] = []
         added: list[tuple[Value, T.Type | None]] = []
         near: list[tuple[Value, T.Type | None]] = []
@@ -185,22 +202,15 @@ class Independence:
             problem = places if isinstance(places, str) else overlap(places)
             if problem is None or self._is_exclusive(item, loop, marks):
                 continue
-            at_hand = all(self._is_at_hand(a.pointer, item, loop) for a in self._of(item, loop))
-            if (
-                locals_are_private
-                and at_hand
-                and item.site is not None
-                and self._private.is_private(item, list(self._of(item, loop)), loop, marks)
-            ):
+            if item.site is None:
+                return f"{_name(item)}: {problem}"
+            inside, at_hand = list(self._of(item, loop)), self._is_at_hand(item, loop)
+            if locals_are_private and at_hand and self._private.is_private(item, inside, loop, marks):
                 private.append(item.site)
                 continue
-            numbers = self._added_to(item, loop) if Mark.PARALLEL in marks else None
-            if item.site is None or (numbers is None and not self._in_any_order(item, loop, marks)):
-                return f"{_name(item)}: {problem}"
-            if not at_hand:
-                if self._is_one_of_many(item.site):
-                    return f"{_name(item)}: it is reached through a pointer that is loaded or chosen"
-                numbers = None
+            numbers = self._changed(item, loop, marks, at_hand)
+            if isinstance(numbers, str):
+                return f"{_name(item)}: {numbers or problem}"
             left_early = len(loop.exit_edges) > 1
             between = None if isinstance(places, str) or left_early else self._apart_by(item, loop, places)
             if between is None:
@@ -208,8 +218,7 @@ class Independence:
             else:
                 near.append((item.site, numbers))
                 apart = max(apart, between)
-        found = tuple(sums.values())
-        return Independent(loop, count, tuple(private), counters, found, left, tuple(added), tuple(near), apart, length)
+        return replace(bare, private=tuple(private), added=tuple(added), near=tuple(near), apart=apart)
 
     def choices(self, loop: Loop) -> list[Chain]:
         """What is chosen in a loop as the best of all, and what belongs to it."""
@@ -283,6 +292,19 @@ class Independence:
                 found[phi] = sum_
         return found
 
+    def _changed(self, item: MemoryObject, loop: Loop, marks: Marks, at_hand: bool) -> T.Type | str | None:
+        """As what iterations may change an object in any order: numbers of a type, to which they add in copies; None:
+        in place; or why they may not, empty where no more is known."""
+        numbers = self._added_to(item, loop) if Mark.PARALLEL in marks else None
+        if numbers is None and not self._in_any_order(item, loop, marks):
+            return ""
+        if at_hand:
+            return numbers
+        block = None if item.site is None else self._facts.block_of.get(item.site)
+        # What was made before in the same place may be reached as well.
+        is_one_of_many = block is not None and (self.loops.loop_of[block] is not None or bool(self.loops.irreducible))
+        return "it is reached through a pointer that is loaded or chosen" if is_one_of_many else None
+
     def _added_to(self, item: MemoryObject, loop: Loop) -> T.Type | None:
         """The type of the numbers that iterations add to an object, which they access in no other way."""
         stores: set[I.Instruction] = set()
@@ -309,23 +331,18 @@ class Independence:
                     return None
         return types.pop() if len(types) == 1 and stores == reached else None
 
-    def _is_at_hand(self, pointer: Value, item: MemoryObject, loop: Loop) -> bool:
-        """Is an address made of an object's in the loop or right before it, so that it would lead into a copy if that
-        took the object's place? Not one that is loaded, or was chosen before the loop."""
-        needed = Reached[Value]([pointer], lambda v: v is not item.site and T.is_pointer(v.type))
+    def _is_at_hand(self, item: MemoryObject, loop: Loop) -> bool:
+        """Are all addresses by which a loop comes to an object made of its own there or right before, so that they
+        would lead into a copy if that took the object's place? Not those that are loaded, or were chosen before."""
+        pointers = (a.pointer for a in self._of(item, loop))
+        needed = Reached[Value](pointers, lambda v: v is not item.site and T.is_pointer(v.type))
         for value in needed:
-            made = isinstance(value, I.GetElementPtr) or (
-                isinstance(value, I.Phi | I.Select) and self._is_inside(value, loop)
-            )
-            if not made:
+            chosen = isinstance(value, I.Phi | I.Select) and self._is_inside(value, loop)
+            if not isinstance(value, I.GetElementPtr) and not chosen:
                 return False
+            assert isinstance(value, I.Instruction)
             needed.add(value.operands)
         return True
-
-    def _is_one_of_many(self, site: Value) -> bool:
-        """May memory be made here several times? Then a pointer may lead to what was made before."""
-        block = self._facts.block_of.get(site)
-        return block is not None and (self.loops.loop_of[block] is not None or bool(self.loops.irreducible))
 
     def _stores_back(self, user: I.Instruction, index: int, load: I.Load) -> bool:
         """Is the place where a sum is stored the one from which it was loaded? No step of a chain leads from one
@@ -393,10 +410,25 @@ class Independence:
             found.append((phi, step))
         return tuple(found)
 
-    def _hindering_calls(self, loop: Loop) -> str | None:
+    def _arenas(self, loop: Loop, marks: Marks) -> dict[Value, Value]:
+        """The calls that take memory from an arena which nothing else in a marked loop accesses, with the arena."""
+        if Mark.PARALLEL not in marks:
+            return {}
+        calls = [i for b in loop.blocks for i in b.instructions if isinstance(i, I.CallBase)]
+        found = {c: c.arguments[0] for c in calls if callee_name(c) == ALLOCATE}
+        fixed = {a for a in found.values() if isinstance(a, I.Alloca | Argument) and not self._is_inside(a, loop)}
+        touched = {o for access in self._inside(loop) for o in access.objects} if fixed else set[MemoryObject]()
+        known = {
+            a for a in fixed if touched.isdisjoint(self._points_to.of(a)) and self._points_to.unknown not in touched
+        }
+        return {c: a for c, a in found.items() if a in known}
+
+    def _hindering_calls(self, loop: Loop, arenas: Container[Value]) -> str | None:
         for block in loop.blocks:
             for instruction in block.instructions:
                 match instruction:
+                    case I.CallBase() if instruction in arenas:
+                        pass
                     case I.CallBase() if not _is_harmless(instruction) and not self._is_within(instruction, loop):
                         return f"it calls `{callee_name(instruction) or 'a pointer'}`"
                     case I.AtomicRMW() | I.CmpXchg() | I.Fence() | I.Alloca():
@@ -455,7 +487,14 @@ class Independence:
         for access in self._inside(loop):
             if access.writes:
                 found |= dict.fromkeys(access.objects)
-        return [item for item in found if not self._private.is_of_iteration(item, loop)]
+        return [i for i in found if not self._private.is_of_iteration(i, loop) and not self._is_new_node(i, loop)]
+
+    def _is_new_node(self, item: MemoryObject, loop: Loop) -> bool:
+        """Is an object made in a loop, which accesses it there alone where it was made, in the same iteration?"""
+        site = item.site
+        if not isinstance(site, I.CallBase) or callee_name(site) != ALLOCATE or not self._is_inside(site, loop):
+            return False
+        return self._is_at_hand(item, loop)
 
     def is_reached_otherwise(self, site: Value) -> bool:
         """Is the address of what is made here held in memory, so that loads may lead to it?"""

@@ -87,7 +87,7 @@ from jax_enzyme.analysis.tbaa import copied_type
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction
-from jax_enzyme.ir.module import Function, GlobalAlias, GlobalVariable, Module
+from jax_enzyme.ir.module import Function, GlobalAlias, GlobalVariable, Module, callee_name
 from jax_enzyme.ir.values import (
     Constant,
     ConstantAggregate,
@@ -102,6 +102,7 @@ from jax_enzyme.ir.values import (
 )
 from jax_enzyme.remembered import remembered
 from jax_enzyme.rules.effects import Effect
+from jax_enzyme.rules.helpers import BORROW
 
 _TRUST, _SETTLED = "names are trusted", "all is found"
 """What steps rest on besides facts: those that do run again when it changes."""
@@ -173,7 +174,6 @@ class PointsTo:
                 self._join(argument, {self._object("buffer", argument): START})
             else:
                 self._join(argument, {None: ANYWHERE})
-        for argument in self.root.arguments:
             if OPEN in argument.attributes:
                 self.contents.setdefault(self.caller, NOTHING)
                 for item in (self.objects[argument], self.caller):
@@ -243,12 +243,10 @@ class PointsTo:
 
     def _place(self, value: Value) -> Place:
         """What is known of a value so far."""
-        match value:
-            case Constant():
-                return self._constant(value)
-            case _:
-                self._work.read(value)
-                return self._values.get(value, NOWHERE)
+        if isinstance(value, Constant):
+            return self._constant(value)
+        self._work.read(value)
+        return self._values.get(value, NOWHERE)
 
     def _constant(self, value: Constant) -> Place:
         number = int_value(value)
@@ -514,16 +512,18 @@ class PointsTo:
         if callees or self._leads_nowhere(call):
             return
         match call_effect(call):
-            case Effect.ALLOCATE:
+            case Effect.ALLOCATE | Effect.REALLOCATE as effect:
                 self._join(call, {self._object("heap", call): START})
-            case Effect.REALLOCATE:
-                self._join(call, {self._object("heap", call): START})
-                self._copy(call, call.operands[0], None)
+                if effect is Effect.REALLOCATE:
+                    self._copy(call, call.operands[0], None)
             case Effect.MEMORY_COPY:
                 if copied_type(self.module, call) is None:
                     self._copy(call.operands[0], call.operands[1], int_value(call.operands[2]))
             case Effect.SAME_POINTER:
                 self._join(call, self._parts(call.type, call.operands[0]))
+            case None if callee_name(call) == BORROW:
+                self._join(call, {self._object("tape", call): ANYWHERE})
+                self._add(self.objects[call], ANY, {self.objects[call]: ANYWHERE})
             case None:
                 self._visit_unknown(call)
             case _:

@@ -5,6 +5,7 @@
 ;   je.arena.reset(arena, mark)      frees what came after `mark`, an earlier copy of the arena
 ;   je.arena.used(arena, mark)       about how many bytes came after `mark`, at least 1
 ;   je.arena.release(arena)          frees all chunks
+;   je.arena.join(arena, own, count) gives an arena the chunks of so many others, one after the other, each 24 bytes
 ;
 ; An arena is 24 bytes: the chunk in use (whose first words are the one before it and its own size), the next free byte,
 ; the end. Forward mode knows these functions by name (`rules.effects`): what the tape of a gradient holds has its
@@ -162,6 +163,49 @@ test:
 body:
   %before = load ptr, ptr %chunk
   call void @free(ptr %chunk)
+  br label %test
+
+exit:
+  ret void
+}
+
+define internal void @je.arena.join(ptr %arena, ptr %own, i64 %count) nounwind noinline {
+entry:
+  %next.to = getelementptr inbounds i8, ptr %arena, i64 8
+  %end.to = getelementptr inbounds i8, ptr %arena, i64 16
+  br label %test
+
+test:
+  %number = phi i64 [ 0, %entry ], [ %following, %step ]
+  %done = icmp eq i64 %number, %count
+  br i1 %done, label %exit, label %each
+
+each:
+  %part = getelementptr inbounds [24 x i8], ptr %own, i64 %number
+  %last = load ptr, ptr %part
+  %empty = icmp eq ptr %last, null
+  br i1 %empty, label %step, label %walk
+
+walk:
+  %chunk = phi ptr [ %last, %each ], [ %before, %walk ]
+  %before = load ptr, ptr %chunk
+  %first = icmp eq ptr %before, null
+  br i1 %first, label %link, label %walk
+
+link:
+  %kept = load ptr, ptr %arena
+  store ptr %kept, ptr %chunk
+  store ptr %last, ptr %arena
+  %next.from = getelementptr inbounds i8, ptr %part, i64 8
+  %next = load ptr, ptr %next.from
+  store ptr %next, ptr %next.to
+  %end.from = getelementptr inbounds i8, ptr %part, i64 16
+  %end = load ptr, ptr %end.from
+  store ptr %end, ptr %end.to
+  br label %step
+
+step:
+  %following = add nuw i64 %number, 1
   br label %test
 
 exit:

@@ -94,7 +94,7 @@ _FUNCTIONS: dict[Effect, str] = {
         "_ZnwmRKSt9nothrow_t _ZnamRKSt9nothrow_t _ZnwmSt11align_val_tRKSt9nothrow_t "
         "_ZnamSt11align_val_tRKSt9nothrow_t __rust_alloc __rust_alloc_zeroed je.arena.allocate je_arena_allocate"
     ),
-    Effect.TAPE: "je.arena.reset je.arena.used je.arena.release",
+    Effect.TAPE: "je.arena.reset je.arena.used je.arena.release je.arena.join",
     Effect.REALLOCATE: "realloc reallocarray __rust_realloc",
     Effect.FREE: (
         "free cfree _ZdlPv _ZdaPv _ZdlPvm _ZdaPvm _ZdlPvSt11align_val_t _ZdaPvSt11align_val_t "

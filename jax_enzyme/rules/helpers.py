@@ -17,7 +17,11 @@ from jax_enzyme.rules.complex import ANALYTIC, Analytic
 from jax_enzyme.rules.declare import Declarations
 
 PREFIX = "je."
-TAPE = ("je.arena.allocate", "je.arena.reset", "je.arena.used", "je.arena.release", "je_arena_allocate")
+ALLOCATE = "je.arena.allocate"
+JOIN = "je.arena.join"
+BORROW = "je_tape_borrow"
+"""Gives memory of an earlier call (`csrc/kept_tapes.cc`), which holds no addresses but its own."""
+TAPE = (ALLOCATE, "je.arena.reset", "je.arena.used", "je.arena.release", JOIN, "je_arena_allocate")
 """The functions of arenas; the last is what rules in C call the first."""
 
 

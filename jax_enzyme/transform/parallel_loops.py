@@ -91,9 +91,9 @@ class _Choice:
         if work < WORTH:
             return "on one thread: it takes less time than it would take to share it"
         ranges = None
-        if share.sums or share.left or share.added or share.near:
+        if share.sums or share.left or share.added or share.near or share.arenas:
             if share.length is not None:
-                return "on one thread: it adds up, and how often it runs is not known beforehand"
+                return "on one thread: it adds up or keeps a tape, and how often it runs is not known beforehand"
             ranges = self._ranges(share, work)
             if isinstance(ranges, str) and share.near:
                 # Too few ranges lie far enough from one another.
@@ -135,7 +135,9 @@ class _Choice:
 
     def _can_mark(self, share: Independent, sites: list[Value]) -> bool:
         """Is it less work to find out where a loop adds to some objects than to run it?"""
-        told = self._facts.telling(share, sites) if len(share.loop.exit_edges) == 1 else None
+        told = None
+        if len(share.loop.exit_edges) == 1 and not share.arenas:
+            told = self._facts.telling(share, sites)
         if told is None:
             return False
         needed, stores = told

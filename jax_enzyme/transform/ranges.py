@@ -13,7 +13,8 @@ Each range adds to numbers of its own, and to memory in one of three ways:
   notes which pages it will touch (`transform.touched_pages`). Where no two even and no two odd ones touch the same,
   it goes on as above; else one thread runs the even ranges, then the odd ones.
 
-So results are the same to the last bit for one thread and for many. One thread alone notes nothing.
+So results are the same to the last bit for one thread and for many. One thread alone notes nothing. Memory for a tape
+comes from an arena for each range, and those become parts of the caller's behind the loop.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from jax_enzyme.ir.clone import Cloner
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.values import Argument, BasicBlock, ConstantNull, Value
 from jax_enzyme.rules.declare import Declarations
+from jax_enzyme.rules.helpers import JOIN
 from jax_enzyme.transform.rewriting import local
 from jax_enzyme.transform.shared_loops import RUN, WORTH, Sharing, stretch_arguments, structure
 from jax_enzyme.transform.touched_pages import Pages, conflict, mark_pages
@@ -44,6 +46,8 @@ _ADDED = 64
 _SLOT, CELL = 64, 16
 _ON_STACK = 1 << 14
 _OUT_OF_MEMORY = 2 << 32
+_ARENA = 24
+_JOIN = T.FunctionType(T.VOID, (T.PTR, T.PTR, T.I64))
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,10 @@ class InRanges(Sharing):
     def _named(self) -> Iterable[Value]:
         return self._ranges.marked
 
+    @property
+    def _arena_bytes(self) -> int:
+        return self._ranges.count * _ARENA
+
     # -- a range
 
     def _piece(self) -> int:
@@ -106,7 +114,8 @@ class InRanges(Sharing):
         """Runs ranges, one after the other."""
         context, first, last = arguments = stretch_arguments()
         at = Builder(BasicBlock(name="entry"))
-        given, (slots, _, phase, *copies) = self._loaded(at, passed, context)
+        given, (slots, _, phase, *rest) = self._loaded(at, passed, context)
+        copies, arenas = rest[: len(self._ranges.copies)], rest[len(self._ranges.copies) :]
 
         def run(at: Builder, counted: Value, _: Value) -> Value:
             values: list[Value] = list(given)
@@ -119,6 +128,8 @@ class InRanges(Sharing):
                 values[index] = own = at.select(is_first, given[index], own)
                 cleared = at.select(is_first, const_int(T.I64, 0), const_int(T.I64, size))
                 Declarations(self._module).memory(at, "memset", own, const_int(T.I8, 0), cleared)
+            for arena, memory in zip(self._share.arenas, arenas, strict=True):
+                values[passed.index(arena)] = at.gep(T.ArrayType(_ARENA, T.I8), memory, [number])
             slot = at.gep(T.I8, slots, [at.binary("mul", number, const_int(T.I64, self._slot_size))])
             return at.call(body, [*values, *self._bounds(at, number), slot])
 
@@ -132,9 +143,10 @@ class InRanges(Sharing):
         return [low, at.select(at.icmp("ult", behind, whole), behind, whole)]
 
     def _context(self, passed: list[Value]) -> T.StructType:
-        """What the loop needs; then where results and marks are, the phase, and where copies are."""
+        """What the loop needs; then where results and marks are, the phase, and where copies and arenas are."""
         null = ConstantNull(T.PTR)
-        return structure([*passed, null, null, const_int(T.I64, 0), *(null for _ in self._ranges.copies)])
+        more = len(self._ranges.copies) + len(self._share.arenas)
+        return structure([*passed, null, null, const_int(T.I64, 0), *([null] * more)])
 
     def _loaded(self, at: Builder, passed: list[Value], context: Value) -> tuple[list[Value], list[Value]]:
         """The fields of a context: what the loop needs, and the others."""
@@ -180,7 +192,7 @@ class InRanges(Sharing):
         at = Builder(BasicBlock(name="entry"))
         given, (_, _, _, *copies) = self._loaded(at, passed, context)
         place = given[passed.index(site)]
-        memory = copies[list(self._ranges.copies).index(site)]
+        memory = copies[list(self._ranges.copies).index(site)]  # arenas come behind all of them
         parameters = [Argument(T.PTR, ("noalias",), n) for n in range(2)]
         bounds = [Argument(T.I64, (), n, name=w) for n, w in enumerate(("first", "last"), 2)]
         body = self._define(f"{name}.body", [*parameters, *bounds], self._add_elements(site, *parameters, *bounds))
@@ -220,11 +232,15 @@ class InRanges(Sharing):
         blocks = [ready, alone, looking, together, after]
         sizes = [size * (self._ranges.count - 1) for size in self._ranges.copies.values()]
         marks, *copies = self._memory(at, [self._pages.count * self._ranges.count, *sizes], blocks)
+        arenas = [local(self._root, T.ArrayType(self._arena_bytes, T.I8), 16) for _ in self._share.arenas]
         at.br(ready)
         at = Builder(ready)
         kind = self._context(passed)
-        for number, value in enumerate([*passed, slots, marks, const_int(T.I64, 0), *copies]):
+        for number, value in enumerate([*passed, slots, marks, const_int(T.I64, 0), *copies, *arenas]):
             at.store(value, self._field(at, kind, context, number))
+        for own in arenas:
+            whole = const_int(T.I64, self._arena_bytes)
+            Declarations(self._module).memory(at, "memset", own, const_int(T.I8, 0), whole)
         at.cond_br(at.icmp("eq", self._team, ConstantNull(T.PTR)), alone, looking)
         single, shared = Builder(alone), Builder(looking)
         run = shared.load(T.PTR, self._team, 8)
@@ -257,6 +273,9 @@ class InRanges(Sharing):
         way = at.phi(T.I64, [(by_one, alone), (by_all, together)])
         self._replace(self._joined(at, slots))
         self._free([marks, *copies], at)
+        for arena, own in zip(self._share.arenas, arenas, strict=True):
+            join = Declarations(self._module).function(JOIN, _JOIN)
+            at.call(join, [arena, own, const_int(T.I64, self._ranges.count)])
         self._leave(at, way, blocks)
 
     def _memory(self, at: Builder, sizes: Iterable[int], blocks: list[BasicBlock]) -> list[Value]:

@@ -755,6 +755,19 @@ extern "C" void k(int n, const double *x, double *y) {
         "pjv",
         lang="c++",
     ),
+    "loops inside of which only the run knows how long they are": Shared(
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+#pragma omp parallel for schedule(dynamic)
+  for (int i = 0; i < n; i++) {
+    double s = x[i];
+    for (double t = 0; t < 1; t += 0.05 + 0.01 * (i % 3)) s = sin(s * x[(i + 7) % n]) + 0.1;
+    y[i] = s;
+  }
+}""",
+        "pjv",
+        all=True,
+    ),
     "sums in rows that pointers in a table lead to": Shared(
         """#include <math.h>
 #include <stdlib.h>
