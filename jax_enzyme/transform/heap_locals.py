@@ -30,12 +30,14 @@ from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.dominance import Dominance
 from jax_enzyme.ir.marks import is_common, mark_common
-from jax_enzyme.ir.module import Function, Module, callee_name
-from jax_enzyme.ir.reach import reached
+from jax_enzyme.ir.module import Function, GlobalVariable, Module, Uses, callee_name, uses
+from jax_enzyme.ir.reach import Reached, reached
 from jax_enzyme.ir.values import BasicBlock, ConstantNull, Poison, Value, int_value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.rewriting import place, replace_values
 
+_ARRAY = 1024
+"""Bytes of an array that nobody takes for a few registers."""
 STACK_BYTES = 16384
 """So much of local variables of constant size may stay on the stack, per function."""
 _ALIGN = 16
@@ -60,6 +62,32 @@ def move_locals_of(module: Module, functions: Iterable[Function]) -> None:
         moved = _to_move(target, layout)
         if moved:
             _Move(module, target, layout).run(moved)
+
+
+def move_known_outside(module: Module, function: Function) -> None:
+    """Moves the arrays of a function whose address it hands on, in place, but small ones and copies of constants."""
+    layout, users = DataLayout(module), uses(function)
+    found = [i for i in function.entry.instructions if isinstance(i, I.Alloca) and not i.flags]
+    large = [i for i in found if (_static_size(i, layout) or 0) >= _ARRAY]
+    moved = [i for i in large if _is_known_outside(i, users)]
+    if moved:
+        _Move(module, function, layout).run(moved)
+
+
+def _is_known_outside(alloca: I.Alloca, users: Uses) -> bool:
+    """Does a function hand on the address of a variable that it does not copy from a constant?"""
+    addresses = Reached[Value]([alloca])
+    for address in addresses:
+        addresses.add(u for u, _ in users[address] if isinstance(u, I.GetElementPtr | I.Cast))
+    found = [(u, n) for a in addresses.all for u, n in users[a]]
+    if any(isinstance(o, GlobalVariable) and o.is_constant for u, _ in found if _is_copy(u) for o in u.operands):
+        return False
+    stored = any(isinstance(u, I.Store) and n == 0 for u, n in found)
+    return stored or any(isinstance(u, I.CallBase) and not callee_name(u).startswith("llvm.") for u, _ in found)
+
+
+def _is_copy(user: I.Instruction) -> bool:
+    return callee_name(user).startswith("llvm.memcpy.")
 
 
 def _static_size(alloca: I.Alloca, layout: DataLayout) -> int | None:

@@ -668,8 +668,27 @@ void k(int n, const double *x, double *y) {
     }
   }
 }""",
-        "",
+        "pjv",
         n=512,
+    ),
+    "a few numbers that nobody clears, and steps write and read in turn": Shared(
+        """#include <math.h>
+void k(int n, const double *x, double *y) {
+  double w[2][60];
+  for (int t = 0; t < 6; t++) {
+#pragma omp parallel for
+    for (int i = 0; i < n; i++) {
+      double s = 0;
+      for (int q = 0; q < 60; q++) s += sin(x[i] * (t + q));
+      w[t % 2][i] = s;
+      if (t > 0) y[i] += w[(t + 1) % 2][(i + 7) % n] * cos(x[i]);
+      else y[i] = 0;
+    }
+  }
+}""",
+        "",
+        "local memory: it is touched in different ways",
+        n=60,
     ),
     "an output that steps leave to the next ones": Shared(
         """#include <math.h>
@@ -754,6 +773,24 @@ extern "C" void k(int n, const double *x, double *y) {
 }""",
         "pjv",
         lang="c++",
+    ),
+    "a local array in steps that update what lies behind": Shared(
+        """void k(int n, const double *x, double *y) {
+  enum { M = 60 };
+  double a[M][M];
+  for (int i = 0; i < M; i++)
+    for (int j = 0; j < M; j++) a[i][j] = x[i * M + j] + M * (i == j);
+  for (int p = 0; p < 6; p++) {
+#pragma omp parallel for
+    for (int i = p + 1; i < M; i++) {
+      a[i][p] /= a[p][p];
+      for (int j = p + 1; j < M; j++) a[i][j] -= a[i][p] * a[p][j];
+    }
+  }
+  for (int i = 0; i < M * M; i++) y[i] = a[i / M][i % M];
+  for (int i = M * M; i < n; i++) y[i] = 0;
+}""",
+        "pjv",
     ),
     "loops inside of which only the run knows how long they are": Shared(
         """#include <math.h>

@@ -23,6 +23,7 @@ from jax_enzyme.ir.module import Function, Module, callee_name, uses
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import Value, int_value
 from jax_enzyme.rules.effects import Effect
+from jax_enzyme.transform.heap_locals import move_known_outside
 from jax_enzyme.transform.openmp.calls import PREFIX, calls_of
 from jax_enzyme.transform.openmp.exceptions import let_exceptions_out
 from jax_enzyme.transform.openmp.regions import call_regions, call_tasks, forked, is_region
@@ -91,15 +92,16 @@ def check_exclusive(module: Module) -> None:
 
 
 def _mark_common(module: Module, defined: list[Function]) -> None:
-    """Marks the memory that is made outside of parallel regions, in place. Not local variables: where LLVM finds a
-    copy of one, as `firstprivate` makes it, it may make one variable of the two. Nor file-scope ones where C++ may
-    construct some when control first comes there, which iterations wait for."""
+    """Marks the memory that is made outside of parallel regions, in place. Local arrays move to the heap for that:
+    where LLVM finds a copy of a local variable, as `firstprivate` makes it, it may make one of the two. Not file-scope
+    ones where C++ may construct some when control first comes there, which iterations wait for."""
     handed = {f for g in module.globals.values() if g.initializer for f in named_functions(g.initializer)}
     passed = {f for d in defined for i in d.instructions() for o in _passed(i) for f in named_functions(o)}
     regions = {f for f in defined if is_region(module, f)}
     own = set(reached([*regions, *handed, *passed], _named))
-    for function in defined:
-        for instruction in function.instructions() if function not in own else ():
+    for function in (f for f in defined if f not in own):
+        move_known_outside(module, function)
+        for instruction in function.instructions():
             if isinstance(instruction, I.CallBase) and call_effect(instruction) is Effect.ALLOCATE:
                 mark_common(instruction)
     if any(name.startswith(_ONCE) for name in module.functions):
