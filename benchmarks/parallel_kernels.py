@@ -98,6 +98,70 @@ void k(int n, const double *x, double *y) {
   y[0] = total / n;
 }"""
 
+_HEXAHEDRA = """
+enum { E = 30, P = E + 1, CELLS = E * E * E };
+static int corner(int cell, int q) {
+  int i = cell % E + (q & 1), j = cell / E % E + (q >> 1 & 1), l = cell / (E * E) + (q >> 2);
+  return i + P * (j + P * l);
+}
+void k(int n, const double *x, double *y) {
+  int m = n / 3, *node = malloc(4 * 8 * CELLS), *first = calloc(m + 2, 4), *list = malloc(4 * 8 * CELLS);
+  double *force = malloc(8 * 24 * CELLS);
+  for (int q = 0; q < 8 * CELLS; q++) { node[q] = corner(q / 8, q % 8); first[node[q] + 2]++; }
+  for (int i = 0; i < m; i++) first[i + 2] += first[i + 1];
+  for (int q = 0; q < 8 * CELLS; q++) list[first[node[q] + 1]++] = q;
+#pragma omp parallel for
+  for (int c = 0; c < CELLS; c++) {
+    double p[8][3], mid[3] = {0, 0, 0}, a[3], b[3], d[3];
+    for (int q = 0; q < 8; q++)
+      for (int r = 0; r < 3; r++) { p[q][r] = x[3 * node[8 * c + q] + r]; mid[r] += 0.125 * p[q][r]; }
+    for (int r = 0; r < 3; r++) { a[r] = p[7][r] - p[0][r]; b[r] = p[6][r] - p[1][r]; d[r] = p[5][r] - p[2][r]; }
+    double volume = a[0] * (b[1] * d[2] - b[2] * d[1]) + a[1] * (b[2] * d[0] - b[0] * d[2])
+                    + a[2] * (b[0] * d[1] - b[1] * d[0]);
+    double pressure = 1 / (1 + volume * volume);
+    for (int q = 0; q < 8; q++)
+      for (int r = 0; r < 3; r++) {
+        double e = p[q][r] - mid[r];
+        force[3 * (8 * c + q) + r] = pressure * e + 0.1 * sin(e);
+      }
+  }
+#pragma omp parallel for
+  for (int i = 0; i < m; i++)
+    for (int r = 0; r < 3; r++) {
+      double s = 0;
+      for (int q = first[i]; q < first[i + 1]; q++) s += force[3 * list[q] + r];
+      y[3 * i + r] = s;
+    }
+  free(node); free(first); free(list); free(force);
+}"""
+
+_BUNDLE = """
+enum { CAMERAS = 50, POINTS = 4000, SEEN = 20 };
+static void residual(const double *c, const double *p, double u, double v, double *r) {
+  double t2 = c[0] * c[0] + c[1] * c[1] + c[2] * c[2], t = sqrt(t2), co = cos(t), si = sin(t) / t, w[3], z[3];
+  for (int i = 0; i < 3; i++) w[i] = p[i] - c[3 + i];
+  double dot = (c[0] * w[0] + c[1] * w[1] + c[2] * w[2]) * (1 - co) / t2;
+  for (int i = 0; i < 3; i++) {
+    int j = (i + 1) % 3, l = (i + 2) % 3;
+    z[i] = co * w[i] + si * (c[j] * w[l] - c[l] * w[j]) + dot * c[i];
+  }
+  double a = z[0] / (3 + z[2]), b = z[1] / (3 + z[2]), q = a * a + b * b, f = c[6] * (1 + c[7] * q + c[8] * q * q);
+  r[0] = f * a + c[9] - u;
+  r[1] = f * b + c[10] - v;
+}
+void k(int n, const double *x, double *y) {
+  double cost = 0;
+#pragma omp parallel for reduction(+ : cost)
+  for (int i = 0; i < POINTS * SEEN; i++) {
+    const double *c = x + 11 * ((i * 7 + i / SEEN) % CAMERAS), *p = x + 11 * CAMERAS + 3 * (i / SEEN);
+    double r[2];
+    residual(c, p, 0.1 * (i % 5), 0.07 * (i % 3), r);
+    cost += log1p(r[0] * r[0] + r[1] * r[1]);
+  }
+  for (int i = 0; i < n; i++) y[i] = 0;
+  y[0] = cost;
+}"""
+
 KERNELS: dict[str, tuple[str, int]] = {
     "Black-Scholes": (_HEAD + _BLACK_SCHOLES, 400_000),
     "n-body": (_HEAD + _BODIES, 2_000),
@@ -105,4 +169,6 @@ KERNELS: dict[str, tuple[str, int]] = {
     "sparse": (_HEAD + _SPARSE, 60_000),
     "LBM": (_HEAD + _LATTICE, 900_000),
     "GMM": (_HEAD + _MIXTURE, 60_000),
+    "LULESH": (_HEAD + _HEXAHEDRA, 3 * 31**3),
+    "bundle": (_HEAD + _BUNDLE, 50 * 11 + 4000 * 3),
 }
