@@ -109,22 +109,32 @@ class _Comparisons:
             self._made[key] = self._without(proved)
         return General(self._made[key], tuple(dict.fromkeys(found)))
 
-    def _matters(self, function: Function, decided: Decided, activity: Activity) -> bool:
+    def _matters(
+        self, function: Function, decided: Decided, activity: Activity, seen: frozenset[I.Instruction] = frozenset()
+    ) -> bool:
         """Whether something that carries a derivative may be otherwise at equality, or an integer that may decide of
-        it: where something lies, or what memory holds that is asked again."""
+        it: where something lies, what is asked later, or what memory holds that is asked again. `seen` has the
+        questions on the way."""
         shortcuts = self._shortcuts_of(function)
         guarded = [i for choice in decided.choices for i in shortcuts.guarded(choice)]
         if any(_is_active(i, activity) for i in guarded):
             return True
         chosen = [i for i in guarded if isinstance(i, I.Select | I.Phi)]
-        others = [*decided.others, *shortcuts.places([i for i in chosen if T.is_int(i.type)])]
+        integers = [i for i in chosen if T.is_int(i.type)]
+        others = [*decided.others, *shortcuts.places(integers)]
         stores = [i for i in (*guarded, *others) if isinstance(i, I.Store)]
         if any(self._decides(i) for i in stores if not T.is_float(i.operands[0].type)):
             return True
         chosen += [i for i in others if isinstance(i, I.GetElementPtr) or T.is_float(i.type)]
         if any(i not in chosen and i not in stores for i in others):
             return True
-        return any(_is_active(i, activity) or activity.value(i) for c in chosen for i in shortcuts.scaled(c))
+        if any(_is_active(i, activity) or activity.value(i) for c in chosen for i in shortcuts.scaled(c)):
+            return True
+        asked = set(shortcuts.asked([*decided.integers, *integers])) - seen
+        return any(
+            self._decides(i) if isinstance(i, I.Store) else self._matters(function, further, activity, seen | asked)
+            for i, further in ((i, shortcuts.decided_by(i)) for i in asked)
+        )
 
     def _decides(self, store: I.Store) -> bool:
         """Whether what a store writes may be asked again, by more than what counts it there."""

@@ -50,7 +50,7 @@ class Choice:
     other conditions. Where one of those that are `needed` does not hold, the general side may be taken at equality;
     where another one does not, the other side is."""
 
-    instruction: I.Select | I.CondBranch
+    instruction: I.Select | I.CondBranch | I.Switch
     at_equality: bool
     facts: tuple[Fact, ...]
     needed: tuple[Fact, ...] = ()
@@ -58,10 +58,11 @@ class Choice:
 
 @dataclass(frozen=True, eq=False)
 class Decided:
-    """What depends on a comparison: `choices`, and `others` of which nothing is known."""
+    """What depends on a comparison: `choices`, `others` of which nothing is known, and the `integers` that show it."""
 
     choices: tuple[Choice, ...]
-    others: tuple[I.Instruction, ...]
+    others: tuple[I.Instruction, ...] = ()
+    integers: tuple[I.Instruction, ...] = ()
 
 
 class Shortcuts:
@@ -119,7 +120,12 @@ class Shortcuts:
                     continue
                 more = () if _decides_alone(user, index, truth) else passed[1]
                 work.append((user, passed[0], (*facts, *passed[1]), (*needed, *more)))
-        return Decided(tuple(found), tuple(i for o in others for i in self._shown(o)))
+        integers = (o for o in others if isinstance(o, I.Cast) and T.is_int(o.type))
+        return Decided(tuple(found), tuple(i for o in others for i in self._shown(o)), tuple(integers))
+
+    def decided_by(self, question: I.Instruction) -> Decided:
+        """What depends on what is asked of integers."""
+        return Decided((Choice(question, False, ()),)) if isinstance(question, I.Switch) else self.choices(question)
 
     def _shown(self, user: I.Instruction) -> list[I.Instruction]:
         """What shows a condition as a number: not a sum of them, since to count is no choice, but that as an index."""
@@ -128,6 +134,14 @@ class Shortcuts:
         shown = (I.Store, I.Compare, I.CallBase, I.Cast)
         direct = (i for i, _ in self._uses.get(user, ()) if isinstance(i, shown))
         return [*dict.fromkeys((*direct, *self.places([user])))]
+
+    def asked(self, integers: Sequence[I.Instruction]) -> Iterator[I.Instruction]:
+        """What compares integers, or what is chosen among them or made of their bits, and what stores that. What they
+        are added to is not followed, nor counts: to count is no choice."""
+        start: list[Value] = [i for i in integers if not _counts(i)]
+        for user in self._reached(start, lambda i: T.is_int(i.type) and (isinstance(i, _HANDS_ON) or _of_bits(i))):
+            if isinstance(user, I.Compare | I.Switch | I.Store):
+                yield user
 
     def places(self, indices: Sequence[I.Instruction]) -> list[I.Instruction]:
         """What indexes by numbers, or by what is computed of them, and what stores there."""
@@ -350,6 +364,20 @@ class Shortcuts:
             case _:
                 return False
         return I.base_of(pointer) is memory
+
+
+_HANDS_ON = I.Phi | I.Select | I.Freeze | I.Cast
+
+
+def _of_bits(instruction: I.Instruction) -> bool:
+    return instruction.opcode in ("and", "or", "xor", "shl", "lshr", "ashr")
+
+
+def _counts(integer: I.Instruction) -> bool:
+    """Whether an integer is another one or that and a constant: `if (x == 0) n++`."""
+    others = (*integer.operands, integer)
+    sums = (v for v in integer.operands if isinstance(v, I.BinaryOp) and v.opcode in ("add", "sub"))
+    return any(s.operands[0] in others and isinstance(s.operands[1], Constant) for s in sums)
 
 
 def _reports(special: Walk, general: Walk) -> bool:

@@ -7,13 +7,15 @@ Exponentials are not meant: they are never 0, and a bound on one is a bound on i
 
 from __future__ import annotations
 
+from collections import Counter
+
 from jax_enzyme.analysis.orders import GREATER, LESS, relation_table, same
 from jax_enzyme.analysis.symbols import NEVER_NEGATIVE, float_value
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import declared_name
 from jax_enzyme.ir.reach import Reached
-from jax_enzyme.ir.values import ConstantFloat, Value
+from jax_enzyme.ir.values import ConstantFloat, Value, is_zero
 from jax_enzyme.rules.names import canonical
 
 _MOST_VALUES = 100
@@ -61,11 +63,23 @@ def _parts(value: Value) -> list[Value] | None:
         case I.BinaryOp(opcode="fadd" | "fdiv"):
             return value.operands
         case I.BinaryOp(opcode="fmul"):
-            return [] if value.operands[0] is value.operands[1] else value.operands
+            return _unpaired(value)
         case I.CallBase():
             return _parts_of_call(value)
         case _:
             return None
+
+
+def _unpaired(product: I.BinaryOp) -> list[Value]:
+    """The factors of a product of products that are there an odd number of times."""
+    factors: Counter[Value] = Counter()
+    parts: list[Value] = [product]
+    for part in parts:
+        if isinstance(part, I.BinaryOp) and part.opcode == "fmul" and len(parts) < _MOST_VALUES:
+            parts += part.operands
+        else:
+            factors[part] += 1
+    return [factor for factor, times in factors.items() if times % 2]
 
 
 def _parts_of_call(call: I.CallBase) -> list[Value] | None:
@@ -100,9 +114,11 @@ def _is_absolute(select: I.Select) -> bool:
 
 def is_clamped(value: Value, constant: Value) -> bool:
     """Whether a number is the larger, or the smaller, of something and a constant: where it is the constant, that lies
-    on one side of it, which is no equality."""
+    on one side of it, which is no equality: but for 0 and a number that is never negative."""
     if isinstance(value, I.CallBase):
-        return _called(value) in _OF_ALL and any(same(a, constant) for a in value.arguments)
+        others = [a for a in value.arguments if not same(a, constant)]
+        clamped = _called(value) in _OF_ALL and len(others) < len(value.arguments)
+        return clamped and not (is_zero(constant) and all(map(is_never_negative, others)))
     if not isinstance(value, I.Select):
         return False
     condition, then, other = value.operands

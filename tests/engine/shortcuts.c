@@ -385,3 +385,34 @@ double converging(double x) {
   } while (fabs(root) < fabs(before) && root != before);
   return root;
 }
+
+// up to the last number that is not 0
+double last(int n, const double *x) {
+  int end = -1;
+  for (int i = 0; i < n; i++)
+    if (x[i] != 0.0) end = i;
+  double sum = 0;
+  for (int i = 0; i <= end; i++) sum += x[i] * (i + 1);
+  return sum;
+}
+
+// a bit for each number that is not 0
+double bit_mask(int n, const double *x) {
+  unsigned set = 0;
+  for (int i = 0; i < n; i++)
+    if (x[i] != 0.0) set |= 1u << i;
+  double sum = 0;
+  for (; set; set &= set - 1) sum += 3 * x[__builtin_ctz(set)];
+  return sum;
+}
+
+// 0 is the larger of a number that is never negative and 0, and a square of a product is 0, at 0 alone
+double clamped(double x, double z) {
+  double size = fmax(fabs(x), 0);
+  return size == 0 ? z : z + x;
+}
+
+double squares(double x, double z) {
+  double square = (x * z) * (z * x);
+  return square > 0 ? z + x : z;
+}
