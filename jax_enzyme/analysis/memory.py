@@ -299,16 +299,13 @@ class PointsTo:
         objects = objects_in(place)
         if item is self.unknown or not objects:
             return
-        name = self._escaped.of(item)
-        if name is not None:
+        if (name := self._escaped.of(item)) is not None:
             self._escape(name, objects)
             return
         fields = self._fields.setdefault(item, {})
-        changed = False
-        if at not in fields and len(fields) >= MANY_FIELDS:
+        if changed := at not in fields and len(fields) >= MANY_FIELDS:
             compact(fields)
             self._compacted.add(item)
-            changed = True
         if item in self._compacted:
             at = next((known for known in fields if known.includes(at)), at)
         if merge(fields.setdefault(at, {}), place, MANY_STORED) or changed:
@@ -395,6 +392,10 @@ class PointsTo:
         targets = self._unread(access, pointer) if isinstance(access, I.Load) else self._targets(pointer)
         for _, _, held in self._held(targets, self._layout.store_size(type_)):
             merge(found, held, MOST)
+        if T.is_pointer(type_) and not objects_in(found) and any(o.is_given for o in self._targets(pointer)):
+            # An address that came as a number, or in a variable of the program's: nobody knows where it leads.
+            self._work.read(_SETTLED)
+            found = {self.unknown: ANYWHERE} if self._is_settled else found
         return found if is_address(type_) else anywhere(type_, found)
 
     @remembered
@@ -526,6 +527,8 @@ class PointsTo:
                 self._add(self.objects[call], ANY, {self.objects[call]: ANYWHERE})
             case None:
                 self._visit_unknown(call)
+            case Effect.READ_CLOCK if T.is_pointer(call.type):
+                self._join(call, {self.unknown: ANYWHERE})
             case _:
                 self._join(call, {None: ANYWHERE})
 

@@ -52,6 +52,11 @@ class MemoryObject:
         """A table that no program can write to."""
         return isinstance(self.site, GlobalVariable) and self.site.is_constant
 
+    @property
+    def is_given(self) -> bool:
+        """Whether it holds something before the function starts that the module does not show."""
+        return self.kind == "buffer" or (isinstance(self.site, GlobalVariable) and self.site.initializer is None)
+
     def __str__(self) -> str:
         return f"{self.kind} {self.site.name}" if self.site is not None else self.kind
 

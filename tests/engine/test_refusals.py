@@ -250,6 +250,26 @@ REFUSED = (
         result=2.25,
     ),
     Program(
+        "address_that_was_passed",
+        "double k(const double *x, const unsigned long *at) {\n"
+        "  const double *p = at[0] ? (const double *)at[0] : x;\n  return p[0] * x[0];\n}",
+        3,
+        ORIGIN,
+        "x: f64[1], at: u64[1] -> f64",
+        (np.array([1.5]), np.zeros(1, np.uint64)),
+        result=2.25,
+    ),
+    Program(
+        "address_in_a_library",
+        "extern char **environ;\ndouble k(const double *x, int n) {\n"
+        "  const double *p = n > 3 ? (const double *)environ[0] : x;\n  return p[0] * x[0];\n}",
+        4,
+        ORIGIN,
+        "x: f64[1], n: i32 -> f64",
+        (np.array([1.5]), 0),
+        result=2.25,
+    ),
+    Program(
         "volatile_input",
         "double k(const volatile double *x) {\n  return x[0] * x[1];\n}",
         2,

@@ -76,11 +76,18 @@ def refuse_unprovable(
 
 
 def _launders(points_to: PointsTo, instruction: I.Instruction) -> bool:
-    """Whether an instruction makes a pointer of an integer that nobody knows to be one."""
-    if instruction.opcode != "inttoptr":
-        return False
-    value = instruction.operands[0]
-    return not isinstance(value, Constant) and not points_to.of(value) - {points_to.unknown}
+    """Whether an instruction makes a pointer of an integer that nobody knows to be one: also of one that was passed."""
+    match instruction:
+        case I.Cast(opcode="inttoptr", operands=[Constant()]):
+            return False
+        case I.Cast(opcode="inttoptr", operands=[value]):
+            return not points_to.of(value) - {points_to.unknown}
+        case I.Load(operands=[pointer]) if T.is_pointer(instruction.type):
+            return points_to.of(instruction) == frozenset(
+                [points_to.unknown]
+            ) and points_to.unknown not in points_to.of(pointer)
+        case _:
+            return False
 
 
 @dataclass(frozen=True, eq=False)
