@@ -23,6 +23,7 @@ from jax_enzyme.ad.facts.causes import (
     POINTER_PARAMETER,
     RETURNED_POINTER,
     UNKNOWN_CALL,
+    UNKNOWN_POINTER_CALL,
 )
 from jax_enzyme.ad.facts.errors import refuse
 from jax_enzyme.analysis.accesses import accesses
@@ -37,6 +38,7 @@ from jax_enzyme.ir.arrays import ArrayFunction
 from jax_enzyme.ir.debug import location
 from jax_enzyme.ir.module import Function, GlobalVariable, declared_name
 from jax_enzyme.ir.values import Argument, Value
+from jax_enzyme.rules.effects import Effect
 from jax_enzyme.rules.user import rules_of
 from jax_enzyme.transform.live_globals import LIVE
 
@@ -59,7 +61,7 @@ class Assumptions:
         activity = Activity(points_to, rules_of(self._module), inputs, outputs)
         shadowed = shadowed_objects(points_to, activity)
         if points_to.caller in shadowed:
-            self._refuse_callers_memory(objects, shadowed)
+            self._refuse_callers_memory(objects)
         for item, active, parameter in zip(objects, self._active, self._function.arguments, strict=False):
             if item in shadowed and not active and T.is_pointer(parameter.type):
                 raise INACTIVE_PARAMETER.error(
@@ -108,20 +110,34 @@ class Assumptions:
         for item in held & activity.varied_objects:
             raise RETURNED_POINTER.error(place=self._place(item), name=self._function.name)
 
-    def _refuse_callers_memory(self, objects: Sequence[MemoryObject], shadowed: frozenset[MemoryObject]) -> None:
+    def _refuse_callers_memory(self, objects: Sequence[MemoryObject]) -> None:
+        """At the first pointer to the caller's memory: out of a parameter, out of a variable, or from a call."""
         points_to = self._points_to
-        found = [i for i in self._instructions() if isinstance(i, I.Load) and not T.is_float(i.type)]
-        loads = [load for load in found if points_to.caller in points_to.of(load)]
-        for load in loads:
+        reads = [(i, points_to.of(p)) for i in self._instructions() for p in self._read_pointers(i)]
+        for read, held in reads:
             for item, parameter in zip(objects, self._function.arguments, strict=False):
-                if item in points_to.of(load.operands[0]):
-                    place = location(self._module, load)
+                if item in held:
+                    place = location(self._module, read)
                     raise POINTER_PARAMETER.error(place=place, number=parameter.index + 1, name=self._function.name)
-        for load in loads:
-            site = next((o.site for o in points_to.of(load.operands[0]) if o.site is not None), None)
-            name = site.name.removesuffix(LIVE) if site is not None else "?"
+        for item in (o for _, held in reads for o in held if o.site is not None and _is_variable(o)):
+            assert item.site is not None
+            name = item.site.name.removesuffix(LIVE)
             raise CALLERS_VARIABLE.error(place=self._place(points_to.caller), name=name)
+        for call in self._instructions():
+            if isinstance(call, I.CallBase) and points_to.caller in points_to.of(call):
+                raise refuse(self._module, call, UNKNOWN_POINTER_CALL)
         raise POINTER_PARAMETER.error(number="?", name=self._function.name)
+
+    def _read_pointers(self, instruction: I.Instruction) -> Sequence[Value]:
+        """Where an instruction reads pointers to the caller's memory from."""
+        points_to = self._points_to
+        match instruction:
+            case I.Load(operands=[pointer]) if not T.is_float(instruction.type):
+                return [pointer] if points_to.caller in points_to.of(instruction) else []
+            case I.CallBase(operands=[_, pointer, *_]) if call_effect(instruction) is Effect.MEMORY_COPY:
+                return [pointer]
+            case _:
+                return []
 
     def _check_variables(self, shadowed: frozenset[MemoryObject]) -> None:
         """Variables that are only declared are the program's, and have no shadow anywhere."""
@@ -130,7 +146,7 @@ class Assumptions:
             if isinstance(item.site, GlobalVariable) and _is_variable(item):
                 raise CALLERS_VARIABLE.error(place=self._place(item), name=item.site.name)
         for load in self._instructions():
-            if isinstance(load, I.Load) and T.is_pointer(load.type) and not points_to.of(load):
+            if isinstance(load, I.Load) and T.is_pointer(load.type) and points_to.of(load) <= {points_to.unknown}:
                 for item in points_to.of(load.operands[0]):
                     site = item.site
                     if isinstance(site, GlobalVariable) and site.initializer is None and self._is_followed(load):

@@ -115,8 +115,8 @@ def _needed(text: str, symbol: str) -> Module:
     module = llvm.parse_assembly(text, llvm.create_context())
     for value in (*module.functions, *module.global_variables):
         kept = value.name.startswith("llvm.") and value.name not in _LEFT_OUT
-        if not value.is_declaration and value.name != symbol and not kept:
-            value.linkage = llvm.Linkage.internal
+        if not value.is_declaration and not kept:
+            value.linkage = llvm.Linkage.external if value.name == symbol else llvm.Linkage.internal
     passes = llvm.create_new_module_pass_manager()
     passes.add_global_dead_code_eliminate_pass()
     passes.add_strip_dead_prototype_pass()

@@ -213,6 +213,7 @@ class Builder:
                 "call",
                 [*arguments, callee],
                 function_type,
+                calling_convention=callee.calling_convention if isinstance(callee, Function) else "",
                 parameter_attributes=[() for _ in arguments],
                 attributes=attributes,
                 flags=flags,

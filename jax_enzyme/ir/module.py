@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.instructions import CallBase, Instruction, Phi
+from jax_enzyme.ir.keywords import LINKAGE
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import (
     Argument,
@@ -69,6 +70,12 @@ class Function(GlobalValue):
     def function_type(self) -> T.FunctionType:
         assert isinstance(self.value_type, T.FunctionType)
         return self.value_type
+
+    @property
+    def calling_convention(self) -> str:
+        """What a call says for the function to be entered at all; what calls a kernel on a device does not say it."""
+        word = self.prefix[-1] if self.prefix else ""
+        return "" if word in LINKAGE or word.endswith("_kernel") else word
 
     @property
     def entry(self) -> BasicBlock:

@@ -74,7 +74,6 @@ PRIMAL = "je.primal"
 STATUS_RETURNED = 1
 """The upper 32 bits of a status: the kernel returned the number in the lower 32 (see csrc/abi.h)."""
 
-_CONVENTIONS = ("ccc", "fastcc", "coldcc", "tailcc", "swiftcc", "swifttailcc")
 _IN_REGISTERS = 16
 """Structures of more bytes are not passed in general registers; in floating-point registers of ARM there may be more
 of them."""
@@ -162,7 +161,6 @@ class _Binder:
         result = self.at.call(self.kernel, operands)
         assert isinstance(result, Call)
         result.parameter_attributes = [a.attributes for a in self.kernel.arguments]
-        result.calling_convention = next((w for w in self.kernel.prefix if w in _CONVENTIONS), "")
         self.composer.finish()
         status = const_int(T.I64, 0) if returned is not None else self._finish(result)
         if returned is not None:

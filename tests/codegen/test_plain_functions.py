@@ -195,6 +195,17 @@ REFUSED = {
         ("const", "active"),
         "a call through a pointer",
     ),
+    "memory that such a function leads to": (
+        "typedef double *(*fun)(double *); double f(fun g, double *x) {\n  return *g(x) * x[0]; }",
+        ("const", "active"),
+        "a call through a pointer",
+    ),
+    "address that is passed as an integer": (
+        "double f(unsigned long at, const double *x) {\n  const double *q = at ? (double *)at : x;\n"
+        "  return q[0] * x[0]; }",
+        ("const", "active"),
+        "memory that is reached through a pointer of unknown origin",
+    ),
     "function in memory": (
         "struct s { double (*g)(double); }; double f(struct s *s, double x) {\n  return 2 * s->g(x); }",
         ("const", "active"),
@@ -359,6 +370,28 @@ def test_an_exception_aborts() -> None:
     source = 'extern "C" double f(double x) { if (x < 0) throw 5; return x * x; }'
     text = to_text(je.ad.differentiate(load(source, "f", "c++").ir, "f"))
     assert "f_vjp: C++ exception `int`" in text
+
+
+@pytest.mark.parametrize("mode", _MODES)
+def test_a_function_is_called_as_it_is_defined(mode: str) -> None:
+    """An optimiser gives functions that nobody else sees a convention of their own, `fastcc`, and takes a call in
+    another one for undefined."""
+    source = """
+    define internal fastcc double @f(double %x, i32 %n) {
+      %last = icmp slt i32 %n, 2
+      br i1 %last, label %out, label %more
+    more:
+      %one = sub i32 %n, 1
+      %two = sub i32 %n, 2
+      %a = call fastcc double @f(double %x, i32 %one)
+      %b = call fastcc double @f(double %x, i32 %two)
+      %r = fmul double %a, %b
+      ret double %r
+    out:
+      ret double %x
+    }"""
+    with machine(to_text(je.ad.differentiate(source, "f", mode))) as at:
+        np.testing.assert_allclose(slope(at, mode, 1.5, 4), 5 * 1.5**4, rtol=1e-14)
 
 
 def test_what_is_not_used_is_not_looked_at() -> None:
