@@ -32,7 +32,7 @@ from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.inlining import mark_for_inlining
 from jax_enzyme.ir.marks import keep_common, note_marks, show_marks
 from jax_enzyme.ir.module import Module, take_apart
-from jax_enzyme.ir.pass_managers import run_on_module
+from jax_enzyme.ir.pass_managers import inline_marked, run_on_module
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.ir.values import Poison
 from jax_enzyme.ir.verify import parse_checked
@@ -153,13 +153,11 @@ def _optimised(module: Module) -> tuple[llvm.ModuleRef, llvm.PassBuilder]:
     """LLVM's module after inlining what is marked and -O2."""
     native = parse_checked(module)
     builder = _PIPELINE.builder()
-    passes = llvm.create_new_module_pass_manager()
     if _runs_alone(module):
+        passes = llvm.create_new_module_pass_manager()
         passes.add_lower_atomic_pass()
-    passes.add_sroa_pass()  # before every copy of a function has to go through it
-    passes.add_always_inliner_pass()
-    passes.add_global_dead_code_eliminate_pass()
-    run_on_module(passes, native, builder)
+        run_on_module(passes, native, builder)
+    inline_marked(native, builder)
     return optimised(module, native, _PIPELINE, builder), builder
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import llvmlite.binding as llvm
 
+from jax_enzyme.codegen import unrolling
 from jax_enzyme.codegen.bfloat_rounding import add_bfloat_rounding
 from jax_enzyme.codegen.host import target_machine
 from jax_enzyme.codegen.narrow_indices import hide_narrow_indices
@@ -16,7 +17,7 @@ from jax_enzyme.errors import LoweringError
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.instructions import CallBase
 from jax_enzyme.ir.module import Module
-from jax_enzyme.ir.pass_managers import run_on_module
+from jax_enzyme.ir.pass_managers import inline_marked, run_on_module
 from jax_enzyme.ir.values import BasicBlock
 from jax_enzyme.ir.writer import to_text
 from jax_enzyme.options import Options
@@ -75,7 +76,10 @@ def _optimise(module: Module, machine: llvm.TargetMachine, options: Options) -> 
     # Loops with checks in them would be copied for each check that an iteration does not change, nest by nest.
     pipeline = Pipeline(2 if options.sanitize else 3, vectorise=True, slp=not long, unroll=True)
     builder = pipeline.builder()
-    native = pipeline.run(_parsed(to_text(module)), builder)
+    native = _parsed(to_text(module))
+    if options.sanitize:
+        inline_marked(native, builder)
+    native = unrolling.optimised(module, native, pipeline, builder)
     if vectors:
         # The vectorisers have run: what they did not use can go, and the masked wrappers are inlined.
         native.get_global_variable(KEPT).linkage = llvm.Linkage.internal

@@ -43,13 +43,14 @@ class Pipeline:
 
     def run(self, native: llvm.ModuleRef, builder: llvm.PassBuilder) -> llvm.ModuleRef:
         """The module after the pipeline: the same one, changed, or another."""
-        if _is_of_this_machine(native):
-            bitcode = native.as_bitcode()
-            if len(bitcode) >= LONG and clang_of_the_same_version():
-                words = (f"--target={native.triple}", *self._words())
-                return llvm.parse_bitcode(_through_clang(bitcode, words), llvm.create_context())
+        if (bitcode := _for_clang(native)) is not None:
+            words = (f"--target={native.triple}", *self._words())
+            return llvm.parse_bitcode(_through_clang(bitcode, words), llvm.create_context())
         run_on_module(builder.getModulePassManager(), native, builder)
         return native
+
+    def is_for_clang(self, native: llvm.ModuleRef) -> bool:
+        return _for_clang(native) is not None
 
     def _words(self) -> tuple[str, ...]:
         """The same for clang's driver."""
@@ -88,6 +89,13 @@ def _layout() -> str:
 def _is_of_this_machine(native: llvm.ModuleRef) -> bool:
     """Whether clang takes the module as it is: where its data layout is not that of the processor it changes it."""
     return native.triple.startswith(host().triple.partition("-")[0]) and native.data_layout == _layout()
+
+
+def _for_clang(native: llvm.ModuleRef) -> bytes | None:
+    """The bitcode of a module that clang is to optimise, in a process of its own."""
+    if not _is_of_this_machine(native) or len(bitcode := native.as_bitcode()) < LONG or not clang_of_the_same_version():
+        return None
+    return bitcode
 
 
 def _through_clang(bitcode: bytes, words: tuple[str, ...]) -> bytes:

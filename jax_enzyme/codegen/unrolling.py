@@ -34,8 +34,10 @@ def optimised(source: Module, native: llvm.ModuleRef, pipeline: Pipeline, builde
         wishing = _renamed(native, _HIDDEN, _WISH)
         if turn and wishing is native:  # all of them are met, or gone
             break
-        run_on_functions(builder.getFunctionPassManager(), wishing.functions, builder)
-        native = pipeline.run(_renamed(wishing, _WISH, _HIDDEN), builder)
+        if not pipeline.is_for_clang(wishing):
+            run_on_functions(builder.getFunctionPassManager(), wishing.functions, builder)
+            wishing = _renamed(wishing, _WISH, _HIDDEN)
+        native = _renamed(pipeline.run(wishing, builder), _WISH, _HIDDEN)
     return native
 
 

@@ -26,6 +26,15 @@ def run_on_module(manager: llvm.ModulePassManager, module: llvm.ModuleRef, build
     waiting_for(run)
 
 
+def inline_marked(native: llvm.ModuleRef, builder: llvm.PassBuilder) -> None:
+    """Inlines what is marked, at once: what a long function is called with is known before any of it is optimised."""
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_sroa_pass()  # before every copy of a function has to go through it
+    passes.add_always_inliner_pass()
+    passes.add_global_dead_code_eliminate_pass()
+    run_on_module(passes, native, builder)
+
+
 def run_on_functions(
     manager: llvm.FunctionPassManager, functions: Iterable[llvm.ValueRef], builder: llvm.PassBuilder
 ) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from jax_enzyme.codegen import derived, unrolling
+from jax_enzyme.codegen import derived, pipelines, unrolling
+from jax_enzyme.codegen.host import target_machine
+from jax_enzyme.codegen.optimise import retarget
 from jax_enzyme.codegen.pipelines import Pipeline
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.metadata import MDString
@@ -63,3 +65,18 @@ def test_nothing_is_optimised_again_for_wishes_that_are_met(monkeypatch: pytest.
     native = unrolling.optimised(source, parse_checked(source), small, small.builder())
     assert runs == ["run"]
     assert str(native).count("fadd") == 5
+
+
+def test_a_long_module_is_unrolled_by_the_one_process_that_optimises_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The passes on functions are llvmlite's, whose assertions take most of the time that a long function takes."""
+    if not pipelines.clang_of_the_same_version():
+        pytest.skip("long modules are optimised in this process")
+    monkeypatch.setattr(pipelines, "LONG", 1)
+    monkeypatch.setattr(unrolling, "run_on_functions", None)
+    source = parse(SOURCE)
+    retarget(source, target_machine())
+    pipeline = Pipeline(2)
+    native = str(unrolling.optimised(source, parse_checked(source), pipeline, pipeline.builder()))
+    assert native.count("fadd") == 5
+    assert native.count("hide.loop.unroll.enable") == 1
+    assert "llvm.loop.unroll.enable" not in native

@@ -11,8 +11,11 @@ import pytest
 import jax_enzyme as je
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loops
+from jax_enzyme.ir import instructions as I
+from jax_enzyme.ir.module import uses
 from jax_enzyme.ir.reader import parse
 from jax_enzyme.transform.sanitize.affine import Affine, counter_of
+from jax_enzyme.transform.sanitize.provenance import may_be_found
 
 CHECKED = je.Options(sanitize=True, time_limit=5)
 X = np.arange(1.0, 5.0)
@@ -240,3 +243,36 @@ def test_derivatives_of_a_wrong_loop_fail_as_it_does() -> None:
         x = np.stack([X, X]) if name == "batch" else X
         with pytest.raises(jax.errors.JaxRuntimeError, match=rf"`backwards`(?s:.*){OUTSIDE}.*index -1, extent 4"):
             jax.block_until_ready(derivative(x))
+
+
+VARIABLES = """
+declare void @f(ptr)
+declare void @_FortranAAssign(ptr)
+declare i64 @je_checked_outside(ptr, i64)
+define i64 @k(ptr %x, i64 %i) {
+  %plain = alloca [4 x i64]
+  %stored = alloca i64
+  %handed = alloca i64
+  %number = alloca i64
+  %descriptor = alloca [4 x i64]
+  %inside = getelementptr i64, ptr %plain, i64 %i
+  store i64 1, ptr %inside
+  %where = ptrtoint ptr %inside to i64
+  %far = add i64 %where, 8
+  %beyond = icmp ugt i64 %far, 40
+  %told = call i64 @je_checked_outside(ptr null, i64 %far)
+  %step = getelementptr i8, ptr %stored, i64 0
+  store ptr %step, ptr %x
+  call void @f(ptr %handed)
+  %as = ptrtoint ptr %number to i64
+  call void @_FortranAAssign(ptr %descriptor)
+  ret i64 %as
+}
+"""
+
+
+def test_the_run_time_is_told_of_variables_whose_address_may_come_back() -> None:
+    function = parse(VARIABLES).functions["k"]
+    users = uses(function)
+    found = {i.name for i in function.instructions() if isinstance(i, I.Alloca) and may_be_found(i, users)}
+    assert found == {"stored", "handed", "number"}

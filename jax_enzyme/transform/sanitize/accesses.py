@@ -15,6 +15,8 @@ from jax_enzyme.ir.values import Value
 from jax_enzyme.transform.sanitize.lookup import read_record
 from jax_enzyme.transform.sanitize.provenance import Known, Place
 
+_SOMEWHERE = const_int(T.I64, 1 << 40)
+
 
 @dataclass(frozen=True, eq=False)
 class Access:
@@ -30,6 +32,37 @@ def accesses(instructions: Iterable[I.Instruction], layout: DataLayout) -> Itera
     """Everything that instructions do to memory."""
     for i in instructions:
         yield from (Access(i, pointer, size, writes) for pointer, size, writes in direct(i, layout))
+
+
+def reported(
+    at: Builder, pointer: Value, place: Place, layout: DataLayout, records: MDRef
+) -> tuple[Value, Value, Value]:
+    """Address, base and extent, for what is said of an access. Of a local variable they are others, as far apart: one
+    whose address nobody is told may become a register."""
+    offset = local_offset(at, pointer, place, layout)
+    if offset is None:
+        return at.cast("ptrtoint", pointer, T.I64), *range_of(at, place, records)
+    assert isinstance(place, Known)
+    return at.binary("add", offset, _SOMEWHERE), _SOMEWHERE, const_int(T.I64, place.extent)
+
+
+def local_offset(at: Builder, pointer: Value, place: Place, layout: DataLayout) -> Value | None:
+    """How far behind the start of a local variable a pointer is, said without its address; None for other objects."""
+    if not isinstance(place, Known) or not isinstance(place.base, I.Alloca):
+        return None
+    total: Value = const_int(T.I64, 0)
+    while pointer is not place.base:
+        if not isinstance(pointer, I.GetElementPtr):
+            return None
+        constant, steps = layout.steps(pointer.source_type, pointer.operands[1:])
+        for index, size in steps:
+            if not isinstance(index.type, T.IntType) or index.type.bits > 64:
+                return None
+            wide = index if index.type == T.I64 else at.cast("sext", index, T.I64)
+            total = at.binary("add", total, at.binary("mul", wide, const_int(T.I64, size)))
+        total = at.binary("add", total, const_int(T.I64, constant))
+        pointer = pointer.operands[0]
+    return total
 
 
 def range_of(at: Builder, place: Place, records: MDRef) -> tuple[Value, Value]:

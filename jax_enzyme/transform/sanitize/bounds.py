@@ -23,11 +23,11 @@ from jax_enzyme.ir.values import Argument, ConstantNull, Value
 from jax_enzyme.rules.declare import Declarations
 from jax_enzyme.transform.insertion import Check, put_behind
 from jax_enzyme.transform.rewriting import Change, rewrite
-from jax_enzyme.transform.sanitize.accesses import Access, accesses, range_of
+from jax_enzyme.transform.sanitize.accesses import Access, accesses, local_offset, range_of, reported
 from jax_enzyme.transform.sanitize.deferred import Deferred
 from jax_enzyme.transform.sanitize.hoisting import Hoisting
 from jax_enzyme.transform.sanitize.library import library_checks
-from jax_enzyme.transform.sanitize.provenance import Found, Known, Place, Provenance, root_of
+from jax_enzyme.transform.sanitize.provenance import Found, Known, Place, Provenance, may_be_found, root_of
 from jax_enzyme.transform.sanitize.runtime import Runtime
 from jax_enzyme.transform.sanitize.scalars import MOVES, holds_pattern, is_computed_with, pattern_of
 
@@ -54,7 +54,7 @@ class BoundsOfFunction:
         self.before: Checks = {}
         self.behind: Checks = {}
         self._function = function
-        self._runtime = runtime
+        self._runtime, self._layout = runtime, layout
         self._buffers = buffers
         self._provenance = Provenance(function, runtime, layout, buffers, records)
         self._hoisting = Hoisting(self._provenance)
@@ -91,7 +91,8 @@ class BoundsOfFunction:
     def insert(self, globals_: list[GlobalVariable], *, all_objects: bool) -> None:
         """Inserts, in place, what tells objects apart; where the run time is asked, it is told of all."""
         if all_objects:
-            locals_ = [i for i in self._function.instructions() if isinstance(i, I.Alloca)]
+            users = uses(self._function)
+            locals_ = [i for i in self._function.instructions() if isinstance(i, I.Alloca) and may_be_found(i, users)]
             self._provenance.register([*locals_, *self._buffers, *(globals_ if self._buffers else ())])
         put_behind(self._function, self._provenance.behind)
         put_behind(self._function, self._deferred.behind)
@@ -103,9 +104,10 @@ class BoundsOfFunction:
 
     def _bounds(self, access: Access, place: Place) -> Check:
         def condition(at: Builder) -> Value:
-            address = at.cast("ptrtoint", access.pointer, T.I64)
+            offset = local_offset(at, access.pointer, place, self._layout)
             base, extent = range_of(at, place, self._records)
-            offset = at.binary("sub", address, base)
+            if offset is None:
+                offset = at.binary("sub", at.cast("ptrtoint", access.pointer, T.I64), base)
             if isinstance(place, Known) and isinstance(access.size, int):
                 if access.size > place.extent:
                     return const_int(T.I1, 1)
@@ -121,8 +123,7 @@ class BoundsOfFunction:
             return at.binary("and", some, at.binary("or", far, long))
 
         def status(at: Builder) -> Value:
-            address = at.cast("ptrtoint", access.pointer, T.I64)
-            base, extent = range_of(at, place, self._records)
+            address, base, extent = reported(at, access.pointer, place, self._layout, self._records)
             unit = access.size if isinstance(access.size, int) else 1
             if isinstance(place, Known):
                 unit = place.unit
@@ -136,10 +137,12 @@ class BoundsOfFunction:
     def _unwritten(self, load: I.Load, place: Place, size: int) -> None:
         unit = const_int(T.I64, place.unit if isinstance(place, Known) else size)
 
-        def status(at: Builder, address: Value) -> Value:
-            base, _ = range_of(at, place, self._records)
+        def status(at: Builder, address: Value | None = None) -> Value:
+            where, base, _ = reported(at, load.operands[0], place, self._layout, self._records)
+            if address is not None:
+                where, base = address, range_of(at, place, self._records)[0]
             text, source = self._text(place), self._runtime.place(load)
-            return self._runtime.call(at, "unwritten", _record(place), address, base, unit, text, source)
+            return self._runtime.call(at, "unwritten", _record(place), where, base, unit, text, source)
 
         if load in self._hoisting.places:
             self._deferred.note_briefly(load, unit, self._text(place))
@@ -149,11 +152,7 @@ class BoundsOfFunction:
             for instruction, check in self._deferred.note(load, loop, status):
                 self.before.setdefault(instruction, []).append(check)
             return
-        check = Check(
-            lambda at: holds_pattern(at, load),
-            lambda at: status(at, at.cast("ptrtoint", load.operands[0], T.I64)),
-            unsure=isinstance(place, Found),
-        )
+        check = Check(lambda at: holds_pattern(at, load), status, unsure=isinstance(place, Found))
         self.behind.setdefault(load, []).append(check)
 
     def _text(self, place: Place) -> Value:

@@ -28,7 +28,6 @@ from jax_enzyme.ir.arrays import ITEM_BYTES, ArrayFunction, Buffer
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.clone import clone
 from jax_enzyme.ir.inlining import mark_for_inlining, recursive_functions, without_attributes
-from jax_enzyme.ir.metadata import MDString
 from jax_enzyme.ir.module import Function, Module
 from jax_enzyme.ir.passes import run
 from jax_enzyme.ir.reader import parse
@@ -86,7 +85,6 @@ def sanitized(function: ArrayFunction, milliseconds: int) -> ArrayFunction:
         drop_certain_checks(target)
     module = run(module, ["loop-simplify", "lcssa"], [target.name for target in own])
     exposed = _check(module, function)
-    _forget_unrolling(module)
     flat = lower_failures(replace(function, module=module))
     module = flat.module
     move_locals_of(module, _users(module, function.symbol))
@@ -104,14 +102,6 @@ def with_checked_promises(function: ArrayFunction) -> ArrayFunction:
         before = {i: checks for i in target.instructions() if (checks := promise_checks(i, runtime))}
         insert_checks(target, before, {}, Declarations(module))
     return replace(function, module=module)
-
-
-def _forget_unrolling(module: Module) -> None:
-    """LLVM warns of loops that it was to unroll and did not, in place."""
-    for number, node in module.metadata.items():
-        first = node.operands[0] if node.operands else None
-        if isinstance(first, MDString) and first.text.startswith("llvm.loop.unroll."):
-            module.metadata[number] = replace(node, operands=[MDString("je" + first.text[4:]), *node.operands[1:]])
 
 
 def _inlined(module: Module, symbol: str) -> Module:

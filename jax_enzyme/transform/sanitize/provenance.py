@@ -24,7 +24,7 @@ from jax_enzyme.ir.arrays import ITEM_BYTES, Buffer
 from jax_enzyme.ir.builder import Builder, const_int
 from jax_enzyme.ir.debug import source_name
 from jax_enzyme.ir.metadata import MDRef
-from jax_enzyme.ir.module import Function, GlobalVariable
+from jax_enzyme.ir.module import Function, GlobalVariable, Uses, callee_name
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import (
     Argument,
@@ -38,13 +38,16 @@ from jax_enzyme.ir.values import (
 )
 from jax_enzyme.transform.sanitize.lookup import GRAIN, record_of
 from jax_enzyme.transform.sanitize.runtime import Runtime
-from jax_enzyme.transform.sanitize.scalars import variable_name
+from jax_enzyme.transform.sanitize.scalars import MOVES, is_of_source, variable_name
 
 _TEXTS = (".str", "str.", "alloc_", "_QQ")
 """What C, Rust and Fortran call constants without a name."""
 _SAME_OBJECT = (
     "llvm.threadlocal.address", "llvm.launder.invariant.group", "llvm.strip.invariant.group", "llvm.ptr.annotation",
 )  # fmt: skip
+
+_KEEPS_NO_ADDRESS = (*MOVES, "llvm.lifetime.", "llvm.dbg.", "je_checked_", "_FortranA")
+"""What is done with memory. Fortran's run-time library is handed descriptors, and keeps what they say."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +165,7 @@ class Provenance:
         count, size = int_value(alloca.operands[0]), self.layout.alloc_size(alloca.allocated_type)
         text = variable_name(alloca)
         if count is not None:
-            return Known(alloca, count * size, text, self._unit(alloca.allocated_type), True)
+            return Known(alloca, count * size, text, self._unit(alloca.allocated_type), is_of_source(alloca))
         at = Builder(BasicBlock())
         wide = alloca.operands[0]
         if wide.type != T.I64:
@@ -243,6 +246,31 @@ class Provenance:
                 self.start += at.block.instructions
             self._records[key] = made
         return self._records[key]
+
+
+def may_be_found(variable: I.Alloca, users: Uses) -> bool:
+    """Whether the address of a local variable may come back from where nothing is known of it: memory, or another
+    function of the kernel. Where it may not, the run time has no use for it, and it may become a register."""
+    start: list[Value] = [variable]
+    pointers = reached(start, lambda p: (user for user, _ in users.get(p, ()) if _leads_on(user)))
+    return not all(_keeps_nothing(user, index) for p in pointers for user, index in users.get(p, ()))
+
+
+def _leads_on(user: Value) -> bool:
+    goes_as_number = isinstance(user, I.Cast) and user.opcode == "ptrtoint"
+    return goes_as_number or isinstance(user, I.GetElementPtr | I.Freeze | I.Phi | I.Select | I.BinaryOp)
+
+
+def _keeps_nothing(user: Value, index: int) -> bool:
+    match user:
+        case I.Load() | I.Compare():
+            return True
+        case I.Store():
+            return index == 1
+        case I.Call():
+            return callee_name(user).startswith(_KEEPS_NO_ADDRESS)
+        case _:
+            return _leads_on(user)
 
 
 def _sources(root: I.Instruction) -> tuple[list[Value], list[I.Instruction]]:

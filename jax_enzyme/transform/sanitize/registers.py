@@ -26,6 +26,7 @@ from jax_enzyme.ir.module import Function, Module, Uses, callee_name, uses
 from jax_enzyme.ir.reach import reached
 from jax_enzyme.ir.values import BasicBlock, Value, int_value
 from jax_enzyme.rules.declare import Declarations
+from jax_enzyme.transform.failing import PLACE
 from jax_enzyme.transform.insertion import Check, insert_checks, put_behind
 from jax_enzyme.transform.rewriting import locate
 from jax_enzyme.transform.sanitize.runtime import Runtime
@@ -40,7 +41,7 @@ from jax_enzyme.transform.sanitize.scalars import (
     variable_name,
 )
 
-_INLINE_BYTES = 64
+_INLINE_BYTES = 256
 _PARTS = ((8, T.I64, WORD << 32 | WORD), (4, T.I32, WORD), (1, T.I8, WORD & 0xFF))
 _HIDE = "je.hide"
 
@@ -63,6 +64,8 @@ def start_unwritten(function: Function, runtime: Runtime, layout: DataLayout) ->
     hide = Declarations(runtime.module).function(_HIDE, T.FunctionType(T.VOID, (T.PTR,)))
     filled: dict[I.Instruction, list[I.Instruction]] = {}
     for number, alloca in enumerate([i for i in function.instructions() if isinstance(i, I.Alloca)]):
+        if alloca not in declared and alloca.allocated_type == PLACE and alloca.name.startswith("failure"):
+            continue  # of `failures`, and of no source
         alloca.name = f"{declared.get(alloca) or alloca.name}.v{number}"
         if alloca not in declared and _whole_accesses(alloca, users, layout) is not None:
             continue

@@ -136,5 +136,10 @@ def variable_name(alloca: I.Alloca) -> str:
     return "a local variable" if not name or "." in name else f"local variable `{name}`"
 
 
+def is_of_source(alloca: I.Alloca) -> bool:
+    """Whether a variable, once `registers` has numbered them, is none of the engine's own."""
+    return _NUMBER.search(alloca.name) is not None
+
+
 def is_lifetime(instruction: I.Instruction, which: str = "") -> bool:
     return callee_name(instruction).startswith(f"llvm.lifetime.{which}")
