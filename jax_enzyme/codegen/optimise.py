@@ -77,9 +77,11 @@ def _optimise(module: Module, machine: llvm.TargetMachine, options: Options) -> 
     pipeline = Pipeline(2 if options.sanitize else 3, vectorise=True, slp=not long, unroll=True)
     builder = pipeline.builder()
     native = _parsed(to_text(module))
-    if options.sanitize:
+    if options.sanitize:  # the kernel as it is written, with run-time libraries that wish for loops to be unrolled
         inline_marked(native, builder)
-    native = unrolling.optimised(module, native, pipeline, builder)
+        native = unrolling.optimised(module, native, pipeline, builder)
+    else:
+        native = pipeline.run(native, builder)
     if vectors:
         # The vectorisers have run: what they did not use can go, and the masked wrappers are inlined.
         native.get_global_variable(KEPT).linkage = llvm.Linkage.internal
