@@ -168,10 +168,11 @@ class _Touching:
         strides: list[tuple[tuple[tuple[Root, ...], int], ...]] = []
         for atom in reversed(end.atoms):
             if isinstance(atom, Iteration):
-                back = self.facts.trip_count(atom.loop).exact
-                if back is None:
-                    return None
                 step = end.coefficients(atom)
+                falls = {_falls(part) for part in step[1:] if part.terms}
+                back = Polynomial.constant(0) if falls <= {True} else self.facts.trip_count(atom.loop).exact
+                if back is None or len(falls) > 1 or None in falls:
+                    return None  # the last place is that of no iteration that is known
                 if len(step) > 1 and (named := self._named(step[1])) is not None:
                     strides.append(tuple(sorted(named.items(), key=str)))
                 try:
@@ -207,3 +208,11 @@ class _Touching:
             return True
         around = any(read.block in loop for loop in self.loops.roots if write.block in loop)
         return write.block is not read.block and not around
+
+
+def _falls(step: Polynomial) -> bool | None:
+    """Whether something is below zero where the function's integers are large; None where that depends on which is."""
+    degrees = {monomial: sum(degree for _, degree in monomial) for monomial in step.terms}
+    most = max(degrees.values(), default=0)
+    signs = {step.terms[monomial] < 0 for monomial, degree in degrees.items() if degree == most}
+    return signs.pop() if len(signs) == 1 else None

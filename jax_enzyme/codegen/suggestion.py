@@ -42,8 +42,8 @@ UNKNOWN = "?"
 
 @dataclass(frozen=True)
 class Given:
-    """What the user says about parameters, by name: shapes with their brackets, and which come out. None: nothing is
-    said, and everything guessed."""
+    """What the user says about parameters, by name: shapes with their brackets, and which come out; where none is said
+    to, directions are guessed."""
 
     shapes: Mapping[str, str]
     out: Sequence[str]
@@ -103,8 +103,15 @@ class _Suggestion:
                 f"{self.known.place}: {self.known}",
                 f'add them: shapes="{", ".join(f"{n}[...]" for n in self.open)}"',
             )
+        text = ", ".join(listed) + result
+        if self.given is not None and UNKNOWN in text:
+            raise SignatureError(
+                f"not all of the parameters of `{self.known.name}` are known",
+                f"{self.known.place}: {self.known}",
+                f"write the signature, with something for each `{UNKNOWN}`: {text}",
+            )
         guesses = [f"{what} of {', '.join(n)}" for what, n in _notes(self) if n]
-        return ", ".join(listed) + result + (f"  # guessed: {'; '.join(guesses)}" if guesses else "")
+        return text + (f"  # guessed: {'; '.join(guesses)}" if guesses else "")
 
     def _check(self, parameters: Sequence[str]) -> None:
         if self.given is None:
@@ -264,7 +271,7 @@ class _Suggestion:
     # -- guesses
 
     def _direction(self, root: Root, name: str, is_const: bool) -> str:
-        if self.given is not None:
+        if self.given is not None and (self.given.out or self.given.inout):
             return "out " if name in self.given.out else "inout " if name in self.given.inout else ""
         known = self.found.get(root)
         if is_const or known is None or not known.writes:

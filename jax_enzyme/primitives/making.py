@@ -81,8 +81,9 @@ def kernel(
     bool, i8 to i64, u8 to u64, bf16, f16, f32, f64, c64 and c128. `order="F"` reads shapes in Fortran order.
     `A: f64[n][m]` is an array of pointers to rows, `p: {k: f64, x: f64[n]*}*` a pointer to a structure, passed and
     returned as a dict; `docs/signature.md` has the whole language. `constants` are values of integer parameters, or of
-    names in shapes, that are the same in every call: `n=3`. Instead of a signature, `shapes="x[n], y[n]"`, `out="y"`
-    and `inout=` say what debug information does not: see also `je.suggest_signature`.
+    names in shapes, that are the same in every call: `n=3`. Without a signature, `shapes="x[n], y[n]"`, `out="y"` and
+    `inout=` say what debug information does not, and what the function certainly touches and writes is found without
+    them: see also `je.suggest_signature`.
 
     `source` may be a sequence of sources, a folder or a pattern as well: see `library`, where `flags`,
     `compile_commands` and `blas` are told of too. `lang` is "c", "c++", "fortran", "rust", "llvm" or "cuda"; `flags` go
@@ -132,14 +133,21 @@ class _Said:
     inout: str | Sequence[str]
 
 
-def _without_signature(symbol: str | None) -> SignatureError:
-    remedy = 'signature="n: i32, x: f64[n], out y: f64[n]": the parameters, in order, as je.suggest_signature shows'
-    place = None
+def _is_signature(symbol: str | None) -> bool:
+    """Whether the symbol was left out, so that a signature stands in its place."""
     if symbol is not None:
         with suppress(SignatureError):
             parse(symbol, "C", {})
-            place = f"symbol={symbol!r}"
-            remedy = f"the symbol comes before it, None where the source has one function: signature={symbol!r}"
+            return True
+    return False
+
+
+def _without_signature(symbol: str | None) -> SignatureError:
+    remedy = 'signature="n: i32, x: f64[n], out y: f64[n]": the parameters, in order, as je.suggest_signature shows'
+    place = None
+    if _is_signature(symbol):
+        place = f"symbol={symbol!r}"
+        remedy = f"the symbol comes before it, None where the source has one function: signature={symbol!r}"
     return SignatureError("a kernel needs a signature", place, remedy)
 
 
@@ -167,7 +175,7 @@ class _Given:
         given = self
         if isinstance(self.options, Options) and self.options.sanitize:
             sources = sources.as_written
-        if self.signature is None and (said.shapes or said.out or said.inout):
+        if self.signature is None and not _is_signature(symbol):
             found = completed_signature(sources.program(symbol, ()), said.shapes, said.out, said.inout)
             given = replace(self, signature=found)
         parsed = given.parsed(symbol)

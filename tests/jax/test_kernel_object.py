@@ -68,7 +68,7 @@ def test_text() -> None:
 
 def test_what_cannot_be_made() -> None:
     with pytest.raises(je.SignatureError, match="needs a signature"):
-        je.kernel(SOURCE, "f", lang="c")
+        je.kernel(abs, "f")
     with pytest.raises(je.SignatureError, match="the symbol comes before it"):
         je.kernel(SOURCE, SIGNATURE, lang="c")
     with pytest.raises(je.SignatureError, match="CUDA"):

@@ -138,6 +138,22 @@ def test_the_rest_is_filled_in() -> None:
         je.kernel(MATVEC, "matvec", lang="c", shapes="x")
 
 
+def test_nothing_is_said() -> None:
+    f = je.kernel("void f(int n, const double *x, double *y) { while (n--) y[n] = x[n] * x[n]; }", "f", lang="c")
+    assert str(f.signature) == "n: i32, x: f64[n], out y: f64[n]"
+    assert str(je.library("double g(double x) { return x; }", lang="c").kernel().signature) == "x: f64 -> f64"
+    scaled = je.kernel(MATVEC, "matvec", lang="c", shapes="x[m+1], A[n,m]")
+    assert "out y: f64[n]" in str(scaled.signature)
+    with pytest.raises(je.SignatureError, match=r"`\?`: x: f64, f: fn\(\?\) -> f64"):
+        je.kernel("double f(double x, double (*f)(double)) { return f(x); }", "f", lang="c")
+    with pytest.raises(je.SignatureError, match="the sizes of `x` are not known"):
+        je.kernel("double f(int n, const double *x) { return n > 3 ? x[n * n] : *x; }", "f", lang="c")
+    with pytest.raises(je.SignatureError, match="nothing is known"):
+        je.kernel("define double @f(double %x) {\n  ret double %x\n}", "f", lang="llvm")
+    with pytest.raises(je.SignatureError, match="the symbol comes before"):
+        je.kernel("double f(double x) { return x; }", "x: f64 -> f64", lang="c")
+
+
 def test_without_debug_information() -> None:
     ir = "define double @f(double %x) {\n  ret double %x\n}"
     with pytest.raises(je.SignatureError, match="nothing is known"):
