@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import islice
 from math import gcd
+from typing import NamedTuple
 
 from jax_enzyme.analysis.congruence import MANY, Congruence, repeated
 from jax_enzyme.analysis.extents import aligned, at_multiple, extent, inside
@@ -56,10 +57,16 @@ _INTEGER_ARITHMETIC = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class _Fact:
+class _Scalar(NamedTuple):
     """`plain` says that the source writes or reads the place by the name of this very type."""
 
+    type: T.Type
+    size: int
+    plain: bool
+
+
+@dataclass(frozen=True)
+class _Fact:
     place: Congruence
     type: T.Type
     size: int
@@ -203,17 +210,22 @@ class Words:
             lines.append(f"{item}: {', '.join(dict.fromkeys(held))}")
         return "\n".join(lines)
 
-    def _meets(self, pointer: Value, size: int) -> frozenset[tuple[int, _Fact]] | None:
+    def _meets(self, pointer: Value, size: int) -> frozenset[tuple[int, _Scalar]] | None:
         places = self.points_to.places(pointer)
         if not places or self.points_to.unknown in places:
             return None
         near = (self._near(item, place, size) for item, offsets in places.items() for place in offsets)
-        return frozenset[tuple[int, _Fact]]().union(*near)
+        return frozenset[tuple[int, _Scalar]]().union(*near)
 
     @remembered
-    def _near(self, item: MemoryObject, place: Congruence, size: int) -> frozenset[tuple[int, _Fact]]:
-        """What `size` bytes at a place of an object meet: the same for all pointers that lead there."""
-        return frozenset((d, fact) for fact in self._facts.get(item, ()) for d in _distances(place, fact, size))
+    def _near(self, item: MemoryObject, place: Congruence, size: int) -> frozenset[tuple[int, _Scalar]]:
+        """What `size` bytes at a place of an object meet: the same for all pointers that lead there, and for all facts
+        about one type."""
+        return frozenset(
+            (d, _Scalar(fact.type, fact.size, fact.plain))
+            for fact in self._facts.get(item, ())
+            for d in _distances(place, fact, size)
+        )
 
     # -- facts
 
@@ -290,9 +302,13 @@ class Words:
             room = self._layout.store_size(scalar)
             for step in range(0, max(room - size, 0) + 1, size):
                 for item, place in self._accessed(pointer, align):
-                    at = inside(place + Congruence(offset + step, 0), size, extent(self._layout, item))
+                    at = inside(place + Congruence(offset + step, 0), size, self._extent(item))
                     if at is not None:
                         _add(facts, item, _Fact(at, kind, size, plain or kind is named))
+
+    @remembered
+    def _extent(self, item: MemoryObject) -> int | None:
+        return extent(self._layout, item)
 
     def _accessed(self, pointer: Value, align: int) -> Iterator[tuple[MemoryObject, Congruence]]:
         """Where an access of this alignment may be."""
@@ -328,11 +344,12 @@ class Words:
                 new = list(islice(facts.get(way.item, ()), carried[way], None))
                 carried[way] += len(new)
                 held = facts.setdefault(way.twin, {})
+                room = self._extent(way.twin)
                 for fact in new:
                     if way.alone is not None and fact.type != way.alone:
                         continue
                     for moved in _moved(fact, way.place, way.there, way.size):
-                        at = inside(moved, fact.size, extent(self._layout, way.twin))
+                        at = inside(moved, fact.size, room)
                         if at is not None:
                             _note(held, _Fact(at, fact.type, fact.size, plain=False))
             pending = [way for way in ways if len(facts.get(way.item, ())) > carried[way]]
