@@ -2,11 +2,12 @@
 
 Calls that return results through pointers, calls with complex arguments or results, intrinsics with several results,
 reductions of vectors and what moves their lanes become scalar calls with a rule each (`rules.table`), arithmetic,
-shuffles, and stores:
+shuffles, and stores; texts that are copied, copies of as many bytes:
 
     before    %r = call double @modf(double %x, ptr %p)
               %z = call { double, double } @cexp(double %a, double %b)
               %s = call double @llvm.vector.reduce.fadd.v2f64(double %t, <2 x double> %v)
+              %c = call ptr @strcpy(ptr %to, ptr %from)
 
     after     %r = call double @je.modf_fraction.f64(double %x)
               %i = call double @llvm.trunc.f64(double %x)
@@ -19,6 +20,9 @@ shuffles, and stores:
               %v.1 = extractelement <2 x double> %v, i64 1
               %s.1 = fadd double %t, %v.0
               %s = fadd double %s.1, %v.1
+              %l = call i64 @strlen(ptr %from)
+              %n = add i64 %l, 1
+              call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 %n, i1 false)
 
 The `je.*` functions are declarations that `rules.helpers.link` completes; their values are those of the original calls.
 A call that the module defines itself, or whose type is not the library's, stays.
@@ -172,6 +176,38 @@ def _posix_memalign(site: _Site) -> Value:
     return const_int(site.call.type, 0)
 
 
+def _strcpy(site: _Site) -> Value:
+    to, source = site.arguments
+    return _text(site, to, to, source)
+
+
+def _strcat(site: _Site) -> Value:
+    to, source = site.arguments
+    return _text(site, to, site.builder.gep(T.I8, to, [_length(site, to)]), source)
+
+
+def _text(site: _Site, to: Value, at: Value, source: Value) -> Value:
+    """A text with the zero at its end goes to a place; `to`."""
+    size = site.builder.binary("add", _length(site, source), const_int(T.I64, 1))
+    site.declarations.memory(site.builder, "memcpy", at, source, size)
+    return to
+
+
+def _strncpy(site: _Site) -> Value:
+    """At most so many bytes of a text, and zeros in the others."""
+    to, source, room = site.arguments
+    size = _length(site, source, room)
+    site.declarations.memory(site.builder, "memcpy", to, source, size)
+    rest = site.builder.gep(T.I8, to, [size])
+    site.declarations.memory(site.builder, "memset", rest, const_int(T.I8, 0), site.builder.binary("sub", room, size))
+    return to
+
+
+def _length(site: _Site, text: Value, *limit: Value) -> Value:
+    type_ = T.FunctionType(T.I64, (T.PTR, *(a.type for a in limit)))
+    return site.builder.call(site.declarations.function("strnlen" if limit else "strlen", type_), [text, *limit])
+
+
 def _analytic(name: str) -> _Lowering:
     def lower(site: _Site) -> Value:
         flat = site.parts()
@@ -228,6 +264,9 @@ _LIBRARY: Mapping[str, _Lowering] = {
     "remquo": _stored(_remquo),
     "lgamma_r": _stored(_lgamma_r),
     "posix_memalign": _posix_memalign,
+    "strcpy": _strcpy,
+    "strcat": _strcat,
+    "strncpy": _strncpy,
     "fortran_mod": lambda site: site.math("fmod", *site.arguments[:2]),
     "fortran_modulo": _modulo,
     "cpowi": _analytic("cpowi"),
@@ -248,7 +287,8 @@ _INTRINSICS: Mapping[str, _Lowering] = {
 }
 _SHAPES: Mapping[str, str] = {
     "sincos": "v:fpp", "modf": "f:fp", "frexp": "f:fp", "remquo": "f:ffp", "lgamma_r": "f:fp",
-    "posix_memalign": "i:pii", "fortran_mod": "f:ffpi", "fortran_modulo": "f:ffpi", "cpowi": "c:ci",
+    "posix_memalign": "i:pii", "strcpy": "p:pp", "strcat": "p:pp", "strncpy": "p:ppi",
+    "fortran_mod": "f:ffpi", "fortran_modulo": "f:ffpi", "cpowi": "c:ci",
     "cabs": "f:c", "carg": "f:c", "creal": "f:c", "cimag": "f:c", "conj": "c:c", "cproj": "c:c",
     "cmultiply": "c:cc", "cdivide": "c:cc", "cpow": "c:cc",
 }  # fmt: skip

@@ -51,6 +51,11 @@ BACK = {
         if (fscanf(f, "%lf", &z) != 1) abort();
         fclose(f);
         y[0] = y[1] = y[2] = z;""",
+    "text that is copied": """char line[64], other[80] = "";
+        snprintf(line, sizeof line, "%.17g", x[0]);
+        strcat(other, line);
+        strcpy(line, other);
+        y[0] = y[1] = y[2] = atof(line);""",
     "a pipe": """int ends[2];
         double z[3];
         if (pipe(ends) || write(ends[1], x, sizeof z) < 0 || read(ends[0], z, sizeof z) < 0) abort();
@@ -156,3 +161,23 @@ def test_a_file_is_written_once(tmp_path: Path) -> None:
     (shadow,) = made.run((Vjp((True, False), (False, True)),), [X, np.ones(3)])[-1:]
     np.testing.assert_allclose(shadow, 2 * X)
     assert path.read_text() == "0.69\n1.99\n0.38\n"
+
+
+def test_texts_beside_numbers() -> None:
+    """Names and messages in structures of numbers are copied as memory is: what lies behind them stays."""
+    body = """
+        struct state { double x[3]; char name[16]; double k; char error[32]; } s, other;
+        memset(&s, 0, sizeof s);
+        const char *label = x[1] > 3 ? "wide" : "narrow";
+        strcpy(s.name, label);
+        s.k = x[0] * x[0];
+        for (int i = 0; i < 3; i++) s.x[i] = s.k * x[i];
+        strncpy(s.error, label, 4 + (x[1] > 3));
+        strcat(s.error, s.name);
+        other = s;
+        strncpy(other.name, s.error, 16);
+        for (int i = 0; i < 3; i++) y[i] = s.x[i] + other.k * strlen(other.name);"""
+    found = kernel(body)
+    x = np.array([0.3, 0.4, 0.5])
+    agree(three_way(found, [x]))
+    np.testing.assert_allclose(found.run((), [x])[0], 0.09 * (x + len("narrnarrow")))
