@@ -82,6 +82,8 @@ def read_commands(path: Path) -> Commands:
         raise CompileError(f"this is no JSON: {error}", str(file)) from None
     if not isinstance(entries, list):
         raise CompileError(f"{NAME} is a list of commands, and this is none", str(file))
+    if not entries:
+        raise CompileError(f"{NAME} names no file", str(file), "configure the project with what it builds switched on")
     found: dict[str, tuple[str, ...]] = {}
     for entry in entries:
         name, flags = _entry(entry, file)
@@ -99,7 +101,9 @@ def _entry(entry: Any, path: Path) -> tuple[str, tuple[str, ...]]:
     try:
         folder, file = str(entry["directory"]), str(entry["file"])
         words = entry["arguments"] if "arguments" in entry else shlex.split(entry["command"])
-    except (KeyError, TypeError, ValueError) as error:
+    except KeyError as error:
+        raise CompileError(f"an entry of {NAME} has no {error}: {json.dumps(entry)}", str(path)) from None
+    except (TypeError, ValueError) as error:
         raise CompileError(f"an entry of {NAME} makes no sense: {error!r}", str(path)) from None
     name = os.path.realpath(os.path.join(folder, file))
     return name, tuple(_meaning([str(word) for word in words[1:]], folder))

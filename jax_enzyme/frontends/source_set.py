@@ -469,10 +469,11 @@ def _tried(unit: Unit, symbol: str, meant: list[str]) -> str | None:
             return None
         if "overloaded function" in error.cause or "ambiguous" in error.cause:
             candidates = [line for line in error.cause.splitlines() if "note: candidate" in line]
+            instance = "" if "<" in symbol else f'"{symbol}<double>" or '
             raise CompileError(
                 "\n".join([f"several functions of this name may be meant: `{symbol}`", *candidates]),
                 unit.name,
-                f'name the types of its parameters: "{symbol}<double>" or "{symbol}(double const*, int)", for example',
+                f'name the types of its parameters: {instance}"{symbol}(double const*, int)", for example',
             ) from None
         return None
 

@@ -36,7 +36,7 @@ def checked_flags(flags: object) -> tuple[str, ...] | dict[str, tuple[str, ...]]
 def _flags(flags: object) -> tuple[str, ...]:
     what, example = "a sequence of strings", 'flags=("-DNDEBUG",)'
     if isinstance(flags, str):
-        raise _wrong("flags", what, flags, f"flags=({flags!r},)")
+        raise _wrong("flags", what, flags, f"flags={tuple(flags.split())!r}")
     if not isinstance(flags, Iterable):
         raise _wrong("flags", what, flags, example)
     listed: tuple[object, ...] = tuple(flags)

@@ -267,6 +267,10 @@ def test_compile_commands(write: Write, tmp_path: Path) -> None:
     assert step in (caught.value.remedy or "")
     with pytest.raises(CompileError, match="cannot be read"):
         source_set([other], compile_commands=str(tmp_path / "nowhere"))
+    for entries, words in (([], "names no file"), ([{"directory": "."}], "has no 'file'")):
+        (tmp_path / "compile_commands.json").write_text(json.dumps(entries))
+        with pytest.raises(CompileError, match=words):
+            source_set(None, compile_commands=tmp_path)
 
 
 def test_templates_and_unused_functions_are_made(write: Write) -> None:
@@ -280,7 +284,7 @@ def test_templates_and_unused_functions_are_made(write: Write) -> None:
     assert functions(load(source, "solver::half", "c++").ir) == {"_ZN6solverL4halfEd"}
     with pytest.raises(CompileError, match="several functions of this name") as caught:
         load(source, "solver::step<double>", "c++")
-    assert "types of its parameters" in (caught.value.remedy or "")
+    assert 'types of its parameters: "solver::step<double>(' in (caught.value.remedy or "")
     with pytest.raises(CompileError, match="`solver::stop<double>` is not in the source") as caught:
         load(source, "solver::stop<double>", "c++")
     assert "step" in (caught.value.remedy or "")

@@ -38,6 +38,7 @@ def square() -> je.Kernel:
         ({"flags": 3}, "flags= is a sequence of strings, not 3"),
         ({"flags": (3,)}, "flags= is a sequence of strings"),
         ({"flags": "-DN=3"}, r"flags= is a sequence of strings, not '-DN=3'"),
+        ({"flags": "-O -DN=3"}, r"flags=\('-O', '-DN=3'\)"),
         ({"lang": 3}, "lang= is the name of a language, not 3"),
     ],
 )
