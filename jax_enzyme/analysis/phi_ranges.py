@@ -5,6 +5,7 @@ from __future__ import annotations
 from jax_enzyme.analysis.integer_facts import IntegerFacts
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.ranges import Interval, full_range
+from jax_enzyme.analysis.simulation import run
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import callee_name
@@ -37,7 +38,8 @@ def _simulated(facts: IntegerFacts, phi: I.Phi, loop: Loop) -> Interval | None:
         simulation = facts.simulation(loop, source)
         if simulation is not None and phi in simulation.ranges:
             return simulation.ranges[phi]
-    return None
+    most = facts.trip_count(loop).maximum
+    return None if most is None else run(facts, loop, phi, most)
 
 
 def _choices(value: Value) -> list[Value] | None:

@@ -20,6 +20,9 @@ from jax_enzyme.ir.values import BasicBlock, Value, int_value
 MAX_ITERATIONS = 4096
 """Of a loop that goes on for longer nothing is said: its trip count and its phis are as if nobody had looked."""
 
+_MOST_DRIVEN = 128
+"""The same where a loop counts, and other numbers go along with it, as a length that is halved."""
+
 _AT_ONCE = (64, MAX_ITERATIONS)
 """So many iterations are looked at together, where phis go on by constants: most loops are left within the first."""
 
@@ -78,6 +81,24 @@ def simulate(
     except Opaque:
         pass
     return None
+
+
+def run(facts: LoopFacts, loop: Loop, phi: I.Phi, times: int) -> Interval | None:
+    """The values that a phi of the header has in so many iterations and at the end of the last, where constants alone
+    say how it goes on."""
+    if times > _MOST_DRIVEN:
+        return None
+    try:
+        phis = _driving_phis(facts, loop, phi, {})
+        now: dict[Value, int] = {each: evaluate(outer, {}) for each, (outer, _) in phis.items()}
+        seen = Interval(now[phi], now[phi])
+        for _ in range(times):
+            table = dict(now)
+            now = {each: evaluate(latch, table) for each, (_, latch) in phis.items()}
+            seen = seen.hull(Interval(now[phi], now[phi]))
+    except Opaque:
+        return None
+    return seen
 
 
 def _strides(phis: Mapping[I.Phi, tuple[Value, Value]], given: dict[Value, int]) -> dict[I.Phi, tuple[int, int]] | None:

@@ -86,6 +86,7 @@ ELSEWHERE = {
     "analysis.shortcuts:_MOST_CASES": _SHORTCUT,
     "analysis.signs:_MOST_VALUES": "a number may be negative then",
     "analysis.simulation:_AT_ONCE": "one iteration after the other then",
+    "analysis.simulation:_MOST_DRIVEN": "a number may be any of its type then",
     "analysis.zeros:_MOST": "a pointer may be any then",
     "ad.checkpoint:_MANY": "a guess",
     "ad.device.groups:_LONGEST": _SPEED,

@@ -107,7 +107,18 @@ class Tape:
         if count.maximum is None:
             return None
         exact = count.exact is not None and count.exact.value is not None
-        return count.maximum + 1 if exact or count.maximum < _BOUNDED_BUT_NOT_EXACT else None
+        short = exact or count.maximum < _BOUNDED_BUT_NOT_EXACT
+        return count.maximum + 1 if short or self._is_packed(loop, count.maximum + 1) else None
+
+    def _is_packed(self, loop: Loop, most: int) -> bool:
+        """Whether it is known, iteration by iteration of a loop around, how long a loop is."""
+        around: list[tuple[Loop, int]] = []
+        for outer in reversed(list(loop.ancestors)[1:]):
+            bound = self.bound(outer)
+            if bound is None:
+                return False
+            around.append((outer, bound))
+        return self._packing([*around, (loop, most)]) is not None
 
     def frequency(self, block: BasicBlock) -> float:
         """How often a block runs, estimated from the bounds of the loops around it."""
