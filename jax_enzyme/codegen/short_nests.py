@@ -33,7 +33,7 @@ from jax_enzyme.transform.rewriting import phis
 
 LONG = 16
 """A loop of so many iterations, or of nobody knows how many, is longer."""
-_INSTRUCTIONS = 900
+_INSTRUCTIONS = 2400
 """Of all iterations of the nests together."""
 _MANY = 8
 """So many other operations does one that takes long count for."""

@@ -76,31 +76,39 @@ def test_loops_over_small_local_arrays_go_inside_others(n: int, expected: int) -
 
 
 @pytest.mark.parametrize(
-    ("start", "a", "expected"),
-    [("x[10 * i + r]", "a", 1), ("x[10 * i + r]", "(a + 100 * i)", 3), ("x[r * m + i]", "a", 3), ("s * x[r]", "a", 3)],
-    ids=["the same for all", "numbers that lie apart", "rows", "one after the other"],
+    ("start", "a", "order", "expected"),
+    [
+        ("x[N * i + r]", "a", 10, 1),
+        ("x[N * i + r]", "a", 15, 1),
+        ("x[N * i + r]", "(a + N * N * i)", 10, 3),
+        ("x[r * m + i]", "a", 10, 3),
+        ("s * x[r]", "a", 10, 3),
+    ],
+    ids=["the same for all", "longer", "numbers that lie apart", "rows", "one after the other"],
 )
-def test_nests_go_where_the_loop_around_can_be_made_vectors(start: str, a: str, expected: int) -> None:
+def test_nests_go_where_the_loop_around_can_be_made_vectors(start: str, a: str, order: int, expected: int) -> None:
     """A triangular system for each of `m` points: as values, without a tape of what is kept of a point."""
     source = f"""
+    enum {{ N = {order} }};
     double k(int m, const double *x, const double *a) {{
         double s = 0;
         for (int i = 0; i < m; i++) {{
-            double z[10];
-            for (int r = 0; r < 10; r++) {{
+            double z[N];
+            for (int r = 0; r < N; r++) {{
                 double t = {start};
-                for (int k = 0; k < r; k++) t -= {a}[r * 10 + k] * z[k];
-                z[r] = t * {a}[r * 11];
+                for (int k = 0; k < r; k++) t -= {a}[r * N + k] * z[k];
+                z[r] = t * {a}[r * (N + 1)];
             }}
             s += z[9] * z[3];
         }}
         return s;
     }}"""
-    kernel = native(source, "k", "m: i32, x: f64[10,m], a: f64[m,100] -> f64", {"m": 20}, "c")
+    kernel = native(source, "k", f"m: i32, x: f64[{order},m], a: f64[m,{order * order}] -> f64", {"m": 20}, "c")
     module = derived.regular(kernel.program, kernel.signature, kernel.binding).module
     cfg = Cfg(module.functions["je.primal"])
     assert len(Loops(cfg, Dominators(cfg)).all) == expected
-    agree(three_way(kernel, [np.linspace(-1, 1, 200).reshape(10, 20), np.linspace(0.4, 0.5, 2000).reshape(20, 100)]))
+    x, matrices = np.linspace(-1, 1, 20 * order), np.linspace(0.4, 0.5, 20 * order**2)
+    agree(three_way(kernel, [x.reshape(order, 20), matrices.reshape(20, -1)]))
 
 
 def test_rows_in_reverse_are_vectors_of_their_own() -> None:
