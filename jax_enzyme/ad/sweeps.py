@@ -74,13 +74,15 @@ class Sweeps:
         for routine, reverse in self._reverse_of.items():
             check_emission(routine.plan.tape, routine.function, self._forward_of.get(routine), reverse)
             check_late_sums(reverse, routine.function)
-            if reverse.reloads:
+            repeated = {key: slot.repeated for key, slot in routine.plan.tape.slots.items() if slot.repeated}
+            if reverse.reloads or repeated:
                 layout = routine.plan.recipes.layout
                 reloads = ReloadCheck(
                     routine.function, facts.points_to, layout, facts.execution, routine.plan.recipes.later_writes
                 )
                 for load in dict.fromkeys(reverse.reloads.values()):
                     reloads.check(load)
+                reloads.check_repeated(repeated)
 
     def delivered(self, target: Function, buffers: tuple[Buffer, ...]) -> ArrayFunction:
         """An array function of the sweeps, in a module that has only what it needs of them."""

@@ -63,3 +63,33 @@ double halved(int levels, int n, const double *x) {
     }
     return s;
 }
+
+// What all rows of a product read is kept once; of a triangle, too.
+double once(int steps, int n, const double *x) {
+    double s[64], z[64], t = 0;
+    for (int i = 0; i < n; i++) s[i] = x[i];
+    for (int k = 0; k < steps; k++) {
+        for (int i = 0; i < n; i++) {
+            double a = 0;
+            for (int j = 0; j <= i; j++) a += s[j] * x[(i + j) % n];
+            z[i] = sin(a);
+        }
+        for (int i = 0; i < n; i++) s[i] = z[i];
+    }
+    for (int i = 0; i < n; i++) t += s[i];
+    return t;
+}
+
+// Rows that write what the next one reads: each has its own.
+double each(int steps, int n, const double *x) {
+    double s[64], t = 0;
+    for (int i = 0; i < n; i++) s[i] = x[i];
+    for (int k = 0; k < steps; k++)
+        for (int i = 0; i < n; i++) {
+            double a = 0;
+            for (int j = 0; j < n; j++) a += s[j] * x[(i + j) % n];
+            s[i] = sin(a);
+        }
+    for (int i = 0; i < n; i++) t += s[i];
+    return t;
+}

@@ -63,6 +63,20 @@ double f(int n, const double *x, double *y) {
     return s;
 }
 """
+REPEATED = """
+double f(int n, const double *x, double *y) {
+    double t = 0;
+    for (int k = 0; k < n; k++) {
+        for (int i = 0; i < n; i++) {
+            double a = 0;
+            for (int j = 0; j < n; j++) a = a * x[i] + y[j] * y[j];
+            t += a;
+        }
+        for (int j = 0; j < n; j++) y[j] = y[j] * t;
+    }
+    return t;
+}
+"""
 
 
 def forget_plans() -> None:
@@ -139,7 +153,7 @@ def remove(block: BasicBlock, instruction: I.Instruction) -> None:
     block.instructions.remove(instruction)
 
 
-@pytest.mark.parametrize("source", [STATE, LIST, RELOAD])
+@pytest.mark.parametrize("source", [STATE, LIST, RELOAD, REPEATED])
 def test_sound(source: str) -> None:
     Emitted(source).check()
 
@@ -270,6 +284,23 @@ def test_reload_of_overwritten_memory() -> None:
     recipes = emitted.reversal.root.plan.recipes
     assert recipes.code.function is code
     emitted.fails("may have been overwritten")
+
+
+def test_kept_once_though_written() -> None:
+    emitted = Emitted(REPEATED)
+    (key, slot), *_ = ((k, s) for k, s in emitted.tape.slots.items() if s.repeated)
+    assert isinstance(key, I.Load)
+    (loop,) = slot.repeated
+    block = loop.latches[0]
+    block.instructions.insert(0, I.Store(T.VOID, "store", [ConstantFloat(T.DOUBLE, "0.0"), key.operands[0]]))
+    emitted.fails("kept once though it may differ")
+
+
+def test_kept_once_though_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jax_enzyme.ad.plan.recipes.is_repeated", lambda *_: True)
+    Emitted(REPEATED.replace("y[j] * y[j];\n            t", "y[i] * y[(i + j) % n];\n            t")).fails(
+        "may differ"
+    )
 
 
 def test_pointers_and_noalias(chain: Emitted) -> None:

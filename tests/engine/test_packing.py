@@ -19,6 +19,8 @@ ROWS = [
     ("corner", {"n": 8}, 8 * 9 * 17 // 6),  # sums of squares: one table, each entry a square
     ("doubled", {"n": 32}, 5 * 16),
     ("halved", {"levels": 5, "n": 2100}, 2100 + 1050 + 525 + 262 + 131),
+    ("once", {"steps": 3, "n": 22}, 2 * 3 * 22),
+    ("each", {"steps": 3, "n": 22}, 3 * 22 * 22 + 3 * 22),
     ("left_early", {"n": 20}, 20 * 21),  # two numbers in each iteration
     ("empty_first", {"n": 24}, 144),
     ("never", {"n": 12}, 0),

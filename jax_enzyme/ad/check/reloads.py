@@ -8,10 +8,11 @@ later, by the iterations in which they run (`analysis.later_writes`, the one arg
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Collection, Hashable, Mapping
 from functools import cached_property
 
 from jax_enzyme.ad.check.errors import EmissionError
+from jax_enzyme.ad.check.tape_addresses import name_of
 from jax_enzyme.ad.facts.functions import Execution
 from jax_enzyme.analysis.accesses import Access, accesses
 from jax_enzyme.analysis.cfg import Cfg
@@ -20,8 +21,10 @@ from jax_enzyme.analysis.fixpoint import fixpoint
 from jax_enzyme.analysis.instances import Instances
 from jax_enzyme.analysis.later_writes import LaterWrites
 from jax_enzyme.analysis.layout import DataLayout
+from jax_enzyme.analysis.loops import Loop, Loops
 from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import MemoryObject, call_effect
+from jax_enzyme.analysis.repetition import is_repeated
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir.module import Function, GlobalVariable, callee_of, callers_of
 from jax_enzyme.ir.reach import reached
@@ -118,6 +121,24 @@ class ReloadCheck:
             writes = writes if is_refilled else self._met(load, writes, roots)
         if writes:
             raise EmissionError(self._code, f"%{load.name} is loaded again although it may have been overwritten")
+
+    def check_repeated(self, kept: Mapping[Hashable, Collection[Loop]]) -> None:
+        """Raises EmissionError where a value that is kept once for all iterations of some loops may differ in them."""
+        forest = Loops(self._cfg, Dominators(self._cfg))
+        loops = {loop.header: loop for loop in forest}
+        homes: dict[Value, BasicBlock] = {i: block for i, (block, _) in self._home.items()}
+        for load, around in kept.items():
+            for loop in around:
+                if not isinstance(load, I.Load) or not self._is_same(load, loops[loop.header], forest, homes):
+                    raise EmissionError(self._code, f"{name_of(load)} is kept once though it may differ")
+
+    def _is_same(self, load: I.Load, loop: Loop, forest: Loops, homes: Mapping[Value, BasicBlock]) -> bool:
+        pointer, written = load.operands[0], 0
+        for block in loop.blocks:
+            written |= self._from[block][-1][1] if self._from[block] else 0
+        return not written & self._aliases(_roots(pointer), pointer) and is_repeated(
+            pointer, homes[load], loop, forest, homes
+        )
 
     def _later(self, load: I.Load) -> int:
         block, position = self._home[load]

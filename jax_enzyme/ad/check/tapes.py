@@ -6,7 +6,7 @@ them by itself; of the plan it knows the layout of the tape (which slot belongs 
 tape        slots of a frame do not overlap and stay inside it
 write       a slot is written once, in the block that defines its value, at the index that consists of the counters of
             exactly the loops around that block (inside the slot's frame), a counter being a phi that starts at 0 and
-            grows by 1
+            grows by 1, but those in whose iterations a load is the same (`check.reloads`)
             (where the slot is packed: the tables' entries of one iteration)
 read        reverse reads a slot with its type, at the index that consists of the iteration variables of the slot's
 loops,
@@ -104,6 +104,8 @@ class _ForwardCheck(Sweep):
             raise self.fail(f"a slot of nothing: {place.key}")
         else:
             self._check_block(place.key, block)
+            repeated = {self.blocks[loop.header] for loop in place.slot.repeated}
+            around = [loop for loop in around if loop.header not in repeated]
         if counters != around:
             raise self.fail(f"{name_of(place.key)} is kept at the index of other loops than those around it")
         if place.slot.type != store.operands[0].type:

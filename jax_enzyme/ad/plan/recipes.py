@@ -35,8 +35,10 @@ from jax_enzyme.analysis.memory import PointsTo
 from jax_enzyme.analysis.objects import MemoryObject, Objects, call_effect, is_memory_free
 from jax_enzyme.analysis.polynomials import Iteration, Leaf, Polynomial
 from jax_enzyme.analysis.recurrences import Recurrences
+from jax_enzyme.analysis.repetition import is_repeated
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
+from jax_enzyme.ir.marks import marks_of
 from jax_enzyme.ir.module import Function, GlobalVariable, Module
 from jax_enzyme.ir.reach import Reached, reached
 from jax_enzyme.ir.sources import noted_sources
@@ -200,6 +202,31 @@ class Recipes:
         recipe = self._find(value) if isinstance(value, I.Instruction) else None
         self._check(value, recipe)
         return recipe
+
+    def repeated(self, value: Value) -> frozenset[Loop]:
+        """The loops inside of others in all of whose iterations a value is the same, since none of them writes what it
+        is made of: kept in one, it is kept for all. Not where several threads may share them."""
+        if not isinstance(value, I.Instruction) or self.execution is not ALONE:
+            return frozenset()
+
+        def repeats(loop: Loop) -> bool:
+            def stays(load: I.Load) -> bool:
+                objects, written = self.points_to.of(load.operands[0]), self._written_in(loop)
+                return bool(objects) and written is not None and written.isdisjoint(objects)
+
+            return not self._is_shared(loop) and is_repeated(value, loop, self.code.loops, self.block_of, stays)
+
+        return frozenset(filter(repeats, self.code.nest(self.block_of[value])[1:]))
+
+    def _is_shared(self, loop: Loop) -> bool:
+        return any(marks_of(self.points_to.module, latch.terminator) for latch in loop.latches)
+
+    @remembered
+    def _written_in(self, loop: Loop) -> Objects | None:
+        """What a loop may write; None where that may be anything."""
+        writes = (a.objects for a in self.writes if self.block_of.get(a.instruction) in loop.blocks)
+        written: Objects = frozenset().union(*writes)
+        return None if self.points_to.unknown in written else written
 
     @remembered
     def is_counted(self, value: Value) -> bool:

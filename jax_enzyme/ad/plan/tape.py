@@ -16,8 +16,8 @@ the one before it directly, unless nodes of inner loops come between: then it ke
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from math import prod
 
@@ -58,7 +58,7 @@ class Slot:
     """`loops` index the slot, outermost first, with the number of iterations of each; `step` is the bytes per item.
     `offset` counts bytes of one thread: with `threads`, everything before it is there once per thread. `may_be_bits`
     says of an integer that it may be the bits of a number, or an address; `is_lasting`, that the slot's memory holds
-    nothing else while the function runs."""
+    nothing else while the function runs. `repeated` are loops around the value in whose iterations it is the same."""
 
     frame: Frame
     offset: int
@@ -69,6 +69,7 @@ class Slot:
     may_be_bits: bool = True
     packing: Packing | None = None
     is_lasting: bool = False
+    repeated: frozenset[Loop] = frozenset()
 
     @property
     def items(self) -> int:
@@ -120,12 +121,14 @@ class Tape:
             around.append((outer, bound))
         return self._packing([*around, (loop, most)]) is not None
 
-    def frequency(self, block: BasicBlock) -> float:
-        """How often a block runs, estimated from the bounds of the loops around it."""
+    def frequency(self, block: BasicBlock, repeated: Collection[Loop] = ()) -> float:
+        """How often a block runs, estimated from the bounds of the loops around it, without some that repeat it."""
         total = 1.0
         nest: list[tuple[Loop, int]] = []
         for loop in self.code.nest(block):
             bound = self.bound(loop)
+            if bound is not None and loop in repeated:
+                continue
             if bound is None:
                 total *= _GUESS * _items(nest, self._packing(nest))
                 nest = []
@@ -133,13 +136,15 @@ class Tape:
                 nest.append((loop, bound))
         return total * _items(nest, self._packing(nest))
 
-    def add(self, value: Value, block: BasicBlock) -> Slot:
-        """A slot for a value made in `block`."""
+    def add(self, value: Value, block: BasicBlock, repeated: Collection[Loop] = ()) -> Slot:
+        """A slot for a value made in `block`; one item for all iterations of loops in which it is the same."""
         stored = T.I8 if value.type == T.I1 else value.type
         size = self.layout.alloc_size(stored)
         frame, loops = self._place(block)
         may_be_bits = T.is_int(stored) and self.may_be_bits(value)
-        self.slots[value] = self._slot(frame, loops, size, stored, may_be_bits)
+        own = tuple((loop, bound) for loop, bound in loops if loop not in repeated)
+        slot = self._slot(frame, own, size, stored, may_be_bits)
+        self.slots[value] = replace(slot, repeated=frozenset(loop for loop, _ in loops).intersection(repeated))
         return self.slots[value]
 
     def add_bytes(self, key: Hashable, size: int, block: BasicBlock | None = None) -> Slot:

@@ -27,6 +27,9 @@ from jax_enzyme.ir.values import Argument, BasicBlock, Value
 
 What = Literal["shadow", "frame"]
 
+_STORED_AGAIN = 4.0
+"""What it costs to store once more, and to read, what lies near already: twice what another load does."""
+
 
 class ForwardPointer(Value):
     """A pointer that only the forward sweep has, as a value to be taped: the shadow of a pointer, or the frame of a
@@ -84,9 +87,11 @@ def make_plan(
         trips = tape.frequency(block_of(recipes, value))
         recipe = None if isinstance(value, ForwardPointer) else recipes.of(value)
         kept = _taping_cost(tape, value) * recipes.execution.operations_per_byte * tape_cost
+        repeated = recipes.repeated(value)
+        places = tape.frequency(block_of(recipes, value), repeated)
         # What follows from iteration numbers is not kept, however cheap the tape is: LLVM sees through it.
         counted = recipes.is_counted(value)
-        capacity = inf if counted or isinstance(recipe, Resident) else kept * trips
+        capacity = inf if counted or isinstance(recipe, Resident) else kept * places + _STORED_AGAIN * (trips - places)
         network.edge(("in", value), ("out", value), capacity)
         if recipe is None:
             network.edge("source", ("in", value), inf)
@@ -109,7 +114,7 @@ def make_plan(
     living = recipes.freed_with([*(o for o in objects if ("object", o) not in side), *resident])
     residents = tuple(sorted(living, key=lambda o: _order(recipes, o.site)))
     for value in sorted(taped, key=lambda v: _order(recipes, v)):
-        tape.add(value, block_of(recipes, value))
+        tape.add(value, block_of(recipes, value), recipes.repeated(value))
     for item in residents:
         begin = recipes.begin(item)
         tape.add_bytes(item, recipes.object_size(item) or 0, recipes.block_of[begin] if begin is not None else None)
