@@ -82,6 +82,7 @@ ELSEWHERE = {
     "analysis.residues:_MOST": _UNKNOWN,
     "analysis.rounding:_MOST_FRACTION": "what docs/limits.md says of sums that round",
     "analysis.shortcuts:_EFFORT": _SHORTCUT,
+    "analysis.repetition:_MOST": _SPEED,
     "analysis.shortcuts:_EFFORT_EACH": _SHORTCUT,
     "analysis.shortcuts:_MOST_CASES": _SHORTCUT,
     "analysis.signs:_MOST_VALUES": "a number may be negative then",

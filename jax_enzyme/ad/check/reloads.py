@@ -127,18 +127,21 @@ class ReloadCheck:
         forest = Loops(self._cfg, Dominators(self._cfg))
         loops = {loop.header: loop for loop in forest}
         homes: dict[Value, BasicBlock] = {i: block for i, (block, _) in self._home.items()}
-        for load, around in kept.items():
+        for value, around in kept.items():
             for loop in around:
-                if not isinstance(load, I.Load) or not self._is_same(load, loops[loop.header], forest, homes):
-                    raise EmissionError(self._code, f"{name_of(load)} is kept once though it may differ")
+                if not isinstance(value, I.Instruction) or not self._is_same(value, loops[loop.header], forest, homes):
+                    raise EmissionError(self._code, f"{name_of(value)} is kept once though it may differ")
 
-    def _is_same(self, load: I.Load, loop: Loop, forest: Loops, homes: Mapping[Value, BasicBlock]) -> bool:
-        pointer, written = load.operands[0], 0
+    def _is_same(self, value: I.Instruction, loop: Loop, forest: Loops, homes: Mapping[Value, BasicBlock]) -> bool:
+        written = 0
         for block in loop.blocks:
             written |= self._from[block][-1][1] if self._from[block] else 0
-        return not written & self._aliases(_roots(pointer), pointer) and is_repeated(
-            pointer, homes[load], loop, forest, homes
-        )
+
+        def stays(load: I.Load) -> bool:
+            pointer = load.operands[0]
+            return not written & self._aliases(_roots(pointer), pointer)
+
+        return is_repeated(value, loop, forest, homes, stays)
 
     def _later(self, load: I.Load) -> int:
         block, position = self._home[load]

@@ -6,7 +6,7 @@ them by itself; of the plan it knows the layout of the tape (which slot belongs 
 tape        slots of a frame do not overlap and stay inside it
 write       a slot is written once, in the block that defines its value, at the index that consists of the counters of
             exactly the loops around that block (inside the slot's frame), a counter being a phi that starts at 0 and
-            grows by 1, but those in whose iterations a load is the same (`check.reloads`)
+            grows by 1, but those in whose iterations the value is the same (`check.reloads`)
             (where the slot is packed: the tables' entries of one iteration)
 read        reverse reads a slot with its type, at the index that consists of the iteration variables of the slot's
 loops,
