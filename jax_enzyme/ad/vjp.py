@@ -19,6 +19,7 @@ from jax_enzyme.ad.kept_tapes import keeps_tape, kept_augmented, kept_pullback
 from jax_enzyme.ad.plan.choices import Choices
 from jax_enzyme.ad.reversal import Reversal, plan_reversal
 from jax_enzyme.ad.sweeps import Sweeps
+from jax_enzyme.analysis.objects import OBSERVED
 from jax_enzyme.errors import DifferentiationError
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.arrays import ArrayFunction, Augmented, Buffer, Io, Pullback, Vjp, shadow_buffers, vjp_buffers
@@ -26,6 +27,7 @@ from jax_enzyme.ir.builder import Builder, zero
 from jax_enzyme.ir.values import BasicBlock, ConstantNull, Value
 from jax_enzyme.options import Options
 from jax_enzyme.rules.table import Rules
+from jax_enzyme.transform.unread_memory import without_unread_writes
 
 
 def combined(sweeps: Sweeps, frames: type[Frame] = Frame) -> ArrayFunction:
@@ -48,6 +50,24 @@ def combined(sweeps: Sweeps, frames: type[Frame] = Frame) -> ArrayFunction:
     frame.finish(status)
     check_shadows(target, backward, len(own), len(shadows))
     return sweeps.delivered(target, buffers)
+
+
+def _with_what_is_read(sweeps: Sweeps, function: ArrayFunction) -> ArrayFunction:
+    """Both sweeps, the forward one without what it writes for nobody: after it, the reverse sweep alone reads what the
+    kernel leaves, but where the caller does."""
+    forward, (_, used) = sweeps.forward, sweeps.reverse
+    arguments = zip(sweeps.reversal.root.function.arguments, sweeps.reversal.base.buffers, strict=True)
+    unread = [
+        i
+        for i, (argument, buffer) in enumerate(arguments)
+        if buffer.io != "in" and argument not in used and OBSERVED not in argument.attributes
+    ]
+    short = without_unread_writes(forward, unread)
+    if short is not forward:
+        function.module.functions[forward.name] = short
+        for call in function.module.functions[function.symbol].instructions():
+            call.operands[:] = [short if v is forward else v for v in call.operands]
+    return function
 
 
 def augmented(sweeps: Sweeps, *, checked: bool = False) -> ArrayFunction:
@@ -155,7 +175,7 @@ def derive_reverse(base: ArrayFunction, step: Vjp, rules: Rules, options: Option
             case Pullback():
                 return pullback(sweeps, checked=options.sanitize)
             case _:
-                return combined(sweeps)
+                return _with_what_is_read(sweeps, combined(sweeps))
 
 
 @lru_cache(maxsize=2)

@@ -61,6 +61,8 @@ class MemoryObject:
         return f"{self.kind} {self.site.name}" if self.site is not None else self.kind
 
 
+OBSERVED = '"je.observed"'
+"""A parameter: what a kernel leaves in its memory, the caller sees, also where only a derivative is asked for."""
 OPEN = '"je.open"'
 """Marks a parameter of the root that leads to memory with pointers in it, or to a function: `caller`."""
 

@@ -21,7 +21,7 @@ from jax_enzyme.ad.facts.causes import SPLIT
 from jax_enzyme.ad.shortcuts import general
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.memory import PointsTo
-from jax_enzyme.analysis.objects import OPEN, UNSIZED
+from jax_enzyme.analysis.objects import OBSERVED, OPEN, UNSIZED
 from jax_enzyme.analysis.words import Words
 from jax_enzyme.codegen import library, shortcut_warnings
 from jax_enzyme.codegen.assumptions import Assumptions
@@ -135,7 +135,7 @@ class PlainFunction:
         callee = copy.functions[self.function.name]
         buffers = self._buffers(copy, callee)
         pointers = {p.index for p in callee.arguments if T.is_pointer(p.type) and p.index not in self.merged[1:]}
-        words = [("noalias", OPEN, UNSIZED) if b.of in pointers else ("noalias",) for b in buffers]
+        words = [("noalias", OPEN, OBSERVED, UNSIZED) if b.of in pointers else ("noalias",) for b in buffers]
         arguments = [Argument(T.PTR, w, i, name=b.name) for i, (w, b) in enumerate(zip(words, buffers, strict=True))]
         at = Builder(BasicBlock(name="entry"))
         operands: list[Value] = []
@@ -152,7 +152,7 @@ class PlainFunction:
         at.ret(const_int(T.I64, 0))
         type_ = T.FunctionType(T.I64, tuple(T.PTR for _ in buffers))
         root = copy.functions[_PRIMAL] = Function(T.PTR, type_, arguments, [at.block], name=_PRIMAL)
-        live = globals_to_parameters(copy, root, ("noalias", OPEN))
+        live = globals_to_parameters(copy, root, ("noalias", OPEN, OBSERVED))
         self.live.extend(live)
         sizes = [DataLayout(copy).alloc_size(v.value_type) for v in live]
         found = [

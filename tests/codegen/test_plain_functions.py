@@ -85,6 +85,16 @@ def test_file_scope_variables_are_the_programs(mode: str) -> None:
         assert at("count", _I)() == before + 1
 
 
+def test_what_a_linear_function_leaves_in_the_callers_memory() -> None:
+    """The reverse sweep reads none of it."""
+    source = "void f(int n, double *x) { for (int k = 0; k < 3; k++) for (int i = 1; i < n; i++) x[i] += x[i - 1]; }"
+    x, bar = np.ones(4), np.ones(4)
+    with machine(derived(source, "reverse", ("const", "active"))) as at:
+        at("f_vjp", None, _I, _P, _P)(4, x.ctypes.data, bar.ctypes.data)
+    np.testing.assert_array_equal(x, [1.0, 4.0, 10.0, 20.0])
+    np.testing.assert_array_equal(bar, [20.0, 10.0, 4.0, 1.0])
+
+
 def test_a_variable_of_another_file() -> None:
     text = derived("extern double scale; double f(double x) { return scale * x * x; }", "forward")
     with machine(text.replace("@scale = external global double", "@scale = global double 5.0")) as at:

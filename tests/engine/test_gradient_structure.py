@@ -12,10 +12,10 @@ import pytest
 from jax_enzyme import frontends
 from jax_enzyme.codegen import derived
 from jax_enzyme.ir import instructions as I
-from jax_enzyme.ir.arrays import Augmented
+from jax_enzyme.ir.arrays import Augmented, Vjp
 from jax_enzyme.ir.module import Module
 from tests.kernels.corpus import case
-from tests.support.engine import native, pulled
+from tests.support.engine import agree, native, pulled, three_way
 from tests.support.through_engine import Specialised, specialise
 
 
@@ -52,6 +52,38 @@ def test_a_test_in_two_places_ends_a_loop() -> None:
     assert kernel.splits(kernel.vjp)
     tape = [b for b in kernel.build(Augmented(kernel.vjp.wanted, kernel.vjp.seeded)).buffers if b.role == "tape"]
     assert sum(b.nbytes for b in tape) < 3 * 8 * n * n
+
+
+LEAPS = """void leaps(int n, int steps, const double *a, double *u, double *v) {
+    double w[60];
+    for (int k = 0; k < steps; k++) {
+        for (int i = 1; i < n; i++) w[i] = a[i] * v[i] * (k + 1);
+        for (int i = 1; i < n; i++) u[i] += w[i] - w[i - 1 + (i == 1)];
+        for (int i = 1; i < n; i++) v[i] -= a[i] * u[i];
+        %s
+    }
+}"""
+
+
+@pytest.mark.parametrize(
+    ("more", "wanted", "is_linear"),
+    [
+        ("", ("u", "v"), True),
+        ("", ("a", "u"), False),
+        ("v[0] = v[0] * v[0];", ("u", "v"), False),
+        ("if (u[0] > 3) break;", ("u", "v"), False),
+    ],
+    ids=["nothing", "factors", "a square", "a test"],
+)
+def test_what_nobody_reads_is_not_computed(more: str, wanted: tuple[str, ...], is_linear: bool) -> None:
+    """The gradient of what is linear has nothing of the kernel in it, though each of its stores is loaded again."""
+    signature = "n: i32, steps: i32, a: f64[n], inout u: f64[n], inout v: f64[n]"
+    kernel = native(LEAPS % more, "leaps", signature, {"n": 60, "steps": 9}, "c")
+    step = Vjp(tuple(name in wanted for name in "auv"), (False, True, True))
+    module = derived.derived(kernel.program, kernel.signature, kernel.binding, (step,)).module
+    forward = module.functions["je.primal.forward"].instructions()
+    assert any(isinstance(i, I.Store) for i in forward) is not is_linear
+    agree(three_way(kernel, [np.linspace(0.1, 0.4, 60), np.linspace(-0.3, 0.5, 60), np.linspace(0.2, 0.9, 60)]))
 
 
 PAIRS = """double pairs(int n, double *x) {
