@@ -49,7 +49,13 @@ extern "C" __global__ void all(int n, double a, const double *x, const __half *h
   double local[10];
   for (int k = 0; k < 10; k++) local[k] = x[(i + k) % n];
   v += local[(int)z % 10];
+  double half[2];
+  memcpy(half, local + (i & 7), sizeof half), memset(local, 0, i & 8), memmove(local, half, 8);
+  v += half[0] * half[1] + local[(int)z % 10];
 #ifndef PORTABLE
+  double *made = new double[n];
+  made[i] = v, v += made[n - i - 1];
+  delete[] made;
   asm volatile("add.f64 %0, %0, %0;" : "+d"(v));
 #endif
   ho[i] = __float2half(f * 2.0f + (float)h[i]);

@@ -131,6 +131,29 @@ def test_cublas_of_batches_by_pointers() -> None:
     check(kernel, (a,), 2 * products / largest[:, None, None] + np.swapaxes(a, 1, 2))
 
 
+def test_systems_in_batches_and_by_factors() -> None:
+    a, b = uniform(2, 3, 3) + 4 * np.eye(3), uniform(2, 3)
+    found = b[..., None]
+    for _ in range(3):
+        found = np.linalg.solve(a, found)
+    signature = "inout a: f64[count,n,n], inout b: f64[count,n], n: i32, count: i32"
+    check(host("solvers", "batches", signature), (a, b), (a, found[..., 0]))
+    symmetric = a[0] @ a[0].T
+    solved = np.linalg.matrix_power(np.linalg.inv(symmetric), 3) @ b[0]
+    check(host("solvers", "one", "a: f64[n,n], inout x: f64[n], n: i32 -> status"), (symmetric, b[0]), solved)
+
+
+def test_cub_selects_and_placeholders_are_functions() -> None:
+    x, keys = uniform(20), np.repeat(np.arange(5, dtype=np.int32), 4)
+    signature = "x: f64[n], keys: i32[n], inout y: f64[n], inout sums: f64[n], n: i32, least: f64 -> i32"
+    kept = x[x > -0.2]
+    y, sums = np.zeros(20), np.zeros(20)
+    y[: len(kept)] = 3 * kept / kept[0] + kept
+    y[np.argmax(kept)] = kept.max()
+    sums[:5] = x.reshape(5, 4).sum(1)
+    check(host("selected", "selected", signature), (x, keys, np.zeros(20), np.zeros(20), -0.2), (5, y, sums))
+
+
 def test_threads_that_left_read_nothing() -> None:
     speed, source = uniform(6), uniform(7)[1:]
     kernel = host("directions", "fluxes", "n: i32, speed: f64[n], source: f64[n], out flux: f64[n]")

@@ -94,7 +94,25 @@ cublasStatus_t cublasGetMatrix(int m, int n, int size, const void *from, int lda
   cublasStatus_t cublasI##L##amin_v2(cublasHandle_t, int n, const T *x, int ix, int *result);                         \
   cublasStatus_t cublas##L##trsm_v2(cublasHandle_t, cublasSideMode_t, cublasFillMode_t, cublasOperation_t,            \
                                     cublasDiagType_t, int m, int n, const T *alpha, const T *a, int lda, T *b,        \
-                                    int ldb);
+                                    int ldb);                                                                         \
+  cublasStatus_t cublas##L##syrk_v2(cublasHandle_t, cublasFillMode_t, cublasOperation_t, int n, int k,                \
+                                    const T *alpha, const T *a, int lda, const T *beta, T *c, int ldc);               \
+  cublasStatus_t cublas##L##symm_v2(cublasHandle_t, cublasSideMode_t, cublasFillMode_t, int m, int n, const T *alpha, \
+                                    const T *a, int lda, const T *b, int ldb, const T *beta, T *c, int ldc);          \
+  cublasStatus_t cublas##L##symv_v2(cublasHandle_t, cublasFillMode_t, int n, const T *alpha, const T *a, int lda,     \
+                                    const T *x, int ix, const T *beta, T *y, int iy);                                 \
+  cublasStatus_t cublas##L##trsv_v2(cublasHandle_t, cublasFillMode_t, cublasOperation_t, cublasDiagType_t, int n,     \
+                                    const T *a, int lda, T *x, int ix);                                               \
+  cublasStatus_t cublas##L##trmv_v2(cublasHandle_t, cublasFillMode_t, cublasOperation_t, cublasDiagType_t, int n,     \
+                                    const T *a, int lda, T *x, int ix);                                               \
+  cublasStatus_t cublas##L##getrfBatched(cublasHandle_t, int n, T *const a[], int lda, int *pivots, int *info,        \
+                                         int count);                                                                  \
+  cublasStatus_t cublas##L##getrsBatched(cublasHandle_t, cublasOperation_t, int n, int columns, const T *const a[],   \
+                                         int lda, const int *pivots, T *const b[], int ldb, int *info, int count);    \
+  cublasStatus_t cublas##L##getriBatched(cublasHandle_t, int n, const T *const a[], int lda, const int *pivots,       \
+                                         T *const inverse[], int ldc, int *info, int count);                          \
+  cublasStatus_t cublas##L##matinvBatched(cublasHandle_t, int n, const T *const a[], int lda, T *const inverse[],     \
+                                          int ldc, int *info, int count);
 __JE_BLAS(S, float)
 __JE_BLAS(D, double)
 #undef __JE_BLAS
@@ -131,3 +149,13 @@ __JE_BLAS(D, double)
 #define cublasDgemm cublasDgemm_v2
 #define cublasStrsm cublasStrsm_v2
 #define cublasDtrsm cublasDtrsm_v2
+#define cublasSsyrk cublasSsyrk_v2
+#define cublasDsyrk cublasDsyrk_v2
+#define cublasSsymm cublasSsymm_v2
+#define cublasDsymm cublasDsymm_v2
+#define cublasSsymv cublasSsymv_v2
+#define cublasDsymv cublasDsymv_v2
+#define cublasStrsv cublasStrsv_v2
+#define cublasDtrsv cublasDtrsv_v2
+#define cublasStrmv cublasStrmv_v2
+#define cublasDtrmv cublasDtrmv_v2

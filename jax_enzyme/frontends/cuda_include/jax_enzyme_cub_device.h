@@ -27,6 +27,24 @@ __attribute__((global)) void __je_scan_all(I from, O to, int n, F combined, T in
   }
 }
 
+// A pair of place and value at `to`.
+template <class I, class O, class F> __attribute__((global)) void __je_place_of(I from, O to, int n, F better) {
+  KeyValuePair<int, std::decay_t<decltype(*from)>> found(0, from[0]);
+  for (int i = 1; i < n; i++) found = better(found, decltype(found)(i, from[i]));
+  *to = found;
+}
+template <class K, class U, class V, class O, class N, class F>
+__attribute__((global)) void __je_reduce_runs(K keys, U unique, V values, O to, N runs, F combined, int n) {
+  int run = -1;
+  for (int i = 0; i < n; i++) {
+    bool starts = !i || !(keys[i] == keys[i - 1]);
+    run += starts;
+    if (starts) unique[run] = keys[i], to[run] = values[i];
+    else to[run] = combined(to[run], values[i]);
+  }
+  *runs = run + 1;
+}
+
 struct DeviceReduce {
   template <class I, class O, class F, class T>
   static cudaError_t Reduce(void *memory, size_t &bytes, I from, O to, int n, F combined, T initial, cudaStream_t = 0) {
@@ -48,6 +66,23 @@ struct DeviceReduce {
   static cudaError_t Min(void *memory, size_t &bytes, I from, O to, int n, cudaStream_t = 0) {
     typedef std::decay_t<decltype(*from)> T;
     return Reduce(memory, bytes, from, to, n, cub::Min(), std::numeric_limits<T>::max());
+  }
+  template <class I, class O> static cudaError_t ArgMax(void *memory, size_t &bytes, I from, O to, int n, cudaStream_t = 0) {
+    __JE_ASKED(memory, bytes)
+    __je_place_of<<<1, 1>>>(from, to, n, cub::ArgMax());
+    return cudaSuccess;
+  }
+  template <class I, class O> static cudaError_t ArgMin(void *memory, size_t &bytes, I from, O to, int n, cudaStream_t = 0) {
+    __JE_ASKED(memory, bytes)
+    __je_place_of<<<1, 1>>>(from, to, n, cub::ArgMin());
+    return cudaSuccess;
+  }
+  template <class K, class U, class V, class O, class N, class F>
+  static cudaError_t ReduceByKey(void *memory, size_t &bytes, K keys, U unique, V values, O to, N runs, F combined, int n,
+                                 cudaStream_t = 0) {
+    __JE_ASKED(memory, bytes)
+    __je_reduce_runs<<<1, 1>>>(keys, unique, values, to, runs, combined, n);
+    return cudaSuccess;
   }
 };
 
@@ -73,6 +108,48 @@ struct DeviceScan {
   template <class I, class O>
   static cudaError_t InclusiveSum(void *memory, size_t &bytes, I from, O to, int n, cudaStream_t = 0) {
     return InclusiveScan(memory, bytes, from, to, cub::Sum(), n);
+  }
+};
+
+// What is asked for keeps its order. `asked(i)` says whether number i is.
+template <class I, class O, class N, class F>
+__attribute__((global)) void __je_select_all(I from, O to, N count, long long n, F asked) {
+  long long kept = 0;
+  for (long long i = 0; i < n; i++)
+    if (asked(i)) to[kept++] = from[i];
+  *count = kept;
+}
+template <class I, class F> struct __je_holds {
+  I from;
+  F holds;
+  __JE_MEMBER bool operator()(long long i) const { return holds(from[i]); }
+};
+template <class I> struct __je_first_of_run {
+  I from;
+  __JE_MEMBER bool operator()(long long i) const { return !i || !(from[i] == from[i - 1]); }
+};
+template <class I> struct __je_flag {
+  I flags;
+  __JE_MEMBER bool operator()(long long i) const { return flags[i]; }
+};
+struct DeviceSelect {
+  template <class I, class O, class N, class F>
+  static cudaError_t If(void *memory, size_t &bytes, I from, O to, N count, long long n, F holds, cudaStream_t = 0) {
+    __JE_ASKED(memory, bytes)
+    __je_select_all<<<1, 1>>>(from, to, count, n, __je_holds<I, F>{from, holds});
+    return cudaSuccess;
+  }
+  template <class I, class M, class O, class N>
+  static cudaError_t Flagged(void *memory, size_t &bytes, I from, M flags, O to, N count, long long n, cudaStream_t = 0) {
+    __JE_ASKED(memory, bytes)
+    __je_select_all<<<1, 1>>>(from, to, count, n, __je_flag<M>{flags});
+    return cudaSuccess;
+  }
+  template <class I, class O, class N>
+  static cudaError_t Unique(void *memory, size_t &bytes, I from, O to, N count, long long n, cudaStream_t = 0) {
+    __JE_ASKED(memory, bytes)
+    __je_select_all<<<1, 1>>>(from, to, count, n, __je_first_of_run<I>{from});
+    return cudaSuccess;
   }
 };
 

@@ -218,14 +218,24 @@ template <class T> __JE void __stcs(T *p, T v) { *p = v; }
 template <class T> __JE void __stwb(T *p, T v) { *p = v; }
 template <class T> __JE void __stwt(T *p, T v) { *p = v; }
 
-__JE_EXTERN void *memcpy(void *, const void *, size_t);
-__JE_EXTERN void *memmove(void *, const void *, size_t);
-__JE_EXTERN void *memset(void *, int, size_t);
+// What clang knows by these names are the host's.
+__JE void *memcpy(void *to, const void *from, size_t size) { return __builtin_memcpy(to, from, size); }
+__JE void *memmove(void *to, const void *from, size_t size) { return __builtin_memmove(to, from, size); }
+__JE void *memset(void *to, int byte, size_t size) { return __builtin_memset(to, byte, size); }
 
 extern "C" __attribute__((device)) int printf(const char *, ...);
 extern "C" __attribute__((device, noreturn)) void __assert_fail(const char *, const char *, unsigned, const char *);
 extern "C" __attribute__((device)) void *malloc(size_t);
 extern "C" __attribute__((device)) void free(void *);
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Winline-new-delete"
+__attribute__((device)) inline void *operator new(size_t size) { return malloc(size); }
+__attribute__((device)) inline void *operator new[](size_t size) { return malloc(size); }
+__attribute__((device)) inline void operator delete(void *p) noexcept { free(p); }
+__attribute__((device)) inline void operator delete[](void *p) noexcept { free(p); }
+__attribute__((device)) inline void operator delete(void *p, size_t) noexcept { free(p); }
+__attribute__((device)) inline void operator delete[](void *p, size_t) noexcept { free(p); }
+#pragma clang diagnostic pop
 
 // Device functions are declared before the host's of the same names, which what nvcc includes by itself has.
 #include "jax_enzyme_cuda_math.h"

@@ -213,6 +213,9 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t);
 cudaError_t cudaStreamBeginCapture(cudaStream_t, int);
 cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t *);
 }
+inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t *made, cudaGraph_t graph, void *, char *, size_t) {
+  return cudaGraphInstantiate(made, graph);
+}
 enum { cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal, cudaStreamCaptureModeRelaxed };
 
 // The same, with the types that C++ gives them.

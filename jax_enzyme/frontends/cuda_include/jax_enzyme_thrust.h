@@ -2,6 +2,7 @@
 // order (sums, scans). All of Thrust's headers that are there are this one.
 #pragma once
 #include "jax_enzyme_thrust_iterators.h"
+#include "jax_enzyme_thrust_placeholders.h"
 #include <algorithm>
 #include <vector>
 

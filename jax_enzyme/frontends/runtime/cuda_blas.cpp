@@ -5,7 +5,7 @@
 
 extern "C" {
 
-#define DECLARE(l, T)                                                                                                 \
+#define DECLARE(L, l, T)                                                                                              \
   void l##axpy_(const int *, const T *, const T *, const int *, T *, const int *);                                    \
   void l##scal_(const int *, const T *, T *, const int *);                                                            \
   void l##copy_(const int *, const T *, const int *, T *, const int *);                                               \
@@ -15,13 +15,24 @@ extern "C" {
   T l##asum_(const int *, const T *, const int *);                                                                    \
   void l##gemv_(const char *, const int *, const int *, const T *, const T *, const int *, const T *, const int *,    \
                 const T *, T *, const int *);                                                                         \
-  void l##ger_(const int *, const int *, const T *, const T *, const int *, const T *, const int *, T *, const int *); \
+  void l##ger_(const int *, const int *, const T *, const T *, const int *, const T *, const int *, T *, const int *);\
   void l##gemm_(const char *, const char *, const int *, const int *, const int *, const T *, const T *, const int *, \
                 const T *, const int *, const T *, T *, const int *);                                                 \
   void l##trsm_(const char *, const char *, const char *, const char *, const int *, const int *, const T *,          \
-                const T *, const int *, T *, const int *);
-DECLARE(s, float)
-DECLARE(d, double)
+                const T *, const int *, T *, const int *);                                                            \
+  void l##syrk_(const char *, const char *, const int *, const int *, const T *, const T *, const int *, const T *,   \
+                T *, const int *);                                                                                    \
+  void l##symm_(const char *, const char *, const int *, const int *, const T *, const T *, const int *, const T *,   \
+                const int *, const T *, T *, const int *);                                                            \
+  void l##symv_(const char *, const int *, const T *, const T *, const int *, const T *, const int *, const T *, T *, \
+                const int *);                                                                                         \
+  void l##trsv_(const char *, const char *, const char *, const int *, const T *, const int *, T *, const int *);     \
+  void l##trmv_(const char *, const char *, const char *, const int *, const T *, const int *, T *, const int *);     \
+  int cusolverDn##L##getrf(void *, int m, int n, T *a, int lda, T *work, int *pivots, int *info);                     \
+  int cusolverDn##L##getrs(void *, int op, int n, int columns, const T *a, int lda, const int *pivots, T *b, int ldb, \
+                           int *info);
+DECLARE(S, s, float)
+DECLARE(D, d, double)
 #undef DECLARE
 
 static const char OPERATIONS[] = "NTC", SIDES[] = "LR", TRIANGLES[] = "LU", DIAGONALS[] = "NU";
@@ -92,7 +103,7 @@ extern "C" {
                          const T *b, int ldb, const T *beta, T *c, int ldc) {                                         \
     return l##gemm_(OPERATIONS + op_a, OPERATIONS + op_b, &m, &n, &k, alpha, a, &lda, b, &ldb, beta, c, &ldc), 0;     \
   }                                                                                                                   \
-  int cublas##L##gemmStridedBatched(void *handle, int op_a, int op_b, int m, int n, int k, const T *alpha, const T *a, \
+  int cublas##L##gemmStridedBatched(void *handle, int op_a, int op_b, int m, int n, int k, const T *alpha, const T *a,\
                                     int lda, long long stride_a, const T *b, int ldb, long long stride_b,             \
                                     const T *beta, T *c, int ldc, long long stride_c, int count) {                    \
     for (int i = 0; i < count; i++)                                                                                   \
@@ -100,7 +111,7 @@ extern "C" {
                          c + i * stride_c, ldc);                                                                      \
     return 0;                                                                                                         \
   }                                                                                                                   \
-  int cublas##L##gemmBatched(void *handle, int op_a, int op_b, int m, int n, int k, const T *alpha, const T *const *a,  \
+  int cublas##L##gemmBatched(void *handle, int op_a, int op_b, int m, int n, int k, const T *alpha, const T *const *a,\
                              int lda, const T *const *b, int ldb, const T *beta, T *const *c, int ldc, int count) {   \
     for (int i = 0; i < count; i++)                                                                                   \
       cublas##L##gemm_v2(handle, op_a, op_b, m, n, k, alpha, a[i], lda, b[i], ldb, beta, c[i], ldc);                  \
@@ -123,6 +134,60 @@ extern "C" {
                          const T *a, int lda, T *b, int ldb) {                                                        \
     return l##trsm_(SIDES + side, TRIANGLES + triangle, OPERATIONS + op, DIAGONALS + diagonal, &m, &n, alpha, a,      \
                     &lda, b, &ldb), 0;                                                                                \
+  }                                                                                                                   \
+  int cublas##L##syrk_v2(void *, int triangle, int op, int n, int k, const T *alpha, const T *a, int lda,             \
+                         const T *beta, T *c, int ldc) {                                                              \
+    return l##syrk_(TRIANGLES + triangle, OPERATIONS + op, &n, &k, alpha, a, &lda, beta, c, &ldc), 0;                 \
+  }                                                                                                                   \
+  int cublas##L##symm_v2(void *, int side, int triangle, int m, int n, const T *alpha, const T *a, int lda,           \
+                         const T *b, int ldb, const T *beta, T *c, int ldc) {                                         \
+    return l##symm_(SIDES + side, TRIANGLES + triangle, &m, &n, alpha, a, &lda, b, &ldb, beta, c, &ldc), 0;           \
+  }                                                                                                                   \
+  int cublas##L##symv_v2(void *, int triangle, int n, const T *alpha, const T *a, int lda, const T *x, int ix,        \
+                         const T *beta, T *y, int iy) {                                                               \
+    return l##symv_(TRIANGLES + triangle, &n, alpha, a, &lda, x, &ix, beta, y, &iy), 0;                               \
+  }                                                                                                                   \
+  int cublas##L##trsv_v2(void *, int triangle, int op, int diagonal, int n, const T *a, int lda, T *x, int ix) {      \
+    return l##trsv_(TRIANGLES + triangle, OPERATIONS + op, DIAGONALS + diagonal, &n, a, &lda, x, &ix), 0;             \
+  }                                                                                                                   \
+  int cublas##L##trmv_v2(void *, int triangle, int op, int diagonal, int n, const T *a, int lda, T *x, int ix) {      \
+    return l##trmv_(TRIANGLES + triangle, OPERATIONS + op, DIAGONALS + diagonal, &n, a, &lda, x, &ix), 0;             \
+  }                                                                                                                   \
+  int cublas##L##getrfBatched(void *handle, int n, T *const *a, int lda, int *pivots, int *info, int count) {         \
+    for (int i = 0; i < count; i++)                                                                                   \
+      cusolverDn##L##getrf(handle, n, n, a[i], lda, nullptr, pivots ? pivots + i * n : pivots, info + i);             \
+    return 0;                                                                                                         \
+  }                                                                                                                   \
+  int cublas##L##getrsBatched(void *handle, int op, int n, int columns, const T *const *a, int lda, const int *pivots,\
+                              T *const *b, int ldb, int *info, int count) {                                           \
+    for (int i = 0; i < count; i++)                                                                                   \
+      cusolverDn##L##getrs(handle, op, n, columns, a[i], lda, pivots ? pivots + i * n : pivots, b[i], ldb, info);     \
+    return 0;                                                                                                         \
+  }                                                                                                                   \
+  int cublas##L##getriBatched(void *handle, int n, const T *const *a, int lda, const int *pivots, T *const *inverse,  \
+                              int ldc, int *info, int count) {                                                        \
+    for (int i = 0; i < count; i++) {                                                                                 \
+      for (int j = 0; j < n; j++)                                                                                     \
+        for (int k = 0; k < n; k++) inverse[i][(size_t)j * ldc + k] = j == k;                                         \
+      cublas##L##getrsBatched(handle, 0, n, n, a + i, lda, pivots ? pivots + i * n : pivots, inverse + i, ldc,        \
+                              info + i, 1);                                                                           \
+    }                                                                                                                 \
+    return 0;                                                                                                         \
+  }                                                                                                                   \
+  int cublas##L##matinvBatched(void *handle, int n, const T *const *a, int lda, T *const *inverse, int ldc, int *info,\
+                               int count) {                                                                           \
+    T *held = new T[(size_t)n * n];                                                                                   \
+    int *pivots = new int[n], state;                                                                                  \
+    for (int i = 0; i < count; i++) {                                                                                 \
+      for (int j = 0; j < n; j++)                                                                                     \
+        for (int k = 0; k < n; k++) held[(size_t)j * n + k] = a[i][(size_t)j * lda + k];                              \
+      cusolverDn##L##getrf(handle, n, n, held, n, nullptr, pivots, info + i);                                         \
+      const T *given = held;                                                                                          \
+      cublas##L##getriBatched(handle, n, &given, n, pivots, inverse + i, ldc, &state, 1);                             \
+    }                                                                                                                 \
+    delete[] held;                                                                                                    \
+    delete[] pivots;                                                                                                  \
+    return 0;                                                                                                         \
   }
 DEFINE(S, s, float)
 DEFINE(D, d, double)
