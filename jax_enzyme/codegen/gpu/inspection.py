@@ -12,8 +12,9 @@ from jax_enzyme.codegen.gpu.architecture import target
 from jax_enzyme.codegen.gpu.code_object import Resources as AmdResources
 from jax_enzyme.codegen.gpu.code_object import inspected
 from jax_enzyme.codegen.gpu.derived import Job
-from jax_enzyme.codegen.gpu.ptxas import Resources, assemble
-from jax_enzyme.errors import DifferentiationError
+from jax_enzyme.codegen.gpu.ptxas import Resources, assemble, occupancy
+from jax_enzyme.codegen.gpu.traffic import Traffic, traffic
+from jax_enzyme.errors import DifferentiationError, LoweringError
 from jax_enzyme.frontends.program import Program
 from jax_enzyme.ir.arrays import Augmented, Derivation, Jvp, Pullback, Vjp
 from jax_enzyme.options import Options
@@ -62,6 +63,20 @@ class GpuReport:
         of code objects for GPUs of AMD's. LoweringError where there is none."""
         return {name: self._resources(name, arch) for name in self._steps}
 
+    def occupancy(self, arch: str = "sm_90") -> dict[str, float]:
+        """The part of a multiprocessor's warps that is busy, of every function, by registers and shared memory. For
+        NVIDIA's devices, where its assembler is installed."""
+        found: dict[str, float] = {}
+        for name in self._steps:
+            shape = self._of(name).layout().shape
+            found[name] = occupancy(assemble(self.ptx(name, arch), arch)[0], arch, shape.threads, shape.shared)
+        return found
+
+    def traffic(self) -> dict[str, Traffic]:
+        """What a launch of every function moves, by a model, not by measuring (`codegen.gpu.traffic`)."""
+        jobs = {name: self._of(name) for name in self._steps}
+        return {n: traffic(job.launched().function, fast_math=job.options.fast_math) for n, job in jobs.items()}
+
     def _resources(self, name: str, arch: str) -> Resources | AmdResources:
         if target(arch).vendor == "NVIDIA":
             return assemble(self.ptx(name, arch), arch)[0]
@@ -70,7 +85,8 @@ class GpuReport:
 
     def sections(self) -> Iterator[tuple[str, list[str]]]:
         """Titles and rows of a report."""
-        yield "on a GPU", [*self._rows(), "registers and spills: report.gpu.resources(), PTX: report.gpu.ptx(name)"]
+        yield "on a GPU", [*self._rows(), "registers: report.gpu.resources(), .occupancy(), PTX: .ptx(name)"]
+        yield "traffic on a GPU, by a model", self._moved()
         if self.reverse is not None:
             sums = [f"{a.memory}: {a.way} sums, {a.reads} at {a.place}: {a.why}" for a in self.reverse.accumulations]
             yield "sums on a GPU", sums or ["none"]
@@ -88,6 +104,12 @@ class GpuReport:
             yield f"reverse: one kernel that runs the forward sweep again, {kept}: that costs less than a tape"
         else:
             yield f"reverse: two kernels, {kept}"
+
+    def _moved(self) -> list[str]:
+        try:
+            return [f"{name}: {moved}" for name, moved in self.traffic().items()]
+        except LoweringError as error:
+            return [f"unknown: {error.args[0].splitlines()[0]}"]
 
     def _of(self, name: str) -> Job:
         if name not in self._steps:

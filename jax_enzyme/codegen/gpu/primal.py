@@ -46,6 +46,10 @@ def device_primal(program: Program, signature: Signature, binding: Binding) -> D
     literal_structures(module)
     bound = bind(module, program.symbol, signature, binding)
     fix_launch(bound.module, shape)
+    for variable in bound.module.globals.values():
+        if "addrspace(4)" in variable.prefix:  # Nobody sets it: what callers set is a buffer by now.
+            variable.is_constant = True
+            variable.prefix = tuple(w for w in variable.prefix if w != "externally_initialized")
     for function in bound.module.functions.values():
         function.prefix = tuple(w for w in function.prefix if w not in _KERNEL)
     _check_inputs(bound)

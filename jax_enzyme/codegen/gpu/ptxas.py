@@ -35,6 +35,22 @@ class Resources:
         return bool(self.spill_stores or self.spill_loads)
 
 
+_LIMITS = {80: (64, 164), 86: (48, 100), 87: (48, 164), 89: (48, 100), 90: (64, 228), 120: (48, 100), 121: (48, 100)}
+"""By compute capability, warps of a multiprocessor and kilobytes of its shared memory (CUDA's programming guide)."""
+
+
+def occupancy(resources: Resources, arch: str, threads: int, dynamic: int = 0) -> float:
+    """The part of a multiprocessor's warps that blocks of so many threads fill, by registers (handed out to warps by
+    256) and shared memory (`dynamic` bytes beside the static ones, and one kilobyte of the system's for each block)."""
+    capability = int(arch.removeprefix("sm_"))
+    most, kilobytes = _LIMITS.get(capability, (64, 228))
+    warps = -(-threads // 32)
+    of_warp = -(-max(resources.registers, 1) * 32 // 256) * 256
+    of_block = -(-(resources.shared + dynamic + 1024) // 128) * 128
+    blocks = min(65536 // of_warp // warps, most // warps, kilobytes * 1024 // of_block, 16 if most < 64 else 32)
+    return blocks * warps / most
+
+
 def find_ptxas() -> Path | None:
     """The assembler on PATH, or in the wheel `nvidia-cuda-nvcc`."""
     found = shutil.which("ptxas")

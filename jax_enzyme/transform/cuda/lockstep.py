@@ -1,22 +1,23 @@
-"""What the threads of one block do to shared memory, followed without data: addresses and order, as far as both follow
-from thread numbers and constants.
+"""What threads do to memory, followed without data: addresses and order, as far as both follow from thread numbers and
+constants.
 
 All threads go through the code of one thread together, each at its own place in it; those that are furthest behind go
 on. Of a value it is known, per thread,
 
-    a number                       what thread numbers, constants and iterations make
-    a number + something common    what an argument or a load from one address adds, the same for all threads
-    a number + anything            everything else
+    a number                          what thread numbers, constants and iterations make
+    a number + something common       what an argument or a load from one address adds, the same for all threads
+    a number + something of its own   what a load adds: the same for threads that have the same address
+    a number + anything               everything else
 
-`tokens` say which: 0, the number of the common thing, or `ANYTHING`. Where nothing is known of a condition, threads
-take both ways: by turns where they may part, and all the same one otherwise; loops go round a few times. Only what
-addresses and branches around accesses need is followed. So the result is what happens in some runs; long ones are cut
-off.
+`tokens` say which: 0, the number of the common thing, a negative number, or `ANYTHING`. Where nothing is known of a
+condition, threads take both ways: by turns where they may part, and all the same one otherwise; loops go round a few
+times. Only what addresses and branches around accesses need is followed. So the result is what happens in some runs;
+long ones are cut off.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,14 +34,14 @@ from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function, GlobalVariable, Module, callee_name
 from jax_enzyme.ir.reach import Reached, made_of
-from jax_enzyme.ir.values import Argument, BasicBlock, Value, int_value
+from jax_enzyme.ir.values import Argument, BasicBlock, ConstantExpr, Value, int_value
 from jax_enzyme.signature.launch import Shape
 from jax_enzyme.transform.cuda import marks
 from jax_enzyme.transform.cuda.accesses import rows_of
 
 ANYTHING = -1
 REGION = 40
-"""Shared variables lie this many bits apart."""
+"""Variables lie this many bits apart."""
 
 _STEPS = 4_000
 _ROWS = 100_000
@@ -50,6 +51,11 @@ _ROUNDS = 2
 _MIXING = 0x9E3779B1
 """Threads that take different ways are spread as by dice, whatever pairs of them meet in memory."""
 
+
+_MIXERS = (0x1E3779B97F4A7C15, 0x3F58476D1CE4E5B9, 0x14D049BB133111EB, 0x2545F4914F6CDD1D)
+"""Large odd numbers: sums of products with them differ where the factors do, but by chance."""
+
+_MOVES = frozenset(("ptrtoint", "inttoptr", "bitcast", "addrspacecast"))
 
 Lanes = NDArray[np.bool_]
 
@@ -70,7 +76,7 @@ class SharedAccess:
 
 
 @dataclass(frozen=True)
-class _Known:
+class Known:
     """A value per thread. No tokens: all numbers are known."""
 
     numbers: Numbers
@@ -80,25 +86,45 @@ class _Known:
         return np.zeros_like(self.numbers) if self.tokens is None else self.tokens
 
 
+@dataclass(frozen=True)
+class Crowd:
+    """The threads that go together: their numbers in their blocks, and what each has for the functions that tell it
+    where it is."""
+
+    threads: Numbers
+    indices: Mapping[str, Numbers]
+
+    @staticmethod
+    def of(shape: Shape, blocks: Sequence[tuple[int, int, int]]) -> Crowd:
+        """The threads of some blocks."""
+        x, y, _ = shape.block
+        t = np.tile(np.arange(shape.threads), len(blocks))
+        indices: dict[str, Numbers] = dict(zip(marks.THREADS, (t % x, t // x % y, t // (x * y)), strict=True))
+        indices |= {marks.LANE: t % 32, marks.WARP: t // 32}
+        columns = np.repeat(np.array(blocks), shape.threads, axis=0)
+        indices |= {name: columns[:, axis] for axis, name in enumerate(marks.BLOCKS)}
+        return Crowd(t, indices)
+
+
 def shared_accesses(
     module: Module, kernel: Function, shape: Shape, regions: Mapping[Value, int], block: tuple[int, int, int], turn: int
 ) -> list[SharedAccess]:
     """The accesses of the threads of one block. `kernel` is the function of one thread, `regions` the addresses of
     shared variables. `turn` is which way is taken first where nothing is known."""
-    return _Lockstep(module, kernel, shape, regions, block, turn).run()
+    return _SharedAccesses(module, kernel, Crowd.of(shape, [block]), regions, turn).found
 
 
-class _Lockstep:
+class Lockstep:
+    """Goes through a kernel. `regions` are the addresses of variables, `turn` says which way is taken first where
+    nothing is known, and `steps` how many instructions are followed at most."""
+
     def __init__(
-        self,
-        module: Module,
-        kernel: Function,
-        shape: Shape,
-        regions: Mapping[Value, int],
-        block: tuple[int, int, int],
-        turn: int,
+        self, module: Module, kernel: Function, crowd: Crowd, regions: Mapping[Value, int], turn: int, steps: int
     ) -> None:
-        self._layout = DataLayout(module)
+        self.layout = DataLayout(module)
+        self.crowd = crowd
+        self.guesses = 0
+        """How often a way was taken of which nothing is known."""
         self._cfg = Cfg(kernel)
         self._divergence = Divergence(self._cfg, _differs, _agreed)
         self._joins = PostDominators(self._cfg).idom
@@ -106,28 +132,33 @@ class _Lockstep:
         self._numbers = {b: n for n, b in enumerate(self._cfg.rpo)}
         self._regions = regions
         self._first = turn
-        self._threads = np.arange(shape.threads)
-        x, y, _ = shape.block
-        t = self._threads
-        self._indices: dict[str, Numbers] = dict(zip(marks.THREADS, (t % x, t // x % y, t // (x * y)), strict=True))
-        self._indices |= {marks.LANE: t % 32, marks.WARP: t // 32}
-        self._indices |= {n: np.full_like(t, at) for n, at in zip(marks.BLOCKS, block, strict=True)}
-        self._values: dict[Value, _Known] = {}
+        self._steps = steps
+        self._values: dict[Value, Known] = {}
         self._names: dict[Hashable, int] = {}
-        self._constants: dict[Value, _Known] = {}
+        self._kinds: dict[int, Numbers] = {}
+        self._everyone = np.arange(len(crowd.threads))
+        self._lost = 0
+        self._constants: dict[Value, Known] = {}
         self._visits: dict[BasicBlock, int] = {}
-        self._epoch = np.zeros_like(t)
-        self._turn = np.zeros_like(t)
-        self._found: list[SharedAccess] = []
-        self._rows = 0
         self._needed, self._branches = self._slice()
+
+    def watches(self, base: Value) -> bool:
+        """Whether accesses of what a pointer starts from matter."""
+        raise NotImplementedError
+
+    def meets(self, instruction: I.Instruction, lanes: Lanes) -> None:
+        """Threads come to a meeting."""
+
+    def accesses(self, instruction: I.Instruction, size: int, kind: int, address: Known, lanes: Lanes) -> bool:
+        """Threads access memory that is watched. Whether they are followed further."""
+        raise NotImplementedError
 
     # -- what matters
 
     def _slice(self) -> tuple[set[Value], set[BasicBlock]]:
         """The values that are followed, and the blocks whose branch is: others go straight to where their ways join."""
         events = {b: [i for i in b.instructions if self._is_event(i)] for b in self._cfg.rpo}
-        pointers = (o for e in events.values() for i in e for o in i.operands if o.type == T.PTR)
+        pointers = (o for e in events.values() for i in e for o in i.operands if T.is_pointer(o.type))
         needed = Reached(pointers, lambda v: isinstance(v, I.Instruction))
         branches: set[BasicBlock] = set()
         while True:
@@ -149,33 +180,31 @@ class _Lockstep:
         return inside or any(isinstance(i, I.Phi) and i in needed for i in join.instructions)
 
     def _is_event(self, instruction: I.Instruction) -> bool:
-        rows = rows_of(instruction, self._layout)
+        rows = rows_of(instruction, self.layout)
         copies = isinstance(instruction, I.Call) and bool(rows)
-        return _meets(instruction) or copies or any(self._may_be_shared(I.base_of(pointer)) for pointer, _, _ in rows)
-
-    def _may_be_shared(self, base: Value) -> bool:
-        return base in self._regions or not isinstance(base, Argument | GlobalVariable | I.Alloca)
+        return _meets(instruction) or copies or any(self.watches(I.base_of(pointer)) for pointer, _, _ in rows)
 
     # -- going on
 
-    def run(self) -> list[SharedAccess]:
+    def run(self) -> bool:
+        """Whether all threads came to the end."""
         gone = len(self._cfg.rpo)
-        at = np.zeros_like(self._threads)
-        steps = 0
-        while steps < _STEPS and self._rows < _ROWS:
+        at = np.zeros_like(self.crowd.threads)
+        steps, goes_on = 0, True
+        while goes_on and steps < self._steps:
             number = int(at.min())
             if number == gone:
-                break
+                return True
             block, lanes = self._cfg.rpo[number], at == number
             for instruction in block.instructions:
                 if instruction in self._needed and not isinstance(instruction, I.Phi):
                     self._assign(instruction, self._evaluate(instruction, lanes), lanes)
                     steps += 1
-                self._happens(instruction, lanes)
+                goes_on &= self._happens(instruction, lanes)
             for target, taken in self._leave(block, lanes):
                 at[taken] = gone if target is None else self._numbers[target]
             steps += 1
-        return self._found
+        return False
 
     def _leave(self, block: BasicBlock, lanes: Lanes) -> Iterable[tuple[BasicBlock | None, Lanes]]:
         ways = self._cfg.succs[block]
@@ -200,7 +229,7 @@ class _Lockstep:
             return self._cases(block, last, lanes)
         condition = self._value(last.operands[0])
         holds = self._chosen(block, condition, lanes)
-        self._assign(last.operands[0], _Known(holds.astype(np.int64)), lanes)
+        self._assign(last.operands[0], Known(holds.astype(np.int64)), lanes)
         first, second = last.targets
         return [(w, some) for w, some in ((first, lanes & holds), (second, lanes & ~holds)) if some.any()]
 
@@ -215,12 +244,13 @@ class _Lockstep:
             rest &= ~some
         return [(target, some) for target, some in (*found, (last.targets[0], rest)) if some.any()]
 
-    def _chosen(self, block: BasicBlock, condition: _Known, lanes: Lanes) -> Lanes:
+    def _chosen(self, block: BasicBlock, condition: Known, lanes: Lanes) -> Lanes:
         """Where a condition holds; a choice where that is not known."""
         holds = condition.numbers != 0
         if condition.tokens is None or not (condition.tokens[lanes] != 0).any():
             return holds
         visit = self._visit(block)
+        self.guesses += 1
         loop = self._loops[block]
         staying = [n for n, target in enumerate(block.terminator.targets) if loop is not None and target in loop]
         together = not self._divergence.parts(block) or self._meets_between(block)
@@ -230,7 +260,7 @@ class _Lockstep:
         elif together:
             choice = np.full(len(lanes), (visit + self._first) % 2 == 0)
         else:
-            choice = ((self._threads * _MIXING >> 16) + visit + self._first) % 2 == 0
+            choice = ((self.crowd.threads * _MIXING >> 16) + visit + self._first) % 2 == 0
         return np.where(condition.tokens != 0, choice, holds)
 
     def _visit(self, block: BasicBlock) -> int:
@@ -243,31 +273,19 @@ class _Lockstep:
 
     # -- events
 
-    def _happens(self, instruction: I.Instruction, lanes: Lanes) -> None:
+    def _happens(self, instruction: I.Instruction, lanes: Lanes) -> bool:
         if _meets(instruction):
-            self._turn[lanes] = self._turn[lanes].max(initial=0) + 1  # some may have met more often on their ways here
-            if marks.is_meeting(instruction) and marks.group_of(instruction) == marks.MEET_BLOCK:
-                self._epoch[lanes] += 1
-            return
-        for pointer, size, kind in rows_of(instruction, self._layout):
-            if isinstance(size, int):
-                self._access(instruction, pointer, size, kind, lanes)
-
-    def _access(self, instruction: I.Instruction, pointer: Value, size: int, kind: int, lanes: Lanes) -> None:
-        if not self._may_be_shared(I.base_of(pointer)):
-            return
-        value = self._value(pointer)
-        lanes = lanes & (value.numbers >> REGION > 0)
-        if not lanes.any():
-            return
-        rows = (self._threads, value.numbers, value.all_tokens(), self._epoch, self._turn)
-        made = [row[lanes] for row in rows]
-        self._rows += len(made[0])
-        self._found.append(SharedAccess(instruction, kind, size, *made))
+            self.meets(instruction, lanes)
+            return True
+        goes_on = True
+        for pointer, size, kind in rows_of(instruction, self.layout):
+            if isinstance(size, int) and self.watches(I.base_of(pointer)):
+                goes_on &= self.accesses(instruction, size, kind, self._value(pointer), lanes)
+        return goes_on
 
     # -- values
 
-    def _assign(self, value: Value, made: _Known, lanes: Lanes) -> None:
+    def _assign(self, value: Value, made: Known, lanes: Lanes) -> None:
         if not isinstance(value, I.Instruction):
             return
         before = self._values.get(value)
@@ -277,31 +295,66 @@ class _Lockstep:
         tokens = None
         if before.tokens is not None or made.tokens is not None:
             tokens = np.where(lanes, made.all_tokens(), before.all_tokens())
-        self._values[value] = _Known(np.where(lanes, made.numbers, before.numbers), tokens)
+        self._values[value] = Known(np.where(lanes, made.numbers, before.numbers), tokens)
 
-    def _value(self, value: Value) -> _Known:
-        if isinstance(value, I.Instruction):
+    def _value(self, value: Value) -> Known:
+        if isinstance(value, I.Instruction) and value not in self._regions:
             return self._values[value] if value in self._values else self._token(ANYTHING)
         if value not in self._constants:
-            number = self._regions[value] if value in self._regions else int_value(value)
+            number = self._regions[value] if value in self._regions else self._constant(value)
             if number is not None:
-                self._constants[value] = _Known(np.full_like(self._threads, number))
+                self._constants[value] = Known(np.full_like(self.crowd.threads, number))
             else:
                 self._constants[value] = self._token(self._name(value))
         return self._constants[value]
 
+    def _constant(self, value: Value) -> int | None:
+        """The number of a constant, or the address of a variable's part."""
+        if not isinstance(value, ConstantExpr):
+            return int_value(value)
+        if value.opcode not in ("addrspacecast", "getelementptr") or not value.operands:
+            return None
+        number = self._regions.get(value.operands[0], self._constant(value.operands[0]))
+        if number is None or value.opcode == "addrspacecast":
+            return number
+        assert value.source_type is not None
+        offset, steps = self.layout.steps(value.source_type, value.operands[1:])
+        return None if steps else number + offset
+
     def _name(self, key: Hashable) -> int:
         return self._names.setdefault(key, len(self._names) + 1)
 
-    def _token(self, token: int, numbers: Numbers | None = None) -> _Known:
-        return _Known(np.zeros_like(self._threads) if numbers is None else numbers, np.full_like(self._threads, token))
+    def _own(self, key: Hashable, kinds: Numbers) -> int:
+        """The negative number of what threads have of their own: those of one kind the same."""
+        token = ANYTHING - self._name((key, hash(kinds.tobytes())))
+        self._kinds[token] = kinds
+        return token
 
-    def _evaluate(self, instruction: I.Instruction, lanes: Lanes) -> _Known:
+    def _fresh(self) -> int:
+        """What is new, for each thread."""
+        return self._own(len(self._names), self._everyone)
+
+    def identity(self, numbers: Numbers, tokens: Numbers) -> Numbers:
+        """Numbers that tell apart what threads have, also where it is not known."""
+        kinds = np.zeros_like(numbers)
+        for token in np.unique(tokens[tokens < 0]).tolist():
+            self._lost += token == ANYTHING
+            kind = self._everyone + (self._lost << 20) if token == ANYTHING else self._kinds[token]
+            kinds = np.where(tokens == token, kind, kinds)
+        with np.errstate(over="ignore"):
+            return numbers * _MIXERS[0] + tokens * _MIXERS[1] + kinds * _MIXERS[2]
+
+    def _token(self, token: int, numbers: Numbers | None = None) -> Known:
+        return Known(
+            np.zeros_like(self.crowd.threads) if numbers is None else numbers, np.full_like(self.crowd.threads, token)
+        )
+
+    def _evaluate(self, instruction: I.Instruction, lanes: Lanes) -> Known:
         match instruction:
             case I.Load():
                 return self._loaded(instruction, lanes)
-            case I.Call() if callee_name(instruction) in self._indices:
-                return _Known(self._indices[callee_name(instruction)])
+            case I.Call() if callee_name(instruction) in self.crowd.indices:
+                return Known(self.crowd.indices[callee_name(instruction)])
             case I.GetElementPtr():
                 return self._address(instruction, lanes)
             case I.Select():
@@ -311,38 +364,47 @@ class _Lockstep:
             case _:
                 return self._computed(instruction, lanes)
 
-    def _loaded(self, load: I.Load, lanes: Lanes) -> _Known:
+    def _loaded(self, load: I.Load, lanes: Lanes) -> Known:
         """The same for all threads that read one address, unless something was written there in between."""
         one = self._one(self._value(load.operands[0]), lanes)
-        epochs = np.unique(self._epoch[lanes])
-        if one is None or len(epochs) > 1:
-            return self._token(ANYTHING)
-        return self._token(self._name(("load", one, int(epochs[0]), load.type)))
+        when = self.when(lanes)
+        if when is None:
+            return self._token(self._fresh())
+        if one is None:
+            address = self._value(load.operands[0])
+            return self._token(
+                self._own(("load", when, load.type), self.identity(address.numbers, address.all_tokens()))
+            )
+        return self._token(self._name(("load", one, when, load.type)))
 
-    def _one(self, value: _Known, lanes: Lanes) -> tuple[int, int] | None:
+    def when(self, lanes: Lanes) -> int | None:
+        """A number that changes where threads may see what others wrote; None where theirs differ."""
+        return 0
+
+    def _one(self, value: Known, lanes: Lanes) -> tuple[int, int] | None:
         """What some threads have in common: a number and its token."""
         numbers, tokens = value.numbers[lanes], value.all_tokens()[lanes]
-        if tokens[0] == ANYTHING or (numbers != numbers[0]).any() or (tokens != tokens[0]).any():
+        if tokens[0] < 0 or (numbers != numbers[0]).any() or (tokens != tokens[0]).any():
             return None
         return int(numbers[0]), int(tokens[0])
 
-    def _common(self, value: _Known, lanes: Lanes) -> int | None:
+    def _common(self, value: Known, lanes: Lanes) -> int | None:
         """The token that some threads have."""
         if value.tokens is None:
             return 0
         tokens = value.tokens[lanes]
         return None if tokens[0] == ANYTHING or (tokens != tokens[0]).any() else int(tokens[0])
 
-    def _address(self, gep: I.GetElementPtr, lanes: Lanes) -> _Known:
+    def _address(self, gep: I.GetElementPtr, lanes: Lanes) -> Known:
         try:
-            constant, steps = self._layout.steps(gep.source_type, gep.operands[1:])
+            constant, steps = self.layout.steps(gep.source_type, gep.operands[1:])
         except ValueError:
             return self._token(ANYTHING)
         terms = [(self._value(gep.operands[0]), 1), *((self._value(v), factor) for v, factor in steps)]
         return self._sum(terms, constant, lanes)
 
-    def _sum(self, terms: list[tuple[_Known, int]], constant: int, lanes: Lanes) -> _Known:
-        numbers = np.full_like(self._threads, constant)
+    def _sum(self, terms: list[tuple[Known, int]], constant: int, lanes: Lanes) -> Known:
+        numbers = np.full_like(self.crowd.threads, constant)
         unknown: dict[int, int] = {}
         tokens: Numbers | None = None
         for value, factor in terms:
@@ -356,22 +418,29 @@ class _Lockstep:
         unknown = {token: factor for token, factor in unknown.items() if factor}
         if unknown:
             (first, factor), *more = sorted(unknown.items())
-            name = first if not more and factor == 1 else self._name(("sum", *sorted(unknown.items())))
+            name = first if not more and factor == 1 else self._name_of_sum(unknown)
             tokens = np.full_like(numbers, name) if tokens is None else np.where(tokens < 0, tokens, name)
-        return _Known(numbers, tokens)
+        return Known(numbers, tokens)
 
-    def _selected(self, select: I.Select, lanes: Lanes) -> _Known:
+    def _name_of_sum(self, terms: Mapping[int, int]) -> int:
+        key = ("sum", *sorted(terms.items()))
+        own = [self._kinds[token] * factor for token, factor in terms.items() if token < 0]
+        return self._own(key, np.sum(own, axis=0)) if own else self._name(key)
+
+    def _selected(self, select: I.Select, lanes: Lanes) -> Known:
         condition, *values = (self._value(o) for o in select.operands)
         if condition.tokens is not None:
             return self._opaque(select, lanes)
         holds = condition.numbers != 0
         numbers = np.where(holds, values[0].numbers, values[1].numbers)
         if values[0].tokens is None and values[1].tokens is None:
-            return _Known(numbers)
-        return _Known(numbers, np.where(holds, values[0].all_tokens(), values[1].all_tokens()))
+            return Known(numbers)
+        return Known(numbers, np.where(holds, values[0].all_tokens(), values[1].all_tokens()))
 
-    def _computed(self, instruction: I.Instruction, lanes: Lanes) -> _Known:
-        if instruction.opcode in ("ptrtoint", "inttoptr", "bitcast") and not T.is_float(instruction.type):
+    def _computed(self, instruction: I.Instruction, lanes: Lanes) -> Known:
+        if instruction.opcode in ("ptrtoint", "inttoptr", "bitcast", "addrspacecast") and not T.is_float(
+            instruction.type
+        ):
             return self._value(instruction.operands[0])
         values = [self._value(o) for o in instruction.operands]
         if isinstance(instruction, I.Call):
@@ -383,7 +452,7 @@ class _Lockstep:
                 return made
         if all(v.tokens is None for v in values):
             numbers = folded(instruction, [v.numbers for v in values])
-            return self._token(ANYTHING) if numbers is None else _Known(numbers)
+            return self._token(ANYTHING) if numbers is None else Known(numbers)
         if instruction.opcode in ("mul", "shl"):
             factor = self._one(values[1], lanes)
             if factor is not None and factor[1] == 0 and 0 <= factor[0] < 1 << 20:
@@ -391,16 +460,57 @@ class _Lockstep:
         if instruction.opcode in ("sext", "zext", "trunc"):
             token = self._common(values[0], lanes)
             if token is not None:
-                return self._token(self._name((instruction.opcode, token)), values[0].numbers)
+                key = (instruction.opcode, token)
+                name = self._own(key, self._kinds[token]) if token < 0 else self._name(key)
+                return self._token(name, values[0].numbers)
         return self._opaque(instruction, lanes)
 
-    def _opaque(self, instruction: I.Instruction, lanes: Lanes) -> _Known:
+    def _opaque(self, instruction: I.Instruction, lanes: Lanes) -> Known:
         """The same for all threads where the operands are."""
-        ones = [self._one(self._value(o), lanes) for o in instruction.operands]
-        if any(one is None for one in ones) or _differs(instruction) or not lanes.any():
-            return self._token(ANYTHING)
+        if _differs(instruction) or not lanes.any():
+            return self._token(self._fresh())
+        values = [self._value(o) for o in instruction.operands]
+        ones = [self._one(v, lanes) for v in values]
         how: Any = instruction.predicate if isinstance(instruction, I.Compare) else ""
-        return self._token(self._name((instruction.opcode, how, *ones)))
+        if not any(one is None for one in ones):
+            return self._token(self._name((instruction.opcode, how, *ones)))
+        kinds = np.zeros_like(self._everyone)
+        with np.errstate(over="ignore"):
+            for value in values:
+                kinds = kinds * _MIXERS[3] + self.identity(value.numbers, value.all_tokens())
+        return self._token(self._own((instruction.opcode, how), kinds))
+
+
+class _SharedAccesses(Lockstep):
+    def __init__(self, module: Module, kernel: Function, crowd: Crowd, regions: Mapping[Value, int], turn: int) -> None:
+        super().__init__(module, kernel, crowd, regions, turn, _STEPS)
+        self._epoch = np.zeros_like(crowd.threads)
+        self._turn = np.zeros_like(crowd.threads)
+        self._rows = 0
+        self.found: list[SharedAccess] = []
+        self.run()
+
+    def watches(self, base: Value) -> bool:
+        return base in self._regions or not isinstance(base, Argument | GlobalVariable | I.Alloca)
+
+    def when(self, lanes: Lanes) -> int | None:
+        epochs = np.unique(self._epoch[lanes])
+        return int(epochs[0]) if len(epochs) == 1 else None
+
+    def meets(self, instruction: I.Instruction, lanes: Lanes) -> None:
+        self._turn[lanes] = self._turn[lanes].max(initial=0) + 1  # some may have met more often on their ways here
+        if _agreed(instruction):
+            self._epoch[lanes] += 1
+
+    def accesses(self, instruction: I.Instruction, size: int, kind: int, address: Known, lanes: Lanes) -> bool:
+        lanes = lanes & (address.numbers >> REGION > 0)
+        if lanes.any():
+            tokens = np.maximum(address.all_tokens(), ANYTHING)
+            rows = (self.crowd.threads, address.numbers, tokens, self._epoch, self._turn)
+            made = [row[lanes] for row in rows]
+            self._rows += len(made[0])
+            self.found.append(SharedAccess(instruction, kind, size, *made))
+        return self._rows < _ROWS
 
 
 def _meets(instruction: I.Instruction) -> bool:
