@@ -52,11 +52,9 @@ from jax_enzyme.analysis.offsets import (
     MOST,
     START,
     Offsets,
-    constant,
     exactly,
     excluded_by,
     joined,
-    masked,
     merge,
     multiples,
     sums,
@@ -69,12 +67,10 @@ from jax_enzyme.analysis.points_to_sets import (
     NOWHERE,
     Moves,
     Place,
-    added,
     anywhere,
+    arithmetic,
     as_number,
     compact,
-    computed,
-    difference,
     functions_for,
     handed_on,
     is_address,
@@ -111,8 +107,6 @@ _MANY_JOINED = 4
 _MANY_OBJECTS = 32
 """A pointer that may lead to so many objects, those of a whole hierarchy of classes, has one congruence for each."""
 _POINTER = 8
-_SMALL = 1 << 12
-"""What is left of an address by a mask below this is a number."""
 _SAME = frozenset("freeze addrspacecast bitcast ptrtoint ptrtoaddr inttoptr zext".split())
 _PARTS = frozenset(
     "extractvalue insertvalue extractelement insertelement shufflevector getelementptr phi select xor".split()
@@ -458,23 +452,8 @@ class PointsTo:
         x, y = (self._place(v) for v in instruction.operands)
         if not x or not y:
             return NOWHERE
-        b = as_number(y)
-        match instruction.opcode:
-            case "add":
-                return added(x, y)
-            case "or" if "disjoint" in instruction.flags and is_number(y):
-                return added(x, y)
-            case "sub" if is_number(y):
-                return {**y, **{k: sums(cs, multiples(b, -1)) for k, cs in x.items()}}
-            case "sub":
-                return difference(x, y)
-            case "and" if is_number(y) and (mask := constant(b)) is not None:
-                found: Place = {None: masked(as_number(x), mask)}
-                return found if 0 <= mask < _SMALL else {**anywhere(instruction.type, x), **found}
-            case "and" | "or" | "xor":
-                return self._parts(instruction.type, *instruction.operands)
-            case _:
-                return {None: computed(instruction, as_number(x), b)}
+        found = arithmetic(instruction, x, y)
+        return self._parts(instruction.type, *instruction.operands) if found is None else found
 
     def _address(self, value: Value, source: T.Type | None, operands: list[Value]) -> Place:
         if source is None or isinstance(value.type, T.VectorType):
@@ -503,14 +482,17 @@ class PointsTo:
 
     # -- calls
 
-    def _visit_call(self, call: I.CallBase) -> None:
+    def _enter(self, call: I.CallBase) -> bool:
         callees = self.callees(call)
         for callee in callees:
             for parameter, argument in zip(callee.arguments, call.arguments, strict=False):
                 self._join(parameter, self._place(argument))
             for returned in self._returned[callee]:
                 self._join(call, self._place(returned))
-        if callees or self._leads_nowhere(call):
+        return bool(callees)
+
+    def _visit_call(self, call: I.CallBase) -> None:
+        if self._enter(call) or self._leads_nowhere(call):
             return
         match call_effect(call):
             case Effect.ALLOCATE | Effect.REALLOCATE as effect:
@@ -527,10 +509,9 @@ class PointsTo:
                 self._add(self.objects[call], ANY, {self.objects[call]: ANYWHERE})
             case None:
                 self._visit_unknown(call)
-            case Effect.READ_CLOCK if T.is_pointer(call.type):
-                self._join(call, {self.unknown: ANYWHERE})
-            case _:
-                self._join(call, {None: ANYWHERE})
+            case effect:
+                is_foreign = effect is Effect.READ_CLOCK and T.is_pointer(call.type)
+                self._join(call, {self.unknown if is_foreign else None: ANYWHERE})
 
     def _copy(self, target: Value, source: Value, length: int | None) -> None:
         """So many bytes are copied."""

@@ -15,7 +15,18 @@ from typing import cast
 from jax_enzyme.analysis.congruence import ANY, Congruence
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.objects import MemoryObject, Objects
-from jax_enzyme.analysis.offsets import ANYWHERE, MOST, Offsets, constant, merge, multiples, products, shifted, sums
+from jax_enzyme.analysis.offsets import (
+    ANYWHERE,
+    MOST,
+    Offsets,
+    constant,
+    masked,
+    merge,
+    multiples,
+    products,
+    shifted,
+    sums,
+)
 from jax_enzyme.ir import instructions as I
 from jax_enzyme.ir import types as T
 from jax_enzyme.ir.module import Function
@@ -30,6 +41,8 @@ MANY_FIELDS = 128
 Moves = tuple[int, list[tuple[Value, int]]]
 """A number, and values each times another."""
 NOWHERE: Place = {}
+_SMALL = 1 << 12
+"""What is left of an address by a mask below this is a number."""
 _NUMBER = frozenset([None])
 PART: Offsets = frozenset()
 """The offsets of what may be a part of a pointer, as far as is known, but most often is a number beside one: an integer
@@ -102,6 +115,27 @@ def difference(x: Place, y: Place) -> Place:
     found.update({k: PART if found else ANYWHERE for k in apart if k is not None})
     found.setdefault(None, ANYWHERE)
     return found
+
+
+def arithmetic(instruction: I.BinaryOp, x: Place, y: Place) -> Place | None:
+    """What is computed of two integers; None where it is made of both in a way that is not followed to the byte."""
+    b = as_number(y)
+    match instruction.opcode:
+        case "add":
+            return added(x, y)
+        case "or" if "disjoint" in instruction.flags and is_number(y):
+            return added(x, y)
+        case "sub" if is_number(y):
+            return {**y, **{k: sums(cs, multiples(b, -1)) for k, cs in x.items()}}
+        case "sub":
+            return difference(x, y)
+        case "and" if is_number(y) and (mask := constant(b)) is not None:
+            found: Place = {None: masked(as_number(x), mask)}
+            return found if 0 <= mask < _SMALL else {**anywhere(instruction.type, x), **found}
+        case "and" | "or" | "xor":
+            return None
+        case _:
+            return {None: computed(instruction, as_number(x), b)}
 
 
 def truncated(type_: T.Type, place: Place) -> Place:

@@ -68,6 +68,7 @@ BEYOND = {
 _SHORTCUT = "a comparison is no shortcut then, and is warned of"
 _UNKNOWN = "nothing is known of a value then"
 _SPEED = "the code stays as it was"
+_MODEL = "a model of what a launch moves; it says `at least` then"
 _REFUSED = "refused then, by a program in test_caps or test_refusals"
 ELSEWHERE = {
     "analysis.congruence:_LARGE": "fewer bits of a product are told",
@@ -100,6 +101,9 @@ ELSEWHERE = {
     "ad.emit.nodes:_LIMIT": "where a limit is kept",
     "ad.loop_choices:_MOST": _SPEED,
     "ad.plan.late_sums:_MOST_APART": _SPEED,
+    "codegen.gpu.ptxas:_LIMITS": "what devices have, by their manuals",
+    "codegen.gpu.traffic:_MOST_SECTORS": _MODEL,
+    "codegen.gpu.traffic:_STEPS": _MODEL,
     "codegen.entry:_MANY_ELEMENTS": "an error names no element then",
     "codegen.gpu.amd:MAX_SHARED": "the device's",
     "codegen.short_loops:_EFFORT": _SPEED,
