@@ -28,8 +28,9 @@ _RUST = re.compile(r"^_ZN.*17h[0-9a-f]{16}E$")
 # What calls these runs on threads of its own, and a derivative would be summed by all of them at once. What is known of
 # OpenMP's functions is part of the kernel by now.
 _OF_THREADS = re.compile(r"__kmpc_|__tgt_|kmp_|GOMP_|GOACC_|omp_(get|set|in|is|init|destroy|unset|test|target)_")
-# What starts threads that nothing here knows of: of C++'s libraries, of POSIX and C11.
+# What starts threads that nothing here knows of, of C++'s libraries, of POSIX and C11; and what copies the process.
 _STARTS_THREADS = re.compile(r"_ZNSt(3__1)?6thread|_ZNSt3__115__thread_struct|pthread_create$|thrd_create$")
+_COPIES_THE_PROCESS = re.compile(r"v?fork$")
 # What sanitized kernels call, and what keeps memory, is part of the extension, whose symbols the process does not show.
 _CHECKS, _TAPES, _EXTENSION = "je_checked_", "je_tape_", "jax_enzyme.xla_ffi._ext"
 # Large blocks of memory stay with the process between calls (`csrc/kept_memory.h`).
@@ -67,6 +68,11 @@ def addresses(names: Iterable[str], given: Sequence[ctypes.CDLL] = ()) -> dict[s
         raise LoweringError(
             f"the kernel calls {_listed(started[:3])}: it starts threads of its own",
             remedy="share loops out with directives of OpenMP, and -fopenmp among the flags (docs/parallel.md)",
+        )
+    if forking := [name for name in names if _COPIES_THE_PROCESS.match(name)]:
+        raise LoweringError(
+            f"the kernel calls {_listed(forking)}: a copy of this process would go on in Python",
+            remedy="leave it out; loops run on several threads by directives of OpenMP (docs/parallel.md)",
         )
     for name in names:
         if name in _OF_THE_LINKER:

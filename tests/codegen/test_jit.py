@@ -114,6 +114,11 @@ def test_kernels_that_start_threads_are_refused(name: str) -> None:
     assert "-fopenmp" in (raised.value.remedy or "")
 
 
+def test_kernels_that_copy_the_process_are_refused() -> None:
+    with pytest.raises(LoweringError, match="`fork`: a copy of this process"):
+        addresses(["malloc", "fork"])
+
+
 def test_all_missing_symbols_are_listed() -> None:
     with pytest.raises(LoweringError, match="`no_such_one`, `no_such_two`"):
         addresses(["no_such_one", "malloc", "no_such_two"])
