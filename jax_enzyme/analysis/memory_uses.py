@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from jax_enzyme.analysis.accesses import Access, accesses
 from jax_enzyme.analysis.layout import DataLayout
@@ -15,12 +15,14 @@ from jax_enzyme.remembered import remembered
 
 
 class MemoryUses:
-    """Of a function as it is now, and not as it may become."""
+    """Of a function as it is now, and not as it may become. `calls` are what it calls, and what that may write."""
 
-    def __init__(self, function: Function, points_to: PointsTo, layout: DataLayout) -> None:
+    def __init__(
+        self, function: Function, points_to: PointsTo, layout: DataLayout, calls: Iterable[Access] = ()
+    ) -> None:
         self.points_to = points_to
         self.layout = layout
-        self.all = tuple(accesses(points_to, function, layout))
+        self.all = (*accesses(points_to, function, layout), *calls)
         self._number = {access: number for number, access in enumerate(self.all)}
         self._at: dict[I.Instruction, list[Access]] = {}
         for access in self.all:

@@ -24,7 +24,7 @@ from jax_enzyme.ad.facts.instrument import Instrumented
 from jax_enzyme.ad.plan.choices import Choices
 from jax_enzyme.ad.plan.gates import Choice, GateBuilder, leaves
 from jax_enzyme.ad.plan.writers import writing_calls
-from jax_enzyme.analysis.accesses import Access, accesses
+from jax_enzyme.analysis.accesses import Access
 from jax_enzyme.analysis.extents import allocation_size, extent
 from jax_enzyme.analysis.flow import rule_of
 from jax_enzyme.analysis.instances import Instances
@@ -32,6 +32,7 @@ from jax_enzyme.analysis.later_writes import LaterWrites
 from jax_enzyme.analysis.layout import DataLayout
 from jax_enzyme.analysis.loops import Loop
 from jax_enzyme.analysis.memory import PointsTo
+from jax_enzyme.analysis.memory_uses import MemoryUses
 from jax_enzyme.analysis.objects import MemoryObject, Objects, call_effect, is_memory_free
 from jax_enzyme.analysis.polynomials import Iteration, Leaf, Polynomial
 from jax_enzyme.analysis.recurrences import Recurrences
@@ -163,18 +164,12 @@ class Recipes:
         self.recurrences = Recurrences(code.function, code.cfg, code.loops, program.module)
         self.layout = layout = program.layout
         self.is_root = code.function is points_to.root
-        self.block_of: dict[Value, BasicBlock] = {}
-        self._position: dict[Value, int] = {}
-        for block in code.cfg.rpo:
-            for position, instruction in enumerate(block.instructions):
-                self.block_of[instruction] = block
-                self._position[instruction] = position
+        self.block_of: dict[Value, BasicBlock] = {i: block for i, (block, _) in code.loops.home.items()}
         if not self.is_given:
             self.block_of.update(dict.fromkeys(code.function.arguments, code.cfg.entry))
-        self._accesses: list[Access] = list(accesses(points_to, code.function, layout))
-        self.writes = [a for a in self._accesses if a.writes]
+        self._memory = MemoryUses(code.function, points_to, layout, writing_calls(code.function, program.writers))
+        self.writes = [a for a in self._memory.all if a.writes]
         self._measured = program.measured
-        self.writes += writing_calls(code.function, program.writers)
         self._writes_to: dict[MemoryObject, list[Access]] = {}
         for access in self.writes:
             for item in access.objects:
@@ -211,8 +206,8 @@ class Recipes:
 
         def repeats(loop: Loop) -> bool:
             def stays(load: I.Load) -> bool:
-                objects, written = self.points_to.of(load.operands[0]), self._written_in(loop)
-                return bool(objects) and written is not None and written.isdisjoint(objects)
+                objects = self.points_to.of(load.operands[0])
+                return bool(objects) and not self._memory.may_be_written(objects, loop)
 
             return not self._is_shared(loop) and is_repeated(value, loop, self.code.loops, self.block_of, stays)
 
@@ -220,13 +215,6 @@ class Recipes:
 
     def _is_shared(self, loop: Loop) -> bool:
         return any(marks_of(self.points_to.module, latch.terminator) for latch in loop.latches)
-
-    @remembered
-    def _written_in(self, loop: Loop) -> Objects | None:
-        """What a loop may write; None where that may be anything."""
-        writes = (a.objects for a in self.writes if self.block_of.get(a.instruction) in loop.blocks)
-        written: Objects = frozenset().union(*writes)
-        return None if self.points_to.unknown in written else written
 
     @remembered
     def is_counted(self, value: Value) -> bool:
@@ -303,7 +291,7 @@ class Recipes:
 
     def freed_with(self, items: Iterable[MemoryObject]) -> frozenset[MemoryObject]:
         """`items`, and the objects that the same calls free: if one lives in the tape, so do all."""
-        freed = [a.objects for a in self._accesses if a.kills]
+        freed = [a.objects for a in self._memory.all if a.kills]
         return frozenset(reached(items, lambda item: [o for objects in freed if item in objects for o in objects]))
 
     def reloadable(self, load: I.Instruction, pointer: Value) -> tuple[MemoryObject, ...] | None:
@@ -353,6 +341,9 @@ class Recipes:
         later = [a for a in later if item.site is None or self.instances.meet(load, a.instruction, item.site)]
         return not self._miss(load, later)
 
+    def _position(self, instruction: I.Instruction) -> int:
+        return self.code.loops.home[instruction][1]
+
     def _is_written_after(self, instruction: I.Instruction, item: MemoryObject, kills_count: bool) -> bool:
         """Whether control may come to a write into an object after an instruction."""
         key = (item, kills_count)
@@ -361,10 +352,10 @@ class Recipes:
             for access in self._writes_to.get(item, ()):
                 block = self.block_of.get(access.instruction)
                 if block is not None and (kills_count or not access.kills):
-                    positions[block] = max(positions.get(block, -1), self._position[access.instruction])
+                    positions[block] = max(positions.get(block, -1), self._position(access.instruction))
             self._last_writes[key] = _LastWrites(positions, self.code.cfg.set_of(positions))
         last, block = self._last_writes[key], self.block_of[instruction]
-        later = last.positions.get(block, -1) > self._position[instruction]
+        later = last.positions.get(block, -1) > self._position(instruction)
         if not later and not self.code.cfg.reaches_any(block, last.blocks):
             return False
         counted = [a for a in self._writes_to[item] if a.instruction in self.block_of and (kills_count or not a.kills)]
@@ -384,7 +375,7 @@ class Recipes:
             where = self.block_of.get(access.instruction)
             if where is None:
                 continue
-            later = where is block and self._position[access.instruction] > self._position[instruction]
+            later = where is block and self._position(access.instruction) > self._position(instruction)
             if later or self.code.cfg.reaches(block, where):
                 yield access
 

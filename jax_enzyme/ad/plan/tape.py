@@ -102,6 +102,7 @@ class Tape:
     frames: dict[Loop, Frame] = field(default_factory=dict)
     slots: dict[Hashable, Slot] = field(default_factory=dict)
 
+    @remembered
     def bound(self, loop: Loop) -> int | None:
         """A number of iterations that the loop never exceeds, where its values are to be kept in arrays; else None."""
         count = self.recurrences.trip_count(loop)
