@@ -109,32 +109,42 @@ class _Comparisons:
             self._made[key] = self._without(proved)
         return General(self._made[key], tuple(dict.fromkeys(found)))
 
-    def _matters(
-        self, function: Function, decided: Decided, activity: Activity, seen: frozenset[I.Instruction] = frozenset()
-    ) -> bool:
+    def _matters(self, function: Function, decided: Decided, activity: Activity) -> bool:
         """Whether something that carries a derivative may be otherwise at equality, or an integer that may decide of
-        it: where something lies, what is asked later, or what memory holds that is asked again. `seen` has the
-        questions on the way."""
+        it: where something lies, what is asked later, or what memory holds that is asked again."""
         shortcuts = self._shortcuts_of(function)
+        work, seen = [decided], set[I.Instruction]()
+        for known in work:
+            integers = self._changed_integers(shortcuts, known, activity)
+            if integers is None:
+                return True
+            asked = [i for i in shortcuts.asked(integers) if i not in seen]
+            seen.update(asked)
+            if any(self._decides(i) for i in asked if isinstance(i, I.Store)):
+                return True
+            work += [shortcuts.decided_by(i) for i in asked if not isinstance(i, I.Store)]
+        return False
+
+    def _changed_integers(
+        self, shortcuts: Shortcuts, decided: Decided, activity: Activity
+    ) -> Sequence[I.Instruction] | None:
+        """The integers that may be otherwise, and may be asked for; None where what carries a derivative may be, or
+        where something lies, or what memory holds."""
         guarded = [i for choice in decided.choices for i in shortcuts.guarded(choice)]
         if any(_is_active(i, activity) for i in guarded):
-            return True
+            return None
         chosen = [i for i in guarded if isinstance(i, I.Select | I.Phi)]
         integers = [i for i in chosen if T.is_int(i.type)]
         others = [*decided.others, *shortcuts.places(integers)]
         stores = [i for i in (*guarded, *others) if isinstance(i, I.Store)]
         if any(self._decides(i) for i in stores if not T.is_float(i.operands[0].type)):
-            return True
+            return None
         chosen += [i for i in others if isinstance(i, I.GetElementPtr) or T.is_float(i.type)]
         if any(i not in chosen and i not in stores for i in others):
-            return True
+            return None
         if any(_is_active(i, activity) or activity.value(i) for c in chosen for i in shortcuts.scaled(c)):
-            return True
-        asked = set(shortcuts.asked([*decided.integers, *integers])) - seen
-        return any(
-            self._decides(i) if isinstance(i, I.Store) else self._matters(function, further, activity, seen | asked)
-            for i, further in ((i, shortcuts.decided_by(i)) for i in asked)
-        )
+            return None
+        return [*decided.integers, *integers]
 
     def _decides(self, store: I.Store) -> bool:
         """Whether what a store writes may be asked again, by more than what counts it there."""

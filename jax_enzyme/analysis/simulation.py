@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import reduce
+from itertools import islice
 from typing import Any, Protocol
 
 import numpy as np
@@ -70,14 +72,11 @@ def simulate(
             # Where there is no number in iterations after the last one, each is looked at alone.
             with suppress(Opaque, OverflowError):
                 return _together(strides, condition, stay, given)
-        now = {phi: evaluate(outer, given) for phi, (outer, _) in phis.items()}
-        seen = {phi: Interval(x, x) for phi, x in now.items()}
-        for count in range(MAX_ITERATIONS):
-            table: dict[Value, int] = {**given, **now}
+        seen: dict[I.Phi, Interval] = {}
+        for count, table in zip(range(MAX_ITERATIONS), _iterations(phis, given), strict=False):
+            seen = {phi: _with(seen.get(phi), table[phi]) for phi in phis}
             if bool(evaluate(condition, table)) is not stay:
                 return Simulation(count, seen)
-            now = {phi: evaluate(latch, table) for phi, (_, latch) in phis.items()}
-            seen = {phi: seen[phi].hull(Interval(x, x)) for phi, x in now.items()}
     except Opaque:
         pass
     return None
@@ -89,16 +88,23 @@ def run(facts: LoopFacts, loop: Loop, phi: I.Phi, times: int) -> Interval | None
     if times > _MOST_DRIVEN:
         return None
     try:
-        phis = _driving_phis(facts, loop, phi, {})
-        now: dict[Value, int] = {each: evaluate(outer, {}) for each, (outer, _) in phis.items()}
-        seen = Interval(now[phi], now[phi])
-        for _ in range(times):
-            table = dict(now)
-            now = {each: evaluate(latch, table) for each, (_, latch) in phis.items()}
-            seen = seen.hull(Interval(now[phi], now[phi]))
+        tables = _iterations(_driving_phis(facts, loop, phi, {}), {})
+        return reduce(_with, (table[phi] for table in islice(tables, times + 1)), None)
     except Opaque:
         return None
-    return seen
+
+
+def _iterations(phis: Mapping[I.Phi, tuple[Value, Value]], given: dict[Value, int]) -> Iterator[dict[Value, int]]:
+    """The numbers of what is given and of the header's phis, iteration by iteration."""
+    table: dict[Value, int] = {**given, **{phi: evaluate(outer, given) for phi, (outer, _) in phis.items()}}
+    while True:
+        yield table
+        table = {**given, **{phi: evaluate(latch, table) for phi, (_, latch) in phis.items()}}
+
+
+def _with(seen: Interval | None, number: int) -> Interval:
+    one = Interval(number, number)
+    return one if seen is None else seen.hull(one)
 
 
 def _strides(phis: Mapping[I.Phi, tuple[Value, Value]], given: dict[Value, int]) -> dict[I.Phi, tuple[int, int]] | None:

@@ -83,9 +83,8 @@ def _launders(points_to: PointsTo, instruction: I.Instruction) -> bool:
         case I.Cast(opcode="inttoptr", operands=[value]):
             return not points_to.of(value) - {points_to.unknown}
         case I.Load(operands=[pointer]) if T.is_pointer(instruction.type):
-            return points_to.of(instruction) == frozenset(
-                [points_to.unknown]
-            ) and points_to.unknown not in points_to.of(pointer)
+            anything = frozenset([points_to.unknown])
+            return points_to.of(instruction) == anything and anything.isdisjoint(points_to.of(pointer))
         case _:
             return False
 

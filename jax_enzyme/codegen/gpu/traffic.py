@@ -113,9 +113,8 @@ class _Followed(Lockstep):
         blocks = [(n % extents[0], n // extents[0] % extents[1], n // (extents[0] * extents[1])) for n in chosen]
         weights = [max(count - 2, 1) if n not in (0, count - 1) else 1 for n in chosen]
         crowd = Crowd.of(shape, blocks)
-        bases: list[Value] = [a for a in kernel.arguments]
-        bases += [g for g in module.globals.values()]
-        bases += [i for i in kernel.instructions() if isinstance(i, I.Alloca)]
+        locals_ = [i for i in kernel.instructions() if isinstance(i, I.Alloca)]
+        bases: list[Value] = [*kernel.arguments, *module.globals.values(), *locals_]
         regions: dict[Value, int] = {base: n << REGION for n, base in enumerate(bases, 1)}
         super().__init__(module, kernel, crowd, regions, 0, _STEPS)
         self._spaces = [_GLOBAL, *map(_space, bases)]
@@ -182,10 +181,8 @@ class _Followed(Lockstep):
 
 
 def _space(base: Value) -> int:
-    if isinstance(
-        base, GlobalVariable
-    ):  # Tables of mathematical functions are in caches, if a thread reads them at all.
-        if base.is_constant:
+    if isinstance(base, GlobalVariable):
+        if base.is_constant:  # Tables of mathematical functions are in caches, if a thread reads them at all.
             return _CONSTANT
         return next((s for word, s in _SPACES.items() if word in base.prefix), _GLOBAL)
     return _LOCAL if isinstance(base, I.Alloca) else _GLOBAL

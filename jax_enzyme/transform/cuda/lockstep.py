@@ -51,7 +51,6 @@ _ROUNDS = 2
 _MIXING = 0x9E3779B1
 """Threads that take different ways are spread as by dice, whatever pairs of them meet in memory."""
 
-
 _MIXERS = (0x1E3779B97F4A7C15, 0x3F58476D1CE4E5B9, 0x14D049BB133111EB, 0x2545F4914F6CDD1D)
 """Large odd numbers: sums of products with them differ where the factors do, but by chance."""
 
@@ -438,9 +437,7 @@ class Lockstep:
         return Known(numbers, np.where(holds, values[0].all_tokens(), values[1].all_tokens()))
 
     def _computed(self, instruction: I.Instruction, lanes: Lanes) -> Known:
-        if instruction.opcode in ("ptrtoint", "inttoptr", "bitcast", "addrspacecast") and not T.is_float(
-            instruction.type
-        ):
+        if instruction.opcode in _MOVES and not T.is_float(instruction.type):
             return self._value(instruction.operands[0])
         values = [self._value(o) for o in instruction.operands]
         if isinstance(instruction, I.Call):

@@ -138,8 +138,9 @@ class BoundsOfFunction:
         unit = const_int(T.I64, place.unit if isinstance(place, Known) else size)
 
         def status(at: Builder, address: Value | None = None) -> Value:
-            where, base, _ = reported(at, load.operands[0], place, self._layout, self._records)
-            if address is not None:
+            if address is None:
+                where, base, _ = reported(at, load.operands[0], place, self._layout, self._records)
+            else:
                 where, base = address, range_of(at, place, self._records)[0]
             text, source = self._text(place), self._runtime.place(load)
             return self._runtime.call(at, "unwritten", _record(place), where, base, unit, text, source)
