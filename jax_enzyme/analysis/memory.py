@@ -386,7 +386,8 @@ class PointsTo:
         targets = self._unread(access, pointer) if isinstance(access, I.Load) else self._targets(pointer)
         for _, _, held in self._held(targets, self._layout.store_size(type_)):
             merge(found, held, MOST)
-        if T.is_pointer(type_) and not objects_in(found) and any(o.is_given for o in self._targets(pointer)):
+        nothing = not objects_in(found) and not objects_in(self._values.get(access, NOWHERE))
+        if T.is_pointer(type_) and nothing and any(o.is_given for o in self._targets(pointer)):
             # An address that came as a number, or in a variable of the program's: nobody knows where it leads.
             self._work.read(_SETTLED)
             found = {self.unknown: ANYWHERE} if self._is_settled else found
