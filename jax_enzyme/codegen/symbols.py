@@ -25,12 +25,24 @@ LIBRARIES = ("libm.so.6", "libmvec.so.1", "libgcc_s.so.1", "libstdc++.so.6")
 CAPSULES = ("scipy.linalg.cython_blas", "scipy.linalg.cython_lapack")
 # Rust's older mangling: C++'s with a digest at the end.
 _RUST = re.compile(r"^_ZN.*17h[0-9a-f]{16}E$")
-# What calls these runs on threads of its own, and a derivative would be summed by all of them at once. What is known of
-# OpenMP's functions is part of the kernel by now.
+_BY_OPENMP = "share loops out with directives of OpenMP, and -fopenmp among the flags (docs/parallel.md)"
+# What no kernel may call, why, and what to do instead. What runs on threads of its own: a derivative would be summed by
+# all of them at once, and what is known of OpenMP's functions is part of the kernel by now. What starts threads that
+# nothing here knows of, of C++'s libraries, of POSIX and C11. What copies the process.
 _OF_THREADS = re.compile(r"__kmpc_|__tgt_|kmp_|GOMP_|GOACC_|omp_(get|set|in|is|init|destroy|unset|test|target)_")
-# What starts threads that nothing here knows of, of C++'s libraries, of POSIX and C11; and what copies the process.
-_STARTS_THREADS = re.compile(r"_ZNSt(3__1)?6thread|_ZNSt3__115__thread_struct|pthread_create$|thrd_create$")
-_COPIES_THE_PROCESS = re.compile(r"v?fork$")
+_REFUSED = (
+    (
+        _OF_THREADS,
+        "it was compiled for OpenMP's threads in an unknown way",
+        "pass its source with -fopenmp among the flags; or compile it without, for one thread",
+    ),
+    (
+        re.compile(r"_ZNSt(3__1)?6thread|_ZNSt3__115__thread_struct|pthread_create$|thrd_create$"),
+        "it starts threads of its own",
+        _BY_OPENMP,
+    ),
+    (re.compile(r"v?fork$"), "a copy of this process would go on in Python", f"leave it out, or {_BY_OPENMP}"),
+)
 # What sanitized kernels call, and what keeps memory, is part of the extension, whose symbols the process does not show.
 _CHECKS, _TAPES, _EXTENSION = "je_checked_", "je_tape_", "jax_enzyme.xla_ffi._ext"
 # Large blocks of memory stay with the process between calls (`csrc/kept_memory.h`).
@@ -59,21 +71,9 @@ def addresses(names: Iterable[str], given: Sequence[ctypes.CDLL] = ()) -> dict[s
     found: dict[str, int] = {}
     missing: list[str] = []
     names = list(names)
-    if threaded := [name for name in names if _OF_THREADS.match(name)]:
-        raise LoweringError(
-            f"the kernel calls {_listed(threaded[:3])}: it was compiled for OpenMP's threads in an unknown way",
-            remedy="pass its source with -fopenmp among the flags; or compile it without, for one thread",
-        )
-    if started := [name for name in names if _STARTS_THREADS.match(name)]:
-        raise LoweringError(
-            f"the kernel calls {_listed(started[:3])}: it starts threads of its own",
-            remedy="share loops out with directives of OpenMP, and -fopenmp among the flags (docs/parallel.md)",
-        )
-    if forking := [name for name in names if _COPIES_THE_PROCESS.match(name)]:
-        raise LoweringError(
-            f"the kernel calls {_listed(forking)}: a copy of this process would go on in Python",
-            remedy="leave it out; loops run on several threads by directives of OpenMP (docs/parallel.md)",
-        )
+    for pattern, cause, remedy in _REFUSED:
+        if refused := [name for name in names if pattern.match(name)]:
+            raise LoweringError(f"the kernel calls {_listed(refused[:3])}: {cause}", remedy=remedy)
     for name in names:
         if name in _OF_THE_LINKER:
             continue
